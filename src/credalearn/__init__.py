@@ -1,0 +1,68 @@
+"""Learn classifiers from annotators who disagree, and know when to ask a human.
+
+Public names are found on first use: ``import credalearn`` alone imports neither torch nor
+scikit-learn, so that the command answers at once.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # the same names as in the table below, for type checkers and editors
+    from credalearn import metrics as metrics
+    from credalearn.credal import CredalSet as CredalSet
+    from credalearn.credal import Intervals as Intervals
+    from credalearn.credal import LowerBounds as LowerBounds
+    from credalearn.credal import Vertices as Vertices
+    from credalearn.credal import entropy as entropy
+    from credalearn.credal import max_entropy_box as max_entropy_box
+    from credalearn.credal import max_entropy_hull as max_entropy_hull
+    from credalearn.credal import min_entropy_box as min_entropy_box
+    from credalearn.credal import min_entropy_hull as min_entropy_hull
+    from credalearn.credal import mmi as mmi
+    from credalearn.errors import CredalError as CredalError
+    from credalearn.errors import PrecisionWarning as PrecisionWarning
+    from credalearn.errors import TrainingError as TrainingError
+    from credalearn.estimator import CredalClassifier as CredalClassifier
+    from credalearn.estimator import load as load
+    from credalearn.labels import at_least as at_least
+    from credalearn.labels import from_teacher as from_teacher
+    from credalearn.labels import from_votes as from_votes
+    from credalearn.labels import precise as precise
+    from credalearn.labels import relax as relax
+    from credalearn.labels import smooth as smooth
+    from credalearn.methods import pocc_loss as pocc_loss
+    from credalearn.predictions import CredalPredictions as CredalPredictions
+
+__version__ = "0.1.0"
+
+_PUBLIC = {  # module: the names it gives to the package, in the order of the way of the data
+    "errors": ["CredalError", "TrainingError", "PrecisionWarning"],
+    "credal": [
+        *["CredalSet", "LowerBounds", "Intervals", "Vertices"],
+        *["entropy", "max_entropy_box", "min_entropy_box", "max_entropy_hull", "min_entropy_hull"],
+        "mmi",
+    ],
+    "labels": ["relax", "precise", "from_votes", "from_teacher", "smooth", "at_least"],
+    "predictions": ["CredalPredictions"],
+    "methods": ["pocc_loss"],
+    "estimator": ["CredalClassifier", "load"],
+}
+_MODULES = ["metrics"]
+_HOME = {name: module for module, names in _PUBLIC.items() for name in names}
+
+__all__ = [*_HOME, *_MODULES]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        value = getattr(import_module(f"credalearn.{_HOME[name]}"), name)
+    elif name in _MODULES:
+        value = import_module(f"credalearn.{name}")
+    else:
+        raise AttributeError(f"module 'credalearn' has no attribute {name!r}")
+    globals()[name] = value  # next time without this function
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,0 +1,172 @@
+"""What every batch of credal sets can do, written once.
+
+Shapes: N items, K classes.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from typing import Any, Self, final
+
+import torch
+from torch import Tensor
+
+from credalearn.credal.checks import as_floats, expectation, require, require_distributions
+from credalearn.errors import CredalError
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class CredalSet(ABC):
+    r"""A batch of N closed convex sets of distributions over K classes: the abstract kind.
+
+    The kinds are :class:`LowerBounds`, :class:`Intervals` and :class:`Vertices`. Each says where
+    its worst case, its middle and its edge lie; everything about costs follows from that, here.
+    A set is checked once, when it is made; indexing and moving it check nothing again.
+
+    Attributes:
+        lower: Smallest probability of each class over the set, shape (N, K).
+        upper: Largest probability of each class over the set, shape (N, K).
+        soft: The soft label that each set was made from, shape (N, K), or None.
+
+    Example:
+        >>> import credalearn as cl
+        >>> sets = cl.LowerBounds([[0.7, 0.0], [0.0, 0.0]])
+        >>> sets
+        LowerBounds(2 sets, 2 classes, float32 on cpu)
+        >>> isinstance(sets, cl.CredalSet), len(sets[:1]), sets.num_classes
+        (True, 1, 2)
+    """
+
+    lower: Tensor = field(init=False)
+    upper: Tensor = field(init=False)
+    soft: Tensor | None = field(default=None, kw_only=True)
+
+    @abstractmethod
+    def worst_target(self, cost: Tensor) -> Tensor:
+        """A member that attains :meth:`worst`, shape (N, K); among equals, see the kind."""
+
+    @abstractmethod
+    def center(self) -> Tensor:
+        """A member in the middle of each set, shape (N, K)."""
+
+    @abstractmethod
+    def diameter(self) -> Tensor:
+        """Largest total-variation distance between two members, shape (N,)."""
+
+    @abstractmethod
+    def _holds(self, q: Tensor, tolerance: float) -> Tensor:
+        """Whether each set holds its distribution ``q`` (N, K), shape (N,)."""
+
+    @final
+    def worst(self, cost: Tensor) -> Tensor:
+        r"""Largest expected cost, :math:`\max_{q \in Q} q^\top c`, shape (N,).
+
+        Exact, and differentiable in the cost: the gradient is the extreme target.
+
+        Args:
+            cost: Cost of each class, shape (N, K), or (K,) for all items alike. An infinite cost
+                counts only where the target puts mass.
+        """
+        return expectation(self.worst_target(cost), cost)
+
+    @final
+    def best(self, cost: Tensor) -> Tensor:
+        r"""Smallest expected cost, :math:`\min_{q \in Q} q^\top c`, shape (N,), likewise exact."""
+        return expectation(self.best_target(cost), cost)
+
+    @final
+    def best_target(self, cost: Tensor) -> Tensor:
+        """A member that attains :meth:`best`, shape (N, K)."""
+        return self.worst_target(-cost)
+
+    @final
+    def contains(self, q: Tensor, *, tolerance: float = 1e-6) -> Tensor:
+        """Whether each set holds its row of ``q``, shape (N,), bool.
+
+        Args:
+            q: One distribution an item, shape (N, K), or (K,) for all items alike. What is not a
+                distribution is in no set.
+            tolerance: How far outside a bound (or the hull) still counts as inside.
+        """
+        q = torch.as_tensor(q, dtype=self.lower.dtype, device=self.lower.device)
+        self._check_shape(q, "q")
+        q = q.expand_as(self.lower)
+        is_distribution = (q >= -tolerance).all(1) & ((q.sum(1) - 1).abs() <= max(tolerance, 1e-5))
+        return is_distribution & self._holds(q, tolerance)
+
+    @property
+    def reference(self) -> Tensor:
+        """The soft label that each set was made from, else its :meth:`center`, shape (N, K)."""
+        return self.center() if self.soft is None else self.soft
+
+    @property
+    def num_classes(self) -> int:
+        """How many classes K the distributions are over."""
+        return self.lower.shape[1]
+
+    @final
+    def to(self, *args: Any, **kwargs: Any) -> Self:
+        """The same sets on another device or in another dtype: ``torch.Tensor.to``'s arguments."""
+        return self._map(lambda tensor: tensor.to(*args, **kwargs))
+
+    @final
+    def __getitem__(self, rows: Any) -> Self:
+        if isinstance(rows, int):
+            rows = range(len(self))[rows]  # negative counts from the end, too far is refused
+            rows = slice(rows, rows + 1)
+        elif not isinstance(rows, slice):
+            rows = torch.as_tensor(rows, device=self.lower.device)
+        return self._map(lambda tensor: tensor[rows])
+
+    @final
+    def __len__(self) -> int:
+        return self.lower.shape[0]
+
+    @final
+    def __repr__(self) -> str:
+        dtype = str(self.lower.dtype).removeprefix("torch.")
+        return (
+            f"{type(self).__name__}({len(self)} sets, {self.num_classes} classes, "
+            f"{dtype} on {self.lower.device})"
+        )
+
+    def _map(self, change: Callable[[Tensor], Tensor]) -> Self:
+        """The same kind of set with every tensor changed, not checked a second time."""
+        changed = object.__new__(type(self))
+        for each in fields(self):
+            tensor = getattr(self, each.name)
+            object.__setattr__(changed, each.name, None if tensor is None else change(tensor))
+        return changed
+
+    def _keep(self, **tensors: Tensor | None) -> None:
+        """Set fields of this frozen object while it is being made."""
+        for name, tensor in tensors.items():
+            object.__setattr__(self, name, tensor)
+
+    def _check_soft(self) -> None:
+        """The soft label, where there is one, must be a member of its set."""
+        if self.soft is None:
+            return
+        soft = as_floats(self.soft, name="soft", ndim=2).to(self.lower)
+        if soft.shape != self.lower.shape:
+            raise CredalError(
+                "soft must have one distribution a set, shape "
+                f"{tuple(self.lower.shape)}; got {tuple(soft.shape)}."
+            )
+        require_distributions(soft, name="soft")
+        require(
+            self.contains(soft, tolerance=1e-5)[:, None],
+            rule="a set must contain the soft label it was made from",
+            remedy="widen the set, or leave soft out",
+            soft=soft,
+            lower=self.lower,
+            upper=self.upper,
+        )
+        self._keep(soft=soft)
+
+    def _check_shape(self, rows: Tensor, name: str) -> None:
+        if rows.shape not in (self.lower.shape, self.lower.shape[1:]):
+            raise CredalError(
+                f"{name} must have shape {tuple(self.lower.shape)} or ({self.num_classes},); "
+                f"got {tuple(rows.shape)}."
+            )

@@ -1,0 +1,73 @@
+"""Checks and small sums that every kind of set needs.
+
+Shapes: N items, K classes.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from credalearn.errors import CredalError
+
+SUM_TOLERANCE = 1e-5  # float32 rows of 1000 classes drift by about 1e-6
+
+
+def as_floats(values: Any, *, name: str, ndim: int) -> Tensor:
+    """``values`` as a float32 or float64 tensor of ``ndim`` dimensions; whole numbers convert."""
+    try:
+        tensor = torch.as_tensor(values)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise CredalError(f"{name} must be an array of numbers; {error}.") from error
+    if not tensor.is_floating_point() and not tensor.is_complex():
+        tensor = tensor.to(torch.get_default_dtype())
+    if tensor.dtype not in (torch.float32, torch.float64):
+        raise CredalError(
+            f"{name} must be float32 or float64; got {tensor.dtype}. To fix: convert it first."
+        )
+    if tensor.ndim != ndim or tensor.shape[-1] == 0:
+        shape = ("items", "classes") if ndim == 2 else ("items", "vertices", "classes")
+        raise CredalError(
+            f"{name} must have shape ({', '.join(shape)}) with one class or more; "
+            f"got {tuple(tensor.shape)}."
+        )
+    require(
+        tensor.isfinite(), rule=f"{name} must be finite", remedy="fill or drop it", **{name: tensor}
+    )
+    return tensor
+
+
+def require(ok: Tensor, *, rule: str, remedy: str, **values: Tensor) -> None:
+    """Name the first row where ``ok`` fails, what it holds in ``values`` and how to mend it."""
+    if ok.all():
+        return
+    row = int((~ok).flatten(1).any(1).nonzero()[0])
+    held = ", ".join(f"{name}={_rounded(value[row])}" for name, value in values.items())
+    raise CredalError(f"{rule}; row {row} has {held}. To fix: {remedy}.")
+
+
+def require_distributions(probs: Tensor, *, name: str) -> None:
+    """Refuse rows (last dimension) that are negative somewhere or do not sum to 1."""
+    require(
+        probs >= 0,
+        rule=f"{name} must not be negative",
+        remedy="clamp at 0 and divide each row by its sum",
+        **{name: probs},
+    )
+    require(
+        (probs.sum(-1, keepdim=True) - 1).abs() <= SUM_TOLERANCE,
+        rule=f"each row of {name} must sum to 1",
+        remedy="divide each row by its sum",
+        **{name: probs},
+    )
+
+
+def expectation(q: Tensor, cost: Tensor) -> Tensor:
+    """Each row's q·c, shape (N,), with 0·∞ = 0: a class without mass may cost anything."""
+    return torch.where(q > 0, q * cost, 0).sum(-1)
+
+
+def _rounded(row: Tensor) -> str:
+    """At most eight numbers of a row: an error about 1000 classes must stay readable."""
+    flat = [float(f"{value:.6g}") for value in row.flatten().tolist()]
+    return str(flat) if len(flat) <= 8 else f"{str(flat[:8])[:-1]}, … {len(flat)} values]"

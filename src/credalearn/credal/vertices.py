@@ -1,0 +1,94 @@
+"""Credal sets given by points whose convex hull they are.
+
+Shapes: N items, V vertices, K classes.
+"""
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+import torch
+from scipy.optimize import nnls
+from torch import Tensor
+
+from credalearn.credal.base import CredalSet
+from credalearn.credal.checks import as_floats, require_distributions
+from credalearn.credal.imprecision import mmi
+from credalearn.errors import CredalError
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Vertices(CredalSet):
+    r"""A batch of convex hulls :math:`Q = \{\sum_v w_v p_v : w \in \Delta\}` of V distributions.
+
+    What several annotators or several heads said. Points inside the hull of the others are
+    allowed and change nothing but :meth:`center`.
+
+    Args:
+        points: Distributions, shape (N, V, K).
+        soft: The soft label that each set was made from, shape (N, K), a member of its set.
+
+    Raises:
+        CredalError: If a point is negative somewhere or does not sum to 1.
+
+    Example:
+        Between (0.2, 0.8) and (0.6, 0.4) the first class is at most 0.6.
+
+        >>> import torch
+        >>> sets = Vertices(torch.tensor([[[0.2, 0.8], [0.6, 0.4]]]))
+        >>> sets.worst(torch.tensor([[1.0, 0.0]])), sets.diameter(), sets.center()
+        (tensor([0.6000]), tensor([0.4000]), tensor([[0.4000, 0.6000]]))
+        >>> sets.contains(torch.tensor([[0.3, 0.7]])), sets.contains(torch.tensor([[0.1, 0.9]]))
+        (tensor([True]), tensor([False]))
+    """
+
+    points: Tensor
+
+    def __post_init__(self) -> None:
+        points = as_floats(self.points, name="points", ndim=3)
+        if points.shape[1] == 0:
+            raise CredalError(
+                "each set needs one vertex or more; points has shape "
+                f"{tuple(points.shape)} (items, vertices, classes)."
+            )
+        require_distributions(points, name="points")
+        self._keep(points=points, lower=points.amin(1), upper=points.amax(1))
+        self._check_soft()
+
+    def worst_target(self, cost: Tensor) -> Tensor:
+        """The dearest vertex, the first among equals, shape (N, K)."""
+        self._check_shape(cost, "cost")
+        costs = cost.detach().expand_as(self.lower)
+        # 0·∞ = 0 as in `expectation`, without holding a second N×V×K tensor when all is finite.
+        if costs.isfinite().all():
+            totals = torch.einsum("nvk,nk->nv", self.points.to(costs), costs)
+        else:
+            totals = torch.where(self.points > 0, self.points * costs[:, None], 0).sum(2)
+        dearest = totals.argmax(1)
+        return self.points[torch.arange(len(self), device=dearest.device), dearest]
+
+    def center(self) -> Tensor:
+        """The mean of the vertices, shape (N, K)."""
+        return self.points.mean(1)
+
+    def diameter(self) -> Tensor:
+        """Largest total-variation distance between two vertices: exact, shape (N,)."""
+        return mmi(self.points)
+
+    def _holds(self, q: Tensor, tolerance: float) -> Tensor:
+        """Euclidean distance to the hull by non-negative least squares, one item at a time."""
+        rows = zip(self.points.cpu().double().numpy(), q.cpu().double().numpy(), strict=True)
+        distances = [_distance_to_hull(points, row) for points, row in rows]
+        inside = torch.tensor(distances, dtype=torch.float64) <= tolerance
+        return inside.to(self.points.device)
+
+
+def _distance_to_hull(points: np.ndarray, q: np.ndarray) -> float:
+    """Distance from q (K,) to the hull of points (V, K).
+
+    The weights' sum is one more equation; as all points and q sum to 1, it holds by itself at the
+    solution whenever q is inside.
+    """
+    equations = np.vstack([points.T, np.ones(len(points))])
+    return float(nnls(equations, np.append(q, 1.0))[1])

@@ -1,0 +1,307 @@
+"""CredalClassifier, the scikit-learn face.
+
+Shapes: N items, K classes.
+"""
+
+import copy
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+from torch import Tensor, nn
+
+import credalearn
+from credalearn.credal import CredalSet
+from credalearn.errors import CredalError
+from credalearn.estimator.folder import read_model, write_model
+from credalearn.estimator.targets import as_credal, column_names
+from credalearn.methods import METHODS, Method
+from credalearn.nets import BACKBONES, Network, Standardise
+from credalearn.predictions import CredalPredictions
+from credalearn.train import Progress, Recipe, seeded, train
+
+_PREDICTION_BATCH = 4096
+
+
+class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier that learns from credal labels and predicts sets of distributions.
+
+    It keeps scikit-learn's contract: pipelines, cross-validation and cloning work as usual. The
+    same seed on the same machine gives the same weights, bit for bit on a CPU.
+
+    Args:
+        method: ``"pocc"`` (two heads, a segment predicted) or ``"softmax"`` (a single point).
+        backbone: ``"mlp"`` for tables, which standardises its inputs; or any ``torch.nn.Module``
+            that returns features, trained from the weights it has (a copy is trained).
+        label_rule: What soft labels become: ``"relax"`` (the paper) or ``"precise"``.
+        epochs: Passes over the data.
+        batch_size: Items a step, at most.
+        optimizer: ``"adam"`` or ``"sgd"``.
+        learning_rate: The largest learning rate.
+        momentum: Of SGD.
+        weight_decay: L2 penalty in the gradient.
+        schedule: ``"cosine"`` to ``final_learning_rate``, or ``"constant"``.
+        warmup_epochs: Epochs over which the learning rate first rises.
+        warmup_start: Where that rise starts.
+        final_learning_rate: Where the cosine ends.
+        precision: ``"auto"`` (bfloat16 on a GPU), ``"float32"`` or ``"bfloat16"``.
+        seed: Of everything random.
+        device: ``"auto"`` (a GPU where there is one), or a device of torch.
+        checkpoint: File that keeps the state after each epoch. If training is killed, fitting
+            again on the same data goes on from there to the same weights.
+        verbose: Show progress on standard error.
+
+    Attributes:
+        classes_: The K class names, in the order of the columns of probabilities.
+        network_: The trained network.
+        loss_curve_: Mean loss of each epoch.
+        n_features_in_: Number of features seen in ``fit``.
+
+    Example:
+        Four annotators looked at each item; near the middle they disagree.
+
+        >>> import numpy as np
+        >>> import credalearn as cl
+        >>> X = np.linspace(-1, 1, 60)[:, None]
+        >>> right = np.clip(np.round(2 + 4 * X), 0, 4).astype(int)
+        >>> votes = np.hstack([4 - right, right])
+        >>> clf = cl.CredalClassifier(epochs=40, seed=0)
+        >>> clf = clf.fit(X, cl.from_votes(votes), classes=["left", "right"])
+        >>> clf.predict([[-0.9], [0.9]])
+        array(['left', 'right'], dtype='<U5')
+        >>> pred = clf.predict_credal([[-0.9], [0.0]])
+        >>> bool(pred.score("mmi")[0] < pred.score("mmi")[1])
+        True
+    """
+
+    def __init__(
+        self,
+        method: str = "pocc",
+        *,
+        backbone: str | nn.Module = "mlp",
+        label_rule: Literal["relax", "precise"] = "relax",
+        epochs: int = 50,
+        batch_size: int = 128,
+        optimizer: Literal["adam", "sgd"] = "adam",
+        learning_rate: float = 1e-3,
+        momentum: float = 0.9,
+        weight_decay: float = 0.0,
+        schedule: Literal["cosine", "constant"] = "cosine",
+        warmup_epochs: float = 0,
+        warmup_start: float = 0.0,
+        final_learning_rate: float = 0.0,
+        precision: Literal["auto", "float32", "bfloat16"] = "auto",
+        seed: int = 0,
+        device: str = "auto",
+        checkpoint: str | Path | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.method = method
+        self.backbone = backbone
+        self.label_rule = label_rule
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.optimizer = optimizer
+        self.learning_rate = learning_rate
+        self.momentum = momentum
+        self.weight_decay = weight_decay
+        self.schedule = schedule
+        self.warmup_epochs = warmup_epochs
+        self.warmup_start = warmup_start
+        self.final_learning_rate = final_learning_rate
+        self.precision = precision
+        self.seed = seed
+        self.device = device
+        self.checkpoint = checkpoint
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, *, classes: ArrayLike | None = None) -> Self:
+        """Train on items X and what annotators said of them, y.
+
+        Args:
+            X: Features (N, D), an array or a data frame; any shape (N, ...) for a backbone of
+                your own.
+            y: Class labels (N,); soft labels (N, K), an array or a data frame whose columns are
+                the class names; or a credal set such as ``from_votes`` returns.
+            classes: The K class names in order, where y does not hold them.
+
+        Raises:
+            CredalError: If an option, X or y is not what it must be.
+            TrainingError: If the loss is not finite, or the checkpoint is another run's.
+        """
+        method, recipe = self._method(), self._recipe()
+        inputs, labels = self._check_data(X, y, classes)
+        device = self._device()
+        with seeded(device, recipe.seed, 0):
+            self.network_ = self._build(inputs, method).to(device)
+        self._input_shape = tuple(inputs.shape[1:])
+        checkpoint = None if self.checkpoint is None else Path(self.checkpoint)
+        progress = Progress(self.method) if self.verbose else None
+        self.loss_curve_ = train(
+            self.network_,
+            inputs,
+            labels.to(dtype=torch.float32),
+            method.loss,
+            recipe,
+            checkpoint=checkpoint,
+            progress=progress,
+        )
+        return self
+
+    def predict_credal(self, X: Any) -> CredalPredictions:
+        """The predicted sets of distributions, with their scores, on the CPU."""
+        check_is_fitted(self)
+        inputs = self._inputs(X, reset=False)
+        if tuple(inputs.shape[1:]) != self._input_shape:
+            raise CredalError(
+                f"X must hold items of shape {self._input_shape}, as in fit; got "
+                f"{tuple(inputs.shape[1:])}."
+            )
+        device = next(self.network_.parameters()).device
+        self.network_.eval()
+        with torch.no_grad():
+            batches = torch.split(inputs, _PREDICTION_BATCH)
+            logits = torch.cat([self.network_(batch.to(device)).float().cpu() for batch in batches])
+        return self._method().predictions(logits)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of the classes, shape (N, K): the middle of the predicted set."""
+        probs: np.ndarray = self.predict_credal(X).probs.double().numpy()
+        probs /= probs.sum(axis=1, keepdims=True)
+        return probs
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable class of each item, shape (N,)."""
+        index = self.predict_credal(X).classes.numpy()
+        predicted: np.ndarray = self.classes_[index]
+        return predicted
+
+    def save(self, folder: str | Path) -> None:
+        """Write the trained model to ``folder``: weights in safetensors, the rest in JSON.
+
+        ``credalearn.load`` reads it back, in a new process too, and runs no code from it.
+        """
+        check_is_fitted(self)
+        params = self.get_params(deep=False) | {"checkpoint": None}
+        if isinstance(self.backbone, nn.Module):
+            params["backbone"] = None  # code does not travel: `load` asks for the module
+        names = getattr(self, "feature_names_in_", None)
+        config = {
+            "params": params,
+            "classes": self.classes_.tolist(),
+            "classes_dtype": self.classes_.dtype.str,
+            "input_shape": list(self._input_shape),
+            "feature_names": None if names is None else names.tolist(),
+            "loss_curve": self.loss_curve_,
+            "versions": {"credalearn": credalearn.__version__, "torch": torch.__version__},
+        }
+        write_model(Path(folder), config=config, weights=self.network_.state_dict())
+
+    def _method(self) -> Method:
+        if self.method not in METHODS:
+            names = ", ".join(map(repr, METHODS))
+            raise CredalError(f"method must be one of {names}; got {self.method!r}.")
+        return METHODS[self.method]
+
+    def _recipe(self) -> Recipe:
+        names = Recipe.__dataclass_fields__
+        return Recipe(**{name: getattr(self, name) for name in names})
+
+    def _device(self) -> torch.device:
+        if self.device != "auto":
+            return torch.device(self.device)
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+    def _build(self, inputs: Tensor, method: Method) -> Network:
+        """The untrained network for inputs like these."""
+        if isinstance(self.backbone, nn.Module):
+            backbone = copy.deepcopy(self.backbone).cpu()
+        elif self.backbone in BACKBONES:
+            backbone = BACKBONES[self.backbone](tuple(inputs.shape[1:]))
+        else:
+            raise CredalError(
+                f"backbone must be one of {', '.join(map(repr, BACKBONES))} or a torch.nn.Module "
+                f"that returns features; got {self.backbone!r}."
+            )
+        for layer in backbone.modules():
+            if isinstance(layer, Standardise):
+                layer.fit(inputs)
+        num_classes = len(self.classes_)
+        return Network.on(backbone, inputs[:2], num_heads=method.num_heads, num_classes=num_classes)
+
+    def _check_data(self, X: Any, y: Any, classes: ArrayLike | None) -> tuple[Tensor, CredalSet]:
+        """Inputs and labels, checked; sets ``classes_``."""
+        if isinstance(y, CredalSet):
+            inputs = self._inputs(X, reset=True)
+        else:
+            classes = column_names(y) if classes is None else classes
+            inputs, y = self._inputs_and_targets(X, y)
+        if len(y) != len(inputs):
+            raise CredalError(f"X holds {len(inputs)} items and y {len(y)}; they must be as many.")
+        labels, self.classes_ = as_credal(y, names=classes, label_rule=self.label_rule)
+        return inputs, labels
+
+    def _inputs(self, X: Any, *, reset: bool) -> Tensor:
+        X = validate_data(self, _on_cpu(X), reset=reset, **self._input_rules())
+        return torch.from_numpy(X)
+
+    def _inputs_and_targets(self, X: Any, y: Any) -> tuple[Tensor, np.ndarray]:
+        rules = self._input_rules()
+        X, y = validate_data(self, _on_cpu(X), _on_cpu(y), multi_output=True, **rules)
+        return torch.from_numpy(X), y
+
+    def _input_rules(self) -> dict[str, Any]:
+        return {"dtype": np.float32, "order": "C", "allow_nd": isinstance(self.backbone, nn.Module)}
+
+
+def load(folder: str | Path, *, backbone: nn.Module | None = None) -> CredalClassifier:
+    """Load a classifier that :meth:`CredalClassifier.save` wrote; runs no code from the folder.
+
+    Args:
+        folder: Where the model was saved.
+        backbone: The module that was given as backbone, if one was: its code is not saved.
+
+    Raises:
+        CredalError: If the folder is damaged or incomplete, or the backbone does not fit.
+
+    Example:
+        >>> import tempfile
+        >>> import credalearn as cl
+        >>> clf = cl.CredalClassifier(epochs=1).fit([[0.0], [1.0]], ["no", "yes"])
+        >>> folder = tempfile.mkdtemp()
+        >>> clf.save(folder)
+        >>> cl.load(folder).classes_
+        array(['no', 'yes'], dtype='<U3')
+    """
+    config, weights = read_model(Path(folder))
+    params = config["params"]
+    if params["backbone"] is None:
+        if backbone is None:
+            raise CredalError(
+                f"{folder} was trained on a backbone of your own. To fix: give it, untrained, as "
+                "load(folder, backbone=...)."
+            )
+        params["backbone"] = backbone
+    clf = CredalClassifier(**params)
+    clf.classes_ = np.array(config["classes"], dtype=config["classes_dtype"])
+    clf.loss_curve_ = config["loss_curve"]
+    clf._input_shape = tuple(config["input_shape"])
+    clf.n_features_in_ = clf._input_shape[0]
+    if config["feature_names"] is not None:
+        clf.feature_names_in_ = np.array(config["feature_names"], dtype=object)
+    clf.network_ = clf._build(torch.zeros(2, *clf._input_shape), clf._method())
+    try:
+        clf.network_.load_state_dict(weights)
+    except RuntimeError as error:
+        raise CredalError(f"the weights in {folder} do not fit the network: {error}") from error
+    clf.network_.to(clf._device())
+    return clf
+
+
+def _on_cpu(values: Any) -> Any:
+    """Tensors as arrays; everything else as it is."""
+    return values.detach().cpu().numpy() if isinstance(values, Tensor) else values

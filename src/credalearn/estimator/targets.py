@@ -1,0 +1,80 @@
+"""What users give as y, as credal sets with class names.
+
+Shapes: N items, K classes.
+"""
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+from torch.nn.functional import one_hot
+
+from credalearn.credal import CredalSet
+from credalearn.errors import CredalError
+from credalearn.labels.soft import SOFT_RULES, precise
+
+
+def column_names(y: Any) -> list[Any] | None:
+    """The class names in a data frame of soft labels, else None."""
+    names = list(getattr(y, "columns", ()))
+    return names if len(names) > 1 else None
+
+
+def as_credal(y: Any, *, names: ArrayLike | None, label_rule: str) -> tuple[CredalSet, np.ndarray]:
+    """Credal labels and the K class names.
+
+    Args:
+        y: A credal set; an array of class labels (N,) or (N, 1); or of soft labels (N, K).
+        names: The class names in order, where they are known.
+        label_rule: What soft labels become, a key of ``SOFT_RULES``.
+    """
+    if label_rule not in SOFT_RULES:
+        raise CredalError(
+            f"label_rule must be one of {', '.join(map(repr, SOFT_RULES))}; got {label_rule!r}."
+        )
+    if not isinstance(y, CredalSet) and (y.ndim == 1 or y.shape[1] == 1):
+        return _from_labels(column_or_1d(y, warn=True), names)
+    if isinstance(y, CredalSet):
+        labels = y
+    else:
+        try:
+            labels = SOFT_RULES[label_rule](np.asarray(y, dtype=np.float64))
+        except CredalError as error:
+            raise CredalError(
+                f"y of shape {y.shape} is read as soft labels, a distribution an item: {error} "
+                "Counts of votes become labels by credalearn.from_votes(counts)."
+            ) from error
+    classes = np.arange(labels.num_classes) if names is None else np.asarray(names)
+    if classes.shape != (labels.num_classes,):
+        raise CredalError(
+            f"classes must name the {labels.num_classes} classes of y; got {classes.tolist()}."
+        )
+    _check_two_classes(classes)
+    return labels, classes
+
+
+def _from_labels(y: np.ndarray, names: ArrayLike | None) -> tuple[CredalSet, np.ndarray]:
+    """One class label an item: a precise set on that class."""
+    check_classification_targets(y)
+    classes, index = np.unique(y, return_inverse=True)
+    if names is not None:
+        wanted = np.asarray(names)
+        unknown = [each for each in classes.tolist() if each not in wanted.tolist()]
+        if unknown:
+            raise CredalError(f"classes must hold every label of y; {unknown} are missing.")
+        position = {name: place for place, name in enumerate(wanted.tolist())}
+        index = np.array([position[each] for each in classes.tolist()])[index]
+        classes = wanted
+    _check_two_classes(classes)
+    hard = one_hot(torch.from_numpy(index).long(), len(classes))
+    return precise(hard.to(torch.get_default_dtype())), classes
+
+
+def _check_two_classes(classes: np.ndarray) -> None:
+    if len(classes) < 2:
+        raise CredalError(
+            f"a classifier needs two classes or more; y has one class only: {classes.tolist()}."
+        )

@@ -1,0 +1,43 @@
+"""Checks that the label rules share.
+
+Shapes: N items, K classes.
+"""
+
+from collections.abc import Collection
+
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor
+
+from credalearn.credal.checks import require
+from credalearn.errors import CredalError
+
+
+def check_choice(value: str, choices: Collection[str], *, name: str) -> None:
+    """Refuse a rule that does not exist, naming those that do."""
+    if value not in choices:
+        raise CredalError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}.")
+
+
+def check_range(ok: bool, *, name: str, rule: str, value: float) -> None:
+    """Refuse an option outside its range; NaN is outside every range."""
+    if not ok:
+        raise CredalError(f"{name} must be {rule}; got {value!r}.")
+
+
+def as_classes(labels: ArrayLike, num_classes: int) -> Tensor:
+    """Class indices (N,) as int64, each in 0..K-1."""
+    check_range(num_classes >= 1, name="num_classes", rule="1 or more", value=num_classes)
+    classes: Tensor = torch.as_tensor(labels)
+    if classes.ndim != 1 or classes.is_floating_point() or classes.dtype == torch.bool:
+        raise CredalError(
+            "labels must be class indices, whole numbers of shape (items,); "
+            f"got {classes.dtype} of shape {tuple(classes.shape)}."
+        )
+    require(
+        ((classes >= 0) & (classes < num_classes))[:, None],
+        rule=f"labels must lie in 0..{num_classes - 1}",
+        remedy="raise num_classes or number the classes from 0",
+        label=classes,
+    )
+    return classes.long()

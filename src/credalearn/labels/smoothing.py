@@ -1,0 +1,41 @@
+"""Hard labels, smoothed, into credal sets.
+
+Shapes: N items, K classes.
+"""
+
+import torch
+from numpy.typing import ArrayLike
+from torch.nn.functional import one_hot
+
+from credalearn.credal import LowerBounds
+from credalearn.labels.checks import as_classes, check_choice, check_range
+from credalearn.labels.soft import SOFT_RULES, SoftRule, precise, relax_at
+
+
+def smooth(
+    labels: ArrayLike, epsilon: float, num_classes: int, *, rule: SoftRule = "relax"
+) -> LowerBounds:
+    r"""Credal labels from label smoothing: a rule on :math:`(1 - \epsilon) e_y + \epsilon / K`.
+
+    Args:
+        labels: Class indices, shape (N,), in 0..K-1.
+        epsilon: Mass taken from the label and spread evenly, 0 <= ε < 1.
+        num_classes: K.
+        rule: ``"relax"`` (the paper) or ``"precise"``.
+
+    Returns:
+        The sets, with the smoothed label as their ``reference``.
+
+    Raises:
+        CredalError: If ε or a label is out of range.
+
+    Example:
+        >>> smooth([1], 0.2, 4).lower
+        tensor([[0.0000, 0.8500, 0.0000, 0.0000]])
+    """
+    check_choice(rule, SOFT_RULES, name="rule")
+    check_range(0 <= epsilon < 1, name="epsilon", rule="0 or more and below 1", value=epsilon)
+    top = as_classes(labels, num_classes)
+    hard = one_hot(top, num_classes).to(torch.get_default_dtype())
+    probs = (1 - epsilon) * hard + epsilon / num_classes
+    return precise(probs) if rule == "precise" else relax_at(probs, top)

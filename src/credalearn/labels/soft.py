@@ -1,0 +1,69 @@
+"""Soft labels into credal sets: kept precise, or relaxed as the paper does.
+
+Shapes: N items, K classes.
+"""
+
+from collections.abc import Callable
+from typing import Literal
+
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor
+
+from credalearn.credal import LowerBounds
+from credalearn.credal.checks import as_floats, require_distributions
+
+SoftRule = Literal["relax", "precise"]
+
+
+def relax(probs: ArrayLike) -> LowerBounds:
+    r"""The paper's relaxation of soft labels: keep the top class's probability, free the rest.
+
+    :math:`Q = \{q \in \Delta : q_j \ge \alpha\}` with :math:`j = \arg\max_k q_k` and
+    :math:`\alpha = q_j` (Wang and Chau, 2026); among equal classes the lowest index is j. A one-hot
+    label stays a single point.
+
+    Args:
+        probs: Soft labels, shape (N, K), rows that sum to 1.
+
+    Returns:
+        The sets, with ``probs`` as their ``reference``.
+
+    Raises:
+        CredalError: If a row is negative somewhere, not finite, or does not sum to 1.
+
+    Example:
+        >>> relax([[0.1, 0.7, 0.2], [0.5, 0.5, 0.0]]).lower
+        tensor([[0.0000, 0.7000, 0.0000],
+                [0.5000, 0.0000, 0.0000]])
+    """
+    soft = as_distributions(probs)
+    return relax_at(soft, soft.argmax(1))
+
+
+def precise(probs: ArrayLike) -> LowerBounds:
+    """Soft labels as they are: each set is the single distribution ``probs`` (N, K).
+
+    Example:
+        >>> precise([[0.25, 0.75]]).diameter()
+        tensor([0.])
+    """
+    soft = as_distributions(probs)
+    return LowerBounds(soft, soft=soft)
+
+
+def as_distributions(probs: ArrayLike) -> Tensor:
+    """``probs`` as a checked tensor (N, K)."""
+    soft = as_floats(probs, name="probs", ndim=2)
+    require_distributions(soft, name="probs")
+    return soft
+
+
+def relax_at(probs: Tensor, top: Tensor) -> LowerBounds:
+    """Relax soft labels (N, K) whose top class (N,) is known better than from ``probs``."""
+    top = top[:, None]
+    lower = torch.zeros_like(probs).scatter(1, top, probs.gather(1, top))
+    return LowerBounds(lower, soft=probs)
+
+
+SOFT_RULES: dict[str, Callable[[ArrayLike], LowerBounds]] = {"relax": relax, "precise": precise}

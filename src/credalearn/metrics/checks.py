@@ -1,0 +1,29 @@
+"""Checks that the metrics share.
+
+Shapes: N items, K classes.
+"""
+
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor
+
+from credalearn.credal.checks import as_floats, require
+from credalearn.errors import CredalError
+
+
+def as_probs_and_classes(probs: ArrayLike, y: ArrayLike) -> tuple[Tensor, Tensor]:
+    """Probabilities (N, K) and true class indices (N,), at least one item."""
+    checked = as_floats(probs, name="probs", ndim=2)
+    classes: Tensor = torch.as_tensor(y, device=checked.device)
+    if classes.is_floating_point() or classes.shape != checked.shape[:1] or len(classes) == 0:
+        raise CredalError(
+            "y must hold one class index for each of one item or more, whole numbers of shape "
+            f"({len(checked)},); got {classes.dtype} of shape {tuple(classes.shape)}."
+        )
+    require(
+        ((classes >= 0) & (classes < checked.shape[1]))[:, None],
+        rule=f"y must lie in 0..{checked.shape[1] - 1}",
+        remedy="give class indices, in the order of the columns of probs",
+        y=classes,
+    )
+    return checked, classes

@@ -1,0 +1,40 @@
+"""The built-in backbone for tables of features."""
+
+from itertools import pairwise
+
+from torch import Tensor, nn
+
+from credalearn.errors import CredalError
+from credalearn.nets.standardise import Standardise
+
+
+class MLP(nn.Module):
+    """Standardised inputs through hidden layers with rectifiers.
+
+    Args:
+        input_shape: (D,), the number of features.
+        hidden: Width of each hidden layer; the last is the number of features it returns.
+
+    Example:
+        >>> import torch
+        >>> MLP((4,))(torch.zeros(2, 4)).shape
+        torch.Size([2, 128])
+    """
+
+    def __init__(self, input_shape: tuple[int, ...], hidden: tuple[int, ...] = (128, 128)) -> None:
+        super().__init__()
+        if len(input_shape) != 1:
+            raise CredalError(
+                f"the backbone 'mlp' takes a table (items, features); one item of X has shape "
+                f"{input_shape}. To fix: flatten X, or give a backbone for such inputs."
+            )
+        widths = (input_shape[0], *hidden)
+        layers: list[nn.Module] = [Standardise(input_shape[0])]
+        for width_in, width_out in pairwise(widths):
+            layers += [nn.Linear(width_in, width_out), nn.ReLU()]
+        self.layers = nn.Sequential(*layers)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Features, shape (N, hidden[-1])."""
+        features: Tensor = self.layers(inputs)
+        return features

@@ -1,0 +1,59 @@
+"""A backbone with several classification heads, computed as one matrix product.
+
+Shapes: N items, D features, H heads, K classes.
+"""
+
+from typing import Self
+
+import torch
+from torch import Tensor, nn
+
+from credalearn.errors import CredalError
+
+
+class Network(nn.Module):
+    """Features of any backbone, then H linear heads over K classes.
+
+    Args:
+        backbone: Any module that maps a batch of inputs to features (N, D); features of more
+            dimensions are flattened.
+        num_features: D.
+        num_heads: H.
+        num_classes: K.
+
+    Example:
+        >>> network = Network(nn.Identity(), num_features=5, num_heads=2, num_classes=3)
+        >>> network(torch.ones(4, 5)).shape
+        torch.Size([4, 2, 3])
+    """
+
+    def __init__(
+        self, backbone: nn.Module, *, num_features: int, num_heads: int, num_classes: int
+    ) -> None:
+        super().__init__()
+        self.backbone = backbone
+        self.heads = nn.Linear(num_features, num_heads * num_classes)
+        self.shape = (num_heads, num_classes)
+
+    @classmethod
+    def on(cls, backbone: nn.Module, sample: Tensor, *, num_heads: int, num_classes: int) -> Self:
+        """A network on ``backbone``, whose features are counted on a few inputs, ``sample``."""
+        was_training = backbone.training
+        with torch.no_grad():
+            features = backbone.eval()(sample)
+        backbone.train(was_training)
+        if not isinstance(features, Tensor) or features.ndim < 2 or len(features) != len(sample):
+            got = tuple(features.shape) if isinstance(features, Tensor) else type(features).__name__
+            raise CredalError(
+                "a backbone must return one row of features an item, shape (items, features); "
+                f"{type(backbone).__name__} gave {got} for {len(sample)} items."
+            )
+        num_features = features.flatten(1).shape[1]
+        return cls(
+            backbone, num_features=num_features, num_heads=num_heads, num_classes=num_classes
+        )
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Logits of every head, shape (N, H, K)."""
+        logits: Tensor = self.heads(self.backbone(inputs).flatten(1))
+        return logits.view(-1, *self.shape)

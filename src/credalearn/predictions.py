@@ -1,0 +1,169 @@
+"""What every method returns: a set of distributions for each item, and its scores.
+
+Shapes: N items, V vertices, K classes.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Self, final
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from credalearn.credal.checks import as_floats, require, require_distributions
+from credalearn.errors import CredalError
+from credalearn.files import whole_file
+from credalearn.scores import SCORES
+
+_TOLERANCE = 1e-5  # the mean of V float32 heads may leave their range by a rounding
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class CredalPredictions:
+    r"""A predicted set of distributions for each item, with one distribution chosen from it.
+
+    Made by the methods, mostly through :meth:`from_vertices`; checked once, here.
+
+    Args:
+        probs: The chosen distribution, which classes and probabilities come from, shape (N, K).
+        lower: Smallest probability of each class over the set, shape (N, K).
+        upper: Largest probability of each class over the set, shape (N, K).
+        vertices: Points whose hull is the set (heads, ensemble members, passes), shape (N, V, K);
+            None where the set is only known by its bounds.
+        concentration: Dirichlet parameters of a second-order method, shape (N, K), or None.
+
+    Raises:
+        CredalError: If shapes differ, a row is no distribution, or lower <= probs <= upper fails.
+
+    Example:
+        Two heads agree on the class and differ by 0.2 in its probability.
+
+        >>> import torch
+        >>> heads = torch.tensor([[[0.6, 0.4], [0.8, 0.2]]])
+        >>> pred = CredalPredictions.from_vertices(heads)
+        >>> pred
+        CredalPredictions(1 item, 2 classes, 2 vertices)
+        >>> pred.probs, pred.score("mmi"), pred.score("lower-probability")
+        (tensor([[0.7000, 0.3000]]), tensor([0.2000]), tensor([0.4000]))
+    """
+
+    probs: Tensor
+    lower: Tensor
+    upper: Tensor
+    vertices: Tensor | None = None
+    concentration: Tensor | None = None
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if value is not None:
+                ndim = 3 if each.name == "vertices" else 2
+                object.__setattr__(self, each.name, as_floats(value, name=each.name, ndim=ndim))
+                self._check_shape(each.name)
+        require_distributions(self.probs, name="probs")
+        require(
+            (self.lower <= self.probs + _TOLERANCE) & (self.probs <= self.upper + _TOLERANCE),
+            rule="lower <= probs <= upper must hold for every class",
+            remedy="choose a distribution inside the set",
+            lower=self.lower,
+            probs=self.probs,
+            upper=self.upper,
+        )
+        if self.vertices is not None:
+            require_distributions(self.vertices, name="vertices")
+        if self.concentration is not None:
+            require(
+                self.concentration > 0,
+                rule="Dirichlet parameters must be above 0",
+                remedy="check the link that makes them",
+                concentration=self.concentration,
+            )
+
+    @classmethod
+    def from_vertices(cls, vertices: Tensor) -> Self:
+        """The hull of several predicted distributions (N, V, K), with their mean as ``probs``.
+
+        Example:
+            >>> import torch
+            >>> CredalPredictions.from_vertices(torch.tensor([[[0.6, 0.4], [0.8, 0.2]]])).lower
+            tensor([[0.6000, 0.2000]])
+        """
+        vertices = as_floats(vertices, name="vertices", ndim=3)
+        lower, upper = vertices.amin(1), vertices.amax(1)
+        return cls(vertices.mean(1).clamp(lower, upper), lower, upper, vertices)
+
+    @property
+    def classes(self) -> Tensor:
+        """Index of the predicted class, shape (N,), int64; the lowest index among equals."""
+        return self.probs.argmax(1)
+
+    def score(self, name: str) -> Tensor:
+        """Uncertainty of each item by the score of this name, shape (N,); larger is less certain.
+
+        The names are the keys of :data:`SCORES`; each function there says what it measures. For
+        deferring, ``"lower-probability"`` ranks errors best; ``"mmi"`` is the paper's.
+
+        Raises:
+            CredalError: If there is no such score, or these predictions lack what it needs.
+        """
+        if name not in SCORES:
+            raise CredalError(f"score must be one of {', '.join(map(repr, SCORES))}; got {name!r}.")
+        return SCORES[name](self)
+
+    def save(self, path: str | Path) -> None:
+        """Write to one safetensors file, whole or not at all; :meth:`load` reads it back."""
+        tensors = {each.name: getattr(self, each.name) for each in fields(self)}
+        kept = {name: x.contiguous() for name, x in tensors.items() if x is not None}
+        with whole_file(Path(path)) as partial:
+            save_file(kept, partial)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read what :meth:`save` wrote; runs no code from the file.
+
+        Raises:
+            CredalError: If the file is damaged or holds something else.
+        """
+        try:
+            tensors = load_file(path)
+        except SafetensorError as error:
+            raise CredalError(f"{path} is not a whole safetensors file: {error}.") from error
+        names = {each.name for each in fields(cls)}
+        if not {"probs", "lower", "upper"} <= tensors.keys() <= names:
+            raise CredalError(f"{path} holds no predictions but {sorted(tensors)}.")
+        return cls(**tensors)
+
+    def to(self, *args: Any, **kwargs: Any) -> Self:
+        """The same predictions on another device or in another dtype, as ``torch.Tensor.to``."""
+        return self._map(lambda tensor: tensor.to(*args, **kwargs))
+
+    def __getitem__(self, rows: Any) -> Self:
+        rows = [rows] if isinstance(rows, int) else rows
+        return self._map(lambda tensor: tensor[rows])
+
+    def __len__(self) -> int:
+        return self.probs.shape[0]
+
+    def __repr__(self) -> str:
+        items = "item" if len(self) == 1 else "items"
+        vertices = "" if self.vertices is None else f", {self.vertices.shape[1]} vertices"
+        return f"CredalPredictions({len(self)} {items}, {self.probs.shape[1]} classes{vertices})"
+
+    def _map(self, change: Callable[[Tensor], Tensor]) -> Self:
+        """The same predictions with every tensor changed, not checked a second time."""
+        changed = object.__new__(type(self))
+        for each in fields(self):
+            tensor = getattr(self, each.name)
+            object.__setattr__(changed, each.name, None if tensor is None else change(tensor))
+        return changed
+
+    def _check_shape(self, name: str) -> None:
+        shape = tuple(getattr(self, name).shape)
+        if shape[:1] + shape[-1:] != tuple(self.probs.shape):
+            raise CredalError(
+                f"{name} must have the items and classes of probs, {tuple(self.probs.shape)}; "
+                f"got shape {shape}."
+            )

@@ -1,0 +1,106 @@
+"""Uncertainty scores of predicted sets: larger is less certain, never below 0.
+
+Each takes :class:`~credalearn.CredalPredictions` of N items and returns shape (N,). Where a set is
+known by its vertices they are used; where only by its bounds, the box between them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from credalearn.credal import (
+    Intervals,
+    entropy,
+    max_entropy_box,
+    max_entropy_hull,
+    min_entropy_box,
+    min_entropy_hull,
+    mmi,
+)
+from credalearn.errors import CredalError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch import Tensor
+
+    from credalearn.predictions import CredalPredictions
+
+
+def imprecision(pred: CredalPredictions) -> Tensor:
+    """Maximum mean imprecision: the largest total-variation distance within the set, in [0, 1].
+
+    The paper's score. Exact from vertices; of a box, see :meth:`Intervals.diameter`.
+    """
+    if pred.vertices is None:
+        return Intervals(pred.lower, pred.upper).diameter()
+    return mmi(pred.vertices)
+
+
+def max_entropy(pred: CredalPredictions) -> Tensor:
+    """Largest entropy within the set, in bits: total uncertainty. To 1e-3 bits for V > 2."""
+    if pred.vertices is None:
+        return max_entropy_box(pred.lower, pred.upper)
+    return max_entropy_hull(pred.vertices)
+
+
+def min_entropy(pred: CredalPredictions) -> Tensor:
+    """Smallest entropy within the set, in bits: what no choice within the set removes."""
+    if pred.vertices is None:
+        return min_entropy_box(pred.lower, pred.upper)
+    return min_entropy_hull(pred.vertices)
+
+
+def entropy_difference(pred: CredalPredictions) -> Tensor:
+    """Largest less smallest entropy within the set, in bits: epistemic uncertainty."""
+    return (max_entropy(pred) - min_entropy(pred)).clamp(min=0)
+
+
+def mutual_information(pred: CredalPredictions) -> Tensor:
+    """H(mean of the vertices) − mean of their H, in bits: how much the members disagree."""
+    vertices = _need(pred.vertices, field="vertices", score="mutual-information")
+    return (entropy(vertices.mean(1)) - entropy(vertices).mean(1)).clamp(min=0)
+
+
+def evidence(pred: CredalPredictions) -> Tensor:
+    """K / Σα of the Dirichlet parameters α: the less evidence, the larger."""
+    concentration = _need(pred.concentration, field="concentration", score="evidence")
+    return concentration.shape[1] / concentration.sum(1)
+
+
+def lower_probability(pred: CredalPredictions) -> Tensor:
+    """1 − lower probability of the predicted class: how wrong the set allows it to be.
+
+    The best of these for deferring: at a decision boundary both heads can say 50/50, where MMI is
+    0 and errors are many.
+    """
+    return 1 - pred.lower.gather(1, pred.classes[:, None])[:, 0]
+
+
+def top_probability(pred: CredalPredictions) -> Tensor:
+    """1 − probability of the predicted class: the one score that every method shares."""
+    return 1 - pred.probs.amax(1)
+
+
+def mean_entropy(pred: CredalPredictions) -> Tensor:
+    """Entropy of ``probs``, in bits."""
+    return entropy(pred.probs)
+
+
+def _need(value: Tensor | None, *, field: str, score: str) -> Tensor:
+    if value is None:
+        raise CredalError(f"score {score!r} needs {field}, which these predictions do not have.")
+    return value
+
+
+SCORES: dict[str, Callable[[CredalPredictions], Tensor]] = {
+    "mmi": imprecision,
+    "entropy-difference": entropy_difference,
+    "mutual-information": mutual_information,
+    "evidence": evidence,
+    "lower-probability": lower_probability,
+    "top-probability": top_probability,
+    "entropy": mean_entropy,
+    "max-entropy": max_entropy,
+    "min-entropy": min_entropy,
+}

@@ -1,0 +1,153 @@
+"""The training loop: plain PyTorch, read from top to bottom.
+
+All randomness comes from (seed, epoch), so a run that is killed and resumed at the last finished
+epoch ends with the same weights as one that was never interrupted: bit for bit on a CPU.
+
+Shapes: N items, H heads, K classes.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.optim import SGD, Adam, Optimizer
+
+from credalearn.credal import CredalSet
+from credalearn.errors import TrainingError
+from credalearn.train.checkpoint import fingerprint, load_checkpoint, save_checkpoint
+from credalearn.train.progress import Progress
+from credalearn.train.recipe import Recipe
+
+Loss = Callable[[Tensor, CredalSet, int], Tensor]  # logits (N, H, K), labels, epoch -> scalar
+
+
+def train(
+    network: nn.Module,
+    inputs: Tensor,
+    labels: CredalSet,
+    loss: Loss,
+    recipe: Recipe,
+    *,
+    checkpoint: Path | None = None,
+    progress: Progress | None = None,
+) -> list[float]:
+    """Train ``network`` in place; the mean loss of each epoch.
+
+    Args:
+        network: Maps a batch of inputs to logits (N, H, K); trained on the device it is on.
+        inputs: All inputs, shape (N, ...), moved to that device.
+        labels: One credal set an input.
+        loss: Of logits, labels and the epoch (from 0), a scalar.
+        recipe: How to train.
+        checkpoint: File that the state is kept in after each epoch. If it holds this run's state,
+            training goes on from there; it stays when training ends.
+        progress: Told after each epoch.
+
+    Raises:
+        TrainingError: If the loss is not finite, or the checkpoint is damaged or another run's.
+
+    Example:
+        >>> import credalearn as cl
+        >>> from credalearn.nets import Network
+        >>> network = Network(nn.Identity(), num_features=1, num_heads=1, num_classes=2)
+        >>> labels = cl.precise([[1.0, 0.0], [0.0, 1.0]])
+        >>> def cross_entropy(logits, labels, epoch):
+        ...     return -(labels.reference * logits[:, 0].log_softmax(1)).sum(1).mean()
+        >>> inputs = torch.tensor([[-1.0], [1.0]])
+        >>> losses = train(network, inputs, labels, cross_entropy, Recipe(learning_rate=0.1))
+        >>> network(inputs)[:, 0].argmax(1)
+        tensor([0, 1])
+    """
+    device = next(network.parameters()).device
+    inputs, labels = inputs.to(device), labels.to(device)
+    optimizer = _optimizer(network, recipe)
+    losses: list[float] = []
+    if checkpoint is not None:
+        data = (inputs, labels.lower, labels.upper, labels.soft)
+        run = fingerprint(recipe, network, data)
+        losses = load_checkpoint(checkpoint, run=run, network=network, optimizer=optimizer)
+    network.train()
+    for epoch in range(len(losses), recipe.epochs):
+        with seeded(device, recipe.seed, epoch + 1):  # 0 is for the first weights
+            mean = _epoch(network, inputs, labels, loss, recipe, optimizer, epoch)
+        if not math.isfinite(mean):
+            raise TrainingError(
+                f"the loss became {mean} in epoch {epoch + 1} of {recipe.epochs}, at learning rate "
+                f"{recipe.rate_at(epoch):.3g}. To fix: lower learning_rate, add warmup_epochs, or "
+                "look for extreme values in the inputs."
+            )
+        losses.append(mean)
+        if checkpoint is not None:
+            save_checkpoint(
+                checkpoint, run=run, network=network, optimizer=optimizer, losses=losses
+            )
+        if progress is not None:
+            progress.epoch(epoch + 1, of=recipe.epochs, loss=mean, items=len(inputs))
+    return losses
+
+
+@contextmanager
+def seeded(device: torch.device, *numbers: int) -> Iterator[None]:
+    """Random numbers inside come from ``numbers`` alone; outside, nothing changes.
+
+    Example:
+        >>> cpu = torch.device("cpu")
+        >>> with seeded(cpu, 0, 1):
+        ...     first = torch.rand(1)
+        >>> with seeded(cpu, 0, 1):
+        ...     torch.rand(1) == first
+        tensor([True])
+    """
+    seed = int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0])
+    with torch.random.fork_rng([device] if device.type == "cuda" else []):
+        torch.manual_seed(seed)
+        yield
+
+
+def _epoch(
+    network: nn.Module,
+    inputs: Tensor,
+    labels: CredalSet,
+    loss: Loss,
+    recipe: Recipe,
+    optimizer: Optimizer,
+    epoch: int,
+) -> float:
+    """One pass over the data in random order; the mean loss."""
+    num_steps = math.ceil(len(inputs) / recipe.batch_size)
+    # Batches of nearly equal size: a last batch of one item would break batch normalisation.
+    batches = torch.randperm(len(inputs)).to(inputs.device).tensor_split(num_steps)
+    total = torch.zeros((), device=inputs.device)
+    for step, batch in enumerate(batches):
+        for group in optimizer.param_groups:
+            group["lr"] = recipe.rate_at(epoch + step / num_steps)
+        with _autocast(recipe, inputs.device):
+            logits = network(inputs[batch])
+        value = loss(logits.float(), labels[batch], epoch)
+        optimizer.zero_grad()
+        value.backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+        total += value.detach() * len(batch)
+    return float(total) / len(inputs)
+
+
+def _optimizer(network: nn.Module, recipe: Recipe) -> Optimizer:
+    if recipe.optimizer == "sgd":
+        return SGD(
+            network.parameters(),
+            lr=recipe.learning_rate,
+            momentum=recipe.momentum,
+            weight_decay=recipe.weight_decay,
+        )
+    return Adam(network.parameters(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay)
+
+
+def _autocast(recipe: Recipe, device: torch.device) -> AbstractContextManager[None]:
+    wanted = recipe.precision
+    if wanted == "bfloat16" or (wanted == "auto" and device.type == "cuda"):
+        return torch.autocast(device.type, dtype=torch.bfloat16)
+    return nullcontext()

@@ -1,0 +1,67 @@
+"""Progress of long work: a live bar in a terminal, plain lines elsewhere."""
+
+import sys
+import time
+from typing import Self, TextIO
+
+from rich.console import Console
+from rich.progress import BarColumn, TextColumn
+from rich.progress import Progress as Bar
+
+_SECONDS_BETWEEN_LINES = 5.0
+
+
+class Progress:
+    """Loss, speed and time left after each epoch; use as a context manager.
+
+    Args:
+        label: What is being trained.
+        stream: Where to; standard error unless given. A terminal gets a bar that updates in place,
+            anything else a line now and then, and always the first and the last.
+
+    Example:
+        >>> with Progress("pocc", stream=sys.stdout) as progress:  # doctest: +ELLIPSIS
+        ...     progress.epoch(1, of=1, loss=0.5, items=1000)
+        pocc: epoch 1/1  loss 0.5000  ... items/s  0:00 left
+    """
+
+    def __init__(self, label: str, *, stream: TextIO | None = None) -> None:
+        self.label = label
+        self.stream = sys.stderr if stream is None else stream
+        self.started = self.last_line = time.monotonic()
+        self.first_epoch: int | None = None
+        self.bar = self._bar() if self.stream.isatty() else None
+
+    def epoch(self, number: int, *, of: int, loss: float, items: int) -> None:
+        """Say that epoch ``number`` (from 1) of so many is done, each of so many items."""
+        if self.first_epoch is None:
+            self.first_epoch = number  # a resumed run starts late: its speed counts from here
+        now = time.monotonic()
+        seconds = max(now - self.started, 1e-9) / (number - self.first_epoch + 1)
+        left = int((of - number) * seconds)
+        text = (
+            f"{self.label}: epoch {number}/{of}  loss {loss:.4f}  {items / seconds:,.0f} items/s  "
+            f"{left // 60}:{left % 60:02d} left"
+        )
+        if self.bar is not None:
+            self.bar.update(self.bar.task_ids[0], completed=number, total=of, description=text)
+            return
+        first_or_last = number in (self.first_epoch, of)
+        if first_or_last or now - self.last_line >= _SECONDS_BETWEEN_LINES:
+            self.last_line = now
+            print(text, file=self.stream, flush=True)
+
+    def __enter__(self) -> Self:
+        if self.bar is not None:
+            self.bar.start()
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        if self.bar is not None:
+            self.bar.stop()
+
+    def _bar(self) -> Bar:
+        columns = (BarColumn(bar_width=24), TextColumn("{task.description}"))
+        bar = Bar(*columns, console=Console(file=self.stream))
+        bar.add_task(f"{self.label}: starting", total=None)
+        return bar
