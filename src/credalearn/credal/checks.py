@@ -5,6 +5,7 @@ Shapes: N items, K classes.
 
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -16,6 +17,8 @@ SUM_TOLERANCE = 1e-5  # float32 rows of 1000 classes drift by about 1e-6
 def as_floats(values: Any, *, name: str, ndim: int) -> Tensor:
     """``values`` as a float32 or float64 tensor of ``ndim`` dimensions; whole numbers convert."""
     try:
+        if hasattr(values, "__array__") and not isinstance(values, Tensor):
+            values = np.array(values)  # a copy: what the caller does to his array later is his own
         tensor = torch.as_tensor(values)
     except (TypeError, ValueError, RuntimeError) as error:
         raise CredalError(f"{name} must be an array of numbers; {error}.") from error

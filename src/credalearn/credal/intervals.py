@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import final
 
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from credalearn.credal.base import CredalSet
@@ -19,7 +20,7 @@ _CHUNK = 2**22  # numbers held at once while enumerating: 32 MB in float64
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
 class Intervals(CredalSet):
     r"""A batch of sets :math:`Q = \{q \in \Delta : \ell \le q \le u\}`.
 
@@ -48,12 +49,11 @@ class Intervals(CredalSet):
         tensor([[0.8000, 0.5000, 0.4000]])
     """
 
-    lower: Tensor
-    upper: Tensor
-
-    def __post_init__(self) -> None:
-        lower = as_floats(self.lower, name="lower", ndim=2)
-        upper = as_floats(self.upper, name="upper", ndim=2).to(lower)
+    def __init__(
+        self, lower: ArrayLike, upper: ArrayLike, *, soft: ArrayLike | None = None
+    ) -> None:
+        lower = as_floats(lower, name="lower", ndim=2)
+        upper = as_floats(upper, name="upper", ndim=2).to(lower)
         if lower.shape != upper.shape:
             raise CredalError(
                 "lower and upper must share one shape (items, classes); "
@@ -76,15 +76,14 @@ class Intervals(CredalSet):
         )
         lower, upper = _tighten(lower, upper)
         self._keep(lower=lower, upper=upper)
-        self._check_soft()
+        self._keep_soft(soft)
 
-    def worst_target(self, cost: Tensor) -> Tensor:
-        r"""Free mass poured into the dearest classes first, each up to its bound, shape (N, K).
+    def _extreme(self, cost: Tensor, *, largest: bool) -> Tensor:
+        """Free mass poured into the dearest (or cheapest) classes first, each up to its bound.
 
-        Exact (de Campos, Huete and Moral, 1994); equal costs in the order of their index.
+        Exact (de Campos, Huete and Moral, 1994).
         """
-        self._check_shape(cost, "cost")
-        order = cost.detach().expand_as(self.lower).argsort(dim=1, descending=True, stable=True)
+        order = cost.argsort(dim=1, descending=largest, stable=True)
         room = (self.upper - self.lower).gather(1, order)
         free = 1 - self.lower.sum(1, keepdim=True)
         poured = (free - (room.cumsum(1) - room)).clamp(min=0).minimum(room)

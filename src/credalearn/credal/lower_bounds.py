@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import final
 
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from credalearn.credal.base import CredalSet
@@ -14,7 +15,7 @@ from credalearn.credal.checks import SUM_TOLERANCE, as_floats, require
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
 class LowerBounds(CredalSet):
     r"""A batch of sets :math:`Q = \{q \in \Delta : q \ge \ell\} = \ell + r\Delta`.
 
@@ -25,6 +26,9 @@ class LowerBounds(CredalSet):
     Args:
         lower: Lower probabilities, shape (N, K), each at least 0, each row's sum at most 1.
         soft: The soft label that each set was made from, shape (N, K), a member of its set.
+
+    Attributes:
+        free: The mass r that the bounds leave free, shape (N,).
 
     Raises:
         CredalError: If a bound is negative or not finite, or a row sums to more than 1.
@@ -44,10 +48,10 @@ class LowerBounds(CredalSet):
         (tensor([0.3000]), tensor([[1.0000, 0.3000, 0.3000]]))
     """
 
-    lower: Tensor
+    free: Tensor
 
-    def __post_init__(self) -> None:
-        lower = as_floats(self.lower, name="lower", ndim=2)
+    def __init__(self, lower: ArrayLike, *, soft: ArrayLike | None = None) -> None:
+        lower = as_floats(lower, name="lower", ndim=2)
         require(
             lower >= 0,
             rule="0 <= lower must hold for every class",
@@ -60,20 +64,14 @@ class LowerBounds(CredalSet):
             remedy="lower the bounds until they sum to 1 or less",
             lower=lower,
         )
-        free = (1 - lower.sum(1, keepdim=True)).clamp(min=0)
-        self._keep(lower=lower, upper=(lower + free).clamp(max=1))
-        self._check_soft()
+        free = (1 - lower.sum(1)).clamp(min=0)
+        self._keep(lower=lower, upper=(lower + free[:, None]).clamp(max=1), free=free)
+        self._keep_soft(soft)
 
-    @property
-    def free(self) -> Tensor:
-        """Mass r that the bounds leave free, shape (N,)."""
-        return (1 - self.lower.sum(1)).clamp(min=0)
-
-    def worst_target(self, cost: Tensor) -> Tensor:
-        """All free mass on the dearest class, the lowest index among equals, shape (N, K)."""
-        self._check_shape(cost, "cost")
-        dearest = cost.detach().expand_as(self.lower).argmax(1, keepdim=True)
-        return self.lower.scatter_add(1, dearest, self.free[:, None])
+    def _extreme(self, cost: Tensor, *, largest: bool) -> Tensor:
+        """All free mass on the dearest or the cheapest class."""
+        chosen = cost.argmax(1, keepdim=True) if largest else cost.argmin(1, keepdim=True)
+        return self.lower.scatter_add(1, chosen, self.free[:, None])
 
     def center(self) -> Tensor:
         r"""The free mass spread evenly, :math:`\ell + r/K`, shape (N, K)."""

@@ -8,6 +8,7 @@ from typing import final
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from scipy.optimize import nnls
 from torch import Tensor
 
@@ -18,7 +19,7 @@ from credalearn.errors import CredalError
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
 class Vertices(CredalSet):
     r"""A batch of convex hulls :math:`Q = \{\sum_v w_v p_v : w \in \Delta\}` of V distributions.
 
@@ -45,8 +46,8 @@ class Vertices(CredalSet):
 
     points: Tensor
 
-    def __post_init__(self) -> None:
-        points = as_floats(self.points, name="points", ndim=3)
+    def __init__(self, points: ArrayLike, *, soft: ArrayLike | None = None) -> None:
+        points = as_floats(points, name="points", ndim=3)
         if points.shape[1] == 0:
             raise CredalError(
                 "each set needs one vertex or more; points has shape "
@@ -54,19 +55,15 @@ class Vertices(CredalSet):
             )
         require_distributions(points, name="points")
         self._keep(points=points, lower=points.amin(1), upper=points.amax(1))
-        self._check_soft()
+        self._keep_soft(soft)
 
-    def worst_target(self, cost: Tensor) -> Tensor:
-        """The dearest vertex, the first among equals, shape (N, K)."""
-        self._check_shape(cost, "cost")
-        costs = cost.detach().expand_as(self.lower)
-        # 0·∞ = 0 as in `expectation`, without holding a second N×V×K tensor when all is finite.
-        if costs.isfinite().all():
-            totals = torch.einsum("nvk,nk->nv", self.points.to(costs), costs)
-        else:
-            totals = torch.where(self.points > 0, self.points * costs[:, None], 0).sum(2)
-        dearest = totals.argmax(1)
-        return self.points[torch.arange(len(self), device=dearest.device), dearest]
+    def _extreme(self, cost: Tensor, *, largest: bool) -> Tensor:
+        """The dearest or the cheapest vertex."""
+        limit = torch.finfo(self.points.dtype).max / self.num_classes  # 0·∞ = 0, no sum overflows
+        finite = cost.to(self.points.dtype).clamp(-limit, limit)
+        totals = torch.einsum("nvk,nk->nv", self.points, finite)
+        chosen = totals.argmax(1) if largest else totals.argmin(1)
+        return self.points[torch.arange(len(self), device=chosen.device), chosen]
 
     def center(self) -> Tensor:
         """The mean of the vertices, shape (N, K)."""

@@ -6,6 +6,7 @@ Shapes: N items, K classes.
 from dataclasses import dataclass
 
 from torch import Tensor
+from torch.nn.functional import cross_entropy
 
 from credalearn.credal import CredalSet
 from credalearn.errors import CredalError
@@ -46,9 +47,11 @@ def pocc_loss(pessimistic_logits: Tensor, optimistic_logits: Tensor, labels: Cre
                 f"{name}_logits must have one row a label, shape {tuple(labels.lower.shape)}; "
                 f"got {tuple(logits.shape)}."
             )
-    worst = labels.worst(-pessimistic_logits.log_softmax(1))
-    best = labels.best(-optimistic_logits.log_softmax(1))
-    return (worst + best).mean()
+    # The cost −log p is −z plus a constant for each item, which cannot change which member is
+    # extreme, since all sum to 1; and the worst case of −z is the best of z.
+    worst = labels.best_target(pessimistic_logits).to(pessimistic_logits.dtype)
+    best = labels.worst_target(optimistic_logits).to(optimistic_logits.dtype)
+    return cross_entropy(pessimistic_logits, worst) + cross_entropy(optimistic_logits, best)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,9 +21,13 @@ from credalearn.files import whole_file
 from credalearn.train.recipe import Recipe
 
 
-def fingerprint(recipe: Recipe, network: nn.Module, data: Iterable[Tensor | None]) -> str:
-    """A digest of all that decides a run's outcome: recipe, first weights, inputs and labels."""
-    digest = hashlib.sha256(json.dumps(asdict(recipe), sort_keys=True).encode())
+def fingerprint(
+    recipe: Recipe, loss: object, network: nn.Module, data: Iterable[Tensor | None]
+) -> str:
+    """A digest of what decides a run's outcome: recipe, loss, first weights, inputs, labels."""
+    # A method's options show in its repr; two methods may have networks alike.
+    name = f"{getattr(loss, '__qualname__', '')} {getattr(loss, '__self__', '')}"
+    digest = hashlib.sha256(json.dumps([asdict(recipe), name], sort_keys=True).encode())
     for tensor in (*network.state_dict().values(), *data):
         if tensor is None:
             digest.update(b"none")

@@ -68,7 +68,7 @@ def train(
     losses: list[float] = []
     if checkpoint is not None:
         data = (inputs, labels.lower, labels.upper, labels.soft)
-        run = fingerprint(recipe, network, data)
+        run = fingerprint(recipe, loss, network, data)
         losses = load_checkpoint(checkpoint, run=run, network=network, optimizer=optimizer)
     network.train()
     for epoch in range(len(losses), recipe.epochs):

@@ -1,0 +1,5 @@
+"""``python -m credalearn``."""
+
+from credalearn.cli import main
+
+main()

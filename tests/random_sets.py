@@ -1,0 +1,73 @@
+"""Random credal sets and slow, obvious references for them."""
+
+from collections.abc import Callable
+from itertools import product
+
+import torch
+from torch import Tensor
+
+from credalearn import CredalSet, Intervals, LowerBounds, Vertices
+
+Maker = Callable[[int, int, torch.Generator], CredalSet]
+
+
+def distributions(*shape: int, generator: torch.Generator) -> Tensor:
+    """From nearly one-hot to nearly uniform, with exact zeros and ties among them."""
+    power = 4 * torch.rand(*shape[:-1], 1, generator=generator, dtype=torch.float64)
+    mass = torch.rand(*shape, generator=generator, dtype=torch.float64) ** power
+    coarse = (8 * mass).floor() / 8 + 1e-300  # an eighth apart: ties, and zeros but for a dust
+    mass = torch.where(torch.rand(*shape[:-1], 1, generator=generator) < 0.3, coarse, mass)
+    mass = mass / mass.sum(-1, keepdim=True)
+    return torch.where(mass < 1e-200, 0, mass)
+
+
+def lower_bounds(num_items: int, num_classes: int, generator: torch.Generator) -> LowerBounds:
+    """A random share of a random distribution, from nothing to all of it."""
+    soft = distributions(num_items, num_classes, generator=generator)
+    kept = torch.rand(num_items, num_classes, generator=generator, dtype=torch.float64)
+    kept[: num_items // 8], kept[num_items // 8 : num_items // 4] = 0, 1
+    return LowerBounds(soft * kept)
+
+
+def intervals(num_items: int, num_classes: int, generator: torch.Generator) -> Intervals:
+    """Around a random distribution, from a single point to the whole simplex."""
+    center = distributions(num_items, num_classes, generator=generator)
+    shape = (num_items, num_classes)
+    radius = torch.rand(num_items, 1, generator=generator, dtype=torch.float64) ** 2
+    radius[: num_items // 8], radius[num_items // 8 : num_items // 4] = 0, 1
+    down, up = (radius * torch.rand(*shape, generator=generator).double() for _ in range(2))
+    return Intervals((center - down).clamp(min=0), (center + up).clamp(max=1))
+
+
+def vertices(num_items: int, num_classes: int, generator: torch.Generator) -> Vertices:
+    """One to six random points, some of them twice."""
+    num_vertices = int(torch.randint(1, 7, (), generator=generator))
+    points = distributions(num_items, num_vertices, num_classes, generator=generator)
+    points[: num_items // 4, -1] = points[: num_items // 4, 0]
+    return Vertices(points)
+
+
+KINDS: dict[str, Maker] = {
+    "lower bounds": lower_bounds,
+    "intervals": intervals,
+    "vertices": vertices,
+}
+
+
+def corners(lower: Tensor, upper: Tensor) -> Tensor:
+    """Every vertex of one box (K,): each class at a bound but one, which takes up the rest."""
+    found = []
+    low, high = lower.tolist(), upper.tolist()
+    for free in range(len(low)):
+        bounds = [[0.0] if k == free else [low[k], high[k]] for k in range(len(low))]
+        for point in map(list, product(*bounds)):
+            point[free] = 1 - sum(point)
+            if low[free] - 1e-12 <= point[free] <= high[free] + 1e-12:
+                found.append(point)
+    return torch.tensor(found, dtype=torch.float64).clamp(min=0)
+
+
+def bits(points: Tensor) -> Tensor:
+    """Entropy the obvious way, over the last dimension."""
+    logs = torch.where(points > 0, points.clamp(min=1e-300).log2(), 0)
+    return -(points * logs).sum(-1)

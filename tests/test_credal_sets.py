@@ -1,0 +1,208 @@
+"""What all kinds of set share: membership, center, diameter, bounds, rows, moving."""
+
+import pickle
+
+import pytest
+import torch
+from torch import Tensor
+from torch.testing import assert_close
+
+from credalearn import CredalError, CredalSet, Intervals, LowerBounds, Vertices
+from random_sets import KINDS, corners, distributions
+
+
+def members(sets: CredalSet, generator: torch.Generator) -> Tensor:
+    """A random mixture of two extreme members, shape (N, K)."""
+    first, second = (
+        sets.worst_target(torch.randn(sets.lower.shape, generator=generator, dtype=torch.float64))
+        for _ in range(2)
+    )
+    share = torch.rand(len(sets), 1, generator=generator, dtype=torch.float64)
+    return share * first + (1 - share) * second
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("num_classes", [2, 3, 7])
+def test_members_are_inside_and_within_the_bounds(
+    kind: str, num_classes: int, generator: torch.Generator
+) -> None:
+    sets = KINDS[kind](200, num_classes, generator)
+    inside = members(sets, generator)
+    assert sets.contains(inside).all()
+    assert sets.contains(sets.center()).all()
+    assert (sets.lower <= inside + 1e-9).all()
+    assert (inside <= sets.upper + 1e-9).all()
+    # The bounds are attained: each class's own worst and best case.
+    for k, cost in enumerate(torch.eye(num_classes, dtype=torch.float64)):
+        assert_close(sets.worst(cost), sets.upper[:, k])
+        assert_close(sets.best(cost), sets.lower[:, k])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_contains_agrees_with_separation_by_a_cost(kind: str, generator: torch.Generator) -> None:
+    """A point is outside exactly when some cost is larger at it than anywhere in the set."""
+    sets = KINDS[kind](200, 3, generator)
+    q = distributions(200, 3, generator=generator)
+    angles = torch.linspace(0, 2 * torch.pi, 721, dtype=torch.float64)[:-1]
+    costs = torch.stack([angles.cos(), angles.sin(), torch.zeros_like(angles)], 1)
+    outside = torch.stack([(q * c).sum(1) > sets.worst(c) + 1e-5 for c in costs]).any(0)
+    assert 20 < outside.sum() < 200
+    assert not sets.contains(q)[outside].any()
+    assert sets.contains(q, tolerance=2e-2)[~outside].all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_not_a_distribution_is_in_no_set(kind: str, generator: torch.Generator) -> None:
+    sets = KINDS[kind](5, 3, generator)
+    assert not sets.contains(torch.tensor([0.5, 0.6, 0.4])).any()
+    assert not sets.contains(torch.tensor([1.2, -0.1, -0.1])).any()
+
+
+@pytest.mark.parametrize("num_classes", [2, 3, 5])
+def test_diameter_of_a_box_is_that_of_its_corners(
+    num_classes: int, generator: torch.Generator
+) -> None:
+    sets = KINDS["intervals"](150, num_classes, generator)
+    for row, diameter in enumerate(sets.diameter()):
+        points = corners(sets.lower[row], sets.upper[row])
+        assert_close(diameter, torch.cdist(points, points, p=1).max() / 2, atol=1e-9, rtol=0)
+
+
+def test_diameter_of_a_large_box_is_the_stated_bound(generator: torch.Generator) -> None:
+    sets = KINDS["intervals"](50, 13, generator)
+    bound = torch.minimum(1 - sets.lower.sum(1), sets.upper.sum(1) - 1)
+    assert_close(sets.diameter(), bound.clamp(min=0))
+    # One wide class beside twelve points: the bound is not attained, and is still above.
+    lower = torch.full((1, 13), 0.01)
+    upper = lower.clone()
+    upper[0, :2] += torch.tensor([0.9, 0.02])
+    small = Intervals(lower[:, :12] + 0.01 / 12, upper[:, :12] + 0.01 / 12)
+    assert small.diameter() <= Intervals(lower, upper).diameter() + 1e-6
+
+
+def test_diameter_of_lower_bounds_and_vertices(generator: torch.Generator) -> None:
+    bounds = KINDS["lower bounds"](100, 4, generator)
+    assert_close(bounds.diameter(), 1 - bounds.lower.sum(1), atol=1e-12, rtol=0)
+    assert_close(bounds.diameter(), Intervals(bounds.lower, bounds.upper).diameter())
+    hull = KINDS["vertices"](100, 4, generator)
+    assert isinstance(hull, Vertices)
+    pairs = (hull.points[:, :, None] - hull.points[:, None]).abs().sum(3).flatten(1)
+    assert_close(hull.diameter(), pairs.amax(1) / 2)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_class_leaves_one_distribution(kind: str, generator: torch.Generator) -> None:
+    sets = KINDS[kind](3, 1, generator)
+    assert_close(sets.diameter(), torch.zeros(3, dtype=torch.float64))
+    assert_close(sets.worst(torch.ones(3, 1, dtype=torch.float64)), torch.ones(3).double())
+
+
+def test_centers_as_stated() -> None:
+    assert_close(LowerBounds([[0.4, 0.0]]).center(), torch.tensor([[0.7, 0.3]]))
+    box = Intervals([[0.2, 0.1, 0.1]], [[0.6, 0.5, 0.3]])  # widths .4 .4 .2, free .6 of 1.0
+    assert_close(box.center(), torch.tensor([[0.44, 0.34, 0.22]]))
+    assert_close(Intervals([[0.3, 0.7]], [[0.3, 0.7]]).center(), torch.tensor([[0.3, 0.7]]))
+    hull = Vertices([[[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]]])
+    assert_close(hull.center(), torch.tensor([[0.5, 0.5]]))
+
+
+def test_intervals_are_tightened_without_changing_the_set(generator: torch.Generator) -> None:
+    center = distributions(300, 5, generator=generator)
+    low, high = (center - 0.2).clamp(min=0), (center + 0.6).clamp(max=1)
+    sets = Intervals(low, high)
+    assert (sets.upper < high - 1e-6).any()
+    q = distributions(300, 5, generator=generator)
+    in_given = ((low <= q) & (q <= high)).all(1)
+    assert_close(sets.contains(q, tolerance=1e-12), in_given)
+    again = Intervals(sets.lower, sets.upper)
+    assert_close(again.lower, sets.lower)
+    assert_close(again.upper, sets.upper)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_length_and_moving(kind: str, generator: torch.Generator) -> None:
+    sets = KINDS[kind](10, 3, generator)
+    assert len(sets) == 10
+    assert sets.num_classes == 3
+    mask = torch.arange(10) % 2 == 0
+    for rows, kept in (
+        (slice(2, 5), [2, 3, 4]),
+        ([7, 1], [7, 1]),
+        (mask, [0, 2, 4, 6, 8]),
+        (mask.numpy(), [0, 2, 4, 6, 8]),
+        (3, [3]),
+        (-1, [9]),
+    ):
+        part = sets[rows]
+        assert type(part) is type(sets)
+        assert_close(part.lower, sets.lower[kept])
+        assert_close(part.diameter(), sets.diameter()[kept])
+    with pytest.raises(IndexError):
+        sets[10]
+    single = sets.to(torch.float32)
+    assert single.lower.dtype == single.center().dtype == torch.float32
+    assert sets.to("meta").lower.device.type == "meta"
+    assert "10 sets, 3 classes, float64 on cpu" in repr(sets)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_empty_batch_is_a_batch(kind: str, generator: torch.Generator) -> None:
+    sets = KINDS[kind](10, 3, generator)[:0]
+    again = Vertices(sets.points) if isinstance(sets, Vertices) else sets
+    assert len(again) == 0
+    assert again.diameter().shape == again.worst(torch.zeros(0, 3)).shape == (0,)
+    assert again.contains(torch.zeros(0, 3)).shape == (0,)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sets_are_frozen_and_travel_between_processes(
+    kind: str, generator: torch.Generator
+) -> None:
+    sets = KINDS[kind](4, 3, generator)
+    with pytest.raises(AttributeError):
+        sets.lower = sets.upper  # type: ignore[misc]
+    again = pickle.loads(pickle.dumps(sets))  # as joblib's workers do
+    assert_close(again.lower, sets.lower)
+    assert_close(again.center(), sets.center())
+
+
+def test_the_reference_is_the_soft_label_or_the_center() -> None:
+    soft = torch.tensor([[0.6, 0.4]])
+    assert_close(LowerBounds([[0.5, 0.1]], soft=soft).reference, soft)
+    assert_close(LowerBounds([[0.5, 0.1]]).reference, torch.tensor([[0.7, 0.3]]))
+    assert_close(LowerBounds([[0.5, 0.1]], soft=soft)[0].reference, soft)
+    with pytest.raises(CredalError, match="must contain the soft label"):
+        LowerBounds([[0.5, 0.1]], soft=torch.tensor([[0.4, 0.6]]))
+    with pytest.raises(CredalError, match=r"one distribution a set, shape \(1, 2\)"):
+        LowerBounds([[0.5, 0.1]], soft=torch.tensor([[0.4, 0.3, 0.3]]))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: LowerBounds([[0.5, 0.5], [0.7, 0.7]]), r"sum\(lower\) <= 1 .* row 1 .*0.7, 0.7"),
+        (lambda: LowerBounds([[0.5, -0.1]]), "0 <= lower .* row 0 .* clamp"),
+        (lambda: LowerBounds([[0.5, float("nan")]]), "lower must be finite; row 0"),
+        (lambda: LowerBounds([0.5, 0.5]), r"shape \(items, classes\) .* got \(2,\)"),
+        (lambda: LowerBounds([["a", "b"]]), "lower must be an array of numbers"),
+        (lambda: LowerBounds(torch.zeros(2, 2).half()), "float32 or float64; got torch.float16"),
+        (lambda: Intervals([[0.6, 0.1]], [[0.5, 0.9]]), "row 0 has lower"),
+        (lambda: Intervals([[0.1, 0.1]], [[0.4, 0.4]]), "the set is empty"),
+        (lambda: Intervals([[0.6, 0.6]], [[0.9, 0.9]]), "the set is empty; .* widen"),
+        (lambda: Intervals([[0.1]], [[0.2, 0.3]]), r"share one shape .* got \(1, 1\) and \(1, 2\)"),
+        (lambda: Vertices([[[0.5, 0.6]]]), "points must sum to 1; row 0 .* divide"),
+        (lambda: Vertices([[[1.5, -0.5]]]), "points must not be negative"),
+        (lambda: Vertices([[0.5, 0.5]]), r"shape \(items, vertices, classes\)"),
+        (lambda: Vertices(torch.zeros(2, 0, 3)), "one vertex or more"),
+    ],
+)
+def test_bad_sets_are_refused(make: object, message: str) -> None:
+    assert callable(make)
+    with pytest.raises(CredalError, match=message):
+        make()
+
+
+def test_a_long_row_is_cut_in_the_message() -> None:
+    with pytest.raises(CredalError, match="… 1000 values]") as error:
+        LowerBounds(torch.full((1, 1000), 0.5))
+    assert len(str(error.value)) < 300

@@ -1,0 +1,107 @@
+"""The command and its demonstration, as a user runs them."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import credalearn as cl
+from credalearn.demo import load_nodules
+from credalearn.demo.compare import RULES, compare
+from credalearn.report import draw_triangle
+
+
+def command(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    run = [sys.executable, "-m", "credalearn", *arguments]
+    return subprocess.run(run, cwd=cwd, capture_output=True, text=True, check=False)
+
+
+def test_the_demo_from_start_to_end(tmp_path: Path) -> None:
+    started = time.monotonic()
+    done = command("demo", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert time.monotonic() - started < 60
+    assert not done.stderr
+    for shown in ("1,395 nodules of 695 patients", "10/10", *RULES, "ECE", "50 %"):
+        assert shown in done.stdout
+    assert "…" not in done.stdout  # nothing of the table is cut at 80 columns
+    output = tmp_path / "demo-output"
+    assert {path.name for path in output.iterdir()} == {
+        *("model", "predictions.safetensors", "demo.png")
+    }
+    pred = cl.CredalPredictions.load(output / "predictions.safetensors")
+    nodules = load_nodules()
+    clf = cl.load(output / "model")
+    assert clf.classes_.tolist() == ["benign", "indeterminate", "malignant"]
+    probs = clf.predict_credal(nodules.features).probs
+    first = (probs - pred.probs[0]).abs().amax(1).min()
+    assert first < 1e-6  # the file holds what this model predicts
+    assert (output / "demo.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_test_patients_are_never_trained_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    nodules = load_nodules()
+    trained: list[np.ndarray] = []
+    fit = cl.CredalClassifier.fit
+
+    def watch(self: cl.CredalClassifier, X: np.ndarray, *args: object, **options: object) -> object:
+        trained.append(X)
+        return fit(self, X, *args, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(cl.CredalClassifier, "fit", watch)
+    (split,) = compare(nodules, num_splits=1, epochs=1, seed=0)
+    rows = {tuple(row) for row in trained[0]}
+    in_training = np.array([tuple(row) in rows for row in nodules.features])
+    patients = set(nodules.patients[in_training])
+    left = ~np.isin(nodules.patients, list(patients)) & nodules.has_majority
+    assert left.sum() == len(split.y)
+    assert 0.2 < len(split.y) / nodules.has_majority.sum() < 0.4
+
+
+def test_nodules_and_their_majority() -> None:
+    nodules = load_nodules()
+    ties = ~nodules.has_majority
+    assert ties.sum() == 225
+    for votes in nodules.votes[ties][:20]:
+        assert (votes == votes.max()).sum() > 1
+    assert (nodules.votes[np.arange(1395), nodules.majority] == nodules.votes.max(1)).all()
+    assert len(nodules.feature_names) == nodules.features.shape[1]
+
+
+def test_a_triangle_needs_three_classes() -> None:
+    from matplotlib.figure import Figure
+
+    pred = cl.CredalPredictions.from_vertices(torch.tensor([[[0.5, 0.5]]]))
+    with pytest.raises(cl.CredalError, match="three classes; these are 2"):
+        draw_triangle(Figure().subplots(), pred, classes=["a", "b"])
+
+
+def test_help_and_version() -> None:
+    shown = command("--help")
+    assert shown.returncode == 0
+    assert "demo" in shown.stdout
+    assert command("--version").stdout.strip() == f"credalearn {cl.__version__}"
+    unknown = command("predictt")
+    assert unknown.returncode == 2
+    assert "No such command" in unknown.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["demo", "--epochs", "0"], "--epochs"),
+        (["demo", "--splits", "1", "--epochs", "1", "-o", "taken"], "taken"),
+    ],
+)
+def test_bad_input_is_one_message_and_exit_code_2(
+    arguments: list[str], message: str, tmp_path: Path
+) -> None:
+    (tmp_path / "taken").write_text("a file where the folder should be")
+    done = command(*arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr

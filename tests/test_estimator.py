@@ -1,0 +1,271 @@
+"""CredalClassifier: scikit-learn's contract, every kind of label, files."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures
+from torch import Tensor, nn
+
+import credalearn as cl
+from credalearn.methods import METHODS
+
+CHECKS = """
+import credalearn
+from sklearn.utils.estimator_checks import check_estimator
+results = check_estimator(credalearn.CredalClassifier({method!r}), on_fail=None, on_skip=None)
+bad = [r["check_name"] + ": " + repr(r["exception"]) for r in results if r["status"] != "passed"]
+print(len(results), "checks")
+raise SystemExit("\\n".join(bad) or 0)
+"""
+
+
+@pytest.fixture(scope="module")
+def blobs() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Three clouds, their names, and four noisy votes an item."""
+    random = np.random.default_rng(0)
+    y = random.integers(3, size=240)
+    X = random.normal(size=(240, 4)) + 3 * np.eye(4)[y]
+    wrong = random.random((240, 4)) < 0.15
+    votes = np.where(wrong, random.integers(3, size=(240, 4)), y[:, None])
+    counts = (votes[:, :, None] == np.arange(3)).sum(1)
+    return X, np.array(["ant", "bee", "cat"])[y], counts
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_whole_scikit_learn_suite_passes(method: str) -> None:
+    # In a process of its own: the suite's array-API check runs only under this variable.
+    environment = os.environ | {"SCIPY_ARRAY_API": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", CHECKS.format(method=method)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout.split()[0]) > 50
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_learns_from_every_kind_of_label(
+    method: str, blobs: tuple[np.ndarray, np.ndarray, np.ndarray]
+) -> None:
+    X, y, counts = blobs
+    shares = counts / counts.sum(1, keepdims=True)
+    names = ["ant", "bee", "cat"]
+    for labels, classes in (
+        (y, None),
+        (y.tolist(), None),
+        (pd.Series(y), None),
+        (shares, names),
+        (torch.tensor(shares), names),
+        (pd.DataFrame(shares, columns=names), None),
+        (cl.from_votes(counts), names),
+        (cl.from_votes(counts, rule="idm"), names),
+        (cl.Intervals(0.9 * shares, 0.9 * shares + 0.1), names),
+        (cl.Vertices(np.stack([shares, np.full_like(shares, 1 / 3)], 1)), names),
+    ):
+        clf = cl.CredalClassifier(method, epochs=25).fit(X, labels, classes=classes)
+        assert clf.classes_.tolist() == names
+        assert clf.score(X, y) > 0.9
+        pred = clf.predict_credal(X)
+        np.testing.assert_allclose(clf.predict_proba(X), pred.probs.numpy(), atol=1e-6)
+        assert (clf.predict(X) == clf.classes_[pred.classes.numpy()]).all()
+
+
+def test_soft_labels_follow_the_label_rule(
+    blobs: tuple[np.ndarray, np.ndarray, np.ndarray],
+) -> None:
+    X, _, counts = blobs
+    shares = counts / counts.sum(1, keepdims=True)
+    fitted = {
+        rule: cl.CredalClassifier(label_rule=rule, epochs=10).fit(X, shares)
+        for rule in ("relax", "precise")
+    }
+    direct = cl.CredalClassifier(epochs=10).fit(X, cl.relax(shares))
+    weights = {name: clf.network_.heads.weight for name, clf in fitted.items()}
+    assert torch.equal(weights["relax"], direct.network_.heads.weight)
+    assert not torch.equal(weights["relax"], weights["precise"])
+    assert fitted["relax"].predict_credal(X).score("mmi").mean() > 0.02
+
+
+def test_pipelines_cross_validation_and_clones(
+    blobs: tuple[np.ndarray, np.ndarray, np.ndarray],
+) -> None:
+    X, y, _ = blobs
+    clf = cl.CredalClassifier(epochs=15)
+    assert cross_val_score(make_pipeline(PolynomialFeatures(2), clf), X, y, cv=3).mean() > 0.9
+    again = clone(clf)
+    assert again.get_params() == clf.get_params()
+
+
+def test_data_frames_keep_their_column_names(
+    blobs: tuple[np.ndarray, np.ndarray, np.ndarray],
+) -> None:
+    X, y, _ = blobs
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    clf = cl.CredalClassifier(epochs=2).fit(frame, y)
+    assert clf.feature_names_in_.tolist() == list("abcd")
+    with pytest.raises(ValueError, match="feature names"):
+        clf.predict(frame.rename(columns={"a": "z"}))
+
+
+class Convolutions(nn.Module):
+    """A backbone of one's own, for images."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten())
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        features: Tensor = self.layers(inputs)
+        return features
+
+
+def test_any_module_serves_as_backbone(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    y = random.integers(2, size=80)
+    X = random.normal(size=(80, 1, 6, 6)) + 2 * y[:, None, None, None]
+    module = Convolutions()
+    before = {name: tensor.clone() for name, tensor in module.state_dict().items()}
+    clf = cl.CredalClassifier(backbone=module, epochs=20, batch_size=16).fit(X, y)
+    assert clf.score(X, y) > 0.9
+    assert all(torch.equal(before[name], x) for name, x in module.state_dict().items())
+    with pytest.raises(cl.CredalError, match=r"items of shape \(1, 6, 6\), as in fit"):
+        clf.predict(X[:, :, :5, :])
+    clf.save(tmp_path)
+    with pytest.raises(cl.CredalError, match="a backbone of your own"):
+        cl.load(tmp_path)
+    again = cl.load(tmp_path, backbone=Convolutions())
+    np.testing.assert_array_equal(again.predict_proba(X), clf.predict_proba(X))
+    with pytest.raises(cl.CredalError, match="do not fit the network"):
+        cl.load(tmp_path, backbone=nn.Flatten())
+
+
+LOADED = """
+import sys
+import numpy as np
+import credalearn as cl
+clf = cl.load(sys.argv[1])
+X = np.load(sys.argv[2])
+np.save(sys.argv[3], clf.predict_proba(X))
+print(clf.classes_.dtype, *clf.predict(X[:3]), *clf.feature_names_in_)
+"""
+
+
+def test_a_saved_model_predicts_the_same_in_a_new_process(
+    blobs: tuple[np.ndarray, np.ndarray, np.ndarray], tmp_path: Path
+) -> None:
+    X, y, _ = blobs
+    clf = cl.CredalClassifier(epochs=5, seed=3).fit(pd.DataFrame(X, columns=list("abcd")), y)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    clf.save(tmp_path / "model")
+    assert sorted(p.name for p in (tmp_path / "model").iterdir()) == [
+        "config.json",
+        "model.safetensors",
+    ]
+    np.save(tmp_path / "X.npy", X)
+    command = [sys.executable, "-W", "ignore", "-c", LOADED]
+    paths = [str(tmp_path / name) for name in ("model", "X.npy", "probs.npy")]
+    done = subprocess.run([*command, *paths], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["<U3", *clf.predict(frame)[:3], *"abcd"]
+    np.testing.assert_array_equal(np.load(tmp_path / "probs.npy"), clf.predict_proba(frame))
+    again = cl.load(tmp_path / "model")
+    assert again.get_params() == clf.get_params()
+
+
+@pytest.mark.parametrize(
+    "classes", [[0, 1], [True, False], [1.0, 2.0], ["ja", "nein"], ["ä", "漢字 with, comma"]]
+)
+def test_class_names_of_every_type_survive_a_file(classes: list[object], tmp_path: Path) -> None:
+    y = np.array(classes)[[0, 1, 0, 1]]
+    clf = cl.CredalClassifier(epochs=1).fit(np.arange(4.0)[:, None], y)
+    clf.save(tmp_path)
+    again = cl.load(tmp_path)
+    assert again.classes_.dtype == clf.classes_.dtype
+    assert again.classes_.tolist() == clf.classes_.tolist()
+
+
+def test_a_damaged_folder_is_named(tmp_path: Path) -> None:
+    clf = cl.CredalClassifier(epochs=1).fit([[0.0], [1.0]], [0, 1])
+    clf.save(tmp_path)
+    config, weights = tmp_path / "config.json", tmp_path / "model.safetensors"
+    whole, bytes_ = config.read_text(), weights.read_bytes()
+    config.write_text(whole[:50])
+    with pytest.raises(cl.CredalError, match=r"config\.json is damaged"):
+        cl.load(tmp_path)
+    config.write_text(json.dumps(json.loads(whole) | {"format": 99}))
+    with pytest.raises(cl.CredalError, match="not a model of format 1"):
+        cl.load(tmp_path)
+    config.write_text(whole)
+    weights.write_bytes(bytes_[:-1] + b"\0")
+    with pytest.raises(cl.CredalError, match=r"not what config\.json describes"):
+        cl.load(tmp_path)
+    weights.unlink()
+    with pytest.raises(cl.CredalError, match=r"model\.safetensors is missing"):
+        cl.load(tmp_path)
+
+
+def test_a_killed_fit_resumes_through_the_classifier(tmp_path: Path) -> None:
+    X, y = np.arange(20.0)[:, None], np.arange(20) % 2
+    options = {"epochs": 6, "batch_size": 5}
+    whole = cl.CredalClassifier(**options).fit(X, y)  # type: ignore[arg-type]
+    path = tmp_path / "resume.safetensors"
+    clf = cl.CredalClassifier(**options, checkpoint=path)  # type: ignore[arg-type]
+    clf.fit(X, y)
+    assert path.exists()
+    again = clone(clf).fit(X, y)
+    for one in (clf, again):
+        assert torch.equal(one.network_.heads.weight, whole.network_.heads.weight)
+    assert again.loss_curve_ == whole.loss_curve_
+    with pytest.raises(cl.TrainingError, match="another run"):
+        clone(clf).fit(X + 1, y)
+    with pytest.raises(cl.TrainingError, match="another run"):
+        clone(clf).set_params(method="softmax").fit(X, y)
+
+
+def test_verbose_shows_progress_on_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
+    cl.CredalClassifier(epochs=2, verbose=True).fit([[0.0], [1.0]], [0, 1])
+    shown = capsys.readouterr()
+    assert "pocc: epoch 2/2  loss" in shown.err
+    assert not shown.out
+
+
+@pytest.mark.parametrize(
+    ("options", "X", "y", "message"),
+    [
+        ({"method": "svm"}, [[0.0], [1]], [0, 1], "method must be one of 'pocc', .* got 'svm'"),
+        ({"backbone": "vgg"}, [[0.0], [1]], [0, 1], "backbone must be one of 'mlp' or a torch"),
+        ({"label_rule": "max"}, [[0.0], [1]], [0, 1], "label_rule must be one of 'relax'"),
+        ({"epochs": 0}, [[0.0], [1]], [0, 1], "epochs must be 1 or more"),
+        ({}, [[0.0], [1]], [1, 1], r"two classes or more; y has one class only: \[1\]"),
+        ({}, [[0.0], [1]], [[3, 1], [2, 2]], r"read as soft labels, .* credalearn\.from_votes"),
+        ({}, [[0.0], [1]], cl.LowerBounds([[0.5, 0.5]]), "X holds 2 items and y 1"),
+    ],
+)
+def test_bad_input_gets_a_clear_message(
+    options: dict[str, Any], X: object, y: object, message: str
+) -> None:
+    with pytest.raises(cl.CredalError, match=message):
+        cl.CredalClassifier(**options).fit(X, y)
+
+
+def test_class_names_must_fit() -> None:
+    with pytest.raises(cl.CredalError, match=r"\['b'\] are missing"):
+        cl.CredalClassifier().fit([[0.0], [1.0]], ["a", "b"], classes=["a", "c"])
+    with pytest.raises(cl.CredalError, match="must name the 2 classes of y"):
+        cl.CredalClassifier().fit([[0.0], [1.0]], np.eye(2), classes=["a", "b", "c"])
+    clf = cl.CredalClassifier(epochs=1).fit([[0.0], [1.0]], ["b", "a"], classes=["c", "b", "a"])
+    assert clf.classes_.tolist() == ["c", "b", "a"]
+    assert clf.predict_proba([[0.0]]).shape == (1, 3)

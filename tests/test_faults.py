@@ -1,0 +1,161 @@
+"""Deliberate faults in the core: each must be caught by a test that claims to guard it.
+
+Every fault is one replacement in one source file of a copy of the package; the tests named with it
+run against that copy and must fail.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+class Fault(NamedTuple):
+    file: str
+    right: str
+    wrong: str
+    guard: str
+
+
+FAULTS = {
+    "worst case takes the cheapest class": Fault(
+        "credal/lower_bounds.py",
+        "cost.argmax(1, keepdim=True) if largest else cost.argmin(1, keepdim=True)",
+        "cost.argmin(1, keepdim=True) if largest else cost.argmax(1, keepdim=True)",
+        "test_credal_extremes.py",
+    ),
+    "best case of intervals pours dearest first": Fault(
+        "credal/intervals.py", "descending=largest", "descending=True", "test_credal_extremes.py"
+    ),
+    "vertices choose by the lower index only": Fault(
+        "credal/vertices.py",
+        "totals.argmax(1) if largest else totals.argmin(1)",
+        "totals.argmax(1)",
+        "test_credal_extremes.py",
+    ),
+    "free mass is dropped": Fault(
+        "credal/lower_bounds.py",
+        "(1 - lower.sum(1)).clamp(min=0)",
+        "(1 - lower.sum(1)).clamp(max=0)",
+        "test_credal_sets.py",
+    ),
+    "bounds are tightened by the sum of all classes": Fault(
+        "credal/intervals.py",
+        "1 - (lower.sum(1, keepdim=True) - lower)",
+        "1 - lower.sum(1, keepdim=True)",
+        "test_credal_sets.py",
+    ),
+    "the heads are swapped in the loss": Fault(
+        "methods/pocc.py",
+        "labels.best_target(pessimistic_logits)",
+        "labels.worst_target(pessimistic_logits)",
+        "test_pocc.py",
+    ),
+    "the heads are swapped in training": Fault(
+        "methods/pocc.py",
+        "pocc_loss(logits[:, 0], logits[:, 1], labels)",
+        "pocc_loss(logits[:, 1], logits[:, 0], labels)",
+        "test_pocc.py",
+    ),
+    "relaxation keeps the least probable class": Fault(
+        "labels/soft.py", "soft.argmax(1)", "soft.argmin(1)", "test_labels.py"
+    ),
+    "votes are not divided by their number": Fault(
+        "labels/votes.py", "votes / (total + s)", "votes / (votes + s)", "test_labels.py"
+    ),
+    "Clopper–Pearson forgets the number of classes": Fault(
+        "labels/votes.py",
+        "level = (1 - confidence) / counts.shape[1]",
+        "level = 1 - confidence",
+        "test_labels.py",
+    ),
+    "the temperature multiplies": Fault(
+        "labels/teacher.py", "outputs / temperature", "outputs * temperature", "test_labels.py"
+    ),
+    "entropy in nats": Fault(
+        "credal/hull_entropy.py",
+        "return nats / math.log(2)",
+        "return nats",
+        "test_credal_entropy.py",
+    ),
+    "largest entropy stops at an end of the segment": Fault(
+        "credal/hull_entropy.py",
+        "torch.where(at_limit, limit, low)",
+        "torch.where(at_limit, limit, 0 * low)",
+        "test_credal_entropy.py",
+    ),
+    "smallest entropy ignores the class in between": Fault(
+        "credal/box_min_entropy.py",
+        "+ entr(between) - at_lower[row]",
+        "- at_lower[row]",
+        "test_credal_entropy.py",
+    ),
+    "imprecision is not halved": Fault(
+        "credal/imprecision.py",
+        "(points[:, 0] - points[:, 1]).abs().sum(1) / 2",
+        "(points[:, 0] - points[:, 1]).abs().sum(1)",
+        "test_predictions.py",
+    ),
+    "lower and upper are swapped in predictions": Fault(
+        "predictions.py",
+        "vertices.amin(1), vertices.amax(1)",
+        "vertices.amax(1), vertices.amin(1)",
+        "test_predictions.py",
+    ),
+    "deferral scores by the upper probability": Fault(
+        "scores.py", "1 - pred.lower.gather", "1 - pred.upper.gather", "test_predictions.py"
+    ),
+    "the order of the items is the same in every epoch": Fault(
+        "train/loop.py",
+        "seeded(device, recipe.seed, epoch + 1)",
+        "seeded(device, recipe.seed, len(losses) - epoch)",
+        "test_train.py",
+    ),
+    "a resumed run forgets the optimiser": Fault(
+        "train/checkpoint.py",
+        'optimizer.load_state_dict({"state": state, "param_groups": groups})',
+        "state.clear()",
+        "test_train.py",
+    ),
+    "the cosine falls by a quarter turn": Fault(
+        "train/recipe.py", "math.cos(math.pi * share)", "math.cos(share)", "test_train.py"
+    ),
+    "calibration bins are closed on the left": Fault(
+        "metrics/calibration.py",
+        "edges.to(checked.device))",
+        "edges.to(checked.device), right=True)",
+        "test_metrics.py",
+    ),
+    "the most certain are deferred first": Fault(
+        "metrics/rejection.py", "torch.unique(ranks,", "torch.unique(-ranks,", "test_metrics.py"
+    ),
+}
+
+SLOW = "not killed and not demo and not whole_scikit"
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_the_fault_is_caught(name: str, tmp_path: Path) -> None:
+    fault = FAULTS[name]
+    shutil.copytree(ROOT / "src" / "credalearn", tmp_path / "credalearn")
+    path = tmp_path / "credalearn" / fault.file
+    text = path.read_text()
+    assert text.count(fault.right) == 1, "the fault's place has moved: name it anew"
+    path.write_text(text.replace(fault.right, fault.wrong))
+    command = [sys.executable, "-m", "pytest", "-x", "-p", "no:cacheprovider", "-k", SLOW]
+    run = subprocess.run(
+        [*command, f"tests/{fault.guard}"],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 1, f"no test of {fault.guard} fails:\n{run.stdout}{run.stderr}"
+    assert "AssertionError" in run.stdout or "DID NOT RAISE" in run.stdout, run.stdout

@@ -1,0 +1,97 @@
+"""POCC's loss against the paper's closed form, and what its heads learn."""
+
+import pytest
+import torch
+from torch.nn.functional import cross_entropy
+from torch.testing import assert_close
+
+import credalearn as cl
+from credalearn.methods import METHODS
+from random_sets import KINDS, distributions
+
+
+def logits(
+    num_items: int, num_classes: int, generator: torch.Generator
+) -> tuple[torch.Tensor, ...]:
+    both = torch.randn(2, num_items, num_classes, generator=generator, dtype=torch.float64)
+    return both.requires_grad_().unbind(0)
+
+
+def test_loss_equals_the_papers_closed_form(generator: torch.Generator) -> None:
+    soft = distributions(100, 5, generator=generator)
+    pessimistic, optimistic = logits(100, 5, generator)
+    low, high = pessimistic.softmax(1), optimistic.softmax(1)
+    total = torch.zeros((), dtype=torch.float64)
+    for i in range(100):
+        j = int(soft[i].argmax())
+        alpha = soft[i, j]
+        total += -alpha * low[i, j].log() - (1 - alpha) * low[i].min().log()
+        total += -alpha * high[i, j].log() - (1 - alpha) * high[i].max().log()
+    assert_close(
+        cl.pocc_loss(pessimistic, optimistic, cl.relax(soft)), torch.as_tensor(total / 100)
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_loss_is_worst_plus_best_for_every_kind(kind: str, generator: torch.Generator) -> None:
+    sets = KINDS[kind](80, 6, generator)
+    pessimistic, optimistic = logits(80, 6, generator)
+    worst = sets.worst(-pessimistic.log_softmax(1))
+    best = sets.best(-optimistic.log_softmax(1))
+    assert_close(cl.pocc_loss(pessimistic, optimistic, sets), (worst + best).mean())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_loss_gradients_are_exact(kind: str, generator: torch.Generator) -> None:
+    sets = KINDS[kind](6, 4, generator)
+    pessimistic, optimistic = (each.detach() for each in logits(6, 4, generator))
+    inputs = (pessimistic.requires_grad_(), optimistic.requires_grad_())
+    assert torch.autograd.gradcheck(lambda a, b: cl.pocc_loss(a, b, sets), inputs)
+
+
+def test_precise_labels_give_two_cross_entropies(generator: torch.Generator) -> None:
+    soft = distributions(50, 3, generator=generator)
+    pessimistic, optimistic = logits(50, 3, generator)
+    expected = cross_entropy(pessimistic, soft) + cross_entropy(optimistic, soft)
+    assert_close(cl.pocc_loss(pessimistic, optimistic, cl.precise(soft)), expected)
+
+
+def test_labels_in_another_precision_serve(generator: torch.Generator) -> None:
+    soft = distributions(10, 3, generator=generator)
+    single = torch.zeros(10, 3, requires_grad=True)
+    loss = cl.pocc_loss(single, single, cl.relax(soft))
+    assert loss.dtype == torch.float32
+    assert loss.item() == pytest.approx(2 * torch.tensor(3.0).log().item())
+
+
+def test_the_heads_learn_what_the_theory_says() -> None:
+    """For one label {q_0 >= 0.7}: the pessimist spreads the rest, the optimist is sure."""
+    both = torch.zeros(2, 1, 4, requires_grad=True)
+    optimizer = torch.optim.Adam([both], lr=0.05)
+    label = cl.LowerBounds([[0.7, 0.0, 0.0, 0.0]])
+    for _ in range(800):
+        optimizer.zero_grad()
+        loss = cl.pocc_loss(both[0], both[1], label)
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+    pred = METHODS["pocc"].predictions(both.detach().transpose(0, 1))
+    assert pred.vertices is not None
+    pessimist, optimist = pred.vertices[0]
+    assert_close(pessimist, torch.tensor([0.7, 0.1, 0.1, 0.1]), atol=0.02, rtol=0)
+    assert optimist[0] > 0.99
+
+
+def test_logits_of_the_wrong_shape_are_refused() -> None:
+    sets = cl.LowerBounds([[0.7, 0.0]])
+    with pytest.raises(cl.CredalError, match=r"optimistic_logits .* shape \(1, 2\); got \(1, 3\)"):
+        cl.pocc_loss(torch.zeros(1, 2), torch.zeros(1, 3), sets)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_predict_sets(name: str, generator: torch.Generator) -> None:
+    method = METHODS[name]
+    outputs = torch.randn(30, method.num_heads, 5, generator=generator)
+    pred = method.predictions(outputs)
+    assert pred.vertices is not None
+    assert_close(pred.vertices, outputs.softmax(2))
+    assert_close(pred.probs.sum(1), torch.ones(30))

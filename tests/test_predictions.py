@@ -1,0 +1,151 @@
+"""Predicted sets: their scores, files, rows and refusals."""
+
+import math
+from pathlib import Path
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+from credalearn import CredalError, CredalPredictions, Intervals
+from credalearn.scores import SCORES
+from random_sets import bits, distributions
+
+
+@pytest.fixture
+def heads(generator: torch.Generator) -> torch.Tensor:
+    return distributions(100, 2, 4, generator=generator)
+
+
+@pytest.fixture
+def pred(heads: torch.Tensor) -> CredalPredictions:
+    return CredalPredictions.from_vertices(heads)
+
+
+def box(pred: CredalPredictions) -> CredalPredictions:
+    """The same predictions, known by their bounds alone."""
+    return CredalPredictions(pred.probs, pred.lower, pred.upper)
+
+
+def test_a_segment_of_two_heads(pred: CredalPredictions, heads: torch.Tensor) -> None:
+    assert_close(pred.probs, heads.mean(1))
+    assert_close(pred.lower, heads.amin(1))
+    assert_close(pred.upper, heads.amax(1))
+    assert (pred.lower <= pred.probs).all()
+    assert (pred.probs <= pred.upper).all()
+    assert_close(pred.classes, heads.mean(1).argmax(1))
+
+
+def test_scores_as_stated(pred: CredalPredictions, heads: torch.Tensor) -> None:
+    first, second = heads.unbind(1)
+    middle = heads.mean(1)
+    top = middle.argmax(1)
+    rows = torch.arange(100)
+    assert_close(pred.score("mmi"), (first - second).abs().sum(1) / 2)
+    assert_close(pred.score("entropy"), bits(middle))
+    assert_close(pred.score("min-entropy"), torch.minimum(bits(first), bits(second)))
+    assert_close(pred.score("top-probability"), 1 - middle.amax(1))
+    lower = torch.minimum(first, second)[rows, top]
+    assert_close(pred.score("lower-probability"), 1 - lower)
+    information = bits(middle) - (bits(first) + bits(second)) / 2
+    assert_close(pred.score("mutual-information"), information.clamp(min=0))
+    spread = pred.score("max-entropy") - pred.score("min-entropy")
+    assert_close(pred.score("entropy-difference"), spread)
+    assert (pred.score("max-entropy") >= bits(middle) - 1e-9).all()
+
+
+def test_scores_of_a_box_bound_those_of_what_it_holds(pred: CredalPredictions) -> None:
+    bounds = box(pred)
+    assert (bounds.score("mmi") >= pred.score("mmi") - 1e-9).all()
+    assert_close(bounds.score("mmi"), Intervals(pred.lower, pred.upper).diameter())
+    assert (bounds.score("max-entropy") >= pred.score("max-entropy") - 1e-9).all()
+    assert (bounds.score("min-entropy") <= pred.score("min-entropy") + 1e-9).all()
+    assert_close(bounds.score("lower-probability"), pred.score("lower-probability"))
+
+
+def test_evidence_of_a_dirichlet() -> None:
+    alpha = torch.tensor([[1.0, 1.0, 1.0, 1.0], [97.0, 1.0, 1.0, 1.0]])
+    mean = alpha / alpha.sum(1, keepdim=True)
+    pred = CredalPredictions(mean, mean, mean, concentration=alpha)
+    assert_close(pred.score("evidence"), torch.tensor([1.0, 0.04]))
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_every_score_is_finite_and_not_negative(name: str, generator: torch.Generator) -> None:
+    points = distributions(200, 3, 5, generator=generator).float()
+    points[:20] = torch.eye(5)[0]  # certain, and all alike
+    pred = CredalPredictions.from_vertices(points)
+    if name == "evidence":
+        pred = CredalPredictions(pred.probs, pred.lower, pred.upper, concentration=points[:, 0] + 1)
+    score = pred.score(name)
+    assert score.shape == (200,)
+    assert score.isfinite().all()
+    assert (score >= 0).all()
+    if name != "evidence":
+        assert_close(score[:20], torch.zeros(20), atol=1e-5, rtol=0)
+
+
+def test_every_score_is_documented() -> None:
+    for name, function in SCORES.items():
+        assert function.__doc__, name
+    doc = CredalPredictions.score.__doc__
+    assert doc is not None
+    assert "SCORES" in doc
+
+
+def test_saved_and_loaded_without_loss(pred: CredalPredictions, tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "pred.safetensors"
+    for each in (pred, box(pred)):
+        each.save(path)
+        again = CredalPredictions.load(path)
+        assert torch.equal(again.probs, each.probs)
+        assert torch.equal(again.lower, each.lower)
+        assert (again.vertices is None) == (each.vertices is None)
+        assert torch.equal(again.score("mmi"), each.score("mmi"))
+    assert [file.name for file in path.parent.iterdir()] == ["pred.safetensors"]
+
+
+def test_a_damaged_or_foreign_file_is_named(pred: CredalPredictions, tmp_path: Path) -> None:
+    path = tmp_path / "pred.safetensors"
+    pred.save(path)
+    path.write_bytes(path.read_bytes()[:-10])
+    with pytest.raises(CredalError, match=r"pred\.safetensors is not a whole safetensors file"):
+        CredalPredictions.load(path)
+    from safetensors.torch import save_file
+
+    save_file({"weights": torch.zeros(2)}, path)
+    with pytest.raises(CredalError, match=r"holds no predictions but \['weights'\]"):
+        CredalPredictions.load(path)
+    with pytest.raises(FileNotFoundError):
+        CredalPredictions.load(tmp_path / "absent.safetensors")
+
+
+def test_rows_and_moving(pred: CredalPredictions) -> None:
+    part = pred[[3, 1]]
+    assert len(part) == 2
+    assert_close(part.score("mmi"), pred.score("mmi")[[3, 1]])
+    assert len(pred[0]) == 1
+    assert len(pred[:7]) == 7
+    assert pred.to(torch.float32).probs.dtype == torch.float32
+    assert repr(pred[:1]) == "CredalPredictions(1 item, 4 classes, 2 vertices)"
+    assert repr(box(pred)) == "CredalPredictions(100 items, 4 classes)"
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda p: CredalPredictions(p, p + 0.1, p + 0.2), "lower <= probs <= upper .* row 0"),
+        (lambda p: CredalPredictions(p * 2, p, p), "probs must sum to 1"),
+        (lambda p: CredalPredictions(p, p[:, :1], p), r"items and classes of probs, \(1, 2\)"),
+        (lambda p: CredalPredictions(p, p, p, p[None, :, :] * 3), "vertices must sum to 1"),
+        (lambda p: CredalPredictions(p, p, p, concentration=p - 0.5), "must be above 0"),
+        (lambda p: CredalPredictions(p * math.nan, p, p), "probs must be finite"),
+        (lambda p: CredalPredictions(p, p, p).score("spread"), "one of 'mmi', .* got 'spread'"),
+        (lambda p: CredalPredictions(p, p, p).score("evidence"), "'evidence' needs concentration"),
+        (lambda p: CredalPredictions(p, p, p).score("mutual-information"), "needs vertices"),
+    ],
+)
+def test_bad_predictions_are_refused(make: object, message: str) -> None:
+    assert callable(make)
+    with pytest.raises(CredalError, match=message):
+        make(torch.tensor([[0.5, 0.5]]))

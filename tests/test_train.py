@@ -1,0 +1,337 @@
+"""The loop: schedules, determinism, kills, damaged files and losses that are not finite."""
+
+import io
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import credalearn as cl
+from credalearn.methods import METHODS
+from credalearn.nets import MLP, Network, Standardise
+from credalearn.train import Progress, Recipe, seeded, train
+from credalearn.train.loop import _optimizer
+
+CPU = torch.device("cpu")
+
+
+class Noisy(nn.Module):
+    """A backbone with its own randomness and running statistics, which a resume must restore."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Linear(3, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(0.3), nn.Linear(8, 8)
+        )
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        features: Tensor = self.layers(inputs)
+        return features
+
+
+def problem(num_items: int = 97) -> tuple[Network, Tensor, cl.LowerBounds]:
+    """A small network, inputs and credal labels, always the same."""
+    with seeded(CPU, 5, 0):
+        inputs = torch.randn(num_items, 3)
+        labels = cl.from_votes(torch.randint(1, 5, (num_items, 4)))
+        network = Network(Noisy(), num_features=8, num_heads=2, num_classes=4)
+    return network, inputs, labels
+
+
+def run(
+    recipe: Recipe, *, checkpoint: Path | None = None, stop_after: int | None = None
+) -> dict[str, Tensor]:
+    """Train the small problem; stop the process's way, by an exception, after some epochs."""
+    network, inputs, labels = problem()
+
+    class Stopper(Progress):
+        def epoch(self, number: int, *, of: int, loss: float, items: int) -> None:
+            if number == stop_after:
+                raise KeyboardInterrupt
+
+    loss = METHODS["pocc"].loss
+    progress = Stopper("stopper", stream=io.StringIO())
+    train(network, inputs, labels, loss, recipe, checkpoint=checkpoint, progress=progress)
+    return network.state_dict()
+
+
+def same(first: dict[str, Tensor], second: dict[str, Tensor]) -> bool:
+    return first.keys() == second.keys() and all(torch.equal(first[k], second[k]) for k in first)
+
+
+def test_same_seed_same_weights_bit_for_bit() -> None:
+    torch.rand(3)  # whatever happened before
+    first = run(Recipe(epochs=3, batch_size=20))
+    torch.rand(5)
+    assert same(first, run(Recipe(epochs=3, batch_size=20)))
+    assert not same(first, run(Recipe(epochs=3, batch_size=20, seed=1)))
+
+
+def test_training_leaves_the_outer_random_numbers_alone() -> None:
+    torch.manual_seed(0)
+    expected = torch.rand(3)
+    torch.manual_seed(0)
+    run(Recipe(epochs=1))
+    assert torch.equal(torch.rand(3), expected)
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "sgd"])
+@pytest.mark.parametrize("stop_after", [1, 3])
+def test_a_stopped_run_resumes_to_the_same_weights(
+    optimizer: str, stop_after: int, tmp_path: Path
+) -> None:
+    recipe = Recipe(epochs=4, batch_size=20, optimizer=optimizer, warmup_epochs=1)  # type: ignore[arg-type]
+    checkpoint = tmp_path / "resume.safetensors"
+    with pytest.raises(KeyboardInterrupt):
+        run(recipe, checkpoint=checkpoint, stop_after=stop_after)
+    assert same(run(recipe, checkpoint=checkpoint), run(recipe))
+
+
+KILLED = """
+import sys
+sys.path.insert(0, {tests!r})
+from pathlib import Path
+from safetensors.torch import save_file
+from test_train import run
+from credalearn.train import Recipe
+weights = run(Recipe(epochs=150, batch_size=10), checkpoint=Path({checkpoint!r}))
+save_file(weights, {output!r})
+"""
+
+
+def test_a_killed_process_resumes_to_the_same_weights(tmp_path: Path) -> None:
+    """``kill -9`` at arbitrary moments, until the run gets through."""
+    checkpoint, output = tmp_path / "resume.safetensors", tmp_path / "weights.safetensors"
+    tests = str(Path(__file__).parent)
+    code = KILLED.format(tests=tests, checkpoint=str(checkpoint), output=str(output))
+    kills = 0
+    while not output.exists():
+        process = subprocess.Popen([sys.executable, "-c", code])
+        if kills < 4:
+            before = checkpoint.stat().st_mtime_ns if checkpoint.exists() else 0
+            while not (checkpoint.exists() and checkpoint.stat().st_mtime_ns != before):
+                assert process.poll() is None, "the run ended before it could be killed"
+                time.sleep(0.002)
+            time.sleep(0.03 * kills)  # somewhere in the epochs that follow
+            os.kill(process.pid, signal.SIGKILL)
+            kills += 1
+            assert process.wait() == -signal.SIGKILL
+        else:
+            assert process.wait() == 0
+    from safetensors.torch import load_file
+
+    assert kills == 4
+    assert same(load_file(output), run(Recipe(epochs=150, batch_size=10)))
+
+
+def test_a_finished_checkpoint_is_not_trained_again(tmp_path: Path) -> None:
+    checkpoint = tmp_path / "resume.safetensors"
+    recipe = Recipe(epochs=2)
+    first = run(recipe, checkpoint=checkpoint)
+    written = checkpoint.stat().st_mtime_ns
+    assert same(first, run(recipe, checkpoint=checkpoint))
+    assert checkpoint.stat().st_mtime_ns == written
+
+
+def test_another_runs_checkpoint_is_refused(tmp_path: Path) -> None:
+    checkpoint = tmp_path / "resume.safetensors"
+    run(Recipe(epochs=2), checkpoint=checkpoint)
+    with pytest.raises(cl.TrainingError, match="belongs to another run"):
+        run(Recipe(epochs=3), checkpoint=checkpoint)
+    network, inputs, labels = problem()
+    with pytest.raises(cl.TrainingError, match="belongs to another run"):
+        train(
+            network,
+            inputs + 1,
+            labels,
+            METHODS["pocc"].loss,
+            Recipe(epochs=2),
+            checkpoint=checkpoint,
+        )
+    network, inputs, labels = problem()
+    other = METHODS["softmax"].loss  # the network alone does not tell the methods apart
+    with pytest.raises(cl.TrainingError, match="belongs to another run"):
+        train(network, inputs, labels, other, Recipe(epochs=2), checkpoint=checkpoint)
+
+
+def test_a_damaged_checkpoint_is_named(tmp_path: Path) -> None:
+    checkpoint = tmp_path / "resume.safetensors"
+    run(Recipe(epochs=2), checkpoint=checkpoint)
+    checkpoint.write_bytes(checkpoint.read_bytes()[:-1])
+    with pytest.raises(cl.TrainingError, match=r"resume\.safetensors is damaged .* delete it"):
+        run(Recipe(epochs=2), checkpoint=checkpoint)
+
+
+def test_a_failed_write_leaves_the_old_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkpoint = tmp_path / "resume.safetensors"
+    recipe = Recipe(epochs=4)
+    with pytest.raises(KeyboardInterrupt):
+        run(recipe, checkpoint=checkpoint, stop_after=2)
+    whole = checkpoint.read_bytes()
+
+    def half_written(tensors: object, path: Path, metadata: object) -> None:
+        path.write_bytes(whole[:100])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("credalearn.train.checkpoint.save_file", half_written)
+    with pytest.raises(OSError, match="No space left"):
+        run(recipe, checkpoint=checkpoint)
+    assert checkpoint.read_bytes() == whole
+    assert [path.name for path in tmp_path.iterdir()] == ["resume.safetensors"]
+
+
+def test_a_loss_that_is_not_finite_stops_with_the_epoch_and_a_remedy(tmp_path: Path) -> None:
+    network, inputs, labels = problem()
+    checkpoint = tmp_path / "resume.safetensors"
+
+    def explode(logits: Tensor, sets: cl.CredalSet, epoch: int) -> Tensor:
+        return logits.mean() * (math.nan if epoch == 2 else 1.0)
+
+    with pytest.raises(cl.TrainingError, match=r"became nan in epoch 3 of 5, .* lower learning"):
+        train(network, inputs, labels, explode, Recipe(epochs=5), checkpoint=checkpoint)
+    assert checkpoint.exists()  # the last good epoch is kept
+
+
+def test_rates_of_the_papers_recipes() -> None:
+    plain = Recipe(epochs=150, optimizer="sgd", learning_rate=0.1)
+    assert plain.rate_at(0) == 0.1
+    assert plain.rate_at(75) == pytest.approx(0.05)
+    assert plain.rate_at(150) == pytest.approx(0)
+    warm = Recipe(
+        epochs=200,
+        learning_rate=0.1,
+        warmup_epochs=5,
+        warmup_start=0.001,
+        final_learning_rate=1e-6,
+    )
+    assert warm.rate_at(0) == 0.001
+    assert warm.rate_at(2.5) == pytest.approx(0.0505)
+    assert warm.rate_at(5) == 0.1
+    assert warm.rate_at(200) == pytest.approx(1e-6)
+    rates = [warm.rate_at(epoch / 10) for epoch in range(50, 2001)]
+    assert all(a >= b for a, b in pairwise(rates))
+    constant = Recipe(epochs=60, learning_rate=1e-5, schedule="constant")
+    assert {constant.rate_at(epoch) for epoch in range(60)} == {1e-5}
+
+
+def test_the_rate_reaches_the_optimizer() -> None:
+    """SGD without momentum on a loss of slope 1 moves by the sum of the rates."""
+    network = Network(nn.Identity(), num_features=1, num_heads=1, num_classes=2)
+    recipe = Recipe(
+        epochs=3, batch_size=2, optimizer="sgd", momentum=0, learning_rate=0.2, warmup_epochs=1
+    )
+    before = network.heads.bias.detach().clone()
+    inputs, labels = torch.zeros(4, 1), cl.precise([[1.0, 0.0]] * 4)
+    train(network, inputs, labels, lambda logits, *_: logits[:, 0, 0].mean(), recipe)
+    moved = (before - network.heads.bias.detach())[0].item()
+    assert moved == pytest.approx(sum(recipe.rate_at(step / 2) for step in range(6)))
+
+
+def test_optimizers_are_the_ones_asked_for() -> None:
+    network = problem()[0]
+    sgd = _optimizer(network, Recipe(optimizer="sgd", momentum=0.8, weight_decay=5e-4))
+    assert isinstance(sgd, torch.optim.SGD)
+    assert sgd.defaults["momentum"] == 0.8
+    assert sgd.defaults["weight_decay"] == 5e-4
+    assert isinstance(_optimizer(network, Recipe()), torch.optim.Adam)
+
+
+@pytest.mark.parametrize("num_items", [2, 3, 21, 41])
+def test_no_batch_is_tiny_and_every_item_is_seen(num_items: int) -> None:
+    seen: list[Tensor] = []
+
+    class Watch(nn.Module):
+        def forward(self, inputs: Tensor) -> Tensor:
+            seen.append(inputs[:, 0])
+            return inputs
+
+    network = Network(Watch(), num_features=1, num_heads=1, num_classes=2)
+    inputs = torch.arange(float(num_items))[:, None]
+    labels = cl.precise([[1.0, 0.0]] * num_items)
+    train(network, inputs, labels, METHODS["softmax"].loss, Recipe(epochs=1, batch_size=20))
+    assert sorted(torch.cat(seen).tolist()) == list(range(num_items))
+    assert all(1 < len(batch) <= 20 for batch in seen)
+
+
+def test_bfloat16_trains_close_to_float32() -> None:
+    low, full = (run(Recipe(epochs=3, precision=each)) for each in ("bfloat16", "float32"))
+    assert low["heads.weight"].dtype == torch.float32
+    difference = (low["heads.weight"] - full["heads.weight"]).abs().max()
+    assert 0 < difference < 0.05
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"epochs": 0}, "epochs must be 1 or more; got 0"),
+        ({"batch_size": 0}, "batch_size must be 1 or more"),
+        ({"learning_rate": 0.0}, "learning_rate must be above 0"),
+        ({"learning_rate": math.nan}, "learning_rate must be above 0"),
+        ({"momentum": -0.1}, "momentum must be 0 or more"),
+        ({"warmup_epochs": 9, "epochs": 3}, "warmup_epochs must be at most epochs"),
+        ({"final_learning_rate": 1.0}, "between 0 and learning_rate"),
+        ({"optimizer": "lion"}, "optimizer must be 'adam' or 'sgd'; got 'lion'"),
+        ({"schedule": "step"}, "schedule must be"),
+        ({"precision": "int8"}, "precision must be one of"),
+        ({"seed": -1}, "seed must be 0 or more"),
+    ],
+)
+def test_bad_recipes_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(cl.CredalError, match=message):
+        Recipe(**options)
+
+
+def test_plain_progress_shows_loss_speed_and_time_left() -> None:
+    stream = io.StringIO()
+    with Progress("pocc", stream=stream) as progress:
+        for epoch in range(1, 6):
+            progress.epoch(epoch, of=5, loss=1 / epoch, items=100)
+    lines = stream.getvalue().splitlines()
+    assert len(lines) == 2  # the first and the last: those between came too fast
+    assert lines[0].startswith("pocc: epoch 1/5  loss 1.0000  ")
+    assert lines[-1].startswith("pocc: epoch 5/5  loss 0.2000  ")
+    assert "items/s" in lines[0]
+    assert lines[-1].endswith("0:00 left")
+
+
+def test_a_terminal_gets_a_bar() -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    stream = Terminal()
+    with Progress("pocc", stream=stream) as progress:
+        progress.epoch(1, of=1, loss=0.5, items=100)
+    assert "epoch 1/1" in stream.getvalue()
+    assert "━" in stream.getvalue()
+
+
+def test_standardise_handles_constant_and_large_features() -> None:
+    layer = Standardise(3)
+    inputs = torch.tensor([[1e6, 5.0, 0.1], [1e6 + 2, 5.0, 0.1]])
+    layer.fit(inputs)
+    expected = torch.tensor([[-1.0, 0, 0], [1.0, 0, 0]])
+    torch.testing.assert_close(layer(inputs), expected, atol=1e-4, rtol=0)
+
+
+def test_an_mlp_refuses_images() -> None:
+    with pytest.raises(cl.CredalError, match=r"takes a table .* shape \(3, 8, 8\)"):
+        MLP((3, 8, 8))
+
+
+def test_a_backbone_must_return_features() -> None:
+    with pytest.raises(cl.CredalError, match=r"one row of features an item.*Flatten gave \(6,\)"):
+        Network.on(nn.Flatten(0), torch.zeros(2, 3), num_heads=1, num_classes=2)
+    network = Network.on(nn.Conv2d(1, 2, 3), torch.zeros(2, 1, 5, 5), num_heads=2, num_classes=3)
+    assert network(torch.zeros(4, 1, 5, 5)).shape == (4, 2, 3)
