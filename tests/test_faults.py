@@ -158,4 +158,3 @@ def test_the_fault_is_caught(name: str, tmp_path: Path) -> None:
         check=False,
     )
     assert run.returncode == 1, f"no test of {fault.guard} fails:\n{run.stdout}{run.stderr}"
-    assert "AssertionError" in run.stdout or "DID NOT RAISE" in run.stdout, run.stdout

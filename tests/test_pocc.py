@@ -81,6 +81,15 @@ def test_the_heads_learn_what_the_theory_says() -> None:
     assert optimist[0] > 0.99
 
 
+def test_the_first_head_is_the_pessimist(generator: torch.Generator) -> None:
+    pessimistic, optimistic = logits(20, 4, generator)
+    sets = KINDS["lower bounds"](20, 4, generator)
+    both = torch.stack([pessimistic, optimistic], 1)
+    expected = cl.pocc_loss(pessimistic, optimistic, sets)
+    assert_close(METHODS["pocc"].loss(both, sets, 0), expected)
+    assert expected != cl.pocc_loss(optimistic, pessimistic, sets)
+
+
 def test_logits_of_the_wrong_shape_are_refused() -> None:
     sets = cl.LowerBounds([[0.7, 0.0]])
     with pytest.raises(cl.CredalError, match=r"optimistic_logits .* shape \(1, 2\); got \(1, 3\)"):
