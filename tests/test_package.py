@@ -89,7 +89,7 @@ def public_modules() -> list[str]:
 
 def public_names() -> dict[str, object]:
     """Every function, class and module in the ``__all__`` of the package and of its stages."""
-    found = {}
+    found: dict[str, object] = {}
     for module_name in public_modules():
         module = importlib.import_module(module_name)
         found |= {f"{module_name}.{name}": getattr(module, name) for name in module.__all__}

@@ -56,7 +56,7 @@ def _introduce(console: Console, nodules: Nodules) -> None:
 
 
 def _table(splits: Sequence[Split]) -> Table:
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)  # fits 80 columns
+    table = Table(box=SIMPLE_HEAD, padding=0, pad_edge=False)  # fits 80 columns
     table.add_column("deferred by", no_wrap=True)
     table.add_column("ECE", justify="right")
     for share in _DEFERRED:

@@ -1,0 +1,156 @@
+"""What the core costs: each measurement beside its limit.
+
+Times are the fastest of several repetitions, ratios are of runs in turn: other work on the machine
+can only slow a run down.
+"""
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+import credalearn as cl
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One line of the table; without a limit it is for information."""
+
+    name: str
+    value: float
+    unit: str
+    limit: float | None = None
+
+    @property
+    def holds(self) -> bool:
+        """Whether the value is within its limit."""
+        return self.limit is None or self.value <= self.limit
+
+
+def fastest(*functions: Callable[[], object], repeats: int) -> list[float]:
+    """Seconds of the fastest run of each, all run in turn."""
+    times = [[float("inf")] for _ in functions]
+    for _ in range(repeats):
+        for function, found in zip(functions, times, strict=True):
+            started = time.perf_counter()
+            function()
+            found.append(time.perf_counter() - started)
+    return [min(found) for found in times]
+
+
+def loss_cost() -> list[Measurement]:
+    """POCC's loss, forward and backward, against two soft cross-entropies of torch."""
+    generator = torch.Generator().manual_seed(0)
+    shape = (8192, 100)
+    soft = torch.rand(shape, generator=generator).softmax(1)
+    heads = [torch.randn(shape, generator=generator, requires_grad=True) for _ in range(2)]
+
+    def backward(loss: Callable[[Tensor, Tensor], Tensor]) -> Callable[[], None]:
+        def run() -> None:
+            torch.autograd.grad(loss(*heads), heads)
+
+        return run
+
+    def pocc(labels: cl.CredalSet) -> Callable[[], None]:
+        return backward(lambda first, second: cl.pocc_loss(first, second, labels))
+
+    plain = backward(lambda first, second: cross_entropy(first, soft) + cross_entropy(second, soft))
+    points = torch.rand(8192, 5, 100, generator=generator).softmax(2)
+    base, *costs = fastest(
+        plain,
+        pocc(cl.relax(soft)),
+        pocc(cl.Vertices(points)),
+        pocc(cl.Intervals((soft - 0.005).clamp(min=0), soft + 0.005)),
+        repeats=40,
+    )
+    name = "pocc_loss / two cross-entropies, N=8192 K=100"
+    limits = {"relaxed labels": 2.5, "five vertices": None, "intervals": None}
+    return [
+        Measurement(f"{name}, {kind}", cost / base, "×", limit)
+        for (kind, limit), cost in zip(limits.items(), costs, strict=True)
+    ]
+
+
+def two_head_boxes(num_items: int, num_classes: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """Boxes around two random predictions."""
+    generator = torch.Generator().manual_seed(0)
+    logits = 2 * torch.randn(num_items, 2, num_classes, generator=generator, dtype=dtype)
+    heads = logits.softmax(2)
+    return heads.amin(1), heads.amax(1)
+
+
+def entropy_cost() -> list[Measurement]:
+    """Entropy bounds of 10,000 boxes of 100 classes."""
+    found = []
+    for dtype in (torch.float32, torch.float64):
+        lower, upper = two_head_boxes(10_000, 100, dtype)
+        for function, limit in ((cl.max_entropy_box, 60.0), (cl.min_entropy_box, 1000.0)):
+
+            def run(entropy: Callable[[Tensor, Tensor], Tensor] = function) -> None:
+                entropy(lower, upper)  # noqa: B023
+
+            (seconds,) = fastest(run, repeats=8)
+            name = f"{function.__name__}, 10,000 boxes, K=100, {str(dtype)[6:]}"
+            found.append(Measurement(name, 1000 * seconds, "ms", limit))
+    return found
+
+
+def entropy_memory() -> list[Measurement]:
+    """Peak memory of the bounds on 100,000 boxes, in a process of its own."""
+    code = """
+import resource
+import torch
+import credalearn as cl
+peak = lambda: 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+lower, upper = (torch.full((100_000, 100), each, dtype=torch.float64) for each in (0.005, 0.02))
+cl.{name}(lower[:10], upper[:10])
+before = peak()
+cl.{name}(lower, upper)
+print((peak() - before) / (8 * lower.numel()))
+"""
+    found = []
+    for name in ("max_entropy_box", "min_entropy_box"):
+        command = [sys.executable, "-c", code.format(name=name)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        text = f"{name}, peak memory / N·K numbers"
+        found.append(Measurement(text, float(done.stdout), "×", 15.0))
+    return found
+
+
+def entropy_misses() -> list[Measurement]:
+    """How often pouring in the order of the index misses the minimum; ours is enumerated."""
+    lower, upper = two_head_boxes(2000, 8, torch.float64)
+    width = upper - lower
+    free = 1 - lower.sum(1, keepdim=True)
+    poured = (free - (width.cumsum(1) - width)).clamp(min=0).minimum(width)
+    missed = cl.entropy(lower + poured) > cl.min_entropy_box(lower, upper) + 1e-9
+    share = 100 * float(missed.double().mean())
+    return [Measurement("index-order greedy misses the minimum, K=8", share, "% of boxes")]
+
+
+def start_up_cost() -> list[Measurement]:
+    """What importing the package adds to torch, and how fast the command answers."""
+
+    def python(*arguments: str) -> Callable[[], object]:
+        return lambda: subprocess.run([sys.executable, *arguments], capture_output=True, check=True)
+
+    torch_alone, with_package, classifier, help_text = fastest(
+        python("-c", "import torch"),
+        python("-c", "import torch, credalearn"),
+        python("-c", "import torch, credalearn; credalearn.CredalClassifier"),
+        python("-m", "credalearn", "--help"),
+        repeats=5,
+    )
+    return [
+        Measurement("import credalearn, beyond import torch", with_package - torch_alone, "s", 0.3),
+        Measurement("… and its classifier (scikit-learn)", classifier - torch_alone, "s"),
+        Measurement("credalearn --help", help_text, "s", 0.5),
+    ]
+
+
+ALL = (loss_cost, entropy_cost, entropy_memory, entropy_misses, start_up_cost)
