@@ -190,7 +190,10 @@ def test_the_reference_is_the_soft_label_or_the_center() -> None:
         (lambda: Intervals([[0.1, 0.1]], [[0.4, 0.4]]), "the set is empty"),
         (lambda: Intervals([[0.6, 0.6]], [[0.9, 0.9]]), "the set is empty; .* widen"),
         (lambda: Intervals([[0.1]], [[0.2, 0.3]]), r"share one shape .* got \(1, 1\) and \(1, 2\)"),
-        (lambda: Vertices([[[0.5, 0.6]]]), "points must sum to 1; row 0 .* divide"),
+        (
+            lambda: Vertices([[[0.5, 0.6]]]),
+            r"sum to 1, .* row 0 .* sum=\[1.1\]. To fix: divide",
+        ),
         (lambda: Vertices([[[1.5, -0.5]]]), "points must not be negative"),
         (lambda: Vertices([[0.5, 0.5]]), r"shape \(items, vertices, classes\)"),
         (lambda: Vertices(torch.zeros(2, 0, 3)), "one vertex or more"),

@@ -77,7 +77,7 @@ def test_training_resumes_and_saves(device: str, precision: str, tmp_path: Path)
         checkpoint=tmp_path / "resume.safetensors",
     )
     clf.fit(X, labels)
-    assert next(clf.network_.parameters()).device.type == device
+    assert next(clf.model_.members[0].parameters()).device.type == device
     assert clf.score(X, y) > 0.9
     first = clf.predict_proba(X)
     np.testing.assert_array_equal(clf.fit(X, labels).predict_proba(X), first)  # from the file

@@ -1,12 +1,20 @@
-"""Metrics against obvious loops and hand-made cases."""
+"""Metrics against obvious loops, hand-made cases and other libraries."""
 
 import itertools
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import rankdata, spearmanr
+from sklearn.metrics import roc_auc_score
+from torchmetrics.functional.classification import multiclass_calibration_error
 
 from credalearn import CredalError, metrics
+from credalearn.metrics.ranking import average_ranks, sort_order
 from random_sets import distributions
 
 
@@ -37,6 +45,48 @@ def test_a_confidence_on_an_edge_falls_to_the_left() -> None:
     assert metrics.ece(probs, [1, 0]) == pytest.approx((0.7 + 0.25) / 2)
     assert metrics.ece(torch.tensor(probs), [1, 0]) == pytest.approx((0.7 + 0.25) / 2)
     assert metrics.ece([[1.0, 0.0]], [0]) == 0
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_confidence_of_two_thirds_falls_on_its_edge(dtype: torch.dtype) -> None:
+    # The edge nearest to 2/3 is the number that 2/3 is rounded to, for every number of bins.
+    for num_bins in range(2, 40):
+        for b in range((num_bins + 1) // 2, num_bins):
+            share = b / num_bins
+            probs = torch.tensor([[share, 1 - share]], dtype=dtype)
+            count = metrics.reliability(probs, [0], num_bins=num_bins).count
+            assert count.index(1) == b - 1, f"{b} / {num_bins}"
+
+
+@pytest.mark.parametrize("num_bins", [3, 10, 15])
+def test_calibration_against_torchmetrics(num_bins: int, generator: torch.Generator) -> None:
+    # No confidence is on an edge: torchmetrics bins [l, r) and gives 1.0 a bin of its own. It
+    # sums in float32, hence 1e-6; one item in the wrong bin would cost 1e-4.
+    probs = (2 * torch.randn(2000, 5, generator=generator, dtype=torch.float64)).softmax(1)
+    y = probs.multinomial(1, generator=generator)[:, 0]
+    y[:500] = 0
+    theirs = multiclass_calibration_error(probs, y, num_classes=5, n_bins=num_bins)
+    assert theirs > 0.02
+    assert metrics.ece(probs, y, num_bins=num_bins) == pytest.approx(float(theirs), abs=1e-6)
+
+
+def test_reliability_against_a_loop(generator: torch.Generator) -> None:
+    probs = distributions(400, 3, generator=generator)
+    y = torch.randint(3, (400,), generator=generator)
+    bins = metrics.reliability(probs, y, num_bins=7)
+    top, right = probs.amax(1), probs.argmax(1) == y
+    for b in range(7):
+        assert bins.edges[b : b + 2] == (b / 7, (b + 1) / 7)
+        inside = (top > b / 7) & (top <= (b + 1) / 7)
+        assert bins.count[b] == inside.sum()
+        if inside.any():
+            assert bins.confidence[b] == pytest.approx(top[inside].mean().item())
+            assert bins.accuracy[b] == pytest.approx(right[inside].double().mean().item())
+        else:
+            assert (bins.confidence[b], bins.accuracy[b]) == (0, 0)
+    assert bins.count[:2] == (0, 0), "three classes: no top probability below a third"
+    assert sum(bins.count) == 400
+    assert bins.ece == metrics.ece(probs, y, num_bins=7)
 
 
 def test_rejection_curve_against_a_loop(generator: torch.Generator) -> None:
@@ -78,6 +128,147 @@ def test_extreme_cases() -> None:
     assert metrics.auarc(one * 3, [0, 0, 0], [1, 2, 3]) == 1
 
 
+def expected_curve(right: list[bool], score: list[float]) -> list[float]:
+    """Mean accuracy of the m most certain, taking each tie one item at a time."""
+    curve, hits, kept = [], 0.0, 0
+    for value in sorted(set(score)):
+        tied = [r for r, s in zip(right, score, strict=True) if s == value]
+        for _ in tied:
+            hits, kept = hits + sum(tied) / len(tied), kept + 1
+            curve.append(hits / kept)
+    return curve
+
+
+# Few values, so that many tie; both zeros, both infinities and the smallest of numbers.
+SCORES = st.sampled_from([-np.inf, -2.5, -1e-45, -0.0, 0.0, 1e-45, 0.5, 0.5000001, 7.0, np.inf])
+ITEMS = st.lists(st.tuples(st.booleans(), SCORES), min_size=1, max_size=12)
+
+
+@given(ITEMS, st.sampled_from([np.float32, np.float64]))
+def test_deferral_with_any_scores_and_ties(
+    items: list[tuple[bool, float]], dtype: type[np.floating]
+) -> None:
+    right, score = map(list, zip(*items, strict=True))
+    scores = np.array(score, dtype)
+    probs, y = [[0.8, 0.2]] * len(items), [int(not r) for r in right]
+    slow = expected_curve(right, scores.tolist())
+    found = metrics.accuracy_rejection(probs, y, scores)
+    np.testing.assert_allclose(found.numpy(), slow, rtol=1e-12)
+    plain = np.mean(right)
+    gains = [(a - plain) / (1 - plain) for a in slow] if plain < 1 else [0.0]
+    assert metrics.normalised_auarc(probs, y, scores) == pytest.approx(np.mean(gains), abs=1e-12)
+    risks = [1 - a for a in slow]
+    assert metrics.aurc(probs, y, scores) == pytest.approx(np.mean(risks), abs=1e-12)
+    rows = np.arange(len(items))[::-1]
+    turned = metrics.accuracy_rejection(probs, np.array(y)[rows], scores[rows])
+    assert torch.equal(turned, found)
+
+
+@given(st.lists(SCORES, min_size=1, max_size=30), st.sampled_from([np.float32, np.float64]))
+def test_ranks_against_scipy(values: list[float], dtype: type[np.floating]) -> None:
+    scores = np.array(values, dtype)
+    np.testing.assert_array_equal(scores[sort_order(scores)], np.sort(scores))
+    np.testing.assert_array_equal(average_ranks(scores), rankdata(scores))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_order_of_many_numbers(dtype: type[np.floating]) -> None:
+    random = np.random.default_rng(3)
+    wide = np.exp(random.uniform(-80, 80, 20_000)) * random.choice([-1, 1], 20_000)
+    scores = wide.astype(dtype)
+    np.testing.assert_array_equal(scores[sort_order(scores)], np.sort(scores))
+    np.testing.assert_array_equal(scores[::2][sort_order(scores[::2])], np.sort(scores[::2]))
+
+
+def test_spearman_against_scipy(generator: torch.Generator) -> None:
+    probs = (2 * torch.randn(500, 4, generator=generator, dtype=torch.float64)).softmax(1)
+    y = probs.multinomial(1, generator=generator)[:, 0]
+    error = -probs.gather(1, y[:, None])[:, 0].log()
+    noise = torch.rand(500, generator=generator, dtype=torch.float64)
+    for score in (noise, error + noise, (4 * error).round(), -error):  # the third has ties
+        theirs = spearmanr(score, error).statistic
+        assert metrics.spearman_error(probs, y, score) == pytest.approx(theirs, abs=1e-12)
+
+
+def test_an_infinite_error_ranks_last() -> None:
+    probs = [[0.0, 1.0], [0.5, 0.5], [1e-300, 1.0], [0.9, 0.1]]
+    errors_ascending = [3, 1, 2, 0]
+    assert metrics.spearman_error(np.array(probs), [0] * 4, errors_ascending) == 1
+    assert (
+        metrics.spearman_error(np.array(probs), [0] * 4, [-rank for rank in errors_ascending]) == -1
+    )
+
+
+def test_without_spread_there_is_no_correlation() -> None:
+    probs = [[0.9, 0.1], [0.6, 0.4], [0.3, 0.7]]
+    assert metrics.spearman_error(probs, [0, 0, 0], [0.1, 0.1, 0.1]) == 0
+    assert metrics.spearman_error([[0.5, 0.5]] * 3, [0, 1, 0], [0.1, 0.2, 0.3]) == 0
+    assert metrics.spearman_error([[0.9, 0.1]], [0], [0.3]) == 0
+
+
+@given(st.lists(SCORES, min_size=1, max_size=9), st.lists(SCORES, min_size=1, max_size=9))
+def test_auroc_against_all_pairs(inside: list[float], outside: list[float]) -> None:
+    won = [(o > i) + 0.5 * (o == i) for o in outside for i in inside]
+    assert metrics.auroc(inside, outside) == pytest.approx(np.mean(won), abs=1e-12)
+
+
+def test_auroc_against_scikit_learn(generator: torch.Generator) -> None:
+    inside = torch.rand(400, generator=generator)
+    outside = torch.rand(300, generator=generator) + 0.2
+    for scale in (1e6, 10):  # without ties and with many
+        own, foreign = (scale * inside).round(), (scale * outside).round()
+        labels = [0] * 400 + [1] * 300
+        theirs = roc_auc_score(labels, torch.cat([own, foreign]).numpy())
+        assert metrics.auroc(own, foreign) == pytest.approx(theirs, abs=1e-12)
+    assert metrics.auroc([0.1], [0.2]) == 1
+    assert metrics.auroc([0.2], [0.1]) == 0
+    assert metrics.auroc([0.2, 0.2], [0.2]) == 0.5
+    # A float32 beside a float64: 0.1 as float32 is the larger of the two.
+    assert metrics.auroc(np.array([0.1]), np.array([0.1], np.float32)) == 1
+
+
+METRICS: dict[str, Callable[[torch.Tensor, torch.Tensor, torch.Tensor], float]] = {
+    "accuracy": lambda probs, y, _: metrics.accuracy(probs, y),
+    "ece": lambda probs, y, _: metrics.ece(probs, y),
+    "auarc": metrics.auarc,
+    "normalised_auarc": metrics.normalised_auarc,
+    "aurc": metrics.aurc,
+    "spearman_error": metrics.spearman_error,
+    "auroc": lambda _, y, score: metrics.auroc(score[y == 0], score[y > 0]),
+}
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_the_order_of_the_rows_never_matters(name: str, generator: torch.Generator) -> None:
+    probs = distributions(200, 3, generator=generator)
+    y = torch.randint(3, (200,), generator=generator)
+    score = torch.randint(5, (200,), generator=generator)
+    before = METRICS[name](probs, y, score)
+    for _ in range(5):
+        rows = torch.randperm(200, generator=generator)
+        after = METRICS[name](probs[rows], y[rows], score[rows])
+        assert after == pytest.approx(before, abs=1e-13)
+    for dtype in (torch.bfloat16, torch.float16, torch.int32, torch.float64):
+        # Whole numbers below 5 are exact in each.
+        assert METRICS[name](probs, y, score.to(dtype)) == pytest.approx(before, abs=1e-13)
+
+
+@pytest.mark.parametrize("num_items", [1, 7])
+def test_all_right_and_all_wrong(num_items: int) -> None:
+    probs, score = [[0.75, 0.25]] * num_items, list(range(num_items))
+    for y, accuracy, ece in ((0, 1.0, 0.25), (1, 0.0, 0.75)):
+        truth = [y] * num_items
+        assert metrics.accuracy(probs, truth) == accuracy
+        assert metrics.ece(probs, truth) == ece
+        assert metrics.auarc(probs, truth, score) == accuracy
+        assert metrics.aurc(probs, truth, score) == 1 - accuracy
+        assert metrics.normalised_auarc(probs, truth, score) == 0
+        assert metrics.spearman_error(probs, truth, score) == 0
+
+
+RAGGED: Any = [0.1, [0.2]]
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -86,8 +277,21 @@ def test_extreme_cases() -> None:
         (lambda: metrics.accuracy([[0.5, 0.5]], [0.0]), "whole numbers"),
         (lambda: metrics.accuracy(np.zeros((0, 2)), np.zeros(0, int)), "one item or more"),
         (lambda: metrics.ece([[0.5, 0.5]], [0], num_bins=0), "num_bins must be 1 or more"),
-        (lambda: metrics.auarc([[0.5, 0.5]], [0], [float("nan")]), "none NaN"),
-        (lambda: metrics.auarc([[0.5, 0.5]], [0], [0.1, 0.2]), "one number for each"),
+        (lambda: metrics.auarc([[0.5, 0.5]], [0], [float("nan")]), "none NaN; item 0 has nan"),
+        (
+            lambda: metrics.auarc([[0.5, 0.5]], [0], [0.1, 0.2]),
+            r"score must hold one number for each of the 1 items; got shape \(2,\)",
+        ),
+        (lambda: metrics.spearman_error([[0.5, 0.5]], [0], ["a"]), "score must be .* got <U1"),
+        (lambda: metrics.auroc([], [0.1]), r"inside .* one item or more; got shape \(0,\)"),
+        (lambda: metrics.auroc([0.1], [[0.1]]), r"outside .* got shape \(1, 1\)"),
+        (lambda: metrics.auroc([0.1], RAGGED), "outside must be an array of numbers"),
+        (lambda: metrics.auroc([0.1], [0.1, np.nan]), "outside .* item 1 has nan"),
+        (
+            lambda: metrics.Reliability((0, 1), (3, 1), (0.5,), (0.5,)),
+            r"one number a bin, .* got count=\(3, 1\) with 2 edges, 1 confidences",
+        ),
+        (lambda: metrics.Reliability((0, 1), (0,), (0,), (0,)), r"got count=\(0,\)"),
     ],
 )
 def test_bad_input_is_refused(call: object, message: str) -> None:

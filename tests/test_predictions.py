@@ -90,7 +90,7 @@ def test_every_score_is_documented() -> None:
         assert function.__doc__, name
     doc = CredalPredictions.score.__doc__
     assert doc is not None
-    assert "SCORES" in doc
+    assert all(f'``"{name}"``' in doc for name in SCORES)
 
 
 def test_saved_and_loaded_without_loss(pred: CredalPredictions, tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_a_damaged_or_foreign_file_is_named(pred: CredalPredictions, tmp_path: P
     save_file({"weights": torch.zeros(2)}, path)
     with pytest.raises(CredalError, match=r"holds no predictions but \['weights'\]"):
         CredalPredictions.load(path)
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(CredalError, match="there is no such file"):
         CredalPredictions.load(tmp_path / "absent.safetensors")
 
 

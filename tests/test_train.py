@@ -145,7 +145,7 @@ def test_a_finished_checkpoint_is_not_trained_again(tmp_path: Path) -> None:
 def test_another_runs_checkpoint_is_refused(tmp_path: Path) -> None:
     checkpoint = tmp_path / "resume.safetensors"
     run(Recipe(epochs=2), checkpoint=checkpoint)
-    with pytest.raises(cl.TrainingError, match="belongs to another run"):
+    with pytest.raises(cl.TrainingError, match=r"another run: epochs \(2 there, 3 here\) differ"):
         run(Recipe(epochs=3), checkpoint=checkpoint)
     network, inputs, labels = problem()
     with pytest.raises(cl.TrainingError, match="belongs to another run"):

@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # the same names as in the table below, for type checkers and
     from credalearn.estimator import CredalClassifier as CredalClassifier
     from credalearn.estimator import load as load
     from credalearn.labels import at_least as at_least
+    from credalearn.labels import collapse as collapse
     from credalearn.labels import from_teacher as from_teacher
     from credalearn.labels import from_votes as from_votes
     from credalearn.labels import precise as precise
@@ -42,7 +43,7 @@ _PUBLIC = {  # module: the names it gives to the package, in the order of the wa
         *["entropy", "max_entropy_box", "min_entropy_box", "max_entropy_hull", "min_entropy_hull"],
         "mmi",
     ],
-    "labels": ["relax", "precise", "from_votes", "from_teacher", "smooth", "at_least"],
+    "labels": ["relax", "precise", "from_votes", "from_teacher", "smooth", "at_least", "collapse"],
     "predictions": ["CredalPredictions"],
     "methods": ["pocc_loss"],
     "estimator": ["CredalClassifier", "load"],

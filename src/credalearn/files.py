@@ -23,8 +23,12 @@ def whole_file(path: Path) -> Iterator[Path]:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.partial")
+    partial.unlink(missing_ok=True)
+    partial.touch()
+    mode = partial.stat().st_mode  # what the user's umask gives; some writers make files private
     try:
         yield partial
+        partial.chmod(mode)
         with partial.open("rb+") as file:
             os.fsync(file.fileno())
         partial.replace(path)

@@ -103,8 +103,19 @@ class CredalPredictions:
     def score(self, name: str) -> Tensor:
         """Uncertainty of each item by the score of this name, shape (N,); larger is less certain.
 
-        The names are the keys of :data:`SCORES`; each function there says what it measures. For
-        deferring, ``"lower-probability"`` ranks errors best; ``"mmi"`` is the paper's.
+        ========================  ==============================================================
+        name                      what it measures
+        ========================  ==============================================================
+        ``"lower-probability"``   1 − lower probability of the predicted class: best for deferring
+        ``"mmi"``                 largest total-variation distance in the set: the paper's score
+        ``"entropy-difference"``  largest less smallest entropy in the set, bits
+        ``"max-entropy"``         largest entropy in the set, bits
+        ``"min-entropy"``         smallest entropy in the set, bits
+        ``"mutual-information"``  H(mean of the vertices) − mean of their H, bits; needs vertices
+        ``"evidence"``            K / Σα of a Dirichlet; needs ``concentration``
+        ``"top-probability"``     1 − probability of the predicted class: every method has it
+        ``"entropy"``             entropy of ``probs``, bits
+        ========================  ==============================================================
 
         Raises:
             CredalError: If there is no such score, or these predictions lack what it needs.
@@ -127,6 +138,8 @@ class CredalPredictions:
         Raises:
             CredalError: If the file is damaged or holds something else.
         """
+        if not Path(path).is_file():
+            raise CredalError(f"{path} holds no predictions: there is no such file.")
         try:
             tensors = load_file(path)
         except SafetensorError as error:

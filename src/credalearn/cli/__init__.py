@@ -4,6 +4,7 @@ Nothing heavy is imported before a command needs it: ``--help`` answers at once.
 """
 
 import sys
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -19,6 +20,13 @@ app = typer.Typer(
 )
 
 
+class Methods(StrEnum):
+    """What the demo compares."""
+
+    basic = "basic"
+    all = "all"
+
+
 def _show_version(wanted: bool) -> None:
     if wanted:
         print(f"credalearn {__version__}")
@@ -28,7 +36,10 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show it.")
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
+        ),
     ] = False,
 ) -> None:
     pass
@@ -39,7 +50,13 @@ def demo(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the results.")] = Path(
         "demo-output"
     ),
-    splits: Annotated[int, typer.Option(min=1, help="Random splits by patient.")] = 10,
+    methods: Annotated[
+        Methods, typer.Option(help="POCC beside plain softmax, or every method.")
+    ] = Methods.basic,
+    splits: Annotated[
+        int | None,
+        typer.Option(min=1, help="Random splits by patient.", show_default="10, or 5 for all"),
+    ] = None,
     epochs: Annotated[int, typer.Option(min=1, help="Passes over the training data.")] = 40,
     seed: Annotated[int, typer.Option(min=0, help="Of everything random.")] = 0,
 ) -> None:
@@ -49,7 +66,8 @@ def demo(
     """
     from credalearn.demo.run import run_demo
 
-    run_demo(output, num_splits=splits, epochs=epochs, seed=seed)
+    splits = splits or (10 if methods is Methods.basic else 5)
+    run_demo(output, methods=methods.value, num_splits=splits, epochs=epochs, seed=seed)
 
 
 def main() -> None:
@@ -62,5 +80,5 @@ def main() -> None:
         print(f"credalearn: {error}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
-        print("credalearn: interrupted", file=sys.stderr)
+        print("credalearn: stopped", file=sys.stderr)
         sys.exit(130)

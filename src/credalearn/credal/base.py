@@ -3,16 +3,25 @@
 Shapes: N items, K classes.
 """
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, Self, final
 
+import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from credalearn.credal.checks import as_floats, expectation, require, require_distributions
+from credalearn.credal.checks import (
+    SUM_TOLERANCE,
+    as_floats,
+    expectation,
+    require,
+    require_distributions,
+)
 from credalearn.errors import CredalError
 
 
@@ -59,7 +68,7 @@ class CredalSet(ABC):
         """Whether each set holds its distribution ``q`` (N, K), shape (N,)."""
 
     @final
-    def worst(self, cost: Tensor) -> Tensor:
+    def worst(self, cost: ArrayLike) -> Tensor:
         r"""Largest expected cost, :math:`\max_{q \in Q} q^\top c`, shape (N,).
 
         Exact, and differentiable in the cost: the gradient is the extreme target.
@@ -68,30 +77,30 @@ class CredalSet(ABC):
             cost: Cost of each class, shape (N, K), or (K,) for all items alike. An infinite cost
                 counts only where the target puts mass.
         """
-        return expectation(self.worst_target(cost), cost)
+        costs = self._rows(cost, "cost")
+        return expectation(self._extreme(costs.detach(), largest=True), costs)
 
     @final
-    def best(self, cost: Tensor) -> Tensor:
+    def best(self, cost: ArrayLike) -> Tensor:
         r"""Smallest expected cost, :math:`\min_{q \in Q} q^\top c`, shape (N,), likewise exact."""
-        return expectation(self.best_target(cost), cost)
+        costs = self._rows(cost, "cost")
+        return expectation(self._extreme(costs.detach(), largest=False), costs)
 
     @final
-    def worst_target(self, cost: Tensor) -> Tensor:
+    def worst_target(self, cost: ArrayLike) -> Tensor:
         """A member that attains :meth:`worst`, shape (N, K): a constant for the gradient.
 
         Among equally dear classes or vertices the lowest index comes first.
         """
-        self._check_shape(cost, "cost")
-        return self._extreme(cost.detach().expand_as(self.lower), largest=True)
+        return self._extreme(self._rows(cost, "cost").detach(), largest=True)
 
     @final
-    def best_target(self, cost: Tensor) -> Tensor:
+    def best_target(self, cost: ArrayLike) -> Tensor:
         """A member that attains :meth:`best`, shape (N, K), likewise."""
-        self._check_shape(cost, "cost")
-        return self._extreme(cost.detach().expand_as(self.lower), largest=False)
+        return self._extreme(self._rows(cost, "cost").detach(), largest=False)
 
     @final
-    def contains(self, q: Tensor, *, tolerance: float = 1e-6) -> Tensor:
+    def contains(self, q: ArrayLike, *, tolerance: float = 1e-6) -> Tensor:
         """Whether each set holds its row of ``q``, shape (N,), bool.
 
         Args:
@@ -99,16 +108,24 @@ class CredalSet(ABC):
                 distribution is in no set.
             tolerance: How far outside a bound (or the hull) still counts as inside.
         """
-        q = torch.as_tensor(q, dtype=self.lower.dtype, device=self.lower.device)
-        self._check_shape(q, "q")
-        q = q.expand_as(self.lower)
-        is_distribution = (q >= -tolerance).all(1) & ((q.sum(1) - 1).abs() <= max(tolerance, 1e-5))
-        return is_distribution & self._holds(q, tolerance)
+        points = self._rows(q, "q").to(self.lower.dtype)
+        sums_to_one = (points.sum(1) - 1).abs() <= max(tolerance, SUM_TOLERANCE)
+        return (points >= -tolerance).all(1) & sums_to_one & self._holds(points, tolerance)
 
     @property
     def reference(self) -> Tensor:
         """The soft label that each set was made from, else its :meth:`center`, shape (N, K)."""
         return self.center() if self.soft is None else self.soft
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(N, K), as of an array of soft labels: scikit-learn's splitters ask for it."""
+        return self.lower.shape[0], self.lower.shape[1]
+
+    @final
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """The ``reference`` as an array, for tools that know only soft labels."""
+        return np.array(self.reference.numpy(force=True), dtype=dtype, copy=copy)
 
     @property
     def num_classes(self) -> int:
@@ -122,6 +139,8 @@ class CredalSet(ABC):
 
     @final
     def __getitem__(self, rows: Any) -> Self:
+        if isinstance(rows, tuple) and len(rows) == 2 and rows[1] is Ellipsis:
+            rows = rows[0]  # scikit-learn's way to take rows
         if isinstance(rows, int):
             rows = range(len(self))[rows]  # negative counts from the end, too far is refused
             rows = slice(rows, rows + 1)
@@ -176,9 +195,12 @@ class CredalSet(ABC):
         )
         self._keep(soft=soft)
 
-    def _check_shape(self, rows: Tensor, name: str) -> None:
+    def _rows(self, values: ArrayLike, name: str) -> Tensor:
+        """One row an item, shape (N, K), from as many or from one for all."""
+        rows: Tensor = torch.as_tensor(values, device=self.lower.device)
         if rows.shape not in (self.lower.shape, self.lower.shape[1:]):
             raise CredalError(
                 f"{name} must have shape {tuple(self.lower.shape)} or ({self.num_classes},); "
                 f"got {tuple(rows.shape)}."
             )
+        return (rows if rows.is_floating_point() else rows.to(self.lower)).expand_as(self.lower)

@@ -3,18 +3,21 @@
 Shapes: N items, K classes.
 """
 
+from __future__ import annotations
+
 import math
 
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 
-from credalearn.credal.hull_entropy import entropy
+from credalearn.credal.hull_entropy import bits
 from credalearn.credal.intervals import Intervals
 
 _MAX_STEPS = 100  # a bracket halved 60 times is exact in float64; Newton needs about four
 
 
-def max_entropy_box(lower: Tensor, upper: Tensor) -> Tensor:
+def max_entropy_box(lower: ArrayLike, upper: ArrayLike) -> Tensor:
     r"""Largest entropy over :math:`\{p \in \Delta : \ell \le p \le u\}`, in bits, shape (N,).
 
     Exact: the maximum is :math:`p_k = \min(\max(t, \ell_k), u_k)` with the level t at which p sums
@@ -36,7 +39,7 @@ def max_entropy_box(lower: Tensor, upper: Tensor) -> Tensor:
         tensor([1.3710])
     """
     box = Intervals(lower, upper)
-    return entropy(_flattest(box.lower, box.upper))
+    return bits(_flattest(box.lower, box.upper))
 
 
 def _flattest(lower: Tensor, upper: Tensor) -> Tensor:

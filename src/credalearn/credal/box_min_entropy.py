@@ -7,9 +7,12 @@ classes all vertices are tried, with many the good ones are searched.
 Shapes: N items, K classes.
 """
 
+from __future__ import annotations
+
 import math
 
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 from torch.special import entr
 
@@ -21,7 +24,7 @@ _CHUNK = 2**20  # numbers held at once: 8 MB
 _ROUNDING = 1e-12
 
 
-def min_entropy_box(lower: Tensor, upper: Tensor) -> Tensor:
+def min_entropy_box(lower: ArrayLike, upper: ArrayLike) -> Tensor:
     r"""Smallest entropy over :math:`\{p \in \Delta : \ell \le p \le u\}`, in bits, shape (N,).
 
     Proved exact up to 10 classes, where every vertex is tried, and for any number of classes when

@@ -29,7 +29,7 @@ def as_floats(values: Any, *, name: str, ndim: int) -> Tensor:
             f"{name} must be float32 or float64; got {tensor.dtype}. To fix: convert it first."
         )
     if tensor.ndim != ndim or tensor.shape[-1] == 0:
-        shape = ("items", "classes") if ndim == 2 else ("items", "vertices", "classes")
+        shape = {2: ("items", "classes"), 3: ("items", "vertices", "classes")}.get(ndim, ("…",))
         raise CredalError(
             f"{name} must have shape ({', '.join(shape)}) with one class or more; "
             f"got {tuple(tensor.shape)}."
@@ -57,12 +57,22 @@ def require_distributions(probs: Tensor, *, name: str) -> None:
         remedy="clamp at 0 and divide each row by its sum",
         **{name: probs},
     )
+    sums = probs.sum(-1, keepdim=True)
     require(
-        (probs.sum(-1, keepdim=True) - 1).abs() <= SUM_TOLERANCE,
-        rule=f"each row of {name} must sum to 1",
-        remedy="divide each row by its sum",
-        **{name: probs},
+        (sums - 1).abs() <= SUM_TOLERANCE,
+        rule=f"each row of {name} must sum to 1, to {SUM_TOLERANCE:g}",
+        remedy="divide each row by its sum (votes: see from_votes; percentages: divide by 100)",
+        **{name: probs, "sum": sums},
     )
+
+
+def as_distributions(values: Any, *, name: str, ndim: int | None = None) -> Tensor:
+    """``values`` as a float tensor whose last dimension holds distributions."""
+    if ndim is None:
+        ndim = np.ndim(values) if not isinstance(values, Tensor) else values.ndim
+    tensor = as_floats(values, name=name, ndim=ndim)
+    require_distributions(tensor, name=name)
+    return tensor
 
 
 def expectation(q: Tensor, cost: Tensor) -> Tensor:

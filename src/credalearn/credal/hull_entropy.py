@@ -3,18 +3,22 @@
 Shapes: N items, V vertices, K classes.
 """
 
+from __future__ import annotations
+
 import math
 import warnings
 
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 
+from credalearn.credal.checks import as_distributions
 from credalearn.errors import PrecisionWarning
 
 _HALVINGS = 40  # places the best point of a segment to 1e-12 of its length
 
 
-def entropy(probs: Tensor) -> Tensor:
+def entropy(probs: ArrayLike) -> Tensor:
     r"""Shannon entropy :math:`-\sum_k p_k \log_2 p_k` of the last dimension, 0·log 0 = 0.
 
     Example:
@@ -22,11 +26,16 @@ def entropy(probs: Tensor) -> Tensor:
         >>> entropy(torch.tensor([[0.5, 0.5], [1.0, 0.0]]))
         tensor([1., 0.])
     """
+    return bits(as_distributions(probs, name="probs"))
+
+
+def bits(probs: Tensor) -> Tensor:
+    """:func:`entropy` of what is known to be distributions."""
     nats: Tensor = torch.special.entr(probs).sum(-1)
     return nats / math.log(2)
 
 
-def min_entropy_hull(points: Tensor) -> Tensor:
+def min_entropy_hull(points: ArrayLike) -> Tensor:
     """Smallest entropy in the hull of ``points`` (N, V, K), in bits, shape (N,).
 
     Exact: entropy is concave, so its minimum lies at a vertex.
@@ -36,10 +45,12 @@ def min_entropy_hull(points: Tensor) -> Tensor:
         >>> min_entropy_hull(torch.tensor([[[0.5, 0.5], [1.0, 0.0]]]))
         tensor([0.])
     """
-    return entropy(points).amin(1)
+    return bits(as_distributions(points, name="points", ndim=3)).amin(1)
 
 
-def max_entropy_hull(points: Tensor, *, tolerance: float = 1e-3, max_steps: int = 1000) -> Tensor:
+def max_entropy_hull(
+    points: ArrayLike, *, tolerance: float = 1e-3, max_steps: int = 1000
+) -> Tensor:
     r"""Largest entropy in the hull of ``points`` (N, V, K), in bits, shape (N,).
 
     A segment (V = 2) is solved by bisection of the derivative, to about 1e-9 bits. A polytope is
@@ -60,16 +71,17 @@ def max_entropy_hull(points: Tensor, *, tolerance: float = 1e-3, max_steps: int 
         >>> max_entropy_hull(torch.tensor([[[0.2, 0.8], [0.8, 0.2]]]))
         tensor([1.])
     """
-    exact = points.double()  # a certificate of 1e-3 bits at K = 1000 is beyond float32's sums
-    if points.shape[1] == 1:
+    checked = as_distributions(points, name="points", ndim=3)
+    exact = checked.double()  # a certificate of 1e-3 bits at K = 1000 is beyond float32's sums
+    if checked.shape[1] == 1:
         best = exact[:, 0]
-    elif points.shape[1] == 2:
+    elif checked.shape[1] == 2:
         start, end = exact.unbind(1)
         share = _best_share(start, end - start, torch.ones_like(start[:, 0]))
         best = start + share[:, None] * (end - start)
     else:
         best = _climb(exact, tolerance, max_steps)
-    return entropy(best).to(points.dtype)
+    return bits(best).to(checked.dtype)
 
 
 def _best_share(start: Tensor, direction: Tensor, limit: Tensor) -> Tensor:
@@ -103,7 +115,7 @@ def _climb(points: Tensor, tolerance: float, max_steps: int) -> Tensor:
         vertices, weight, point = points[running], weights[running], best[running]
         # ∇H·v up to a constant that is the same for all v: the cross-entropy of v under p.
         slope = -torch.xlogy(vertices, point[:, None]).sum(2) / math.log(2)
-        gap = slope.amax(1) - entropy(point)
+        gap = slope.amax(1) - bits(point)
         gaps[running] = gap
         keep = gap > tolerance
         running = running[keep]

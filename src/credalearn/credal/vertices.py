@@ -3,6 +3,8 @@
 Shapes: N items, V vertices, K classes.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import final
 
@@ -14,7 +16,7 @@ from torch import Tensor
 
 from credalearn.credal.base import CredalSet
 from credalearn.credal.checks import as_floats, require_distributions
-from credalearn.credal.imprecision import mmi
+from credalearn.credal.imprecision import farthest_pair
 from credalearn.errors import CredalError
 
 
@@ -71,7 +73,7 @@ class Vertices(CredalSet):
 
     def diameter(self) -> Tensor:
         """Largest total-variation distance between two vertices: exact, shape (N,)."""
-        return mmi(self.points)
+        return farthest_pair(self.points)
 
     def _holds(self, q: Tensor, tolerance: float) -> Tensor:
         """Euclidean distance to the hull by non-negative least squares, one item at a time."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -9,30 +10,49 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from credalearn.demo.compare import MODELS, RULES, TEST_SHARE, Split, compare
+from credalearn.demo.compare import BASIC, EVERY_METHOD, TEST_SHARE, Contender, Split, compare
 from credalearn.demo.lidc import CLASSES, Nodules, load_nodules
-from credalearn.report import draw_rejection, draw_triangle, house_style
+from credalearn.errors import CredalError
+from credalearn.files import whole_file
+from credalearn.metrics import balanced_quality
+from credalearn.report import draw_balanced_quality, draw_rejection, draw_triangle, house_style
 
 _DEFERRED = np.array([0.0, 0.1, 0.2, 0.3, 0.5])
 _SHOWN = 60  # segments in the figure: more hide each other
+_COLUMNS = {
+    "accuracy": "accuracy",
+    "ece": "ECE",
+    "auarc": "AUARC",
+    "auarc-common": "AUARC, 1 - top p",
+}
 
 
-def run_demo(output: Path, *, num_splits: int = 10, epochs: int = 40, seed: int = 0) -> None:
+def run_demo(
+    output: Path,
+    *,
+    methods: Literal["basic", "all"] = "basic",
+    num_splits: int = 10,
+    epochs: int = 40,
+    seed: int = 0,
+) -> None:
     """Train, compare, print and save: see the ``demo`` command."""
+    _make_folder(output)
     console = Console(highlight=False)
     nodules = load_nodules()
     _introduce(console, nodules)
+    contenders = BASIC if methods == "basic" else EVERY_METHOD
     splits = []
-    for split in compare(nodules, num_splits=num_splits, epochs=epochs, seed=seed):
+    for split in compare(nodules, contenders, num_splits=num_splits, epochs=epochs, seed=seed):
         splits.append(split)
-        accuracies = (f"{model} {100 * split.accuracy(model):.1f}" for model in MODELS)
-        console.print(f"  {len(splits):2d}/{num_splits}  {'   '.join(accuracies)}")
-    console.print(_table(splits))
-    console.print(
-        "Calibration error (ECE), then accuracy of the rest when the least certain 0 to 50 % go "
-        "to a human: in %, mean over the splits ± one standard deviation.\n"
-    )
-    _save(output, splits)
+        found = {each.method + str(each.collapse): each for each in contenders}.values()
+        best = max(found, key=lambda each: split.metrics(each)["accuracy"])
+        console.print(
+            f"  {len(splits):2d}/{num_splits}  most accurate: {best.name.split(', ')[0]}, "
+            f"{100 * split.metrics(best)['accuracy']:.1f} %"
+        )
+    table = _deferral_table if methods == "basic" else _method_table
+    console.print(table(splits, contenders))
+    _save(output, splits, contenders)
     for name, what in (
         ("model", "the first split's POCC: credalearn.load(folder)"),
         ("predictions.safetensors", "its test nodules: CredalPredictions.load(file)"),
@@ -41,53 +61,120 @@ def run_demo(output: Path, *, num_splits: int = 10, epochs: int = 40, seed: int 
         console.print(f"{output / name}  {what}", soft_wrap=True)
 
 
+def _make_folder(output: Path) -> None:
+    """Before any training: a folder that cannot be written must not cost a minute."""
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+        with whole_file(output / "demo.png"):
+            pass
+    except OSError as error:
+        raise CredalError(
+            f"the results cannot be written to {output}: {error.strerror}. To fix: name another "
+            "folder with --output."
+        ) from error
+
+
 def _introduce(console: Console, nodules: Nodules) -> None:
     unanimous = (nodules.votes.max(1) == nodules.votes.sum(1)).mean()
     tied = (~nodules.has_majority).mean()
     console.print(
         f"Lung nodules of LIDC-IDRI: {len(nodules.votes):,} nodules of "
         f"{len(set(nodules.patients)):,} patients, each rated by three or four radiologists as "
-        f"{', '.join(CLASSES[:-1])} or {CLASSES[-1]}.\n"
+        f"{', '.join(CLASSES[:-1])} or {CLASSES[-1]}; the features are measured on their outlines "
+        "or are their other ratings.\n"
         f"The readers are unanimous on {100 * unanimous:.0f} % and tie on {100 * tied:.0f} %; "
-        f"ties have no right answer and are left out of the tests.\n"
-        f"Training on {100 * (1 - TEST_SHARE):.0f} % of the patients, testing on the others; "
-        "accuracy in %:"
+        "ties have no right answer and are left out of the tests.\n"
+        f"Training on {100 * (1 - TEST_SHARE):.0f} % of the patients, testing on the others:"
     )
 
 
-def _table(splits: Sequence[Split]) -> Table:
-    table = Table(box=SIMPLE_HEAD, padding=0, pad_edge=False)  # fits 80 columns
-    table.add_column("deferred by", no_wrap=True)
-    table.add_column("ECE", justify="right")
-    for share in _DEFERRED:
-        table.add_column(f"{100 * share:.0f} %", justify="right")
-    for rule, (model, _) in RULES.items():
-        kept = np.array([split.kept_accuracy(rule, _DEFERRED) for split in splits])
-        errors = np.array([split.ece(model) for split in splits])
-        table.add_row(rule, _mean_and_spread(errors), *map(_mean_and_spread, kept.T))
+def _deferral_table(splits: Sequence[Split], contenders: Sequence[Contender]) -> Table:
+    """Calibration, and the accuracy of what is kept when shares are deferred."""
+    headings = ["deferred by", "ECE", *(f"{100 * share:.0f} %" for share in _DEFERRED)]
+    table = _table(
+        headings,
+        "ECE of the probabilities, then accuracy of the rest when the least certain 0 to 50 % go "
+        "to a human (softmax: by 1 - top probability); in %, mean over the splits",
+        splits,
+    )
+    for each in contenders:
+        errors = np.array([split.metrics(each)["ece"] for split in splits])
+        kept = np.array([split.kept_accuracy(each, _DEFERRED) for split in splits])
+        table.add_row(each.name, *map(_mean_and_spread, (errors, *kept.T)))
+    return table
+
+
+def _method_table(splits: Sequence[Split], contenders: Sequence[Contender]) -> Table:
+    """Every metric of every method, and the balanced quality score."""
+    found = _metrics(splits, contenders)
+    quality = balanced_quality(found)
+    table = _table(
+        ["method", *_COLUMNS.values(), "BQS"],
+        "in %, mean over the splits; AUARC by each method's own score and by one for all; BQS: "
+        "balanced quality of accuracy, 1 - ECE and AUARC",
+        splits,
+    )
+    for each in contenders:
+        values = [np.array(found[each.name][metric]) for metric in _COLUMNS]
+        score = np.array(quality[each.name].per_seed)
+        table.add_row(each.name, *map(_mean_and_spread, (*values, score)))
+    return table
+
+
+def _metrics(
+    splits: Sequence[Split], contenders: Sequence[Contender]
+) -> dict[str, dict[str, list[float]]]:
+    """By contender and metric, one value a split."""
+    return {
+        each.name: {
+            metric: [split.metrics(each)[metric] for split in splits] for metric in _COLUMNS
+        }
+        for each in contenders
+    }
+
+
+def _table(headings: Sequence[str], caption: str, splits: Sequence[Split]) -> Table:
+    spread = " ± one standard deviation" if len(splits) > 1 else ""
+    table = Table(
+        box=SIMPLE_HEAD,  # with no padding, fits 80 columns
+        padding=0,
+        pad_edge=False,
+        caption=f"{caption}{spread}.",
+        caption_justify="left",
+    )
+    table.add_column(headings[0], no_wrap=True)
+    for heading in headings[1:]:
+        table.add_column(heading, justify="right")
     return table
 
 
 def _mean_and_spread(values: np.ndarray) -> str:
-    return f"{100 * values.mean():.1f}±{100 * values.std():.1f}"
+    spread = f"±{100 * values.std():.1f}" if len(values) > 1 else ""
+    return f"{100 * values.mean():.1f}{spread}"
 
 
-def _save(output: Path, splits: Sequence[Split]) -> None:
-    first = splits[0]
-    output.mkdir(parents=True, exist_ok=True)
-    first.classifiers["POCC"].save(output / "model")
-    first.predictions["POCC"].save(output / "predictions.safetensors")
+def _save(output: Path, splits: Sequence[Split], contenders: Sequence[Contender]) -> None:
+    first, name = splits[0], contenders[0].name
+    first.classifiers[name].save(output / "model")
+    first.predictions[name].save(output / "predictions.safetensors")
     with house_style():
-        figure = Figure(figsize=(10, 4.2), layout="constrained")
+        figure = Figure(figsize=(10, 4.4), layout="constrained")
         left, right = figure.subplots(1, 2)
-        shown = first.predictions["POCC"][:_SHOWN]
-        draw_triangle(left, shown, classes=CLASSES, y=first.y[:_SHOWN])
-        left.set_title("A segment a nodule, coloured by the readers' majority", pad=24)
         shares = np.linspace(0, 0.8, 81)
         curves = {
-            rule: np.array([split.kept_accuracy(rule, shares) for split in splits])
-            for rule in RULES
+            each.name: np.array([split.kept_accuracy(each, shares) for split in splits])
+            for each in contenders
         }
         draw_rejection(right, shares, curves)
-        right.set_title("Deferring the least certain nodules")
-        figure.savefig(output / "demo.png")
+        right.set_title("Deferring the least certain nodules", pad=20)
+        if len(contenders) > len(BASIC):
+            quality = balanced_quality(_metrics(splits, contenders))
+            scores = {method: (found.mean, found.std) for method, found in quality.items()}
+            draw_balanced_quality(left, scores)
+            left.set_title("Balanced quality of every method", pad=20)
+        else:
+            pred = first.predictions[name][:_SHOWN]
+            draw_triangle(left, pred, classes=CLASSES, y=first.y[:_SHOWN])
+            left.set_title(f"One segment per nodule ({_SHOWN} of the test nodules)", pad=20)
+        with whole_file(output / "demo.png") as partial:
+            figure.savefig(partial, format="png")

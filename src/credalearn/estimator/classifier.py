@@ -3,7 +3,10 @@
 Shapes: N items, K classes.
 """
 
+from __future__ import annotations
+
 import copy
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -11,6 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor, nn
 
@@ -19,12 +23,11 @@ from credalearn.credal import CredalSet
 from credalearn.errors import CredalError
 from credalearn.estimator.folder import read_model, write_model
 from credalearn.estimator.targets import as_credal, column_names
-from credalearn.methods import METHODS, Method
+from credalearn.labels.collapse import collapse
+from credalearn.methods import METHODS, Method, Model
 from credalearn.nets import BACKBONES, Network, Standardise
 from credalearn.predictions import CredalPredictions
-from credalearn.train import Progress, Recipe, seeded, train
-
-_PREDICTION_BATCH = 4096
+from credalearn.train import Recipe
 
 
 class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -34,10 +37,14 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     same seed on the same machine gives the same weights, bit for bit on a CPU.
 
     Args:
-        method: ``"pocc"`` (two heads, a segment predicted) or ``"softmax"`` (a single point).
+        method: A key of ``credalearn.methods.METHODS``: ``"pocc"`` (two heads, a segment), with a
+            ``"pocc-center"`` head or as a ``"pocc-ensemble"``; ``"softmax"`` (a single point);
+            ``"edl"``, ``"edl-soft"``, ``"dappr"``, ``"laplace-bridge"`` (a Dirichlet);
+            ``"mc-dropout"``, ``"deep-ensemble"`` (a hull); ``"decalibration"`` (a box).
         backbone: ``"mlp"`` for tables, which standardises its inputs; or any ``torch.nn.Module``
             that returns features, trained from the weights it has (a copy is trained).
         label_rule: What soft labels become: ``"relax"`` (the paper) or ``"precise"``.
+        collapse: Learn only the top class of each label's reference, whatever y is.
         epochs: Passes over the data.
         batch_size: Items a step, at most.
         optimizer: ``"adam"`` or ``"sgd"``.
@@ -57,8 +64,8 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Attributes:
         classes_: The K class names, in the order of the columns of probabilities.
-        network_: The trained network.
-        loss_curve_: Mean loss of each epoch.
+        model_: The trained networks with what was learnt from them.
+        loss_curve_: Mean loss of each epoch, over the members where there are several.
         n_features_in_: Number of features seen in ``fit``.
 
     Example:
@@ -84,6 +91,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         *,
         backbone: str | nn.Module = "mlp",
         label_rule: Literal["relax", "precise"] = "relax",
+        collapse: bool = False,
         epochs: int = 50,
         batch_size: int = 128,
         optimizer: Literal["adam", "sgd"] = "adam",
@@ -103,6 +111,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.method = method
         self.backbone = backbone
         self.label_rule = label_rule
+        self.collapse = collapse
         self.epochs = epochs
         self.batch_size = batch_size
         self.optimizer = optimizer
@@ -119,7 +128,14 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.checkpoint = checkpoint
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, *, classes: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        classes: ArrayLike | None = None,
+        members: Sequence[Network] | None = None,
+    ) -> Self:
         """Train on items X and what annotators said of them, y.
 
         Args:
@@ -128,28 +144,34 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             y: Class labels (N,); soft labels (N, K), an array or a data frame whose columns are
                 the class names; or a credal set such as ``from_votes`` returns.
             classes: The K class names in order, where y does not hold them.
+            members: Trained networks to build on instead of training: ``clf.model_.members`` of a
+                softmax classifier for the Laplace bridge and decalibration, of five for an
+                ensemble.
 
         Raises:
             CredalError: If an option, X or y is not what it must be.
             TrainingError: If the loss is not finite, or the checkpoint is another run's.
         """
         method, recipe = self._method(), self._recipe()
+        self._check_backbone()
         inputs, labels = self._check_data(X, y, classes)
-        device = self._device()
-        with seeded(device, recipe.seed, 0):
-            self.network_ = self._build(inputs, method).to(device)
+        labels = labels.to(dtype=torch.float32)
         self._input_shape = tuple(inputs.shape[1:])
-        checkpoint = None if self.checkpoint is None else Path(self.checkpoint)
-        progress = Progress(self.method) if self.verbose else None
-        self.loss_curve_ = train(
-            self.network_,
-            inputs,
-            labels.to(dtype=torch.float32),
-            method.loss,
-            recipe,
-            checkpoint=checkpoint,
-            progress=progress,
-        )
+        if members is not None:
+            self.model_ = Model.from_members(method, members, inputs, labels, seed=recipe.seed)
+        else:
+            self.model_ = Model.fit(
+                method,
+                lambda: self._build(inputs),
+                inputs,
+                labels,
+                recipe,
+                device=self._device(),
+                name=self.method,
+                checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
+                verbose=self.verbose,
+            )
+        self.loss_curve_ = np.array(self.model_.losses).mean(0).tolist() if members is None else []
         return self
 
     def predict_credal(self, X: Any) -> CredalPredictions:
@@ -161,12 +183,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"X must hold items of shape {self._input_shape}, as in fit; got "
                 f"{tuple(inputs.shape[1:])}."
             )
-        device = next(self.network_.parameters()).device
-        self.network_.eval()
-        with torch.no_grad():
-            batches = torch.split(inputs, _PREDICTION_BATCH)
-            logits = torch.cat([self.network_(batch.to(device)).float().cpu() for batch in batches])
-        return self._method().predictions(logits)
+        return self.model_.predict(inputs)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes, shape (N, K): the middle of the predicted set."""
@@ -179,6 +196,16 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         index = self.predict_credal(X).classes.numpy()
         predicted: np.ndarray = self.classes_[index]
         return predicted
+
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+        """Accuracy on X against y, which is anything that :meth:`fit` takes.
+
+        Of soft and credal labels the top class of their reference counts as the true one.
+        """
+        if isinstance(y, CredalSet) or (np.ndim(y) == 2 and np.shape(y)[1] > 1):
+            reference = y.reference.numpy(force=True) if isinstance(y, CredalSet) else np.asarray(y)
+            y = self.classes_[reference.argmax(1)]
+        return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
 
     def save(self, folder: str | Path) -> None:
         """Write the trained model to ``folder``: weights in safetensors, the rest in JSON.
@@ -199,7 +226,11 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             "loss_curve": self.loss_curve_,
             "versions": {"credalearn": credalearn.__version__, "torch": torch.__version__},
         }
-        write_model(Path(folder), config=config, weights=self.network_.state_dict())
+        tensors = {f"state.{name}": tensor for name, tensor in self.model_.state.items()}
+        for number, member in enumerate(self.model_.members):
+            weights = member.state_dict().items()
+            tensors |= {f"member{number}.{name}": tensor for name, tensor in weights}
+        write_model(Path(folder), config=config, weights=tensors)
 
     def _method(self) -> Method:
         if self.method not in METHODS:
@@ -212,26 +243,42 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return Recipe(**{name: getattr(self, name) for name in names})
 
     def _device(self) -> torch.device:
-        if self.device != "auto":
-            return torch.device(self.device)
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        name = self.device
+        if name == "auto":
+            name = "cuda" if torch.cuda.is_available() else "cpu"
+        try:
+            torch.empty(0, device=name)
+            return torch.device(name)
+        except (RuntimeError, AssertionError, TypeError) as error:
+            raise CredalError(
+                f"device {self.device!r} is not to be had here: {error}. To fix: take 'auto'."
+            ) from error
 
-    def _build(self, inputs: Tensor, method: Method) -> Network:
+    def _build(self, inputs: Tensor) -> Network:
         """The untrained network for inputs like these."""
         if isinstance(self.backbone, nn.Module):
             backbone = copy.deepcopy(self.backbone).cpu()
-        elif self.backbone in BACKBONES:
-            backbone = BACKBONES[self.backbone](tuple(inputs.shape[1:]))
         else:
-            raise CredalError(
-                f"backbone must be one of {', '.join(map(repr, BACKBONES))} or a torch.nn.Module "
-                f"that returns features; got {self.backbone!r}."
-            )
+            backbone = BACKBONES[self.backbone](tuple(inputs.shape[1:]))
         for layer in backbone.modules():
             if isinstance(layer, Standardise):
                 layer.fit(inputs)
-        num_classes = len(self.classes_)
-        return Network.on(backbone, inputs[:2], num_heads=method.num_heads, num_classes=num_classes)
+        method = self._method()
+        return Network.on(
+            backbone,
+            inputs[:2],
+            num_heads=method.num_heads,
+            num_classes=len(self.classes_),
+            dropout=method.dropout,
+        )
+
+    def _check_backbone(self) -> None:
+        known = isinstance(self.backbone, str) and self.backbone in BACKBONES
+        if not known and not isinstance(self.backbone, nn.Module):
+            raise CredalError(
+                f"backbone must be one of {', '.join(map(repr, BACKBONES))} or a torch.nn.Module "
+                f"(an object, not its class) that returns features; got {self.backbone!r}."
+            )
 
     def _check_data(self, X: Any, y: Any, classes: ArrayLike | None) -> tuple[Tensor, CredalSet]:
         """Inputs and labels, checked; sets ``classes_``."""
@@ -243,7 +290,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if len(y) != len(inputs):
             raise CredalError(f"X holds {len(inputs)} items and y {len(y)}; they must be as many.")
         labels, self.classes_ = as_credal(y, names=classes, label_rule=self.label_rule)
-        return inputs, labels
+        return inputs, collapse(labels) if self.collapse else labels
 
     def _inputs(self, X: Any, *, reset: bool) -> Tensor:
         X = validate_data(self, _on_cpu(X), reset=reset, **self._input_rules())
@@ -255,7 +302,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return torch.from_numpy(X), y
 
     def _input_rules(self) -> dict[str, Any]:
-        return {"dtype": np.float32, "order": "C", "allow_nd": isinstance(self.backbone, nn.Module)}
+        return {"dtype": np.float32, "order": "C", "allow_nd": self.backbone != "mlp"}
 
 
 def load(folder: str | Path, *, backbone: nn.Module | None = None) -> CredalClassifier:
@@ -277,7 +324,7 @@ def load(folder: str | Path, *, backbone: nn.Module | None = None) -> CredalClas
         >>> cl.load(folder).classes_
         array(['no', 'yes'], dtype='<U3')
     """
-    config, weights = read_model(Path(folder))
+    config, tensors = read_model(Path(folder))
     params = config["params"]
     if params["backbone"] is None:
         if backbone is None:
@@ -293,13 +340,27 @@ def load(folder: str | Path, *, backbone: nn.Module | None = None) -> CredalClas
     clf.n_features_in_ = clf._input_shape[0]
     if config["feature_names"] is not None:
         clf.feature_names_in_ = np.array(config["feature_names"], dtype=object)
-    clf.network_ = clf._build(torch.zeros(2, *clf._input_shape), clf._method())
+    method = clf._method()
+    members = [
+        clf._build(torch.zeros(2, *clf._input_shape)).to(clf._device())
+        for _ in range(method.num_members)
+    ]
     try:
-        clf.network_.load_state_dict(weights)
+        for number, member in enumerate(members):
+            member.load_state_dict(_part(tensors, f"member{number}."))
     except RuntimeError as error:
         raise CredalError(f"the weights in {folder} do not fit the network: {error}") from error
-    clf.network_.to(clf._device())
+    clf.model_ = Model(method, tuple(members), _part(tensors, "state."), clf.seed)
     return clf
+
+
+def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """The tensors whose name starts so, without the start."""
+    return {
+        name.removeprefix(prefix): tensor
+        for name, tensor in tensors.items()
+        if name.startswith(prefix)
+    }
 
 
 def _on_cpu(values: Any) -> Any:

@@ -37,6 +37,8 @@ def read_model(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     Raises:
         CredalError: If a file is missing or damaged, or the folder was not written whole.
     """
+    if not folder.is_dir():
+        raise CredalError(f"{folder} holds no model: there is no such folder.")
     config_path, weights_path = folder / "config.json", folder / "model.safetensors"
     for path in (config_path, weights_path):
         if not path.is_file():

@@ -3,6 +3,7 @@
 Shapes: N items, K classes.
 """
 
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,7 @@ def as_credal(y: Any, *, names: ArrayLike | None, label_rule: str) -> tuple[Cred
                 f"y of shape {y.shape} is read as soft labels, a distribution an item: {error} "
                 "Counts of votes become labels by credalearn.from_votes(counts)."
             ) from error
-    classes = np.arange(labels.num_classes) if names is None else np.asarray(names)
+    classes = np.arange(labels.num_classes) if names is None else _as_names(names)
     if classes.shape != (labels.num_classes,):
         raise CredalError(
             f"classes must name the {labels.num_classes} classes of y; got {classes.tolist()}."
@@ -61,7 +62,7 @@ def _from_labels(y: np.ndarray, names: ArrayLike | None) -> tuple[CredalSet, np.
     check_classification_targets(y)
     classes, index = np.unique(y, return_inverse=True)
     if names is not None:
-        wanted = np.asarray(names)
+        wanted = _as_names(names)
         unknown = [each for each in classes.tolist() if each not in wanted.tolist()]
         if unknown:
             raise CredalError(f"classes must hold every label of y; {unknown} are missing.")
@@ -71,6 +72,15 @@ def _from_labels(y: np.ndarray, names: ArrayLike | None) -> tuple[CredalSet, np.
     _check_two_classes(classes)
     hard = one_hot(torch.from_numpy(index).long(), len(classes))
     return precise(hard.to(torch.get_default_dtype())), classes
+
+
+def _as_names(names: ArrayLike) -> np.ndarray:
+    """Class names as an array: strings or numbers, no name twice."""
+    given = list(names)  # type: ignore[arg-type]
+    plain = all(isinstance(name, str | bool | Number | np.generic) for name in given)
+    if not plain or len({str(name) for name in given}) < len(given) or np.nan in given:
+        raise CredalError(f"class names must be strings or numbers, each different; got {given}.")
+    return np.asarray(given)
 
 
 def _check_two_classes(classes: np.ndarray) -> None:

@@ -3,6 +3,8 @@
 Shapes: N items, K classes.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection
 
 import torch
@@ -28,7 +30,12 @@ def check_range(ok: bool, *, name: str, rule: str, value: float) -> None:
 def as_classes(labels: ArrayLike, num_classes: int) -> Tensor:
     """Class indices (N,) as int64, each in 0..K-1."""
     check_range(num_classes >= 1, name="num_classes", rule="1 or more", value=num_classes)
-    classes: Tensor = torch.as_tensor(labels)
+    try:
+        classes: Tensor = torch.as_tensor(labels)
+    except (TypeError, ValueError) as error:
+        raise CredalError(
+            f"labels must be class indices, whole numbers of shape (items,); {error}."
+        ) from error
     if classes.ndim != 1 or classes.is_floating_point() or classes.dtype == torch.bool:
         raise CredalError(
             "labels must be class indices, whole numbers of shape (items,); "

@@ -3,6 +3,8 @@
 Shapes: N items, K classes.
 """
 
+from __future__ import annotations
+
 import torch
 from numpy.typing import ArrayLike
 from torch.nn.functional import one_hot

@@ -3,6 +3,8 @@
 Shapes: N items, K classes.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Literal
 
@@ -11,7 +13,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from credalearn.credal import LowerBounds
-from credalearn.credal.checks import as_floats, require_distributions
+from credalearn.credal.checks import as_distributions
 
 SoftRule = Literal["relax", "precise"]
 
@@ -37,7 +39,7 @@ def relax(probs: ArrayLike) -> LowerBounds:
         tensor([[0.0000, 0.7000, 0.0000],
                 [0.5000, 0.0000, 0.0000]])
     """
-    soft = as_distributions(probs)
+    soft = as_distributions(probs, name="probs", ndim=2)
     return relax_at(soft, soft.argmax(1))
 
 
@@ -48,15 +50,8 @@ def precise(probs: ArrayLike) -> LowerBounds:
         >>> precise([[0.25, 0.75]]).diameter()
         tensor([0.])
     """
-    soft = as_distributions(probs)
+    soft = as_distributions(probs, name="probs", ndim=2)
     return LowerBounds(soft, soft=soft)
-
-
-def as_distributions(probs: ArrayLike) -> Tensor:
-    """``probs`` as a checked tensor (N, K)."""
-    soft = as_floats(probs, name="probs", ndim=2)
-    require_distributions(soft, name="probs")
-    return soft
 
 
 def relax_at(probs: Tensor, top: Tensor) -> LowerBounds:

@@ -3,6 +3,8 @@
 Shapes: N items, K classes.
 """
 
+from __future__ import annotations
+
 from numpy.typing import ArrayLike
 
 from credalearn.credal import LowerBounds

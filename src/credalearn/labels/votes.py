@@ -3,6 +3,8 @@
 Shapes: N items, K classes.
 """
 
+from __future__ import annotations
+
 from typing import Literal
 
 import torch

@@ -1,9 +1,37 @@
 """The methods, one file each, under the names that users give."""
 
-from credalearn.methods.base import Method
-from credalearn.methods.pocc import Pocc, pocc_loss
-from credalearn.methods.softmax import Softmax
+from credalearn.methods.base import Method, Outputs, State
+from credalearn.methods.dappr import DAPPR
+from credalearn.methods.decalibration import DECALIBRATION
+from credalearn.methods.edl import EDL, EDL_SOFT
+from credalearn.methods.ensemble import DEEP_ENSEMBLE
+from credalearn.methods.laplace_bridge import LAPLACE_BRIDGE
+from credalearn.methods.mc_dropout import MC_DROPOUT
+from credalearn.methods.model import Model
+from credalearn.methods.pocc import POCC, POCC_ENSEMBLE, pocc_loss
+from credalearn.methods.pocc_center import POCC_CENTER
+from credalearn.methods.softmax import SOFTMAX
 
-METHODS: dict[str, Method] = {"pocc": Pocc(), "softmax": Softmax()}
+METHODS: dict[str, Method] = {
+    "pocc": POCC,
+    "pocc-center": POCC_CENTER,
+    "pocc-ensemble": POCC_ENSEMBLE,
+    "softmax": SOFTMAX,
+    "edl": EDL,
+    "edl-soft": EDL_SOFT,
+    "dappr": DAPPR,
+    "mc-dropout": MC_DROPOUT,
+    "deep-ensemble": DEEP_ENSEMBLE,
+    "laplace-bridge": LAPLACE_BRIDGE,
+    "decalibration": DECALIBRATION,
+}
 
-__all__ = ["METHODS", "Method", "Pocc", "Softmax", "pocc_loss"]
+# Methods that can be built on the trained networks of another, without training their own.
+BASES = {
+    "pocc-ensemble": "pocc",
+    "deep-ensemble": "softmax",
+    "laplace-bridge": "softmax",
+    "decalibration": "softmax",
+}
+
+__all__ = ["BASES", "METHODS", "Method", "Model", "Outputs", "State", "pocc_loss"]

@@ -1,31 +1,87 @@
-"""What a method is: a number of heads, a loss on their logits, and predictions from them.
+"""What a method is: pure functions and a few numbers, in one record.
 
-Shapes: N items, H heads, K classes.
+Shapes: N items, M members or passes, H heads, D features, K classes.
 """
 
-from typing import Protocol
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from torch import Tensor
 
 from credalearn.credal import CredalSet
 from credalearn.predictions import CredalPredictions
+from credalearn.train import Loss
+
+State = dict[str, Tensor]  # what a post-hoc method learns from a trained network
 
 
-class Method(Protocol):
+@dataclass(frozen=True, slots=True, eq=False)
+class Outputs:
+    """What trained networks say of N items, without augmentation, in evaluation mode.
+
+    Args:
+        logits: Shape (N, M, H, K): of every member, or of every pass of a single one.
+        features: Of the first member's backbone, shape (N, D).
+
+    Example:
+        >>> import torch
+        >>> Outputs(torch.zeros(5, 1, 2, 3), torch.zeros(5, 8)).logits.shape
+        torch.Size([5, 1, 2, 3])
+    """
+
+    logits: Tensor
+    features: Tensor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Method:
     """A way to learn from credal labels; each is one file and a line in ``METHODS``.
+
+    Args:
+        loss: Training loss of logits (N, H, K), labels and the epoch (from 0): a scalar.
+        predictions: What outputs, and the post-hoc state where there is one, say of each item.
+        num_heads: Heads of K logits that a network needs.
+        num_members: Networks, trained one after the other on seeds that follow each other.
+        num_passes: Passes through a network at prediction, with dropout on where more than one.
+        score: The uncertainty score that the method is known by, a key of ``SCORES``.
+        dropout: Probability of dropping a feature before the heads.
+        post_hoc: What is learnt from the trained network's outputs on the training items and
+            their labels, without training it further.
 
     Example:
         >>> from credalearn.methods import METHODS
-        >>> {name: method.num_heads for name, method in METHODS.items()}
-        {'pocc': 2, 'softmax': 1}
+        >>> METHODS["pocc"].num_heads, METHODS["deep-ensemble"].num_members
+        (2, 5)
     """
 
-    @property
-    def num_heads(self) -> int:
-        """How many heads of K logits the network needs."""
+    loss: Loss
+    predictions: Callable[[Outputs, State], CredalPredictions]
+    num_heads: int = 1
+    num_members: int = 1
+    num_passes: int = 1
+    score: str = "top-probability"
+    dropout: float = 0.0
+    post_hoc: Callable[[Outputs, CredalSet], State] | None = None
 
-    def loss(self, logits: Tensor, labels: CredalSet, epoch: int) -> Tensor:
-        """Training loss of logits (N, H, K) in this epoch (from 0): a scalar."""
 
-    def predictions(self, logits: Tensor) -> CredalPredictions:
-        """What the trained network's logits (N, H, K) say about each item."""
+def hull_of_outputs(outputs: Outputs, state: State) -> CredalPredictions:  # noqa: ARG001
+    """The hull of all heads of all members and passes; their mean for class and probabilities.
+
+    Example:
+        >>> import torch
+        >>> hull_of_outputs(Outputs(torch.zeros(1, 5, 2, 3), torch.zeros(1, 8)), {})
+        CredalPredictions(1 item, 3 classes, 10 vertices)
+    """
+    return CredalPredictions.from_vertices(outputs.logits.flatten(1, 2).softmax(2))
+
+
+def dirichlet(concentration: Tensor) -> CredalPredictions:
+    """A Dirichlet distribution (N, K) an item: its mean, which is its own set.
+
+    Example:
+        >>> import torch
+        >>> dirichlet(torch.tensor([[3.0, 1.0]])).upper
+        tensor([[0.7500, 0.2500]])
+    """
+    mean = concentration / concentration.sum(1, keepdim=True)
+    return CredalPredictions(mean, mean, mean, concentration=concentration)

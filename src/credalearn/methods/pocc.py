@@ -3,14 +3,13 @@
 Shapes: N items, K classes.
 """
 
-from dataclasses import dataclass
-
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from credalearn.credal import CredalSet
 from credalearn.errors import CredalError
-from credalearn.predictions import CredalPredictions
+from credalearn.methods.base import Method, hull_of_outputs
+from credalearn.methods.ensemble import ENSEMBLE_SIZE
 
 
 def pocc_loss(pessimistic_logits: Tensor, optimistic_logits: Tensor, labels: CredalSet) -> Tensor:
@@ -54,25 +53,19 @@ def pocc_loss(pessimistic_logits: Tensor, optimistic_logits: Tensor, labels: Cre
     return cross_entropy(pessimistic_logits, worst) + cross_entropy(optimistic_logits, best)
 
 
-@dataclass(frozen=True, slots=True)
-class Pocc:
-    """Two heads on one backbone; the predicted set is the segment between them.
+def two_heads(logits: Tensor, labels: CredalSet, epoch: int) -> Tensor:  # noqa: ARG001
+    """:func:`pocc_loss` of the pessimistic head 0 and the optimistic head 1 of logits (N, 2, K)."""
+    return pocc_loss(logits[:, 0], logits[:, 1], labels)
 
-    The midpoint gives class and probabilities.
 
-    Example:
-        >>> import torch
-        >>> Pocc().predictions(torch.zeros(1, 2, 2)).vertices
-        tensor([[[0.5000, 0.5000],
-                 [0.5000, 0.5000]]])
-    """
+# The predicted set is the segment between the heads, its midpoint gives class and probabilities.
+POCC = Method(loss=two_heads, predictions=hull_of_outputs, num_heads=2, score="mmi")
 
-    num_heads: int = 2
-
-    def loss(self, logits: Tensor, labels: CredalSet, epoch: int) -> Tensor:  # noqa: ARG002
-        """:func:`pocc_loss` of the two heads."""
-        return pocc_loss(logits[:, 0], logits[:, 1], labels)
-
-    def predictions(self, logits: Tensor) -> CredalPredictions:
-        """The segment between the pessimistic head (vertex 0) and the optimistic one (vertex 1)."""
-        return CredalPredictions.from_vertices(logits.softmax(2))
+# The 2·5 heads span a polytope.
+POCC_ENSEMBLE = Method(
+    loss=two_heads,
+    predictions=hull_of_outputs,
+    num_heads=2,
+    num_members=ENSEMBLE_SIZE,
+    score="mmi",
+)

@@ -1,33 +1,28 @@
 """Plain softmax: cross-entropy on one distribution an item, one distribution predicted.
 
+The base of the deep ensemble, the Laplace bridge and decalibration.
+
 Shapes: N items, K classes.
 """
-
-from dataclasses import dataclass
 
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from credalearn.credal import CredalSet
-from credalearn.predictions import CredalPredictions
+from credalearn.methods.base import Method, hull_of_outputs
 
 
-@dataclass(frozen=True, slots=True)
-class Softmax:
-    """One head trained on each label's ``reference``; the predicted set is a single point.
+def softmax_loss(logits: Tensor, labels: CredalSet, epoch: int) -> Tensor:  # noqa: ARG001
+    """Cross-entropy between each label's ``reference`` and the one head of logits (N, 1, K).
 
     Example:
         >>> import torch
-        >>> Softmax().predictions(torch.zeros(1, 1, 2)).score("mmi")
-        tensor([0.])
+        >>> from credalearn import LowerBounds
+        >>> softmax_loss(torch.zeros(1, 1, 2), LowerBounds([[0.7, 0.0]]), 0)
+        tensor(0.6931)
     """
+    return cross_entropy(logits[:, 0], labels.reference.to(logits.dtype))
 
-    num_heads: int = 1
 
-    def loss(self, logits: Tensor, labels: CredalSet, epoch: int) -> Tensor:  # noqa: ARG002
-        """Cross-entropy between the soft label that each set was made from and the head."""
-        return cross_entropy(logits[:, 0], labels.reference.to(logits.dtype))
-
-    def predictions(self, logits: Tensor) -> CredalPredictions:
-        """The head's distribution as its own lower and upper bound."""
-        return CredalPredictions.from_vertices(logits.softmax(2))
+# The predicted set is a single point: lower = probs = upper.
+SOFTMAX = Method(loss=softmax_loss, predictions=hull_of_outputs)

@@ -1,7 +1,35 @@
-"""Pure functions over predictions: how right, how calibrated, how well deferring works."""
+"""Pure functions over predictions and seeds: how right, how calibrated, how well deferring works.
 
-from credalearn.metrics.calibration import ece
+``balanced_quality`` and ``significance_ranking`` compare methods over seeds.
+"""
+
+from credalearn.metrics.balanced import BalancedQuality, balanced_quality
+from credalearn.metrics.calibration import Reliability, ece, reliability
 from credalearn.metrics.classification import accuracy
-from credalearn.metrics.rejection import accuracy_rejection, auarc
+from credalearn.metrics.ranking import auroc, spearman_error
+from credalearn.metrics.rejection import accuracy_rejection, auarc, aurc, normalised_auarc
+from credalearn.metrics.significance import (
+    Significance,
+    balanced_significance,
+    pairwise_p_values,
+    significance_ranking,
+)
 
-__all__ = ["accuracy", "accuracy_rejection", "auarc", "ece"]
+__all__ = [
+    "BalancedQuality",
+    "Reliability",
+    "Significance",
+    "accuracy",
+    "accuracy_rejection",
+    "auarc",
+    "aurc",
+    "auroc",
+    "balanced_quality",
+    "balanced_significance",
+    "ece",
+    "normalised_auarc",
+    "pairwise_p_values",
+    "reliability",
+    "significance_ranking",
+    "spearman_error",
+]

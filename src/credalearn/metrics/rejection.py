@@ -1,11 +1,12 @@
 """What deferring the least certain items does to the accuracy of the rest."""
 
+import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from credalearn.errors import CredalError
 from credalearn.metrics.checks import as_probs_and_classes
+from credalearn.metrics.ranking import as_scores, sort_order, tie_ends
 
 
 def accuracy_rejection(probs: ArrayLike, y: ArrayLike, score: ArrayLike) -> Tensor:
@@ -30,19 +31,15 @@ def accuracy_rejection(probs: ArrayLike, y: ArrayLike, score: ArrayLike) -> Tens
         tensor([1.0000, 0.5000], dtype=torch.float64)
     """
     checked, classes = as_probs_and_classes(probs, y)
-    ranks: Tensor = torch.as_tensor(score, device=checked.device)
-    if ranks.shape != classes.shape or bool(ranks.isnan().any()):
-        raise CredalError(
-            f"score must hold one number for each of the {len(classes)} items, none NaN; got shape "
-            f"{tuple(ranks.shape)}."
-        )
-    right = (checked.argmax(1) == classes).double()
-    _, group, size = torch.unique(ranks, return_inverse=True, return_counts=True)
-    share = right.new_zeros(len(size)).index_add(0, group, right) / size
-    ordered = share.repeat_interleave(size)  # groups come sorted, the most certain first
-    kept = torch.arange(1, len(ordered) + 1, dtype=torch.float64, device=ordered.device)
-    curve: Tensor = ordered.cumsum(0) / kept
-    return curve
+    scores = as_scores(score, name="score", num_items=len(classes))
+    right = (checked.argmax(1) == classes).numpy(force=True)
+    order = sort_order(scores)
+    ends = tie_ends(scores[order])
+    hits = right[order].cumsum()[ends - 1]
+    kept = np.arange(1, len(order) + 1)
+    # Among equals the expected number of right items grows in equal steps: along a straight line.
+    curve = np.interp(kept, np.append(0, ends), np.append(0, hits)) / kept
+    return torch.from_numpy(curve).to(checked.device)
 
 
 def auarc(probs: ArrayLike, y: ArrayLike, score: ArrayLike) -> float:
@@ -55,3 +52,40 @@ def auarc(probs: ArrayLike, y: ArrayLike, score: ArrayLike) -> float:
         0.75
     """
     return float(accuracy_rejection(probs, y, score).mean())
+
+
+def normalised_auarc(probs: ArrayLike, y: ArrayLike, score: ArrayLike) -> float:
+    r"""Share of the possible gain in accuracy that deferring brings, averaged over the curve.
+
+    The mean over m = 1..N of :math:`(A(\beta) - A(0)) / (1 - A(0))`, where :math:`A(\beta)` is the
+    accuracy when a share β = 1 − m/N is deferred and :math:`A(0)` the accuracy without deferral. At
+    most 1, 0 for random deferral, negative where deferring does harm. Where every item is right
+    there is nothing to gain: 0. Where every item is wrong, and for one item, nothing is gained: 0.
+
+    Arguments and errors are those of :func:`accuracy_rejection`.
+
+    Example:
+        Without the uncertain item the accuracy is 1 instead of a half: all of the gain, at one of
+        the two points.
+
+        >>> normalised_auarc([[0.9, 0.1], [0.6, 0.4]], [0, 1], [0.1, 0.4])
+        0.5
+    """
+    curve = accuracy_rejection(probs, y, score)
+    plain = curve[-1]
+    return float(((curve - plain) / (1 - plain)).mean()) if plain < 1 else 0.0
+
+
+def aurc(probs: ArrayLike, y: ArrayLike, score: ArrayLike) -> float:
+    """Area under the risk–coverage curve (Geifman, Uziel and El-Yaniv, 2019); smaller is better.
+
+    The mean over m = 1..N of the share of wrong predictions among the m most certain items: the
+    risk is 1 − accuracy point by point, so this is 1 − AUARC.
+
+    Arguments and errors are those of :func:`accuracy_rejection`.
+
+    Example:
+        >>> aurc([[0.9, 0.1], [0.6, 0.4]], [0, 1], [0.1, 0.4])
+        0.25
+    """
+    return 1 - auarc(probs, y, score)

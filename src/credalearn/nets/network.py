@@ -20,6 +20,7 @@ class Network(nn.Module):
         num_features: D.
         num_heads: H.
         num_classes: K.
+        dropout: Probability of dropping a feature before the heads.
 
     Example:
         >>> network = Network(nn.Identity(), num_features=5, num_heads=2, num_classes=3)
@@ -28,19 +29,41 @@ class Network(nn.Module):
     """
 
     def __init__(
-        self, backbone: nn.Module, *, num_features: int, num_heads: int, num_classes: int
+        self,
+        backbone: nn.Module,
+        *,
+        num_features: int,
+        num_heads: int,
+        num_classes: int,
+        dropout: float = 0.0,
     ) -> None:
         super().__init__()
         self.backbone = backbone
+        self.dropout = nn.Dropout(dropout)
         self.heads = nn.Linear(num_features, num_heads * num_classes)
         self.shape = (num_heads, num_classes)
 
     @classmethod
-    def on(cls, backbone: nn.Module, sample: Tensor, *, num_heads: int, num_classes: int) -> Self:
+    def on(
+        cls,
+        backbone: nn.Module,
+        sample: Tensor,
+        *,
+        num_heads: int,
+        num_classes: int,
+        dropout: float = 0.0,
+    ) -> Self:
         """A network on ``backbone``, whose features are counted on a few inputs, ``sample``."""
         was_training = backbone.training
-        with torch.no_grad():
-            features = backbone.eval()(sample)
+        try:
+            with torch.no_grad():
+                features = backbone.eval()(sample)
+        except RuntimeError as error:
+            raise CredalError(
+                f"the backbone {type(backbone).__name__} fails on items of shape "
+                f"{tuple(sample.shape[1:])}: {error}. To fix: give X the shape (items, ...) that "
+                "it takes."
+            ) from error
         backbone.train(was_training)
         if not isinstance(features, Tensor) or features.ndim < 2 or len(features) != len(sample):
             got = tuple(features.shape) if isinstance(features, Tensor) else type(features).__name__
@@ -48,12 +71,24 @@ class Network(nn.Module):
                 "a backbone must return one row of features an item, shape (items, features); "
                 f"{type(backbone).__name__} gave {got} for {len(sample)} items."
             )
-        num_features = features.flatten(1).shape[1]
         return cls(
-            backbone, num_features=num_features, num_heads=num_heads, num_classes=num_classes
+            backbone,
+            num_features=features.flatten(1).shape[1],
+            num_heads=num_heads,
+            num_classes=num_classes,
+            dropout=dropout,
         )
+
+    def features(self, inputs: Tensor) -> Tensor:
+        """What the backbone says, shape (N, D)."""
+        features: Tensor = self.backbone(inputs).flatten(1)
+        return features
+
+    def logits(self, features: Tensor) -> Tensor:
+        """Logits of every head from features, shape (N, H, K)."""
+        logits: Tensor = self.heads(self.dropout(features))
+        return logits.view(-1, *self.shape)
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Logits of every head, shape (N, H, K)."""
-        logits: Tensor = self.heads(self.backbone(inputs).flatten(1))
-        return logits.view(-1, *self.shape)
+        return self.logits(self.features(inputs))

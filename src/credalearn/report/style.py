@@ -2,13 +2,43 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import matplotlib as mpl
 
-# Okabe and Ito (2008): told apart with every kind of colour vision.
+# Methods. Okabe and Ito (2008): told apart with every kind of colour vision.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-LINES = ("-", "--", ":", "-.")  # and without colour
+# And without colour: four lines and seven markers share no factor, so 28 methods differ in one.
+LINES = ("-", "--", ":", "-.")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+# Classes, so that no class looks like a method: Tol's muted set (2021), lightness 20, 62 and 32 %.
+CLASS_COLOURS = ("#332288", "#999933", "#882255")
 GREY = "#555555"
+
+
+def colour_of(place: int) -> str:
+    """Colour of the method at this place, 0 for the first: the same in every figure.
+
+    Example:
+        >>> colour_of(0), colour_of(7) == colour_of(0)
+        ('#0072B2', True)
+    """
+    return COLOURS[place % len(COLOURS)]
+
+
+def line_of(place: int) -> dict[str, Any]:
+    """Colour, line and marker of the method at this place, as ``Axes.plot`` takes them.
+
+    Example:
+        Two methods share a colour after seven places, but not the line.
+
+        >>> line_of(0)
+        {'color': '#0072B2', 'linestyle': '-', 'marker': 'o'}
+        >>> line_of(7)
+        {'color': '#0072B2', 'linestyle': '-.', 'marker': 'o'}
+    """
+    line, marker = LINES[place % len(LINES)], MARKERS[place % len(MARKERS)]
+    return {"color": colour_of(place), "linestyle": line, "marker": marker}
 
 
 @contextmanager
@@ -27,9 +57,11 @@ def house_style() -> Iterator[None]:
         "axes.spines.top": False,
         "axes.spines.right": False,
         "axes.grid": True,
+        "axes.axisbelow": True,
         "grid.color": "#dddddd",
         "legend.frameon": False,
         "lines.linewidth": 2,
+        "lines.markersize": 5,
         "figure.dpi": 100,
         "savefig.dpi": 200,
         "savefig.bbox": "tight",

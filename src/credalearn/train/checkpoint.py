@@ -1,12 +1,11 @@
 """The state of an unfinished training run, on disk.
 
 One safetensors file, written whole or not at all: weights, optimiser state, the losses so far and
-the fingerprint of the run that it belongs to.
+what run it belongs to.
 """
 
 import hashlib
 import json
-from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 
@@ -16,31 +15,45 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from credalearn.credal import CredalSet
 from credalearn.errors import TrainingError
 from credalearn.files import whole_file
 from credalearn.train.recipe import Recipe
 
+Run = dict[str, object]  # what decides a run's outcome, part by part
 
-def fingerprint(
-    recipe: Recipe, loss: object, network: nn.Module, data: Iterable[Tensor | None]
-) -> str:
-    """A digest of what decides a run's outcome: recipe, loss, first weights, inputs, labels."""
-    # A method's options show in its repr; two methods may have networks alike.
-    name = f"{getattr(loss, '__qualname__', '')} {getattr(loss, '__self__', '')}"
-    digest = hashlib.sha256(json.dumps([asdict(recipe), name], sort_keys=True).encode())
-    for tensor in (*network.state_dict().values(), *data):
-        if tensor is None:
-            digest.update(b"none")
-            continue
+
+def describe_run(
+    recipe: Recipe, loss: object, network: nn.Module, inputs: Tensor, labels: CredalSet
+) -> Run:
+    """What a run is: recipe and loss in words, network and data as digests.
+
+    Of the network only names and shapes count: its first weights are no longer needed once an epoch
+    is done, and those of a backbone of the user's own may be random.
+    """
+    shapes = {name: tuple(x.shape) for name, x in network.state_dict().items()}
+    return {
+        **asdict(recipe),
+        "method": f"{getattr(loss, '__module__', '')}.{getattr(loss, '__qualname__', '')}",
+        "network": hashlib.sha256(json.dumps(shapes).encode()).hexdigest(),
+        "inputs": _digest(inputs),
+        "labels": _digest(labels.lower, labels.upper, labels.reference),
+    }
+
+
+def _digest(*tensors: Tensor) -> str:
+    digest = hashlib.sha256()
+    for tensor in tensors:
         digest.update(f"{tensor.dtype} {tuple(tensor.shape)}".encode())
-        digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
+        flat = tensor.detach().cpu().contiguous().flatten()
+        digest.update(flat.view(torch.uint8).numpy().data)
     return digest.hexdigest()
 
 
 def save_checkpoint(
-    path: Path, *, run: str, network: nn.Module, optimizer: Optimizer, losses: list[float]
+    path: Path, *, run: Run, network: nn.Module, optimizer: Optimizer, losses: list[float]
 ) -> None:
-    """Write the state after ``len(losses)`` epochs of the run with this fingerprint."""
+    """Write the state after ``len(losses)`` epochs of this run."""
     tensors = {f"network.{name}": tensor for name, tensor in network.state_dict().items()}
     for index, state in optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer.{index}.{name}": x for name, x in state.items() if x is not None}
@@ -48,17 +61,19 @@ def save_checkpoint(
     tensors = {name: x.detach().cpu().clone().contiguous() for name, x in tensors.items()}
     tensors["losses"] = torch.tensor(losses, dtype=torch.float64)
     with whole_file(path) as partial:
-        save_file(tensors, partial, metadata={"run": run})
+        save_file(tensors, partial, metadata={"run": json.dumps(run)})
 
 
 def load_checkpoint(
-    path: Path, *, run: str, network: nn.Module, optimizer: Optimizer
+    path: Path, *, run: Run, network: nn.Module, optimizer: Optimizer
 ) -> list[float]:
     """Restore network and optimiser; the losses of the epochs done, empty if there is no file.
 
     Raises:
         TrainingError: If the file is damaged or belongs to another run.
     """
+    if path.is_dir():
+        raise TrainingError(f"{path} is a folder. To fix: name a file as checkpoint.")
     if not path.exists():
         return []
     try:
@@ -69,11 +84,7 @@ def load_checkpoint(
         raise TrainingError(
             f"{path} is damaged ({error}). To fix: delete it; training then starts anew."
         ) from error
-    if metadata.get("run") != run:
-        raise TrainingError(
-            f"{path} belongs to another run: its data, network, method or recipe differ from "
-            "this one's. To fix: delete it, or name another checkpoint."
-        )
+    _check_same_run(path, json.loads(metadata.get("run", "{}")), run)
     weights: dict[str, Tensor] = {}
     state: dict[int, dict[str, Tensor]] = {}
     for name, tensor in tensors.items():
@@ -88,3 +99,20 @@ def load_checkpoint(
     optimizer.load_state_dict({"state": state, "param_groups": groups})
     losses: list[float] = tensors["losses"].tolist()
     return losses
+
+
+def _check_same_run(path: Path, there: Run, here: Run) -> None:
+    """Refuse the state of another run, and say what differs."""
+    differ = [name for name in here if there.get(name) != here[name]]
+    if not differ:
+        return
+    told = ", ".join(
+        name
+        if name in ("network", "inputs", "labels")
+        else f"{name} ({there.get(name)!r} there, {here[name]!r} here)"
+        for name in differ
+    )
+    raise TrainingError(
+        f"{path} belongs to another run: {told} differ. To fix: delete it or name another "
+        "checkpoint; in cross-validation use none, as every fold is a run of its own."
+    )

@@ -18,7 +18,7 @@ from torch.optim import SGD, Adam, Optimizer
 
 from credalearn.credal import CredalSet
 from credalearn.errors import TrainingError
-from credalearn.train.checkpoint import fingerprint, load_checkpoint, save_checkpoint
+from credalearn.train.checkpoint import describe_run, load_checkpoint, save_checkpoint
 from credalearn.train.progress import Progress
 from credalearn.train.recipe import Recipe
 
@@ -67,9 +67,10 @@ def train(
     optimizer = _optimizer(network, recipe)
     losses: list[float] = []
     if checkpoint is not None:
-        data = (inputs, labels.lower, labels.upper, labels.soft)
-        run = fingerprint(recipe, loss, network, data)
+        run = describe_run(recipe, loss, network, inputs, labels)
         losses = load_checkpoint(checkpoint, run=run, network=network, optimizer=optimizer)
+        if losses and progress is not None:
+            progress.resumed(len(losses), of=recipe.epochs, source=str(checkpoint))
     network.train()
     for epoch in range(len(losses), recipe.epochs):
         with seeded(device, recipe.seed, epoch + 1):  # 0 is for the first weights

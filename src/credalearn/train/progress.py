@@ -51,6 +51,10 @@ class Progress:
             self.last_line = now
             print(text, file=self.stream, flush=True)
 
+    def resumed(self, done: int, *, of: int, source: str) -> None:
+        """Say that so many epochs were done before, and where that is kept."""
+        print(f"{self.label}: {done} of {of} epochs are done in {source}", file=self.stream)
+
     def __enter__(self) -> Self:
         if self.bar is not None:
             self.bar.start()

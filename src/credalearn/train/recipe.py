@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Literal
 
 from credalearn.errors import CredalError
@@ -50,6 +51,12 @@ class Recipe:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        for name in ("epochs", "batch_size", "seed"):
+            self._check(name, isinstance(getattr(self, name), Integral), "a whole number")
+        for name in ("learning_rate", "momentum", "weight_decay"):
+            self._check(name, isinstance(getattr(self, name), Real), "a number")
+        for name in ("warmup_epochs", "warmup_start", "final_learning_rate"):
+            self._check(name, isinstance(getattr(self, name), Real), "a number")
         for name in ("epochs", "batch_size"):
             self._check(name, getattr(self, name) >= 1, "1 or more")
         for name in ("momentum", "weight_decay", "warmup_epochs", "warmup_start", "seed"):

@@ -1,0 +1,24 @@
+"""Labels reduced to their top class, as if nobody had disagreed.
+
+Shapes: N items, K classes.
+"""
+
+from torch.nn.functional import one_hot
+
+from credalearn.credal import CredalSet, LowerBounds
+from credalearn.labels.soft import precise
+
+
+def collapse(labels: CredalSet) -> LowerBounds:
+    """Precise one-hot labels on the top class of each set's ``reference``; ties: lowest index.
+
+    What a method learns from when disagreement is thrown away.
+
+    Example:
+        >>> from credalearn.labels import from_votes
+        >>> collapse(from_votes([[1, 3], [2, 2]])).lower
+        tensor([[0., 1.],
+                [1., 0.]])
+    """
+    reference = labels.reference
+    return precise(one_hot(reference.argmax(1), labels.num_classes).to(reference.dtype))

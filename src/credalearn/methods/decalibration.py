@@ -1,0 +1,175 @@
+r"""Decalibration: how far each class can be shifted before the data object (Hofman et al., 2026).
+
+Post hoc, on a trained softmax network. Shifting the logit of class k by c changes the mean
+log-likelihood of the training labels by
+
+.. math:: g_k(c) = c\,\bar q_k - \frac1N\sum_i \log(1 - p_{ik} + p_{ik}e^c),
+
+which is concave with g_k(0) = 0. The shifts with :math:`g_k(c) \ge \log\alpha` are an interval; its
+two ends for each class give 2K shifted softmaxes, and an item's set is the box around them.
+
+Shapes: N items, K classes.
+"""
+
+import math
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from credalearn.credal import CredalSet
+from credalearn.errors import CredalError
+from credalearn.methods.base import Method, Outputs, State
+from credalearn.methods.softmax import softmax_loss
+from credalearn.predictions import CredalPredictions
+
+_PRECISION = 1e-10
+_MAX_STEPS = 200
+_FARTHEST = 700.0  # e^709 is float64's largest: a root beyond is no different from none
+
+
+def shift_interval(probs: Tensor, mean_label: Tensor, *, alpha: float = 1.0) -> Tensor:
+    r"""The smallest and largest shift of each class with g(c) ≥ log α, shape (2, K), float64.
+
+    With α = 1 one end is 0 and the other the second root of g, on the side of the mismatch between
+    the labels' and the predictions' share of the class. A class that the labels never or always
+    name has no root on one side: the end is −∞ or +∞.
+
+    Args:
+        probs: Predicted probabilities of the training items, shape (N, K).
+        mean_label: Mean of their labels, shape (K,).
+        alpha: Relative likelihood that must be kept, in (0, 1].
+
+    Raises:
+        CredalError: If alpha is not in (0, 1].
+
+    Example:
+        Both classes are predicted at one half and the first is seen in 3 of 4 labels: a shift up by
+        c is as likely as none where 0.75·c = log((1 + e^c) / 2).
+
+        >>> ends = shift_interval(torch.full((4, 2), 0.5), torch.tensor([0.75, 0.25]))
+        >>> [round(end, 4) for end in ends.flatten().tolist()]
+        [0.0, -2.4375, 2.4375, 0.0]
+    """
+    if not 0 < alpha <= 1:
+        raise CredalError(f"alpha must be in (0, 1]; got {alpha!r}.")
+    probs, mean_label = probs.double(), mean_label.double()
+    level = math.log(alpha)
+    if level == 0:
+        up = mean_label >= probs.mean(0)
+        root = torch.where(up, 1.0, -1.0) * _outer_root(probs, mean_label, level, up)
+        return torch.stack([root.clamp(max=0), root.clamp(min=0)])
+    up = torch.ones_like(mean_label, dtype=torch.bool)
+    down_end, up_end = (_outer_root(probs, mean_label, level, side) for side in (~up, up))
+    return torch.stack([-down_end, up_end])
+
+
+def _outer_root(probs: Tensor, mean_label: Tensor, level: float, up: Tensor) -> Tensor:
+    """How far from 0 g falls to ``level`` on this side of each class, shape (K,).
+
+    Shifting a class down is shifting the rest up, so that every root sought is positive and no sum
+    cancels. g is concave: from beyond the root, Newton's steps approach it without overshooting.
+    Classes leave the loops as they are done: half of the work is on a few stragglers.
+    """
+    share = torch.where(up, probs, _sum_of_others(probs)).T.contiguous()
+    target = torch.where(up, mean_label, 1 - mean_label)
+
+    def gain(shift: Tensor, of: Tensor) -> tuple[Tensor, Tensor]:
+        rows = share[of]
+        growth = rows * shift[of].expm1()[:, None]
+        value = shift[of] * target[of] - growth.log1p().mean(1)
+        return value, target[of] - rows.add_(growth).div_(growth.add_(1)).mean(1)
+
+    # Start at twice the root of the parabola that touches g at 0; no farther than 1, as it is a
+    # poor guide there.
+    slope, bend = target - share.mean(1), (share * (1 - share)).mean(1)
+    shift = 4 * slope.clamp(min=0) / bend + math.sqrt(-8 * level)
+    shift = shift.nan_to_num(nan=0.0).clamp(max=1.0)
+    short = torch.arange(len(target), device=target.device)
+    for _ in range(_MAX_STEPS):
+        short = short[gain(shift, short)[0] > level]
+        growing = short[shift[short] < _FARTHEST]
+        if not len(growing):
+            break
+        shift[growing] = (2 * shift[growing] + _PRECISION).clamp(max=_FARTHEST)
+    endless = torch.isin(torch.arange(len(target), device=target.device), short)
+    moving = (~endless).nonzero()[:, 0]
+    for _ in range(_MAX_STEPS):
+        value, slope = gain(shift, moving)
+        step = torch.where(slope < 0, (value - level) / slope, 0)
+        shift[moving] = (shift[moving] - step).clamp(min=0)
+        # A step back, or below 1e-11, is rounding: a sum over items knows no more digits.
+        moving = moving[step > _PRECISION / 10 * (1 + shift[moving])]
+        if not len(moving):
+            break
+    return torch.where(endless, torch.inf, shift)
+
+
+def box_of_shifts(probs: Tensor, shifts: Tensor) -> tuple[Tensor, Tensor]:
+    r"""Class-wise least and largest probability over all 2K shifted softmaxes, two of (N, K).
+
+    Shifting class k by c turns p_k into :math:`p_k e^c f` and scales every other class by
+    :math:`f = 1/(1 - p_k + p_k e^c)`. So class j is least under its own smallest shift or under the
+    smallest factor of another class: the two smallest and two largest factors of an item suffice,
+    and memory is O(N·K).
+
+    Args:
+        probs: Predicted probabilities, shape (N, K).
+        shifts: Smallest and largest shift of each class, shape (2, K); ±∞ is the limit, in which a
+            class of probability exactly 0 or 1 stays what it is.
+
+    Example:
+        The first class may be shifted up without end.
+
+        >>> shifts = torch.tensor([[0.0, 0.0], [torch.inf, 0.0]])
+        >>> box_of_shifts(torch.tensor([[0.5, 0.5]]), shifts)
+        (tensor([[0.5000, 0.0000]]), tensor([[1.0000, 0.5000]]))
+    """
+    rest = _sum_of_others(probs)
+    log_odds = probs.log() - rest.log()
+    down, up = shifts.to(probs)
+    least, kept_down = _shifted(log_odds, rest, down)
+    most, kept_up = _shifted(log_odds, rest, up)
+    lower = torch.minimum(least, probs * _of_others(kept_up, largest=False))
+    upper = torch.maximum(most, probs * _of_others(kept_down, largest=True))
+    return lower.minimum(probs), upper.maximum(probs).clamp(max=1)
+
+
+def _shifted(log_odds: Tensor, rest: Tensor, shift: Tensor) -> tuple[Tensor, Tensor]:
+    """Probability of each class under its own shift, and the factor f of the others, two (N, K)."""
+    moved = log_odds + shift
+    moved = torch.where(moved.isnan(), log_odds, moved)  # ∞ − ∞: sure or impossible, and stays so
+    kept = torch.where(rest > 0, (-moved).sigmoid() / rest, 1)
+    return moved.sigmoid(), kept
+
+
+def _sum_of_others(probs: Tensor) -> Tensor:
+    """1 − p with all its digits where p is nearly 1: the sum of the other classes, (N, K)."""
+    before = pad(probs[:, :-1].cumsum(1), (1, 0))
+    after = pad(probs[:, 1:].flip(1).cumsum(1).flip(1), (0, 1))
+    return before + after
+
+
+def _of_others(factors: Tensor, *, largest: bool) -> Tensor:
+    """The extreme factor of all classes but one's own, shape (N, K)."""
+    two = factors.topk(2, dim=1, largest=largest)
+    is_own = two.indices[:, :1] == torch.arange(factors.shape[1], device=factors.device)
+    return torch.where(is_own, two.values[:, 1:], two.values[:, :1])
+
+
+def fit_shifts(outputs: Outputs, labels: CredalSet) -> State:
+    """Each class's interval of shifts, from the training items without augmentation."""
+    probs = outputs.logits[:, 0, 0].double().softmax(1)
+    return {"shifts": shift_interval(probs, labels.reference.to(probs).mean(0))}
+
+
+def predictions(outputs: Outputs, state: State) -> CredalPredictions:
+    """A box and no vertices; class and probabilities come from the unshifted softmax."""
+    probs = outputs.logits[:, 0, 0].double().softmax(1)
+    lower, upper = box_of_shifts(probs, state["shifts"])
+    return CredalPredictions(probs, lower, upper).to(outputs.logits.dtype)
+
+
+DECALIBRATION = Method(
+    loss=softmax_loss, predictions=predictions, score="entropy-difference", post_hoc=fit_shifts
+)

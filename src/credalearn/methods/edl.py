@@ -1,0 +1,82 @@
+r"""Evidential deep learning (Sensoy, Kaplan and Kandemir, 2018).
+
+The network gives a Dirichlet distribution, :math:`\alpha = \mathrm{softplus}(z) + 1`.
+
+Shapes: N items, K classes.
+"""
+
+import torch
+from torch import Tensor
+from torch.nn.functional import one_hot, softplus
+
+from credalearn.credal import CredalSet
+from credalearn.methods.base import Method, Outputs, State, dirichlet
+from credalearn.predictions import CredalPredictions
+
+RISE = 10  # epochs over which a penalty rises to its full weight
+
+
+def edl_loss(logits: Tensor, labels: CredalSet, epoch: int) -> Tensor:
+    r"""Evidential loss of logits (N, 1, K) on the one-hot top class of each label's reference.
+
+    .. math:: \sum_k y_k(\log S - \log\alpha_k)
+              + \lambda\,\mathrm{KL}(\mathrm{Dir}(\tilde\alpha) \| \mathrm{Dir}(1)),
+              \quad \tilde\alpha = y + (1 - y)\alpha
+
+    a mean over items, with :math:`S = \sum_k \alpha_k` and λ rising to 1 over ten epochs.
+
+    Example:
+        No evidence for either class yet: log S − log α = log 2, and λ is 0 in the first epoch.
+
+        >>> from credalearn import LowerBounds
+        >>> edl_loss(torch.zeros(1, 1, 2), LowerBounds([[1.0, 0.0]]), 0)
+        tensor(0.6931)
+    """
+    reference = labels.reference
+    y = one_hot(reference.argmax(1), reference.shape[1])
+    return _evidential(logits[:, 0], y.to(logits.dtype), epoch)
+
+
+def edl_soft_loss(logits: Tensor, labels: CredalSet, epoch: int) -> Tensor:
+    """:func:`edl_loss` with the soft label itself as y.
+
+    Example:
+        >>> from credalearn import LowerBounds
+        >>> edl_soft_loss(torch.zeros(1, 1, 2), LowerBounds([[0.5, 0.5]]), 0)
+        tensor(0.6931)
+    """
+    return _evidential(logits[:, 0], labels.reference.to(logits.dtype), epoch)
+
+
+def concentration(logits: Tensor) -> Tensor:
+    """Dirichlet parameters softplus(z) + 1 of logits (N, K).
+
+    Example:
+        >>> concentration(torch.tensor([[-100.0, 100.0]]))
+        tensor([[  1., 101.]])
+    """
+    return softplus(logits) + 1
+
+
+def mean_of_dirichlet(outputs: Outputs, state: State) -> CredalPredictions:  # noqa: ARG001
+    """The Dirichlet that the one head gives; its mean for class and probabilities."""
+    return dirichlet(concentration(outputs.logits[:, 0, 0]))
+
+
+def _evidential(logits: Tensor, y: Tensor, epoch: int) -> Tensor:
+    alpha = concentration(logits)
+    fit = (y * (alpha.sum(1, keepdim=True).log() - alpha.log())).sum(1)
+    weight = min(1.0, epoch / RISE)
+    return (fit + weight * _divergence_from_uniform(y + (1 - y) * alpha)).mean()
+
+
+def _divergence_from_uniform(alpha: Tensor) -> Tensor:
+    """KL(Dir(α) ‖ Dir(1)), shape (N,)."""
+    total = alpha.sum(1, keepdim=True)
+    num_classes = torch.tensor(float(alpha.shape[1]), dtype=alpha.dtype, device=alpha.device)
+    spread = (alpha - 1) * (alpha.digamma() - total.digamma())
+    return total.lgamma()[:, 0] - num_classes.lgamma() - alpha.lgamma().sum(1) + spread.sum(1)
+
+
+EDL = Method(loss=edl_loss, predictions=mean_of_dirichlet, score="evidence")
+EDL_SOFT = Method(loss=edl_soft_loss, predictions=mean_of_dirichlet, score="evidence")

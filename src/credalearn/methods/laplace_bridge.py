@@ -1,0 +1,96 @@
+r"""Laplace bridge: a Dirichlet from a Gaussian over the last layer (Hobbhahn et al., 2022).
+
+Post hoc, on a trained softmax network. The Gaussian is Laplace's approximation with
+Kronecker-factored curvature, and only features and probabilities are needed, no Jacobians.
+
+Shapes: N items, D features, K classes.
+"""
+
+import torch
+from torch import Tensor
+
+from credalearn.credal import CredalSet
+from credalearn.methods.base import Method, Outputs, State, dirichlet
+from credalearn.methods.softmax import softmax_loss
+from credalearn.predictions import CredalPredictions
+
+PRIOR_PRECISION = 1.0
+
+
+def fit_curvature(outputs: Outputs, labels: CredalSet) -> State:  # noqa: ARG001
+    r"""Eigenpairs of the two Kronecker factors, from the training items; labels do not enter.
+
+    :math:`A = \frac1N\sum_i \phi_i\phi_i^\top` and
+    :math:`B = \sum_i (\mathrm{diag}\,p_i - p_i p_i^\top)`. As B·1 = 0, its eigenpairs are taken in
+    an orthonormal basis of the complement of 1: removing the null direction afterwards cancels, and
+    dropping the smallest eigenpair is wrong when a class is never predicted. In float64.
+
+    Returns:
+        ``input_values`` (D,), ``input_vectors`` (D, D), ``output_values`` (K−1,) and
+        ``output_vectors`` (K, K−1).
+    """
+    features = outputs.features.double()
+    probs = outputs.logits[:, 0, 0].double().softmax(1)
+    input_values, input_vectors = torch.linalg.eigh(features.T @ features / len(features))
+    curvature = torch.diag(probs.sum(0)) - probs.T @ probs
+    basis = _complement_of_ones(probs.shape[1]).to(probs)
+    output_values, rotation = torch.linalg.eigh(basis.T @ curvature @ basis)
+    return {
+        "input_values": input_values.clamp(min=0),
+        "input_vectors": input_vectors,
+        "output_values": output_values.clamp(min=0),
+        "output_vectors": basis @ rotation,
+    }
+
+
+def logit_variance(features: Tensor, state: State) -> Tensor:
+    r"""Variance of each centred logit under the posterior, shape (N, K), float64.
+
+    The weights' precision is :math:`B \otimes A + \delta I`, the bias' :math:`B + \delta I`, with
+    no cross term, so the covariance of the logits of one item has the eigenvalues
+    :math:`\sum_j (u_j^\top\phi)^2 / (\lambda_{B,k}\lambda_{A,j} + \delta) + 1/(\lambda_{B,k} +
+    \delta)` on B's eigenvectors: O(N·(D + K)) memory.
+    """
+    projected = (features.double() @ state["input_vectors"]).square()
+    output_values = state["output_values"]
+    shrunk = 1 / (state["input_values"][:, None] * output_values + PRIOR_PRECISION)
+    spectrum = projected @ shrunk + 1 / (output_values + PRIOR_PRECISION)
+    variance: Tensor = spectrum @ state["output_vectors"].square().T
+    return variance
+
+
+def bridge(logits: Tensor, variance: Tensor) -> Tensor:
+    r"""Dirichlet parameters that match a Gaussian over the logits, shape (N, K).
+
+    :math:`\alpha_k = (1 - 2/K + e^{\mu_k}\sum_l e^{-\mu_l} / K^2) / \Sigma_{kk}` for centred means
+    μ: the plain bridge, without normalisation of the variance.
+
+    Example:
+        >>> bridge(torch.zeros(1, 2), torch.full((1, 2), 0.5))
+        tensor([[1., 1.]])
+    """
+    num_classes = logits.shape[1]
+    centred = logits - logits.mean(1, keepdim=True)
+    # In logs: e^μ overflows float32 where a network is very sure.
+    sums = (centred + (-centred).logsumexp(1, keepdim=True)).exp() / num_classes**2
+    return (1 - 2 / num_classes + sums) / variance
+
+
+def predictions(outputs: Outputs, state: State) -> CredalPredictions:
+    """The bridge's Dirichlet, its mean for class and probabilities."""
+    logits = outputs.logits[:, 0, 0].double()
+    alpha = bridge(logits, logit_variance(outputs.features, state))
+    return dirichlet(alpha).to(outputs.logits.dtype)
+
+
+def _complement_of_ones(num_classes: int) -> Tensor:
+    """An orthonormal basis of the vectors that sum to 0, shape (K, K−1): Helmert's."""
+    steps = torch.arange(1, num_classes, dtype=torch.float64)
+    basis = torch.triu(torch.ones(num_classes, num_classes - 1, dtype=torch.float64))
+    basis[torch.arange(1, num_classes), torch.arange(num_classes - 1)] = -steps
+    return basis / (steps * (steps + 1)).sqrt()
+
+
+LAPLACE_BRIDGE = Method(
+    loss=softmax_loss, predictions=predictions, score="evidence", post_hoc=fit_curvature
+)

@@ -1,0 +1,152 @@
+"""A trained model: a method, its networks, and what it learnt from them afterwards.
+
+Shapes: N items, M members or passes, H heads, D features, K classes.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from credalearn.credal import CredalSet
+from credalearn.errors import CredalError
+from credalearn.methods.base import Method, Outputs, State
+from credalearn.nets import Network
+from credalearn.predictions import CredalPredictions
+from credalearn.train import Progress, Recipe, seeded, train
+
+_BATCH = 4096
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Model:
+    """Networks trained by one method, ready to predict.
+
+    Args:
+        method: The method.
+        members: Its trained networks, one or several.
+        state: What a post-hoc method learnt from them; else empty.
+        seed: The seed of the first member, which dropout at prediction starts from too.
+        losses: Mean loss of each epoch of each member that was trained here.
+
+    Example:
+        >>> from credalearn.methods import METHODS
+        >>> network = Network(nn.Identity(), num_features=2, num_heads=2, num_classes=3)
+        >>> Model(METHODS["pocc"], (network,), {}, seed=0).predict(torch.zeros(4, 2))
+        CredalPredictions(4 items, 3 classes, 2 vertices)
+    """
+
+    method: Method
+    members: tuple[Network, ...]
+    state: State
+    seed: int
+    losses: tuple[tuple[float, ...], ...] = ()
+
+    @classmethod
+    def fit(
+        cls,
+        method: Method,
+        build: Callable[[], Network],
+        inputs: Tensor,
+        labels: CredalSet,
+        recipe: Recipe,
+        *,
+        device: torch.device,
+        name: str = "model",
+        checkpoint: Path | None = None,
+        verbose: bool = False,
+    ) -> "Model":
+        """Train a method's networks, then learn what it learns from them afterwards.
+
+        Args:
+            method: What to train.
+            build: Makes an untrained network; the random numbers it draws are the member's own.
+            inputs: All inputs, shape (N, ...).
+            labels: One credal set an input.
+            recipe: How to train; member i has its seed plus i.
+            device: Where to train.
+            name: What progress calls it.
+            checkpoint: File that keeps an unfinished run; several members number theirs.
+            verbose: Show progress.
+        """
+        members, losses = [], []
+        for number in range(method.num_members):
+            own = replace(recipe, seed=recipe.seed + number)
+            with seeded(device, own.seed, 0):
+                network = build().to(device)
+            alone = method.num_members == 1
+            path = checkpoint
+            if checkpoint is not None and not alone:
+                path = checkpoint.with_name(f"{checkpoint.stem}-{number}{checkpoint.suffix}")
+            label = name if alone else f"{name} {number + 1}/{method.num_members}"
+            progress = Progress(label) if verbose else None
+            with progress or nullcontext():
+                curve = train(
+                    network, inputs, labels, method.loss, own, checkpoint=path, progress=progress
+                )
+            members.append(network)
+            losses.append(tuple(curve))
+        model = cls.from_members(method, members, inputs, labels, seed=recipe.seed)
+        return replace(model, losses=tuple(losses))
+
+    @classmethod
+    def from_members(
+        cls,
+        method: Method,
+        members: Sequence[Network],
+        inputs: Tensor,
+        labels: CredalSet,
+        *,
+        seed: int,
+    ) -> "Model":
+        """A model on networks that are trained already; only post-hoc methods look at the data.
+
+        Raises:
+            CredalError: If there are not as many members, or heads, as the method needs.
+        """
+        for member in members:
+            if member.shape != (method.num_heads, labels.num_classes):
+                raise CredalError(
+                    f"the members must have {method.num_heads} heads of {labels.num_classes} "
+                    f"classes; one has {member.shape[0]} of {member.shape[1]}."
+                )
+        if len(members) != method.num_members:
+            raise CredalError(
+                f"this method needs {method.num_members} trained members; got {len(members)}."
+            )
+        model = cls(method, tuple(members), {}, seed)
+        if method.post_hoc is None:
+            return model
+        return replace(model, state=method.post_hoc(model.outputs(inputs), labels))
+
+    def predict(self, inputs: Tensor) -> CredalPredictions:
+        """The predicted set of each input, on the CPU."""
+        return self.method.predictions(self.outputs(inputs), self.state)
+
+    def outputs(self, inputs: Tensor) -> Outputs:
+        """What the networks say of ``inputs``, on the CPU, in batches."""
+        batches = [self._batch_outputs(batch) for batch in torch.split(inputs, _BATCH)]
+        return Outputs(
+            torch.cat([each.logits for each in batches]),
+            torch.cat([each.features for each in batches]),
+        )
+
+    def _batch_outputs(self, inputs: Tensor) -> Outputs:
+        device = next(self.members[0].parameters()).device
+        inputs = inputs.to(device)
+        logits, features = [], []
+        for member in self.members:
+            member.eval()
+            if self.method.num_passes > 1:  # normalisation layers stay as they are
+                for layer in member.modules():
+                    if isinstance(layer, nn.Dropout):
+                        layer.train()
+            with torch.no_grad(), seeded(device, self.seed, 0, 1):
+                for _ in range(self.method.num_passes):
+                    features.append(member.features(inputs))
+                    logits.append(member.logits(features[-1]).float())
+            member.eval()
+        return Outputs(torch.stack(logits, 1).cpu(), features[0].float().cpu())

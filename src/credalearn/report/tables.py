@@ -1,0 +1,301 @@
+r"""Result tables as Markdown, LaTeX and CSV: methods in rows, metrics in columns.
+
+Every text from outside is escaped: a name can neither break a table nor run in a spreadsheet.
+"""
+
+import csv
+import io
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Literal
+
+from credalearn.errors import CredalError
+
+Value = tuple[float, float | None] | None
+"""Mean and standard deviation; a deviation of None is not printed, None alone is a dash."""
+
+_MARKDOWN_SPECIALS = re.compile(r"([\\|*_`<>\[\]~&$])")
+_LATEX_SPECIALS = {
+    **{each: rf"\{each}" for each in "{}$&#_%"},
+    "\\": r"\textbackslash{}",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    **{each: f"{{{each}}}" for each in "[]*"},  # after \\ these would be its options
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One metric and how it is printed.
+
+    Args:
+        name: For instance ``ACC``.
+        better: Whether a higher or a lower value is better.
+        percent: Whether shares are printed in per cent.
+        digits: Digits after the point, 0 or more.
+
+    Raises:
+        CredalError: If ``better`` is neither, or the digits are negative.
+
+    Example:
+        >>> Column("ECE", better="lower").digits
+        1
+    """
+
+    name: str
+    _: KW_ONLY
+    better: Literal["higher", "lower"] = "higher"
+    percent: bool = True
+    digits: int = 1
+
+    def __post_init__(self) -> None:
+        if self.better not in ("higher", "lower") or self.digits < 0:
+            raise CredalError(
+                "better must be 'higher' or 'lower', and digits 0 or more; column "
+                f"{self.name!r} has better={self.better!r}, digits={self.digits}."
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One value as it is printed.
+
+    Args:
+        mean: In the column's scale and digits.
+        std: Likewise, or None.
+        mark: ``best`` or ``second`` of its column, or None.
+
+    Example:
+        >>> Cell("87.0", "0.4", mark="best").mean
+        '87.0'
+    """
+
+    mean: str
+    std: str | None
+    mark: Literal["best", "second"] | None
+
+
+@dataclass(frozen=True, slots=True)
+class ResultTable:
+    """A value, or none, for every method and metric.
+
+    Args:
+        columns: The metrics, one or more.
+        rows: ``rows[method][metric]`` is ``(mean, std)``, ``(mean, None)`` or None, for every
+            method and for just the metrics of the columns.
+        corner: What stands above the names of the methods.
+
+    Raises:
+        CredalError: If the table has no row or column, two columns share a name, a row has other
+            metrics, or a number is not finite.
+
+    Example:
+        >>> table = ResultTable(
+        ...     [Column("ACC"), Column("ECE", better="lower")],
+        ...     {"POCC": {"ACC": (0.87, 0.004), "ECE": (0.029, 0.003)},
+        ...      "EDL": {"ACC": (0.85, 0.004), "ECE": None}},
+        ... )
+        >>> table.cells["EDL"]
+        (Cell(mean='85.0', std='0.4', mark='second'), None)
+    """
+
+    columns: Sequence[Column]
+    rows: Mapping[str, Mapping[str, Value]]
+    _: KW_ONLY
+    corner: str = "method"
+
+    def __post_init__(self) -> None:
+        names = [column.name for column in self.columns]
+        if not names or not self.rows or len(set(names)) < len(names):
+            raise CredalError(
+                "a table needs one row or more and one column or more, each with its own name; "
+                f"got columns {names} and rows {list(self.rows)}."
+            )
+        for method, row in self.rows.items():
+            if set(row) != set(names):
+                raise CredalError(
+                    f"every row must have the columns {names}; row {method!r} has {list(row)}. "
+                    "To fix: give None where there is no value."
+                )
+            for name in names:
+                _check(method, name, row[name])
+        # Copies: what was checked stays as it was.
+        object.__setattr__(self, "columns", tuple(self.columns))
+        rows = {method: {name: row[name] for name in names} for method, row in self.rows.items()}
+        object.__setattr__(self, "rows", rows)
+
+    @property
+    def cells(self) -> dict[str, tuple[Cell | None, ...]]:
+        """By method, the values as they are printed, in the order of the columns.
+
+        The best of a column and the second are marked; values that are printed alike share the
+        mark.
+        """
+        by_column = [self._column_cells(column) for column in self.columns]
+        return dict(zip(self.rows, zip(*by_column, strict=True), strict=True))
+
+    def _column_cells(self, column: Column) -> list[Cell | None]:
+        values = [row[column.name] for row in self.rows.values()]
+        printed = [None if value is None else _printed(value[0], column) for value in values]
+        shown = {text for text in printed if text is not None}
+        ranked = sorted(shown, key=float, reverse=column.better == "higher")
+        marks: dict[str, Literal["best", "second"]] = {}
+        marks.update(zip(ranked, ("best", "second"), strict=False))
+        return [
+            None
+            if value is None or text is None
+            else Cell(
+                text,
+                None if value[1] is None else _printed(value[1], column),
+                marks.get(text),
+            )
+            for value, text in zip(values, printed, strict=True)
+        ]
+
+
+def markdown(table: ResultTable) -> str:
+    """The table in GitHub's Markdown: best in bold, second underlined.
+
+    Example:
+        >>> rows = {"POCC": {"ACC": (0.87, 0.004)}, "EDL": {"ACC": (0.85, None)}}
+        >>> print(markdown(ResultTable([Column("ACC")], rows)))
+        | method | ACC (%) ↑ |
+        | :-- | --: |
+        | POCC | **87.0** ± 0.4 |
+        | EDL | <u>85.0</u> |
+        <BLANKLINE>
+    """
+    marks = {"best": "**{}**", "second": "<u>{}</u>", None: "{}"}
+
+    def show(cell: Cell | None) -> str:
+        if cell is None:
+            return "–"
+        mean = marks[cell.mark].format(cell.mean.replace("-", "−"))
+        return mean if cell.std is None else f"{mean} ± {cell.std}"
+
+    head, *body = _grid(table, show, _escape_markdown, arrows=("↑", "↓"))
+    rule = [":--", *["--:"] * len(table.columns)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in (head, rule, *body))
+
+
+def latex(table: ResultTable) -> str:
+    r"""The table as a LaTeX ``tabular`` with the rules of the package booktabs.
+
+    Example:
+        >>> rows = {"POCC": {"ACC": (0.87, 0.004)}, "EDL": {"ACC": (0.85, None)}}
+        >>> print(latex(ResultTable([Column("ACC")], rows)))
+        \begin{tabular}{lr}
+        \toprule
+        method & ACC (\%) $\uparrow$ \\
+        \midrule
+        POCC & \textbf{87.0} $\pm$ 0.4 \\
+        EDL & \underline{85.0} \\
+        \bottomrule
+        \end{tabular}
+        <BLANKLINE>
+    """
+    marks = {"best": r"\textbf", "second": r"\underline"}
+
+    def show(cell: Cell | None) -> str:
+        if cell is None:
+            return "--"
+        mean = cell.mean.replace("-", "$-$")
+        mean = mean if cell.mark is None else f"{marks[cell.mark]}{{{mean}}}"
+        return mean if cell.std is None else rf"{mean} $\pm$ {cell.std}"
+
+    arrows = (r"$\uparrow$", r"$\downarrow$")
+    head, *body = (
+        rf"{' & '.join(line)} \\" for line in _grid(table, show, _escape_latex, arrows=arrows)
+    )
+    lines = [rf"\begin{{tabular}}{{l{'r' * len(table.columns)}}}", r"\toprule", head, r"\midrule"]
+    return "\n".join([*lines, *body, r"\bottomrule", r"\end{tabular}", ""])
+
+
+def to_csv(table: ResultTable) -> str:
+    """The numbers as they were given, in CSV: neither scaled nor rounded (12 digits) nor marked.
+
+    Two fields a metric, mean and standard deviation, empty where there is none. A text that a
+    spreadsheet would run as a formula gets an apostrophe in front.
+
+    Example:
+        >>> rows = {"POCC": {"ACC": (0.87, 0.004)}, "EDL": {"ACC": None}}
+        >>> print(to_csv(ResultTable([Column("ACC")], rows)))
+        method,ACC mean,ACC std
+        POCC,0.87,0.004
+        EDL,,
+        <BLANKLINE>
+    """
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    heads = [f"{column.name} {what}" for column in table.columns for what in ("mean", "std")]
+    writer.writerow([_escape_csv(text) for text in (table.corner, *heads)])
+    for method, row in table.rows.items():
+        numbers = [number for value in row.values() for number in value or (None, None)]
+        shown = ["" if number is None else f"{number:z.12g}" for number in numbers]
+        writer.writerow([_escape_csv(method), *shown])
+    return file.getvalue()
+
+
+def _grid(
+    table: ResultTable,
+    show: Callable[[Cell | None], str],
+    escape: Callable[[str], str],
+    *,
+    arrows: tuple[str, str],
+) -> list[list[str]]:
+    """Head and rows as text."""
+    head = [escape(table.corner)]
+    for column in table.columns:
+        unit = escape(" (%)") if column.percent else ""
+        head.append(f"{escape(column.name)}{unit} {arrows[column.better == 'lower']}")
+    return [head, *([escape(name), *map(show, cells)] for name, cells in table.cells.items())]
+
+
+def _check(method: str, metric: str, value: Value) -> None:
+    if value is None:
+        return
+    rule = "a value must be (mean, std), (mean, None) or None, finite, with std 0 or more"
+    numbers = [number for number in value if number is not None]
+    finite = all(math.isfinite(number) for number in numbers)
+    if len(value) != 2 or value[0] is None or not finite or (value[1] or 0) < 0:
+        raise CredalError(
+            f"{rule}; rows[{method!r}][{metric!r}] is {value!r}. To fix: give None for no value."
+        )
+
+
+def _printed(number: float, column: Column) -> str:
+    return f"{100 * number if column.percent else number:z.{column.digits}f}"
+
+
+def _one_line(text: str) -> str:
+    """Without line ends, which would end the row."""
+    return re.sub(r"\s*[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]\s*", " ", text)
+
+
+def _escape_markdown(text: str) -> str:
+    return _MARKDOWN_SPECIALS.sub(r"\\\1", _one_line(text))
+
+
+def _escape_latex(text: str) -> str:
+    return "".join(_LATEX_SPECIALS.get(letter, letter) for letter in _one_line(text))
+
+
+def _escape_csv(text: str) -> str:
+    return (
+        f"'{text}"
+        if text.startswith(("=", "+", "-", "@", "\t", "\r")) and not _is_number(text)
+        else text
+    )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,129 @@
+"""Predicted sets on the triangle of three classes.
+
+Shapes: N items, V vertices, K classes.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
+from matplotlib.colors import to_rgba
+from numpy.typing import ArrayLike
+from scipy.spatial import ConvexHull
+
+from credalearn.errors import CredalError
+from credalearn.predictions import CredalPredictions
+from credalearn.report.style import CLASS_COLOURS, GREY, MARKERS
+
+_CORNERS = np.array([[0.0, 0.0], [0.5, np.sqrt(3) / 2], [1.0, 0.0]])
+
+
+def draw_triangle(
+    axes: Axes, pred: CredalPredictions, *, classes: Sequence[str], y: ArrayLike | None = None
+) -> None:
+    """Predicted segments on the triangle of three classes; the marker is the chosen distribution.
+
+    More than two vertices are drawn as their hull. Classes differ in colour and in marker, and
+    both stand beside the names at the corners.
+
+    Args:
+        axes: Where to draw.
+        pred: Predictions with vertices over three classes.
+        classes: The three names, drawn at the corners.
+        y: True class indices, shape (N,), which colour the items; else one colour.
+
+    Raises:
+        CredalError: If there are not three classes with a name each, the predictions have no
+            vertices, or y does not fit.
+
+    Example:
+        >>> import torch
+        >>> from matplotlib.figure import Figure
+        >>> pred = CredalPredictions.from_vertices(torch.eye(3)[None, :2])
+        >>> draw_triangle(Figure().subplots(), pred, classes=["a", "b", "c"])
+    """
+    vertices = _vertices(pred, classes)
+    truth = np.zeros(len(pred), dtype=int) if y is None else _true_classes(y, len(pred))
+    axes.set_aspect("equal")
+    axes.axis("off")
+    axes.fill(*_CORNERS.T, facecolor="#f5f5f5", edgecolor=GREY, linewidth=1)
+    middle = _CORNERS.mean(0)
+    for first in range(3):  # where the predicted class changes
+        edge = (_CORNERS[first] + _CORNERS[first - 1]) / 2
+        axes.plot(*np.stack([middle, edge]).T, color=GREY, linewidth=0.8, linestyle=":")
+    outlines = [_outline(points) for points in vertices @ _CORNERS]
+    colours = [CLASS_COLOURS[each] for each in truth]
+    axes.add_collection(
+        PolyCollection(
+            outlines,
+            facecolors=[to_rgba(colour, 0.08) for colour in colours],
+            edgecolors=[to_rgba(colour, 0.55) for colour in colours],
+            linewidths=1.2,
+        )
+    )
+    dots = pred.probs.numpy(force=True) @ _CORNERS
+    for each in np.unique(truth):
+        x, height = dots[truth == each].T
+        axes.plot(x, height, MARKERS[each], color=CLASS_COLOURS[each], markersize=4)
+    _name_corners(axes, classes, marked=y is not None)
+
+
+def _name_corners(axes: Axes, classes: Sequence[str], *, marked: bool) -> None:
+    """The names and, where items are told apart by class, its marker above or below each."""
+    places = (
+        (0, -0.05, "left", "top"),
+        (0.5, 0.92, "center", "bottom"),
+        (1, -0.05, "right", "top"),
+    )
+    for each, (x, height, across, along) in enumerate(places):
+        colour = CLASS_COLOURS[each] if marked else GREY
+        name = axes.text(
+            *(x, height, classes[each]), ha=across, va=along, color=colour, fontweight="bold"
+        )
+        name.set_parse_math(False)  # a $ in a name is a $
+        if marked:
+            axes.plot(*_CORNERS[each], MARKERS[each], color=colour, markersize=8, clip_on=False)
+
+
+def _outline(points: np.ndarray) -> np.ndarray:
+    """Corners of the hull of points (V, 2), in order."""
+    if len(points) < 3:
+        return points
+    # QJ moves the points by about 1e-9, so that equal points and points in line have a hull.
+    order = ConvexHull(points, qhull_options="QJ").vertices
+    hull: np.ndarray = points[order]
+    return hull
+
+
+def _vertices(pred: CredalPredictions, classes: Sequence[str]) -> np.ndarray:
+    num_classes = pred.probs.shape[1]
+    if num_classes != 3:
+        raise CredalError(
+            f"a triangle shows predictions over three classes; these are {num_classes}."
+        )
+    if pred.vertices is None:
+        raise CredalError(
+            "a triangle shows predictions with vertices; these have none but bounds. To fix: take "
+            "a method whose sets have vertices, or make them with CredalPredictions.from_vertices."
+        )
+    if isinstance(classes, str) or len(classes) != 3:
+        raise CredalError(f"classes must be three names, one a corner; got {classes!r}.")
+    return np.asarray(pred.vertices.numpy(force=True), dtype=np.float64)
+
+
+def _true_classes(y: ArrayLike, num_items: int) -> np.ndarray:
+    truth = np.asarray(y)
+    if truth.shape != (num_items,) or truth.dtype.kind not in "iu":
+        raise CredalError(
+            f"y must hold one class index for each of the {num_items} items; got {truth.dtype} of "
+            f"shape {truth.shape}."
+        )
+    wrong = (truth < 0) | (truth > 2)
+    if wrong.any():
+        item = int(wrong.argmax())
+        raise CredalError(
+            f"y must lie in 0..2; item {item} has {truth[item]}. To fix: give class indices, in "
+            "the order of classes."
+        )
+    return truth
