@@ -11,7 +11,8 @@ from importlib.util import find_spec
 
 import torch
 
-_OPERATORS = torch.library.Library("torchvision", "FRAGMENT")  # what it declares lives as long
+# What it declares lives as long as it does.
+_OPERATORS = torch.library.Library("torchvision", "FRAGMENT")  # type: ignore[no-untyped-call]
 
 
 def mend_torchvision() -> None:
@@ -24,7 +25,8 @@ def mend_torchvision() -> None:
         if "operator torchvision::" not in str(error):
             raise
         for name in ("nms", "qnms"):
-            _OPERATORS.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+            schema = f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
+            _OPERATORS.define(schema)  # type: ignore[no-untyped-call]
         import_module("torchvision")
 
 

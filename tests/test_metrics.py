@@ -282,7 +282,10 @@ RAGGED: Any = [0.1, [0.2]]
             lambda: metrics.auarc([[0.5, 0.5]], [0], [0.1, 0.2]),
             r"score must hold one number for each of the 1 items; got shape \(2,\)",
         ),
-        (lambda: metrics.spearman_error([[0.5, 0.5]], [0], ["a"]), "score must be .* got <U1"),
+        (
+            lambda: metrics.spearman_error([[0.5, 0.5]], [0], ["a"]),
+            "^score must be an array of numbers; got <U1",
+        ),
         (lambda: metrics.auroc([], [0.1]), r"inside .* one item or more; got shape \(0,\)"),
         (lambda: metrics.auroc([0.1], [[0.1]]), r"outside .* got shape \(1, 1\)"),
         (lambda: metrics.auroc([0.1], RAGGED), "outside must be an array of numbers"),

@@ -36,7 +36,7 @@ def dappr_loss(logits: Tensor, labels: CredalSet, epoch: int) -> Tensor:
     q = labels.reference.to(logits.dtype)
     alpha = concentration(logits[:, 0])
     total = alpha.sum(1)
-    mode = (alpha - q + _FLOOR).detach()
+    mode = (alpha - q).detach().clamp(min=0) + _FLOOR  # a q of 1 may be 1.000001 by rounding
     mode = mode / mode.sum(1, keepdim=True)
     fit = total * total.log() + (alpha * (mode.log() - alpha.log())).sum(1)
     penalty = ((1 - q) * alpha).square().sum(1)

@@ -25,6 +25,7 @@ from credalearn.predictions import CredalPredictions
 
 _PRECISION = 1e-10
 _MAX_STEPS = 200
+_BLOCK = 1 << 18  # numbers worked on at once: 2 MB stay in the cache, four times as fast as 40 MB
 _FARTHEST = 700.0  # e^709 is float64's largest: a root beyond is no different from none
 
 
@@ -33,7 +34,7 @@ def shift_interval(probs: Tensor, mean_label: Tensor, *, alpha: float = 1.0) -> 
 
     With α = 1 one end is 0 and the other the second root of g, on the side of the mismatch between
     the labels' and the predictions' share of the class. A class that the labels never or always
-    name has no root on one side: the end is −∞ or +∞.
+    name has no root on one side: the end is −∞ or +∞, as is a root beyond ±700.
 
     Args:
         probs: Predicted probabilities of the training items, shape (N, K).
@@ -56,23 +57,32 @@ def shift_interval(probs: Tensor, mean_label: Tensor, *, alpha: float = 1.0) -> 
     probs, mean_label = probs.double(), mean_label.double()
     level = math.log(alpha)
     if level == 0:
-        up = mean_label >= probs.mean(0)
-        root = torch.where(up, 1.0, -1.0) * _outer_root(probs, mean_label, level, up)
+        up = (mean_label >= probs.mean(0)) & (mean_label > 0)
+        root = torch.where(up, 1.0, -1.0) * _ends(probs, mean_label, level, up)
         return torch.stack([root.clamp(max=0), root.clamp(min=0)])
     up = torch.ones_like(mean_label, dtype=torch.bool)
-    down_end, up_end = (_outer_root(probs, mean_label, level, side) for side in (~up, up))
-    return torch.stack([-down_end, up_end])
+    return torch.stack([-_ends(probs, mean_label, level, ~up), _ends(probs, mean_label, level, up)])
 
 
-def _outer_root(probs: Tensor, mean_label: Tensor, level: float, up: Tensor) -> Tensor:
+def _ends(probs: Tensor, mean_label: Tensor, level: float, up: Tensor) -> Tensor:
     """How far from 0 g falls to ``level`` on this side of each class, shape (K,).
 
     Shifting a class down is shifting the rest up, so that every root sought is positive and no sum
-    cancels. g is concave: from beyond the root, Newton's steps approach it without overshooting.
-    Classes leave the loops as they are done: half of the work is on a few stragglers.
+    cancels.
     """
     share = torch.where(up, probs, _sum_of_others(probs)).T.contiguous()
     target = torch.where(up, mean_label, 1 - mean_label)
+    blocks = min(len(target), 1 + share.numel() // _BLOCK)
+    pairs = zip(share.tensor_split(blocks), target.tensor_split(blocks), strict=True)
+    return torch.cat([_outer_root(*pair, level) for pair in pairs])
+
+
+def _outer_root(share: Tensor, target: Tensor, level: float) -> Tensor:
+    """The positive root of s·target − mean log(1 + share·(e^s − 1)) = ``level``, for each row.
+
+    It is concave: from beyond the root, Newton's steps approach it without overshooting. Rows leave
+    the loops as they are done.
+    """
 
     def gain(shift: Tensor, of: Tensor) -> tuple[Tensor, Tensor]:
         rows = share[of]
@@ -85,14 +95,15 @@ def _outer_root(probs: Tensor, mean_label: Tensor, level: float, up: Tensor) -> 
     slope, bend = target - share.mean(1), (share * (1 - share)).mean(1)
     shift = 4 * slope.clamp(min=0) / bend + math.sqrt(-8 * level)
     shift = shift.nan_to_num(nan=0.0).clamp(max=1.0)
-    short = torch.arange(len(target), device=target.device)
+    endless = target >= 1  # it rises to a limit above 0, which rounding can hide
+    near = (~endless).nonzero()[:, 0]
     for _ in range(_MAX_STEPS):
-        short = short[gain(shift, short)[0] > level]
-        growing = short[shift[short] < _FARTHEST]
-        if not len(growing):
+        near = near[gain(shift, near)[0] > level]
+        endless[near[shift[near] >= _FARTHEST]] = True
+        near = near[shift[near] < _FARTHEST]
+        if not len(near):
             break
-        shift[growing] = (2 * shift[growing] + _PRECISION).clamp(max=_FARTHEST)
-    endless = torch.isin(torch.arange(len(target), device=target.device), short)
+        shift[near] = (2 * shift[near] + _PRECISION).clamp(max=_FARTHEST)
     moving = (~endless).nonzero()[:, 0]
     for _ in range(_MAX_STEPS):
         value, slope = gain(shift, moving)
@@ -125,11 +136,16 @@ def box_of_shifts(probs: Tensor, shifts: Tensor) -> tuple[Tensor, Tensor]:
         >>> box_of_shifts(torch.tensor([[0.5, 0.5]]), shifts)
         (tensor([[0.5000, 0.0000]]), tensor([[1.0000, 0.5000]]))
     """
+    blocks = 1 + probs.numel() // _BLOCK
+    boxes = [_box(rows, shifts.to(probs)) for rows in probs.tensor_split(blocks)]
+    return torch.cat([lower for lower, _ in boxes]), torch.cat([upper for _, upper in boxes])
+
+
+def _box(probs: Tensor, shifts: Tensor) -> tuple[Tensor, Tensor]:
     rest = _sum_of_others(probs)
     log_odds = probs.log() - rest.log()
-    down, up = shifts.to(probs)
-    least, kept_down = _shifted(log_odds, rest, down)
-    most, kept_up = _shifted(log_odds, rest, up)
+    least, kept_down = _shifted(log_odds, rest, shifts[0])
+    most, kept_up = _shifted(log_odds, rest, shifts[1])
     lower = torch.minimum(least, probs * _of_others(kept_up, largest=False))
     upper = torch.maximum(most, probs * _of_others(kept_down, largest=True))
     return lower.minimum(probs), upper.maximum(probs).clamp(max=1)

@@ -6,11 +6,13 @@ Kronecker-factored curvature, and only features and probabilities are needed, no
 Shapes: N items, D features, K classes.
 """
 
+import math
+
 import torch
 from torch import Tensor
 
 from credalearn.credal import CredalSet
-from credalearn.methods.base import Method, Outputs, State, dirichlet
+from credalearn.methods.base import Method, Outputs, State
 from credalearn.methods.softmax import softmax_loss
 from credalearn.predictions import CredalPredictions
 
@@ -59,28 +61,35 @@ def logit_variance(features: Tensor, state: State) -> Tensor:
     return variance
 
 
-def bridge(logits: Tensor, variance: Tensor) -> Tensor:
-    r"""Dirichlet parameters that match a Gaussian over the logits, shape (N, K).
+def log_bridge(logits: Tensor, variance: Tensor) -> Tensor:
+    r"""Logarithm of the Dirichlet parameters that match a Gaussian over the logits, shape (N, K).
 
     :math:`\alpha_k = (1 - 2/K + e^{\mu_k}\sum_l e^{-\mu_l} / K^2) / \Sigma_{kk}` for centred means
-    μ: the plain bridge, without normalisation of the variance.
+    μ: the plain bridge, without normalisation of the variance. In logs, as e^μ overflows where a
+    network is very sure.
 
     Example:
-        >>> bridge(torch.zeros(1, 2), torch.full((1, 2), 0.5))
+        >>> log_bridge(torch.zeros(1, 2), torch.full((1, 2), 0.5)).exp()
         tensor([[1., 1.]])
     """
     num_classes = logits.shape[1]
     centred = logits - logits.mean(1, keepdim=True)
-    # In logs: e^μ overflows float32 where a network is very sure.
-    sums = (centred + (-centred).logsumexp(1, keepdim=True)).exp() / num_classes**2
-    return (1 - 2 / num_classes + sums) / variance
+    log_sums = centred + (-centred).logsumexp(1, keepdim=True) - 2 * math.log(num_classes)
+    rest = logits.new_tensor(1 - 2 / num_classes).log()
+    return log_sums.logaddexp(rest) - variance.log()
 
 
 def predictions(outputs: Outputs, state: State) -> CredalPredictions:
-    """The bridge's Dirichlet, its mean for class and probabilities."""
+    """The bridge's Dirichlet, its mean for class and probabilities.
+
+    Parameters too large for the dtype are cut so that their sum is finite.
+    """
     logits = outputs.logits[:, 0, 0].double()
-    alpha = bridge(logits, logit_variance(outputs.features, state))
-    return dirichlet(alpha).to(outputs.logits.dtype)
+    log_alpha = log_bridge(logits, logit_variance(outputs.features, state))
+    largest = torch.finfo(outputs.logits.dtype).max / (2 * logits.shape[1])
+    mean = log_alpha.softmax(1).to(outputs.logits.dtype)
+    alpha = log_alpha.exp().clamp(max=largest).to(outputs.logits.dtype)
+    return CredalPredictions(mean, mean, mean, concentration=alpha)
 
 
 def _complement_of_ones(num_classes: int) -> Tensor:

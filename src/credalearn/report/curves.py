@@ -59,14 +59,9 @@ def draw_rejection(axes: Axes, deferred: ArrayLike, curves: Mapping[str, ArrayLi
             "there must be one curve or more, over one share deferred or more, shape (S,); got "
             f"{len(curves)} curves and shares of shape {shares.shape}."
         )
+    checked = {name: _accuracies(name, given, len(shares)) for name, given in curves.items()}
     every = -(-len(shares) // _MARKERS_A_CURVE)
-    for place, (name, given) in enumerate(curves.items()):
-        values = np.asarray(given, dtype=np.float64)
-        if values.ndim != 2 or values.shape[1] != len(shares) or len(values) == 0:
-            raise CredalError(
-                "a curve must hold accuracies of shape (repetitions, shares), here "
-                f"(R, {len(shares)}); curves[{name!r}] has shape {values.shape}."
-            )
+    for place, (name, values) in enumerate(checked.items()):
         mean, spread, line = values.mean(0), values.std(0), line_of(place)
         # Each starts its markers elsewhere: on curves that meet they would hide each other.
         first = place * every // len(curves)
@@ -107,9 +102,10 @@ def draw_reliability(axes: Axes, reliabilities: Mapping[str, Bins | Sequence[Arr
     axes.plot([0, 100], [0, 100], color=GREY, linewidth=0.8, label="as stated")
     for place, (name, (share, confidence, accuracy)) in enumerate(checked.items()):
         line = line_of(place)
-        axes.plot(100 * confidence, 100 * accuracy, label=name, **line)
+        axes.plot(100 * confidence, 100 * accuracy, label=name, clip_on=False, **line)
         halo = {"color": line["color"], "marker": line["marker"], "alpha": 0.25, "linewidth": 0}
-        axes.scatter(100 * confidence, 100 * accuracy, s=30 + 500 * share, **halo)
+        sizes = 30 + 500 * share  # in square points; the marker itself has 25
+        axes.scatter(100 * confidence, 100 * accuracy, s=sizes, clip_on=False, **halo)
     axes.set(xlim=(0, 100), ylim=(0, 100), aspect="equal")
     axes.set_xlabel("confidence (%)")
     axes.set_ylabel("accuracy (%)")
@@ -128,6 +124,16 @@ def _add_legend(axes: Axes) -> None:
         )
     for text in legend.get_texts():
         text.set_parse_math(False)  # a $ in a name is a $
+
+
+def _accuracies(name: str, given: ArrayLike, num_shares: int) -> np.ndarray:
+    values = np.asarray(given, dtype=np.float64)
+    if values.ndim != 2 or values.shape[1] != num_shares or len(values) == 0:
+        raise CredalError(
+            "a curve must hold accuracies of shape (repetitions, shares), here "
+            f"(R, {num_shares}); curves[{name!r}] has shape {values.shape}."
+        )
+    return values
 
 
 def _filled_bins(

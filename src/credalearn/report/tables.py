@@ -6,27 +6,17 @@ Every text from outside is escaped: a name can neither break a table nor run in 
 import csv
 import io
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
 from credalearn.errors import CredalError
+from credalearn.report.escape import escape_csv, escape_latex, escape_markdown
 
 Value = tuple[float, float | None] | None
 """Mean and standard deviation; a deviation of None is not printed, None alone is a dash."""
 
-_MARKDOWN_SPECIALS = re.compile(r"([\\|*_`<>\[\]~&$])")
-_LATEX_SPECIALS = {
-    **{each: rf"\{each}" for each in "{}$&#_%"},
-    "\\": r"\textbackslash{}",
-    "^": r"\textasciicircum{}",
-    "~": r"\textasciitilde{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    **{each: f"{{{each}}}" for each in "[]*"},  # after \\ these would be its options
-}
+Mark = Literal["best", "second"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +66,9 @@ class Cell:
     """
 
     mean: str
-    std: str | None
-    mark: Literal["best", "second"] | None
+    std: str | None = None
+    _: KW_ONLY
+    mark: Mark | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,22 +131,13 @@ class ResultTable:
         return dict(zip(self.rows, zip(*by_column, strict=True), strict=True))
 
     def _column_cells(self, column: Column) -> list[Cell | None]:
-        values = [row[column.name] for row in self.rows.values()]
-        printed = [None if value is None else _printed(value[0], column) for value in values]
-        shown = {text for text in printed if text is not None}
-        ranked = sorted(shown, key=float, reverse=column.better == "higher")
-        marks: dict[str, Literal["best", "second"]] = {}
+        printed = [_printed(row[column.name], column) for row in self.rows.values()]
+        # Ranked as printed, so that what looks equal is marked alike.
+        means = {text[0] for text in printed if text is not None}
+        ranked = sorted(means, key=float, reverse=column.better == "higher")
+        marks: dict[str, Mark] = {}
         marks.update(zip(ranked, ("best", "second"), strict=False))
-        return [
-            None
-            if value is None or text is None
-            else Cell(
-                text,
-                None if value[1] is None else _printed(value[1], column),
-                marks.get(text),
-            )
-            for value, text in zip(values, printed, strict=True)
-        ]
+        return [None if text is None else Cell(*text, mark=marks.get(text[0])) for text in printed]
 
 
 def markdown(table: ResultTable) -> str:
@@ -178,7 +160,7 @@ def markdown(table: ResultTable) -> str:
         mean = marks[cell.mark].format(cell.mean.replace("-", "−"))
         return mean if cell.std is None else f"{mean} ± {cell.std}"
 
-    head, *body = _grid(table, show, _escape_markdown, arrows=("↑", "↓"))
+    head, *body = _grid(table, show, escape_markdown, arrows=("↑", "↓"))
     rule = [":--", *["--:"] * len(table.columns)]
     return "".join(f"| {' | '.join(line)} |\n" for line in (head, rule, *body))
 
@@ -210,7 +192,7 @@ def latex(table: ResultTable) -> str:
 
     arrows = (r"$\uparrow$", r"$\downarrow$")
     head, *body = (
-        rf"{' & '.join(line)} \\" for line in _grid(table, show, _escape_latex, arrows=arrows)
+        rf"{' & '.join(line)} \\" for line in _grid(table, show, escape_latex, arrows=arrows)
     )
     lines = [rf"\begin{{tabular}}{{l{'r' * len(table.columns)}}}", r"\toprule", head, r"\midrule"]
     return "\n".join([*lines, *body, r"\bottomrule", r"\end{tabular}", ""])
@@ -233,11 +215,11 @@ def to_csv(table: ResultTable) -> str:
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     heads = [f"{column.name} {what}" for column in table.columns for what in ("mean", "std")]
-    writer.writerow([_escape_csv(text) for text in (table.corner, *heads)])
+    writer.writerow([escape_csv(text) for text in (table.corner, *heads)])
     for method, row in table.rows.items():
         numbers = [number for value in row.values() for number in value or (None, None)]
         shown = ["" if number is None else f"{number:z.12g}" for number in numbers]
-        writer.writerow([_escape_csv(method), *shown])
+        writer.writerow([escape_csv(method), *shown])
     return file.getvalue()
 
 
@@ -259,43 +241,23 @@ def _grid(
 def _check(method: str, metric: str, value: Value) -> None:
     if value is None:
         return
-    rule = "a value must be (mean, std), (mean, None) or None, finite, with std 0 or more"
-    numbers = [number for number in value if number is not None]
-    finite = all(math.isfinite(number) for number in numbers)
-    if len(value) != 2 or value[0] is None or not finite or (value[1] or 0) < 0:
+    try:
+        mean, std = value
+        right = math.isfinite(mean) and (std is None or 0 <= std < math.inf)
+    except (TypeError, ValueError):  # not two, or not numbers
+        right = False
+    if not right:
         raise CredalError(
-            f"{rule}; rows[{method!r}][{metric!r}] is {value!r}. To fix: give None for no value."
+            "a value must be (mean, std), (mean, None) or None, finite, with std 0 or more; "
+            f"rows[{method!r}][{metric!r}] is {value!r}. To fix: give None for no value."
         )
 
 
-def _printed(number: float, column: Column) -> str:
-    return f"{100 * number if column.percent else number:z.{column.digits}f}"
-
-
-def _one_line(text: str) -> str:
-    """Without line ends, which would end the row."""
-    return re.sub(r"\s*[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]\s*", " ", text)
-
-
-def _escape_markdown(text: str) -> str:
-    return _MARKDOWN_SPECIALS.sub(r"\\\1", _one_line(text))
-
-
-def _escape_latex(text: str) -> str:
-    return "".join(_LATEX_SPECIALS.get(letter, letter) for letter in _one_line(text))
-
-
-def _escape_csv(text: str) -> str:
-    return (
-        f"'{text}"
-        if text.startswith(("=", "+", "-", "@", "\t", "\r")) and not _is_number(text)
-        else text
-    )
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+def _printed(value: Value, column: Column) -> tuple[str, str | None] | None:
+    """Mean and deviation in the column's scale and digits; z: never a minus before zero."""
+    if value is None:
+        return None
+    scale = 100 if column.percent else 1
+    mean, std = value
+    digits = f"z.{column.digits}f"
+    return format(scale * mean, digits), None if std is None else format(scale * std, digits)

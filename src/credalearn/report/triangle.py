@@ -5,6 +5,7 @@ Shapes: N items, V vertices, K classes.
 
 from collections.abc import Sequence
 
+import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
@@ -14,9 +15,10 @@ from scipy.spatial import ConvexHull
 
 from credalearn.errors import CredalError
 from credalearn.predictions import CredalPredictions
-from credalearn.report.style import CLASS_COLOURS, GREY, MARKERS
+from credalearn.report.style import CLASS_COLOURS, GREY
 
 _CORNERS = np.array([[0.0, 0.0], [0.5, np.sqrt(3) / 2], [1.0, 0.0]])
+_MARKERS, _SIGNS = "os^", "●■▲"  # the same three, for points and in text
 
 
 def draw_triangle(
@@ -25,7 +27,7 @@ def draw_triangle(
     """Predicted segments on the triangle of three classes; the marker is the chosen distribution.
 
     More than two vertices are drawn as their hull. Classes differ in colour and in marker, and
-    both stand beside the names at the corners.
+    both are shown by the names at the corners.
 
     Args:
         axes: Where to draw.
@@ -65,25 +67,24 @@ def draw_triangle(
     dots = pred.probs.numpy(force=True) @ _CORNERS
     for each in np.unique(truth):
         x, height = dots[truth == each].T
-        axes.plot(x, height, MARKERS[each], color=CLASS_COLOURS[each], markersize=4)
+        axes.plot(x, height, _MARKERS[each], color=CLASS_COLOURS[each], markersize=4)
     _name_corners(axes, classes, marked=y is not None)
 
 
 def _name_corners(axes: Axes, classes: Sequence[str], *, marked: bool) -> None:
-    """The names and, where items are told apart by class, its marker above or below each."""
-    places = (
-        (0, -0.05, "left", "top"),
-        (0.5, 0.92, "center", "bottom"),
-        (1, -0.05, "right", "top"),
-    )
+    """The names and, where items are told apart by class, its marker in front of each."""
+    places = ((0, -0.03, "left", "top"), (0.5, 0.9, "center", "bottom"), (1, -0.03, "right", "top"))
+    family = [*mpl.rcParams["font.family"], "DejaVu Sans"]  # has the signs; matplotlib brings it
     for each, (x, height, across, along) in enumerate(places):
-        colour = CLASS_COLOURS[each] if marked else GREY
         name = axes.text(
-            *(x, height, classes[each]), ha=across, va=along, color=colour, fontweight="bold"
+            *(x, height, f"{_SIGNS[each]} {classes[each]}" if marked else classes[each]),
+            ha=across,
+            va=along,
+            color=CLASS_COLOURS[each] if marked else GREY,
+            fontweight="bold",
+            fontfamily=family,
         )
         name.set_parse_math(False)  # a $ in a name is a $
-        if marked:
-            axes.plot(*_CORNERS[each], MARKERS[each], color=colour, markersize=8, clip_on=False)
 
 
 def _outline(points: np.ndarray) -> np.ndarray:
