@@ -2,6 +2,7 @@
 
 import pickle
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -72,12 +73,11 @@ def test_diameter_of_a_large_box_is_the_stated_bound(generator: torch.Generator)
     sets = KINDS["intervals"](50, 13, generator)
     bound = torch.minimum(1 - sets.lower.sum(1), sets.upper.sum(1) - 1)
     assert_close(sets.diameter(), bound.clamp(min=0))
-    # One wide class beside twelve points: the bound is not attained, and is still above.
-    lower = torch.full((1, 13), 0.01)
-    upper = lower.clone()
-    upper[0, :2] += torch.tensor([0.9, 0.02])
-    small = Intervals(lower[:, :12] + 0.01 / 12, upper[:, :12] + 0.01 / 12)
-    assert small.diameter() <= Intervals(lower, upper).diameter() + 1e-6
+    # Twelve classes and one that is never chosen: the same sets, once exact and once bounded.
+    exact = KINDS["intervals"](50, 12, generator)
+    never = torch.zeros(50, 1, dtype=torch.float64)
+    padded = Intervals(torch.cat([exact.lower, never], 1), torch.cat([exact.upper, never], 1))
+    assert (padded.diameter() >= exact.diameter() - 1e-9).all()
 
 
 def test_diameter_of_lower_bounds_and_vertices(generator: torch.Generator) -> None:
@@ -143,6 +143,30 @@ def test_rows_length_and_moving(kind: str, generator: torch.Generator) -> None:
     assert single.lower.dtype == single.center().dtype == torch.float32
     assert sets.to("meta").lower.device.type == "meta"
     assert "10 sets, 3 classes, float64 on cpu" in repr(sets)
+
+
+def test_rows_of_every_kind_and_those_refused() -> None:
+    sets = LowerBounds(torch.rand(4, 3).softmax(1))
+    for one in (np.int64(1), torch.tensor(1), -3):
+        assert len(sets[one]) == 1
+        assert torch.equal(sets[one].lower, sets.lower[1:2])
+    assert len(sets[[]]) == 0
+    assert len(sets[(np.array([0, 2]), ...)]) == 2
+    for wrong in (True, (0, 1)):
+        with pytest.raises(CredalError, match="a number, a slice, a list or a mask"):
+            sets[wrong]
+
+
+def test_sets_are_their_own_and_constants_for_the_gradient() -> None:
+    given = torch.tensor([[0.5, 0.1]], requires_grad=True)
+    sets = LowerBounds(given)
+    hull = Vertices(given.softmax(1)[:, None])
+    with torch.no_grad():
+        given.mul_(2)
+    assert_close(sets.lower, torch.tensor([[0.5, 0.1]]))
+    assert not sets.lower.requires_grad
+    assert not hull.points.requires_grad
+    assert np.asarray(sets).shape == sets.shape == (1, 2)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -222,21 +222,70 @@ def test_class_names_of_every_type_survive_a_file(classes: list[object], tmp_pat
 def test_a_damaged_folder_is_named(tmp_path: Path) -> None:
     clf = cl.CredalClassifier(epochs=1).fit([[0.0], [1.0]], [0, 1])
     clf.save(tmp_path)
-    config, weights = tmp_path / "config.json", tmp_path / "model.safetensors"
-    whole, bytes_ = config.read_text(), weights.read_bytes()
-    config.write_text(whole[:50])
-    with pytest.raises(cl.CredalError, match=r"config\.json is damaged"):
-        cl.load(tmp_path)
-    config.write_text(json.dumps(json.loads(whole) | {"format": 99}))
-    with pytest.raises(cl.CredalError, match="not a model of format 1"):
-        cl.load(tmp_path)
-    config.write_text(whole)
-    weights.write_bytes(bytes_[:-1] + b"\0")
-    with pytest.raises(cl.CredalError, match=r"not what config\.json describes"):
-        cl.load(tmp_path)
-    weights.unlink()
+    path = tmp_path / "model.safetensors"
+    whole = path.read_bytes()
+    assert json.loads((tmp_path / "config.json").read_text())["classes"] == [0, 1]
+    for damaged, message in (
+        (whole[:-1], "is damaged"),
+        (whole[:-1] + bytes([whole[-1] ^ 1]), "weights are not those that were saved"),
+        (whole.replace(b'"format', b'"fermat', 1), "no model of format 1"),
+        (whole.replace(b'\\"format\\"', b'\\"fermat\\"', 1), "no model of format 1"),
+    ):
+        if damaged != whole:
+            path.write_bytes(damaged)
+            with pytest.raises(cl.CredalError, match=message):
+                cl.load(tmp_path)
+    path.unlink()
     with pytest.raises(cl.CredalError, match=r"model\.safetensors is missing"):
         cl.load(tmp_path)
+    with pytest.raises(cl.CredalError, match="there is no such folder"):
+        cl.load(tmp_path / "absent")
+
+
+def test_a_save_that_fails_leaves_the_model_that_was_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = [[0.0], [1.0]], [0, 1]
+    first = cl.CredalClassifier(epochs=1).fit(X, y)
+    first.save(tmp_path)
+
+    def full_disk(*args: object, **options: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    second = cl.CredalClassifier(epochs=2, seed=np.int64(3)).fit(X, y)  # type: ignore[arg-type]
+    monkeypatch.setattr("credalearn.estimator.folder.save_file", full_disk)
+    with pytest.raises(OSError, match="No space"):
+        second.save(tmp_path)
+    np.testing.assert_array_equal(cl.load(tmp_path).predict_proba(X), first.predict_proba(X))
+    monkeypatch.undo()
+    second.save(tmp_path)  # NumPy's numbers among the options are no obstacle
+    assert cl.load(tmp_path).get_params()["seed"] == 3
+
+
+def test_a_fit_that_fails_leaves_what_was_learnt_before() -> None:
+    X = np.arange(20.0)[:, None]
+    clf = cl.CredalClassifier(epochs=5).fit(X, np.where(X[:, 0] < 10, "cat", "dog"))
+    before = clf.predict(X)
+    with pytest.raises(cl.TrainingError, match="became"):
+        clf.set_params(learning_rate=1e30, optimizer="sgd").fit(X, np.arange(20) % 3)
+    np.testing.assert_array_equal(clf.predict(X), before)
+
+
+def test_features_far_from_zero_keep_their_differences() -> None:
+    X = 1.7e9 + np.arange(200.0)[:, None]  # seconds since 1970
+    y = np.arange(200) >= 100
+    assert cl.CredalClassifier(epochs=60).fit(X, y).score(X, y) > 0.97
+
+
+def test_many_items_are_predicted_in_batches(
+    blobs: tuple[np.ndarray, np.ndarray, np.ndarray],
+) -> None:
+    X, y, _ = blobs
+    clf = cl.CredalClassifier(epochs=2).fit(X, y)
+    many = np.tile(X, (40, 1))  # more than two batches
+    np.testing.assert_allclose(
+        clf.predict_proba(many), np.tile(clf.predict_proba(X), (40, 1)), atol=1e-6
+    )
 
 
 def test_a_killed_fit_resumes_through_the_classifier(tmp_path: Path) -> None:

@@ -119,6 +119,11 @@ def test_statements_as_stated() -> None:
     assert_close(sets.reference, sets.center())
 
 
+def test_counts_beyond_float32_keep_their_top_class() -> None:
+    assert cl.from_votes([[16_777_216, 16_777_217]]).lower.argmax() == 1
+    assert cl.from_votes(torch.tensor([[16_777_216, 16_777_217]])).lower.argmax() == 1
+
+
 def test_precision_follows_the_input() -> None:
     assert cl.from_votes([[1, 2]]).lower.dtype == torch.float32
     assert cl.from_votes(np.array([[1.0, 2.0]])).lower.dtype == torch.float64

@@ -95,7 +95,8 @@ def test_every_score_is_documented() -> None:
 
 def test_saved_and_loaded_without_loss(pred: CredalPredictions, tmp_path: Path) -> None:
     path = tmp_path / "deep" / "pred.safetensors"
-    for each in (pred, box(pred)):
+    point = CredalPredictions(pred.probs, pred.probs, pred.probs)  # one tensor three times
+    for each in (pred, box(pred), point):
         each.save(path)
         again = CredalPredictions.load(path)
         assert torch.equal(again.probs, each.probs)
@@ -135,6 +136,9 @@ def test_rows_and_moving(pred: CredalPredictions) -> None:
     ("make", "message"),
     [
         (lambda p: CredalPredictions(p, p + 0.1, p + 0.2), "lower <= probs <= upper .* row 0"),
+        (lambda p: CredalPredictions(p, p - 3, p), r"bounds must lie in \[0, 1\]"),
+        (lambda p: CredalPredictions(p, p, p, torch.eye(2)[None]), "vertices must lie within"),
+        (lambda p: CredalPredictions.from_vertices(torch.zeros(2, 0, 3)), "one vertex or more"),
         (lambda p: CredalPredictions(p * 2, p, p), "probs must sum to 1"),
         (lambda p: CredalPredictions(p, p[:, :1], p), r"items and classes of probs, \(1, 2\)"),
         (lambda p: CredalPredictions(p, p, p, p[None, :, :] * 3), "vertices must sum to 1"),

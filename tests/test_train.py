@@ -19,7 +19,7 @@ import credalearn as cl
 from credalearn.methods import METHODS
 from credalearn.nets import MLP, Network, Standardise
 from credalearn.train import Progress, Recipe, seeded, train
-from credalearn.train.loop import _optimizer
+from credalearn.train.loop import _optimizer, _uses_bfloat16
 
 CPU = torch.device("cpu")
 
@@ -244,7 +244,87 @@ def test_optimizers_are_the_ones_asked_for() -> None:
     assert isinstance(sgd, torch.optim.SGD)
     assert sgd.defaults["momentum"] == 0.8
     assert sgd.defaults["weight_decay"] == 5e-4
-    assert isinstance(_optimizer(network, Recipe()), torch.optim.Adam)
+    assert sgd.defaults["nesterov"] is False
+    adam = _optimizer(network, Recipe(weight_decay=1e-3))
+    assert isinstance(adam, torch.optim.Adam)
+    assert adam.defaults["weight_decay"] == 1e-3
+
+
+def test_bfloat16_is_the_choice_on_a_gpu_only() -> None:
+    for precision, device, low in (
+        ("auto", "cpu", False),
+        ("auto", "cuda", True),
+        ("float32", "cuda", False),
+        ("bfloat16", "cpu", True),
+    ):
+        recipe = Recipe(precision=precision)  # type: ignore[arg-type]
+        assert _uses_bfloat16(recipe, torch.device(device)) == low
+
+
+def test_the_loss_of_an_epoch_is_the_mean_over_items() -> None:
+    network = Network(nn.Identity(), num_features=1, num_heads=1, num_classes=2)
+    inputs = torch.arange(5.0)[:, None]  # batches of 3 and 2
+    seen: list[float] = []
+
+    def record(logits: Tensor, sets: cl.CredalSet, epoch: int) -> Tensor:
+        seen.extend(sets.lower[:, 0].tolist())
+        return sets.lower[:, 0].mean() + 0 * logits.sum()
+
+    labels = cl.LowerBounds(torch.tensor([[0.0], [0.1], [0.2], [0.3], [0.9]]).repeat(1, 2) / 2)
+    (mean,) = train(network, inputs, labels, record, Recipe(epochs=1, batch_size=3))
+    assert len(seen) == 5
+    assert mean == pytest.approx(0.15, abs=1e-6)
+
+
+def test_labels_with_the_same_bounds_are_told_apart(tmp_path: Path) -> None:
+    checkpoint = tmp_path / "resume.safetensors"
+    corners = torch.eye(3)[None].expand(10, 3, 3)
+    other = torch.cat([corners, corners.mean(1, keepdim=True)], 1)
+
+    def fit(points: Tensor) -> None:
+        with seeded(CPU, 1, 0):
+            network = Network(nn.Identity(), num_features=2, num_heads=2, num_classes=3)
+        inputs, loss, recipe = torch.ones(10, 2), METHODS["pocc"].loss, Recipe(epochs=1)
+        train(network, inputs, cl.Vertices(points), loss, recipe, checkpoint=checkpoint)
+
+    fit(corners)
+    with pytest.raises(cl.TrainingError, match="another run: labels differ"):
+        fit(other)
+
+
+def test_other_first_weights_are_told_apart_with_a_hint(tmp_path: Path) -> None:
+    checkpoint = tmp_path / "resume.safetensors"
+    run(Recipe(epochs=1), checkpoint=checkpoint)
+    network, inputs, labels = problem()
+    with torch.no_grad():
+        network.heads.bias.add_(1)
+    loss = METHODS["pocc"].loss
+    with pytest.raises(cl.TrainingError, match=r"first weights differ\. To fix: seed torch before"):
+        train(network, inputs, labels, loss, Recipe(epochs=1), checkpoint=checkpoint)
+
+
+def test_a_foreign_file_is_no_checkpoint(tmp_path: Path) -> None:
+    from safetensors.torch import save_file
+
+    checkpoint = tmp_path / "resume.safetensors"
+    save_file({"x": torch.zeros(1)}, checkpoint)
+    with pytest.raises(cl.TrainingError, match="no checkpoint of this version"):
+        run(Recipe(epochs=1), checkpoint=checkpoint)
+    with pytest.raises(cl.TrainingError, match="is a folder"):
+        run(Recipe(epochs=1), checkpoint=tmp_path)
+
+
+@pytest.mark.parametrize("num_items", [1, 3, 21])
+def test_batches_of_two_leave_no_single_item(num_items: int) -> None:
+    network = Network(nn.BatchNorm1d(1), num_features=1, num_heads=1, num_classes=2)
+    inputs, labels = torch.rand(num_items, 1), cl.precise([[1.0, 0.0]] * num_items)
+    loss = METHODS["softmax"].loss
+    if num_items == 1:
+        with pytest.raises(ValueError, match="more than 1 value per channel"):
+            train(network, inputs, labels, loss, Recipe(epochs=1))
+    else:
+        losses = train(network, inputs, labels, loss, Recipe(epochs=1, batch_size=2))
+        assert len(losses) == 1
 
 
 @pytest.mark.parametrize("num_items", [2, 3, 21, 41])

@@ -12,7 +12,13 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from credalearn.credal.checks import as_floats, require, require_distributions
+from credalearn.credal.checks import (
+    as_floats,
+    as_rows,
+    check_choice,
+    require,
+    require_distributions,
+)
 from credalearn.errors import CredalError
 from credalearn.files import whole_file
 from credalearn.scores import SCORES
@@ -72,8 +78,26 @@ class CredalPredictions:
             probs=self.probs,
             upper=self.upper,
         )
+        require(
+            (self.lower >= -_TOLERANCE) & (self.upper <= 1 + _TOLERANCE),
+            rule="the bounds must lie in [0, 1]",
+            remedy="clamp them",
+            lower=self.lower,
+            upper=self.upper,
+        )
         if self.vertices is not None:
             require_distributions(self.vertices, name="vertices")
+            inside = (self.vertices >= self.lower[:, None] - _TOLERANCE) & (
+                self.vertices <= self.upper[:, None] + _TOLERANCE
+            )
+            require(
+                inside,
+                rule="the vertices must lie within the bounds",
+                remedy="take CredalPredictions.from_vertices(vertices)",
+                vertices=self.vertices,
+                lower=self.lower,
+                upper=self.upper,
+            )
         if self.concentration is not None:
             require(
                 self.concentration > 0,
@@ -92,6 +116,10 @@ class CredalPredictions:
             tensor([[0.6000, 0.2000]])
         """
         vertices = as_floats(vertices, name="vertices", ndim=3)
+        if vertices.shape[1] == 0:
+            raise CredalError(
+                f"predictions need one vertex or more; got shape {tuple(vertices.shape)}."
+            )
         lower, upper = vertices.amin(1), vertices.amax(1)
         return cls(vertices.mean(1).clamp(lower, upper), lower, upper, vertices)
 
@@ -106,7 +134,7 @@ class CredalPredictions:
         ========================  ==============================================================
         name                      what it measures
         ========================  ==============================================================
-        ``"lower-probability"``   1 − lower probability of the predicted class: best for deferring
+        ``"lower-probability"``   1 − lower probability of the predicted class: for deferring
         ``"mmi"``                 largest total-variation distance in the set: the paper's score
         ``"entropy-difference"``  largest less smallest entropy in the set, bits
         ``"max-entropy"``         largest entropy in the set, bits
@@ -120,14 +148,13 @@ class CredalPredictions:
         Raises:
             CredalError: If there is no such score, or these predictions lack what it needs.
         """
-        if name not in SCORES:
-            raise CredalError(f"score must be one of {', '.join(map(repr, SCORES))}; got {name!r}.")
+        check_choice(name, SCORES, name="score")
         return SCORES[name](self)
 
     def save(self, path: str | Path) -> None:
         """Write to one safetensors file, whole or not at all; :meth:`load` reads it back."""
         tensors = {each.name: getattr(self, each.name) for each in fields(self)}
-        kept = {name: x.contiguous() for name, x in tensors.items() if x is not None}
+        kept = {name: x.detach().cpu().clone() for name, x in tensors.items() if x is not None}
         with whole_file(Path(path)) as partial:
             save_file(kept, partial)
 
@@ -154,8 +181,8 @@ class CredalPredictions:
         return self._map(lambda tensor: tensor.to(*args, **kwargs))
 
     def __getitem__(self, rows: Any) -> Self:
-        rows = [rows] if isinstance(rows, int) else rows
-        return self._map(lambda tensor: tensor[rows])
+        chosen = as_rows(rows, length=len(self), device=self.probs.device)
+        return self._map(lambda tensor: tensor[chosen])
 
     def __len__(self) -> int:
         return self.probs.shape[0]

@@ -18,6 +18,7 @@ from torch import Tensor
 from credalearn.credal.checks import (
     SUM_TOLERANCE,
     as_floats,
+    as_rows,
     expectation,
     require,
     require_distributions,
@@ -139,14 +140,8 @@ class CredalSet(ABC):
 
     @final
     def __getitem__(self, rows: Any) -> Self:
-        if isinstance(rows, tuple) and len(rows) == 2 and rows[1] is Ellipsis:
-            rows = rows[0]  # scikit-learn's way to take rows
-        if isinstance(rows, int):
-            rows = range(len(self))[rows]  # negative counts from the end, too far is refused
-            rows = slice(rows, rows + 1)
-        elif not isinstance(rows, slice):
-            rows = torch.as_tensor(rows, device=self.lower.device)
-        return self._map(lambda tensor: tensor[rows])
+        chosen = as_rows(rows, length=len(self), device=self.lower.device)
+        return self._map(lambda tensor: tensor[chosen])
 
     @final
     def __len__(self) -> int:
@@ -178,7 +173,7 @@ class CredalSet(ABC):
         if values is None:
             self._keep(soft=None)
             return
-        soft = as_floats(values, name="soft", ndim=2).to(self.lower)
+        soft = as_floats(values, name="soft", ndim=2).detach().to(self.lower, copy=True)
         if soft.shape != self.lower.shape:
             raise CredalError(
                 "soft must have one distribution a set, shape "

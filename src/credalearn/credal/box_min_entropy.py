@@ -19,8 +19,8 @@ from torch.special import entr
 from credalearn.credal.intervals import Intervals
 from credalearn.credal.subsets import class_sets
 
-_ENUMERATED_CLASSES = 10  # 10 · 2^9 vertices: 0.6 s for 10,000 boxes
-_CHUNK = 2**20  # numbers held at once: 8 MB
+_ENUMERATED_CLASSES = 10  # 10 · 2^9 vertices: a few seconds for 10,000 boxes
+_CHUNK = 2**20  # numbers in each tensor held at once: 8 MB
 _ROUNDING = 1e-12
 
 
@@ -32,8 +32,8 @@ def min_entropy_box(lower: ArrayLike, upper: ArrayLike) -> Tensor:
     so never below the minimum, and never above what pouring the free mass greedily gives in the
     order of :math:`\ell`, of :math:`u` or of :math:`\ell + u`, largest first, with or without any
     one class put before the rest. Exchanges between the class that is between its bounds and every
-    other improve on that: with 10 classes the orders miss the minimum on 7 to 20 % of random
-    boxes, after the exchanges 1 to 3 % are missed, by at most 0.1 bits.
+    other improve on that: with 10 classes the orders miss the minimum on 5 to 20 % of random
+    boxes, after the exchanges up to 3 % are missed, by at most 0.13 bits (60,000 boxes tried).
 
     Args:
         lower: Lower probabilities, shape (N, K).
@@ -54,7 +54,7 @@ def min_entropy_box(lower: ArrayLike, upper: ArrayLike) -> Tensor:
         return box.lower.new_zeros(0)
     few = box.num_classes <= _ENUMERATED_CLASSES
     solve = _enumerated if few else _searched
-    width = 2**box.num_classes if few else box.num_classes
+    width = box.num_classes * (2**box.num_classes if few else 1)
     rows = max(1, _CHUNK // width)
     chunks = (torch.split(bound.double(), rows) for bound in (box.lower, box.upper))
     nats = torch.cat([solve(low, high) for low, high in zip(*chunks, strict=True)])

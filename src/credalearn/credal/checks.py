@@ -3,6 +3,8 @@
 Shapes: N items, K classes.
 """
 
+import operator
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -64,6 +66,27 @@ def require_distributions(probs: Tensor, *, name: str) -> None:
         remedy="divide each row by its sum (votes: see from_votes; percentages: divide by 100)",
         **{name: probs, "sum": sums},
     )
+
+
+def check_choice(value: object, choices: Collection[str], *, name: str) -> None:
+    """Refuse a name that is not among those there are."""
+    if value not in choices:
+        raise CredalError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}.")
+
+
+def as_rows(rows: Any, *, length: int, device: torch.device) -> slice | Tensor:
+    """What selects rows of a batch, as a slice or a tensor: a single row stays a batch of one."""
+    if isinstance(rows, tuple) and len(rows) == 2 and rows[1] is Ellipsis:
+        rows = rows[0]  # scikit-learn's way to take rows
+    if isinstance(rows, slice):
+        return rows
+    if isinstance(rows, tuple | bool):
+        raise CredalError(f"rows are chosen by a number, a slice, a list or a mask; got {rows!r}.")
+    if np.ndim(rows) == 0:
+        row = range(length)[operator.index(rows)]  # negative from the end, too far is refused
+        return slice(row, row + 1)
+    chosen: Tensor = torch.as_tensor(rows, device=device)
+    return chosen if len(chosen) else chosen.long()
 
 
 def as_distributions(values: Any, *, name: str, ndim: int | None = None) -> Tensor:

@@ -54,8 +54,8 @@ class Intervals(CredalSet):
     def __init__(
         self, lower: ArrayLike, upper: ArrayLike, *, soft: ArrayLike | None = None
     ) -> None:
-        lower = as_floats(lower, name="lower", ndim=2)
-        upper = as_floats(upper, name="upper", ndim=2).to(lower)
+        lower = as_floats(lower, name="lower", ndim=2).detach()
+        upper = as_floats(upper, name="upper", ndim=2).detach().to(lower)
         if lower.shape != upper.shape:
             raise CredalError(
                 "lower and upper must share one shape (items, classes); "

@@ -49,7 +49,7 @@ class Vertices(CredalSet):
     points: Tensor
 
     def __init__(self, points: ArrayLike, *, soft: ArrayLike | None = None) -> None:
-        points = as_floats(points, name="points", ndim=3)
+        points = as_floats(points, name="points", ndim=3).detach().clone()
         if points.shape[1] == 0:
             raise CredalError(
                 "each set needs one vertex or more; points has shape "

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 import credalearn
 from credalearn.credal import CredalSet
+from credalearn.credal.checks import check_choice
 from credalearn.errors import CredalError
 from credalearn.estimator.folder import read_model, write_model
 from credalearn.estimator.targets import as_credal, column_names
@@ -154,15 +155,14 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         method, recipe = self._method(), self._recipe()
         self._check_backbone()
-        inputs, labels = self._check_data(X, y, classes)
+        inputs, labels, names = self._check_data(X, y, classes)
         labels = labels.to(dtype=torch.float32)
-        self._input_shape = tuple(inputs.shape[1:])
         if members is not None:
-            self.model_ = Model.from_members(method, members, inputs, labels, seed=recipe.seed)
+            model = Model.from_members(method, members, inputs, labels, seed=recipe.seed)
         else:
-            self.model_ = Model.fit(
+            model = Model.fit(
                 method,
-                lambda: self._build(inputs),
+                lambda: self._build(inputs, len(names)),
                 inputs,
                 labels,
                 recipe,
@@ -171,12 +171,16 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
                 verbose=self.verbose,
             )
-        self.loss_curve_ = np.array(self.model_.losses).mean(0).tolist() if members is None else []
+        # All at once, at the end: a fit that failed leaves what an earlier one learnt.
+        self.model_ = model
+        self.classes_ = names
+        self.loss_curve_ = np.array(model.losses).mean(0).tolist() if members is None else []
+        self._input_shape = tuple(inputs.shape[1:])
         return self
 
     def predict_credal(self, X: Any) -> CredalPredictions:
         """The predicted sets of distributions, with their scores, on the CPU."""
-        check_is_fitted(self)
+        check_is_fitted(self, "model_")
         inputs = self._inputs(X, reset=False)
         if tuple(inputs.shape[1:]) != self._input_shape:
             raise CredalError(
@@ -212,7 +216,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         ``credalearn.load`` reads it back, in a new process too, and runs no code from it.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "model_")
         params = self.get_params(deep=False) | {"checkpoint": None}
         if isinstance(self.backbone, nn.Module):
             params["backbone"] = None  # code does not travel: `load` asks for the module
@@ -233,9 +237,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         write_model(Path(folder), config=config, weights=tensors)
 
     def _method(self) -> Method:
-        if self.method not in METHODS:
-            names = ", ".join(map(repr, METHODS))
-            raise CredalError(f"method must be one of {names}; got {self.method!r}.")
+        check_choice(self.method, METHODS, name="method")
         return METHODS[self.method]
 
     def _recipe(self) -> Recipe:
@@ -254,7 +256,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"device {self.device!r} is not to be had here: {error}. To fix: take 'auto'."
             ) from error
 
-    def _build(self, inputs: Tensor) -> Network:
+    def _build(self, inputs: Tensor, num_classes: int) -> Network:
         """The untrained network for inputs like these."""
         if isinstance(self.backbone, nn.Module):
             backbone = copy.deepcopy(self.backbone).cpu()
@@ -268,7 +270,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             backbone,
             inputs[:2],
             num_heads=method.num_heads,
-            num_classes=len(self.classes_),
+            num_classes=num_classes,
             dropout=method.dropout,
         )
 
@@ -280,8 +282,10 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"(an object, not its class) that returns features; got {self.backbone!r}."
             )
 
-    def _check_data(self, X: Any, y: Any, classes: ArrayLike | None) -> tuple[Tensor, CredalSet]:
-        """Inputs and labels, checked; sets ``classes_``."""
+    def _check_data(
+        self, X: Any, y: Any, classes: ArrayLike | None
+    ) -> tuple[Tensor, CredalSet, np.ndarray]:
+        """Inputs, labels and class names, checked."""
         if isinstance(y, CredalSet):
             inputs = self._inputs(X, reset=True)
         else:
@@ -289,8 +293,8 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             inputs, y = self._inputs_and_targets(X, y)
         if len(y) != len(inputs):
             raise CredalError(f"X holds {len(inputs)} items and y {len(y)}; they must be as many.")
-        labels, self.classes_ = as_credal(y, names=classes, label_rule=self.label_rule)
-        return inputs, collapse(labels) if self.collapse else labels
+        labels, names = as_credal(y, names=classes, label_rule=self.label_rule)
+        return inputs, collapse(labels) if self.collapse else labels, names
 
     def _inputs(self, X: Any, *, reset: bool) -> Tensor:
         X = validate_data(self, _on_cpu(X), reset=reset, **self._input_rules())
@@ -302,7 +306,9 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return torch.from_numpy(X), y
 
     def _input_rules(self) -> dict[str, Any]:
-        return {"dtype": np.float32, "order": "C", "allow_nd": self.backbone != "mlp"}
+        if self.backbone == "mlp":  # standardises in float64, then goes on in float32
+            return {"dtype": np.float64, "order": "C"}
+        return {"dtype": np.float32, "order": "C", "allow_nd": True}
 
 
 def load(folder: str | Path, *, backbone: nn.Module | None = None) -> CredalClassifier:
@@ -325,24 +331,27 @@ def load(folder: str | Path, *, backbone: nn.Module | None = None) -> CredalClas
         array(['no', 'yes'], dtype='<U3')
     """
     config, tensors = read_model(Path(folder))
-    params = config["params"]
-    if params["backbone"] is None:
-        if backbone is None:
-            raise CredalError(
-                f"{folder} was trained on a backbone of your own. To fix: give it, untrained, as "
-                "load(folder, backbone=...)."
-            )
-        params["backbone"] = backbone
-    clf = CredalClassifier(**params)
-    clf.classes_ = np.array(config["classes"], dtype=config["classes_dtype"])
-    clf.loss_curve_ = config["loss_curve"]
-    clf._input_shape = tuple(config["input_shape"])
+    try:
+        params = dict(config["params"])
+        own = params["backbone"] is None
+        clf = CredalClassifier(**params | {"backbone": backbone if own else params["backbone"]})
+        clf.classes_ = np.array(config["classes"], dtype=config["classes_dtype"])
+        clf.loss_curve_ = config["loss_curve"]
+        clf._input_shape = tuple(config["input_shape"])
+        names = config["feature_names"]
+    except (KeyError, TypeError, ValueError) as error:
+        raise CredalError(f"{folder} was written by another version: {error!r}.") from error
+    if own and backbone is None:
+        raise CredalError(
+            f"{folder} was trained on a backbone of your own. To fix: give it, untrained, as "
+            "load(folder, backbone=...)."
+        )
     clf.n_features_in_ = clf._input_shape[0]
-    if config["feature_names"] is not None:
-        clf.feature_names_in_ = np.array(config["feature_names"], dtype=object)
+    if names is not None:
+        clf.feature_names_in_ = np.array(names, dtype=object)
     method = clf._method()
     members = [
-        clf._build(torch.zeros(2, *clf._input_shape)).to(clf._device())
+        clf._build(torch.zeros(2, *clf._input_shape), len(clf.classes_)).to(clf._device())
         for _ in range(method.num_members)
     ]
     try:

@@ -1,7 +1,7 @@
 """A trained model as a folder: ``model.safetensors`` and ``config.json``, and no code.
 
-The configuration is written last and holds the digest of the weights, so that a folder whose
-writing was cut short is recognised, whatever it held before.
+The weights' file holds the configuration too, so that a single rename puts a new model in the place
+of an old one; ``config.json`` is a copy of it for people.
 """
 
 import hashlib
@@ -9,7 +9,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from safetensors.torch import load_file, save_file
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
 from torch import Tensor
 
 from credalearn.errors import CredalError
@@ -19,14 +22,13 @@ _FORMAT = 1
 
 
 def write_model(folder: Path, *, config: dict[str, Any], weights: dict[str, Tensor]) -> None:
-    """Write both files, each whole or not at all."""
+    """Write both files, each whole or not at all; what cannot be written changes nothing."""
     # Copies: tied weights share memory, which the format refuses.
     copies = {name: tensor.detach().cpu().clone().contiguous() for name, tensor in weights.items()}
-    path = folder / "model.safetensors"
-    with whole_file(path) as partial:
-        save_file(copies, partial)
-    content = {"format": _FORMAT, **config, "weights_sha256": _digest(path)}
-    text = json.dumps(content, indent=2, ensure_ascii=False)
+    content = {"format": _FORMAT, **config, "weights_sha256": _digest(copies)}
+    text = json.dumps(content, indent=2, ensure_ascii=False, default=_plain)
+    with whole_file(folder / "model.safetensors") as partial:
+        save_file(copies, partial, metadata={"config": text})
     with whole_file(folder / "config.json") as partial:
         partial.write_text(text + "\n", encoding="utf-8")
 
@@ -35,30 +37,37 @@ def read_model(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """The configuration and the weights.
 
     Raises:
-        CredalError: If a file is missing or damaged, or the folder was not written whole.
+        CredalError: If the file is missing, damaged or of another format.
     """
-    if not folder.is_dir():
-        raise CredalError(f"{folder} holds no model: there is no such folder.")
-    config_path, weights_path = folder / "config.json", folder / "model.safetensors"
-    for path in (config_path, weights_path):
-        if not path.is_file():
-            raise CredalError(f"{folder} holds no model: {path.name} is missing.")
+    path = folder / "model.safetensors"
+    if not path.is_file():
+        what = "model.safetensors is missing" if folder.is_dir() else "there is no such folder"
+        raise CredalError(f"{folder} holds no model: {what}.")
     try:
-        config: dict[str, Any] = json.loads(config_path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise CredalError(f"{config_path} is damaged: {error}.") from error
-    if not isinstance(config, dict) or config.get("format") != _FORMAT:
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        config: dict[str, Any] = json.loads(metadata.get("config", "{}"))
+    except (SafetensorError, json.JSONDecodeError) as error:
+        raise CredalError(f"{path} is damaged: {error}. To fix: save the model again.") from error
+    if config.get("format") != _FORMAT:
+        raise CredalError(f"{path} is no model of format {_FORMAT}, which this version reads.")
+    if config.get("weights_sha256") != _digest(weights):
         raise CredalError(
-            f"{config_path} is not a model of format {_FORMAT}, which this version reads."
+            f"{path} is damaged: its weights are not those that were saved. To fix: save the "
+            "model again."
         )
-    if config.get("weights_sha256") != _digest(weights_path):
-        raise CredalError(
-            f"{weights_path} is not what {config_path.name} describes: it is damaged, or writing "
-            "the folder was cut short. To fix: save the model again."
-        )
-    return config, load_file(weights_path)
+    return config, weights
 
 
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _digest(weights: dict[str, Tensor]) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(weights):
+        digest.update(name.encode())
+        digest.update(weights[name].flatten().view(torch.uint8).numpy().data)
+    return digest.hexdigest()
+
+
+def _plain(value: object) -> object:
+    """Options as JSON holds them: NumPy's numbers, which grids hold, and devices."""
+    return value.item() if isinstance(value, np.generic) else str(value)

@@ -14,6 +14,7 @@ from sklearn.utils.validation import column_or_1d
 from torch.nn.functional import one_hot
 
 from credalearn.credal import CredalSet
+from credalearn.credal.checks import as_distributions, check_choice
 from credalearn.errors import CredalError
 from credalearn.labels.soft import SOFT_RULES, precise
 
@@ -32,18 +33,16 @@ def as_credal(y: Any, *, names: ArrayLike | None, label_rule: str) -> tuple[Cred
         names: The class names in order, where they are known.
         label_rule: What soft labels become, a key of ``SOFT_RULES``.
     """
-    if label_rule not in SOFT_RULES:
-        raise CredalError(
-            f"label_rule must be one of {', '.join(map(repr, SOFT_RULES))}; got {label_rule!r}."
-        )
+    check_choice(label_rule, SOFT_RULES, name="label_rule")
     if not isinstance(y, CredalSet) and (y.ndim == 1 or y.shape[1] == 1):
         return _from_labels(column_or_1d(y, warn=True), names)
     if isinstance(y, CredalSet):
         labels = y
     else:
         try:
-            labels = SOFT_RULES[label_rule](np.asarray(y, dtype=np.float64))
-        except CredalError as error:
+            soft = as_distributions(np.asarray(y, dtype=np.float64), name="probs", ndim=2)
+            labels = SOFT_RULES[label_rule](soft, soft.argmax(1))
+        except (CredalError, ValueError) as error:
             raise CredalError(
                 f"y of shape {y.shape} is read as soft labels, a distribution an item: {error} "
                 "Counts of votes become labels by credalearn.from_votes(counts)."

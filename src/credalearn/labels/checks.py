@@ -5,20 +5,13 @@ Shapes: N items, K classes.
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
+import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
 from credalearn.credal.checks import require
 from credalearn.errors import CredalError
-
-
-def check_choice(value: str, choices: Collection[str], *, name: str) -> None:
-    """Refuse a rule that does not exist, naming those that do."""
-    if value not in choices:
-        raise CredalError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}.")
 
 
 def check_range(ok: bool, *, name: str, rule: str, value: float) -> None:
@@ -31,7 +24,7 @@ def as_classes(labels: ArrayLike, num_classes: int) -> Tensor:
     """Class indices (N,) as int64, each in 0..K-1."""
     check_range(num_classes >= 1, name="num_classes", rule="1 or more", value=num_classes)
     try:
-        classes: Tensor = torch.as_tensor(labels)
+        classes = torch.from_numpy(np.array(labels)) if not isinstance(labels, Tensor) else labels
     except (TypeError, ValueError) as error:
         raise CredalError(
             f"labels must be class indices, whole numbers of shape (items,); {error}."
@@ -41,10 +34,11 @@ def as_classes(labels: ArrayLike, num_classes: int) -> Tensor:
             "labels must be class indices, whole numbers of shape (items,); "
             f"got {classes.dtype} of shape {tuple(classes.shape)}."
         )
+    classes = classes.long()
     require(
         ((classes >= 0) & (classes < num_classes))[:, None],
         rule=f"labels must lie in 0..{num_classes - 1}",
         remedy="raise num_classes or number the classes from 0",
         label=classes,
     )
-    return classes.long()
+    return classes

@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike
 from torch.nn.functional import one_hot
 
 from credalearn.credal import LowerBounds
-from credalearn.labels.checks import as_classes, check_choice, check_range
-from credalearn.labels.soft import SOFT_RULES, SoftRule, precise, relax_at
+from credalearn.credal.checks import check_choice
+from credalearn.labels.checks import as_classes, check_range
+from credalearn.labels.soft import SOFT_RULES, SoftRule
 
 
 def smooth(
@@ -40,4 +41,4 @@ def smooth(
     top = as_classes(labels, num_classes)
     hard = one_hot(top, num_classes).to(torch.get_default_dtype())
     probs = (1 - epsilon) * hard + epsilon / num_classes
-    return precise(probs) if rule == "precise" else relax_at(probs, top)
+    return SOFT_RULES[rule](probs, top)

@@ -61,4 +61,13 @@ def relax_at(probs: Tensor, top: Tensor) -> LowerBounds:
     return LowerBounds(lower, soft=probs)
 
 
-SOFT_RULES: dict[str, Callable[[ArrayLike], LowerBounds]] = {"relax": relax, "precise": precise}
+def precise_at(probs: Tensor, top: Tensor) -> LowerBounds:  # noqa: ARG001
+    """Soft labels (N, K) as they are, whatever their top class."""
+    return LowerBounds(probs, soft=probs)
+
+
+# A rule's name: what it makes of soft labels (N, K) and their top classes (N,).
+SOFT_RULES: dict[str, Callable[[Tensor, Tensor], LowerBounds]] = {
+    "relax": relax_at,
+    "precise": precise_at,
+}

@@ -8,9 +8,9 @@ from __future__ import annotations
 from numpy.typing import ArrayLike
 
 from credalearn.credal import LowerBounds
-from credalearn.credal.checks import as_floats
-from credalearn.labels.checks import check_choice, check_range
-from credalearn.labels.soft import SOFT_RULES, SoftRule, precise, relax_at
+from credalearn.credal.checks import as_floats, check_choice
+from credalearn.labels.checks import check_range
+from credalearn.labels.soft import SOFT_RULES, SoftRule
 
 
 def from_teacher(
@@ -41,4 +41,4 @@ def from_teacher(
     check_range(in_range, name="temperature", rule="above 0 and finite", value=temperature)
     outputs = as_floats(logits, name="logits", ndim=2)
     probs = (outputs / temperature).softmax(1)
-    return precise(probs) if rule == "precise" else relax_at(probs, outputs.argmax(1))
+    return SOFT_RULES[rule](probs, outputs.argmax(1))

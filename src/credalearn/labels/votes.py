@@ -5,17 +5,19 @@ Shapes: N items, K classes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
+import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from scipy.stats import beta
 from torch import Tensor
 
 from credalearn.credal import LowerBounds
-from credalearn.credal.checks import as_floats, require
-from credalearn.labels.checks import check_choice, check_range
-from credalearn.labels.soft import precise, relax
+from credalearn.credal.checks import as_floats, check_choice, require
+from credalearn.labels.checks import check_range
+from credalearn.labels.soft import relax_at
 
 VoteRule = Literal["relax", "precise", "idm", "clopper-pearson"]
 
@@ -63,10 +65,10 @@ def from_votes(
         >>> from_votes([[1, 3]], rule="clopper-pearson").lower
         tensor([[0.0063, 0.1941]])
     """
-    check_choice(rule, ("relax", "precise", "idm", "clopper-pearson"), name="rule")
+    check_choice(rule, RULES, name="rule")
     check_range(0 < s < float("inf"), name="s", rule="above 0 and finite", value=s)
     check_range(0 < confidence < 1, name="confidence", rule="in (0, 1)", value=confidence)
-    votes = as_floats(counts, name="counts", ndim=2)
+    votes, dtype = _as_votes(counts)
     require(
         (votes >= 0) & (votes == votes.round()),
         rule="votes must be whole numbers of 0 or more",
@@ -82,13 +84,41 @@ def from_votes(
             counts=votes,
         )
     shares = torch.where(total > 0, votes / total, 1 / votes.shape[1])
-    if rule == "relax":
-        return relax(shares)
-    if rule == "precise":
-        return precise(shares)
-    if rule == "idm":
-        return LowerBounds(votes / (total + s), soft=shares)
-    return LowerBounds(_lower_limits(votes, total, confidence), soft=shares)
+    return RULES[rule](votes, shares, s, confidence).to(dtype)
+
+
+def _as_votes(counts: ArrayLike) -> tuple[Tensor, torch.dtype]:
+    """Counts in float64, which holds every whole number to 2^53, and the dtype of the answer."""
+    given = counts if isinstance(counts, Tensor) else np.asarray(counts)
+    whole = not torch.is_tensor(given) and given.dtype.kind in "biu"
+    whole = whole or (torch.is_tensor(given) and not given.is_floating_point())
+    if whole:
+        given = given.double() if isinstance(given, Tensor) else given.astype(np.float64)
+    votes = as_floats(given, name="counts", ndim=2)
+    of_list = isinstance(counts, list | tuple)
+    dtype = torch.get_default_dtype() if whole or of_list else votes.dtype
+    return votes.double(), dtype
+
+
+def _relaxed(votes: Tensor, shares: Tensor, s: float, confidence: float) -> LowerBounds:  # noqa: ARG001
+    return relax_at(shares, votes.argmax(1))
+
+
+def _precise(votes: Tensor, shares: Tensor, s: float, confidence: float) -> LowerBounds:  # noqa: ARG001
+    return LowerBounds(shares, soft=shares)
+
+
+def _idm(votes: Tensor, shares: Tensor, s: float, confidence: float) -> LowerBounds:  # noqa: ARG001
+    return LowerBounds(votes / (votes.sum(1, keepdim=True) + s), soft=shares)
+
+
+def _clopper_pearson(
+    votes: Tensor,
+    shares: Tensor,
+    s: float,  # noqa: ARG001
+    confidence: float,
+) -> LowerBounds:
+    return LowerBounds(_lower_limits(votes, votes.sum(1, keepdim=True), confidence), soft=shares)
 
 
 def _lower_limits(counts: Tensor, total: Tensor, confidence: float) -> Tensor:
@@ -100,3 +130,12 @@ def _lower_limits(counts: Tensor, total: Tensor, confidence: float) -> Tensor:
         beta.ppf(level, chosen.clamp(min=1).numpy(), (others + 1).numpy())
     )
     return torch.where(chosen > 0, limits, 0).to(counts)
+
+
+# A rule's name: what it makes of votes, their shares, s and the confidence.
+RULES: dict[str, Callable[[Tensor, Tensor, float, float], LowerBounds]] = {
+    "relax": _relaxed,
+    "precise": _precise,
+    "idm": _idm,
+    "clopper-pearson": _clopper_pearson,
+}

@@ -143,6 +143,7 @@ def box_of_shifts(probs: Tensor, shifts: Tensor) -> tuple[Tensor, Tensor]:
 
 def _box(probs: Tensor, shifts: Tensor) -> tuple[Tensor, Tensor]:
     rest = _sum_of_others(probs)
+    rest = torch.where(rest < torch.finfo(rest.dtype).tiny, 0, rest)  # 1 / rest would overflow
     log_odds = probs.log() - rest.log()
     least, kept_down = _shifted(log_odds, rest, shifts[0])
     most, kept_up = _shifted(log_odds, rest, shifts[1])

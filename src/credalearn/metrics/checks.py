@@ -3,6 +3,7 @@
 Shapes: N items, K classes.
 """
 
+import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
@@ -14,7 +15,11 @@ from credalearn.errors import CredalError
 def as_probs_and_classes(probs: ArrayLike, y: ArrayLike) -> tuple[Tensor, Tensor]:
     """Probabilities (N, K) and true class indices (N,), at least one item."""
     checked = as_floats(probs, name="probs", ndim=2)
-    classes: Tensor = torch.as_tensor(y, device=checked.device)
+    try:
+        classes = y if isinstance(y, Tensor) else torch.from_numpy(np.array(y))
+    except TypeError as error:
+        raise CredalError(f"y must hold class indices, whole numbers; {error}.") from error
+    classes = classes.to(checked.device)
     if classes.is_floating_point() or classes.shape != checked.shape[:1] or len(classes) == 0:
         raise CredalError(
             "y must hold one class index for each of one item or more, whole numbers of shape "

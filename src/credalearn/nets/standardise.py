@@ -7,7 +7,8 @@ from torch import Tensor, nn
 class Standardise(nn.Module):
     """Subtract each feature's mean and divide by its standard deviation.
 
-    Training sets the two from the training inputs (:meth:`fit`); a constant feature becomes 0.
+    In float64, so that seconds since 1970 keep their differences; float32 comes out. Training sets
+    the two from the training inputs (:meth:`fit`); a constant feature becomes 0.
 
     Args:
         num_features: D; inputs are (N, D).
@@ -26,11 +27,11 @@ class Standardise(nn.Module):
 
     def __init__(self, num_features: int) -> None:
         super().__init__()
-        self.register_buffer("mean", torch.zeros(num_features))
-        self.register_buffer("scale", torch.ones(num_features))
+        self.register_buffer("mean", torch.zeros(num_features, dtype=torch.float64))
+        self.register_buffer("scale", torch.ones(num_features, dtype=torch.float64))
 
     def fit(self, inputs: Tensor) -> None:
-        """Take mean and spread from ``inputs`` (N, D), in float64: sums of squares cancel."""
+        """Take mean and spread from ``inputs`` (N, D)."""
         spread, mean = torch.std_mean(inputs.double(), dim=0, correction=0)
         # A constant feature's spread is a rounding of its size, not of 0.
         varies = spread > 1e-7 * mean.abs()
@@ -39,4 +40,4 @@ class Standardise(nn.Module):
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Standardised inputs, shape (N, D)."""
-        return (inputs - self.mean) / self.scale
+        return ((inputs - self.mean) / self.scale).float()

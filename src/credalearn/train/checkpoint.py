@@ -6,9 +6,10 @@ what run it belongs to.
 
 import hashlib
 import json
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 
+import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
@@ -26,24 +27,29 @@ Run = dict[str, object]  # what decides a run's outcome, part by part
 def describe_run(
     recipe: Recipe, loss: object, network: nn.Module, inputs: Tensor, labels: CredalSet
 ) -> Run:
-    """What a run is: recipe and loss in words, network and data as digests.
-
-    Of the network only names and shapes count: its first weights are no longer needed once an epoch
-    is done, and those of a backbone of the user's own may be random.
-    """
-    shapes = {name: tuple(x.shape) for name, x in network.state_dict().items()}
+    """What a run is: recipe, loss and device in words, network and data as digests."""
     return {
-        **asdict(recipe),
+        **{name: _plain(value) for name, value in asdict(recipe).items()},
         "method": f"{getattr(loss, '__module__', '')}.{getattr(loss, '__qualname__', '')}",
-        "network": hashlib.sha256(json.dumps(shapes).encode()).hexdigest(),
+        "device": inputs.device.type,
+        "first weights": _digest(*network.state_dict().values()),
         "inputs": _digest(inputs),
-        "labels": _digest(labels.lower, labels.upper, labels.reference),
+        "labels": type(labels).__name__
+        + _digest(*(getattr(labels, each.name) for each in fields(labels))),
     }
 
 
-def _digest(*tensors: Tensor) -> str:
+def _plain(value: object) -> object:
+    """NumPy's numbers, which grids of options hold, as Python's."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _digest(*tensors: Tensor | None) -> str:
     digest = hashlib.sha256()
     for tensor in tensors:
+        if tensor is None:
+            digest.update(b"none")
+            continue
         digest.update(f"{tensor.dtype} {tuple(tensor.shape)}".encode())
         flat = tensor.detach().cpu().contiguous().flatten()
         digest.update(flat.view(torch.uint8).numpy().data)
@@ -84,7 +90,13 @@ def load_checkpoint(
         raise TrainingError(
             f"{path} is damaged ({error}). To fix: delete it; training then starts anew."
         ) from error
-    _check_same_run(path, json.loads(metadata.get("run", "{}")), run)
+    try:
+        there = json.loads(metadata["run"])
+    except (KeyError, ValueError) as error:
+        raise TrainingError(
+            f"{path} is no checkpoint of this version. To fix: delete it; training starts anew."
+        ) from error
+    _check_same_run(path, there, run)
     weights: dict[str, Tensor] = {}
     state: dict[int, dict[str, Tensor]] = {}
     for name, tensor in tensors.items():
@@ -106,13 +118,15 @@ def _check_same_run(path: Path, there: Run, here: Run) -> None:
     differ = [name for name in here if there.get(name) != here[name]]
     if not differ:
         return
+    digests = ("first weights", "inputs", "labels")
     told = ", ".join(
-        name
-        if name in ("network", "inputs", "labels")
-        else f"{name} ({there.get(name)!r} there, {here[name]!r} here)"
+        name if name in digests else f"{name} ({there.get(name)!r} there, {here[name]!r} here)"
         for name in differ
     )
+    hint = "delete it or name another checkpoint"
+    if differ == ["first weights"]:
+        hint = "seed torch before you build the backbone, or load the weights that it had"
     raise TrainingError(
-        f"{path} belongs to another run: {told} differ. To fix: delete it or name another "
-        "checkpoint; in cross-validation use none, as every fold is a run of its own."
+        f"{path} belongs to another run: {told} differ. To fix: {hint}; in cross-validation use "
+        "none, as every fold is a run of its own."
     )

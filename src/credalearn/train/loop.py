@@ -76,9 +76,10 @@ def train(
         with seeded(device, recipe.seed, epoch + 1):  # 0 is for the first weights
             mean = _epoch(network, inputs, labels, loss, recipe, optimizer, epoch)
         if not math.isfinite(mean):
+            rate = max(recipe.rate_at(epoch), recipe.rate_at(epoch + 1))
             raise TrainingError(
-                f"the loss became {mean} in epoch {epoch + 1} of {recipe.epochs}, at learning rate "
-                f"{recipe.rate_at(epoch):.3g}. To fix: lower learning_rate, add warmup_epochs, or "
+                f"the loss became {mean} in epoch {epoch + 1} of {recipe.epochs}, at a learning "
+                f"rate of up to {rate:.3g}. To fix: lower learning_rate, add warmup_epochs, or "
                 "look for extreme values in the inputs."
             )
         losses.append(mean)
@@ -104,8 +105,12 @@ def seeded(device: torch.device, *numbers: int) -> Iterator[None]:
         tensor([True])
     """
     seed = int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0])
-    with torch.random.fork_rng([device] if device.type == "cuda" else []):
-        torch.manual_seed(seed)
+    on_gpu = device.type == "cuda"
+    with torch.random.fork_rng([device] if on_gpu else []):
+        torch.default_generator.manual_seed(seed)  # torch.manual_seed would touch every GPU
+        if on_gpu:
+            with torch.cuda.device(device):
+                torch.cuda.manual_seed(seed)
         yield
 
 
@@ -120,7 +125,9 @@ def _epoch(
 ) -> float:
     """One pass over the data in random order; the mean loss."""
     num_steps = math.ceil(len(inputs) / recipe.batch_size)
-    # Batches of nearly equal size: a last batch of one item would break batch normalisation.
+    # Batches of nearly equal size, and none of one item, which would break batch normalisation.
+    if len(inputs) < 2 * num_steps and recipe.batch_size > 1:
+        num_steps = max(1, len(inputs) // 2)
     batches = torch.randperm(len(inputs)).to(inputs.device).tensor_split(num_steps)
     total = torch.zeros((), device=inputs.device)
     for step, batch in enumerate(batches):
@@ -148,7 +155,11 @@ def _optimizer(network: nn.Module, recipe: Recipe) -> Optimizer:
 
 
 def _autocast(recipe: Recipe, device: torch.device) -> AbstractContextManager[None]:
-    wanted = recipe.precision
-    if wanted == "bfloat16" or (wanted == "auto" and device.type == "cuda"):
+    if _uses_bfloat16(recipe, device):
         return torch.autocast(device.type, dtype=torch.bfloat16)
     return nullcontext()
+
+
+def _uses_bfloat16(recipe: Recipe, device: torch.device) -> bool:
+    on_gpu = device.type == "cuda"
+    return recipe.precision == "bfloat16" or (recipe.precision == "auto" and on_gpu)
