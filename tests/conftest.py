@@ -1,5 +1,7 @@
 """Settings shared by all tests."""
 
+import os
+
 import hypothesis
 import pytest
 import torch
@@ -7,6 +9,11 @@ import torch
 # torch's first call takes 400 ms, twice hypothesis's limit; CI must not be random.
 hypothesis.settings.register_profile("repo", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("repo")
+
+
+# Small tensors: threads that wait for each other cost more than they bring on a busy machine.
+torch.set_num_threads(1)
+os.environ["OMP_NUM_THREADS"] = "1"  # and in the processes that tests start
 
 
 @pytest.fixture

@@ -1,9 +1,19 @@
 """The limits that the benchmarks print hold here too."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import core
 import pytest
+import torch
+
+
+@pytest.fixture(autouse=True)
+def two_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The limits are for two cores."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(1)
 
 
 @pytest.mark.parametrize("measure", core.ALL, ids=lambda measure: measure.__name__)

@@ -35,6 +35,7 @@ class Contender:
 
 BASIC = (
     Contender("POCC, lower prob.", "pocc", "lower-probability"),
+    Contender("POCC, top prob.", "pocc", "top-probability"),
     Contender("POCC, MMI", "pocc", "mmi"),
     Contender("softmax, majority", "softmax", "top-probability", collapse=True),
     Contender("softmax, vote shares", "softmax", "top-probability"),

@@ -53,7 +53,8 @@ def logit_variance(features: Tensor, state: State) -> Tensor:
     :math:`\sum_j (u_j^\top\phi)^2 / (\lambda_{B,k}\lambda_{A,j} + \delta) + 1/(\lambda_{B,k} +
     \delta)` on B's eigenvectors: O(N·(D + K)) memory.
     """
-    projected = (features.double() @ state["input_vectors"]).square()
+    # In the features' own dtype: a sum of squares does not cancel, and float32 is twice as fast.
+    projected = (features @ state["input_vectors"].to(features)).square().double()
     output_values = state["output_values"]
     shrunk = 1 / (state["input_values"][:, None] * output_values + PRIOR_PRECISION)
     spectrum = projected @ shrunk + 1 / (output_values + PRIOR_PRECISION)
