@@ -103,10 +103,13 @@ def entropy_cost() -> list[Measurement]:
 def entropy_memory() -> list[Measurement]:
     """Peak memory of the bounds on 100,000 boxes, in a process of its own."""
     code = """
-import resource
+import re
+from pathlib import Path
 import torch
 import credalearn as cl
-peak = lambda: 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+# Not ru_maxrss, which a process inherits from the one that started it.
+status = Path("/proc/self/status")
+peak = lambda: 1024 * int(re.search(r"VmHWM:\\s+(\\d+)", status.read_text())[1])
 lower, upper = (torch.full((100_000, 100), each, dtype=torch.float64) for each in (0.005, 0.02))
 cl.{name}(lower[:10], upper[:10])
 before = peak()

@@ -167,6 +167,13 @@ def test_what_a_sure_class_leaves_to_the_others_keeps_its_digits() -> None:
     assert_close(upper, torch.tensor([[1.0, 0.75, 0.25]]).double(), rtol=1e-9, atol=0)
 
 
+def test_a_remainder_too_small_to_divide_by_counts_as_none() -> None:
+    probs = torch.tensor([[1.0, 1e-310, 0.0]], dtype=torch.float64)
+    shifts = torch.tensor([[-math.inf, 0.0, 0.0], [0.0, 0.0, 0.0]], dtype=torch.float64)
+    for bound in box_of_shifts(probs, shifts):
+        assert_close(bound, probs)
+
+
 @given(
     st.integers(0, 2**31),
     st.integers(2, 7),
@@ -199,8 +206,10 @@ def test_large_problems_go_through_in_blocks(generator: torch.Generator) -> None
     ends = shift_interval(probs, mean_label)
     for k in (0, 7, 19):
         both = torch.stack([probs[:, k], 1 - probs[:, k]], 1)
-        alone = shift_interval(both, torch.stack([mean_label[k], 1 - mean_label[k]]))
-        assert_close(ends[:, k], alone[:, 0], rtol=1e-8, atol=1e-10)
+        for copies in (1, 10):  # ten have more blocks than classes
+            share = torch.stack([mean_label[k], 1 - mean_label[k]])
+            alone = shift_interval(both.repeat(copies, 1), share)
+            assert_close(ends[:, k], alone[:, 0], rtol=1e-8, atol=1e-10)
     lower, upper = box_of_shifts(probs, ends)
     rows = torch.arange(0, 30_000, 997)
     for found, expected in zip((lower, upper), slow_box(probs[rows], ends), strict=True):

@@ -13,6 +13,7 @@ import torch
 import credalearn as cl
 from credalearn.demo import load_nodules
 from credalearn.demo.compare import BASIC, compare
+from credalearn.methods import METHODS
 from credalearn.report import draw_triangle
 
 
@@ -48,6 +49,18 @@ def test_the_demo_from_start_to_end(tmp_path: Path) -> None:
     first = (probs - pred.probs[0]).abs().amax(1).min()
     assert first < 1e-6  # the file holds what this model predicts
     assert (output / "demo.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_every_method_is_compared_in_one_table_and_one_figure(tmp_path: Path) -> None:
+    started = time.monotonic()
+    done = command("demo", "--methods", "all", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert time.monotonic() - started < 180
+    rows = {line.split()[0]: line.split() for line in done.stdout.splitlines() if "±" in line}
+    assert set(METHODS) <= set(rows)
+    assert all(len(rows[method]) == 6 for method in METHODS)  # the name and five figures
+    assert "…" not in done.stdout
+    assert (tmp_path / "demo-output" / "demo.png").stat().st_size > 10_000
 
 
 def test_test_patients_are_never_trained_on(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -72,7 +72,7 @@ def _ends(probs: Tensor, mean_label: Tensor, level: float, up: Tensor) -> Tensor
     """
     share = torch.where(up, probs, _sum_of_others(probs)).T.contiguous()
     target = torch.where(up, mean_label, 1 - mean_label)
-    blocks = min(len(target), 1 + share.numel() // _BLOCK)
+    blocks = 1 + share.numel() // _BLOCK
     pairs = zip(share.tensor_split(blocks), target.tensor_split(blocks), strict=True)
     return torch.cat([_outer_root(*pair, level) for pair in pairs])
 

@@ -74,8 +74,8 @@ def log_bridge(logits: Tensor, variance: Tensor) -> Tensor:
         tensor([[1., 1.]])
     """
     num_classes = logits.shape[1]
-    centred = logits - logits.mean(1, keepdim=True)
-    log_sums = centred + (-centred).logsumexp(1, keepdim=True) - 2 * math.log(num_classes)
+    # Centring would cancel between the two terms.
+    log_sums = logits + (-logits).logsumexp(1, keepdim=True) - 2 * math.log(num_classes)
     rest = logits.new_tensor(1 - 2 / num_classes).log()
     return log_sums.logaddexp(rest) - variance.log()
 
