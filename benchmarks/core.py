@@ -156,4 +156,4 @@ def start_up_cost() -> list[Measurement]:
     ]
 
 
-ALL = (loss_cost, entropy_cost, entropy_memory, entropy_misses, start_up_cost)
+CORE_COST = (loss_cost, entropy_cost, entropy_memory, entropy_misses, start_up_cost)

@@ -24,3 +24,6 @@ def metric_cost() -> list[Measurement]:
         Measurement(f"ece / {name}", ece / theirs, "×", 3.0),
         Measurement(f"auarc / {name}", auarc / theirs, "×", 3.0),
     ]
+
+
+METRICS_COST = (metric_cost,)

@@ -159,9 +159,10 @@ def test_any_module_serves_as_backbone(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     y = random.integers(2, size=80)
     X = random.normal(size=(80, 1, 6, 6)) + 2 * y[:, None, None, None]
+    torch.manual_seed(0)
     module = Convolutions()
     before = {name: tensor.clone() for name, tensor in module.state_dict().items()}
-    clf = cl.CredalClassifier(backbone=module, epochs=20, batch_size=16).fit(X, y)
+    clf = cl.CredalClassifier(backbone=module, epochs=30, learning_rate=1e-2).fit(X, y)
     assert clf.score(X, y) > 0.9
     assert all(torch.equal(before[name], x) for name, x in module.state_dict().items())
     with pytest.raises(cl.CredalError, match=r"items of shape \(1, 6, 6\), as in fit"):

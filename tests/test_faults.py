@@ -67,7 +67,10 @@ FAULTS = {
         "labels/soft.py", "soft.argmax(1)", "soft.argmin(1)", "test_labels.py"
     ),
     "votes are not divided by their number": Fault(
-        "labels/votes.py", "votes / (total + s)", "votes / (votes + s)", "test_labels.py"
+        "labels/votes.py",
+        "votes / (votes.sum(1, keepdim=True) + s)",
+        "votes / (votes + s)",
+        "test_labels.py",
     ),
     "Clopper–Pearson forgets the number of classes": Fault(
         "labels/votes.py",

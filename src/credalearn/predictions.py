@@ -189,7 +189,8 @@ class CredalPredictions:
 
     def __repr__(self) -> str:
         items = "item" if len(self) == 1 else "items"
-        vertices = "" if self.vertices is None else f", {self.vertices.shape[1]} vertices"
+        count = 0 if self.vertices is None else self.vertices.shape[1]
+        vertices = f", {count} {'vertex' if count == 1 else 'vertices'}" if count else ""
         return f"CredalPredictions({len(self)} {items}, {self.probs.shape[1]} classes{vertices})"
 
     def _map(self, change: Callable[[Tensor], Tensor]) -> Self:

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
+from torch.nn.modules.dropout import _DropoutNd
 
 from credalearn.credal import CredalSet
 from credalearn.errors import CredalError
@@ -33,6 +34,7 @@ class Model:
         losses: Mean loss of each epoch of each member that was trained here.
 
     Example:
+        >>> from torch import nn
         >>> from credalearn.methods import METHODS
         >>> network = Network(nn.Identity(), num_features=2, num_heads=2, num_classes=3)
         >>> Model(METHODS["pocc"], (network,), {}, seed=0).predict(torch.zeros(4, 2))
@@ -108,6 +110,11 @@ class Model:
             CredalError: If there are not as many members, or heads, as the method needs.
         """
         for member in members:
+            if member.dropout.p != method.dropout:
+                raise CredalError(
+                    f"the members must have been trained with dropout {method.dropout}; one has "
+                    f"{member.dropout.p}."
+                )
             if member.shape != (method.num_heads, labels.num_classes):
                 raise CredalError(
                     f"the members must have {method.num_heads} heads of {labels.num_classes} "
@@ -137,16 +144,19 @@ class Model:
     def _batch_outputs(self, inputs: Tensor) -> Outputs:
         device = next(self.members[0].parameters()).device
         inputs = inputs.to(device)
-        logits, features = [], []
+        logits: list[Tensor] = []
+        features: Tensor | None = None
         for member in self.members:
             member.eval()
             if self.method.num_passes > 1:  # normalisation layers stay as they are
                 for layer in member.modules():
-                    if isinstance(layer, nn.Dropout):
+                    if isinstance(layer, _DropoutNd):
                         layer.train()
             with torch.no_grad(), seeded(device, self.seed, 0, 1):
                 for _ in range(self.method.num_passes):
-                    features.append(member.features(inputs))
-                    logits.append(member.logits(features[-1]).float())
+                    found = member.features(inputs)
+                    logits.append(member.logits(found).float())
+                    features = found if features is None else features
             member.eval()
-        return Outputs(torch.stack(logits, 1).cpu(), features[0].float().cpu())
+        assert features is not None
+        return Outputs(torch.stack(logits, 1).cpu(), features.float().cpu())
