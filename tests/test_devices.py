@@ -8,6 +8,7 @@ import torch
 from torch.testing import assert_close
 
 import credalearn as cl
+from credalearn.methods import METHODS
 from random_sets import KINDS, distributions
 
 DEVICES = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
@@ -83,3 +84,18 @@ def test_training_resumes_and_saves(device: str, precision: str, tmp_path: Path)
     np.testing.assert_array_equal(clf.fit(X, labels).predict_proba(X), first)  # from the file
     clf.save(tmp_path / "model")
     np.testing.assert_allclose(cl.load(tmp_path / "model").predict_proba(X), first, atol=1e-5)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_trains_and_predicts(method: str, device: str, tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    y = random.integers(3, size=200)
+    X = random.normal(size=(200, 4)) + 3 * np.eye(4)[y]
+    clf = cl.CredalClassifier(method, epochs=12, learning_rate=5e-3, device=device).fit(X, y)
+    assert clf.score(X, y) > 0.85
+    pred = clf.predict_credal(X)
+    assert pred.probs.device.type == "cpu"
+    assert pred.score(METHODS[method].score).isfinite().all()
+    clf.save(tmp_path)
+    np.testing.assert_allclose(cl.load(tmp_path).predict_proba(X), clf.predict_proba(X), atol=1e-5)
