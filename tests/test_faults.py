@@ -68,7 +68,7 @@ FAULTS = {
     ),
     "votes are not divided by their number": Fault(
         "labels/votes.py",
-        "votes / (votes.sum(1, keepdim=True) + s)",
+        "votes / (total + s)",
         "votes / (votes + s)",
         "test_labels.py",
     ),

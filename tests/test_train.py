@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 import credalearn as cl
 from credalearn.methods import METHODS
-from credalearn.nets import MLP, Network, Standardise
+from credalearn.nets import Network
 from credalearn.train import Progress, Recipe, seeded, train
 from credalearn.train.loop import _optimizer, _uses_bfloat16
 
@@ -372,48 +372,3 @@ def test_bfloat16_trains_close_to_float32() -> None:
 def test_bad_recipes_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(cl.CredalError, match=message):
         Recipe(**options)
-
-
-def test_plain_progress_shows_loss_speed_and_time_left() -> None:
-    stream = io.StringIO()
-    with Progress("pocc", stream=stream) as progress:
-        for epoch in range(1, 6):
-            progress.epoch(epoch, of=5, loss=1 / epoch, items=100)
-    lines = stream.getvalue().splitlines()
-    assert len(lines) == 2  # the first and the last: those between came too fast
-    assert lines[0].startswith("pocc: epoch 1/5  loss 1.0000  ")
-    assert lines[-1].startswith("pocc: epoch 5/5  loss 0.2000  ")
-    assert "items/s" in lines[0]
-    assert lines[-1].endswith("0:00 left")
-
-
-def test_a_terminal_gets_a_bar() -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    stream = Terminal()
-    with Progress("pocc", stream=stream) as progress:
-        progress.epoch(1, of=1, loss=0.5, items=100)
-    assert "epoch 1/1" in stream.getvalue()
-    assert "━" in stream.getvalue()
-
-
-def test_standardise_handles_constant_and_large_features() -> None:
-    layer = Standardise(3)
-    inputs = torch.tensor([[1e6, 5.0, 0.1], [1e6 + 2, 5.0, 0.1]])
-    layer.fit(inputs)
-    expected = torch.tensor([[-1.0, 0, 0], [1.0, 0, 0]])
-    torch.testing.assert_close(layer(inputs), expected, atol=1e-4, rtol=0)
-
-
-def test_an_mlp_refuses_images() -> None:
-    with pytest.raises(cl.CredalError, match=r"takes a table .* shape \(3, 8, 8\)"):
-        MLP((3, 8, 8))
-
-
-def test_a_backbone_must_return_features() -> None:
-    with pytest.raises(cl.CredalError, match=r"one row of features an item.*Flatten gave \(6,\)"):
-        Network.on(nn.Flatten(0), torch.zeros(2, 3), num_heads=1, num_classes=2)
-    network = Network.on(nn.Conv2d(1, 2, 3), torch.zeros(2, 1, 5, 5), num_heads=2, num_classes=3)
-    assert network(torch.zeros(4, 1, 5, 5)).shape == (4, 2, 3)

@@ -5,8 +5,7 @@ Shapes: N items, K classes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import torch
@@ -65,16 +64,10 @@ def from_votes(
         >>> from_votes([[1, 3]], rule="clopper-pearson").lower
         tensor([[0.0063, 0.1941]])
     """
-    check_choice(rule, RULES, name="rule")
+    check_choice(rule, get_args(VoteRule), name="rule")
     check_range(0 < s < float("inf"), name="s", rule="above 0 and finite", value=s)
     check_range(0 < confidence < 1, name="confidence", rule="in (0, 1)", value=confidence)
     votes, dtype = _as_votes(counts)
-    require(
-        (votes >= 0) & (votes == votes.round()),
-        rule="votes must be whole numbers of 0 or more",
-        remedy="give the counts, not shares (for shares: relax or CredalClassifier's soft labels)",
-        counts=votes,
-    )
     total = votes.sum(1, keepdim=True)
     if rule in _NEEDS_A_VOTE:
         require(
@@ -84,41 +77,33 @@ def from_votes(
             counts=votes,
         )
     shares = torch.where(total > 0, votes / total, 1 / votes.shape[1])
-    return RULES[rule](votes, shares, s, confidence).to(dtype)
+    if rule == "relax":
+        return relax_at(shares, votes.argmax(1)).to(dtype)
+    if rule == "precise":
+        lower = shares
+    elif rule == "idm":
+        lower = votes / (total + s)
+    else:
+        lower = _lower_limits(votes, total, confidence)
+    return LowerBounds(lower, soft=shares).to(dtype)
 
 
 def _as_votes(counts: ArrayLike) -> tuple[Tensor, torch.dtype]:
-    """Counts in float64, which holds every whole number to 2^53, and the dtype of the answer."""
-    given = counts if isinstance(counts, Tensor) else np.asarray(counts)
-    whole = not torch.is_tensor(given) and given.dtype.kind in "biu"
-    whole = whole or (torch.is_tensor(given) and not given.is_floating_point())
-    if whole:
-        given = given.double() if isinstance(given, Tensor) else given.astype(np.float64)
+    """Whole numbers in float64, which holds them to 2^53, and the dtype of the answer."""
+    given = counts if isinstance(counts, Tensor | np.ndarray) else np.asarray(counts)
+    if isinstance(given, np.ndarray) and given.dtype.kind in "biu":
+        given = given.astype(np.float64)
+    elif isinstance(given, Tensor) and not given.is_floating_point():
+        given = given.double()
     votes = as_floats(given, name="counts", ndim=2)
-    of_list = isinstance(counts, list | tuple)
-    dtype = torch.get_default_dtype() if whole or of_list else votes.dtype
-    return votes.double(), dtype
-
-
-def _relaxed(votes: Tensor, shares: Tensor, s: float, confidence: float) -> LowerBounds:  # noqa: ARG001
-    return relax_at(shares, votes.argmax(1))
-
-
-def _precise(votes: Tensor, shares: Tensor, s: float, confidence: float) -> LowerBounds:  # noqa: ARG001
-    return LowerBounds(shares, soft=shares)
-
-
-def _idm(votes: Tensor, shares: Tensor, s: float, confidence: float) -> LowerBounds:  # noqa: ARG001
-    return LowerBounds(votes / (votes.sum(1, keepdim=True) + s), soft=shares)
-
-
-def _clopper_pearson(
-    votes: Tensor,
-    shares: Tensor,
-    s: float,  # noqa: ARG001
-    confidence: float,
-) -> LowerBounds:
-    return LowerBounds(_lower_limits(votes, votes.sum(1, keepdim=True), confidence), soft=shares)
+    require(
+        (votes >= 0) & (votes == votes.round()),
+        rule="votes must be whole numbers of 0 or more",
+        remedy="give the counts, not shares (for shares: relax or CredalClassifier's soft labels)",
+        counts=votes,
+    )
+    kept = isinstance(counts, Tensor | np.ndarray) and given is counts
+    return votes.double(), votes.dtype if kept else torch.get_default_dtype()
 
 
 def _lower_limits(counts: Tensor, total: Tensor, confidence: float) -> Tensor:
@@ -130,12 +115,3 @@ def _lower_limits(counts: Tensor, total: Tensor, confidence: float) -> Tensor:
         beta.ppf(level, chosen.clamp(min=1).numpy(), (others + 1).numpy())
     )
     return torch.where(chosen > 0, limits, 0).to(counts)
-
-
-# A rule's name: what it makes of votes, their shares, s and the confidence.
-RULES: dict[str, Callable[[Tensor, Tensor, float, float], LowerBounds]] = {
-    "relax": _relaxed,
-    "precise": _precise,
-    "idm": _idm,
-    "clopper-pearson": _clopper_pearson,
-}
