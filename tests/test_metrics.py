@@ -277,6 +277,8 @@ RAGGED: Any = [0.1, [0.2]]
         (lambda: metrics.accuracy([[0.5, 0.5]], [0.0]), "whole numbers"),
         (lambda: metrics.accuracy(np.zeros((0, 2)), np.zeros(0, int)), "one item or more"),
         (lambda: metrics.ece([[0.5, 0.5]], [0], num_bins=0), "num_bins must be 1 or more"),
+        (lambda: metrics.ece([[5.0, -3.0]], [0]), "probabilities, not logits; row 0"),
+        (lambda: metrics.accuracy([[0.5, 0.5]], ["a"]), "y must hold class indices"),
         (lambda: metrics.auarc([[0.5, 0.5]], [0], [float("nan")]), "none NaN; item 0 has nan"),
         (
             lambda: metrics.auarc([[0.5, 0.5]], [0], [0.1, 0.2]),

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import torch
 from numpy.typing import ArrayLike
 
+from credalearn.credal.checks import SUM_TOLERANCE, require
 from credalearn.errors import CredalError
 from credalearn.metrics.checks import as_probs_and_classes
 
@@ -77,6 +78,12 @@ def reliability(probs: ArrayLike, y: ArrayLike, *, num_bins: int = 10) -> Reliab
     checked, classes = as_probs_and_classes(probs, y)
     # Not max(1), which gives both: on few items it waits 10 ms for its threads on a busy machine.
     top, predicted = checked.amax(1), checked.argmax(1)
+    require(
+        ((top >= 0) & (top <= 1 + SUM_TOLERANCE))[:, None],
+        rule="probs must be probabilities, not logits",
+        remedy="take the softmax first",
+        probs=checked,
+    )
     # Not linspace: it misses the float nearest to 2/3, and with it every confidence of 2/3.
     inner = [b / num_bins for b in range(1, num_bins)]
     edges = torch.tensor(inner, dtype=checked.dtype)
