@@ -97,7 +97,7 @@ def _deferral_table(splits: Sequence[Split], contenders: Sequence[Contender]) ->
     table = _table(
         headings,
         "ECE of the probabilities, then accuracy of the rest when the least certain 0 to 50 % go "
-        "to a human.",
+        "to a human. Softmax defers by its top probability.",
         splits,
     )
     for each in contenders:
