@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from torch import Tensor
@@ -152,7 +153,15 @@ def test_rows_of_every_kind_and_those_refused() -> None:
         assert torch.equal(sets[one].lower, sets.lower[1:2])
     assert len(sets[[]]) == 0
     assert len(sets[(np.array([0, 2]), ...)]) == 2
-    for wrong in (True, (0, 1)):
+    for rows, kept in (
+        (np.array([3, 1], np.uint8), [3, 1]),
+        (np.arange(4)[::-1], [3, 2, 1, 0]),
+        (slice(None, None, -1), [3, 2, 1, 0]),
+        (pd.Series([2, 0], index=["x", "y"]), [2, 0]),
+    ):
+        assert torch.equal(sets[rows].lower, sets.lower[kept])
+    assert_close(sets.worst(pd.DataFrame(np.ones((4, 3)))), torch.ones(4).double())
+    for wrong in (True, (0, 1), [[0, 1]], [0.5]):
         with pytest.raises(CredalError, match="a number, a slice, a list or a mask"):
             sets[wrong]
 

@@ -13,6 +13,7 @@ import torch
 import credalearn as cl
 from credalearn.demo import load_nodules
 from credalearn.demo.compare import BASIC, compare
+from credalearn.demo.run import _make_folder
 from credalearn.methods import METHODS
 from credalearn.report import draw_triangle
 
@@ -49,6 +50,14 @@ def test_the_demo_from_start_to_end(tmp_path: Path) -> None:
     first = (probs - pred.probs[0]).abs().amax(1).min()
     assert first < 1e-6  # the file holds what this model predicts
     assert (output / "demo.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_demo_that_is_stopped_leaves_an_earlier_figure(tmp_path: Path) -> None:
+    figure = tmp_path / "demo.png"
+    figure.write_bytes(b"an earlier figure")
+    _make_folder(tmp_path)  # all that happens before the training is done
+    assert figure.read_bytes() == b"an earlier figure"
+    assert list(tmp_path.iterdir()) == [figure]
 
 
 def test_every_method_is_compared_in_one_table_and_one_figure(tmp_path: Path) -> None:

@@ -272,6 +272,45 @@ def test_a_fit_that_fails_leaves_what_was_learnt_before() -> None:
     np.testing.assert_array_equal(clf.predict(X), before)
 
 
+def test_a_refit_that_fails_keeps_the_number_of_features(
+    blobs: tuple[np.ndarray, np.ndarray, np.ndarray],
+) -> None:
+    X, y, _ = blobs
+    clf = cl.CredalClassifier(epochs=1).fit(X, y)
+    with pytest.raises(cl.CredalError, match="one class only"):
+        clf.fit(X[:, :2], np.zeros(len(X), int))
+    assert clf.predict(X).shape == y.shape
+
+
+def test_columns_of_soft_labels_go_by_name(
+    blobs: tuple[np.ndarray, np.ndarray, np.ndarray],
+) -> None:
+    X, _, counts = blobs
+    frame = pd.DataFrame(counts / counts.sum(1, keepdims=True), columns=list("abc"))
+    clf = cl.CredalClassifier(epochs=20).fit(X, frame)
+    other = cl.CredalClassifier(epochs=20).fit(X, frame, classes=["c", "b", "a"])
+    assert other.classes_.tolist() == ["c", "b", "a"]
+    assert (clf.predict(X) == other.predict(X)).mean() > 0.9
+    assert clf.score(X, frame) == clf.score(X, frame[["c", "a", "b"]])
+    with pytest.raises(cl.CredalError, match="y has the columns"):
+        clf.fit(X, frame, classes=["a", "b", "z"])
+
+
+def test_members_must_be_networks_of_this_kind(
+    blobs: tuple[np.ndarray, np.ndarray, np.ndarray],
+) -> None:
+    X, y, _ = blobs
+    softmax = cl.CredalClassifier("softmax", epochs=1).fit(X, y)
+    members = softmax.model_.members
+    post_hoc = cl.CredalClassifier("decalibration")
+    wrong: list[Any] = [(X[:, :2], members), (X, [softmax])]
+    for inputs, given in wrong:
+        with pytest.raises(cl.CredalError, match="trained networks with this classifier's"):
+            post_hoc.fit(inputs, y, members=given)
+    with pytest.raises(cl.CredalError, match="but another was fitted"):
+        softmax.set_params(method="pocc").save("nowhere")
+
+
 def test_features_far_from_zero_keep_their_differences() -> None:
     X = 1.7e9 + np.arange(200.0)[:, None]  # seconds since 1970
     y = np.arange(200) >= 100
@@ -344,7 +383,11 @@ def test_class_names_must_fit() -> None:
         cl.CredalClassifier().fit([[0.0], [1.0]], ["a", "b"], classes=["a", "c"])
     bad: list[Any] = [["a", "a"], [["a"], ["b"]], [None, "b"], [np.nan, 1.0]]
     for names in bad:
-        with pytest.raises(cl.CredalError, match="strings or numbers, each different"):
+        with pytest.raises(cl.CredalError, match="all strings or all numbers, each different"):
+            cl.CredalClassifier().fit([[0.0], [1.0]], np.eye(2), classes=names)
+    unordered: list[Any] = [{"a", "b"}, "ab", 2]
+    for names in unordered:
+        with pytest.raises(cl.CredalError, match="a list of names, in order"):
             cl.CredalClassifier().fit([[0.0], [1.0]], np.eye(2), classes=names)
     with pytest.raises(cl.CredalError, match="must name the 2 classes of y"):
         cl.CredalClassifier().fit([[0.0], [1.0]], np.eye(2), classes=["a", "b", "c"])

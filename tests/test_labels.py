@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from hypothesis import given
@@ -117,6 +118,13 @@ def test_statements_as_stated() -> None:
     assert_close(sets.lower, torch.tensor([[0.7, 0.0, 0.2], [0.0, 0.0, 0.0]]))
     assert_close(sets.diameter(), torch.tensor([0.1, 1.0]))
     assert_close(sets.reference, sets.center())
+
+
+def test_tables_with_nullable_counts_serve() -> None:
+    table = pd.DataFrame({"cat": [1, 0], "dog": [3, 2]}).astype("Int64")
+    assert_close(cl.from_votes(table).lower, torch.tensor([[0.0, 0.75], [0.0, 1.0]]))
+    with pytest.raises(cl.CredalError, match="counts must be an array of numbers"):
+        cl.from_votes([["one", "two"]])
 
 
 def test_counts_beyond_float32_keep_their_top_class() -> None:

@@ -161,6 +161,11 @@ def test_another_runs_checkpoint_is_refused(tmp_path: Path) -> None:
     other = METHODS["softmax"].loss  # the network alone does not tell the methods apart
     with pytest.raises(cl.TrainingError, match="belongs to another run"):
         train(network, inputs, labels, other, Recipe(epochs=2), checkpoint=checkpoint)
+    network, inputs, labels = problem()
+    loss = METHODS["pocc"].loss
+    network.dropout.p = 0.3  # layers without weights count too
+    with pytest.raises(cl.TrainingError, match="another run: network differ"):
+        train(network, inputs, labels, loss, Recipe(epochs=2), checkpoint=checkpoint)
 
 
 def test_a_damaged_checkpoint_is_named(tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # the same names as in the table below, for type checkers and editors
+    from credalearn import bench as bench
+    from credalearn import methods as methods
     from credalearn import metrics as metrics
     from credalearn.credal import CredalSet as CredalSet
     from credalearn.credal import Intervals as Intervals
@@ -48,7 +50,7 @@ _PUBLIC = {  # module: the names it gives to the package, in the order of the wa
     "methods": ["pocc_loss"],
     "estimator": ["CredalClassifier", "load"],
 }
-_MODULES = ["metrics"]
+_MODULES = ["methods", "metrics", "bench"]
 _HOME = {name: module for module, names in _PUBLIC.items() for name in names}
 
 __all__ = [*_HOME, *_MODULES]

@@ -58,7 +58,7 @@ def demo(
         typer.Option(min=1, help="Random splits by patient.", show_default="10, or 5 for all"),
     ] = None,
     epochs: Annotated[int, typer.Option(min=1, help="Passes over the training data.")] = 40,
-    seed: Annotated[int, typer.Option(min=0, help="Of everything random.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Of everything random.")] = 0,
 ) -> None:
     """Train on radiologists' votes about lung nodules, defer the uncertain, save the results.
 

@@ -192,6 +192,8 @@ class CredalSet(ABC):
 
     def _rows(self, values: ArrayLike, name: str) -> Tensor:
         """One row an item, shape (N, K), from as many or from one for all."""
+        if hasattr(values, "__array__") and not isinstance(values, Tensor):
+            values = np.array(values)  # data frames too
         rows: Tensor = torch.as_tensor(values, device=self.lower.device)
         if rows.shape not in (self.lower.shape, self.lower.shape[1:]):
             raise CredalError(

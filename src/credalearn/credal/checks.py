@@ -80,14 +80,19 @@ def as_rows(rows: Any, *, length: int, device: torch.device) -> slice | Tensor:
     if isinstance(rows, tuple) and len(rows) == 2 and rows[1] is Ellipsis:
         rows = rows[0]  # scikit-learn's way to take rows
     if isinstance(rows, slice):
-        return rows
-    if isinstance(rows, tuple | bool):
-        raise CredalError(f"rows are chosen by a number, a slice, a list or a mask; got {rows!r}.")
-    if np.ndim(rows) == 0:
+        rows = range(length)[rows]
+        if rows.step == 1:
+            return slice(rows.start, rows.stop)
+        rows = list(rows)
+    if not isinstance(rows, tuple | bool) and np.ndim(rows) == 0:
         row = range(length)[operator.index(rows)]  # negative from the end, too far is refused
         return slice(row, row + 1)
-    chosen: Tensor = torch.as_tensor(rows, device=device)
-    return chosen if len(chosen) else chosen.long()
+    chosen = rows if isinstance(rows, Tensor) else torch.from_numpy(np.array(rows))
+    numbers = chosen.ndim == 1 and (not chosen.is_floating_point() or len(chosen) == 0)
+    if isinstance(rows, tuple | bool) or not numbers:
+        raise CredalError(f"rows are chosen by a number, a slice, a list or a mask; got {rows!r}.")
+    # As numbers of 64 bits: torch would read 8 bits as a mask.
+    return (chosen if chosen.dtype == torch.bool else chosen.long()).to(device)
 
 
 def as_distributions(values: Any, *, name: str, ndim: int | None = None) -> Tensor:

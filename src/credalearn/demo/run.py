@@ -68,8 +68,9 @@ def _make_folder(output: Path) -> None:
     """Before any training: a folder that cannot be written must not cost a minute."""
     try:
         output.mkdir(parents=True, exist_ok=True)
-        with whole_file(output / "demo.png"):
-            pass
+        probe = output / ".writable"
+        probe.touch()
+        probe.unlink()
     except OSError as error:
         raise CredalError(
             f"the results cannot be written to {output}: {error.strerror}. To fix: name another "

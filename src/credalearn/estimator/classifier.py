@@ -153,11 +153,23 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             CredalError: If an option, X or y is not what it must be.
             TrainingError: If the loss is not finite, or the checkpoint is another run's.
         """
+        before = dict(vars(self))
+        try:
+            return self._fit(X, y, classes, members)
+        except BaseException:  # what an earlier fit learnt is kept whole
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    def _fit(
+        self, X: Any, y: Any, classes: ArrayLike | None, members: Sequence[Network] | None
+    ) -> Self:
         method, recipe = self._method(), self._recipe()
         self._check_backbone()
         inputs, labels, names = self._check_data(X, y, classes)
         labels = labels.to(dtype=torch.float32)
         if members is not None:
+            self._check_members(members, inputs, len(names))
             model = Model.from_members(method, members, inputs, labels, seed=recipe.seed)
         else:
             model = Model.fit(
@@ -171,7 +183,6 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
                 verbose=self.verbose,
             )
-        # All at once, at the end: a fit that failed leaves what an earlier one learnt.
         self.model_ = model
         self.classes_ = names
         self.loss_curve_ = np.array(model.losses).mean(0).tolist() if members is None else []
@@ -206,6 +217,8 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Of soft and credal labels the top class of their reference counts as the true one.
         """
+        if column_names(y) is not None:
+            y = _in_order(y, self.classes_)
         if isinstance(y, CredalSet) or (np.ndim(y) == 2 and np.shape(y)[1] > 1):
             reference = y.reference.numpy(force=True) if isinstance(y, CredalSet) else np.asarray(y)
             y = self.classes_[reference.argmax(1)]
@@ -217,7 +230,10 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ``credalearn.load`` reads it back, in a new process too, and runs no code from it.
         """
         check_is_fitted(self, "model_")
-        params = self.get_params(deep=False) | {"checkpoint": None}
+        if METHODS.get(self.method) is not self.model_.method:
+            raise CredalError(f"method is now {self.method!r}, but another was fitted. Fit again.")
+        params = self.get_params(deep=False)
+        params |= {"checkpoint": None, "device": "auto", "seed": self.model_.seed}
         if isinstance(self.backbone, nn.Module):
             params["backbone"] = None  # code does not travel: `load` asks for the module
         names = getattr(self, "feature_names_in_", None)
@@ -274,6 +290,17 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             dropout=method.dropout,
         )
 
+    def _check_members(self, members: Sequence[Network], inputs: Tensor, num_classes: int) -> None:
+        """Members must be networks like the one that this classifier would train."""
+        wanted = _shapes(self._build(inputs, num_classes))
+        for member in members:
+            if not isinstance(member, Network) or _shapes(member) != wanted:
+                raise CredalError(
+                    "members must be trained networks with this classifier's backbone, heads and "
+                    f"inputs, as in clf.model_.members; one is {type(member).__name__} with other "
+                    "weights. To fix: give the backbone and the X that the members have."
+                )
+
     def _check_backbone(self) -> None:
         known = isinstance(self.backbone, str) and self.backbone in BACKBONES
         if not known and not isinstance(self.backbone, nn.Module):
@@ -289,7 +316,10 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(y, CredalSet):
             inputs = self._inputs(X, reset=True)
         else:
-            classes = column_names(y) if classes is None else classes
+            columns = column_names(y)
+            if columns is not None and classes is not None:
+                y = _in_order(y, classes)
+            classes = columns if classes is None else classes
             inputs, y = self._inputs_and_targets(X, y)
         if len(y) != len(inputs):
             raise CredalError(f"X holds {len(inputs)} items and y {len(y)}; they must be as many.")
@@ -314,3 +344,15 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 def _on_cpu(values: Any) -> Any:
     """Tensors as arrays; everything else as it is."""
     return values.detach().cpu().numpy() if isinstance(values, Tensor) else values
+
+
+def _shapes(network: nn.Module) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(tensor.shape) for name, tensor in network.state_dict().items()}
+
+
+def _in_order(frame: Any, classes: ArrayLike) -> Any:
+    """A data frame of soft labels with its columns in the order of the classes."""
+    wanted = list(classes)  # type: ignore[arg-type]
+    if sorted(map(str, frame.columns)) != sorted(map(str, wanted)):
+        raise CredalError(f"y has the columns {list(frame.columns)}; classes names {wanted}.")
+    return frame[wanted]

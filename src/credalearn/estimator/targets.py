@@ -75,10 +75,17 @@ def _from_labels(y: np.ndarray, names: ArrayLike | None) -> tuple[CredalSet, np.
 
 def _as_names(names: ArrayLike) -> np.ndarray:
     """Class names as an array: strings or numbers, no name twice."""
-    given = list(names)  # type: ignore[arg-type]
-    plain = all(isinstance(name, str | bool | Number | np.generic) for name in given)
-    if not plain or len({str(name) for name in given}) < len(given) or np.nan in given:
-        raise CredalError(f"class names must be strings or numbers, each different; got {given}.")
+    if isinstance(names, str | set | frozenset) or not hasattr(names, "__len__"):
+        raise CredalError(f"classes must be a list of names, in order; got {names!r}.")
+    given = np.asarray(names).tolist() if hasattr(names, "__array__") else list(names)  # type: ignore[arg-type]
+    strings = [isinstance(name, str) for name in given]
+    plain = all(strings) or (
+        not any(strings) and all(isinstance(x, Number | np.generic) and x == x for x in given)
+    )
+    if not plain or len(set(given)) < len(given):
+        raise CredalError(
+            f"class names must be all strings or all numbers, each different; got {given}."
+        )
     return np.asarray(given)
 
 

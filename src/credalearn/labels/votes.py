@@ -15,6 +15,7 @@ from torch import Tensor
 
 from credalearn.credal import LowerBounds
 from credalearn.credal.checks import as_floats, check_choice, require
+from credalearn.errors import CredalError
 from credalearn.labels.checks import check_range
 from credalearn.labels.soft import relax_at
 
@@ -91,8 +92,11 @@ def from_votes(
 def _as_votes(counts: ArrayLike) -> tuple[Tensor, torch.dtype]:
     """Whole numbers in float64, which holds them to 2^53, and the dtype of the answer."""
     given = counts if isinstance(counts, Tensor | np.ndarray) else np.asarray(counts)
-    if isinstance(given, np.ndarray) and given.dtype.kind in "biu":
-        given = given.astype(np.float64)
+    if isinstance(given, np.ndarray) and given.dtype.kind in "biuO":
+        try:
+            given = given.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise CredalError(f"counts must be whole numbers; {error}.") from error
     elif isinstance(given, Tensor) and not given.is_floating_point():
         given = given.double()
     votes = as_floats(given, name="counts", ndim=2)

@@ -142,11 +142,10 @@ class Model:
         )
 
     def _batch_outputs(self, inputs: Tensor) -> Outputs:
-        device = next(self.members[0].parameters()).device
-        inputs = inputs.to(device)
         logits: list[Tensor] = []
         features: Tensor | None = None
         for member in self.members:
+            device = next(member.parameters()).device
             member.eval()
             if self.method.num_passes > 1:  # normalisation layers stay as they are
                 for layer in member.modules():
@@ -154,9 +153,9 @@ class Model:
                         layer.train()
             with torch.no_grad(), seeded(device, self.seed, 0, 1):
                 for _ in range(self.method.num_passes):
-                    found = member.features(inputs)
-                    logits.append(member.logits(found).float())
-                    features = found if features is None else features
+                    found = member.features(inputs.to(device))
+                    logits.append(member.logits(found).float().cpu())
+                    features = found.float().cpu() if features is None else features
             member.eval()
         assert features is not None
-        return Outputs(torch.stack(logits, 1).cpu(), features.float().cpu())
+        return Outputs(torch.stack(logits, 1), features)

@@ -32,6 +32,7 @@ def describe_run(
         **{name: _plain(value) for name, value in asdict(recipe).items()},
         "method": f"{getattr(loss, '__module__', '')}.{getattr(loss, '__qualname__', '')}",
         "device": inputs.device.type,
+        "network": hashlib.sha256(repr(network).encode()).hexdigest(),  # layers without weights too
         "first weights": _digest(*network.state_dict().values()),
         "inputs": _digest(inputs),
         "labels": type(labels).__name__
@@ -118,7 +119,7 @@ def _check_same_run(path: Path, there: Run, here: Run) -> None:
     differ = [name for name in here if there.get(name) != here[name]]
     if not differ:
         return
-    digests = ("first weights", "inputs", "labels")
+    digests = ("network", "first weights", "inputs", "labels")
     told = ", ".join(
         name if name in digests else f"{name} ({there.get(name)!r} there, {here[name]!r} here)"
         for name in differ

@@ -14,8 +14,8 @@ class Recipe:
 
     Args:
         epochs: Passes over the data.
-        batch_size: Items a step, at most; batches are of nearly equal size, and of one item only
-            where this is 1 (or the data are).
+        batch_size: Items a step, at most; one more where a batch of one would be left. Batches are
+            of nearly equal size.
         optimizer: ``"adam"`` or ``"sgd"``.
         learning_rate: The largest learning rate.
         momentum: Of SGD.
