@@ -3,7 +3,6 @@
 Shapes: N items, V vertices, K classes.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Self, final
@@ -16,6 +15,7 @@ from credalearn.credal.checks import (
     as_floats,
     as_rows,
     check_choice,
+    map_tensors,
     require,
     require_distributions,
 )
@@ -178,11 +178,11 @@ class CredalPredictions:
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """The same predictions on another device or in another dtype, as ``torch.Tensor.to``."""
-        return self._map(lambda tensor: tensor.to(*args, **kwargs))
+        return map_tensors(self, lambda tensor: tensor.to(*args, **kwargs))
 
     def __getitem__(self, rows: Any) -> Self:
         chosen = as_rows(rows, length=len(self), device=self.probs.device)
-        return self._map(lambda tensor: tensor[chosen])
+        return map_tensors(self, lambda tensor: tensor[chosen])
 
     def __len__(self) -> int:
         return self.probs.shape[0]
@@ -192,14 +192,6 @@ class CredalPredictions:
         count = 0 if self.vertices is None else self.vertices.shape[1]
         vertices = f", {count} {'vertex' if count == 1 else 'vertices'}" if count else ""
         return f"CredalPredictions({len(self)} {items}, {self.probs.shape[1]} classes{vertices})"
-
-    def _map(self, change: Callable[[Tensor], Tensor]) -> Self:
-        """The same predictions with every tensor changed, not checked a second time."""
-        changed = object.__new__(type(self))
-        for each in fields(self):
-            tensor = getattr(self, each.name)
-            object.__setattr__(changed, each.name, None if tensor is None else change(tensor))
-        return changed
 
     def _check_shape(self, name: str) -> None:
         shape = tuple(getattr(self, name).shape)

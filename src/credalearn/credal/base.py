@@ -6,8 +6,7 @@ Shapes: N items, K classes.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Self, final
 
 import numpy as np
@@ -20,6 +19,7 @@ from credalearn.credal.checks import (
     as_floats,
     as_rows,
     expectation,
+    map_tensors,
     require,
     require_distributions,
 )
@@ -136,12 +136,12 @@ class CredalSet(ABC):
     @final
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """The same sets on another device or in another dtype: ``torch.Tensor.to``'s arguments."""
-        return self._map(lambda tensor: tensor.to(*args, **kwargs))
+        return map_tensors(self, lambda tensor: tensor.to(*args, **kwargs))
 
     @final
     def __getitem__(self, rows: Any) -> Self:
         chosen = as_rows(rows, length=len(self), device=self.lower.device)
-        return self._map(lambda tensor: tensor[chosen])
+        return map_tensors(self, lambda tensor: tensor[chosen])
 
     @final
     def __len__(self) -> int:
@@ -154,14 +154,6 @@ class CredalSet(ABC):
             f"{type(self).__name__}({len(self)} sets, {self.num_classes} classes, "
             f"{dtype} on {self.lower.device})"
         )
-
-    def _map(self, change: Callable[[Tensor], Tensor]) -> Self:
-        """The same kind of set with every tensor changed, not checked a second time."""
-        changed = object.__new__(type(self))
-        for each in fields(self):
-            tensor = getattr(self, each.name)
-            object.__setattr__(changed, each.name, None if tensor is None else change(tensor))
-        return changed
 
     def _keep(self, **tensors: Tensor | None) -> None:
         """Set fields of this frozen object while it is being made."""

@@ -4,14 +4,17 @@ Shapes: N items, K classes.
 """
 
 import operator
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Callable, Collection
+from dataclasses import fields
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from credalearn.errors import CredalError
+
+Batch = TypeVar("Batch", bound=Any)
 
 SUM_TOLERANCE = 1e-5  # float32 rows of 1000 classes drift by about 1e-6
 
@@ -93,6 +96,15 @@ def as_rows(rows: Any, *, length: int, device: torch.device) -> slice | Tensor:
         raise CredalError(f"rows are chosen by a number, a slice, a list or a mask; got {rows!r}.")
     # As numbers of 64 bits: torch would read 8 bits as a mask.
     return (chosen if chosen.dtype == torch.bool else chosen.long()).to(device)
+
+
+def map_tensors(batch: Batch, change: Callable[[Tensor], Tensor]) -> Batch:
+    """A frozen dataclass of tensors with every tensor changed, not checked a second time."""
+    changed = object.__new__(type(batch))
+    for each in fields(batch):
+        tensor = getattr(batch, each.name)
+        object.__setattr__(changed, each.name, None if tensor is None else change(tensor))
+    return changed
 
 
 def as_distributions(values: Any, *, name: str, ndim: int | None = None) -> Tensor:
