@@ -1,10 +1,18 @@
 """What the metrics cost on a million predictions, beside torchmetrics' calibration error."""
 
+import sys
+from pathlib import Path
+
 import torch
 from core import Measurement, fastest
-from torchmetrics.functional.classification import multiclass_calibration_error
 
 from credalearn import metrics
+
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
+import torchvision_shim  # noqa: E402, F401  # torchmetrics imports it where it is installed
+from torchmetrics.functional.classification import (  # noqa: E402
+    multiclass_calibration_error,
+)
 
 
 def metric_cost() -> list[Measurement]:

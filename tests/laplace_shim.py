@@ -1,38 +1,11 @@
-"""The package laplace-torch, made importable: ``from laplace_shim import Laplace``.
-
-It brings torchvision, and a torchvision built for a GPU does not import beside a torch without one:
-``operator torchvision::nms does not exist``. Nothing here calls its operators, so that declaring
-them is enough. torchmetrics imports torchvision too, where it is installed.
-"""
+"""The package laplace-torch, made importable: ``from laplace_shim import Laplace``."""
 
 import warnings
-from importlib import import_module
-from importlib.util import find_spec
 
-import torch
-
-# What it declares lives as long as it does.
-_OPERATORS = torch.library.Library("torchvision", "FRAGMENT")  # type: ignore[no-untyped-call]
-
-
-def mend_torchvision() -> None:
-    """Import torchvision, where it is installed, declaring the operators it fails to bring."""
-    if find_spec("torchvision") is None:
-        return
-    try:
-        import_module("torchvision")
-    except RuntimeError as error:
-        if "operator torchvision::" not in str(error):
-            raise
-        for name in ("nms", "qnms"):
-            schema = f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
-            _OPERATORS.define(schema)  # type: ignore[no-untyped-call]
-        import_module("torchvision")
-
+import torchvision_shim  # noqa: F401  # it brings torchvision
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # its backends compile with torch.jit
-    mend_torchvision()
     from laplace import Laplace
 
-__all__ = ["Laplace", "mend_torchvision"]
+__all__ = ["Laplace"]

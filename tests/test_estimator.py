@@ -23,6 +23,7 @@ from sklearn.preprocessing import PolynomialFeatures
 from torch import Tensor, nn
 
 import credalearn as cl
+from credalearn.nets import ResNet18
 
 CHECKS = """
 import credalearn
@@ -174,6 +175,44 @@ def test_any_module_serves_as_backbone(tmp_path: Path) -> None:
     np.testing.assert_array_equal(again.predict_proba(X), clf.predict_proba(X))
     with pytest.raises(cl.CredalError, match="do not fit the network"):
         cl.load(tmp_path, backbone=nn.Flatten())
+
+
+def bright_and_dark(size: int) -> tuple[np.ndarray, np.ndarray]:
+    random = np.random.default_rng(0)
+    y = random.integers(2, size=24)
+    X = random.integers(0, 100, size=(24, 3, size, size)) + 120 * y[:, None, None, None]
+    return X.astype(np.uint8), np.array(["dark", "bright"])[y]
+
+
+@pytest.mark.parametrize(
+    ("backbone", "method"),
+    [("resnet18", "pocc"), ("resnet18", "mc-dropout"), ("wrn-28-4", "pocc")],
+)
+def test_images_go_from_fit_to_file_by_the_name_of_a_backbone(
+    backbone: str, method: str, tmp_path: Path
+) -> None:
+    X, y = bright_and_dark(8)
+    clf = cl.CredalClassifier(method, backbone=backbone, epochs=3, batch_size=8).fit(X, y)
+    network = clf.model_.members[0]
+    assert network.dropout_rate == clf.model_.method.dropout
+    assert network.dropout.p == 0  # it stands in the blocks
+    mean = network.state_dict()["backbone.standardise.mean"]
+    np.testing.assert_allclose(mean.numpy(), X.mean((0, 2, 3)), rtol=1e-6)
+    vertices = clf.predict_credal(X).vertices
+    assert vertices is not None
+    assert vertices.shape == (24, 5 if method == "mc-dropout" else 2, 2)
+    clf.save(tmp_path)
+    again = cl.load(tmp_path)
+    np.testing.assert_array_equal(again.predict_proba(X), clf.predict_proba(X))
+    assert again.model_.members[0].dropout_rate == clf.model_.method.dropout
+    with pytest.raises(cl.CredalError, match=r"items of shape \(3, 8, 8\), as in fit"):
+        clf.predict(X[:, :, :5])
+
+
+def test_a_residual_network_learns_images() -> None:
+    X, y = bright_and_dark(4)
+    clf = cl.CredalClassifier(backbone="resnet18", epochs=20, batch_size=12).fit(X, y)
+    assert clf.score(X, y) > 0.9
 
 
 LOADED = """
@@ -357,7 +396,21 @@ def test_verbose_shows_progress_on_standard_error(capsys: pytest.CaptureFixture[
     ("options", "X", "y", "message"),
     [
         ({"method": "svm"}, [[0.0], [1]], [0, 1], "method must be one of 'pocc', .* got 'svm'"),
-        ({"backbone": "vgg"}, [[0.0], [1]], [0, 1], "backbone must be one of 'mlp' or a torch"),
+        ({"backbone": "vgg"}, [[0.0], [1]], [0, 1], "one of 'mlp', .*'timm:NAME' or a torch"),
+        ({"backbone": "timm:"}, [[0.0], [1]], [0, 1], "backbone must be one of .* got 'timm:'"),
+        (
+            {"backbone": "resnet18"},
+            [[0.0], [1]],
+            [0, 1],
+            r"backbone 'resnet18' takes images \(items, channels, height, width\); .* shape \(1,\)",
+        ),
+        ({"backbone": "wrn-28-4"}, np.zeros((2, 8, 8, 3)), [0, 1], "three colours last"),
+        (
+            {"backbone": ResNet18((3, 8, 8)), "method": "mc-dropout"},
+            np.zeros((2, 3, 8, 8)),
+            [0, 1],
+            r"ResNet18 places dropout itself and was built with 0\.0; the method needs 0\.3",
+        ),
         ({"backbone": nn.Flatten}, np.zeros((2, 1, 3, 3)), [0, 1], "an object, not its class"),
         ({"backbone": nn.Linear(3, 2)}, [[0.0], [1]], [0, 1], r"Linear fails on items of shape"),
         ({"device": "gpu"}, [[0.0], [1]], [0, 1], "device 'gpu' is not to be had here"),

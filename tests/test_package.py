@@ -167,4 +167,5 @@ def test_the_readmes_python_runs(tmp_path: Path) -> None:
 def test_nothing_unsafe_is_loaded() -> None:
     for path in SOURCE.rglob("*.py"):
         text = path.read_text()
-        assert not re.search(r"\bpickle\b|torch\.load|(?<!\.)\beval\(|\bexec\(", text), path
+        safe = re.sub(r"torch\.load\([^()]*weights_only=True\)", "", text)
+        assert not re.search(r"\bpickle\b|torch\.load|(?<!\.)\beval\(|\bexec\(", safe), path

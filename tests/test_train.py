@@ -200,7 +200,7 @@ def test_a_loss_that_is_not_finite_stops_with_the_epoch_and_a_remedy(tmp_path: P
     network, inputs, labels = problem()
     checkpoint = tmp_path / "resume.safetensors"
 
-    def explode(logits: Tensor, sets: cl.CredalSet, epoch: int) -> Tensor:
+    def explode(logits: Tensor, sets: cl.CredalSet, epoch: int | Tensor) -> Tensor:
         return logits.mean() * (math.nan if epoch == 2 else 1.0)
 
     with pytest.raises(cl.TrainingError, match=r"became nan in epoch 3 of 5, .* lower learning"):
@@ -271,7 +271,7 @@ def test_the_loss_of_an_epoch_is_the_mean_over_items() -> None:
     inputs = torch.arange(5.0)[:, None]  # batches of 3 and 2
     seen: list[float] = []
 
-    def record(logits: Tensor, sets: cl.CredalSet, epoch: int) -> Tensor:
+    def record(logits: Tensor, sets: cl.CredalSet, epoch: int | Tensor) -> Tensor:
         seen.extend(sets.lower[:, 0].tolist())
         return sets.lower[:, 0].mean() + 0 * logits.sum()
 

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from credalearn import __version__
+from credalearn.cli import bench
 
 app = typer.Typer(
     help="Learn classifiers from annotators who disagree, and know when to ask a human.",
@@ -18,6 +19,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.add_typer(bench.app, name="bench")
 
 
 class Methods(StrEnum):

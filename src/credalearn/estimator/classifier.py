@@ -26,7 +26,13 @@ from credalearn.estimator.folder import write_model
 from credalearn.estimator.targets import as_credal, column_names
 from credalearn.labels.collapse import collapse
 from credalearn.methods import METHODS, Method, Model
-from credalearn.nets import BACKBONES, Network, Standardise
+from credalearn.nets import (
+    BACKBONE_NAMES,
+    Network,
+    Standardise,
+    build_backbone,
+    known_backbone,
+)
 from credalearn.predictions import CredalPredictions
 from credalearn.train import Recipe
 
@@ -42,8 +48,11 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             ``"pocc-center"`` head or as a ``"pocc-ensemble"``; ``"softmax"`` (a single point);
             ``"edl"``, ``"edl-soft"``, ``"dappr"``, ``"laplace-bridge"`` (a Dirichlet);
             ``"mc-dropout"``, ``"deep-ensemble"`` (a hull); ``"decalibration"`` (a box).
-        backbone: ``"mlp"`` for tables, which standardises its inputs; or any ``torch.nn.Module``
-            that returns features, trained from the weights it has (a copy is trained).
+        backbone: ``"mlp"`` for tables; ``"resnet18"`` or ``"wrn-28-4"`` for small images;
+            ``"torchvision:NAME"`` or ``"timm:NAME"`` for a network of these packages, where
+            installed. All of them standardise their inputs and start from random weights. Or any
+            ``torch.nn.Module`` that returns features, trained from the weights it has (a copy is
+            trained), such as ``credalearn.nets.build_backbone(name, shape, weights=file)``.
         label_rule: What soft labels become: ``"relax"`` (the paper) or ``"precise"``.
         collapse: Learn only the top class of each label's reference, whatever y is.
         epochs: Passes over the data.
@@ -140,8 +149,8 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Train on items X and what annotators said of them, y.
 
         Args:
-            X: Features (N, D), an array or a data frame; any shape (N, ...) for a backbone of
-                your own.
+            X: Features (N, D), an array or a data frame; images (N, channels, height, width) for
+                the backbones that take them; any shape (N, ...) for a backbone of your own.
             y: Class labels (N,); soft labels (N, K), an array or a data frame whose columns are
                 the class names; or a credal set such as ``from_votes`` returns.
             classes: The K class names in order, where y does not hold them.
@@ -277,7 +286,8 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(self.backbone, nn.Module):
             backbone = copy.deepcopy(self.backbone).cpu()
         else:
-            backbone = BACKBONES[self.backbone](tuple(inputs.shape[1:]))
+            shape = tuple(inputs.shape[1:])
+            backbone = build_backbone(self.backbone, shape, dropout=self._method().dropout)
         for layer in backbone.modules():
             if isinstance(layer, Standardise):
                 layer.fit(inputs)
@@ -302,11 +312,10 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 )
 
     def _check_backbone(self) -> None:
-        known = isinstance(self.backbone, str) and self.backbone in BACKBONES
-        if not known and not isinstance(self.backbone, nn.Module):
+        if not known_backbone(self.backbone) and not isinstance(self.backbone, nn.Module):
             raise CredalError(
-                f"backbone must be one of {', '.join(map(repr, BACKBONES))} or a torch.nn.Module "
-                f"(an object, not its class) that returns features; got {self.backbone!r}."
+                f"backbone must be one of {BACKBONE_NAMES} or a torch.nn.Module (an object, not "
+                f"its class) that returns features; got {self.backbone!r}."
             )
 
     def _check_data(

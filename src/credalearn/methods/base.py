@@ -44,7 +44,8 @@ class Method:
         num_members: Networks, trained one after the other on seeds that follow each other.
         num_passes: Passes through a network at prediction, with dropout on where more than one.
         score: The uncertainty score that the method is known by, a key of ``SCORES``.
-        dropout: Probability of dropping a feature before the heads.
+        dropout: Probability of dropping a feature: in every residual block of a backbone that has
+            them (``places_dropout``), else before the heads.
         post_hoc: What is learnt from the trained network's outputs on the training items and
             their labels, without training it further.
 

@@ -9,13 +9,13 @@ from torch import Tensor
 
 from credalearn.credal import CredalSet
 from credalearn.methods.base import Method
-from credalearn.methods.edl import RISE, concentration, mean_of_dirichlet
+from credalearn.methods.edl import concentration, mean_of_dirichlet, rising
 
 _PENALTY = 2e-4
 _FLOOR = 1e-8
 
 
-def dappr_loss(logits: Tensor, labels: CredalSet, epoch: int) -> Tensor:
+def dappr_loss(logits: Tensor, labels: CredalSet, epoch: int | Tensor) -> Tensor:
     r"""DAPPr's loss of logits (N, 1, K) on each label's reference q, a mean over items.
 
     .. math:: \alpha_0\log\alpha_0 + \sum_k \alpha_k\log(p^*_k / \alpha_k)
@@ -40,7 +40,7 @@ def dappr_loss(logits: Tensor, labels: CredalSet, epoch: int) -> Tensor:
     mode = mode / mode.sum(1, keepdim=True)
     fit = total * total.log() + (alpha * (mode.log() - alpha.log())).sum(1)
     penalty = ((1 - q) * alpha).square().sum(1)
-    return (fit + _PENALTY * min(1.0, epoch / RISE) * penalty).mean()
+    return (fit + _PENALTY * rising(epoch) * penalty).mean()
 
 
 DAPPR = Method(loss=dappr_loss, predictions=mean_of_dirichlet, score="evidence")

@@ -5,6 +5,8 @@ The network gives a Dirichlet distribution, :math:`\alpha = \mathrm{softplus}(z)
 Shapes: N items, K classes.
 """
 
+import math
+
 import torch
 from torch import Tensor
 from torch.nn.functional import one_hot, softplus
@@ -13,10 +15,10 @@ from credalearn.credal import CredalSet
 from credalearn.methods.base import Method, Outputs, State, dirichlet
 from credalearn.predictions import CredalPredictions
 
-RISE = 10  # epochs over which a penalty rises to its full weight
+_RISE = 10  # epochs over which a penalty rises to its full weight
 
 
-def edl_loss(logits: Tensor, labels: CredalSet, epoch: int) -> Tensor:
+def edl_loss(logits: Tensor, labels: CredalSet, epoch: int | Tensor) -> Tensor:
     r"""Evidential loss of logits (N, 1, K) on the one-hot top class of each label's reference.
 
     .. math:: \sum_k y_k(\log S - \log\alpha_k)
@@ -37,7 +39,7 @@ def edl_loss(logits: Tensor, labels: CredalSet, epoch: int) -> Tensor:
     return _evidential(logits[:, 0], y.to(logits.dtype), epoch)
 
 
-def edl_soft_loss(logits: Tensor, labels: CredalSet, epoch: int) -> Tensor:
+def edl_soft_loss(logits: Tensor, labels: CredalSet, epoch: int | Tensor) -> Tensor:
     """:func:`edl_loss` with the soft label itself as y.
 
     Example:
@@ -46,6 +48,16 @@ def edl_soft_loss(logits: Tensor, labels: CredalSet, epoch: int) -> Tensor:
         tensor(0.6931)
     """
     return _evidential(logits[:, 0], labels.reference.to(logits.dtype), epoch)
+
+
+def rising(epoch: int | Tensor) -> Tensor:
+    """Share of its full weight that a penalty has: from 0 to 1 over ten epochs.
+
+    Example:
+        >>> rising(5), rising(torch.tensor(150))
+        (tensor(0.5000, dtype=torch.float64), tensor(1., dtype=torch.float64))
+    """
+    return (torch.as_tensor(epoch, dtype=torch.float64) / _RISE).clamp(max=1)
 
 
 def concentration(logits: Tensor) -> Tensor:
@@ -63,19 +75,19 @@ def mean_of_dirichlet(outputs: Outputs, state: State) -> CredalPredictions:  # n
     return dirichlet(concentration(outputs.logits[:, 0, 0]))
 
 
-def _evidential(logits: Tensor, y: Tensor, epoch: int) -> Tensor:
+def _evidential(logits: Tensor, y: Tensor, epoch: int | Tensor) -> Tensor:
     alpha = concentration(logits)
     fit = (y * (alpha.sum(1, keepdim=True).log() - alpha.log())).sum(1)
-    weight = min(1.0, epoch / RISE)
-    return (fit + weight * _divergence_from_uniform(y + (1 - y) * alpha)).mean()
+    return (fit + rising(epoch) * _divergence_from_uniform(y + (1 - y) * alpha)).mean()
 
 
 def _divergence_from_uniform(alpha: Tensor) -> Tensor:
     """KL(Dir(α) ‖ Dir(1)), shape (N,)."""
     total = alpha.sum(1, keepdim=True)
-    num_classes = torch.tensor(float(alpha.shape[1]), dtype=alpha.dtype, device=alpha.device)
     spread = (alpha - 1) * (alpha.digamma() - total.digamma())
-    return total.lgamma()[:, 0] - num_classes.lgamma() - alpha.lgamma().sum(1) + spread.sum(1)
+    return (
+        total.lgamma()[:, 0] - math.lgamma(alpha.shape[1]) - alpha.lgamma().sum(1) + spread.sum(1)
+    )
 
 
 EDL = Method(loss=edl_loss, predictions=mean_of_dirichlet, score="evidence")

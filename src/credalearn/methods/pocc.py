@@ -53,7 +53,7 @@ def pocc_loss(pessimistic_logits: Tensor, optimistic_logits: Tensor, labels: Cre
     return cross_entropy(pessimistic_logits, worst) + cross_entropy(optimistic_logits, best)
 
 
-def two_heads(logits: Tensor, labels: CredalSet, epoch: int) -> Tensor:  # noqa: ARG001
+def two_heads(logits: Tensor, labels: CredalSet, epoch: int | Tensor) -> Tensor:  # noqa: ARG001
     """:func:`pocc_loss` of the pessimistic head 0 and the optimistic head 1 of logits (N, 2, K)."""
     return pocc_loss(logits[:, 0], logits[:, 1], labels)
 

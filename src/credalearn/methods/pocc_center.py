@@ -15,7 +15,7 @@ from credalearn.methods.base import Method, hull_of_outputs
 from credalearn.methods.pocc import pocc_loss
 
 
-def three_heads(logits: Tensor, labels: CredalSet, epoch: int) -> Tensor:  # noqa: ARG001
+def three_heads(logits: Tensor, labels: CredalSet, epoch: int | Tensor) -> Tensor:  # noqa: ARG001
     """The mean of the three heads' losses on logits (N, 3, K).
 
     Head 0 learns the worst case, head 1 the best, head 2 the label's ``reference`` (its soft label,

@@ -12,7 +12,7 @@ from credalearn.credal import CredalSet
 from credalearn.methods.base import Method, hull_of_outputs
 
 
-def softmax_loss(logits: Tensor, labels: CredalSet, epoch: int) -> Tensor:  # noqa: ARG001
+def softmax_loss(logits: Tensor, labels: CredalSet, epoch: int | Tensor) -> Tensor:  # noqa: ARG001
     """Cross-entropy between each label's ``reference`` and the one head of logits (N, 1, K).
 
     Example:

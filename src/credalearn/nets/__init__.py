@@ -1,14 +1,20 @@
 """Backbones that give features, and the heads on top of them."""
 
-from collections.abc import Callable
-
-from torch import nn
-
+from credalearn.nets.backbones import BACKBONE_NAMES, BACKBONES, build_backbone, known_backbone
 from credalearn.nets.mlp import MLP
 from credalearn.nets.network import Network
+from credalearn.nets.resnet import ResNet18
 from credalearn.nets.standardise import Standardise
+from credalearn.nets.wide_resnet import WideResNet28x4
 
-# A backbone's name: what builds it for inputs of this shape (without the items).
-BACKBONES: dict[str, Callable[[tuple[int, ...]], nn.Module]] = {"mlp": MLP}
-
-__all__ = ["BACKBONES", "MLP", "Network", "Standardise"]
+__all__ = [
+    "BACKBONES",
+    "BACKBONE_NAMES",
+    "MLP",
+    "Network",
+    "ResNet18",
+    "Standardise",
+    "WideResNet28x4",
+    "build_backbone",
+    "known_backbone",
+]

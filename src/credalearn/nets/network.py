@@ -20,7 +20,12 @@ class Network(nn.Module):
         num_features: D.
         num_heads: H.
         num_classes: K.
-        dropout: Probability of dropping a feature before the heads.
+        dropout: Probability of dropping a feature before the heads. A backbone that places dropout
+            itself (``places_dropout = True``) must have been built with this one, as its
+            ``dropout``; none then stands before the heads.
+
+    Raises:
+        CredalError: If the backbone places another dropout than this.
 
     Example:
         >>> network = Network(nn.Identity(), num_features=5, num_heads=2, num_classes=3)
@@ -39,7 +44,8 @@ class Network(nn.Module):
     ) -> None:
         super().__init__()
         self.backbone = backbone
-        self.dropout = nn.Dropout(dropout)
+        self._check_dropout(dropout)
+        self.dropout = nn.Dropout(0.0 if _places_dropout(backbone) else dropout)
         self.heads = nn.Linear(num_features, num_heads * num_classes)
         self.shape = (num_heads, num_classes)
 
@@ -58,7 +64,7 @@ class Network(nn.Module):
         try:
             with torch.no_grad():
                 features = backbone.eval()(sample)
-        except RuntimeError as error:
+        except (RuntimeError, AssertionError) as error:  # timm asserts the size of images
             raise CredalError(
                 f"the backbone {type(backbone).__name__} fails on items of shape "
                 f"{tuple(sample.shape[1:])} and type {sample.dtype}: {error}. To fix: give X the "
@@ -79,6 +85,13 @@ class Network(nn.Module):
             dropout=dropout,
         )
 
+    @property
+    def dropout_rate(self) -> float:
+        """Probability of dropping, wherever the dropout stands."""
+        if _places_dropout(self.backbone):
+            return float(self.backbone.dropout)  # type: ignore[arg-type]
+        return self.dropout.p
+
     def features(self, inputs: Tensor) -> Tensor:
         """What the backbone says, shape (N, D)."""
         features: Tensor = self.backbone(inputs).flatten(1)
@@ -92,3 +105,16 @@ class Network(nn.Module):
     def forward(self, inputs: Tensor) -> Tensor:
         """Logits of every head, shape (N, H, K)."""
         return self.logits(self.features(inputs))
+
+    def _check_dropout(self, dropout: float) -> None:
+        if _places_dropout(self.backbone) and self.backbone.dropout != dropout:
+            name = type(self.backbone).__name__
+            raise CredalError(
+                f"the backbone {name} places dropout itself and was built with "
+                f"{self.backbone.dropout}; the method needs {dropout}. To fix: build it with "
+                f"dropout={dropout}, or give its name and not the module."
+            )
+
+
+def _places_dropout(backbone: nn.Module) -> bool:
+    return bool(getattr(backbone, "places_dropout", False))

@@ -1,7 +1,20 @@
 """The training loop, its recipe, checkpoints and progress."""
 
+from credalearn.train.augment import Augment, crop_and_flip
 from credalearn.train.loop import Loss, seeded, train
-from credalearn.train.progress import Progress
+from credalearn.train.progress import Listener, Progress
 from credalearn.train.recipe import Recipe
+from credalearn.train.together import Training, train_together
 
-__all__ = ["Loss", "Progress", "Recipe", "seeded", "train"]
+__all__ = [
+    "Augment",
+    "Listener",
+    "Loss",
+    "Progress",
+    "Recipe",
+    "Training",
+    "crop_and_flip",
+    "seeded",
+    "train",
+    "train_together",
+]

@@ -25,12 +25,18 @@ Run = dict[str, object]  # what decides a run's outcome, part by part
 
 
 def describe_run(
-    recipe: Recipe, loss: object, network: nn.Module, inputs: Tensor, labels: CredalSet
+    recipe: Recipe,
+    loss: object,
+    network: nn.Module,
+    inputs: Tensor,
+    labels: CredalSet,
+    augment: object = None,
 ) -> Run:
-    """What a run is: recipe, loss and device in words, network and data as digests."""
+    """What a run is: recipe, functions and device in words, network and data as digests."""
     return {
         **{name: _plain(value) for name, value in asdict(recipe).items()},
-        "method": f"{getattr(loss, '__module__', '')}.{getattr(loss, '__qualname__', '')}",
+        "method": _name(loss),
+        "augment": None if augment is None else _name(augment),
         "device": inputs.device.type,
         "network": hashlib.sha256(repr(network).encode()).hexdigest(),  # layers without weights too
         "first weights": _digest(*network.state_dict().values()),
@@ -38,6 +44,10 @@ def describe_run(
         "labels": type(labels).__name__
         + _digest(*(getattr(labels, each.name) for each in fields(labels))),
     }
+
+
+def _name(function: object) -> str:
+    return f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', '')}"
 
 
 def _plain(value: object) -> object:

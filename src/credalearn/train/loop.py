@@ -18,11 +18,13 @@ from torch.optim import SGD, Adam, Optimizer
 
 from credalearn.credal import CredalSet
 from credalearn.errors import TrainingError
+from credalearn.train.augment import Augment
 from credalearn.train.checkpoint import describe_run, load_checkpoint, save_checkpoint
-from credalearn.train.progress import Progress
+from credalearn.train.progress import Listener
 from credalearn.train.recipe import Recipe
 
-Loss = Callable[[Tensor, CredalSet, int], Tensor]  # logits (N, H, K), labels, epoch -> scalar
+# Logits (N, H, K), labels and the epoch, a number or a scalar tensor on their device, to a scalar.
+Loss = Callable[[Tensor, CredalSet, int | Tensor], Tensor]
 
 
 def train(
@@ -32,8 +34,9 @@ def train(
     loss: Loss,
     recipe: Recipe,
     *,
+    augment: Augment | None = None,
     checkpoint: Path | None = None,
-    progress: Progress | None = None,
+    progress: Listener | None = None,
 ) -> list[float]:
     """Train ``network`` in place; the mean loss of each epoch.
 
@@ -43,6 +46,7 @@ def train(
         labels: One credal set an input.
         loss: Of logits, labels and the epoch (from 0), a scalar.
         recipe: How to train.
+        augment: Changes the inputs at random, anew in each epoch.
         checkpoint: File that the state is kept in after each epoch. If it holds this run's state,
             training goes on from there; it stays when training ends.
         progress: Told after each epoch.
@@ -67,21 +71,19 @@ def train(
     optimizer = _optimizer(network, recipe)
     losses: list[float] = []
     if checkpoint is not None:
-        run = describe_run(recipe, loss, network, inputs, labels)
+        run = describe_run(recipe, loss, network, inputs, labels, augment)
         losses = load_checkpoint(checkpoint, run=run, network=network, optimizer=optimizer)
         if losses and progress is not None:
             progress.resumed(len(losses), of=recipe.epochs, source=str(checkpoint))
     network.train()
     for epoch in range(len(losses), recipe.epochs):
         with seeded(device, recipe.seed, epoch + 1):  # 0 is for the first weights
-            mean = _epoch(network, inputs, labels, loss, recipe, optimizer, epoch)
-        if not math.isfinite(mean):
-            rate = max(recipe.rate_at(epoch), recipe.rate_at(epoch + 1))
-            raise TrainingError(
-                f"the loss became {mean} in epoch {epoch + 1} of {recipe.epochs}, at a learning "
-                f"rate of up to {rate:.3g}. To fix: lower learning_rate, add warmup_epochs, or "
-                "look for extreme values in the inputs."
-            )
+            order = torch.randperm(len(inputs)).to(device)
+            shuffled = inputs[order]
+            if augment is not None:
+                shuffled = augment(shuffled, None)
+            mean = _epoch(network, shuffled, labels[order], loss, recipe, optimizer, epoch)
+        check_loss(mean, recipe, epoch)
         losses.append(mean)
         if checkpoint is not None:
             save_checkpoint(
@@ -104,7 +106,7 @@ def seeded(device: torch.device, *numbers: int) -> Iterator[None]:
         ...     torch.rand(1) == first
         tensor([True])
     """
-    seed = int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0])
+    seed = seed_from(*numbers)
     on_gpu = device.type == "cuda"
     with torch.random.fork_rng([device] if on_gpu else []):
         torch.default_generator.manual_seed(seed)  # torch.manual_seed would touch every GPU
@@ -112,6 +114,44 @@ def seeded(device: torch.device, *numbers: int) -> Iterator[None]:
             with torch.cuda.device(device):
                 torch.cuda.manual_seed(seed)
         yield
+
+
+def seed_from(*numbers: int) -> int:
+    """One seed of 63 bits from several numbers, such that near numbers give unrelated ones.
+
+    Example:
+        >>> seed_from(0, 1) == seed_from(0, 1), seed_from(0, 1) == seed_from(1, 0)
+        (True, False)
+    """
+    return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0])
+
+
+def batch_sizes(num_items: int, batch_size: int) -> list[int]:
+    """Sizes of an epoch's batches, nearly equal and falling, at most ``batch_size``.
+
+    None is of one item, which would break batch normalisation: then one more than asked is taken.
+
+    Example:
+        >>> batch_sizes(10, 4), batch_sizes(5, 2), batch_sizes(2, 1)
+        ([4, 3, 3], [3, 2], [1, 1])
+    """
+    num_steps = math.ceil(num_items / batch_size)
+    if num_items < 2 * num_steps and batch_size > 1:
+        num_steps = max(1, num_items // 2)
+    size, larger = divmod(num_items, num_steps)
+    return [size + (step < larger) for step in range(num_steps)]
+
+
+def check_loss(mean: float, recipe: Recipe, epoch: int) -> None:
+    """Refuse to go on with a loss that is not finite."""
+    if math.isfinite(mean):
+        return
+    rate = max(recipe.rate_at(epoch), recipe.rate_at(epoch + 1))
+    raise TrainingError(
+        f"the loss became {mean} in epoch {epoch + 1} of {recipe.epochs}, at a learning rate of "
+        f"up to {rate:.3g}. To fix: lower learning_rate, add warmup_epochs, or look for extreme "
+        "values in the inputs."
+    )
 
 
 def _epoch(
@@ -123,23 +163,22 @@ def _epoch(
     optimizer: Optimizer,
     epoch: int,
 ) -> float:
-    """One pass over the data in random order; the mean loss."""
-    num_steps = math.ceil(len(inputs) / recipe.batch_size)
-    # Batches of nearly equal size, and none of one item, which would break batch normalisation.
-    if len(inputs) < 2 * num_steps and recipe.batch_size > 1:
-        num_steps = max(1, len(inputs) // 2)
-    batches = torch.randperm(len(inputs)).to(inputs.device).tensor_split(num_steps)
+    """One pass over the data as it stands; the mean loss."""
+    sizes = batch_sizes(len(inputs), recipe.batch_size)
     total = torch.zeros((), device=inputs.device)
-    for step, batch in enumerate(batches):
+    start = 0
+    for step, size in enumerate(sizes):
+        batch = slice(start, start + size)
         for group in optimizer.param_groups:
-            group["lr"] = recipe.rate_at(epoch + step / num_steps)
-        with _autocast(recipe, inputs.device):
+            group["lr"] = recipe.rate_at(epoch + step / len(sizes))
+        with autocast(recipe, inputs.device):
             logits = network(inputs[batch])
         value = loss(logits.float(), labels[batch], epoch)
         optimizer.zero_grad()
         value.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
-        total += value.detach() * len(batch)
+        total += value.detach() * size
+        start += size
     return float(total) / len(inputs)
 
 
@@ -154,7 +193,8 @@ def _optimizer(network: nn.Module, recipe: Recipe) -> Optimizer:
     return Adam(network.parameters(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay)
 
 
-def _autocast(recipe: Recipe, device: torch.device) -> AbstractContextManager[None]:
+def autocast(recipe: Recipe, device: torch.device) -> AbstractContextManager[None]:
+    """The precision of the forward pass that the recipe asks for on this device."""
     if _uses_bfloat16(recipe, device):
         return torch.autocast(device.type, dtype=torch.bfloat16)
     return nullcontext()

@@ -2,13 +2,35 @@
 
 import sys
 import time
-from typing import Self, TextIO
+from typing import Protocol, Self, TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, TextColumn
 from rich.progress import Progress as Bar
 
 _SECONDS_BETWEEN_LINES = 5.0
+
+
+class Listener(Protocol):
+    """What is told of a training run: :class:`Progress` is one, a log file another.
+
+    Example:
+        >>> class Losses(list):
+        ...     def epoch(self, number, *, of, loss, items):
+        ...         self.append(loss)
+        ...     def resumed(self, done, *, of, source):
+        ...         pass
+        >>> listener: Listener = Losses()
+        >>> listener.epoch(1, of=2, loss=0.5, items=100)
+        >>> listener
+        [0.5]
+    """
+
+    def epoch(self, number: int, *, of: int, loss: float, items: int) -> None:
+        """Epoch ``number`` (from 1) of so many is done, of so many items."""
+
+    def resumed(self, done: int, *, of: int, source: str) -> None:
+        """So many epochs were done before, and this is where that was kept."""
 
 
 class Progress:
@@ -28,16 +50,19 @@ class Progress:
     def __init__(self, label: str, *, stream: TextIO | None = None) -> None:
         self.label = label
         self.stream = sys.stderr if stream is None else stream
-        self.started = self.last_line = time.monotonic()
+        self.started = self.first_time = self.last_line = time.monotonic()
         self.first_epoch: int | None = None
         self.bar = self._bar() if self.stream.isatty() else None
 
     def epoch(self, number: int, *, of: int, loss: float, items: int) -> None:
         """Say that epoch ``number`` (from 1) of so many is done, each of so many items."""
-        if self.first_epoch is None:
-            self.first_epoch = number  # a resumed run starts late: its speed counts from here
         now = time.monotonic()
-        seconds = max(now - self.started, 1e-9) / (number - self.first_epoch + 1)
+        if self.first_epoch is None:  # a resumed run starts late: its speed counts from here
+            self.first_epoch, self.first_time = number, now
+        epochs = number - self.first_epoch
+        # The first epoch holds what is done only once, so the pace is that of the others.
+        seconds = (now - self.first_time) / epochs if epochs else now - self.started
+        seconds = max(seconds, 1e-9)
         left = int((of - number) * seconds)
         text = (
             f"{self.label}: epoch {number}/{of}  loss {loss:.4f}  {items / seconds:,.0f} items/s  "

@@ -1,0 +1,150 @@
+"""Speed of training on one GPU: ResNet-18 at 32 px, batch 128, and what it costs to be right.
+
+``make bench-gpu`` prints it. All figures come from one run on one machine; images are random, on
+the device, augmented as in the paper's settings.
+"""
+
+import statistics
+import sys
+import time
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+import credalearn as cl
+from credalearn.methods import METHODS
+from credalearn.nets import Network, build_backbone
+from credalearn.train import Recipe, Training, crop_and_flip, seeded, train, train_together
+
+ITEMS, CLASSES = 10_000, 10
+IMAGES_A_SECOND = 55_000  # at least, models side by side
+TIMES_EAGER = 4.0  # at least
+POCC_OVER_SOFTMAX = 1.03  # at most
+
+
+class Clock:
+    """When each epoch was done."""
+
+    def __init__(self) -> None:
+        self.times: list[float] = []
+
+    def epoch(self, number: int, *, of: int, loss: float, items: int) -> None:
+        """Note the time."""
+        del number, of, loss, items
+        self.times.append(time.perf_counter())
+
+    def resumed(self, done: int, *, of: int, source: str) -> None:
+        """Nothing was done before."""
+
+    def images_a_second(self, models: int) -> float:
+        """Over all epochs but the first."""
+        return models * ITEMS * (len(self.times) - 1) / (self.times[-1] - self.times[0])
+
+
+def problem() -> tuple[Tensor, cl.CredalSet]:
+    """Random images and relaxed labels on the GPU."""
+    generator = torch.Generator("cuda").manual_seed(0)
+    size = (ITEMS, 3, 32, 32)
+    images = torch.randint(256, size, generator=generator, device="cuda", dtype=torch.uint8)
+    logits = 3 * torch.randn(ITEMS, CLASSES, generator=generator, device="cuda")
+    return images, cl.relax(logits.softmax(1))
+
+
+def network(method: str, images: Tensor, seed: int) -> Network:
+    """An untrained ResNet-18 for a method."""
+    with seeded(torch.device("cpu"), seed, 0):
+        backbone = build_backbone("resnet18", (3, 32, 32), dropout=METHODS[method].dropout)
+        built = Network.on(
+            backbone,
+            images[:2].cpu(),
+            num_heads=METHODS[method].num_heads,
+            num_classes=CLASSES,
+            dropout=METHODS[method].dropout,
+        )
+    return built.cuda()
+
+
+def recipe(epochs: int, seed: int = 0) -> Recipe:
+    """The paper's, but for the epochs."""
+    return Recipe(epochs=epochs, optimizer="sgd", learning_rate=0.1, weight_decay=5e-4, seed=seed)
+
+
+def eager(epochs: int = 4) -> float:
+    """Images a second of the plain loop, one model."""
+    images, labels = problem()
+    clock = Clock()
+    loss = METHODS["softmax"].loss
+    built = network("softmax", images, 0)
+    train(built, images, labels, loss, recipe(epochs), augment=crop_and_flip, progress=clock)
+    return clock.images_a_second(1)
+
+
+class Group:
+    """Models trained side by side, timed from the end of the first epoch."""
+
+    def __init__(self, methods: Sequence[str], *, epochs: int, compile_: bool = False) -> None:
+        self.images, self.labels = problem()
+        self.methods, self.epochs, self.compile = methods, epochs, compile_
+
+    def images_a_second(self) -> float:
+        """Of all models together."""
+        clock = Clock()
+        trainings = [
+            Training(
+                network=network(method, self.images, seed),
+                inputs=self.images,
+                labels=self.labels,
+                loss=METHODS[method].loss,
+                recipe=recipe(self.epochs, seed),
+                augment=crop_and_flip,
+                compile=self.compile,
+            )
+            for seed, method in enumerate(self.methods)
+        ]
+        begun = time.perf_counter()
+        train_together(trainings, progress=clock)
+        print(
+            f"  ({len(self.methods)} × {self.methods[0]}: {time.perf_counter() - begun:.1f} s "
+            "with recording)",
+            file=sys.stderr,
+            flush=True,
+        )
+        return clock.images_a_second(len(self.methods))
+
+
+def main() -> int:
+    """Measure, print, and say by the exit code whether the limits hold."""
+    if not torch.cuda.is_available():
+        print("make bench-gpu needs a CUDA GPU; torch sees none here.", file=sys.stderr)
+        return 2
+    print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}; ResNet-18, 32 px, batch 128")
+    plain = eager()
+    print(f"plain loop, one model            {plain:9,.0f} images/s", flush=True)
+    best = 0.0
+    for count in (1, 4, 8):
+        speed = Group(["softmax"] * count, epochs=6).images_a_second()
+        best = max(best, speed)
+        print(f"one graph a step, {count} side by side {speed:9,.0f} images/s", flush=True)
+    ratios = []
+    for _ in range(3):
+        softmax = Group(["softmax"] * 8, epochs=5).images_a_second()
+        pocc = Group(["pocc"] * 8, epochs=5).images_a_second()
+        ratios.append(softmax / pocc)
+    ratio = statistics.median(ratios)
+    if "--compile" in sys.argv:
+        for count in (1, 8):
+            speed = Group(["softmax"] * count, epochs=6, compile_=True).images_a_second()
+            print(f"… and compiled, {count} side by side   {speed:9,.0f} images/s", flush=True)
+    held = [
+        (f"side by side: {best:,.0f} images/s", best >= IMAGES_A_SECOND, f"≥ {IMAGES_A_SECOND:,}"),
+        (f"over the plain loop: {best / plain:.2f}", best / plain >= TIMES_EAGER, "≥ 4"),
+        (f"POCC's step over softmax's: {ratio:.3f}", ratio <= POCC_OVER_SOFTMAX, "≤ 1.03"),
+    ]
+    for text, ok, limit in held:
+        print(f"{'ok  ' if ok else 'MISS'} {text} (wanted {limit})")
+    return 0 if all(ok for _, ok, _ in held) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

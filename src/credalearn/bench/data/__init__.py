@@ -1,0 +1,113 @@
+"""The data sets of the paper's experiments, read from folders that the user names.
+
+Nothing is downloaded: a missing set says which file is missing and how to get it.
+"""
+
+from collections.abc import Callable, Mapping
+
+from torch import Tensor
+
+from credalearn.bench.data.cifar import cifar10, cifar100
+from credalearn.bench.data.cifar_people import (
+    cifar10h,
+    cifar10h_shares,
+    cifar10n_labels,
+    cifar10n_votes,
+)
+from credalearn.bench.data.dcic import micebone, treeversity
+from credalearn.bench.data.folders import DATA_VARIABLE, DataFolders
+from credalearn.bench.data.foreign import (
+    ForeignLoader,
+    fashion_mnist,
+    imagenet,
+    places365,
+    svhn,
+    tiny_imagenet,
+)
+from credalearn.bench.data.reading import UNVERIFIED_VARIABLE
+from credalearn.bench.data.task import Task
+from credalearn.errors import CredalError
+
+TASKS: dict[str, Callable[[DataFolders, int | None], Task]] = {
+    "cifar10": cifar10,
+    "cifar100": cifar100,
+    "cifar10h": cifar10h,
+    "micebone": micebone,
+    "treeversity": treeversity,
+}
+FOREIGN: dict[str, ForeignLoader] = {
+    "svhn": svhn,
+    "places365": places365,
+    "fashion-mnist": fashion_mnist,
+    "imagenet": imagenet,
+    "tiny-imagenet": tiny_imagenet,
+}
+
+__all__ = [
+    "DATA_VARIABLE",
+    "FOREIGN",
+    "TASKS",
+    "UNVERIFIED_VARIABLE",
+    "DataFolders",
+    "ForeignLoader",
+    "Task",
+    "cifar10h_shares",
+    "cifar10n_labels",
+    "cifar10n_votes",
+    "load_foreign",
+    "load_task",
+]
+
+
+def load_task(name: str, folders: DataFolders, *, limit: int | None = None) -> Task:
+    """One of the paper's learning tasks, split as in the paper.
+
+    Args:
+        name: A key of ``TASKS``.
+        folders: Where the data files lie.
+        limit: At most so many training and so many test items, the first ones of each.
+
+    Raises:
+        CredalError: If there is no such task, or a file is missing or damaged.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> folders = DataFolders([Path(tempfile.mkdtemp())])
+        >>> try:
+        ...     load_task("micebone", folders)
+        ... except CredalError as error:
+        ...     print(str(error).split(" in ")[0])
+        MiceBone's file of votes is missing: no MiceBone/annotations.json
+    """
+    _check("a task", name, TASKS, limit)
+    return TASKS[name](folders, limit)
+
+
+def load_foreign(name: str, folders: DataFolders, *, size: int, limit: int | None = None) -> Tensor:
+    """Images of a foreign set, uint8, shape (N, 3, size, size).
+
+    Args:
+        name: A key of ``FOREIGN``.
+        folders: Where the data files lie.
+        size: The side wanted, in pixels.
+        limit: At most so many, the first ones.
+
+    Raises:
+        CredalError: If there is no such set, or a file is missing or damaged.
+
+    Example:
+        >>> sorted(FOREIGN)
+        ['fashion-mnist', 'imagenet', 'places365', 'svhn', 'tiny-imagenet']
+    """
+    _check("a foreign set", name, FOREIGN, limit)
+    if size < 1:
+        raise CredalError(f"size must be 1 pixel or more; got {size}.")
+    return FOREIGN[name](folders, size, limit)
+
+
+def _check(what: str, name: str, table: Mapping[str, object], limit: int | None) -> None:
+    if name not in table:
+        raise CredalError(f"{what} must be one of {', '.join(table)}; got {name!r}.")
+    if limit is not None and limit < 1:
+        raise CredalError(f"limit must be 1 or more, or none at all; got {limit}.")

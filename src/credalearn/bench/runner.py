@@ -1,0 +1,263 @@
+"""Doing runs: data and labels, networks, training, predictions, metrics, into the store."""
+
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from credalearn.bench.data import DataFolders, Task, load_foreign, load_task
+from credalearn.bench.evaluate import evaluate, pack, rejection_curve
+from credalearn.bench.runs import Run
+from credalearn.bench.setting import Annotators, Setting, Smoothing
+from credalearn.bench.store import EpochLog, Store
+from credalearn.bench.teachers import teacher_logits
+from credalearn.credal import CredalSet
+from credalearn.errors import CredalError, TrainingError
+from credalearn.labels import collapse, from_teacher, relax, smooth
+from credalearn.methods import BASES, METHODS, Model
+from credalearn.nets import Network, Standardise, build_backbone
+from credalearn.train import (
+    Progress,
+    Training,
+    crop_and_flip,
+    seeded,
+    train,
+    train_together,
+)
+
+
+@dataclass(slots=True)
+class Bench:
+    """Where runs are done: the data, the device and the store, with what was read kept.
+
+    Args:
+        store: Where runs are kept.
+        data: Where data sets lie.
+        device: Where networks are trained.
+        weights: File of pretrained weights, for settings that start from some.
+        verbose: Show progress on standard error.
+    """
+
+    store: Store
+    data: DataFolders
+    device: torch.device
+    weights: Path | None = None
+    verbose: bool = True
+    _tasks: dict[tuple[str, int | None], Task] = field(default_factory=dict)
+    _labels: dict[tuple[str, int | None], CredalSet] = field(default_factory=dict)
+    _foreign: dict[tuple[str, int, int | None], Tensor] = field(default_factory=dict)
+    _networks: dict[Run, Network] = field(default_factory=dict)
+
+    def train(self, runs: Sequence[Run], *, deadline: float | None = None) -> list[Run]:
+        """Train, measure and keep runs of one setting that train their own networks.
+
+        Side by side on a GPU, one after the other elsewhere. A run that was begun goes on where it
+        stopped; one whose loss is not finite is marked as failed.
+
+        Args:
+            runs: All of one setting, claimed by the caller.
+            deadline: Time of ``time.monotonic()`` at which training stops and waits for another
+                day; on a CPU none is begun after it.
+
+        Returns:
+            The runs that are done now.
+        """
+        started = time.monotonic()
+        for run in runs:
+            self.store.start(run)
+        trainings = [self._training(run) for run in runs]
+        if self.device.type == "cuda":
+            models = f"{len(runs)} models" if len(runs) > 1 else f"{runs[0].method} {runs[0].seed}"
+            with Progress(f"{runs[0].setting.name}, {models}") as progress:
+                shown = progress if self.verbose else None
+                ends = train_together(trainings, progress=shown, deadline=deadline)
+        else:
+            ends = [self._train_alone(*pair) for pair in zip(runs, trainings, strict=True)]
+        seconds = (time.monotonic() - started) / len(runs)
+        done = []
+        for run, training, end in zip(runs, trainings, ends, strict=True):
+            if isinstance(end, TrainingError):
+                self.store.fail(run, str(end))
+                print(f"{run.name} failed: {end}", file=sys.stderr)
+            elif len(end) == run.setting.recipe.epochs:
+                assert isinstance(training.network, Network)
+                self._measure(run, (training.network,), seconds)
+                if run.method in BASES.values():  # others are built on it, mostly by this process
+                    self._networks[run] = training.network
+                done.append(run)
+        return done
+
+    def build(self, run: Run) -> None:
+        """Build a run on finished ones, measure it and keep it: nothing is trained."""
+        started = time.monotonic()
+        self.store.start(run)
+        members = tuple(self._trained(base) for base in run.bases)
+        self._measure(run, members, 0.0, started=started)
+
+    def labels(self, setting: Setting, limit: int | None) -> CredalSet:
+        """The training labels of a setting, on the device."""
+        key = (setting.name, limit)
+        if key not in self._labels:
+            labels = make_labels(setting, self._task(setting, limit), self.data, self.device)
+            self._labels[key] = labels.to(dtype=torch.float32).to(self.device)
+        return self._labels[key]
+
+    def _training(self, run: Run) -> Training:
+        task = self._task(run.setting, run.limit)
+        folder = self.store.path(run)
+        return Training(
+            network=self._network(run),
+            inputs=task.train_images,
+            labels=self.labels(run.setting, run.limit),
+            loss=METHODS[run.method].loss,
+            recipe=replace(run.setting.recipe, seed=run.seed),
+            augment=crop_and_flip if run.setting.augment else None,
+            checkpoint=folder / "resume.safetensors",
+            listener=EpochLog(folder / "log.jsonl"),
+        )
+
+    def _train_alone(self, run: Run, training: Training) -> list[float] | TrainingError:
+        with Progress(run.name) as progress:
+            log = EpochLog(self.store.path(run) / "log.jsonl", progress if self.verbose else None)
+            try:
+                return train(
+                    training.network,
+                    training.inputs,
+                    training.labels,
+                    training.loss,
+                    training.recipe,
+                    augment=training.augment,
+                    checkpoint=training.checkpoint,
+                    progress=log,
+                )
+            except TrainingError as error:
+                return error
+
+    def _network(self, run: Run) -> Network:
+        """The untrained network of a run; its first weights come from the seed alone."""
+        method, task = METHODS[run.method], self._task(run.setting, run.limit)
+        if run.setting.pretrained and self.weights is None:
+            raise CredalError(
+                f"{run.setting.name} starts from weights that {run.setting.backbone} learnt on "
+                "ImageNet. To fix: name their file with --weights, or give --weights none to "
+                "start from random ones."
+            )
+        weights = self.weights if run.setting.pretrained else None
+        with seeded(torch.device("cpu"), run.seed, 0):
+            backbone = build_backbone(
+                run.setting.backbone,
+                tuple(task.train_images.shape[1:]),
+                dropout=method.dropout,
+                weights=weights if weights != Path("none") else None,
+            )
+            network = Network.on(
+                backbone,
+                task.train_images[:2].cpu(),
+                num_heads=method.num_heads,
+                num_classes=task.num_classes,
+                dropout=method.dropout,
+            )
+        for layer in network.modules():
+            if isinstance(layer, Standardise):
+                layer.fit(task.train_images)
+        return network.to(self.device)
+
+    def _trained(self, run: Run) -> Network:
+        """The trained network of a finished run."""
+        if run not in self._networks:
+            network = self._network(run)
+            network.load_state_dict(self.store.tensors(run, "model.safetensors"))
+            self._networks[run] = network
+        return self._networks[run]
+
+    def _measure(
+        self,
+        run: Run,
+        members: tuple[Network, ...],
+        seconds: float,
+        *,
+        started: float | None = None,
+    ) -> None:
+        """Predict, measure and keep."""
+        began = time.monotonic() if started is None else started
+        task = self._task(run.setting, run.limit)
+        labels = self.labels(run.setting, run.limit)
+        model = Model.from_members(
+            METHODS[run.method], members, task.train_images, labels.to("cpu"), seed=run.seed
+        )
+        # Scores are worked out where the networks are: on a GPU the entropies cost nothing.
+        test = model.predict(task.test_images).to(self.device)
+        foreign = {
+            name: model.predict(images).to(self.device)
+            for name, images in self._foreign_sets(run).items()
+        }
+        training = model.predict(task.train_images).to(self.device) if foreign else None
+        y = task.test_y
+        self.store.finish(
+            run,
+            metrics=evaluate(run.method, test, y.to(self.device), foreign, training),
+            curves={"accuracy_rejection": rejection_curve(run.method, test, y.to(self.device))},
+            predictions=pack(test, y, foreign),
+            weights=members[0].state_dict() if not run.bases else {},
+            seconds=seconds + time.monotonic() - began,
+            device=_device_name(self.device),
+        )
+
+    def _task(self, setting: Setting, limit: int | None) -> Task:
+        key = (setting.task, limit)
+        if key not in self._tasks:
+            task = load_task(setting.task, self.data, limit=limit)
+            self._tasks[key] = replace(task, train_images=task.train_images.to(self.device))
+        return self._tasks[key]
+
+    def _foreign_sets(self, run: Run) -> dict[str, Tensor]:
+        """Foreign images by set; a set that is not at hand is left out, and named once."""
+        found = {}
+        for name in run.setting.foreign:
+            key = (name, run.setting.image_size, run.limit)
+            if key not in self._foreign:
+                try:
+                    images = load_foreign(name, self.data, size=key[1], limit=run.limit)
+                except CredalError as error:
+                    print(f"without {name}: {error}", file=sys.stderr)
+                    images = torch.empty(0)
+                self._foreign[key] = images
+            if len(self._foreign[key]):
+                found[name] = self._foreign[key]
+        return found
+
+
+def make_labels(setting: Setting, task: Task, data: DataFolders, device: torch.device) -> CredalSet:
+    """Credal labels of the training items, by the paper's relaxation of each soft label.
+
+    Args:
+        setting: Says where they come from, and whether they are collapsed.
+        task: The data.
+        data: Where a teacher's weights lie.
+        device: Where the teacher runs.
+    """
+    source = setting.labels
+    labels: CredalSet
+    if isinstance(source, Annotators):
+        if task.train_soft is None:
+            raise CredalError(f"the task {task.name!r} has no annotators' labels.")
+        labels = relax(task.train_soft)
+    elif isinstance(source, Smoothing):
+        labels = smooth(task.train_y, source.epsilon, task.num_classes)
+    else:
+        dataset: Literal["cifar10", "cifar100"]
+        dataset = "cifar100" if task.name == "cifar100" else "cifar10"
+        logits = teacher_logits(
+            source.name, task.train_images, data, dataset=dataset, device=device
+        )
+        labels = from_teacher(logits, temperature=source.temperature)
+    return collapse(labels) if setting.collapsed else labels
+
+
+def _device_name(device: torch.device) -> str:
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type

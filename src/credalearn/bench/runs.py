@@ -1,0 +1,122 @@
+"""A run: one method with one seed in one setting, and the runs that it is built on."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from credalearn.bench.costs import base_of, member_seeds
+from credalearn.bench.setting import Setting
+from credalearn.bench.settings import SETTINGS
+from credalearn.errors import CredalError
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What is done once and kept.
+
+    Args:
+        setting: What is trained on what, and how.
+        method: Name of the method.
+        seed: Of everything random.
+        independent: Whether an ensemble has networks of its own instead of sharing them.
+        limit: At most so many training and so many test items; None for all.
+
+    Example:
+        >>> run = Run(SETTINGS["cifar10h"], "decalibration", 3)
+        >>> run.name, [base.name for base in run.bases]
+        ('cifar10h/decalibration/seed-3', ['cifar10h/softmax/seed-3'])
+    """
+
+    setting: Setting
+    method: str
+    seed: int
+    independent: bool = False
+    limit: int | None = None
+
+    @property
+    def name(self) -> str:
+        """Where it stands in a store."""
+        return f"{self.setting.name}/{self.method}/seed-{self.seed}"
+
+    @property
+    def bases(self) -> "tuple[Run, ...]":
+        """The runs whose trained networks this one is built on; none if it trains its own."""
+        base = base_of(self.method)
+        if base is None:
+            return ()
+        return tuple(Run(self.setting, base, seed, False, self.limit) for seed in self._members)
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What decides the outcome, as plain JSON."""
+        asked = {
+            **self.setting.to_json(),
+            "epochs": self.setting.recipe.epochs,
+            "method": self.method,
+            "seed": self.seed,
+            "limit": self.limit,
+        }
+        if self.bases:
+            asked["members"] = "independent" if self.independent else "shared"
+            asked["member_seeds"] = list(self._members)
+        return asked
+
+    @property
+    def _members(self) -> tuple[int, ...]:
+        known = SETTINGS.get(self.setting.name, self.setting).seeds
+        return member_seeds(self.method, self.seed, known, self.independent)
+
+
+def plan(
+    settings: Sequence[Setting], *, independent: bool = False, limit: int | None = None
+) -> list[Run]:
+    """Every run of the settings, each once, with what it is built on before it.
+
+    All trainings of a setting come first, so that as many as possible are there to be trained side
+    by side.
+
+    Example:
+        >>> narrow = SETTINGS["cifar10h"].narrowed(methods=("decalibration", "pocc"), seeds=(1,))
+        >>> [run.name.removeprefix("cifar10h/") for run in plan([narrow])]
+        ['softmax/seed-1', 'pocc/seed-1', 'decalibration/seed-1']
+    """
+    runs: dict[Run, None] = {}
+    for setting in settings:
+        wanted = [
+            Run(setting, method, seed, independent and base_of(method) is not None, limit)
+            for method in setting.methods
+            for seed in setting.seeds
+        ]
+        trained = [base for run in wanted for base in (run.bases or (run,))]
+        runs |= dict.fromkeys(trained) | dict.fromkeys(wanted)
+    return list(runs)
+
+
+def parse_seeds(text: str) -> tuple[int, ...]:
+    """Seeds from words: ``"3"`` is the first three, ``"2-5"`` and ``"1,4"`` are those named.
+
+    Raises:
+        CredalError: If it is none of these.
+
+    Example:
+        >>> parse_seeds("3"), parse_seeds("2-4,9"), parse_seeds("4,")
+        ((1, 2, 3), (2, 3, 4, 9), (4,))
+    """
+    parts = [part.strip() for part in text.split(",")]
+    if len(parts) == 1 and "-" not in text:
+        parts = [f"1-{text.strip()}"]
+    seeds: list[int] = []
+    for part in parts:
+        first, _, last = part.partition("-")
+        if not part:
+            continue
+        if not first.strip().isdecimal() or not (last or first).strip().isdecimal():
+            seeds = []
+            break
+        seeds += range(int(first), int(last or first) + 1)
+    if not seeds or min(seeds) < 1:
+        raise CredalError(
+            f"seeds are a number of them such as 3, or those wanted such as 2-5 or 1,4; got "
+            f"{text!r}."
+        )
+    return tuple(dict.fromkeys(seeds))

@@ -1,0 +1,245 @@
+"""The records of one setting side by side: by method and seed, checked to be of one kind."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from credalearn.bench.records import Record
+from credalearn.bench.settings import SETTINGS, SEVEN
+from credalearn.errors import CredalError
+from credalearn.methods import BASES, METHODS
+from credalearn.metrics import (
+    BalancedQuality,
+    Significance,
+    balanced_quality,
+    significance_ranking,
+)
+
+Runs = Mapping[str, Mapping[int, Record]]
+"""``runs[method][seed]``"""
+
+POCC_COLLAPSED = "pocc, collapsed"
+MAIN = ("accuracy", "ece", "auarc")
+FEWEST_SEEDS = 5  # for a test: with S seeds the smallest p is 2^-S, and 1/16 is above 5 %
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """Balanced scores of methods that were compared, over the seeds that all of them have.
+
+    Args:
+        quality: By method, its balanced quality score (BQS).
+        significance: By method, its net wins and the score that follows (BQS-ST).
+        seeds: Over which.
+
+    Example:
+        >>> Balance({}, {}, (1, 2, 3)).seeds
+        (1, 2, 3)
+    """
+
+    quality: Mapping[str, BalancedQuality]
+    significance: Mapping[str, Significance]
+    seeds: tuple[int, ...]
+
+
+def runs_of(records: Iterable[Record], setting: str) -> dict[str, dict[int, Record]]:
+    """The setting's records by method, in the paper's order, then by seed.
+
+    Softmax and POCC networks that are members of ensembles only, of seeds that are neither the
+    setting's nor another method's, are left out.
+
+    The paper sets methods trained on collapsed labels beside POCC trained on the labels as they
+    are. So in a collapsed setting the method ``pocc`` is that of the setting it was collapsed from;
+    POCC on collapsed labels stands last, as ``pocc, collapsed``.
+
+    Args:
+        records: Of any settings.
+        setting: Name of the one wanted.
+
+    Raises:
+        CredalError: If there is no record of it, two records of a run differ, or runs differ in
+            epochs or in the number of items.
+
+    Example:
+        >>> records = [
+        ...     Record(setting="cifar10h", method=method, seed=1, metrics={"accuracy": 0.9})
+        ...     for method in ("pocc", "edl")
+        ... ]
+        >>> list(runs_of(records, "cifar10h"))
+        ['edl', 'pocc']
+    """
+    records = list(records)
+    runs = _by_method([record for record in records if record.setting == setting])
+    if not runs:
+        held = sorted({record.setting for record in records})
+        raise CredalError(f"there is no record of setting {setting!r}; there are some of {held}.")
+    known = SETTINGS.get(setting)
+    if known is not None and known.collapsed:
+        if "pocc" in runs:
+            runs[POCC_COLLAPSED] = runs.pop("pocc")
+        originals = [r for r in records if r.setting == known.task and r.method == "pocc"]
+        runs |= _by_method(originals)
+    runs = _without_members(runs, known.seeds if known is not None else ())
+    _check_one_kind(setting, runs)
+    order = [*(known.methods if known is not None else ()), *METHODS]
+    places = {method: place for place, method in reversed(list(enumerate(order)))}
+    return dict(sorted(runs.items(), key=lambda item: places.get(item[0], len(order))))
+
+
+def paper_methods(setting: str) -> tuple[str, ...]:
+    """The methods that the paper's tables compare in this setting: seven, or five at 224 px.
+
+    Example:
+        >>> paper_methods("micebone")
+        ('edl', 'decalibration', 'dappr', 'pocc', 'deep-ensemble')
+    """
+    known = SETTINGS.get(setting)
+    return tuple(m for m in SEVEN if known is None or m in known.methods)
+
+
+def compared_methods(runs: Runs, setting: str, asked: Sequence[str] | None) -> tuple[str, ...]:
+    """Of the methods asked for, or else of the paper's, those that have runs.
+
+    Example:
+        >>> compared_methods({"pocc": {}, "softmax": {}, "edl": {}}, "cifar10h", None)
+        ('edl', 'pocc')
+    """
+    return tuple(m for m in (paper_methods(setting) if asked is None else asked) if m in runs)
+
+
+def count_of_seeds(count: int) -> str:
+    """The number in words that fit it.
+
+    Example:
+        >>> count_of_seeds(1), count_of_seeds(10)
+        ('1 seed', '10 seeds')
+    """
+    return f"{count} seed{'' if count == 1 else 's'}"
+
+
+def mean_and_std(runs: Mapping[int, Record], metric: str) -> tuple[float, float | None, int] | None:
+    """Mean, standard deviation and number of the seeds that have the metric; None without any.
+
+    The deviation divides by the number of seeds, as everywhere in this package; that of one seed
+    is None, for it says nothing.
+
+    Example:
+        >>> runs = {
+        ...     seed: Record(setting="s", method="pocc", seed=seed, metrics={"ece": 0.1 * seed})
+        ...     for seed in (1, 3)
+        ... }
+        >>> mean_and_std(runs, "ece")
+        (0.2, 0.1, 2)
+    """
+    values = [record.metrics[metric] for record in runs.values() if metric in record.metrics]
+    if not values:
+        return None
+    std = round(float(np.std(values)), 12) if len(values) > 1 else None
+    return round(float(np.mean(values)), 12), std, len(values)
+
+
+def balance(runs: Runs, methods: Sequence[str], metrics: Sequence[str] = MAIN) -> Balance | None:
+    """Balanced scores of the methods over the seeds that all of them have.
+
+    Args:
+        runs: Of one setting.
+        methods: Which to compare; the scores change with them.
+        metrics: Which metrics count.
+
+    Returns:
+        None where there are fewer than two methods, a method has no run, or no seed is common.
+
+    Example:
+        >>> values = {"pocc": (0.9, 0.1, 0.97), "edl": (0.8, 0.2, 0.95)}
+        >>> runs = {
+        ...     name: {1: Record(setting="s", method=name, seed=1, metrics=dict(zip(MAIN, row)))}
+        ...     for name, row in values.items()
+        ... }
+        >>> found = balance(runs, ["pocc", "edl"])
+        >>> found.quality["pocc"].mean, found.significance["pocc"].score, found.seeds
+        (1.0, None, (1,))
+    """
+    if len(methods) < 2 or any(method not in runs for method in methods):
+        return None
+    seeds = common_seeds(runs, methods, metrics)
+    if not seeds:
+        return None
+    table = seed_table(runs, methods, metrics, seeds)
+    return Balance(
+        balanced_quality(table, metrics=metrics),
+        significance_ranking(table, metrics=metrics),
+        seeds,
+    )
+
+
+def common_seeds(runs: Runs, methods: Sequence[str], metrics: Sequence[str]) -> tuple[int, ...]:
+    """Seeds on which every method has every metric, in order.
+
+    Example:
+        >>> common_seeds({"pocc": {}}, ["pocc"], ["ece"])
+        ()
+    """
+    having = [
+        {seed for seed, record in runs[method].items() if set(metrics) <= set(record.metrics)}
+        for method in methods
+    ]
+    return tuple(sorted(set.intersection(*having))) if having else ()
+
+
+def seed_table(
+    runs: Runs, methods: Sequence[str], metrics: Sequence[str], seeds: Sequence[int]
+) -> dict[str, dict[str, list[float]]]:
+    """``table[method][metric]``: one value a seed, as :mod:`credalearn.metrics` takes it.
+
+    Example:
+        >>> record = Record(setting="s", method="pocc", seed=1, metrics={"ece": 0.1})
+        >>> seed_table({"pocc": {1: record}}, ["pocc"], ["ece"], [1])
+        {'pocc': {'ece': [0.1]}}
+    """
+    return {
+        method: {
+            metric: [runs[method][seed].metrics[metric] for seed in seeds] for metric in metrics
+        }
+        for method in methods
+    }
+
+
+def _by_method(records: Iterable[Record]) -> dict[str, dict[int, Record]]:
+    runs: dict[str, dict[int, Record]] = {}
+    for record in sorted(records, key=lambda record: record.seed):
+        first = runs.setdefault(record.method, {}).setdefault(record.seed, record)
+        if first.metrics != record.metrics:
+            raise CredalError(
+                f"a run must have one record; {record.name} has two that differ: "
+                f"{dict(first.metrics)} and {dict(record.metrics)}. To fix: read one folder."
+            )
+    return runs
+
+
+def _without_members(
+    runs: dict[str, dict[int, Record]], own: Sequence[int]
+) -> dict[str, dict[int, Record]]:
+    bases = set(BASES.values())
+    wanted = {seed for method, found in runs.items() if method not in bases for seed in found}
+    wanted |= set(own)
+    kept = {}
+    for method, found in runs.items():
+        some = {seed: record for seed, record in found.items() if seed in wanted}
+        kept[method] = some if method in bases and some else found
+    return kept
+
+
+def _check_one_kind(setting: str, runs: Runs) -> None:
+    """A rehearsal of one epoch among whole runs would spoil every mean."""
+    for what in ("epochs", "limit"):
+        kinds: dict[str, str] = {}
+        for found in runs.values():
+            for record in found.values():
+                kinds.setdefault(str(record.config.get(what)), record.name)
+        if len(kinds) > 1:
+            shown = ", ".join(f"{what}={kind} ({name})" for kind, name in kinds.items())
+            raise CredalError(
+                f"the runs of setting {setting!r} must all have the same {what}; got {shown}. "
+                "To fix: keep rehearsals in a store of their own."
+            )

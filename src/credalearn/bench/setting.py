@@ -1,0 +1,196 @@
+"""What a setting is: everything of a benchmark run but its method and seed, in one record."""
+
+import math
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from credalearn.errors import CredalError
+from credalearn.methods import METHODS
+from credalearn.train import Recipe
+
+# By our names, the paper's.
+TEACHERS = {
+    "resnet20": "ResNet-20",
+    "shufflenetv2": "ShuffleNetV2-0.5x",
+    "mobilenetv2": "MobileNetV2-x0.5",
+}
+TEN_SEEDS = tuple(range(1, 11))
+
+Published = tuple[str, str, str]
+"""The columns ``dataset``, ``supervision`` and ``setting`` of the published figures."""
+
+
+@dataclass(frozen=True, slots=True)
+class Annotators:
+    """Labels are what the data set's annotators said.
+
+    Example:
+        >>> Annotators() == Annotators()
+        True
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Smoothing:
+    """Labels are the true classes, smoothed.
+
+    Args:
+        epsilon: Share that is spread evenly over all classes, above 0 and below 1.
+
+    Raises:
+        CredalError: If the share is out of range.
+
+    Example:
+        >>> Smoothing(0.05).epsilon
+        0.05
+    """
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.epsilon < 1:
+            raise CredalError(f"epsilon must lie in (0, 1); got {self.epsilon!r}.")
+
+
+@dataclass(frozen=True, slots=True)
+class Teacher:
+    """Labels are what a trained network says of the training images.
+
+    Args:
+        name: ``resnet20``, ``shufflenetv2`` or ``mobilenetv2``.
+        temperature: What its logits are divided by, above 0.
+
+    Raises:
+        CredalError: If there is no such teacher, or the temperature is not above 0.
+
+    Example:
+        >>> Teacher("resnet20", 2.5).temperature
+        2.5
+    """
+
+    name: str
+    temperature: float
+
+    def __post_init__(self) -> None:
+        if self.name not in TEACHERS:
+            raise CredalError(f"a teacher must be one of {', '.join(TEACHERS)}; got {self.name!r}.")
+        if not 0 < self.temperature < math.inf:
+            raise CredalError(f"temperature must be above 0; got {self.temperature!r}.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """What is trained on what, and how: everything of a run but its method and seed.
+
+    Args:
+        name: As users give it, for instance ``cifar10-teacher-resnet20-2.5``.
+        task: Images, true classes and split, a key of ``TASKS``.
+        labels: Where the training labels come from.
+        collapsed: Whether the labels are collapsed to their top class.
+        backbone: Name of the network.
+        pretrained: Whether the network starts from ImageNet's weights.
+        image_size: Height and width of the images, in pixels.
+        augment: Whether training images are cropped at random, with 4 px padding at 32 px and in
+            proportion at other sizes, and flipped.
+        recipe: How to train; its seed is not looked at, each run has its own.
+        methods: Names of the methods, in the paper's order.
+        seeds: One run a method and seed.
+        foreign: Names of the data sets that foreign images are taken from.
+        published: Where the paper's figures of this setting stand; None where it has none.
+
+    Raises:
+        CredalError: If methods or seeds are unknown, missing or named twice.
+
+    Example:
+        >>> from credalearn.bench.settings import SETTINGS
+        >>> setting = SETTINGS["cifar10h"]
+        >>> setting.backbone, setting.recipe.epochs, len(setting.seeds)
+        ('resnet18', 150, 10)
+    """
+
+    name: str
+    task: str
+    labels: Annotators | Smoothing | Teacher
+    collapsed: bool = False
+    backbone: str
+    pretrained: bool = False
+    image_size: int = 32
+    augment: bool = True
+    recipe: Recipe
+    methods: tuple[str, ...]
+    seeds: tuple[int, ...] = TEN_SEEDS
+    foreign: tuple[str, ...] = ()
+    published: Published | None = None
+
+    def __post_init__(self) -> None:
+        for method in self.methods:
+            if method not in METHODS:
+                raise CredalError(
+                    f"method {method!r} of setting {self.name!r} is unknown; known are "
+                    f"{', '.join(METHODS)}."
+                )
+        if not self.methods or len(set(self.methods)) < len(self.methods):
+            raise CredalError(
+                f"setting {self.name!r} must have one method or more, each once; got "
+                f"{list(self.methods)}."
+            )
+        whole = all(isinstance(seed, int) and seed >= 1 for seed in self.seeds)
+        if not self.seeds or not whole or len(set(self.seeds)) < len(self.seeds):
+            raise CredalError(
+                f"setting {self.name!r} must have one seed or more, whole numbers from 1, each "
+                f"once; got {list(self.seeds)}."
+            )
+
+    def to_json(self) -> dict[str, Any]:
+        """What decides the outcome of a run, but for its method and seed, as plain JSON.
+
+        Seeds and methods are left out: a run is the same, however few are asked for beside it.
+
+        Example:
+            >>> from credalearn.bench.settings import SETTINGS
+            >>> SETTINGS["cifar10-smooth-0.05"].to_json()["labels"]
+            {'kind': 'smoothing', 'epsilon': 0.05}
+        """
+        recipe = asdict(self.recipe)
+        del recipe["seed"]
+        return {
+            "name": self.name,
+            "task": self.task,
+            "labels": {"kind": type(self.labels).__name__.lower(), **asdict(self.labels)},
+            "collapsed": self.collapsed,
+            "backbone": self.backbone,
+            "pretrained": self.pretrained,
+            "image_size": self.image_size,
+            "augment": self.augment,
+            "recipe": recipe,
+            "foreign": list(self.foreign),
+        }
+
+    def narrowed(
+        self,
+        *,
+        epochs: int | None = None,
+        seeds: tuple[int, ...] | None = None,
+        methods: tuple[str, ...] | None = None,
+    ) -> "Setting":
+        """A copy with other epochs, seeds or methods; None leaves them as they are.
+
+        The warm-up is cut where it would be longer than the training. Any known method may be
+        asked for, also one that the paper does not have here.
+
+        Example:
+            >>> from credalearn.bench.settings import SETTINGS
+            >>> rehearsal = SETTINGS["cifar100-smooth-0.1"].narrowed(epochs=2, seeds=(1,))
+            >>> rehearsal.recipe.epochs, rehearsal.recipe.warmup_epochs, rehearsal.seeds
+            (2, 2, (1,))
+        """
+        recipe = self.recipe
+        if epochs is not None:
+            warmup = min(recipe.warmup_epochs, max(epochs, 1))
+            recipe = replace(recipe, epochs=epochs, warmup_epochs=warmup)
+        return replace(
+            self,
+            recipe=recipe,
+            seeds=self.seeds if seeds is None else tuple(seeds),
+            methods=self.methods if methods is None else tuple(methods),
+        )

@@ -1,0 +1,311 @@
+"""The commands ``credalearn bench …``: the paper's experiments, from the list to the comparison."""
+
+import os
+import sys
+import time
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from credalearn.bench.records import Record
+    from credalearn.bench.setting import Setting
+
+app = typer.Typer(
+    help="The paper's experiments: list, run, and compare with the published figures.",
+    no_args_is_help=True,
+)
+
+
+class Format(StrEnum):
+    """How a table is written."""
+
+    markdown = "markdown"
+    latex = "latex"
+    csv = "csv"
+
+
+Names = Annotated[
+    list[str] | None, typer.Argument(metavar="[SETTING]...", help="Names; all if none is given.")
+]
+StoreOption = Annotated[Path, typer.Option("--store", help="Folder that keeps the runs.")]
+Records = Annotated[
+    Path, typer.Option("--records", help="A store, or a folder of records such as results.")
+]
+Seeds = Annotated[
+    str | None,
+    typer.Option(help="How many ('3' is 1 to 3), or which: '2-5', '1,4'.", show_default="all"),
+]
+Method = Annotated[
+    list[str] | None, typer.Option("--method", help="Only this one; may be repeated.")
+]
+Epochs = Annotated[int | None, typer.Option(min=1, help="Instead of the setting's.")]
+Limit = Annotated[int | None, typer.Option(min=2, help="Items to train and to test on, at most.")]
+Independent = Annotated[
+    bool, typer.Option("--independent-members", help="Five networks of its own for each ensemble.")
+]
+DEFAULT_STORE = Path("store")
+DEFAULT_RECORDS = Path("results")
+
+
+@app.command("list")
+def list_settings(
+    names: Names = None,
+    method: Method = None,
+    seeds: Seeds = None,
+    epochs: Epochs = None,
+    independent: Independent = False,
+) -> None:
+    """Show the settings, what they train and what that would cost on one H200 GPU."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from credalearn.bench.costs import gpu_minutes, trainings
+
+    table = Table("setting", "network", "methods", "seeds", "epochs", "trainings", "GPU minutes")
+    totals = [0, 0.0]
+    for setting in _settings(names, method, seeds, epochs):
+        cost = gpu_minutes(setting, independent)
+        count = trainings(setting, independent)
+        totals = [totals[0] + count, totals[1] + cost]
+        table.add_row(
+            setting.name,
+            setting.backbone,
+            str(len(setting.methods)),
+            str(len(setting.seeds)),
+            str(setting.recipe.epochs),
+            str(count),
+            f"{cost:.0f}",
+        )
+    table.add_section()
+    table.add_row("together", "", "", "", "", str(totals[0]), f"{totals[1]:.0f}")
+    Console(width=None if sys.stdout.isatty() else 110).print(table)
+    print("Minutes are estimated, from measured images a second of ResNet-18 on one H200.")
+
+
+@app.command()
+def run(
+    names: Names = None,
+    method: Method = None,
+    seeds: Seeds = None,
+    epochs: Epochs = None,
+    limit: Limit = None,
+    store: StoreOption = DEFAULT_STORE,
+    data: Annotated[
+        str | None,
+        typer.Option(
+            help=f"Folders of data sets, with {os.pathsep!r} between them.",
+            show_default="the variable CREDALEARN_DATA",
+        ),
+    ] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, …")] = "auto",
+    side_by_side: Annotated[int, typer.Option(min=1, help="Models at once on a GPU.")] = 8,
+    workers: Annotated[int, typer.Option(min=1, help="Processes on this machine.")] = 1,
+    ray: Annotated[bool, typer.Option("--ray", help="Every run a task of Ray.")] = False,
+    ray_address: Annotated[
+        str | None, typer.Option(help="Of a running cluster; without it one is started here.")
+    ] = None,
+    minutes: Annotated[
+        float | None, typer.Option(min=0.01, help="Stop after so long, to be resumed.")
+    ] = None,
+    independent: Independent = False,
+    weights: Annotated[
+        Path | None,
+        typer.Option(help="State dict that pretrained networks start from; 'none': random."),
+    ] = None,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Try again what failed before.")
+    ] = False,
+) -> None:
+    """Do the runs that the store does not hold yet; stop and start again as you like."""
+    from credalearn.bench.data import DataFolders
+    from credalearn.bench.executors import Place, execute
+    from credalearn.bench.runs import plan
+    from credalearn.bench.store import Store
+    from credalearn.errors import CredalError
+
+    if not names:
+        raise CredalError("name one setting or more; `credalearn bench list` shows them.")
+    deadline = None if minutes is None else time.monotonic() + 60 * minutes
+    runs = plan(_settings(names, method, seeds, epochs), independent=independent, limit=limit)
+    place = Place(
+        store,
+        DataFolders.named(data).folders,
+        device=device,
+        weights=weights,
+        side_by_side=side_by_side,
+    )
+    execute(
+        place,
+        runs,
+        workers=workers,
+        ray=ray,
+        ray_address=ray_address,
+        deadline=deadline,
+        retry_failed=retry_failed,
+    )
+    kept = Store(store)
+    states = [kept.state(each) for each in runs]
+    print(f"{states.count('done')} of {len(runs)} runs are done in {store}")
+    for each, state in zip(runs, states, strict=True):
+        if state == "failed":
+            reason = (kept.path(each) / "failure.txt").read_text(encoding="utf-8").strip()
+            print(f"failed: {each.name}: {reason}", file=sys.stderr)
+    if "failed" in states:
+        raise typer.Exit(1)
+    if states.count("done") < len(runs):
+        print("Not all: give the same command again to go on.")
+
+
+@app.command()
+def status(
+    names: Names = None,
+    method: Method = None,
+    seeds: Seeds = None,
+    epochs: Epochs = None,
+    limit: Limit = None,
+    store: StoreOption = DEFAULT_STORE,
+    independent: Independent = False,
+) -> None:
+    """Show how far the runs are and how long the rest will take."""
+    from credalearn.bench.runs import plan
+    from credalearn.bench.status import status_lines
+
+    settings = _settings(names, method, seeds, epochs)
+    if not names:
+        settings = [setting for setting in settings if (store / setting.name).is_dir()]
+        if not settings:
+            print(f"{store} holds no runs yet.")
+    for setting in settings:
+        for line in status_lines(store, plan([setting], independent=independent, limit=limit)):
+            print(line)
+
+
+@app.command()
+def table(
+    names: Names = None,
+    records: Records = DEFAULT_RECORDS,
+    form: Annotated[Format, typer.Option("--format", help="How it is written.")] = Format.markdown,
+) -> None:
+    """Print the tables of settings, with the number of seeds and how ensembles were made."""
+    from credalearn.bench.notes import notes
+    from credalearn.bench.tables import setting_tables
+    from credalearn.report import latex, markdown, to_csv
+
+    write = {Format.markdown: markdown, Format.latex: latex, Format.csv: to_csv}[form]
+    found = _records(records)
+    comment = {Format.markdown: "", Format.latex: "% ", Format.csv: "# "}[form]
+    head = {Format.markdown: "## ", Format.latex: "% ", Format.csv: "# "}[form]
+    for name in names or _held(found):
+        for title, each in setting_tables(found, name).items():
+            print(f"{head}{title}\n")
+            print(write(each))
+        for line in notes(found, name):
+            print(f"{comment}{line}")
+        print()
+
+
+@app.command()
+def compare(
+    records: Records = DEFAULT_RECORDS,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="A .csv file, one figure a row.")
+    ] = None,
+) -> None:
+    """Set ours beside every published figure that the records can answer."""
+    from credalearn.bench import compare as comparison
+    from credalearn.files import whole_file
+
+    found = _records(records)
+    rows = comparison.compare(found)
+    print(comparison.comparison_markdown(found, rows))
+    if output is not None:
+        with whole_file(output) as partial:
+            partial.write_text(comparison.comparison_csv(rows), encoding="utf-8")
+        print(f"{len(rows)} figures in {output}")
+
+
+@app.command()
+def figures(
+    names: Names = None,
+    records: Records = DEFAULT_RECORDS,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder.")] = Path("figures"),
+    form: Annotated[str, typer.Option("--format", help="png, svg or pdf.")] = "png",
+) -> None:
+    """Draw rejection curves, balanced scores, significance and ours against the published."""
+    from credalearn.bench import figures as draw
+    from credalearn.errors import CredalError
+
+    found = _records(records)
+    drawn = 0
+    for name in names or _held(found):
+        kinds = {
+            "rejection": draw.rejection_figure,
+            "balance": draw.balance_figure,
+            "significance": draw.significance_figure,
+            "published": draw.published_figure,
+        }
+        for kind, function in kinds.items():
+            path = output / f"{name}-{kind}.{form}"
+            try:
+                function(found, name, path)
+            except CredalError as error:
+                print(f"no {path.name}: {error}", file=sys.stderr)
+            else:
+                drawn += 1
+    print(f"{drawn} figures in {output}")
+
+
+@app.command()
+def records(
+    store: StoreOption = DEFAULT_STORE,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder.")] = Path("results"),
+) -> None:
+    """Copy the records of a store's finished runs, without predictions and weights."""
+    from dataclasses import replace
+
+    from credalearn.bench.records import result_path, write_record
+
+    for record in (found := _records(store)):
+        config = {name: value for name, value in (record.config or {}).items() if name != "files"}
+        path = result_path(output, record.setting, record.method, record.seed)
+        write_record(path, replace(record, config=config))
+    print(f"{len(found)} records in {output}")
+
+
+def _settings(
+    names: list[str] | None, method: list[str] | None, seeds: str | None, epochs: int | None
+) -> "list[Setting]":
+    """The settings asked for, narrowed as asked."""
+    from credalearn.bench.runs import parse_seeds
+    from credalearn.bench.settings import SETTINGS, setting_named
+
+    chosen = [setting_named(name) for name in names] if names else list(SETTINGS.values())
+    return [
+        setting.narrowed(
+            epochs=epochs,
+            seeds=None if seeds is None else parse_seeds(seeds),
+            methods=None if method is None else tuple(method),
+        )
+        for setting in chosen
+    ]
+
+
+def _held(found: "list[Record]") -> list[str]:
+    """Settings that there are records of, in the order of the list."""
+    from credalearn.bench.settings import SETTINGS
+
+    held = {record.setting for record in found}
+    return [name for name in SETTINGS if name in held] + sorted(held - SETTINGS.keys())
+
+
+def _records(folder: Path) -> "list[Record]":
+    """The records of a folder; what is damaged is named."""
+    from credalearn.bench.records import read_records
+
+    found = read_records(folder)
+    for line in found.damaged:
+        print(f"left out: {line}", file=sys.stderr)
+    return list(found.records)

@@ -1,0 +1,42 @@
+"""What the networks for images share: the check of their inputs, convolutions, first weights."""
+
+from torch import nn
+
+from credalearn.errors import CredalError
+
+
+def image_channels(input_shape: tuple[int, ...], *, backbone: str) -> int:
+    """The number of channels of images of this shape (without the items).
+
+    Raises:
+        CredalError: If it is not (channels, height, width), naming the backbone that wants it.
+
+    Example:
+        >>> image_channels((3, 32, 32), backbone="resnet18")
+        3
+    """
+    rule = f"backbone {backbone!r} takes images (items, channels, height, width)"
+    if len(input_shape) != 3 or 0 in input_shape:
+        raise CredalError(
+            f"{rule}; one item of X has shape {input_shape}. To fix: reshape X, or take the "
+            "backbone 'mlp' for a table."
+        )
+    # Three columns of pixels are no picture, three colours are one.
+    if input_shape[2] == 3 and input_shape[0] > 4:
+        raise CredalError(
+            f"{rule}; one item of X has shape {input_shape}, with its three colours last. To fix: "
+            "X.transpose(0, 3, 1, 2) in NumPy, X.permute(0, 3, 1, 2) in torch."
+        )
+    return input_shape[0]
+
+
+def conv3x3(width_in: int, width_out: int, *, stride: int = 1) -> nn.Conv2d:
+    """A 3x3 convolution without bias, which the normalisation after it would cancel."""
+    return nn.Conv2d(width_in, width_out, 3, stride=stride, padding=1, bias=False)
+
+
+def he_init(network: nn.Module) -> None:
+    """Draw every convolution's weights from N(0, 2 / fan-out), as He et al. (2015) do."""
+    for layer in network.modules():
+        if isinstance(layer, nn.Conv2d):
+            nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")

@@ -1,0 +1,61 @@
+"""Records of runs that never were, for tests of what reads records."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from credalearn.bench.records import CURVE_POINTS, Record
+from credalearn.bench.settings import SETTINGS
+
+
+def fake_records(
+    setting: str = "cifar10h",
+    *,
+    methods: Sequence[str] | None = None,
+    seeds: Sequence[int] | None = None,
+    members: str = "shared",
+) -> list[Record]:
+    """A record for every method and seed of the setting, with every metric: random, but fixed."""
+    known = SETTINGS[setting]
+    return list(
+        _records(setting, methods or known.methods, seeds or known.seeds, known.foreign, members)
+    )
+
+
+def _records(
+    setting: str,
+    methods: Sequence[str],
+    seeds: Sequence[int],
+    foreign: Sequence[str],
+    members: str,
+) -> Iterator[Record]:
+    rejected = np.linspace(0, 1, CURVE_POINTS)
+    for place, method in enumerate(methods):
+        for seed in seeds:
+            noise = np.random.default_rng([place, seed])
+            accuracy = 0.85 + 0.007 * place + 0.003 * noise.standard_normal()
+            auarc = 0.965 + 0.002 * place + 0.0008 * noise.standard_normal()
+            metrics = {
+                "accuracy": accuracy,
+                "ece": 0.02 + 0.011 * ((3 * place) % 7) + 0.002 * noise.random(),
+                "auarc": auarc,
+                "normalised_auarc": (auarc - accuracy) / (1 - accuracy),
+                "spearman_error": 0.8 + 0.02 * place + 0.01 * noise.standard_normal(),
+                "auarc_top_probability": auarc + 0.001,
+                "auarc_lower_probability": auarc + 0.002,
+            }
+            if method.startswith("pocc"):
+                metrics |= {"auarc_mmi": auarc, "auarc_entropy_difference": auarc - 0.003}
+            for name in foreign:
+                metrics[f"auroc_{name.replace('-', '_')}"] = 0.8 + 0.02 * noise.random()
+            curve = accuracy + (0.999 - accuracy) * (1 - (1 - rejected) ** (2 + place / 4))
+            yield Record(
+                setting=setting,
+                method=method,
+                seed=seed,
+                metrics=metrics,
+                curves={"accuracy_rejection": tuple(curve.tolist())},
+                config={"members": members, "epochs": SETTINGS[setting].recipe.epochs},
+                versions={"credalearn": "0"},
+                seconds=26.1,
+            )

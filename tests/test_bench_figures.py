@@ -1,0 +1,133 @@
+"""Figures of records, by what was drawn."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.container import ErrorbarContainer
+from matplotlib.figure import Figure
+
+from credalearn import CredalError
+from credalearn.bench import figures
+from credalearn.bench.compare import compare
+from credalearn.bench.seeds import balance, runs_of
+from credalearn.bench.settings import SEVEN
+from fake_records import fake_records
+
+Drawing = Callable[..., None]
+ALL: list[Drawing] = [
+    figures.rejection_figure,
+    figures.balance_figure,
+    figures.significance_figure,
+    figures.published_figure,
+]
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
+    """The figures that are saved, instead of their files."""
+    kept: list[Figure] = []
+
+    def keep(self: Figure, *args: object, **options: object) -> None:
+        kept.append(self)
+
+    monkeypatch.setattr(Figure, "savefig", keep)
+    return kept
+
+
+@pytest.mark.parametrize("draw", ALL)
+@pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
+def test_the_suffix_says_the_kind(draw: Drawing, suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / "folder" / f"figure.{suffix}"
+    draw(fake_records(seeds=range(1, 6)), "cifar10h", path)
+    head = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[suffix]
+    assert path.read_bytes().startswith(head)
+    assert [each.name for each in path.parent.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("draw", ALL)
+def test_other_suffixes_are_refused(draw: Drawing, tmp_path: Path) -> None:
+    with pytest.raises(CredalError, match=r"must end in .png, .svg, .pdf; got 'figure.gif'"):
+        draw(fake_records(seeds=[1]), "cifar10h", tmp_path / "figure.gif")
+
+
+def test_curves_are_means_over_seeds(drawn: list[Figure], tmp_path: Path) -> None:
+    records = fake_records()
+    figures.rejection_figure(records, "cifar10h", tmp_path / "a.png")
+    (axes,) = drawn[0].axes
+    assert axes.get_title(loc="left") == "cifar10h, 10 seeds"
+    assert len(axes.lines) == len(SEVEN) + 1
+    curves = [r.curves["accuracy_rejection"] for r in records if r.method == "edl"]
+    line = axes.lines[0]
+    assert line.get_label() == "edl"
+    assert np.allclose(line.get_xdata(), np.arange(96))
+    assert np.allclose(line.get_ydata(), 100 * np.mean(curves, axis=0)[:96])
+
+
+def test_differing_numbers_of_seeds_are_written_by_each(
+    drawn: list[Figure], tmp_path: Path
+) -> None:
+    records = [r for r in fake_records() if r.method != "edl" or r.seed < 4]
+    for draw in (figures.rejection_figure, figures.published_figure):
+        draw(records, "cifar10h", tmp_path / "a.png")
+    curves, dots = drawn
+    assert curves.axes[0].get_title(loc="left") == "cifar10h, 3 to 10 seeds"
+    assert curves.axes[0].lines[0].get_label() == "edl (3 seeds)"
+    labels = [text.get_text() for text in dots.axes[0].get_yticklabels()]
+    assert labels[:2] == ["edl (3 seeds)", "laplace-bridge (10 seeds)"]
+
+
+def test_bars_are_the_balanced_scores(drawn: list[Figure], tmp_path: Path) -> None:
+    records = fake_records()
+    figures.balance_figure(records, "cifar10h", tmp_path / "a.png")
+    found = balance(runs_of(records, "cifar10h"), SEVEN)
+    assert found is not None
+    shown = [text.get_text() for text in drawn[0].axes[0].texts]
+    wanted = [f"{100 * q.mean:.1f} ± {100 * q.std:.1f}" for q in found.quality.values()]
+    assert shown == wanted
+
+
+def test_a_matrix_for_each_metric(drawn: list[Figure], tmp_path: Path) -> None:
+    figures.significance_figure(
+        fake_records(), "cifar10h", tmp_path / "a.png", compared=["edl", "deep-ensemble"]
+    )
+    titles = [axes.get_title(loc="left") for axes in drawn[0].axes]
+    assert titles == ["accuracy", "calibration (1 − ECE)", "deferral (AUARC)"]
+    assert "\n\ncifar10h, 10 seeds: p-values of" in drawn[0].axes[1].get_xlabel()
+    # Deep ensembles are more accurate on all of ten seeds: p = 1/1024; EDL is better calibrated.
+    assert [text.get_text() for text in drawn[0].axes[0].texts] == ["1.000", ".001"]
+    assert [text.get_text() for text in drawn[0].axes[1].texts] == [".001", "1.000"]
+
+
+def test_dots_are_ours_and_the_papers(drawn: list[Figure], tmp_path: Path) -> None:
+    records = fake_records()
+    figures.published_figure(records, "cifar10h", tmp_path / "a.png")
+    rows = [r for r in compare(records) if r.published.table == "tab:result"]
+    for axes, metric in zip(drawn[0].axes, ("ACC", "ECE", "AUARC"), strict=True):
+        bars = [each for each in axes.containers if isinstance(each, ErrorbarContainer)]
+        dots = [float(np.asarray(bar.lines[0].get_xdata())[0]) for bar in bars]
+        wanted = [
+            number
+            for row in rows
+            if row.published.metric == metric
+            for number in (row.mean, row.published.mean)
+        ]
+        assert np.allclose(dots, wanted)
+    legend = drawn[0].axes[-1].get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == ["ours", "paper"]
+
+
+def test_what_cannot_be_drawn_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "a.png"
+    alone = fake_records(methods=["pocc"])
+    for draw in (figures.balance_figure, figures.significance_figure):
+        with pytest.raises(CredalError, match=r"on a common seed; .* has runs of \['pocc'\]"):
+            draw(alone, "cifar10h", path)
+    with pytest.raises(CredalError, match=r"the paper has no accuracy.* 'cifar10h-warm' answer"):
+        figures.published_figure(fake_records("cifar10h-warm"), "cifar10h-warm", path)
+    bare = [type(r)(setting=r.setting, method="pocc", seed=1, metrics=r.metrics) for r in alone[:1]]
+    with pytest.raises(CredalError, match="no record of setting 'cifar10h' has a curve"):
+        figures.rejection_figure(bare, "cifar10h", path)
+    assert not path.exists()

@@ -1,0 +1,296 @@
+"""Records, written and read back; tables and notes made of them."""
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from credalearn import CredalError
+from credalearn.bench.notes import notes
+from credalearn.bench.records import Record, read_record, read_records, result_path, write_record
+from credalearn.bench.seeds import (
+    MAIN,
+    POCC_COLLAPSED,
+    balance,
+    common_seeds,
+    mean_and_std,
+    runs_of,
+)
+from credalearn.bench.settings import SEVEN
+from credalearn.bench.tables import (
+    foreign_table,
+    main_table,
+    normalised_table,
+    scores_table,
+    setting_tables,
+    spearman_table,
+)
+from credalearn.metrics import balanced_quality, significance_ranking
+from credalearn.report import latex, markdown, to_csv
+from fake_records import fake_records
+
+
+def one(**changes: Any) -> Record:
+    given = {"setting": "cifar10h", "method": "pocc", "seed": 1, "metrics": {"accuracy": 0.9}}
+    return Record(**{**given, **changes})
+
+
+def test_a_record_comes_back_to_six_digits(tmp_path: Path) -> None:
+    record = fake_records(methods=["pocc"], seeds=[1])[0]
+    path = result_path(tmp_path, "cifar10h", "pocc", 1)
+    write_record(path, record)
+    again = read_record(path)
+    assert (again.name, again.config, again.versions) == (
+        record.name,
+        record.config,
+        record.versions,
+    )
+    for name, value in record.metrics.items():
+        assert again.metrics[name] == pytest.approx(value, rel=1e-5)
+        assert again.metrics[name] == float(f"{value:.6g}")
+    assert again.curves["accuracy_rejection"] == pytest.approx(
+        record.curves["accuracy_rejection"], rel=1e-5
+    )
+    text = path.read_text()
+    write_record(path, again)
+    assert path.read_text() == text
+    assert text.endswith("}\n")
+    assert list(json.loads(text)) == sorted(json.loads(text))
+    assert sum(len(line) > 200 for line in text.splitlines()) == 1  # the curve
+
+
+def test_text_with_brackets_is_left_alone(tmp_path: Path) -> None:
+    record = one(versions={"device": 'a [ b ] "c" [\n1,\n2 ]'}, config={"seeds": [1, 2], "e": []})
+    write_record(tmp_path / "a.json", record)
+    assert read_record(tmp_path / "a.json") == record
+    assert '"seeds": [1, 2]' in (tmp_path / "a.json").read_text()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"setting": ""}, "setting must be a name; the record of  pocc seed 1 has ''"),
+        ({"method": 3}, "method must be a name"),
+        ({"seed": -1}, "seed must be a whole number, 0 or more; .* has -1"),
+        ({"seed": True}, "seed must be a whole number"),
+        ({"seed": 1.0}, "seed must be a whole number"),
+        ({"metrics": {}}, "metrics must hold one or more"),
+        ({"metrics": [0.9]}, "metrics must be an object"),
+        ({"metrics": {"ece": math.nan}}, r"metrics\['ece'\] must be a finite number; .* has nan"),
+        ({"metrics": {"ece": "0.1"}}, "must be a finite number"),
+        ({"curves": {"a": [0.1, None]}}, r"curves\['a'\] must be a list of finite numbers"),
+        ({"curves": {"accuracy_rejection": [1.0] * 100}}, "must hold 101 numbers; .* has 100"),
+        ({"config": None}, "config must be an object"),
+        ({"versions": "1"}, "versions must be an object"),
+        ({"seconds": math.inf}, "seconds must be a finite number"),
+    ],
+)
+def test_a_wrong_record_is_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(CredalError, match=message):
+        one(**changes)
+
+
+def test_a_folder_is_read_and_its_damage_named(tmp_path: Path) -> None:
+    good = fake_records(methods=["pocc", "edl"], seeds=[1, 2])
+    for record in good[:3]:
+        write_record(result_path(tmp_path, record.setting, record.method, record.seed), record)
+    store = tmp_path / "store" / "cifar10h" / "edl" / "seed-2"
+    write_record(store / "metrics.json", good[3])
+    (store / "config.json").write_text("not looked at")
+    (store / ".metrics.json.partial").write_text("{")
+    folder = tmp_path / "cifar10h"
+    (folder / "cut.json").write_text('{"setting": "cif')
+    (folder / "bytes.json").write_bytes(b"\xff\xfe")
+    (folder / "list.json").write_text("[1]")
+    (folder / "other.json").write_text('{"colour": 1}')
+    (folder / "half.json").write_text('{"setting": "cifar10h", "method": "edl"}')
+    write_record(folder / "pocc-seed-7.json", good[0])
+    found = read_records(tmp_path)
+    names = [record.name for record in found.records]
+    assert names == [
+        f"cifar10h {method} seed {seed}" for method in ("edl", "pocc") for seed in (1, 2)
+    ]
+    assert len(found.damaged) == 6
+    told = {Path(line.split(": ")[0]).name: line for line in found.damaged}
+    assert "this is no JSON" in told["cut.json"]
+    assert "this is no JSON" in told["bytes.json"]
+    assert "this holds list" in told["list.json"]
+    assert "this holds ['colour']" in told["other.json"]
+    assert "a record must have seed, metrics" in told["half.json"]
+    assert "belongs at cifar10h/pocc-seed-1.json" in told["pocc-seed-7.json"]
+    with pytest.raises(CredalError, match=r"there is none at .*nowhere"):
+        read_records(tmp_path / "nowhere")
+
+
+def test_runs_are_in_the_papers_order_without_mere_members() -> None:
+    records = fake_records()
+    members = fake_records(methods=["softmax"], seeds=range(1, 15))
+    runs = runs_of(records[::-1] + members, "cifar10h")
+    assert list(runs) == [*SEVEN, "pocc-ensemble", "softmax"]
+    assert all(list(found) == list(range(1, 11)) for found in runs.values())
+    # Alone, or with others of the same seeds, seeds that are not the setting's count.
+    assert list(runs_of(members[10:], "cifar10h")["softmax"]) == [11, 12, 13, 14]
+    other = fake_records(methods=["edl"], seeds=[11])
+    assert list(runs_of(members + other, "cifar10h")["softmax"]) == list(range(1, 12))
+
+
+def test_records_of_different_kinds_are_not_mixed() -> None:
+    record = one(config={"epochs": 150, "limit": None})
+    assert runs_of([record, record], "cifar10h") == {"pocc": {1: record}}
+    with pytest.raises(CredalError, match="one record; cifar10h pocc seed 1 has two that differ"):
+        runs_of([record, replace(record, metrics={"accuracy": 0.8})], "cifar10h")
+    for changed in ({"epochs": 1, "limit": None}, {"epochs": 150, "limit": 512}):
+        rehearsal = one(seed=2, config=changed)
+        with pytest.raises(CredalError, match=r"must all have the same (epochs|limit); got"):
+            runs_of([record, rehearsal], "cifar10h")
+    with pytest.raises(CredalError, match=r"no record of setting 'micebone'; .* of \['cifar10h'\]"):
+        runs_of([record], "micebone")
+
+
+def test_collapsed_labels_are_set_beside_pocc_on_credal_ones() -> None:
+    collapsed = fake_records("cifar10h-collapsed", seeds=[1, 2])
+    own = runs_of(collapsed, "cifar10h-collapsed")
+    assert list(own) == [*(m for m in SEVEN if m != "pocc"), POCC_COLLAPSED]
+    runs = runs_of(collapsed + fake_records(), "cifar10h-collapsed")
+    assert list(runs) == [*SEVEN, POCC_COLLAPSED]
+    assert {record.setting for record in runs["pocc"].values()} == {"cifar10h"}
+    assert len(runs["pocc"]) == 10
+    assert {record.setting for record in runs[POCC_COLLAPSED].values()} == {"cifar10h-collapsed"}
+    said = " ".join(notes(collapsed + fake_records(), "cifar10h-collapsed"))
+    assert "pocc is trained on the labels as they are (setting cifar10h)" in said
+
+
+def test_means_and_balance_against_numpy() -> None:
+    records = fake_records()
+    runs = runs_of(records, "cifar10h")
+    for method, by_seed in runs.items():
+        values = [r.metrics["ece"] for r in records if r.method == method]
+        mean, std, count = mean_and_std(by_seed, "ece") or (0.0, 0.0, 0)
+        assert mean == pytest.approx(np.mean(values))
+        assert std == pytest.approx(np.std(values))
+        assert count == 10
+    table = {
+        method: {m: [r.metrics[m] for r in records if r.method == method] for m in MAIN}
+        for method in SEVEN
+    }
+    found = balance(runs, SEVEN)
+    assert found is not None
+    assert found.quality == balanced_quality(table)
+    assert found.significance == significance_ranking(table)
+    assert found.seeds == tuple(range(1, 11))
+
+
+def test_balance_uses_the_seeds_that_all_have() -> None:
+    records = [r for r in fake_records() if r.method != "edl" or r.seed in (2, 4)]
+    runs = runs_of(records, "cifar10h")
+    found = balance(runs, SEVEN)
+    assert found is not None
+    assert found.seeds == (2, 4)
+    assert common_seeds(runs, ["pocc", "dappr"], MAIN) == tuple(range(1, 11))
+    assert balance(runs, ["pocc"]) is None
+    assert balance(runs, ["pocc", "softmax"]) is None
+    assert balance(runs, ["pocc", "edl"], ["auarc_mmi"]) is None
+    table = main_table(records, "cifar10h")
+    assert [column.name for column in table.columns] == ["ACC", "ECE", "AUARC", "BQS, 2 seeds"]
+    assert "edl (2 seeds)" in table.rows
+    assert "pocc (10 seeds)" in table.rows
+    said = notes(records, "cifar10h")
+    assert said[0].startswith("Seeds: edl 2, laplace-bridge 10")
+    assert any("over the 2 seeds that all of them have" in line for line in said)
+    assert any("BQS-ST is left out: with fewer than 5 seeds" in line for line in said)
+
+
+def test_the_main_table_says_what_the_metrics_say() -> None:
+    records = fake_records()
+    table = main_table(records, "cifar10h")
+    assert table.corner == "method (10 seeds)"
+    found = balance(runs_of(records, "cifar10h"), SEVEN)
+    assert found is not None
+    for method in SEVEN:
+        row = table.rows[method]
+        quality, place = found.quality[method], found.significance[method]
+        assert row["BQS"] == (quality.mean, quality.std)
+        assert row["BQS-ST"] == (place.score, None)
+        assert (
+            row["ACC"] == (mean_and_std(runs_of(records, "cifar10h")[method], "accuracy") or ())[:2]
+        )
+    assert table.rows["pocc-ensemble"]["BQS"] is None
+    with_ensemble = main_table(records, "cifar10h", compared=["pocc", "pocc-ensemble"])
+    assert with_ensemble.rows["pocc-ensemble"]["BQS"] is not None
+    assert with_ensemble.rows["edl"]["BQS"] is None
+
+
+def test_every_table_is_written_in_every_form() -> None:
+    tables = setting_tables(fake_records(), "cifar10h")
+    assert list(tables) == [
+        "Accuracy, calibration and deferral",
+        "AUARC by score",
+        "Normalised AUARC",
+        "Rank correlation of uncertainty and error",
+        "AUROC on foreign images",
+    ]
+    for table in tables.values():
+        assert table.corner == "method (10 seeds)"
+        for form in (markdown, latex, to_csv):
+            assert "pocc-ensemble" in form(table)
+    scores = scores_table(fake_records(), "cifar10h")
+    assert scores.rows["edl"]["MMI"] is None
+    assert scores.rows["pocc"]["MMI"] == scores.rows["pocc"]["own score"]
+    names = [column.name for column in spearman_table(fake_records(), "cifar10h").columns]
+    assert names == ["ACC", "ECE", "Spearman", "BQS-Spearman", "BQS-ST-Spearman"]
+    names = [column.name for column in normalised_table(fake_records(), "cifar10h").columns]
+    assert names[3:] == ["BQS-normalised", "BQS-ST-normalised"]
+    foreign = foreign_table(fake_records(), "cifar10h")
+    assert foreign is not None
+    assert [column.name for column in foreign.columns][2:] == [
+        "fashion-mnist",
+        "imagenet",
+        "tiny-imagenet",
+    ]
+    assert foreign_table(fake_records("micebone"), "micebone") is None
+
+
+def test_one_seed_has_no_deviation() -> None:
+    table = main_table(fake_records(seeds=[1]), "cifar10h")
+    assert table.corner == "method (1 seed)"
+    for row in table.rows.values():
+        assert all(value is None or value[1] is None for value in row.values())
+
+
+def test_a_metric_that_some_seeds_lack_is_left_out_and_named() -> None:
+    records = fake_records(methods=["pocc", "edl"])
+    first = records[0]
+    without = {name: value for name, value in first.metrics.items() if name != "auroc_svhn"}
+    foreign = foreign_table([replace(first, metrics=without), *records[1:]], "cifar10h")
+    assert foreign is not None
+    assert foreign.rows["pocc"]["svhn"] is None
+    assert foreign.rows["edl"]["svhn"] is not None
+    said = notes([replace(first, metrics=without), *records[1:]], "cifar10h")
+    assert said[-1] == "Not on every seed, so left out: auroc_svhn of pocc."
+
+
+def test_notes_say_who_shares_members_and_what_is_no_whole_run() -> None:
+    shared = " ".join(notes(fake_records(), "cifar10h"))
+    assert "Members of deep-ensemble and pocc-ensemble are shared: ensembles of neigh" in shared
+    assert "rehearsal" not in shared
+    assert "Without runs" not in shared
+    alone = " ".join(notes(fake_records(members="independent"), "cifar10h"))
+    assert "are independent: every ensemble has five networks of its own." in alone
+    mixed = fake_records(seeds=[1]) + fake_records(seeds=[2], members="independent")
+    assert "are independent and shared." in " ".join(notes(mixed, "cifar10h"))
+    short = one(config={"epochs": 1, "limit": 512})
+    said = notes([short], "cifar10h")
+    assert "A rehearsal: epochs 1, not 150." in said
+    assert "A rehearsal: 512 training and test items at most." in said
+    assert any(line.startswith("Without runs: edl, laplace-bridge") for line in said)
+
+
+def test_settings_that_are_not_the_papers_have_tables_too() -> None:
+    records = [replace(record, setting="mine") for record in fake_records(seeds=range(1, 6))]
+    table = main_table(records, "mine")
+    assert table.rows["edl"]["BQS-ST"] is not None
+    assert notes(records, "mine")[0] == "5 seeds of every method."

@@ -1,0 +1,237 @@
+"""The paper's settings, their trainings and what they cost."""
+
+import dataclasses
+import json
+from collections import Counter
+
+import pytest
+
+from credalearn import CredalError
+from credalearn.bench import published
+from credalearn.bench.costs import (
+    IMAGES_PER_SECOND,
+    TRAINING_IMAGES,
+    base_of,
+    gpu_minutes,
+    member_seeds,
+    networks,
+    trainings,
+)
+from credalearn.bench.settings import (
+    FIVE,
+    FOREIGN_SETS,
+    PAPER_METHODS,
+    SETTINGS,
+    SEVEN,
+    Annotators,
+    Smoothing,
+    Teacher,
+    setting_named,
+)
+from credalearn.methods import METHODS
+from credalearn.train import Recipe
+
+
+def test_every_published_setting_is_ours_exactly_once() -> None:
+    wanted = {(row.dataset, row.supervision, row.setting) for row in published()}
+    ours = Counter(setting.published for setting in SETTINGS.values())
+    assert ours.pop(None) == 1  # cifar10h-warm
+    assert set(ours) == wanted
+    assert set(ours.values()) == {1}
+    plain = [setting for setting in SETTINGS.values() if setting.published is not None]
+    assert sum(not setting.collapsed for setting in plain) == 23
+    assert sum(setting.collapsed for setting in plain) == 3
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_a_setting_has_the_methods_that_the_paper_prints_for_it(name: str) -> None:
+    setting = SETTINGS[name]
+    assert setting.name == name
+    if setting.published is None:
+        return
+    dataset, supervision, column = setting.published
+    rows = published(dataset=dataset, supervision=supervision, setting=column)
+    printed = {row.method for row in rows}
+    assert {PAPER_METHODS[method] for method in setting.methods} == printed
+    foreign = {row.metric for row in rows if row.metric.startswith("OOD")}
+    assert bool(setting.foreign) == bool(foreign)
+    assert setting.seeds == tuple(range(1, 11))
+
+
+def test_names_are_those_of_the_results() -> None:
+    assert list(SETTINGS)[:4] == [
+        *("cifar10h", "micebone", "treeversity"),
+        "cifar10-teacher-resnet20-2.5",
+    ]
+    promised = """cifar10h-collapsed micebone-collapsed treeversity-collapsed cifar10h-warm
+        cifar10-smooth-0.05 cifar100-smooth-0.2 cifar100-teacher-mobilenetv2-1
+        cifar10-teacher-shufflenetv2-2.5"""
+    assert set(promised.split()) <= set(SETTINGS)
+    assert len(SETTINGS) == 27
+    assert setting_named("cifar10h") is SETTINGS["cifar10h"]
+    with pytest.raises(CredalError, match="setting 'cifar' is unknown; known are cifar10h, mice"):
+        setting_named("cifar")
+
+
+def test_the_recipes_are_the_papers() -> None:
+    at_32 = Recipe(
+        epochs=200,
+        batch_size=128,
+        optimizer="sgd",
+        learning_rate=0.1,
+        momentum=0.9,
+        weight_decay=0.0005,
+        schedule="cosine",
+    )
+    at_224 = Recipe(
+        epochs=60,
+        batch_size=128,
+        optimizer="adam",
+        learning_rate=0.00001,
+        weight_decay=0.0005,
+        schedule="constant",
+    )
+    hundred = dataclasses.replace(
+        at_32, warmup_epochs=5, warmup_start=0.001, final_learning_rate=0.000001
+    )
+    expected = {
+        "cifar10h": ("resnet18", 32, False, dataclasses.replace(at_32, epochs=150)),
+        "cifar10": ("resnet18", 32, False, at_32),
+        "cifar100": ("wrn-28-4", 32, False, hundred),
+        "micebone": ("torchvision:densenet121", 224, True, at_224),
+        "treeversity": ("torchvision:densenet121", 224, True, at_224),
+    }
+    for setting in SETTINGS.values():
+        if setting.name == "cifar10h-warm":
+            continue
+        found = (setting.backbone, setting.image_size, setting.pretrained, setting.recipe)
+        assert found == expected[setting.task], setting.name
+
+
+def test_what_makes_the_labels() -> None:
+    assert SETTINGS["micebone"].labels == Annotators()
+    assert SETTINGS["cifar100-smooth-0.15"].labels == Smoothing(0.15)
+    assert SETTINGS["cifar10-teacher-mobilenetv2-1"].labels == Teacher("mobilenetv2", 1.0)
+    assert SETTINGS["cifar10h-collapsed"].collapsed
+    assert sum(setting.collapsed for setting in SETTINGS.values()) == 3
+    with pytest.raises(CredalError, match=r"epsilon must lie in \(0, 1\); got 1.5"):
+        Smoothing(1.5)
+    with pytest.raises(CredalError, match="one of resnet20, shufflenetv2, mobilenetv2; got 'vgg'"):
+        Teacher("vgg", 1.0)
+    with pytest.raises(CredalError, match="temperature must be above 0; got 0"):
+        Teacher("resnet20", 0)
+
+
+def test_the_warm_setting_is_cifar10h_but_for_its_start() -> None:
+    warm, plain = SETTINGS["cifar10h-warm"], SETTINGS["cifar10h"]
+    assert warm.recipe.warmup_epochs == 5
+    assert warm.methods == (*plain.methods, "pocc-center", "softmax")
+    assert warm.seeds == (1, 2, 3, 4, 5)
+    same = dataclasses.replace(
+        warm,
+        **{
+            name: getattr(plain, name)
+            for name in ("name", "recipe", "methods", "seeds", "published")
+        },
+    )
+    assert same == plain
+
+
+def test_foreign_sets_belong_to_three_settings_of_the_paper() -> None:
+    names = ("cifar10h", "cifar10-teacher-resnet20-2.5", "cifar10-smooth-0.05")
+    for name, setting in SETTINGS.items():
+        has = name in names or name == "cifar10h-warm"
+        assert setting.foreign == (FOREIGN_SETS if has else ())
+        assert ("pocc-ensemble" in setting.methods) == has
+
+
+def test_narrowing_changes_what_is_asked_and_nothing_else() -> None:
+    setting = SETTINGS["cifar100-smooth-0.1"]
+    assert setting.narrowed() == setting
+    short = setting.narrowed(epochs=3, seeds=(2,), methods=("pocc",))
+    assert (short.recipe.epochs, short.recipe.warmup_epochs) == (3, 3)
+    assert setting.narrowed(epochs=10).recipe.warmup_epochs == 5
+    assert (short.seeds, short.methods) == ((2,), ("pocc",))
+    assert short.narrowed(epochs=200, seeds=setting.seeds, methods=SEVEN).recipe.epochs == 200
+    with pytest.raises(CredalError, match="method 'pok' of setting 'cifar10h' is unknown; known"):
+        SETTINGS["cifar10h"].narrowed(methods=("pok",))
+    with pytest.raises(CredalError, match=r"one method or more, each once; got \['edl', 'edl'\]"):
+        SETTINGS["cifar10h"].narrowed(methods=("edl", "edl"))
+    for seeds in ((), (1, 1), (0,)):
+        with pytest.raises(CredalError, match="one seed or more, whole numbers from 1, each once"):
+            SETTINGS["cifar10h"].narrowed(seeds=seeds)
+    with pytest.raises(CredalError, match="epochs must be 1 or more; got 0"):
+        SETTINGS["cifar10h"].narrowed(epochs=0)
+
+
+def test_plain_json_tells_settings_apart_and_not_what_is_asked_beside() -> None:
+    texts = {
+        name: json.dumps(setting.to_json(), sort_keys=True) for name, setting in SETTINGS.items()
+    }
+    assert len(set(texts.values())) == len(SETTINGS)
+    setting = SETTINGS["cifar10h"]
+    assert setting.narrowed(seeds=(3,), methods=("edl",)).to_json() == setting.to_json()
+    seeded = dataclasses.replace(setting, recipe=dataclasses.replace(setting.recipe, seed=7))
+    assert seeded.to_json() == setting.to_json()
+    assert setting.narrowed(epochs=1).to_json() != setting.to_json()
+    assert json.loads(texts["cifar10h"]) == setting.to_json()
+
+
+def test_members_by_hand() -> None:
+    ten = tuple(range(1, 11))
+    for method in METHODS:
+        alone = base_of(method) is None or METHODS[method].num_members == 1
+        for seed in ten:
+            members = member_seeds(method, seed, ten)
+            assert members[0] == seed
+            assert len(set(members)) == (1 if alone else 5)
+    assert member_seeds("deep-ensemble", 10, ten) == (10, 11, 12, 13, 14)
+    assert member_seeds("pocc-ensemble", 10, ten) == (10, 1, 2, 3, 4)
+    assert member_seeds("pocc-ensemble", 3, ten, independent=True) == (300, 301, 302, 303, 304)
+    # Of five seeds, wrapped round, every ensemble would be the same.
+    assert member_seeds("pocc-ensemble", 3, (1, 2, 3, 4, 5)) == (3, 4, 5, 6, 7)
+    assert member_seeds("pocc-ensemble", 30, ten) == (30, 31, 32, 33, 34)
+    with pytest.raises(CredalError, match="method 'nonsense' is unknown; known are pocc"):
+        member_seeds("nonsense", 1, ten)
+
+
+def test_independent_ensembles_share_no_network() -> None:
+    for method in ("deep-ensemble", "pocc-ensemble"):
+        members = [m for seed in range(1, 11) for m in member_seeds(method, seed, (), True)]
+        assert len(set(members)) == 50
+        assert not set(members) & set(range(1, 11))
+
+
+def test_trainings_by_hand() -> None:
+    setting = SETTINGS["cifar10h"]
+    by_method = Counter(method for method, _ in networks(setting))
+    assert by_method == {"edl": 10, "dappr": 10, "pocc": 10, "mc-dropout": 10, "softmax": 14}
+    # 10 softmax for the two post-hoc methods, 50 for deep ensembles, 50 for ensembles of POCC.
+    assert trainings(setting, independent=True) == 40 + 10 + 50 + 50
+    assert trainings(SETTINGS["micebone"]) == 30 + 14
+    assert (
+        trainings(SETTINGS["cifar10h-warm"]) == 5 * 4 + (5 + 4) * 2
+    )  # softmax and POCC: four more
+    one = setting.narrowed(seeds=(9,), methods=("pocc-ensemble",))
+    assert networks(one) == tuple(("pocc", seed) for seed in (9, 10, 1, 2, 3))
+
+
+def test_costs_by_hand() -> None:
+    minutes = gpu_minutes(SETTINGS["cifar10-smooth-0.05"])
+    assert minutes == pytest.approx(54 * 200 * 48_000 / 58_000 / 60)
+    assert gpu_minutes(SETTINGS["cifar10h"]) < 30
+    assert gpu_minutes(SETTINGS["cifar10h"].narrowed(epochs=15)) == pytest.approx(
+        gpu_minutes(SETTINGS["cifar10h"]) / 10
+    )
+    for setting in SETTINGS.values():
+        assert setting.backbone in IMAGES_PER_SECOND
+        assert setting.task in TRAINING_IMAGES
+        assert 0 < gpu_minutes(setting) < gpu_minutes(setting, independent=True)
+    other = dataclasses.replace(SETTINGS["cifar10h"], backbone="mlp")
+    with pytest.raises(CredalError, match="setting 'cifar10h' has 'mlp' and 'cifar10h'"):
+        gpu_minutes(other)
+
+
+def test_five_are_the_seven_without_two() -> None:
+    assert set(SEVEN) - set(FIVE) == {"laplace-bridge", "mc-dropout"}
+    assert set(PAPER_METHODS) <= set(METHODS)

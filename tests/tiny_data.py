@@ -1,0 +1,195 @@
+"""Tiny generated files of every layout that the benchmark reads, for tests without real data.
+
+CIFAR's files cannot have the official digests: set ``CREDALEARN_UNVERIFIED=1`` to read them.
+"""
+
+import gzip
+import hashlib
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+from scipy.io import savemat
+
+from credalearn.bench.teachers import TEACHERS
+
+CIFAR10_FILES = [*(f"data_batch_{number}" for number in range(1, 6)), "test_batch"]
+DCIC_CLASSES = {
+    "MiceBone": ["g", "nr", "ug"],
+    "Treeversity#1": ["bark", "bud", "flower", "fruit", "leaf", "whole_plant"],
+}
+CIFAR_CLASSES = {"cifar10": 10, "cifar100": 100}
+
+
+def write_tiny_data(folder: Path, *, items: int = 40) -> None:
+    """Write every task, foreign set and teacher, so that all of them load from ``folder``.
+
+    Args:
+        folder: Made if need be.
+        items: Images in each file of CIFAR, in each DCIC set (10 at least, over five folds) and in
+            each foreign set.
+    """
+    rng = np.random.default_rng(20261115)
+    for name in CIFAR10_FILES:
+        y = np.arange(items) % 10
+        pixels = tinted(rng, y, 10, 32).reshape(items, 3072)
+        write_cifar10(folder, name, pixels, y)
+    for name in ("train", "test"):
+        y = rng.integers(0, 100, items)
+        write_cifar100(folder, name, tinted(rng, y, 100, 32).reshape(items, 3072), y)
+    write_cifar100_names(folder, [f"fine_{number}" for number in range(100)])
+    write_cifar10h(folder, rng.multinomial(51, np.eye(10) * 0.9 + 0.01, size=(items, 10))[:, 3])
+    people = {f"random_label{person}": rng.integers(0, 10, 5 * items) for person in (1, 2, 3)}
+    clean = np.concatenate([np.arange(items) % 10] * 5)
+    people |= {"aggre_label": clean, "worse_label": clean, "clean_label": clean}
+    write(folder / "cifar10n/cifar10n.npz", b"")
+    np.savez(folder / "cifar10n/cifar10n.npz", **people)  # type: ignore[arg-type]
+    for name, classes in DCIC_CLASSES.items():
+        write_dcic(folder, name, classes, images_a_fold=max(2, items // 5), rng=rng)
+    write_foreign(folder, items, rng)
+    write_teachers(folder)
+
+
+def tinted(rng: np.random.Generator, y: NDArray[np.int64], classes: int, size: int) -> NDArray[Any]:
+    """Noise with the class's own brightness of red, so that something can be learned."""
+    images = rng.integers(0, 200, (len(y), 3, size, size), dtype=np.uint8)
+    images[:, 0] = (images[:, 0] // 4 + (200 * y / classes)[:, None, None]).astype(np.uint8)
+    return images
+
+
+def write(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+
+
+def write_cifar10(folder: Path, name: str, pixels: NDArray[Any], y: NDArray[Any]) -> None:
+    """One batch in both layouts; pixels of shape (items, 3072)."""
+    table = {b"batch_label": name.encode(), b"labels": y.tolist(), b"data": pixels}
+    table[b"filenames"] = [f"{row}.png".encode() for row in range(len(y))]
+    write(folder / "cifar-10-batches-py" / name, python2(table))
+    rows = np.concatenate([y[:, None].astype(np.uint8), pixels], axis=1)
+    write(folder / "cifar-10-batches-bin" / f"{name}.bin", rows.tobytes())
+
+
+def write_cifar100(folder: Path, name: str, pixels: NDArray[Any], y: NDArray[Any]) -> None:
+    """One file in both layouts; the coarse label is a fifth of the fine one."""
+    table = {b"data": pixels, b"fine_labels": y.tolist(), b"coarse_labels": (y // 5).tolist()}
+    write(folder / "cifar-100-python" / name, python2(table))
+    rows = np.concatenate([np.stack([y // 5, y], 1).astype(np.uint8), pixels], axis=1)
+    write(folder / "cifar-100-binary" / f"{name}.bin", rows.tobytes())
+
+
+def write_cifar100_names(folder: Path, names: list[str]) -> None:
+    write(folder / "cifar-100-binary" / "fine_label_names.txt", "\n".join([*names, ""]).encode())
+    table = {b"fine_label_names": [name.encode() for name in names]}
+    write(folder / "cifar-100-python" / "meta", python2(table))
+
+
+def write_cifar10h(folder: Path, counts: NDArray[Any]) -> None:
+    write(folder / "cifar10h/cifar10h-counts.npy", b"")
+    np.save(folder / "cifar10h/cifar10h-counts.npy", counts)
+    np.save(folder / "cifar10h/cifar10h-probs.npy", counts / counts.sum(1, keepdims=True))
+
+
+def write_dcic(
+    folder: Path, name: str, classes: list[str], *, images_a_fold: int, rng: np.random.Generator
+) -> None:
+    """Three annotators, one of whom now and then says nothing or something else."""
+    sets: list[dict[str, Any]] = [
+        {
+            "name": f"pass {person}",
+            "dataset_name": name,
+            "user_mail": f"{person}@example.org",
+            "annotation_time": 1.5,
+            "annotations": [],
+        }
+        for person in range(3)
+    ]
+    for fold in range(1, 6):
+        for row in range(images_a_fold):
+            path = f"{name}/fold{fold}/{row:03d}.png"
+            y = row % len(classes)
+            write_image(folder / path, tinted(rng, np.array([y]), len(classes), 20)[0])
+            for person, each in enumerate(sets):
+                label = classes[(y + (person == 2 and row % 3 == 1)) % len(classes)]
+                said = None if person == 2 and row % 3 == 2 else label
+                note = {"image_path": path, "class_label": said, "created_at": "2022-01-01"}
+                each["annotations"].append(note)
+    write(folder / name / "annotations.json", json.dumps(sets).encode())
+
+
+def write_foreign(folder: Path, items: int, rng: np.random.Generator) -> None:
+    """SVHN, Places365, Fashion-MNIST, ImageNet and Tiny-ImageNet (images and sheet)."""
+    images = rng.integers(0, 256, (items, 3, 32, 32), dtype=np.uint8)
+    (folder / "svhn").mkdir(parents=True, exist_ok=True)
+    labels = np.ones((items, 1), np.uint8)
+    savemat(folder / "svhn/test_32x32.mat", {"X": images.transpose(2, 3, 1, 0), "y": labels})
+    write(
+        folder / "fashion-mnist/t10k-images-idx3-ubyte.gz",
+        gzip.compress(idx(images[:, 0, :28, :28])),
+    )
+    for row, image in enumerate(images):
+        write_image(folder / f"places365/val_256/Places365_val_{row:08d}.jpg", image)
+        write_image(folder / f"imagenet/val/n{row % 3:08d}/ILSVRC2012_val_{row:08d}.JPEG", image)
+        write_image(folder / f"tiny-imagenet-200/val/images/val_{row}.JPEG", image)
+    sheet = images.transpose(0, 2, 3, 1).reshape(items, 1024, 3)
+    (folder / "ood").mkdir(exist_ok=True)
+    Image.fromarray(sheet).save(folder / "ood/tiny_imagenet_32px_2500.png")
+
+
+def write_teachers(folder: Path) -> None:
+    """Every teacher with random weights, under the published names of its tensors and its file."""
+    (folder / "teachers").mkdir(parents=True, exist_ok=True)
+    for seed, teacher in enumerate(TEACHERS.values()):
+        for dataset, num_classes in CIFAR_CLASSES.items():
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(seed)
+                weights = teacher.build(num_classes).state_dict()
+            partial = folder / "teachers" / "partial"
+            torch.save(weights, partial)
+            digest = hashlib.sha256(partial.read_bytes()).hexdigest()
+            partial.rename(folder / "teachers" / f"{dataset}_{teacher.model}-{digest[:8]}.pt")
+
+
+def write_image(path: Path, image: NDArray[Any]) -> None:
+    """One image of shape (3, height, width)."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(image.transpose(1, 2, 0)).save(path)
+
+
+def idx(images: NDArray[Any]) -> bytes:
+    """An idx file of grey images, shape (items, height, width)."""
+    return struct.pack(">IIII", 0x803, *images.shape) + images.tobytes()
+
+
+def python2(value: object) -> bytes:
+    """What Python 2's serialiser wrote at protocol 2, as in the official CIFAR files."""
+    return b"\x80\x02" + _python2(value) + b"."
+
+
+def _python2(value: object) -> bytes:
+    if isinstance(value, int):
+        return b"J" + struct.pack("<i", value) if not 0 <= value < 256 else b"K" + bytes([value])
+    if isinstance(value, bytes):
+        short = len(value) < 256
+        return (
+            b"U" + bytes([len(value)]) if short else b"T" + struct.pack("<i", len(value))
+        ) + value
+    if isinstance(value, list):
+        return b"](" + b"".join(map(_python2, value)) + b"e"
+    if isinstance(value, dict):
+        pairs = (_python2(key) + _python2(each) for key, each in value.items())
+        return b"}(" + b"".join(pairs) + b"u"
+    assert isinstance(value, np.ndarray)
+    assert value.dtype == np.uint8
+    head = b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85U\x01b\x87R"
+    shape = _python2(value.shape[0]) + _python2(value.shape[1]) + b"\x86"
+    minus_one = b"J\xff\xff\xff\xff"
+    dtype = b"cnumpy\ndtype\nU\x02u1K\x00K\x01\x87R"
+    dtype += b"(K\x03U\x01|NNN" + minus_one + minus_one + b"K\x00tb"
+    return head + b"(K\x01" + shape + dtype + b"\x89" + _python2(value.tobytes()) + b"tb"
