@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test bench format clean
+.PHONY: demo test bench bench-gpu docs format clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/credalearn demo
@@ -17,6 +17,14 @@ test: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/run.py
+
+# On a machine with a CUDA GPU, with the Python that knows it: make bench-gpu GPU_PYTHON=python3
+GPU_PYTHON ?= $(BIN)/python
+bench-gpu:
+	PYTHONPATH=src $(GPU_PYTHON) benchmarks/gpu.py
+
+docs: $(VENV)/.dev
+	$(BIN)/python scripts/fill_docs.py docs/*.md
 
 format: $(VENV)/.dev
 	$(BIN)/ruff format .

@@ -1,6 +1,7 @@
 """What the metrics cost on a million predictions, beside torchmetrics' calibration error."""
 
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import torch
@@ -8,15 +9,13 @@ from core import Measurement, fastest
 
 from credalearn import metrics
 
-sys.path.append(str(Path(__file__).parents[1] / "tests"))
-import torchvision_shim  # noqa: E402, F401  # torchmetrics imports it where it is installed
-from torchmetrics.functional.classification import (  # noqa: E402
-    multiclass_calibration_error,
-)
-
 
 def metric_cost() -> list[Measurement]:
     """ECE and AUARC of a million predictions of ten classes, in units of torchmetrics' ECE."""
+    sys.path.append(str(Path(__file__).parents[1] / "tests"))
+    import_module("torchvision_shim")  # torchmetrics imports torchvision where it is installed
+    from torchmetrics.functional.classification import multiclass_calibration_error
+
     generator = torch.Generator().manual_seed(0)
     probs = (2 * torch.randn(1_000_000, 10, generator=generator)).softmax(1)
     y = probs.multinomial(1, generator=generator)[:, 0]  # right as often as stated

@@ -164,7 +164,7 @@ def test_the_page_and_the_csv_hold_every_figure() -> None:
     assert page == comparison_markdown(records, rows)
     assert page.count("### ") == len({(row.published.table, row.setting) for row in rows})
     assert page.count("(") > len(rows)
-    assert "### tab:result: cifar10h\n" in page
+    assert "### cifar10h: tab:result\n" in page
     assert "- 2 seeds of every method.\n" in page
     assert "| method | seeds | net_ACC | net_1-ECE | net_AUARC | BQS-ST |" in page
     cells = [

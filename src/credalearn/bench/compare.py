@@ -152,27 +152,25 @@ def comparison_markdown(records: Iterable[Record], rows: Sequence[Comparison] | 
 
     Example:
         >>> record = Record(setting="cifar10h", method="pocc", seed=1, metrics={"auarc": 0.974})
-        >>> print(comparison_markdown([record]).split("\n- ")[0])
-        ### tab:result: cifar10h
-        <BLANKLINE>
-        Ours, then (theirs, difference in their standard deviations).
+        >>> print(comparison_markdown([record]).split("\n###")[1].split("\n- ")[0])
+         cifar10h: tab:result
         <BLANKLINE>
         | method | seeds | AUARC |
         | :-- | --: | --: |
         | pocc | 1 | 97.4 (97.1 ± 0.2, +1.5) |
         <BLANKLINE>
-        <BLANKLINE>
     """
     records = list(records)
-    groups: dict[tuple[str, str], list[Comparison]] = {}
+    groups: dict[str, dict[str, list[Comparison]]] = {}
     for each in compare(records) if rows is None else rows:
-        groups.setdefault((each.published.table, each.setting), []).append(each)
-    return "\n".join(
-        f"### {table}: {setting}\n\n"
-        "Ours, then (theirs, difference in their standard deviations).\n\n"
-        f"{_grid(group)}\n" + "".join(f"- {line}\n" for line in notes(records, setting))
-        for (table, setting), group in groups.items()
-    )
+        groups.setdefault(each.setting, {}).setdefault(each.published.table, []).append(each)
+    if not groups:
+        return "No published figure can be answered by these records.\n"
+    parts = ["Ours, then (theirs, difference in their standard deviations).\n"]
+    for setting, tables in groups.items():
+        parts += [f"### {setting}: {table}\n\n{_grid(group)}" for table, group in tables.items()]
+        parts.append("".join(f"- {line}\n" for line in notes(records, setting)))
+    return "\n".join(parts)
 
 
 def comparison_csv(rows: Iterable[Comparison]) -> str:

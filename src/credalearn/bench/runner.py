@@ -22,6 +22,7 @@ from credalearn.labels import collapse, from_teacher, relax, smooth
 from credalearn.methods import BASES, METHODS, Model
 from credalearn.nets import Network, Standardise, build_backbone
 from credalearn.train import (
+    Listener,
     Progress,
     Training,
     crop_and_flip,
@@ -49,7 +50,7 @@ class Bench:
     weights: Path | None = None
     verbose: bool = True
     _tasks: dict[tuple[str, int | None], Task] = field(default_factory=dict)
-    _labels: dict[tuple[str, int | None], CredalSet] = field(default_factory=dict)
+    _labels: dict[tuple[str, object, bool, int | None], CredalSet] = field(default_factory=dict)
     _foreign: dict[tuple[str, int, int | None], Tensor] = field(default_factory=dict)
     _networks: dict[Run, Network] = field(default_factory=dict)
 
@@ -57,12 +58,12 @@ class Bench:
         """Train, measure and keep runs of one setting that train their own networks.
 
         Side by side on a GPU, one after the other elsewhere. A run that was begun goes on where it
-        stopped; one whose loss is not finite is marked as failed.
+        stopped; one whose loss or predictions are not finite is marked as failed.
 
         Args:
             runs: All of one setting, claimed by the caller.
-            deadline: Time of ``time.monotonic()`` at which training stops and waits for another
-                day; on a CPU none is begun after it.
+            deadline: Time of ``time.monotonic()`` after whose epoch training stops and waits for
+                another day.
 
         Returns:
             The runs that are done now.
@@ -70,23 +71,28 @@ class Bench:
         started = time.monotonic()
         for run in runs:
             self.store.start(run)
-        trainings = [self._training(run) for run in runs]
+        trainings = [self._training(run, share=1 / len(runs)) for run in runs]
+        before = [self.store.seconds_spent(run) for run in runs]
         if self.device.type == "cuda":
             models = f"{len(runs)} models" if len(runs) > 1 else f"{runs[0].method} {runs[0].seed}"
             with Progress(f"{runs[0].setting.name}, {models}") as progress:
                 shown = progress if self.verbose else None
                 ends = train_together(trainings, progress=shown, deadline=deadline)
         else:
-            ends = [self._train_alone(*pair) for pair in zip(runs, trainings, strict=True)]
+            pairs = zip(runs, trainings, strict=True)
+            ends = [self._train_alone(*pair, deadline=deadline) for pair in pairs]
         seconds = (time.monotonic() - started) / len(runs)
         done = []
-        for run, training, end in zip(runs, trainings, ends, strict=True):
+        for run, training, end, spent in zip(runs, trainings, ends, before, strict=True):
             if isinstance(end, TrainingError):
-                self.store.fail(run, str(end))
-                print(f"{run.name} failed: {end}", file=sys.stderr)
+                self._fail(run, end)
             elif len(end) == run.setting.recipe.epochs:
                 assert isinstance(training.network, Network)
-                self._measure(run, (training.network,), seconds)
+                try:
+                    self._measure(run, (training.network,), spent + seconds)
+                except CredalError as error:  # the last step of all may have been one too far
+                    self._fail(run, error)
+                    continue
                 if run.method in BASES.values():  # others are built on it, mostly by this process
                     self._networks[run] = training.network
                 done.append(run)
@@ -97,19 +103,25 @@ class Bench:
         started = time.monotonic()
         self.store.start(run)
         members = tuple(self._trained(base) for base in run.bases)
-        self._measure(run, members, 0.0, started=started)
+        try:
+            self._measure(run, members, 0.0, started=started)
+        except CredalError as error:
+            self._fail(run, error)
 
     def labels(self, setting: Setting, limit: int | None) -> CredalSet:
         """The training labels of a setting, on the device."""
-        key = (setting.name, limit)
+        key = (setting.task, setting.labels, setting.collapsed, limit)
         if key not in self._labels:
             labels = make_labels(setting, self._task(setting, limit), self.data, self.device)
             self._labels[key] = labels.to(dtype=torch.float32).to(self.device)
         return self._labels[key]
 
-    def _training(self, run: Run) -> Training:
+    def _fail(self, run: Run, why: CredalError) -> None:
+        self.store.fail(run, str(why))
+        print(f"{run.name} failed: {why}", file=sys.stderr)
+
+    def _training(self, run: Run, *, share: float) -> Training:
         task = self._task(run.setting, run.limit)
-        folder = self.store.path(run)
         return Training(
             network=self._network(run),
             inputs=task.train_images,
@@ -117,13 +129,16 @@ class Bench:
             loss=METHODS[run.method].loss,
             recipe=replace(run.setting.recipe, seed=run.seed),
             augment=crop_and_flip if run.setting.augment else None,
-            checkpoint=folder / "resume.safetensors",
-            listener=EpochLog(folder / "log.jsonl"),
+            checkpoint=self.store.checkpoint(run),
+            listener=EpochLog(self.store.path(run) / "log.jsonl", share=share),
         )
 
-    def _train_alone(self, run: Run, training: Training) -> list[float] | TrainingError:
+    def _train_alone(
+        self, run: Run, training: Training, *, deadline: float | None
+    ) -> list[float] | TrainingError:
         with Progress(run.name) as progress:
-            log = EpochLog(self.store.path(run) / "log.jsonl", progress if self.verbose else None)
+            shown = progress if self.verbose else None
+            log = EpochLog(self.store.path(run) / "log.jsonl", _Until(deadline, shown))
             try:
                 return train(
                     training.network,
@@ -137,6 +152,8 @@ class Bench:
                 )
             except TrainingError as error:
                 return error
+            except _TimeUpError:
+                return []
 
     def _network(self, run: Run) -> Network:
         """The untrained network of a run; its first weights come from the seed alone."""
@@ -257,6 +274,27 @@ def make_labels(setting: Setting, task: Task, data: DataFolders, device: torch.d
         )
         labels = from_teacher(logits, temperature=source.temperature)
     return collapse(labels) if setting.collapsed else labels
+
+
+class _TimeUpError(Exception):
+    """The deadline has passed; the epochs done are kept."""
+
+
+class _Until:
+    """A listener that ends a training after an epoch, whose state is kept by then."""
+
+    def __init__(self, deadline: float | None, then: Listener | None) -> None:
+        self.deadline, self.then = deadline, then
+
+    def epoch(self, number: int, *, of: int, loss: float, items: int) -> None:
+        if self.then is not None:
+            self.then.epoch(number, of=of, loss=loss, items=items)
+        if self.deadline is not None and number < of and time.monotonic() >= self.deadline:
+            raise _TimeUpError
+
+    def resumed(self, done: int, *, of: int, source: str) -> None:
+        if self.then is not None:
+            self.then.resumed(done, of=of, source=source)
 
 
 def _device_name(device: torch.device) -> str:

@@ -8,6 +8,7 @@ from credalearn.bench.costs import base_of, member_seeds
 from credalearn.bench.setting import Setting
 from credalearn.bench.settings import SETTINGS
 from credalearn.errors import CredalError
+from credalearn.methods import METHODS
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ def plan(
     runs: dict[Run, None] = {}
     for setting in settings:
         wanted = [
-            Run(setting, method, seed, independent and base_of(method) is not None, limit)
+            Run(setting, method, seed, independent and METHODS[method].num_members > 1, limit)
             for method in setting.methods
             for seed in setting.seeds
         ]

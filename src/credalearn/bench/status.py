@@ -32,7 +32,7 @@ def status_lines(folder: Path, runs: Sequence[Run]) -> list[str]:
     for run, state in states.items():
         if state == "done" and not run.bases:
             seconds.append(read_record(store.path(run) / "metrics.json").seconds)
-        if state == "done" or run.bases:
+        if state in ("done", "failed") or run.bases:
             continue
         of, done = run.setting.recipe.epochs, 0
         if state == "started":
@@ -48,7 +48,7 @@ def status_lines(folder: Path, runs: Sequence[Run]) -> list[str]:
             reason = (store.path(run) / "failure.txt").read_text(encoding="utf-8").strip()
             lines.append(f"  {run.name}: failed: {reason}")
         elif state == "damaged":
-            lines.append(f"  {run.name}: {store.damage(run) or 'its config.json is damaged'}")
+            lines.append(f"  {run.name}: {store.damage(run)}")
     words = {"started": "begun", "failed": "failed", "damaged": "damaged", "new": "not begun"}
     told = [f"{counts[state]} {word}" for state, word in words.items() if counts[state]]  # type: ignore[index]
     head = ", ".join([f"{counts['done']} of {len(runs)} runs done", *told])

@@ -9,6 +9,7 @@ import hashlib
 import json
 import platform
 import subprocess
+import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,8 +28,20 @@ from credalearn.bench.records import Record, read_record, write_record
 from credalearn.bench.runs import Run
 from credalearn.errors import CredalError
 from credalearn.files import whole_file
+from credalearn.train import Listener
 
 State = Literal["done", "started", "new", "failed", "damaged"]
+# All that a run's folder may hold, but for its lock; config.json first: without it, what is left of
+# a removal that was killed is nobody's.
+_FILES = (
+    "config.json",
+    "metrics.json",
+    "failure.txt",
+    "resume.safetensors",
+    "log.jsonl",
+    "predictions.safetensors",
+    "model.safetensors",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,31 +75,38 @@ class Store:
             CredalError: If the store holds this run as it was asked for otherwise.
         """
         folder = self.path(run)
+        finished = (folder / "metrics.json").exists()
         if not (folder / "config.json").exists():
-            return "new"
-        try:
-            there = json.loads((folder / "config.json").read_text(encoding="utf-8"))["asked"]
-        except (ValueError, KeyError, TypeError):
+            return "damaged" if finished else "new"
+        there = _read_asked(folder / "config.json")
+        if there is None:
             return "damaged"
         self._check_same(run, there)
-        if (folder / "metrics.json").exists():
+        if finished:
             return "done" if self.damage(run) is None else "damaged"
         return "failed" if (folder / "failure.txt").exists() else "started"
 
     def damage(self, run: Run, *, thorough: bool = False) -> str | None:
-        """What is wrong with a finished run, in words; None if nothing is.
+        """What is wrong with the files of a finished or damaged run, in words; None if nothing is.
 
         Args:
-            run: One whose record is there.
+            run: One whose record was written, or whose ``config.json`` cannot be read.
             thorough: Read all bytes of its files, not just their heads and sizes.
         """
         folder = self.path(run)
+        if _read_asked(folder / "config.json") is None:
+            return f"{folder / 'config.json'} is missing or damaged"
         try:
             record = read_record(folder / "metrics.json")
         except (CredalError, OSError) as error:
-            return f"{folder / 'metrics.json'} is damaged: {error}"
-        config = record.config or {}
-        for name, known in config.get("files", {}).items():
+            reason = str(error).partition(" To fix: ")[0].rstrip(".")
+            return f"{folder / 'metrics.json'} is damaged ({reason})"
+        files = record.config.get("files", {})
+        needed = {"predictions.safetensors"} | (set() if run.bases else {"model.safetensors"})
+        same = (record.setting, record.method, record.seed) == (run.setting.name, run.method, run.seed)
+        if not same or not needed <= files.keys():
+            return f"{folder / 'metrics.json'} is not what this run wrote"
+        for name, known in files.items():
             path = folder / name
             if not path.exists():
                 return f"{path} is missing"
@@ -108,20 +128,37 @@ class Store:
 
     def start(self, run: Run) -> None:
         """Say what was asked for; what an earlier, damaged or failed try left is removed."""
-        folder = self.path(run)
-        state = self.state(run)
-        if state in ("damaged", "failed"):
-            for name in ("config.json", "metrics.json", "failure.txt", "resume.safetensors"):
-                (folder / name).unlink(missing_ok=True)
-        if state != "started":
-            (folder / "log.jsonl").unlink(missing_ok=True)
+        if self.state(run) != "started":
+            self.forget(run)
         content = {
             "asked": run.asked,
             "versions": versions(),
             "started": datetime.now(UTC).isoformat(timespec="seconds"),
         }
-        with whole_file(folder / "config.json") as partial:
+        with whole_file(self.path(run) / "config.json") as partial:
             partial.write_text(f"{json.dumps(content, indent=2)}\n", encoding="utf-8")
+
+    def forget(self, run: Run) -> None:
+        """Remove all that is kept of a run, which is new then; the caller has claimed it."""
+        for name in _FILES:
+            (self.path(run) / name).unlink(missing_ok=True)
+
+    def checkpoint(self, run: Run) -> Path:
+        """File of an unfinished training's state; a damaged one is named and removed.
+
+        The training then starts anew: a killed machine must not leave a run that never ends.
+        """
+        path = self.path(run) / "resume.safetensors"
+        if not path.exists():
+            return path
+        try:
+            with safe_open(path, framework="pt") as file:
+                json.loads((file.metadata() or {})["run"])
+        except (SafetensorError, OSError, KeyError, ValueError) as error:
+            print(f"{path} is damaged ({error}): {run.name} starts anew", file=sys.stderr)
+            path.unlink()
+            (self.path(run) / "log.jsonl").unlink(missing_ok=True)
+        return path
 
     def finish(
         self,
@@ -183,19 +220,31 @@ class Store:
 
     def epochs_done(self, run: Run) -> int:
         """Epochs that the log of a run knows of."""
+        return max((line["epoch"] for line in self._log(run)), default=0)
+
+    def seconds_spent(self, run: Run) -> float:
+        """Seconds that the log of a run knows of, over all processes that worked on it."""
+        total = last = 0.0
+        for line in self._log(run):
+            if line["seconds"] < last:  # the clock of a process starts at 0
+                total += last
+            last = line["seconds"]
+        return total + last
+
+    def _log(self, run: Run) -> list[dict[str, Any]]:
         path = self.path(run) / "log.jsonl"
-        done = 0
-        if path.exists():
-            for line in path.read_text(encoding="utf-8").splitlines():
-                try:
-                    done = max(done, int(json.loads(line)["epoch"]))
-                except (ValueError, KeyError, TypeError):
-                    continue  # the last line of a killed process
-        return done
+        lines = []
+        for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+            try:
+                found = json.loads(line)
+                lines.append({"epoch": int(found["epoch"]), "seconds": float(found["seconds"])})
+            except (ValueError, KeyError, TypeError):
+                continue  # the last line of a killed process
+        return lines
 
     def _check_same(self, run: Run, there: dict[str, Any]) -> None:
         """Refuse to mix runs that were asked for in different ways."""
-        here = json.loads(json.dumps(run.asked))
+        here, there = _flat(json.loads(json.dumps(run.asked))), _flat(there)
         differ = {
             name: (there.get(name), here.get(name))
             for name in sorted(there.keys() | here.keys())
@@ -217,6 +266,7 @@ class EpochLog:
     Args:
         path: The file.
         then: Told the same.
+        share: Of the time that passes, this model's; less than 1 where several are trained at once.
 
     Example:
         >>> import tempfile
@@ -226,12 +276,15 @@ class EpochLog:
         0.5
     """
 
-    def __init__(self, path: Path, then: Any = None) -> None:
-        self.path, self.then, self.started = path, then, time.monotonic()
+    def __init__(self, path: Path, then: Listener | None = None, *, share: float = 1.0) -> None:
+        self.path, self.then, self.share, self.started = path, then, share, time.monotonic()
+        if path.exists() and not path.read_bytes().endswith(b"\n"):  # half a line, of one killed
+            with path.open("a", encoding="utf-8") as file:
+                file.write("\n")
 
     def epoch(self, number: int, *, of: int, loss: float, items: int) -> None:
         """Append a line."""
-        seconds = round(time.monotonic() - self.started, 2)
+        seconds = round(self.share * (time.monotonic() - self.started), 3)
         line = json.dumps({"epoch": number, "of": of, "loss": loss, "seconds": seconds})
         with self.path.open("a", encoding="utf-8") as file:
             file.write(f"{line}\n")
@@ -253,6 +306,23 @@ def versions() -> dict[str, str]:
     }
     commit = _commit()
     return found | ({"commit": commit} if commit else {})
+
+
+def _read_asked(path: Path) -> dict[str, Any] | None:
+    """What was asked for, by a ``config.json``; None if it is missing or damaged."""
+    try:
+        asked = json.loads(path.read_text(encoding="utf-8"))["asked"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return asked if isinstance(asked, dict) else None
+
+
+def _flat(table: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+    """Tables within a table as one, so that a message names the one value that differs."""
+    flat: dict[str, Any] = {}
+    for name, value in table.items():
+        flat |= _flat(value, f"{before}{name}.") if isinstance(value, dict) else {before + name: value}
+    return flat
 
 
 def _commit() -> str | None:

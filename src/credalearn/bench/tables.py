@@ -142,8 +142,15 @@ def foreign_table(records: Iterable[Record], setting: str) -> ResultTable | None
     )
 
 
-def setting_tables(records: Iterable[Record], setting: str) -> dict[str, ResultTable]:
+def setting_tables(
+    records: Iterable[Record], setting: str, *, compared: Sequence[str] | None = None
+) -> dict[str, ResultTable]:
     """Every table that the records of a setting can fill, by title.
+
+    Args:
+        records: Of any settings.
+        setting: Name of the one wanted.
+        compared: Methods whose balanced scores are compared; the paper's unless given.
 
     Example:
         >>> values = dict(zip(MAIN, (0.9, 0.1, 0.97)))
@@ -153,13 +160,13 @@ def setting_tables(records: Iterable[Record], setting: str) -> dict[str, ResultT
     """
     records = list(records)
     runs = runs_of(records, setting)
-    tables = {"Accuracy, calibration and deferral": main_table(records, setting)}
+    tables = {"Accuracy, calibration and deferral": main_table(records, setting, compared=compared)}
     if _has(runs, "auarc"):
         tables["AUARC by score"] = scores_table(records, setting)
     if _has(runs, "normalised_auarc"):
-        tables["Normalised AUARC"] = normalised_table(records, setting)
+        tables["Normalised AUARC"] = normalised_table(records, setting, compared=compared)
     if _has(runs, "spearman_error"):
-        tables["Rank correlation of uncertainty and error"] = spearman_table(records, setting)
+        tables["Rank correlation of uncertainty and error"] = spearman_table(records, setting, compared=compared)
     foreign = foreign_table(records, setting)
     if foreign is not None:
         tables["AUROC on foreign images"] = foreign

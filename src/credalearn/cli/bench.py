@@ -187,6 +187,10 @@ def status(
 def table(
     names: Names = None,
     records: Records = DEFAULT_RECORDS,
+    balance: Annotated[
+        list[str] | None,
+        typer.Option("--balance", help="Method among those that BQS compares; may be repeated."),
+    ] = None,
     form: Annotated[Format, typer.Option("--format", help="How it is written.")] = Format.markdown,
 ) -> None:
     """Print the tables of settings, with the number of seeds and how ensembles were made."""
@@ -199,10 +203,10 @@ def table(
     comment = {Format.markdown: "", Format.latex: "% ", Format.csv: "# "}[form]
     head = {Format.markdown: "## ", Format.latex: "% ", Format.csv: "# "}[form]
     for name in names or _held(found):
-        for title, each in setting_tables(found, name).items():
+        for title, each in setting_tables(found, name, compared=balance).items():
             print(f"{head}{title}\n")
             print(write(each))
-        for line in notes(found, name):
+        for line in notes(found, name, compared=balance):
             print(f"{comment}{line}")
         print()
 
