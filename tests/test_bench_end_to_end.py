@@ -1,26 +1,40 @@
 """Every setting from files to records, on tiny generated files of the official layouts."""
 
+import shutil
+from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
+import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 
-from credalearn.bench.data import DataFolders
-from credalearn.bench.executors import work
-from credalearn.bench.records import Record, read_record, read_records
-from credalearn.bench.runner import Bench
+from credalearn import CredalError
+from credalearn.bench.data import DataFolders, load_task
+from credalearn.bench.evaluate import unpack
+from credalearn.bench.notes import notes
+from credalearn.bench.records import Record, read_records
+from credalearn.bench.runner import Bench, make_labels
 from credalearn.bench.runs import Run, plan
-from credalearn.bench.setting import Setting
+from credalearn.bench.setting import Setting, Smoothing, Teacher
 from credalearn.bench.settings import SETTINGS
 from credalearn.bench.store import Store
-from credalearn.errors import CredalError
+from credalearn.bench.tables import setting_tables
+from credalearn.bench.teachers import teacher_logits
+from credalearn.bench.work import work
+from credalearn.methods import METHODS
 from tiny_data import write_tiny_data
 
-PHOTOS = [name for name, setting in SETTINGS.items() if setting.image_size == 224]
-SMALL = [name for name in SETTINGS if name not in PHOTOS]
-# Dirichlet distributions and single networks predict points; the sets of the others have a width.
+CPU = torch.device("cpu")
+# Every method at 32 px, with 100 classes, and at 224 px; everywhere else a trained one and one that
+# is built on it.
+WHOLE = ("cifar10h", "cifar100-smooth-0.1", "micebone")
+OURS = {"cifar10h-warm": ("pocc-center", "softmax")}
+# These predict points; the sets of all others have a width.
 POINTS = {"softmax", "edl", "edl-soft", "dappr", "laplace-bridge"}
 LIMIT = 6
+PHOTOS = 2  # at 224 px an image costs as much as a hundred at 32
 
 
 @pytest.fixture(scope="module")
@@ -35,24 +49,27 @@ def unverified(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CREDALEARN_UNVERIFIED", "1")
 
 
-def rehearse(
-    setting: Setting, data: DataFolders, folder: Path, *, limit: int = LIMIT, weights: str = "none"
-) -> dict[str, Record]:
-    """One epoch on a few items, as ``bench run … --epochs 1 --limit 6 --seeds 1`` does it."""
+def rehearsal(setting: Setting, *methods: str) -> list[Run]:
+    """What ``bench run SETTING --epochs 1 --limit 6 --seeds 1`` does."""
+    narrow = setting.narrowed(epochs=1, seeds=(1,), methods=methods or None)
+    return plan([narrow], limit=limit_of(setting))
+
+
+def limit_of(setting: Setting) -> int:
+    return PHOTOS if setting.image_size == 224 else LIMIT
+
+
+def do(runs: list[Run], data: DataFolders, folder: Path, *, weights: str = "none") -> Store:
     store = Store(folder)
-    bench = Bench(store, data, torch.device("cpu"), weights=Path(weights), verbose=False)
-    runs = plan([setting.narrowed(epochs=1, seeds=(1,))], limit=limit)
-    work(bench, runs)
+    work(Bench(store, data, CPU, weights=Path(weights), verbose=False), runs)
     assert {store.state(run) for run in runs} == {"done"}
-    found = read_records(folder)
-    assert not found.damaged
-    assert len(found.records) == len(runs)
-    return {record.method: record for record in found.records if record.seed == 1}
+    return store
 
 
 def metrics_of(setting: Setting, method: str) -> set[str]:
+    """Every metric that the record of a run must have."""
     names = ["accuracy", "ece", "auarc", "normalised_auarc", "spearman_error"]
-    names += ["auarc_top_probability"]
+    names.append("auarc_top_probability")
     if method not in POINTS:
         names += ["auarc_lower_probability", "auarc_mmi", "auarc_entropy_difference"]
     for foreign in setting.foreign:
@@ -60,42 +77,167 @@ def metrics_of(setting: Setting, method: str) -> set[str]:
     return set(names)
 
 
-def check_record(record: Record, setting: Setting, *, limit: int = LIMIT) -> None:
+def check(record: Record, setting: Setting) -> None:
     assert set(record.metrics) == metrics_of(setting, record.method), record.name
-    signed = {"normalised_auarc", "spearman_error"}
-    assert all(-1 <= record.metrics[name] <= 1 for name in signed)
-    assert all(0 <= value <= 1 for name, value in record.metrics.items() if name not in signed)
-    assert len(record.curves["accuracy_rejection"]) == 101
-    assert record.curves["accuracy_rejection"][0] == record.metrics["accuracy"]
+    signed = ("normalised_auarc", "spearman_error")
+    for name, value in record.metrics.items():
+        assert (-1 if name in signed else 0) <= value <= 1, (record.name, name)
+    curve = record.curves["accuracy_rejection"]
+    assert len(curve) == 101
+    assert curve[0] == record.metrics["accuracy"]
     assert record.config["epochs"] == 1
-    assert record.config["limit"] == limit
-    assert record.config["labels"] == setting.to_json()["labels"]
+    assert record.config["limit"] == limit_of(setting)
+    asked = setting.to_json()
+    same = ("labels", "collapsed", "backbone", "pretrained", "image_size", "foreign")
+    assert {name: record.config[name] for name in same} == {name: asked[name] for name in same}
     assert {"credalearn", "torch", "python", "device"} <= set(record.versions)
     assert record.seconds > 0
 
 
-@pytest.mark.parametrize("name", [name for name in SMALL if name != "cifar10h"])
-def test_a_setting_runs_from_files_to_records(
-    name: str, data: DataFolders, tmp_path: Path
+@pytest.mark.parametrize("name", [name for name in SETTINGS if name not in WHOLE])
+def test_a_setting_runs_from_files_to_records(name: str, data: DataFolders, tmp_path: Path) -> None:
+    setting, ours = SETTINGS[name], OURS.get(name, ())
+    do(rehearsal(setting, "pocc", "decalibration", *ours), data, tmp_path)
+    found = read_records(tmp_path)
+    assert not found.damaged
+    assert {record.method for record in found.records} == {
+        "pocc",
+        "decalibration",
+        "softmax",
+        *ours,
+    }
+    for record in found.records:
+        assert record.setting == name
+        assert record.seed == 1
+        check(record, setting)
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_every_method_of_a_setting(name: str, data: DataFolders, tmp_path: Path) -> None:
+    setting = SETTINGS[name]
+    runs = rehearsal(setting)
+    store = do(runs, data, tmp_path)
+    found = read_records(tmp_path)
+    assert not found.damaged
+    names = [f"{record.setting}/{record.method}/seed-{record.seed}" for record in found.records]
+    assert sorted(names) == sorted(run.name for run in runs)
+    assert {record.method for record in found.records} == {*setting.methods, "softmax"}
+    for record in found.records:
+        check(record, setting)
+    for run in runs:
+        # An ensemble is the mean of what its members say, whatever it was built from.
+        if METHODS[run.method].num_members > 1:
+            assert [base.seed for base in run.bases] == [1, 2, 3, 4, 5]
+            members = [probs(store, base) for base in run.bases]
+            np.testing.assert_allclose(probs(store, run), np.mean(members, axis=0), atol=1e-6)
+    first = setting_tables(found.records, name)["Accuracy, calibration and deferral"]
+    assert {row.split()[0] for row in first.rows} == {*setting.methods, "softmax"}
+    told = f"A rehearsal: {limit_of(setting)} training and test items at most."
+    assert told in notes(found.records, name)
+
+
+def probs(store: Store, run: Run) -> NDArray[np.float64]:
+    return store.tensors(run, "predictions.safetensors")["test.probs"].double().numpy()
+
+
+def test_a_record_says_what_the_kept_predictions_say(data: DataFolders, tmp_path: Path) -> None:
+    setting = SETTINGS["cifar10-smooth-0.05"]
+    (run,) = rehearsal(setting, "pocc")
+    store = do([run], data, tmp_path)
+    (record,) = read_records(tmp_path).records
+    test, y, foreign = unpack(store.tensors(run, "predictions.safetensors"))
+    assert torch.equal(y, load_task("cifar10", data, limit=LIMIT).test_y)
+    right = [int(row.argmax()) == label for row, label in zip(test.probs, y.tolist(), strict=True)]
+    assert record.metrics["accuracy"] == pytest.approx(sum(right) / LIMIT, abs=1e-6)
+    order = test.score(METHODS["pocc"].score).argsort().tolist()
+    kept = [np.mean([right[row] for row in order[:count]]) for count in range(1, LIMIT + 1)]
+    assert record.metrics["auarc"] == pytest.approx(np.mean(kept), abs=1e-6)
+    assert set(foreign) == set(setting.foreign)
+    for name, predictions in foreign.items():
+        assert len(predictions.probs) == LIMIT
+        pairs = [
+            (outside > inside) + (outside == inside) / 2
+            for inside in test.score(METHODS["pocc"].score).tolist()
+            for outside in predictions.score(METHODS["pocc"].score).tolist()
+        ]
+        metric = record.metrics[f"auroc_{name.replace('-', '_')}"]
+        assert metric == pytest.approx(np.mean(pairs), abs=1e-6)
+
+
+def test_a_foreign_set_that_is_not_at_hand_is_named_and_left_out(
+    data: DataFolders, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    setting = SETTINGS[name].narrowed(methods=("pocc", "decalibration"))
-    records = rehearse(setting, data, tmp_path)
-    assert set(records) == {"pocc", "softmax", "decalibration"}
-    for record in records.values():
-        check_record(record, setting)
-    assert records["decalibration"].config["member_seeds"] == [1]
-
-
-def test_every_method_of_cifar10h(data: DataFolders, tmp_path: Path) -> None:
+    less = shutil.copytree(data.folders[0], tmp_path / "data")
+    shutil.rmtree(less / "svhn")
+    (less / "fashion-mnist/t10k-images-idx3-ubyte.gz").write_bytes(b"no idx file")
     setting = SETTINGS["cifar10h"]
-    records = rehearse(setting, data, tmp_path)
-    assert set(records) == {*setting.methods, "softmax"}
-    for record in records.values():
-        check_record(record, setting)
+    do(rehearsal(setting, "pocc", "softmax"), DataFolders([less]), tmp_path / "store")
+    told = capsys.readouterr().err
+    assert (
+        told.count("no AUROC on svhn: SVHN is missing: no svhn/test_32x32.mat") == 1
+    )  # in two runs
+    assert "test_32x32.mat into svhn/ of the data folder" in told
+    assert told.count("no AUROC on fashion-mnist: ") == 1
+    there = replace(setting, foreign=("places365", "imagenet", "tiny-imagenet"))
+    for record in read_records(tmp_path / "store").records:
+        assert set(record.metrics) == metrics_of(there, record.method)
 
 
-@pytest.mark.parametrize("name", PHOTOS)
-def test_a_setting_of_photos_runs(name: str, data: DataFolders, tmp_path: Path) -> None:
-    setting = SETTINGS[name].narrowed(methods=("pocc",))
-    records = rehearse(setting, data, tmp_path, limit=2)
-    check_record(records["pocc"], setting, limit=2)
+@pytest.mark.parametrize("name", SETTINGS)
+def test_the_labels_are_those_of_the_setting(name: str, data: DataFolders) -> None:
+    setting = SETTINGS[name]
+    task = load_task(setting.task, data, limit=LIMIT)
+    labels = make_labels(setting, task, data, CPU)
+    source = setting.labels
+    if isinstance(source, Smoothing):
+        soft = torch.eye(task.num_classes).double()[task.train_y] * (1 - source.epsilon)
+        soft += source.epsilon / task.num_classes
+    elif isinstance(source, Teacher):
+        dataset: Literal["cifar10", "cifar100"]
+        dataset = "cifar100" if setting.task == "cifar100" else "cifar10"
+        logits = teacher_logits(
+            source.name, task.train_images, data, dataset=dataset, device=CPU
+        ).double()
+        soft = (logits / source.temperature).softmax(1)
+        assert (soft - soft[0]).abs().max() > 1e-3  # the random teachers tell images apart
+    else:
+        assert task.train_soft is not None
+        soft = task.train_soft
+    # By hand: the top class keeps its share as lower bound and nothing else has one.
+    top = soft.argmax(1)
+    lower = torch.zeros_like(soft)
+    for row, column in enumerate(top.tolist()):
+        lower[row, column] = 1 if setting.collapsed else soft[row, column]
+    torch.testing.assert_close(labels.lower.double(), lower, atol=1e-6, rtol=0)
+    if not isinstance(source, Teacher):
+        assert torch.equal(top, task.train_y)
+
+
+def test_pretrained_weights_are_where_training_starts(data: DataFolders, tmp_path: Path) -> None:
+    torchvision = pytest.importorskip("torchvision", reason="torchvision is not installed")
+    published = torchvision.models.densenet121(weights=None).state_dict()
+    torch.save(published, tmp_path / "densenet121.pth")
+    (run,) = rehearsal(SETTINGS["treeversity"], "pocc")
+    store = do([run], data, tmp_path / "store", weights=str(tmp_path / "densenet121.pth"))
+    (record,) = read_records(tmp_path / "store").records
+    check(record, SETTINGS["treeversity"])
+    trained = store.tensors(run, "model.safetensors")
+    convolutions = [name for name in published if "conv" in name and name.endswith("weight")]
+    assert len(convolutions) == 120
+    moved = False
+    for name in convolutions:
+        after = trained[f"backbone.network.{name}"]
+        # Adam moves a weight by about its learning rate of 1e-5 in the one step there was.
+        assert (after - published[name]).abs().max() < 1e-4
+        moved |= not torch.equal(after, published[name])
+    assert moved
+
+
+def test_a_setting_of_photos_does_not_start_from_random_weights_unasked(
+    data: DataFolders, tmp_path: Path
+) -> None:
+    runs = rehearsal(SETTINGS["micebone"], "pocc")
+    bench = Bench(Store(tmp_path), data, CPU, verbose=False)
+    with pytest.raises(CredalError, match=r"micebone starts from weights .* --weights none"):
+        work(bench, runs)
+    assert not list(tmp_path.rglob("metrics.json"))

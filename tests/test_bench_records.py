@@ -231,7 +231,7 @@ def test_every_table_is_written_in_every_form() -> None:
         "AUARC by score",
         "Normalised AUARC",
         "Rank correlation of uncertainty and error",
-        "AUROC on foreign images",
+        "AUROC, foreign against test images",
     ]
     for table in tables.values():
         assert table.corner == "method (10 seeds)"

@@ -21,7 +21,7 @@ SOURCE = ROOT / "src" / "credalearn"
 STAGES = [
     *["errors", "files", "credal", "annotations", "labels", "scores", "predictions"],
     *["nets", "train", "methods", "metrics", "decide", "theory"],
-    *["estimator", "report", "bench", "demo", "cli"],
+    *["estimator", "report", "bench", "workflow", "demo", "cli"],
 ]
 
 

@@ -149,9 +149,14 @@ def write_teachers(folder: Path) -> None:
         for dataset, num_classes in CIFAR_CLASSES.items():
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(seed)
-                weights = teacher.build(num_classes).state_dict()
+                network = teacher.build(num_classes)
+                # Without means and variances of some images it says the same of all of them.
+                for layer in network.modules():
+                    if isinstance(layer, torch.nn.BatchNorm2d):
+                        layer.momentum = 1.0
+                network(torch.randn(16, 3, 32, 32))
             partial = folder / "teachers" / "partial"
-            torch.save(weights, partial)
+            torch.save(network.state_dict(), partial)
             digest = hashlib.sha256(partial.read_bytes()).hexdigest()
             partial.rename(folder / "teachers" / f"{dataset}_{teacher.model}-{digest[:8]}.pt")
 

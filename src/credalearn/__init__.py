@@ -21,6 +21,8 @@ if TYPE_CHECKING:  # the same names as in the table below, for type checkers and
     from credalearn.credal import min_entropy_box as min_entropy_box
     from credalearn.credal import min_entropy_hull as min_entropy_hull
     from credalearn.credal import mmi as mmi
+    from credalearn.decide import DecisionRule as DecisionRule
+    from credalearn.decide import certify as certify
     from credalearn.errors import CredalError as CredalError
     from credalearn.errors import PrecisionWarning as PrecisionWarning
     from credalearn.errors import TrainingError as TrainingError
@@ -48,6 +50,7 @@ _PUBLIC = {  # module: the names it gives to the package, in the order of the wa
     "labels": ["relax", "precise", "from_votes", "from_teacher", "smooth", "at_least", "collapse"],
     "predictions": ["CredalPredictions"],
     "methods": ["pocc_loss"],
+    "decide": ["certify", "DecisionRule"],
     "estimator": ["CredalClassifier", "load"],
 }
 _MODULES = ["methods", "metrics", "bench"]

@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -12,9 +13,10 @@ from torch import Tensor
 
 from credalearn.bench.data import DataFolders, Task, load_foreign, load_task
 from credalearn.bench.evaluate import evaluate, pack, rejection_curve
+from credalearn.bench.log import EpochLog
 from credalearn.bench.runs import Run
 from credalearn.bench.setting import Annotators, Setting, Smoothing
-from credalearn.bench.store import EpochLog, Store
+from credalearn.bench.store import Store
 from credalearn.bench.teachers import teacher_logits
 from credalearn.credal import CredalSet
 from credalearn.errors import CredalError, TrainingError
@@ -30,6 +32,7 @@ from credalearn.train import (
     train,
     train_together,
 )
+from credalearn.train.distributed import tell, world_size
 
 
 @dataclass(slots=True)
@@ -57,8 +60,9 @@ class Bench:
     def train(self, runs: Sequence[Run], *, deadline: float | None = None) -> list[Run]:
         """Train, measure and keep runs of one setting that train their own networks.
 
-        Side by side on a GPU, one after the other elsewhere. A run that was begun goes on where it
-        stopped; one whose loss or predictions are not finite is marked as failed.
+        Side by side on a GPU, one after the other elsewhere; with the other processes of torchrun,
+        where there are some. A run that was begun goes on where it stopped; one whose loss or
+        predictions are not finite is marked as failed.
 
         Args:
             runs: All of one setting, claimed by the caller.
@@ -69,11 +73,16 @@ class Bench:
             The runs that are done now.
         """
         started = time.monotonic()
+        kept = {run: net for run, net in self._networks.items() if run.setting == runs[0].setting}
+        self._networks = kept  # 45 MB each: those of another setting are not needed again
+        # First what may be refused, data, weights or teachers: a run that was is not begun.
+        self._foreign_sets(runs[0])
+        trainings = [self._training(run, share=1 / len(runs)) for run in runs]
         for run in runs:
             self.store.start(run)
-        trainings = [self._training(run, share=1 / len(runs)) for run in runs]
         before = [self.store.seconds_spent(run) for run in runs]
-        if self.device.type == "cuda":
+        tell(runs)  # only now: what is wrong with data or settings is said once, by this process
+        if self.device.type == "cuda" and world_size() == 1:
             models = f"{len(runs)} models" if len(runs) > 1 else f"{runs[0].method} {runs[0].seed}"
             with Progress(f"{runs[0].setting.name}, {models}") as progress:
                 shown = progress if self.verbose else None
@@ -98,11 +107,19 @@ class Bench:
                 done.append(run)
         return done
 
+    def take_part(self, runs: Sequence[Run]) -> None:
+        """Train runs that the first process of torchrun told of; it measures and keeps them."""
+        for run in runs:
+            training = self._training(run, share=1.0)
+            with suppress(TrainingError, CredalError):  # the first process has one too, and says it
+                _plain_loop(training, None)
+
     def build(self, run: Run) -> None:
         """Build a run on finished ones, measure it and keep it: nothing is trained."""
         started = time.monotonic()
-        self.store.start(run)
         members = tuple(self._trained(base) for base in run.bases)
+        self.labels(run.setting, run.limit)  # missing data stops the work, and is no fault of a run
+        self.store.start(run)
         try:
             self._measure(run, members, 0.0, started=started)
         except CredalError as error:
@@ -116,7 +133,7 @@ class Bench:
             self._labels[key] = labels.to(dtype=torch.float32).to(self.device)
         return self._labels[key]
 
-    def _fail(self, run: Run, why: CredalError) -> None:
+    def _fail(self, run: Run, why: Exception) -> None:
         self.store.fail(run, str(why))
         print(f"{run.name} failed: {why}", file=sys.stderr)
 
@@ -140,16 +157,7 @@ class Bench:
             shown = progress if self.verbose else None
             log = EpochLog(self.store.path(run) / "log.jsonl", _Until(deadline, shown))
             try:
-                return train(
-                    training.network,
-                    training.inputs,
-                    training.labels,
-                    training.loss,
-                    training.recipe,
-                    augment=training.augment,
-                    checkpoint=training.checkpoint,
-                    progress=log,
-                )
+                return _plain_loop(training, log)
             except TrainingError as error:
                 return error
             except _TimeUpError:
@@ -215,15 +223,21 @@ class Bench:
         }
         training = model.predict(task.train_images).to(self.device) if foreign else None
         y = task.test_y
+        metrics = evaluate(run.method, test, y.to(self.device), foreign, training)
         self.store.finish(
             run,
-            metrics=evaluate(run.method, test, y.to(self.device), foreign, training),
+            metrics=metrics,
             curves={"accuracy_rejection": rejection_curve(run.method, test, y.to(self.device))},
             predictions=pack(test, y, foreign),
             weights=members[0].state_dict() if not run.bases else {},
             seconds=seconds + time.monotonic() - began,
-            device=_device_name(self.device),
+            device=_device_name(self.device, processes=1 if run.bases else world_size()),
         )
+        if self.verbose:
+            told = ", ".join(
+                f"{name} {100 * metrics[name]:.2f} %" for name in ("accuracy", "auarc")
+            )
+            print(f"{run.name}: {told}", file=sys.stderr)
 
     def _task(self, setting: Setting, limit: int | None) -> Task:
         key = (setting.task, limit)
@@ -241,7 +255,7 @@ class Bench:
                 try:
                     images = load_foreign(name, self.data, size=key[1], limit=run.limit)
                 except CredalError as error:
-                    print(f"without {name}: {error}", file=sys.stderr)
+                    print(f"no AUROC on {name}: {error}", file=sys.stderr)
                     images = torch.empty(0)
                 self._foreign[key] = images
             if len(self._foreign[key]):
@@ -297,5 +311,19 @@ class _Until:
             self.then.resumed(done, of=of, source=source)
 
 
-def _device_name(device: torch.device) -> str:
-    return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
+def _plain_loop(training: Training, progress: Listener | None) -> list[float]:
+    return train(
+        training.network,
+        training.inputs,
+        training.labels,
+        training.loss,
+        training.recipe,
+        augment=training.augment,
+        checkpoint=training.checkpoint,
+        progress=progress,
+    )
+
+
+def _device_name(device: torch.device, *, processes: int) -> str:
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
+    return name if processes == 1 else f"{processes} × {name}"

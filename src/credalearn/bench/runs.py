@@ -1,7 +1,9 @@
 """A run: one method with one seed in one setting, and the runs that it is built on."""
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from credalearn.bench.costs import base_of, member_seeds
@@ -9,6 +11,8 @@ from credalearn.bench.setting import Setting
 from credalearn.bench.settings import SETTINGS
 from credalearn.errors import CredalError
 from credalearn.methods import METHODS
+
+_MOST_SEEDS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +25,7 @@ class Run:
         seed: Of everything random.
         independent: Whether an ensemble has networks of its own instead of sharing them.
         limit: At most so many training and so many test items; None for all.
+        weights: What a pretrained network starts from, in words; None where it starts from nothing.
 
     Example:
         >>> run = Run(SETTINGS["cifar10h"], "decalibration", 3)
@@ -33,6 +38,7 @@ class Run:
     seed: int
     independent: bool = False
     limit: int | None = None
+    weights: str | None = None
 
     @property
     def name(self) -> str:
@@ -45,7 +51,10 @@ class Run:
         base = base_of(self.method)
         if base is None:
             return ()
-        return tuple(Run(self.setting, base, seed, False, self.limit) for seed in self._members)
+        return tuple(
+            Run(self.setting, base, seed, limit=self.limit, weights=self.weights)
+            for seed in self._members
+        )
 
     @property
     def asked(self) -> dict[str, Any]:
@@ -57,6 +66,8 @@ class Run:
             "seed": self.seed,
             "limit": self.limit,
         }
+        if self.weights is not None:
+            asked["weights"] = self.weights
         if self.bases:
             asked["members"] = "independent" if self.independent else "shared"
             asked["member_seeds"] = list(self._members)
@@ -69,7 +80,11 @@ class Run:
 
 
 def plan(
-    settings: Sequence[Setting], *, independent: bool = False, limit: int | None = None
+    settings: Sequence[Setting],
+    *,
+    independent: bool = False,
+    limit: int | None = None,
+    weights: Path | None = None,
 ) -> list[Run]:
     """Every run of the settings, each once, with what it is built on before it.
 
@@ -84,13 +99,32 @@ def plan(
     runs: dict[Run, None] = {}
     for setting in settings:
         wanted = [
-            Run(setting, method, seed, independent and METHODS[method].num_members > 1, limit)
+            Run(
+                setting,
+                method,
+                seed,
+                independent=independent and METHODS[method].num_members > 1,
+                limit=limit,
+                weights=_in_words(weights) if setting.pretrained else None,
+            )
             for method in setting.methods
             for seed in setting.seeds
         ]
         trained = [base for run in wanted for base in (run.bases or (run,))]
         runs |= dict.fromkeys(trained) | dict.fromkeys(wanted)
     return list(runs)
+
+
+def _in_words(weights: Path | None) -> str | None:
+    """Name and digest of a file of weights, so that runs from two files are not taken for one."""
+    if weights is None:
+        return None
+    if weights == Path("none"):
+        return "random"
+    if not weights.is_file():
+        return weights.name  # the run says what is wrong with it
+    with weights.open("rb") as file:
+        return f"{weights.name}, sha256 {hashlib.file_digest(file, 'sha256').hexdigest()[:16]}"
 
 
 def parse_seeds(text: str) -> tuple[int, ...]:
@@ -108,13 +142,19 @@ def parse_seeds(text: str) -> tuple[int, ...]:
         parts = [f"1-{text.strip()}"]
     seeds: list[int] = []
     for part in parts:
-        first, _, last = part.partition("-")
+        first, dash, last = part.partition("-")
+        last = last if dash else first
         if not part:
             continue
-        if not first.strip().isdecimal() or not (last or first).strip().isdecimal():
+        if not first.strip().isdecimal() or not last.strip().isdecimal():
             seeds = []
             break
-        seeds += range(int(first), int(last or first) + 1)
+        if int(last) - int(first) >= _MOST_SEEDS:
+            raise CredalError(
+                f"{part!r} would be {int(last) - int(first) + 1:,} seeds. To fix: for the one seed "
+                f"{last} write '{last},'."
+            )
+        seeds += range(int(first), int(last) + 1)
     if not seeds or min(seeds) < 1:
         raise CredalError(
             f"seeds are a number of them such as 3, or those wanted such as 2-5 or 1,4; got "

@@ -232,7 +232,7 @@ def _without_members(
 
 def _check_one_kind(setting: str, runs: Runs) -> None:
     """A rehearsal of one epoch among whole runs would spoil every mean."""
-    for what in ("epochs", "limit"):
+    for what in ("epochs", "limit", "weights"):
         kinds: dict[str, str] = {}
         for found in runs.values():
             for record in found.values():

@@ -38,7 +38,8 @@ def status_lines(folder: Path, runs: Sequence[Run]) -> list[str]:
         if state == "started":
             done = store.epochs_done(run)
             claim = store.claim(run)
-            going = "stopped; will go on from its checkpoint" if claim else "going"
+            resumes = "will go on from its checkpoint" if done else "will be begun again"
+            going = f"stopped; {resumes}" if claim else "going"
             if claim:
                 claim.release()
             lines.append(f"  {run.name}: epoch {done}/{of}, {going}")

@@ -10,7 +10,6 @@ import json
 import platform
 import subprocess
 import sys
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -28,7 +27,6 @@ from credalearn.bench.records import Record, read_record, write_record
 from credalearn.bench.runs import Run
 from credalearn.errors import CredalError
 from credalearn.files import whole_file
-from credalearn.train import Listener
 
 State = Literal["done", "started", "new", "failed", "damaged"]
 # All that a run's folder may hold, but for its lock; config.json first: without it, what is left of
@@ -103,7 +101,11 @@ class Store:
             return f"{folder / 'metrics.json'} is damaged ({reason})"
         files = record.config.get("files", {})
         needed = {"predictions.safetensors"} | (set() if run.bases else {"model.safetensors"})
-        same = (record.setting, record.method, record.seed) == (run.setting.name, run.method, run.seed)
+        same = (record.setting, record.method, record.seed) == (
+            run.setting.name,
+            run.method,
+            run.seed,
+        )
         if not same or not needed <= files.keys():
             return f"{folder / 'metrics.json'} is not what this run wrote"
         for name, known in files.items():
@@ -255,46 +257,9 @@ class Store:
                 f"{name} ({old} there, {new} here)" for name, (old, new) in differ.items()
             )
             raise CredalError(
-                f"{self.path(run)} holds this run with another configuration: {told}. To fix: name "
-                "another --store, or delete that folder."
+                f"{self.path(run)} holds this run with another configuration: {told}. To fix: give "
+                "the same options as then, name another --store, or delete that folder."
             )
-
-
-class EpochLog:
-    """A line of JSON an epoch, appended to a run's log.
-
-    Args:
-        path: The file.
-        then: Told the same.
-        share: Of the time that passes, this model's; less than 1 where several are trained at once.
-
-    Example:
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp()) / "log.jsonl"
-        >>> EpochLog(path).epoch(1, of=2, loss=0.5, items=100)
-        >>> json.loads(path.read_text())["loss"]
-        0.5
-    """
-
-    def __init__(self, path: Path, then: Listener | None = None, *, share: float = 1.0) -> None:
-        self.path, self.then, self.share, self.started = path, then, share, time.monotonic()
-        if path.exists() and not path.read_bytes().endswith(b"\n"):  # half a line, of one killed
-            with path.open("a", encoding="utf-8") as file:
-                file.write("\n")
-
-    def epoch(self, number: int, *, of: int, loss: float, items: int) -> None:
-        """Append a line."""
-        seconds = round(self.share * (time.monotonic() - self.started), 3)
-        line = json.dumps({"epoch": number, "of": of, "loss": loss, "seconds": seconds})
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(f"{line}\n")
-        if self.then is not None:
-            self.then.epoch(number, of=of, loss=loss, items=items)
-
-    def resumed(self, done: int, *, of: int, source: str) -> None:
-        """Pass it on: the log has those epochs already."""
-        if self.then is not None:
-            self.then.resumed(done, of=of, source=source)
 
 
 def versions() -> dict[str, str]:
@@ -321,7 +286,9 @@ def _flat(table: Mapping[str, Any], before: str = "") -> dict[str, Any]:
     """Tables within a table as one, so that a message names the one value that differs."""
     flat: dict[str, Any] = {}
     for name, value in table.items():
-        flat |= _flat(value, f"{before}{name}.") if isinstance(value, dict) else {before + name: value}
+        flat |= (
+            _flat(value, f"{before}{name}.") if isinstance(value, dict) else {before + name: value}
+        )
     return flat
 
 

@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
 from credalearn.bench.records import Record
 from credalearn.bench.seeds import (
@@ -114,8 +115,15 @@ def scores_table(records: Iterable[Record], setting: str) -> ResultTable:
     return _table(runs, columns or {"auarc": Column("own score", digits=2)})
 
 
-def foreign_table(records: Iterable[Record], setting: str) -> ResultTable | None:
+def foreign_table(
+    records: Iterable[Record], setting: str, *, inside: Literal["test", "training"] = "test"
+) -> ResultTable | None:
     """AUROC of telling foreign images by the method's own score; None where none were looked at.
+
+    Args:
+        records: Of any settings.
+        setting: Name of the one wanted.
+        inside: What they are told from: test images, or those that were trained on.
 
     Example:
         >>> values = {"accuracy": 0.9, "auroc_fashion_mnist": 0.83}
@@ -124,19 +132,21 @@ def foreign_table(records: Iterable[Record], setting: str) -> ResultTable | None
         {'fashion-mnist': (0.83, None)}
     """
     runs = runs_of(records, setting)
+    prefix = "auroc_" if inside == "test" else "auroc_training_"
     found = {
         metric
         for method in runs.values()
         for record in method.values()
         for metric in record.metrics
-        if metric.startswith("auroc_")
+        if metric.startswith(prefix)
+        and (inside == "training" or not metric.startswith("auroc_training_"))
     }
     if not found:
         return None
     known = SETTINGS[setting].foreign if setting in SETTINGS else ()
-    order = [f"auroc_{name.replace('-', '_')}" for name in known]
+    order = [f"{prefix}{name.replace('-', '_')}" for name in known]
     metrics = [*(name for name in order if name in found), *sorted(found - set(order))]
-    names = {metric: metric.removeprefix("auroc_").replace("_", "-") for metric in metrics}
+    names = {metric: metric.removeprefix(prefix).replace("_", "-") for metric in metrics}
     return _table(
         runs, {metric: Column(name, percent=False, digits=3) for metric, name in names.items()}
     )
@@ -166,10 +176,17 @@ def setting_tables(
     if _has(runs, "normalised_auarc"):
         tables["Normalised AUARC"] = normalised_table(records, setting, compared=compared)
     if _has(runs, "spearman_error"):
-        tables["Rank correlation of uncertainty and error"] = spearman_table(records, setting, compared=compared)
-    foreign = foreign_table(records, setting)
-    if foreign is not None:
-        tables["AUROC on foreign images"] = foreign
+        tables["Rank correlation of uncertainty and error"] = spearman_table(
+            records, setting, compared=compared
+        )
+    insides: dict[str, Literal["test", "training"]] = {
+        "AUROC, foreign against test images": "test",
+        "AUROC, foreign against training images": "training",
+    }
+    for title, inside in insides.items():
+        foreign = foreign_table(records, setting, inside=inside)
+        if foreign is not None:
+            tables[title] = foreign
     return tables
 
 

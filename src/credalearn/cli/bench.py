@@ -19,6 +19,14 @@ app = typer.Typer(
 )
 
 
+class Picture(StrEnum):
+    """How a figure is written."""
+
+    png = "png"
+    svg = "svg"
+    pdf = "pdf"
+
+
 class Format(StrEnum):
     """How a table is written."""
 
@@ -28,7 +36,7 @@ class Format(StrEnum):
 
 
 Names = Annotated[
-    list[str] | None, typer.Argument(metavar="[SETTING]...", help="Names; all if none is given.")
+    list[str] | None, typer.Argument(metavar="SETTING", help="Names; all if none is given.")
 ]
 StoreOption = Annotated[Path, typer.Option("--store", help="Folder that keeps the runs.")]
 Records = Annotated[
@@ -46,6 +54,10 @@ Limit = Annotated[int | None, typer.Option(min=2, help="Items to train and to te
 Independent = Annotated[
     bool, typer.Option("--independent-members", help="Five networks of its own for each ensemble.")
 ]
+Weights = Annotated[
+    Path | None,
+    typer.Option(help="State dict that pretrained networks start from; 'none': random."),
+]
 DEFAULT_STORE = Path("store")
 DEFAULT_RECORDS = Path("results")
 
@@ -59,12 +71,15 @@ def list_settings(
     independent: Independent = False,
 ) -> None:
     """Show the settings, what they train and what that would cost on one H200 GPU."""
+    from rich.box import SIMPLE_HEAD
     from rich.console import Console
-    from rich.table import Table
+    from rich.table import Column, Table
 
     from credalearn.bench.costs import gpu_minutes, trainings
 
-    table = Table("setting", "network", "methods", "seeds", "epochs", "trainings", "GPU minutes")
+    table = Table(Column("setting", no_wrap=True), "network", box=SIMPLE_HEAD)  # whole names
+    for head in ("methods", "seeds", "epochs", "trainings", "GPU minutes"):
+        table.add_column(head, justify="right")
     totals = [0, 0.0]
     for setting in _settings(names, method, seeds, epochs):
         cost = gpu_minutes(setting, independent)
@@ -72,15 +87,15 @@ def list_settings(
         totals = [totals[0] + count, totals[1] + cost]
         table.add_row(
             setting.name,
-            setting.backbone,
+            setting.backbone.rpartition(":")[2],
             str(len(setting.methods)),
             str(len(setting.seeds)),
             str(setting.recipe.epochs),
             str(count),
-            f"{cost:.0f}",
+            f"{cost:,.0f}" if cost >= 1 else "< 1",
         )
     table.add_section()
-    table.add_row("together", "", "", "", "", str(totals[0]), f"{totals[1]:.0f}")
+    table.add_row("together", "", "", "", "", f"{totals[0]:,}", f"{totals[1]:,.0f}")
     Console(width=None if sys.stdout.isatty() else 110).print(table)
     print("Minutes are estimated, from measured images a second of ResNet-18 on one H200.")
 
@@ -111,17 +126,15 @@ def run(
         float | None, typer.Option(min=0.01, help="Stop after so long, to be resumed.")
     ] = None,
     independent: Independent = False,
-    weights: Annotated[
-        Path | None,
-        typer.Option(help="State dict that pretrained networks start from; 'none': random."),
-    ] = None,
+    weights: Weights = None,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Try again what failed before.")
     ] = False,
 ) -> None:
     """Do the runs that the store does not hold yet; stop and start again as you like."""
     from credalearn.bench.data import DataFolders
-    from credalearn.bench.executors import Place, execute
+    from credalearn.bench.executors import execute
+    from credalearn.bench.place import Place
     from credalearn.bench.runs import plan
     from credalearn.bench.store import Store
     from credalearn.errors import CredalError
@@ -129,7 +142,8 @@ def run(
     if not names:
         raise CredalError("name one setting or more; `credalearn bench list` shows them.")
     deadline = None if minutes is None else time.monotonic() + 60 * minutes
-    runs = plan(_settings(names, method, seeds, epochs), independent=independent, limit=limit)
+    settings = _settings(names, method, seeds, epochs)
+    runs = plan(settings, independent=independent, limit=limit, weights=weights)
     place = Place(
         store,
         DataFolders.named(data).folders,
@@ -168,6 +182,7 @@ def status(
     limit: Limit = None,
     store: StoreOption = DEFAULT_STORE,
     independent: Independent = False,
+    weights: Weights = None,
 ) -> None:
     """Show how far the runs are and how long the rest will take."""
     from credalearn.bench.runs import plan
@@ -179,7 +194,7 @@ def status(
         if not settings:
             print(f"{store} holds no runs yet.")
     for setting in settings:
-        for line in status_lines(store, plan([setting], independent=independent, limit=limit)):
+        for line in status_lines(store, plan([setting], independent=independent, limit=limit, weights=weights)):
             print(line)
 
 
@@ -204,7 +219,7 @@ def table(
     head = {Format.markdown: "## ", Format.latex: "% ", Format.csv: "# "}[form]
     for name in names or _held(found):
         for title, each in setting_tables(found, name, compared=balance).items():
-            print(f"{head}{title}\n")
+            print(f"{head}{name}: {title}\n")
             print(write(each))
         for line in notes(found, name, compared=balance):
             print(f"{comment}{line}")
@@ -224,10 +239,11 @@ def compare(
 
     found = _records(records)
     rows = comparison.compare(found)
-    print(comparison.comparison_markdown(found, rows))
-    if output is not None:
+    if output is not None:  # first: a reader that stops early (``| head``) ends the command
         with whole_file(output) as partial:
             partial.write_text(comparison.comparison_csv(rows), encoding="utf-8")
+    print(comparison.comparison_markdown(found, rows))
+    if output is not None:
         print(f"{len(rows)} figures in {output}")
 
 
@@ -236,7 +252,7 @@ def figures(
     names: Names = None,
     records: Records = DEFAULT_RECORDS,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder.")] = Path("figures"),
-    form: Annotated[str, typer.Option("--format", help="png, svg or pdf.")] = "png",
+    form: Annotated[Picture, typer.Option("--format", help="How it is written.")] = Picture.png,
 ) -> None:
     """Draw rejection curves, balanced scores, significance and ours against the published."""
     from credalearn.bench import figures as draw
@@ -306,10 +322,16 @@ def _held(found: "list[Record]") -> list[str]:
 
 
 def _records(folder: Path) -> "list[Record]":
-    """The records of a folder; what is damaged is named."""
+    """The records of a folder, one or more; what is damaged is named."""
     from credalearn.bench.records import read_records
+    from credalearn.errors import CredalError
 
     found = read_records(folder)
     for line in found.damaged:
         print(f"left out: {line}", file=sys.stderr)
+    if not found.records:
+        raise CredalError(
+            f"{folder} holds no record of a finished run. To fix: name another folder, or make "
+            "some with `credalearn bench run`."
+        )
     return list(found.records)

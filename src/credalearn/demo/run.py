@@ -37,7 +37,7 @@ def run_demo(
     seed: int = 0,
 ) -> None:
     """Train, compare, print and save: see the ``demo`` command."""
-    _make_folder(output)
+    make_folder(output)
     # The networks are tiny: on two busy cores, two threads took 132 s where one took 16.
     torch.set_num_threads(1)
     console = Console(highlight=False)
@@ -60,7 +60,7 @@ def run_demo(
         console.print(f"{output / name}  {what}", soft_wrap=True)
 
 
-def _make_folder(output: Path) -> None:
+def make_folder(output: Path) -> None:
     """Before any training: a folder that cannot be written must not cost a minute."""
     try:
         output.mkdir(parents=True, exist_ok=True)

@@ -3,6 +3,9 @@
 All randomness comes from (seed, epoch), so a run that is killed and resumed at the last finished
 epoch ends with the same weights as one that was never interrupted: bit for bit on a CPU.
 
+Where torch.distributed is initialised, all its processes train one model together
+(:mod:`credalearn.train.distributed`).
+
 Shapes: N items, H heads, K classes.
 """
 
@@ -20,6 +23,15 @@ from credalearn.credal import CredalSet
 from credalearn.errors import TrainingError
 from credalearn.train.augment import Augment
 from credalearn.train.checkpoint import describe_run, load_checkpoint, save_checkpoint
+from credalearn.train.distributed import (
+    all_or_none,
+    part,
+    rank,
+    same_buffers,
+    summed,
+    world_size,
+    wrap,
+)
 from credalearn.train.progress import Listener
 from credalearn.train.recipe import Recipe
 
@@ -42,17 +54,21 @@ def train(
 
     Args:
         network: Maps a batch of inputs to logits (N, H, K); trained on the device it is on.
+            In several processes that torch.distributed joins, all must give the same network,
+            data and recipe.
         inputs: All inputs, shape (N, ...), moved to that device.
         labels: One credal set an input.
-        loss: Of logits, labels and the epoch (from 0), a scalar.
+        loss: Of logits, labels and the epoch (from 0), a scalar: a mean over items.
         recipe: How to train.
         augment: Changes the inputs at random, anew in each epoch.
         checkpoint: File that the state is kept in after each epoch. If it holds this run's state,
-            training goes on from there; it stays when training ends.
-        progress: Told after each epoch.
+            training goes on from there, in as many processes as there are now; it stays when
+            training ends.
+        progress: Told after each epoch; of several processes, the first one's alone.
 
     Raises:
         TrainingError: If the loss is not finite, or the checkpoint is damaged or another run's.
+        CredalError: If several processes cannot share this training.
 
     Example:
         >>> import credalearn as cl
@@ -70,27 +86,40 @@ def train(
     inputs, labels = inputs.to(device), labels.to(device)
     optimizer = _optimizer(network, recipe)
     losses: list[float] = []
+    if rank() > 0:
+        progress = None
     if checkpoint is not None:
         run = describe_run(recipe, loss, network, inputs, labels, augment)
-        losses = load_checkpoint(checkpoint, run=run, network=network, optimizer=optimizer)
+        with all_or_none(device):
+            losses = load_checkpoint(checkpoint, run=run, network=network, optimizer=optimizer)
         if losses and progress is not None:
             progress.resumed(len(losses), of=recipe.epochs, source=str(checkpoint))
     network.train()
+    wrapped = wrap(  # the network itself, unless several processes train it
+        network,
+        recipe,
+        num_items=len(inputs),
+        smallest_batch=batch_sizes(len(inputs), recipe.batch_size)[-1],
+        epochs_done=len(losses),
+    )
     for epoch in range(len(losses), recipe.epochs):
         with seeded(device, recipe.seed, epoch + 1):  # 0 is for the first weights
             order = torch.randperm(len(inputs)).to(device)
             shuffled = inputs[order]
             if augment is not None:
                 shuffled = augment(shuffled, None)
-            mean = _epoch(network, shuffled, labels[order], loss, recipe, optimizer, epoch)
+            with _own_dropout(device, recipe, epoch):
+                mean = _epoch(wrapped, shuffled, labels[order], loss, recipe, optimizer, epoch)
         check_loss(mean, recipe, epoch)
         losses.append(mean)
-        if checkpoint is not None:
-            save_checkpoint(
-                checkpoint, run=run, network=network, optimizer=optimizer, losses=losses
-            )
-        if progress is not None:
-            progress.epoch(epoch + 1, of=recipe.epochs, loss=mean, items=len(inputs))
+        with all_or_none(device):
+            if checkpoint is not None and rank() == 0:
+                save_checkpoint(
+                    checkpoint, run=run, network=network, optimizer=optimizer, losses=losses
+                )
+            if progress is not None:
+                progress.epoch(epoch + 1, of=recipe.epochs, loss=mean, items=len(inputs))
+    same_buffers(network)
     return losses
 
 
@@ -163,23 +192,34 @@ def _epoch(
     optimizer: Optimizer,
     epoch: int,
 ) -> float:
-    """One pass over the data as it stands; the mean loss."""
+    """One pass over the data as it stands, of each batch this process's part; the mean loss."""
     sizes = batch_sizes(len(inputs), recipe.batch_size)
     total = torch.zeros((), device=inputs.device)
     start = 0
     for step, size in enumerate(sizes):
-        batch = slice(start, start + size)
+        own = part(size, rank(), world_size())
+        batch, count = slice(start + own.start, start + own.stop), own.stop - own.start
         for group in optimizer.param_groups:
             group["lr"] = recipe.rate_at(epoch + step / len(sizes))
         with autocast(recipe, inputs.device):
             logits = network(inputs[batch])
         value = loss(logits.float(), labels[batch], epoch)
         optimizer.zero_grad()
-        value.backward()  # type: ignore[no-untyped-call]
+        # The mean of the processes' gradients is that of the whole batch, however it is parted.
+        share = count * world_size() / size  # exactly 1 in one process
+        (value * share).backward()
         optimizer.step()
-        total += value.detach() * size
+        total += value.detach() * count
         start += size
-    return float(total) / len(inputs)
+    return float(summed(total)) / len(inputs)
+
+
+def _own_dropout(device: torch.device, recipe: Recipe, epoch: int) -> AbstractContextManager[None]:
+    """Random numbers that differ between processes, of which each has other items."""
+    if world_size() == 1:
+        return nullcontext()
+    # From 1: zeros at the end would give the numbers that the order was drawn from.
+    return seeded(device, recipe.seed, epoch + 1, 1 + rank())
 
 
 def _optimizer(network: nn.Module, recipe: Recipe) -> Optimizer:

@@ -1,0 +1,108 @@
+"""What reading votes costs: seconds, memory, and the time beside crowd-kit's majority vote.
+
+The table: five votes an item by 2,000 people, in any order. Both start from the same file, each in
+a process of its own; crowd-kit takes a minute for ten million votes, and runs once.
+"""
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from core import Measurement
+
+_PEAK = """
+import re, sys, time
+from pathlib import Path
+def report(seconds):
+    # Not ru_maxrss, which a process inherits from the one that started it.
+    kilobytes = re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]
+    print(seconds, 1024 * int(kilobytes) / 1e9)
+"""
+
+_OURS = """
+from credalearn.annotations import read_annotations
+started = time.perf_counter()
+counts = read_annotations(sys.argv[1]).counts()
+report(time.perf_counter() - started)
+assert counts.sum() == int(sys.argv[2])
+"""
+
+# The package imports nltk and torch for methods that nobody asks for here: without its own
+# __init__ it does not.
+_CROWD_KIT = """
+import importlib.util, types
+root = Path(importlib.util.find_spec("crowdkit").origin).parent
+for name in ("crowdkit.aggregation", "crowdkit.aggregation.classification"):
+    package = types.ModuleType(name)
+    package.__path__ = [str(root.joinpath(*name.split(".")[1:]))]
+    sys.modules[name] = package
+from crowdkit.aggregation.classification.majority_vote import MajorityVote
+import pandas as pd
+started = time.perf_counter()
+found = MajorityVote().fit_predict(pd.read_csv(sys.argv[1]))
+report(time.perf_counter() - started)
+assert len(found) == int(sys.argv[2]) // 5
+"""
+
+
+def write_votes(folder: Path, num_votes: int) -> None:
+    """The same votes as CSV and as Parquet."""
+    dice = np.random.default_rng(0)
+    item = np.repeat(np.arange(num_votes // 5), 5)
+    order = dice.permutation(num_votes)
+    worker = 400 * np.tile(np.arange(5), num_votes // 5) + dice.integers(0, 400, num_votes)
+    truth = dice.integers(0, 10, num_votes // 5)[item]
+    label = np.where(dice.random(num_votes) < 0.7, truth, dice.integers(0, 10, num_votes))
+    names = np.array(["bee", "cat", "cow", "dog", "eel", "fox", "hen", "owl", "pig", "yak"])
+    table = pl.DataFrame(
+        {"task": item[order], "worker": worker[order], "label": names[label[order]]}
+    )
+    table = table.with_columns(
+        pl.format("image-{}.jpg", "task").alias("task"), pl.format("w{}", "worker").alias("worker")
+    )
+    table.write_csv(folder / "votes.csv")
+    table.write_parquet(folder / "votes.parquet")
+
+
+def _measured(code: str, path: Path, num_votes: int) -> tuple[float, float]:
+    command = [sys.executable, "-c", _PEAK + code, str(path), str(num_votes)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    seconds, gigabytes = map(float, done.stdout.split())
+    return seconds, gigabytes
+
+
+def _cost(
+    num_votes: int, *, seconds: float, gigabytes: float, ratio: float | None
+) -> list[Measurement]:
+    found = []
+    best = float("inf")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_votes(folder, num_votes)
+        for kind in ("csv", "parquet"):
+            runs = [_measured(_OURS, folder / f"votes.{kind}", num_votes) for _ in range(3)]
+            time, peak = min(each for each, _ in runs), max(each for _, each in runs)
+            text = f"{num_votes:,} votes, {kind}, read, checked, counted"
+            found.append(Measurement(text, time, "s", seconds))
+            found.append(Measurement("… and its peak memory", peak, "GB", gigabytes))
+            best = time if kind == "csv" else best
+        theirs, _ = _measured(_CROWD_KIT, folder / "votes.csv", num_votes)
+    text = f"{num_votes:,} votes, csv, time / crowd-kit's MajorityVote"
+    return [*found, Measurement(text, best / theirs, "×", ratio)]
+
+
+def a_million_votes() -> list[Measurement]:
+    """A tenth of what is promised, for the tests; too little to show the ratio."""
+    return _cost(1_000_000, seconds=1.0, gigabytes=0.8, ratio=None)
+
+
+def ten_million_votes() -> list[Measurement]:
+    """What is promised."""
+    return _cost(10_000_000, seconds=10.0, gigabytes=4.0, ratio=1 / 10)
+
+
+ANNOTATIONS_COST = (a_million_votes,)
+ANNOTATIONS_AT_FULL_SIZE = (ten_million_votes,)

@@ -1,0 +1,82 @@
+"""What predicting a table costs: rows a second, and memory that does not grow with the rows."""
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from core import Measurement
+
+import credalearn as cl
+from credalearn.workflow.folder import write_json
+
+_FEATURES = [f"x{number}" for number in range(20)]
+_FEW, _MANY = 100_000, 1_000_000
+_SLOWEST = 10_000  # rows a second
+
+_CODE = """
+import re, sys
+from pathlib import Path
+from credalearn.workflow.folder import RunFolder
+from credalearn.workflow.predicting import predict
+summary = predict(RunFolder(sys.argv[1]), sys.argv[2], sys.argv[3], threshold=0.5)
+# Not ru_maxrss, which a process inherits from the one that started it.
+peak = re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]
+print(summary.items / summary.seconds, int(peak) / 1024)
+"""
+
+
+def predict_cost() -> list[Measurement]:
+    """Twenty features, two heads, three classes: a hundred thousand rows and a million."""
+    found = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        _make_run(folder / "run")
+        for suffix, write in _WRITE.items():
+            peaks = []
+            for rows in (_FEW, _MANY):
+                data = folder / f"data{suffix}"
+                write(_table(rows), data)
+                speed, peak = _measured(folder / "run", data, folder / f"out{suffix}")
+                peaks.append(peak)
+            kind = f"{suffix[1:]} to {suffix[1:]}"
+            text = f"predict, {kind}: 10,000 rows of {_MANY:,}"
+            found.append(Measurement(text, _SLOWEST / speed, "s", 1.0))
+            text = f"predict, {kind}: peak memory, {_MANY:,} rows"
+            found.append(Measurement(text, peaks[1], "MB"))
+            found.append(Measurement(f"… / {_FEW:,} rows", peaks[1] / peaks[0], "×", 1.2))
+    return found
+
+
+_WRITE: dict[str, Callable[[pl.DataFrame, Path], object]] = {
+    ".csv": lambda table, path: table.write_csv(path),
+    ".parquet": lambda table, path: table.write_parquet(path),
+}
+
+
+def _table(rows: int) -> pl.DataFrame:
+    values = np.random.default_rng(0).normal(size=(rows, len(_FEATURES))).round(4)
+    items = pl.Series("item", [f"item-{row}" for row in range(rows)])
+    return pl.DataFrame(values, schema=_FEATURES).insert_column(0, items)
+
+
+def _make_run(folder: Path) -> None:
+    folder.mkdir()
+    X = np.random.default_rng(1).normal(size=(300, len(_FEATURES)))
+    y = np.array(["cat", "dog", "owl"])[X[:, :3].argmax(1)]
+    cl.CredalClassifier(epochs=2, seed=0).fit(X, y).save(folder / "model")
+    inputs = {"kind": "features", "features": _FEATURES}
+    write_json(folder / "run.json", {"classes": ["cat", "dog", "owl"], "inputs": inputs})
+
+
+def _measured(run: Path, data: Path, output: Path) -> tuple[float, float]:
+    command = [sys.executable, "-c", _CODE, str(run), str(data), str(output)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    speed, peak = map(float, done.stdout.split())
+    return speed, peak
+
+
+PREDICT_COST = (predict_cost,)

@@ -1,0 +1,30 @@
+"""Exports of annotation tools into one checked table, and what people disagree about in it."""
+
+from credalearn.annotations.agreement import (
+    Agreement,
+    agreement,
+    krippendorff_alpha,
+    vote_counts,
+)
+from credalearn.annotations.confusions import Confusion, Typo, confused_pairs, typo_classes
+from credalearn.annotations.people import Annotator, annotator_agreement
+from credalearn.annotations.readers import READERS
+from credalearn.annotations.reading import read_annotations
+from credalearn.annotations.table import Annotations, Source
+
+__all__ = [
+    "READERS",
+    "Agreement",
+    "Annotations",
+    "Annotator",
+    "Confusion",
+    "Source",
+    "Typo",
+    "agreement",
+    "annotator_agreement",
+    "confused_pairs",
+    "krippendorff_alpha",
+    "read_annotations",
+    "typo_classes",
+    "vote_counts",
+]

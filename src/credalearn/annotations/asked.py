@@ -1,0 +1,34 @@
+"""What the user asked of a reader."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """Options of a reader; what is None is found from the content.
+
+    Args:
+        item: Column or field that names the item.
+        annotator: Column or field that names the annotator.
+        label: Column or field with the label.
+        weight: Column with the weight of a vote.
+        question: Which question, where the export holds answers to several.
+        classes: The classes, in the order wanted; others are refused.
+        unsure: Labels that say "I do not know": votes for nothing.
+        encoding: Of a text file.
+        delimiter: Of a table in a text file.
+
+    Example:
+        >>> Asked(label="answer").label
+        'answer'
+    """
+
+    item: str | None = None
+    annotator: str | None = None
+    label: str | None = None
+    weight: str | None = None
+    question: str | None = None
+    classes: tuple[str, ...] | None = None
+    unsure: tuple[str, ...] = ()
+    encoding: str | None = None
+    delimiter: str | None = None

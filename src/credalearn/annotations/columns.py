@@ -1,0 +1,85 @@
+"""The names that columns and fields go by, and how one is found."""
+
+from collections.abc import Collection, Sequence
+
+from credalearn.annotations.asked import Asked
+from credalearn.annotations.places import edit_distance, folded, listed, nearest, refuse, shown
+from credalearn.annotations.tables import Table
+
+# In the order in which they are tried, without case, spaces, "_", "-" and ".".
+ITEM = (
+    *("item", "itemid", "task", "taskid", "unit", "unitid", "example", "exampleid", "sampleid"),
+    *("sample", "instance", "instanceid", "recordid", "documentid", "docid", "imageid", "image"),
+    *("filename", "file", "filepath", "path", "imageurl", "url", "question", "questionid", "hitid"),
+    *("textid", "commentid", "postid", "id", "uid", "uuid", "key", "name"),
+)
+ANNOTATOR = (
+    *("annotator", "annotatorid", "worker", "workerid", "rater", "raterid", "performer"),
+    *("performerid", "user", "userid", "username", "labeler", "labelerid", "labeller", "coder"),
+    *("coderid", "judge", "judgeid", "reviewer", "reviewerid", "assessor", "reader", "readerid"),
+    *("participant", "participantid", "labeledby", "annotatedby", "completedby", "createdby"),
+)
+LABEL = (
+    *("label", "labels", "answer", "vote", "class", "category", "annotation", "choice", "response"),
+    *("rating", "judgment", "judgement", "value", "decision", "diagnosis", "sentiment", "tag"),
+)
+AT_LEAST = ("atleast", "lowerbound", "lower", "minimum", "minprobability", "bound")
+WEIGHT = ("weight",)
+
+
+def find(columns: Sequence[str], names: Collection[str]) -> str | None:
+    """The column that goes by the first of ``names`` that any goes by.
+
+    Example:
+        >>> find(["Worker ID", "answer"], ANNOTATOR)
+        'Worker ID'
+    """
+    by_name = {folded(column): column for column in reversed(columns)}
+    return next((by_name[name] for name in names if name in by_name), None)
+
+
+def item_column(table: Table, asked: Asked) -> str | None:
+    """The column that names the item: the user's, or one of a known name."""
+    if asked.item is not None:
+        return table.column(asked.item, option="item")
+    return find(table.columns, ITEM)
+
+
+def annotator_column(table: Table, asked: Asked) -> str | None:
+    """The column that names the annotator."""
+    if asked.annotator is not None:
+        return table.column(asked.annotator, option="annotator")
+    return find(table.columns, ANNOTATOR)
+
+
+def label_column(table: Table, asked: Asked) -> str | None:
+    """The column with the label."""
+    if asked.label is not None:
+        return table.column(asked.label, option="label")
+    return find(table.columns, LABEL)
+
+
+def need(table: Table, column: str | None, names: Sequence[str], *, option: str) -> str:
+    """The column, or the error that it is missing."""
+    if column is not None:
+        return column
+    close = (nearest(folded(each), names) for each in table.columns)
+    guess = next((each for each, name in zip(table.columns, close, strict=True) if name), None)
+    fix = f"say {option}={guess!r}" if guess else f"say with {option}= which of them it is"
+    rule = f"no column is the {option}; the columns are {listed(table.columns, 20)}"
+    return refuse(table.path, "line 1", rule, fix=fix)
+
+
+def refuse_near_miss(
+    table: Table, taken: Sequence[str], names: Sequence[str], *, option: str
+) -> None:
+    """Refuse a table without a column that another, misspelt, was probably meant to be."""
+    long = [name for name in names if len(name) >= 5]
+    for column in table.columns:
+        if column not in taken and len(folded(column)) >= 5 and _is_near(folded(column), long):
+            rule = f"no column is the {option}, and {shown(column)} looks like a misspelling of it"
+            refuse(table.path, "line 1", rule, fix=f"rename that column to {option!r}")
+
+
+def _is_near(word: str, names: Sequence[str]) -> bool:
+    return any(edit_distance(word, name, most=1) <= 1 for name in names)

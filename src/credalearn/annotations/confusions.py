@@ -1,0 +1,124 @@
+"""Which classes people confuse, and which class names are probably slips of the pen.
+
+Shapes: N items, K classes.
+"""
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from credalearn.annotations.agreement import vote_counts
+from credalearn.annotations.places import edit_distance, folded
+from credalearn.annotations.table import Annotations
+
+_SEEN_ENOUGH = 3  # votes of a class that another could be a misspelling of
+
+
+@dataclass(frozen=True, slots=True)
+class Confusion:
+    """Two classes that people take for each other.
+
+    Args:
+        classes: The two.
+        pairs: Pairs of votes on the same item, one for each of the two.
+        share: Of all pairs of votes on the same item that disagree.
+
+    Example:
+        >>> Confusion(("cat", "dog"), 2, 1.0).share
+        1.0
+    """
+
+    classes: tuple[str, str]
+    pairs: int
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Typo:
+    """A class that looks like a slip of the pen.
+
+    Args:
+        label: As it stands in the file.
+        votes: For it.
+        like: What was probably meant.
+        like_votes: For that.
+        why: How the two names differ.
+
+    Example:
+        >>> Typo("hrose", 1, "horse", 40, "1 letter differs").like
+        'horse'
+    """
+
+    label: str
+    votes: int
+    like: str
+    like_votes: int
+    why: str
+
+
+def confused_pairs(annotations: Annotations, most: int = 10) -> tuple[Confusion, ...]:
+    """The pairs of classes on which people disagree most, the largest share first.
+
+    Raises:
+        CredalError: If the annotations are no votes or counts.
+
+    Example:
+        >>> from credalearn.annotations.examples import three_items
+        >>> confused_pairs(three_items())
+        (Confusion(classes=('cat', 'dog'), pairs=2, share=1.0),)
+    """
+    counts = vote_counts(annotations)
+    pairs = np.triu(counts.T @ counts, k=1)  # votes for one times votes for the other, by item
+    total = pairs.sum()
+    if total == 0:
+        return ()
+    order = np.argsort(-pairs, axis=None, kind="stable")[:most]
+    found = []
+    for first, second in zip(*np.unravel_index(order, pairs.shape), strict=True):
+        number = int(pairs[first, second])
+        if number:
+            names = (annotations.classes[first], annotations.classes[second])
+            found.append(Confusion(names, number, float(number / total)))
+    return tuple(found)
+
+
+def typo_classes(annotations: Annotations) -> tuple[Typo, ...]:
+    """Classes that are probably another class misspelt, the fewest votes first.
+
+    A class that differs from a more frequent one only in case, spaces, hyphens or underscores, or
+    that is seen once and is one letter from another (two letters where the name has eight or more).
+    Names that differ in a digit are not misspelt.
+
+    Example:
+        >>> from credalearn.annotations.examples import three_items
+        >>> typo_classes(three_items())
+        ()
+    """
+    votes = annotations.counts().sum(0)
+    names = annotations.classes
+    found = []
+    for i in np.argsort(votes, kind="stable"):
+        others = [j for j in np.argsort(-votes, kind="stable") if (votes[j], -j) > (votes[i], -i)]
+        found += _meant(names[i], votes[i], [(names[j], votes[j]) for j in others])
+    return tuple(found)
+
+
+def _meant(name: str, votes: float, others: list[tuple[str, float]]) -> list[Typo]:
+    """The other class it was meant to be, if one is near enough."""
+    near = []
+    for other, other_votes in others:
+        if folded(name) == folded(other):
+            return [Typo(name, int(votes), other, int(other_votes), "only case or spaces differ")]
+        allowed = 0 if len(name) < 4 else 1 if len(name) < 8 else 2
+        digits = re.sub(r"\D", "", name) != re.sub(r"\D", "", other)
+        if votes > 1 or other_votes < _SEEN_ENOUGH or digits or not allowed:
+            continue
+        distance = edit_distance(name.casefold(), other.casefold(), most=allowed)
+        if distance <= allowed:
+            near.append((distance, -other_votes, other))
+    if not near:
+        return []
+    distance, other_votes, other = min(near)
+    why = f"{distance} letter{'s' * (distance > 1)} differ{'s' * (distance == 1)}"
+    return [Typo(name, int(votes), other, int(-other_votes), why)]

@@ -1,0 +1,117 @@
+"""What a reader hands on: columns of text and what it left out, not yet checked."""
+
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import polars as pl
+
+from credalearn.annotations.places import refuse, shown
+
+Kind = Literal["votes", "bounds", "counts", "probabilities"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Raw:
+    """Columns as they were found.
+
+    Args:
+        kind: Votes: ``item``, ``annotator``, ``label`` and perhaps ``weight``. Bounds: ``item``,
+            ``label``, ``at_least``. Counts and probabilities: ``item`` and a column a class.
+            All text or categories of text; perhaps ``row``, for ``place``.
+        frame: The columns.
+        rows: How many rows or answers the file holds.
+        place: From a row to where it stands.
+        left_out: Why answers are not votes, and how many.
+        words: What the reader recognised.
+    """
+
+    kind: Kind
+    frame: pl.DataFrame
+    rows: int
+    place: Callable[[int], str]
+    words: str
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+
+class Votes:
+    """Votes collected one by one, by the readers of nested records."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.items: list[str | None] = []
+        self.annotators: list[str | None] = []
+        self.labels: list[str | None] = []
+        self.lines: list[int] = []
+        self.left_out: Counter[str] = Counter()
+
+    def add(self, line: int, item: object, annotator: object, label: object) -> None:
+        """A vote; a label that is a list of one is that one."""
+        if isinstance(label, list | tuple):
+            if len(label) > 1:
+                return self.leave("several classes")
+            label = label[0] if label else None
+        text = self._text(line, "label", label)
+        if text is None or not text.strip():
+            return self.leave("empty")
+        self.items.append(self._text(line, "item", item))
+        self.annotators.append(self._text(line, "annotator", annotator))
+        self.labels.append(text)
+        self.lines.append(line)
+        return None
+
+    def leave(self, reason: str) -> None:
+        """An answer that is no vote."""
+        self.left_out[reason] += 1
+
+    def _text(self, line: int, name: str, value: object) -> str | None:
+        if isinstance(value, dict | list | tuple):
+            rule = f"the {name} must be a text or a number; this is {shown(value)}"
+            refuse(self.path, f"line {line}", rule, fix=f"name the field of the {name}")
+        text = text_of(value)
+        check_text(self.path, line, text)
+        return text
+
+    def raw(self, words: str) -> Raw:
+        """All of them."""
+        columns = {"item": self.items, "annotator": self.annotators, "label": self.labels}
+        frame = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String))
+        lines = self.lines
+        rows = len(lines) + self.left_out.total()
+        place = lambda row: f"line {lines[row]}"  # noqa: E731
+        return Raw("votes", frame, rows, place, words, dict(self.left_out))
+
+
+def check_text(path: Path, line: int, text: str | None) -> None:
+    """Refuse half of a surrogate pair, which JSON can escape and no file can hold."""
+    try:
+        if text is not None:
+            text.encode()
+    except UnicodeEncodeError:
+        rule = f"{shown(text)} is not valid Unicode text"
+        refuse(path, f"line {line}", rule, fix="export the file again as UTF-8")
+
+
+def text_of(value: Any) -> str | None:
+    """A value of JSON as text: 1 and 1.0 are "1", true is "true", null and NaN are empty.
+
+    Example:
+        >>> text_of(1.0), text_of("1.0"), text_of(True), text_of(None)
+        ('1', '1.0', 'true', None)
+    """
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        if math.isnan(value):
+            return None
+        return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
+    if isinstance(value, int):
+        # Past 4,300 digits Python refuses; such a number is nobody's name.
+        return str(value) if abs(value) < 10**100 else "a number of over 100 digits"
+    return json.dumps(value, default=str)

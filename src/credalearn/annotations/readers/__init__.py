@@ -1,0 +1,58 @@
+"""The readers, each in a file of its own, in the order in which they look at a content."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from credalearn.annotations.asked import Asked
+from credalearn.annotations.raw import Raw
+from credalearn.annotations.readers import (
+    argilla,
+    bounds,
+    doccano,
+    ground_truth,
+    label_studio,
+    lewidi,
+    long,
+    mturk,
+    prodigy,
+    shares,
+    wide,
+)
+from credalearn.annotations.records import Records
+from credalearn.annotations.tables import Table
+
+Content = Table | Records
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """How one format is read.
+
+    Args:
+        recognise: What it sees in a content, in words; None if it is not its format.
+        read: The columns.
+
+    Example:
+        >>> sorted(READERS)[:3]
+        ['argilla', 'bounds', 'counts']
+    """
+
+    recognise: Callable[[Content, Asked], str | None]
+    read: Callable[[Content, Asked], Raw]
+
+
+READERS = {  # formats with fields of their own before those told by common names
+    "label-studio": Reader(label_studio.recognise, label_studio.read),
+    "ground-truth": Reader(ground_truth.recognise, ground_truth.read),
+    "argilla": Reader(argilla.recognise, argilla.read),
+    "prodigy": Reader(prodigy.recognise, prodigy.read),
+    "lewidi": Reader(lewidi.recognise, lewidi.read),
+    "doccano": Reader(doccano.recognise, doccano.read),
+    "mturk": Reader(mturk.recognise, mturk.read),
+    "label-studio-csv": Reader(label_studio.recognise_csv, label_studio.read_csv),
+    "bounds": Reader(bounds.recognise, bounds.read),
+    "long": Reader(long.recognise, long.read),
+    "counts": Reader(shares.recognise_counts, shares.read_counts),
+    "probabilities": Reader(shares.recognise_probabilities, shares.read_probabilities),
+    "wide": Reader(wide.recognise, wide.read),
+}

@@ -1,0 +1,82 @@
+"""doccano: JSON Lines with a list of labels, one file an annotator or a field for them."""
+
+from credalearn.annotations import columns as known
+from credalearn.annotations.asked import Asked
+from credalearn.annotations.places import refuse, shown
+from credalearn.annotations.raw import Raw, Votes
+from credalearn.annotations.records import Record, Records
+from credalearn.annotations.tables import Table
+
+_LABELS = ("label", "labels", "cats")
+_ALL = ("all", "unknown")  # what doccano calls a file of everyone's labels
+
+
+def recognise(content: Table | Records, asked: Asked) -> str | None:
+    """Records with a list of labels, or of annotations with a label and a user."""
+    if isinstance(content, Table):
+        return None
+    for record in content.head:
+        if isinstance(_labels(record, asked), list):
+            return "doccano's JSON Lines"
+    return None
+
+
+def read(content: Table | Records, asked: Asked) -> Raw:
+    """One vote a record, or an annotation."""
+    assert isinstance(content, Records)
+    votes = Votes(content.path)
+    stem = content.path.stem
+    by_file = None if stem.casefold() in _ALL else stem
+    for record in content:
+        labels = _labels(record, asked)
+        if labels is None:
+            votes.leave("empty")
+            continue
+        if not isinstance(labels, list):
+            labels = [labels]
+        item = _item(record, asked)
+        field = asked.annotator or known.find(list(record.value), known.ANNOTATOR)
+        who = by_file if field is None else record.value.get(field)
+        people: dict[object, list[object]] = {}
+        for label in labels:
+            if isinstance(label, list):
+                rule = f"labels of parts of a text are not classes; this is {shown(label)}"
+                fix = "export a project of document classification"
+                refuse(content.path, f"line {record.line}", rule, fix=fix)
+            if isinstance(label, dict):
+                people.setdefault(_scalar(label.get("user", who)), []).append(label.get("label"))
+            else:
+                people.setdefault(_scalar(who), []).append(label)
+        if not people:
+            votes.leave("empty")
+        for person, chosen in people.items():
+            votes.add(record.line, item, person, chosen)
+    return votes.raw(f"doccano's JSON Lines ({content.words})")
+
+
+def _labels(record: Record, asked: Asked) -> object:
+    """The list of labels, under one of its names."""
+    value = record.value
+    if asked.label is not None:
+        return value.get(asked.label)
+    given = value.get("annotations")
+    if isinstance(given, list) and given and all(_is_annotation(each) for each in given):
+        return given
+    return next((value[name] for name in _LABELS if value.get(name) is not None), None)
+
+
+def _is_annotation(value: object) -> bool:
+    return isinstance(value, dict) and "label" in value
+
+
+def _scalar(value: object) -> object:
+    return str(value) if isinstance(value, dict | list) else value
+
+
+def _item(record: Record, asked: Asked) -> object:
+    value = record.value
+    if asked.item is not None:
+        return value.get(asked.item)
+    names = ("id", "docid", *known.ITEM, "text", "data")
+    field = known.find([name for name in value if value[name] is not None], names)
+    return None if field is None else value[field]

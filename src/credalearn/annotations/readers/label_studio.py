@@ -1,0 +1,165 @@
+"""Label Studio: its JSON export, and its CSV, which JSON-MIN resembles.
+
+JSON: ``annotations[]`` of a task with ``completed_by``, ``was_cancelled`` and ``result[]``, where
+``value.choices`` or ``value.rating`` answers the question ``from_name``. CSV: one row an annotation
+with ``annotator``, ``annotation_id``, ``lead_time``, the fields of the data and the answers.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from credalearn.annotations import columns as known
+from credalearn.annotations.asked import Asked
+from credalearn.annotations.places import folded, listed, nearest, refuse, shown
+from credalearn.annotations.raw import Raw, Votes
+from credalearn.annotations.records import Record, Records
+from credalearn.annotations.tables import Table
+
+_ITEM_FIELDS = ("id", "itemid", "image", "imageurl", "img", "url", "filename", "file", "text")
+_CSV = ("annotator", "annotation_id", "lead_time")
+_CSV_BESIDE = ("id", *_CSV, "created_at", "updated_at", "agreement", "project", "task", "comment")
+_VALUES = ("choices", "rating", "taxonomy")
+
+
+def recognise(content: Table | Records, asked: Asked) -> str | None:  # noqa: ARG001
+    """Records with ``data`` and a list of ``annotations`` with ``result``."""
+    if isinstance(content, Table):
+        return None
+    for record in content.head:
+        given = _annotations(record)
+        if not isinstance(given, list) or not isinstance(record.value.get("data"), dict):
+            continue
+        if given and all(isinstance(each, dict) and "result" in each for each in given):
+            return "Label Studio's JSON"
+    return None
+
+
+def read(content: Table | Records, asked: Asked) -> Raw:
+    """One vote an annotation that was not cancelled."""
+    assert isinstance(content, Records)
+    votes = Votes(content.path)
+    questions: dict[str, None] = {}
+    rows: list[tuple[int, object, object, dict[str, list[object]]]] = []
+    for record in content:
+        where = f"line {record.line}"
+        given = _annotations(record)
+        if not isinstance(given, list) or not isinstance(record.value.get("data"), dict):
+            rule = "a task has no data or no list of annotations"
+            refuse(content.path, where, rule, fix="export the project again as JSON")
+        item = _item(content, record, asked)
+        for each in given:
+            if not isinstance(each, dict):
+                rule = f"an annotation must be an object; this is {shown(each)}"
+                refuse(content.path, where, rule, fix="export the project again as JSON")
+            if each.get("was_cancelled") or each.get("skipped"):
+                votes.leave("cancelled")
+                continue
+            if "result" not in each:
+                rule = f"an annotation must hold a result; this is {shown(each)}"
+                refuse(content.path, where, rule, fix="export the project again as JSON")
+            answers = _answers(content, record, each.get("result"))
+            questions.update(dict.fromkeys(answers))
+            rows.append((record.line, item, _who(each.get("completed_by")), answers))
+    question = _question(content, list(questions), asked)
+    for line, item, who, answers in rows:
+        votes.add(line, item, who, answers.get(question, []))
+    return votes.raw(f"Label Studio's JSON: question {question!r} ({content.words})")
+
+
+def recognise_csv(content: Table | Records, asked: Asked) -> str | None:  # noqa: ARG001
+    """A table with Label Studio's own columns."""
+    if isinstance(content, Records) or not set(_CSV) <= set(content.columns):
+        return None
+    return "Label Studio's CSV"
+
+
+def read_csv(content: Table | Records, asked: Asked) -> Raw:
+    """One vote a row."""
+    assert isinstance(content, Table)
+    fields = [name for name in content.columns if name not in _CSV_BESIDE]
+    images = [name for name in fields if folded(name) in _ITEM_FIELDS and folded(name) != "text"]
+    item = content.column(asked.item or (images[0] if images else "id"), option="item")
+    who = content.column(asked.annotator or "annotator", option="annotator")
+    label = asked.label or asked.question or known.find(fields, known.LABEL)
+    if label is None:
+        others = [name for name in fields if name != item and folded(name) not in _ITEM_FIELDS]
+        if len(others) != 1:
+            rule = f"several columns could be the answer: {listed(others or fields)}"
+            refuse(content.path, "line 1", rule, fix="name it with label=")
+        label = others[0]
+    label = content.column(label, option="label")
+    wanted = {"item": item, "annotator": who, "label": label}
+    frame = content.take(*(pl.col(column).alias(name) for name, column in wanted.items()))
+    several = frame["label"].cast(pl.String).fill_null("").str.starts_with('{"choices"')
+    left_out = {"several classes": int(several.sum())}
+    words = f"Label Studio's CSV: item {item!r}, label {label!r} ({content.words})"
+    rows = frame.height
+    frame = frame.with_row_index("row").filter(~several)
+    return Raw("votes", frame, rows, content.place, words, left_out)
+
+
+def _annotations(record: Record) -> Any:
+    """Of a task; before 2021 they were called completions."""
+    return record.value.get("annotations", record.value.get("completions"))
+
+
+def _item(content: Records, record: Record, asked: Asked) -> object:
+    """The field of the data that names it, else the task's number."""
+    data: Mapping[str, object] = record.value["data"]
+    if asked.item is not None:
+        if asked.item in data:
+            return data[asked.item]
+        if asked.item in record.value:
+            return record.value[asked.item]
+        guess = nearest(asked.item, data)
+        rule = f"the task has no field {shown(asked.item)}; its data has {listed(list(data))}"
+        fix = f"say item={guess!r}" if guess else "name one of them with item="
+        refuse(content.path, f"line {record.line}", rule, fix=fix)
+    scalar = [name for name, value in data.items() if not isinstance(value, dict | list)]
+    name = known.find(scalar, _ITEM_FIELDS)
+    return data[name] if name is not None else record.value.get("id")
+
+
+def _who(value: object) -> object:
+    """An annotator's number, or the address where the export gives the whole user."""
+    if isinstance(value, dict):
+        return value.get("email") or value.get("id")
+    return value
+
+
+def _answers(content: Records, record: Record, result: object) -> dict[str, list[object]]:
+    """What was chosen, by question."""
+    found: dict[str, list[object]] = {}
+    if result is not None and not isinstance(result, list):
+        rule = f"a result must be a list; this is {shown(result)}"
+        refuse(content.path, f"line {record.line}", rule, fix="export the project again as JSON")
+    for each in result or []:
+        value = each.get("value") if isinstance(each, dict) else None
+        if not isinstance(value, dict):
+            if isinstance(each, dict) and each.get("type") == "relation":
+                continue
+            rule = f"a result must hold an object called value; this is {shown(each)}"
+            refuse(content.path, f"line {record.line}", rule, fix="export the project again")
+        for key in _VALUES:
+            if key in value:
+                chosen = value[key] if isinstance(value[key], list) else [value[key]]
+                found.setdefault(str(each.get("from_name")), []).extend(chosen)
+    return found
+
+
+def _question(content: Records, questions: list[str], asked: Asked) -> str:
+    """The one question, or the one asked for."""
+    wanted = asked.question or asked.label
+    if wanted is None and len(questions) == 1:
+        return questions[0]
+    if wanted in questions:
+        return wanted
+    if not questions:
+        rule = "no annotation answers a question with choices or a rating"
+        refuse(content.path, "", rule, fix="export a project of choices; boxes are not classes")
+    guess = (nearest(wanted, questions) if wanted else None) or questions[0]
+    rule = f"there are answers to {listed(questions)}"
+    rule += f" and none to {shown(wanted)}" if wanted else ": which one is the label"
+    return refuse(content.path, "", rule, fix=f"choose with question={guess!r}")

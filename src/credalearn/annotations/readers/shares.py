@@ -1,0 +1,64 @@
+"""Tables with one row an item and one column a class: counts of votes, or probabilities."""
+
+import polars as pl
+
+from credalearn.annotations.asked import Asked
+from credalearn.annotations.places import refuse
+from credalearn.annotations.raw import Kind, Raw
+from credalearn.annotations.readers.shapes import layout
+from credalearn.annotations.records import Records
+from credalearn.annotations.tables import Table
+
+
+def recognise_counts(content: Table | Records, asked: Asked) -> str | None:
+    """Whole numbers, as many votes for each item, or columns called so."""
+    return _recognise(content, asked, "counts")
+
+
+def recognise_probabilities(content: Table | Records, asked: Asked) -> str | None:
+    """Numbers with decimals."""
+    return _recognise(content, asked, "probabilities")
+
+
+def read_counts(content: Table | Records, asked: Asked) -> Raw:
+    """Votes by class."""
+    return _read(content, asked, "counts")
+
+
+def read_probabilities(content: Table | Records, asked: Asked) -> Raw:
+    """Probabilities by class."""
+    return _read(content, asked, "probabilities")
+
+
+def _recognise(content: Table | Records, asked: Asked, kind: Kind) -> str | None:
+    if isinstance(content, Records) or asked.label is not None:
+        return None
+    found = layout(content, asked)
+    if found is None or found.shape != kind:
+        return None
+    return f"one row an item {found.item!r}, one column a class with its {kind}"
+
+
+def _read(content: Table | Records, asked: Asked, kind: Kind) -> Raw:
+    """The columns of the classes; their names lose a prefix that all of them share."""
+    assert isinstance(content, Table)
+    found = layout(content, asked)
+    if found is None or "item" in _classes(found.others) or "row" in _classes(found.others):
+        rule = "there is no column that names the item, or no columns of classes"
+        refuse(content.path, "line 1", rule, fix="name the item's column with item=")
+    names = dict(zip(_classes(found.others), found.others, strict=True))
+    columns = (pl.col(column).alias(name) for name, column in names.items())
+    frame = content.take(pl.col(found.item).alias("item"), *columns)
+    rows = frame.height
+    while frame.height and not any(str(each or "").strip() for each in frame.row(-1)):
+        frame = frame.head(-1)  # blank lines at the end
+    words = f"one row an item {found.item!r}, one column a class with its {kind}"
+    return Raw(kind, frame, rows, content.place, f"{words} ({content.words})")
+
+
+def _classes(columns: tuple[str, ...]) -> list[str]:
+    """``p_cat``, ``p_dog`` are the classes cat and dog."""
+    first = columns[0].split("_")[0] + "_"
+    if all(name.startswith(first) and len(name) > len(first) for name in columns):
+        return [name.removeprefix(first) for name in columns]
+    return list(columns)

@@ -1,0 +1,187 @@
+"""A file of annotations into the canonical table, whatever tool wrote it."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from credalearn.annotations.asked import Asked
+from credalearn.annotations.places import listed, nearest, refuse, shown
+from credalearn.annotations.raw import Raw, check_text, text_of
+from credalearn.annotations.readers import READERS, Content
+from credalearn.annotations.records import Records, from_dicts, looks_like_json, read_json
+from credalearn.annotations.table import Annotations
+from credalearn.annotations.tables import Table, from_rows, read_csv, read_parquet
+from credalearn.annotations.tidy_shares import tidy_bounds, tidy_shares
+from credalearn.annotations.tidy_votes import tidy_votes
+from credalearn.errors import CredalError
+
+_TIDY = {
+    "votes": tidy_votes,
+    "counts": tidy_shares,
+    "probabilities": tidy_shares,
+    "bounds": tidy_bounds,
+}
+
+
+def read_annotations(
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,  # noqa: A002
+    item: str | None = None,
+    annotator: str | None = None,
+    label: str | None = None,
+    weight: str | None = None,
+    question: str | None = None,
+    classes: Sequence[str] | None = None,
+    unsure: Sequence[str] = (),
+    encoding: str | None = None,
+    delimiter: str | None = None,
+) -> Annotations:
+    r"""Read annotations, recognising the tool that wrote them by the content of the file.
+
+    ====================  ==========================================================================
+    format                what it is
+    ====================  ==========================================================================
+    ``long``              CSV, Parquet or JSON Lines, one row a vote: ``task, worker, label``
+    ``wide``              one row an item, one column an annotator; an empty cell is no vote
+    ``counts``            one row an item, one column a class: how many chose it
+    ``probabilities``     one row an item, one column a class
+    ``bounds``            ``item, label, at_least``
+    ``label-studio``      its JSON; ``label-studio-csv``: its CSV and JSON-MIN
+    ``argilla``           flat records, JSON Lines or Parquet
+    ``prodigy``           ``db-out``'s JSON Lines
+    ``mturk``             batch results, CSV
+    ``ground-truth``      SageMaker's manifest or consolidation, with all workers' answers
+    ``lewidi``            the JSON of learning with disagreements
+    ``doccano``           JSON Lines
+    ====================  ==========================================================================
+
+    Names are trimmed and brought into Unicode's form NFC, a label 1.0 is the label 1. A cancelled,
+    skipped, rejected or empty answer is counted in ``source.left_out`` and is no vote.
+
+    Args:
+        path: The file.
+        format: One of the above; None: the first that recognises the content.
+        item: Column or field that names the item.
+        annotator: Column or field that names the annotator.
+        label: Column or field with the label.
+        weight: Column with the weight of a vote.
+        question: Which question, where there are several.
+        classes: The classes, in the order wanted; any other label is refused.
+        unsure: Labels that say "I do not know": the item stays, the vote is for nothing.
+        encoding: Of a text file; None: found from its bytes.
+        delimiter: Of a table in text; None: the comma, semicolon, tab or bar that fits.
+
+    Raises:
+        CredalError: In one line: file, line, value and the nearest fix.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "votes.csv"
+        >>> _ = path.write_text("task;worker;label\nx;ann;cat\nx;bo;dog\ny;ann;cat\n")
+        >>> found = read_annotations(path)
+        >>> found.items, found.classes, found.counts().tolist()
+        (('x', 'y'), ('cat', 'dog'), [[1.0, 1.0], [1.0, 0.0]])
+        >>> print(found.source.words.replace(" (", "; "))
+        one row a vote: item 'task', annotator 'worker', label 'label'; semicolon-separated table,
+        UTF-8)
+    """
+    asked = Asked(
+        item=item,
+        annotator=annotator,
+        label=label,
+        weight=weight,
+        question=question,
+        classes=None if classes is None else tuple(classes),
+        unsure=(unsure,) if isinstance(unsure, str) else tuple(unsure),
+        encoding=encoding,
+        delimiter=delimiter,
+    )
+    if format is not None and format not in READERS:
+        guess = nearest(format, READERS)
+        fix = f"say {guess!r}" if guess else f"say one of {listed(list(READERS), 20)}"
+        raise CredalError(f"there is no format {shown(format)}. To fix: {fix}.")
+    if asked.classes is not None and len(set(asked.classes)) < 2:
+        raise CredalError(f"there must be two classes or more; got {listed(asked.classes)}.")
+    path = Path(path)
+    try:
+        content = _open(path, asked)
+        name, raw = _read(path, content, format, asked)
+        return _TIDY[raw.kind](raw, path, name, asked)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        fix = "check the name of the file and that you may read it"
+        refuse(path, "", f"the file cannot be read ({reason})", fix=fix)
+
+
+def _open(path: Path, asked: Asked) -> Content:
+    """A table or records, by how the file begins."""
+    if path.is_dir():
+        files = sorted(each.name for each in path.iterdir() if each.is_file())
+        held = f"; it holds {listed(files, 3)}" if files else " and it is empty"
+        refuse(path, "", f"this is a folder{held}", fix="name one file, the export itself")
+    if not path.exists():
+        near = nearest(path.name, (each.name for each in _beside(path)))
+        fix = f"did you mean {str(path.with_name(near))!r}" if near else "check the name"
+        refuse(path, "", "there is no such file", fix=fix)
+    with path.open("rb") as file:
+        start = file.read(4096)
+    if not start:
+        refuse(path, "", "the file is empty", fix="export the annotations again")
+    if start.startswith(b"PAR1"):
+        rows = read_parquet(path)
+        return rows if isinstance(rows, Table) else from_dicts(path, "Parquet", rows)
+    if looks_like_json(start):
+        return read_json(path, asked.encoding)
+    return read_csv(path, asked.encoding, asked.delimiter)
+
+
+def _beside(path: Path) -> list[Path]:
+    try:
+        return list(path.parent.iterdir())
+    except OSError:
+        return []
+
+
+def _read(path: Path, content: Content, name: str | None, asked: Asked) -> tuple[str, Raw]:
+    """By the reader asked for, or the first that recognises the content."""
+    contents = [content]
+    nested = ("label-studio", "ground-truth", "argilla", "prodigy", "lewidi", "doccano")
+    if name is not None:
+        if (name in nested) == isinstance(content, Table):
+            if name in nested:
+                fix = "give the tool's own export, or another format"
+                refuse(path, "", f"{name} is a format of JSON; this is a table", fix=fix)
+            assert isinstance(content, Records)
+            content = _flat(content)
+        return name, READERS[name].read(content, asked)
+    if isinstance(content, Records):
+        for known in nested:
+            if READERS[known].recognise(content, asked):
+                return known, READERS[known].read(content, asked)
+        contents = [_flat(content)]
+    for known, reader in READERS.items():
+        if reader.recognise(contents[0], asked):
+            return known, reader.read(contents[0], asked)
+    assert isinstance(contents[0], Table)
+    return "long", READERS["long"].read(contents[0], asked)  # which says what is missing
+
+
+def _flat(content: Records) -> Table:
+    """Records as a table; a nested value is its JSON."""
+    known: dict[str, None] = {}
+    for record in content.head:
+        known.update(dict.fromkeys(record.value))
+    if not known:
+        rule = "the records hold nothing"
+        refuse(content.path, f"line {content.head[0].line}", rule, fix="export the file again")
+    rows: list[dict[str, str | None]] = []
+    for record in content:
+        row = {name: text_of(value) for name, value in record.value.items() if name}
+        for text in (*row, *row.values()):
+            check_text(content.path, record.line, text)
+        if record.key is not None:
+            check_text(content.path, record.line, record.key)
+            row.setdefault("id", record.key)
+        rows.append({**row, "": str(record.line)})
+    return from_rows(content.path, content.words, rows)

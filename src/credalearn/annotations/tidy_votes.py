@@ -1,0 +1,226 @@
+"""Votes as a reader found them into the canonical table: cleaned, checked, counted."""
+
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from credalearn.annotations.asked import Asked
+from credalearn.annotations.coding import Coded, coded, taken
+from credalearn.annotations.numbers import as_numbers, plain_number
+from credalearn.annotations.places import listed, nearest, refuse, shown
+from credalearn.annotations.raw import Raw
+from credalearn.annotations.table import Annotations, Known, Source
+
+_NOT_A_LABEL = ("nan", "NaN", "<NA>")  # what software writes for "nothing", and no person does
+_FREE_TEXT = 1000  # classes, of which most are seen once
+
+
+def tidy_votes(raw: Raw, path: Path, format: str, asked: Asked) -> Annotations:  # noqa: A002
+    """The canonical table of votes.
+
+    Raises:
+        CredalError: If an item has no name, a label is not among the classes asked for, an
+            annotator votes twice and differently, no vote is left, or all are for one class.
+    """
+    frame = raw.frame
+    with ThreadPoolExecutor(2) as pool:  # most of it runs outside Python
+        given = [frame[name] for name in ("item", "annotator", "label")]
+        items, annotators, labels = pool.map(coded, given)
+    mended = _mended(items, annotators, labels)
+    names, label_codes, merged = _label_names(labels)
+    if merged:
+        mended["numbers such as 1.0 read as 1"] = merged
+    _check_items(raw, path, items.codes, label_codes)
+    left_out = Counter(raw.left_out)
+    empty = (label_codes < 0) & (items.codes >= 0)
+    left_out["empty"] += int(empty.sum())
+    kept = np.flatnonzero((label_codes >= 0) & (items.codes >= 0))
+    unsure = np.isin(names, [_clean(each) for each in asked.unsure])
+    weights = _weights(raw, path)
+    if len(kept) == len(label_codes):
+        item, who, label = items.codes, annotators.codes, label_codes
+    else:
+        item, who, label = items.codes[kept], annotators.codes[kept], label_codes[kept]
+    once = _once(raw, path, kept, (item, who, label), (items.names, annotators.names, names))
+    if len(once) < len(item):
+        left_out["repeated"] += len(item) - len(once)
+        kept, item, who, label = kept[once], item[once], who[once], label[once]
+    weight = np.ones(len(kept)) if weights is None else weights[kept]
+    left_out["unsure"] += int(unsure[label].sum())
+    classes, class_of = _classes(raw, path, kept, names, unsure, label, asked)
+    label = class_of[label]
+    if not (label >= 0).any():
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in left_out.items() if count)
+        rule = f"no vote is left of {raw.rows:,} answers ({reasons or 'there are none'})"
+        refuse(path, "", rule, fix="export answered tasks, or name the column with label=")
+    source = Source(
+        path,
+        format,
+        raw.words,
+        raw.rows,
+        {reason: count for reason, count in left_out.items() if count},
+        {how: count for how, count in mended.items() if count},
+    )
+    columns = [
+        items.column("item", item, frame["item"]),
+        annotators.column("annotator", who, frame["annotator"]),
+        taken("label", label, pl.Series(classes, dtype=pl.String)),
+        pl.Series("weight", weight),
+    ]
+    seen_items, item = _used(items, item)
+    seen_annotators, who = _used(annotators, who)
+    codes = {"item": item, "annotator": who, "label": label}
+    known = Known(tuple(seen_annotators.to_list()), codes)
+    found = tuple(seen_items.to_list())
+    return Annotations("votes", found, classes, pl.DataFrame(columns), source, known)
+
+
+def _clean(label: str) -> str:
+    """A label that the user names, as labels in files are cleaned."""
+    text = pl.Series([label]).str.strip_chars().str.normalize("NFC")[0]
+    return plain_number(text)
+
+
+def _mended(*columns: Coded) -> dict[str, int]:
+    return {
+        "spaces trimmed": sum(column.trimmed for column in columns),
+        "Unicode normalised (NFC)": sum(column.normalised for column in columns),
+    }
+
+
+def _label_names(labels: Coded) -> tuple[list[str], NDArray[np.int32], int]:
+    """Labels with 1.0 as 1 and software's words for nothing as empty; how many rows were 1.0."""
+    given = labels.names.to_list()
+    plain = [plain_number(name) for name in given]
+    names = [name for name in dict.fromkeys(plain) if name not in _NOT_A_LABEL]
+    position = {name: i for i, name in enumerate(names)}
+    if names == given:
+        return names, labels.codes, 0
+    lookup = np.array([*(position.get(name, -1) for name in plain), -1], np.int32)
+    changed = np.array([*(a != b for a, b in zip(given, plain, strict=True)), False])
+    return names, lookup[labels.codes], int(changed[labels.codes].sum())
+
+
+def _check_items(raw: Raw, path: Path, items: NDArray[np.int32], labels: NDArray[np.int32]) -> None:
+    """A vote must be for some item; a row without both is a blank line."""
+    nameless = (items < 0) & (labels >= 0)
+    if nameless.any():
+        where = raw.place(_row(raw, int(nameless.argmax())))
+        fix = "name the item, or say with item= which column names it"
+        refuse(path, where, "the vote names no item", fix=fix)
+
+
+def _row(raw: Raw, position: int) -> int:
+    """Where in the file a row of the frame stood."""
+    return int(raw.frame["row"][position]) if "row" in raw.frame.columns else position
+
+
+def _weights(raw: Raw, path: Path) -> NDArray[np.float64] | None:
+    if "weight" not in raw.frame.columns:
+        return None
+    rows = raw.frame["row"] if "row" in raw.frame.columns else None
+    numbers = as_numbers(raw.frame["weight"], path, raw.place, "weight", rows=rows)
+    wrong = ~((numbers >= 0) & np.isfinite(numbers))
+    if wrong.any():
+        position = int(wrong.argmax())
+        rule = f"a weight is a number of 0 or more; this is {numbers[position]}"
+        refuse(path, raw.place(_row(raw, position)), rule, fix="correct or delete the row")
+    return numbers
+
+
+def _once(
+    raw: Raw,
+    path: Path,
+    kept: NDArray[np.int64],
+    codes: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]],
+    names: tuple[pl.Series, pl.Series, list[str]],
+) -> NDArray[np.int64]:
+    """Rows without repeats; an annotator who votes twice on an item and differently is refused."""
+    item, who, label = codes
+    everyone = np.arange(len(item))
+    if not len(item) or not len(names[1]):
+        return everyone
+    pair = item.astype(np.int64) * len(names[1]) + who
+    pair[who < 0] = -1 - everyone[who < 0]  # nobody knows whether these are the same person
+    if pl.Series(pair).n_unique() == len(pair):  # three times as fast as sorting
+        return everyone
+    order = np.argsort(pair, kind="stable")
+    ordered = pair[order]
+    again = np.flatnonzero(ordered[1:] == ordered[:-1]) + 1
+    start = np.maximum.accumulate(np.where(np.r_[True, np.diff(ordered) != 0], everyone, 0))
+    differs = again[label[order[again]] != label[order[start[again]]]]
+    if len(differs):
+        position = differs[np.argmin(order[differs])]  # the first in the file
+        first, second = int(order[start[position]]), int(order[position])
+        one, two = (
+            f"{shown(names[2][label[each]])} ({raw.place(_row(raw, int(kept[each])))})"
+            for each in (first, second)
+        )
+        more = f", and {len(differs) - 1:,} more such votes" if len(differs) > 1 else ""
+        rule = (
+            f"annotator {shown(names[1][int(who[first])])} votes twice on item "
+            f"{shown(names[0][int(item[first])])} and differently: {one} and {two}{more}"
+        )
+        fix = "keep the answer that counts, or name the columns with item= and annotator="
+        refuse(path, raw.place(_row(raw, int(kept[second]))), rule, fix=fix)
+    repeated = np.zeros(len(item), bool)
+    repeated[order[again]] = True
+    return np.flatnonzero(~repeated)
+
+
+def _classes(
+    raw: Raw,
+    path: Path,
+    kept: NDArray[np.int64],
+    names: list[str],
+    unsure: NDArray[np.bool_],
+    label: NDArray[np.int32],
+    asked: Asked,
+) -> tuple[tuple[str, ...], NDArray[np.int32]]:
+    """The classes, sorted or as asked for, and of each label its class; −1 for the unsure."""
+    used = np.bincount(label, minlength=len(names)) > 0
+    seen = [name for i, name in enumerate(names) if used[i] and not unsure[i]]
+    if asked.classes is None:
+        classes = tuple(sorted(seen, key=_by_number))
+        if len(classes) == 1:
+            rule = f"every vote is for one class, {shown(classes[0])}: there is nothing to learn"
+            fix = "export all classes, or name the column of the label with label="
+            refuse(path, "", rule, fix=fix)
+        if len(classes) > _FREE_TEXT and len(classes) > len(label) / 5:
+            rule = f"{len(classes):,} different labels in {len(label):,} votes are free text"
+            refuse(path, "", rule, fix="name the column of the class with label=")
+    else:
+        classes = tuple(dict.fromkeys(_clean(each) for each in asked.classes))
+        unknown = [i for i, name in enumerate(names) if name in set(seen) - set(classes)]
+        if unknown:
+            wrong = unknown[0]
+            where = raw.place(_row(raw, int(kept[np.argmax(label == wrong)])))
+            guess = nearest(names[wrong], classes)
+            rule = f"{shown(names[wrong])} is not among the classes {listed(classes)}"
+            fix = f"write {guess!r}" if guess else "add it to the classes, or to the unsure labels"
+            refuse(path, where, rule, fix=fix)
+    position = {name: i for i, name in enumerate(classes)}
+    lookup = [-1 if unsure[i] else position.get(name, -1) for i, name in enumerate(names)]
+    return classes, np.array(lookup, np.int32)
+
+
+def _by_number(name: str) -> tuple[bool, float, str]:
+    """2 before 10, numbers before words."""
+    try:
+        return False, float(name), name
+    except ValueError:
+        return True, 0.0, name
+
+
+def _used(column: Coded, codes: NDArray[np.int32]) -> tuple[pl.Series, NDArray[np.int32]]:
+    """The names that still occur, and the codes among them."""
+    names = column.names
+    if codes is column.codes:
+        return names, codes
+    used = np.bincount(codes[codes >= 0], minlength=len(names)) > 0
+    lookup = np.append(np.cumsum(used) - 1, -1).astype(np.int32)
+    return names.filter(pl.Series(used)), lookup[codes]

@@ -1,0 +1,75 @@
+"""Where runs are done, in words that travel to other processes."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+
+from credalearn.bench.data import DataFolders
+from credalearn.bench.runner import Bench
+from credalearn.bench.store import Store
+from credalearn.errors import CredalError
+from credalearn.train.distributed import own_gpu, world_size
+
+SIDE_BY_SIDE = 8  # models on one GPU: beyond eight an H200 does no more images a second
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where runs are done, in words that travel to other processes.
+
+    Args:
+        store: Folder of the store.
+        data: Folders of data sets.
+        device: ``"auto"`` (a GPU where there is one), or a device of torch.
+        weights: File of pretrained weights, or None.
+        side_by_side: Models trained at once on a GPU.
+        verbose: Show progress.
+
+    Example:
+        >>> Place(Path("store"), (Path("data"),)).side_by_side
+        8
+    """
+
+    store: Path
+    data: tuple[Path, ...]
+    device: str = "auto"
+    weights: Path | None = None
+    side_by_side: int = SIDE_BY_SIDE
+    verbose: bool = True
+
+    def absolute(self) -> "Place":
+        """The same place, from whatever folder it is looked for."""
+        return replace(
+            self,
+            store=self.store.absolute(),
+            data=tuple(folder.absolute() for folder in self.data),
+            weights=self.weights
+            if self.weights in (None, Path("none"))
+            else self.weights.absolute(),
+        )
+
+    def bench(self) -> Bench:
+        """A bench there, in this process.
+
+        Raises:
+            CredalError: If the device is not to be had.
+        """
+        name = self.device
+        if name == "auto":
+            name = "cuda" if torch.cuda.is_available() else "cpu"
+        if world_size() > 1 and name.startswith("cuda"):
+            name = str(own_gpu(name))
+        try:
+            torch.empty(0, device=name)
+        except (RuntimeError, AssertionError) as error:
+            raise CredalError(
+                f"device {self.device!r} is not to be had here: {error}. To fix: take 'auto'."
+            ) from error
+        return Bench(
+            store=Store(self.store),
+            data=DataFolders(self.data),
+            device=torch.device(name),
+            weights=self.weights,
+            verbose=self.verbose,
+        )

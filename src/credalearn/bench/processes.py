@@ -1,0 +1,71 @@
+"""The runs in several processes of one machine."""
+
+import multiprocessing
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from credalearn.bench.place import Place
+from credalearn.bench.runs import Run
+from credalearn.bench.work import deadline_at, time_of_day, work
+from credalearn.errors import CredalError
+
+_REFUSED = 2  # exit code of a worker that stopped with a message
+
+
+def in_processes(
+    place: Place, runs: Sequence[Run], *, workers: int, deadline: float | None = None
+) -> None:
+    """The same work in several processes of this machine; a process that dies is replaced.
+
+    Raises:
+        CredalError: If one of them raised it, or processes keep dying.
+    """
+    context = multiprocessing.get_context("spawn")
+    until = time_of_day(deadline)
+    threads = max(1, (os.cpu_count() or 1) // workers)
+
+    def start() -> Any:
+        process = context.Process(target=_worker, args=(place, list(runs), threads, until))
+        process.start()
+        return process
+
+    processes = [start() for _ in range(workers)]
+    replaced = 0
+    try:
+        while processes:
+            for number, process in enumerate(processes):
+                process.join(timeout=0.1)
+                if process.is_alive():
+                    continue
+                if process.exitcode == 0:
+                    processes.pop(number)
+                    break
+                if process.exitcode == _REFUSED:
+                    raise CredalError("a worker process stopped; its message stands above.")
+                replaced += 1
+                if replaced > 3 * workers:
+                    raise CredalError(
+                        f"{replaced} worker processes have died, the last with exit code "
+                        f"{process.exitcode}. To fix: look at their messages above; the runs done "
+                        "so far are kept."
+                    )
+                print(f"a worker died (exit code {process.exitcode}): replaced", file=sys.stderr)
+                processes[number] = start()
+    finally:
+        for process in processes:
+            process.terminate()
+        for process in processes:
+            process.join()
+
+
+def _worker(place: Place, runs: list[Run], threads: int, until: float | None) -> None:
+    torch.set_num_threads(threads)
+    try:
+        work(place.bench(), runs, side_by_side=place.side_by_side, deadline=deadline_at(until))
+    except CredalError as error:  # another process would say the same: none takes its place
+        print(f"credalearn: {error}", file=sys.stderr)
+        sys.exit(_REFUSED)

@@ -1,0 +1,349 @@
+"""The commands from an annotation export to certified decisions, each a thin face of a step."""
+
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from credalearn.workflow.folder import RunFolder
+    from credalearn.workflow.inputs import FeatureTable
+
+Run = Annotated[Path, typer.Argument(help="Folder of a run that `credalearn train` wrote.")]
+Export = Annotated[Path, typer.Argument(help="The annotation tool's export, or a table of votes.")]
+Item = Annotated[str | None, typer.Option(help="Column or field that names the item.")]
+Annotator = Annotated[str | None, typer.Option(help="Column or field that names the annotator.")]
+Label = Annotated[str | None, typer.Option(help="Column or field with the label.")]
+Question = Annotated[str | None, typer.Option(help="Which question, where there are several.")]
+Weight = Annotated[str | None, typer.Option(help="Column with the weight of a vote.")]
+Classes = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="A class, in the order wanted; repeat for each. Other labels are refused.",
+        show_default="those in the export",
+    ),
+]
+Encoding = Annotated[
+    str | None, typer.Option(help="Of a text file, such as cp1252.", show_default="found")
+]
+Delimiter = Annotated[
+    str | None, typer.Option(help="Of a table in text.", show_default="recognised")
+]
+Unsure = Annotated[
+    list[str] | None,
+    typer.Option(help="A label that means 'I do not know'; may be repeated."),
+]
+Form = Annotated[
+    str | None, typer.Option("--format", help="Of the export.", show_default="recognised")
+]
+
+
+class Labels(StrEnum):
+    """What votes become."""
+
+    relax = "relax"
+    precise = "precise"
+    idm = "idm"
+    clopper_pearson = "clopper-pearson"
+
+
+class Certify(StrEnum):
+    """How a threshold is certified."""
+
+    sgr = "sgr"
+    learn_then_test = "learn-then-test"
+    conformal_risk_control = "conformal-risk-control"
+
+
+class Against(StrEnum):
+    """What a prediction is wrong against."""
+
+    truth = "truth"
+    annotator = "annotator"
+
+
+class Target(StrEnum):
+    """Where deferred items go."""
+
+    label_studio = "label-studio"
+    csv = "csv"
+
+
+def inspect(
+    export: Export,
+    item: Item = None,
+    annotator: Annotator = None,
+    label: Label = None,
+    weight: Weight = None,
+    question: Question = None,
+    classes: Classes = None,
+    unsure: Unsure = None,
+    form: Form = None,
+    encoding: Encoding = None,
+    delimiter: Delimiter = None,
+) -> None:
+    """Say what an export holds and who disagrees about what."""
+    from credalearn.annotations import read_annotations
+    from credalearn.workflow.inspecting import inspection
+
+    found = read_annotations(
+        export,
+        format=form,
+        item=item,
+        annotator=annotator,
+        label=label,
+        weight=weight,
+        question=question,
+        classes=classes,
+        unsure=tuple(unsure or ()),
+        encoding=encoding,
+        delimiter=delimiter,
+    )
+    for line in inspection(found):
+        print(line)
+
+
+def train(
+    export: Export,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the run.")],
+    features: Annotated[
+        Path | None, typer.Option(help="Numbers of each item: CSV, TSV, Parquet, npy or npz.")
+    ] = None,
+    images: Annotated[Path | None, typer.Option(help="Folder with an image of each item.")] = None,
+    labels: Annotated[Labels, typer.Option(help="What votes become.")] = Labels.relax,
+    method: Annotated[str, typer.Option(help="A method, for instance pocc or softmax.")] = "pocc",
+    backbone: Annotated[
+        str | None,
+        typer.Option(
+            help="mlp, resnet18, wrn-28-4, timm:NAME, torchvision:NAME.",
+            show_default="mlp for features, resnet18 for images",
+        ),
+    ] = None,
+    group: Annotated[
+        str | None, typer.Option(help="Column of the features: its items stay in one split.")
+    ] = None,
+    gold: Annotated[
+        str | None, typer.Option(help="Column of the features with the true class.")
+    ] = None,
+    split: Annotated[
+        str | None, typer.Option(help="Column of the features: train, calibration or test.")
+    ] = None,
+    drop: Annotated[
+        list[str] | None, typer.Option(help="A column to leave out; may be repeated.")
+    ] = None,
+    image_size: Annotated[int, typer.Option(min=8, help="Pixels that images become.")] = 64,
+    epochs: Annotated[int, typer.Option(min=1, help="Passes over the training items.")] = 50,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Of everything random.")] = 0,
+    skip_missing: Annotated[
+        bool,
+        typer.Option("--skip-missing", help="Leave out items without input, inputs without votes."),
+    ] = False,
+    merge: Annotated[
+        list[Path] | None, typer.Option(help="A later export to add; may be repeated.")
+    ] = None,
+    item: Item = None,
+    annotator: Annotator = None,
+    label: Label = None,
+    weight: Weight = None,
+    question: Question = None,
+    classes: Classes = None,
+    unsure: Unsure = None,
+    form: Form = None,
+    encoding: Encoding = None,
+    delimiter: Delimiter = None,
+) -> None:
+    """Train a model on annotated items; killed and called again, it goes on where it stopped."""
+    from credalearn.annotations import read_annotations
+    from credalearn.errors import CredalError
+    from credalearn.workflow.inputs import read_features
+    from credalearn.workflow.inspecting import inspection
+    from credalearn.workflow.labelling import refuse_typos
+    from credalearn.workflow.merging import merge as merged
+    from credalearn.workflow.options import TrainOptions
+    from credalearn.workflow.staging import check_place
+    from credalearn.workflow.training import train_run
+
+    if (features is None) == (images is None):
+        raise CredalError("give one of --features and --images: what the model is to see.")
+    options = TrainOptions(
+        labels=labels.value,
+        method=method,
+        backbone=backbone,
+        group=group,
+        gold=gold,
+        split=split,
+        image_size=image_size,
+        epochs=epochs,
+        seed=seed,
+        skip_missing=skip_missing,
+    )
+    if images is not None and (options.columns or drop):
+        raise CredalError(
+            "--group, --gold, --split and --drop name columns of --features; with --images there "
+            "are none. To fix: leave them out."
+        )
+    check_place(output)  # before a large export is read
+    asked: dict[str, Any] = {
+        "item": item,
+        "annotator": annotator,
+        "label": label,
+        "weight": weight,
+        "question": question,
+        "classes": classes,
+        "unsure": tuple(unsure or ()),
+        "encoding": encoding,
+        "delimiter": delimiter,
+    }
+    found = read_annotations(export, format=form, **asked)
+    for later in merge or ():
+        found = merged(found, read_annotations(later, **asked))
+    if classes is None:
+        refuse_typos(found)
+    if features is None:
+        assert images is not None
+        inputs: FeatureTable | Path = images
+    else:
+        column = _item_column(features, item)
+        inputs = read_features(features, item=column, extra=options.columns, drop=tuple(drop or ()))
+    for line in inspection(found):
+        print(line)
+    run = train_run(output, found, inputs, options)
+    for line in _trained(run):
+        print(line)
+
+
+def _item_column(features: Path, item: str | None) -> str | None:
+    """The export's name of the item's column, where the features have a column of that name."""
+    from credalearn.workflow.blocks import columns_of
+
+    if item is None or features.suffix.lower() in (".npy", ".npz"):
+        return None
+    return item if item in columns_of(features) else None
+
+
+def _trained(run: "RunFolder") -> Iterator[str]:
+    facts = run.facts
+    inputs, splits = facts["inputs"], facts["splits"]
+    for name, why in list(inputs["unreadable"].items())[:5]:
+        yield f"cannot be read: {name}, {why}"
+    for reason, count in inputs["left_out"].items():
+        yield f"left out: {count:,} items {reason}"
+    sizes = ", ".join(f"{splits[name]:,} {name}" for name in ("train", "calibration", "test"))
+    yield f"{run.path}: trained {facts['method']} in {facts['seconds']:.1f} s; {sizes}"
+    yield f"next: credalearn certify {run.path} --max-error 0.10"
+
+
+def certify(
+    run: Run,
+    max_error: Annotated[
+        float | None, typer.Option(help="Largest error of what is predicted, such as 0.10.")
+    ] = None,
+    capacity: Annotated[
+        float | None, typer.Option(help="Share of items that reviewers can take, such as 0.25.")
+    ] = None,
+    confidence: Annotated[float, typer.Option(help="Of the promise.")] = 0.95,
+    method: Annotated[Certify, typer.Option(help="How it is certified.")] = Certify.sgr,
+    against: Annotated[
+        Against, typer.Option(help="Wrong against the run's truth, or a random annotator.")
+    ] = Against.truth,
+) -> None:
+    """Choose the threshold above which items go to a human, with what that promises."""
+    from credalearn.workflow.certifying import certify_run
+    from credalearn.workflow.folder import RunFolder
+
+    found = certify_run(
+        RunFolder(run),
+        max_error=max_error,
+        capacity=capacity,
+        confidence=confidence,
+        method=method.value,
+        against=against.value,
+    )
+    for line in found.lines:
+        print(line)
+    if max_error is not None and not found.rule.certified:
+        raise typer.Exit(3)
+    print(f"next: credalearn predict {run} DATA -o decisions.csv; credalearn report {run}")
+
+
+def predict(
+    run: Run,
+    data: Annotated[Path, typer.Argument(help="Features of the items, or a folder of images.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="A file: .csv, .tsv, .parquet or .jsonl.")
+    ],
+    item: Item = None,
+    threshold: Annotated[
+        float | None, typer.Option(help="Defer above this score instead of by the rule.")
+    ] = None,
+    no_decision: Annotated[
+        bool, typer.Option("--no-decision", help="Predict without a rule; nothing is deferred.")
+    ] = False,
+) -> None:
+    """Label every item and say which to give to a human."""
+    from credalearn.workflow.folder import RunFolder
+    from credalearn.workflow.predicting import predict as predict_items
+
+    summary = predict_items(
+        RunFolder(run), data, output, item=item, threshold=threshold, decide=not no_decision
+    )
+    for line in summary.lines:
+        print(line)
+
+
+def defer(
+    run: Run,
+    data: Annotated[
+        Path, typer.Argument(help="Features or images, or a file that `predict` wrote.")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The file for the annotators.")],
+    to: Annotated[Target, typer.Option(help="What it is for.")] = Target.label_studio,
+    item: Item = None,
+) -> None:
+    """Hand the deferred items, least certain first, back to the annotators."""
+    from credalearn.workflow.deferring import defer as defer_items
+    from credalearn.workflow.folder import RunFolder
+
+    summary = defer_items(RunFolder(run), data, output, to=to.value, item=item)
+    for line in summary.lines:
+        print(line)
+
+
+def export(
+    run: Run,
+    onnx: Annotated[Path, typer.Option("--onnx", help="The ONNX file to write.")],
+) -> None:
+    """Write the model as ONNX, with both heads, bounds and score, and a model card beside it."""
+    from credalearn.workflow.card import write_card
+    from credalearn.workflow.exporting import export_onnx
+    from credalearn.workflow.folder import RunFolder
+
+    folder = RunFolder(run)
+    export_onnx(folder, onnx)
+    card = write_card(folder, onnx.parent)
+    print(f"{onnx}\n{card}")
+
+
+def report(
+    runs: Annotated[list[Path], typer.Argument(help="The run; others are compared with it.")],
+    images: Annotated[
+        Path | None, typer.Option(help="Folder of the images.", show_default="as in training")
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="The file.", show_default="RUN/report.html"),
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="Of the page.")] = None,
+) -> None:
+    """Write one self-contained HTML page about a run."""
+    from credalearn.workflow.folder import RunFolder
+    from credalearn.workflow.reporting import write_report
+
+    first, *others = (RunFolder(path) for path in runs)
+    path = write_report(first, others=others, images=images, output=output, title=title)
+    print(path)
+
+
+STEPS = (inspect, train, certify, predict, defer, export, report)

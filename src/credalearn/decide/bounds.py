@@ -1,0 +1,103 @@
+r"""What finitely many items say about a rate of errors: p-values and the bounds they invert to.
+
+For errors that are 0 or 1 the binomial tail, exact (Clopper and Pearson, 1934). For errors in
+[0, 1], such as the share of annotators who disagree, the binomial does not hold; then the smaller
+of Hoeffding's and Bentkus's p-values (Bates et al., 2021), which holds for every law on [0, 1].
+
+Shapes: all arrays share one shape; ``errors`` (a count, or a sum of shares) of ``n`` items.
+"""
+
+import numpy as np
+from scipy.special import betaincc, betainccinv, betaincinv, rel_entr
+
+_HALVINGS = 60  # of [0, 1]: to the last bits of a float64
+_SLACK = 1e-9  # a sum of shares such as 0.2 five times may exceed its whole number by rounding
+
+
+def p_value(errors: np.ndarray, n: np.ndarray, rate: float, *, binary: bool) -> np.ndarray:
+    r"""How likely so few errors, or fewer, would be if the rate were ``rate`` or more.
+
+    :math:`P(B \le e)` of :math:`B \sim \mathrm{Bin}(n, r)` for binary errors; otherwise
+    :math:`\min(e^{-n\,\mathrm{kl}(\hat r, r)},\; \mathrm{e} \cdot P(B \le \lceil e \rceil))`.
+
+    Example:
+        None of ten wrong: 0.9 to the tenth.
+
+        >>> p_value(np.array([0.0]), np.array([10.0]), 0.1, binary=True).round(4)
+        array([0.3487])
+    """
+    if binary:
+        return _binomial_tail(errors, n, rate)
+    observed = np.minimum(errors / n, rate)
+    hoeffding = np.exp(-n * _divergence(observed, rate))
+    bentkus = np.e * _binomial_tail(_whole(errors, n), n, rate)
+    smaller: np.ndarray = np.minimum(hoeffding, bentkus)
+    return smaller.clip(max=1)
+
+
+def upper_bound(errors: np.ndarray, n: np.ndarray, *, level: float, binary: bool) -> np.ndarray:
+    """The smallest rate whose p-value is ``level`` or less: exceeded with probability ``level``.
+
+    Example:
+        None of 29 wrong: below 10 % with 95 % confidence, of 28 not yet.
+
+        >>> upper_bound(np.zeros(2), np.array([28.0, 29.0]), level=0.05, binary=True).round(4)
+        array([0.1015, 0.0981])
+    """
+    if binary:
+        return _clopper_pearson(errors, n, level)
+    bentkus = _clopper_pearson(_whole(errors, n), n, level / np.e)
+    smaller: np.ndarray = np.minimum(_hoeffding(errors / n, n, level), bentkus)
+    return smaller
+
+
+def interval(
+    errors: np.ndarray, n: np.ndarray, *, confidence: float, binary: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Both ends of the interval for the rate, each missed with half of what confidence leaves.
+
+    Clopper and Pearson's for binary errors.
+
+    Example:
+        >>> low, high = interval(np.array([0.0]), np.array([10.0]), confidence=0.95, binary=True)
+        >>> low.round(4), high.round(4)
+        (array([0.]), array([0.3085]))
+    """
+    level = (1 - confidence) / 2
+    high = upper_bound(errors, n, level=level, binary=binary)
+    if not binary:
+        return 1 - upper_bound(n - errors, n, level=level, binary=False), high
+    return np.where(errors > 0, betaincinv(np.maximum(errors, 1), n - errors + 1, level), 0), high
+
+
+def _binomial_tail(errors: np.ndarray, n: np.ndarray, rate: float) -> np.ndarray:
+    """P(B <= errors); errors and n need not be whole, for samples that are only imagined."""
+    right = n - errors
+    tail: np.ndarray = betaincc(errors + 1, np.where(right > 0, right, 1), rate)
+    return np.where(right > 0, tail, 1.0)
+
+
+def _clopper_pearson(errors: np.ndarray, n: np.ndarray, level: float) -> np.ndarray:
+    right = n - errors
+    bound: np.ndarray = betainccinv(errors + 1, np.where(right > 0, right, 1), level)
+    return np.where(right > 0, bound, 1.0)
+
+
+def _whole(errors: np.ndarray, n: np.ndarray) -> np.ndarray:
+    return np.clip(np.ceil(errors - _SLACK), 0, n)
+
+
+def _divergence(observed: np.ndarray, rate: np.ndarray | float) -> np.ndarray:
+    """Kullback–Leibler divergence of two Bernoulli laws, in nats."""
+    divergence: np.ndarray = rel_entr(observed, rate) + rel_entr(1 - observed, 1 - rate)
+    return divergence
+
+
+def _hoeffding(observed: np.ndarray, n: np.ndarray, level: float) -> np.ndarray:
+    """The rate above the observed one where n times the divergence reaches log(1 / level)."""
+    low, high = np.minimum(observed, 1.0), np.ones_like(observed)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        far = n * _divergence(np.minimum(observed, 1.0), middle) >= -np.log(level)
+        low, high = np.where(far, low, middle), np.where(far, middle, high)
+    return high

@@ -1,0 +1,84 @@
+"""The calibration items as every method sees them: what each threshold would keep, and how wrong.
+
+Shapes: N items, G distinct scores.
+"""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from torch import Tensor
+
+from credalearn.errors import CredalError
+from credalearn.metrics.ranking import as_scores, sort_order, tie_ends
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sample:
+    """One entry for each distinct score, the most certain first: equal scores go together.
+
+    Args:
+        thresholds: The distinct scores, ascending, shape (G,).
+        kept: How many items have this score or less, shape (G,), float64.
+        errors: How many of those are wrong, or the sum of their shares, shape (G,), float64.
+        binary: Whether an item is wrong or right, with nothing between.
+    """
+
+    thresholds: np.ndarray
+    kept: np.ndarray
+    errors: np.ndarray
+    binary: bool
+
+    @property
+    def num_items(self) -> int:
+        """How many items there are."""
+        return round(float(self.kept[-1]))
+
+    def grown(self, num_items: int) -> Self:
+        """So many items with the same scores and rates of errors: more of the same kind."""
+        factor = num_items / self.kept[-1]
+        return type(self)(self.thresholds, self.kept * factor, self.errors * factor, self.binary)
+
+    def thinned(self, groups: int) -> Self:
+        """At most this many of the thresholds, spread evenly, the last among them."""
+        if len(self.kept) <= groups:
+            return self
+        chosen = np.linspace(0, len(self.kept) - 1, groups).round().astype(int)
+        thresholds, kept, errors = self.thresholds[chosen], self.kept[chosen], self.errors[chosen]
+        return type(self)(thresholds, kept, errors, self.binary)
+
+
+def as_sample(score: ArrayLike, wrong: ArrayLike) -> Sample:
+    """Checked scores (N,) and errors (N,), sorted and counted.
+
+    Errors are binary where they are bools or whole numbers; floats are shares in [0, 1], even
+    where each happens to be 0 or 1: what the law allows decides which bound holds, not the draw.
+    """
+    scores = as_scores(score, name="score").astype(np.float64)
+    if not np.isfinite(scores).all():
+        row = int(np.isfinite(scores).argmin())
+        raise CredalError(
+            f"score must be finite; item {row} has {scores[row]}. To fix: fill or drop it."
+        )
+    shares = as_scores(wrong, name="wrong", num_items=len(scores)).astype(np.float64)
+    binary = _holds_whole_numbers(wrong)
+    good = np.isin(shares, (0, 1)) if binary else (shares >= 0) & (shares <= 1)
+    if not good.all():
+        row = int(good.argmin())
+        rule = "0 or 1" if binary else "in [0, 1]"
+        raise CredalError(
+            f"wrong must be {rule} for every item; item {row} has {shares[row]:g}. To fix: give "
+            "wrong = predicted != true, or the share of annotators who disagree."
+        )
+    order = sort_order(scores)
+    ordered = scores[order]
+    ends = tie_ends(ordered)
+    errors = shares[order].cumsum()[ends - 1]
+    return Sample(ordered[ends - 1], ends.astype(np.float64), errors, binary)
+
+
+def _holds_whole_numbers(values: ArrayLike) -> bool:
+    if isinstance(values, Tensor):
+        return not values.is_floating_point()
+    return np.asarray(values).dtype.kind in "biu"

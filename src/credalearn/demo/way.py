@@ -1,0 +1,82 @@
+"""The whole way on real disagreement: inspect, train, certify, predict, report."""
+
+from pathlib import Path
+
+import polars as pl
+import torch
+
+from credalearn.annotations import read_annotations
+from credalearn.demo.lidc import CLASSES, Nodules, load_nodules
+from credalearn.demo.run import make_folder
+from credalearn.files import whole_file
+from credalearn.workflow.certifying import certify_run
+from credalearn.workflow.inputs import read_features
+from credalearn.workflow.inspecting import inspection
+from credalearn.workflow.options import TrainOptions
+from credalearn.workflow.predicting import predict
+from credalearn.workflow.reporting import write_report
+from credalearn.workflow.training import train_run
+
+MAX_ERROR = 0.20
+
+
+def run_way(output: Path, *, epochs: int = 40, seed: int = 0) -> None:
+    """Go from votes to certified decisions, printing each step's command: see ``demo``."""
+    make_folder(output)
+    torch.set_num_threads(1)  # the networks are tiny: threads would wait for each other
+    nodules = load_nodules()
+    print(
+        f"Lung nodules of LIDC-IDRI: {len(nodules.votes):,} nodules of "
+        f"{len(set(nodules.patients)):,} patients, each rated by three or four radiologists."
+    )
+    votes, features = _write_tables(output, nodules)
+    run = output / "run"
+
+    _say(f"inspect {votes} --format counts")
+    annotations = read_annotations(votes, format="counts")
+    for line in inspection(annotations):
+        print(line)
+
+    _say(f"train {votes} --format counts --features {features} --group patient -o {run}")
+    options = TrainOptions(group="patient", epochs=epochs, seed=seed)
+    inputs = read_features(features, extra=("patient",))
+    trained = train_run(run, annotations, inputs, options, verbose=False)
+    sizes = trained.facts["splits"]
+    print(
+        f"trained on {sizes['train']} nodules; {sizes['calibration']} to calibrate, "
+        f"{sizes['test']} to test, no patient in two of them"
+    )
+
+    _say(f"certify {run} --max-error {MAX_ERROR:.2f}")
+    found = certify_run(trained, max_error=MAX_ERROR)
+    for line in found.lines:
+        print(line)
+
+    decisions = output / "decisions.csv"
+    _say(f"predict {run} {features} -o {decisions}")
+    summary = predict(trained, features, decisions)
+    print(f"{summary.items:,} nodules, {summary.deferred or 0:,} of them deferred")
+
+    _say(f"report {run}")
+    page = write_report(trained, title="Lung nodules that radiologists disagree about")
+    print(f"{page}: open it in a browser")
+
+
+def _write_tables(output: Path, nodules: Nodules) -> tuple[Path, Path]:
+    """The votes and the features as an applied team would have them."""
+    names = [f"nodule-{number:04d}" for number in range(len(nodules.votes))]
+    votes = {name: nodules.votes[:, column] for column, name in enumerate(CLASSES)}
+    columns = enumerate(nodules.feature_names)
+    features = {name: nodules.features[:, column] for column, name in columns}
+    tables = {
+        "votes.csv": pl.DataFrame({"item": names, **votes}),
+        "features.csv": pl.DataFrame({"item": names, "patient": nodules.patients, **features}),
+    }
+    for name, table in tables.items():
+        with whole_file(output / name) as partial:
+            table.write_csv(partial)
+    return output / "votes.csv", output / "features.csv"
+
+
+def _say(command: str) -> None:
+    print(f"\n$ credalearn {command}")

@@ -1,0 +1,288 @@
+"""All that a page shows, gathered by pure functions before a line of HTML is written."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from credalearn.report.page.heldout import NO_TRUTH, SCORE_NAMES, HeldOut
+from credalearn.report.page.verdict import PageRule, Verdict, verdict
+from credalearn.report.page.walks import Walk, class_groups, walk
+
+MOST_SHOWN = 24  # items in the gallery
+_LONGEST_NAME = 200  # letters: an item may be named by its whole text
+_MOST_BARS = 5  # classes an item of the gallery shows
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """The annotations in numbers; what is not known is None.
+
+    Args:
+        items: Items with votes.
+        annotators: People who voted.
+        votes: Votes in all.
+        votes_an_item: Smallest, median and largest number of votes of an item.
+        alpha: Krippendorff's alpha.
+        unanimous: Share of the items on which all agree.
+        tied: Share of the items without a majority.
+        confused: Pairs of classes that people confuse, and their share of all disagreements.
+        left_out: By reason, answers that were read and are not votes.
+        class_votes: By class, votes.
+        splits: By split, items.
+
+    Example:
+        >>> Disagreement(items=3, class_votes={"cat": 5.0, "dog": 1.0}).alpha is None
+        True
+    """
+
+    items: int
+    annotators: int | None = None
+    votes: float | None = None
+    votes_an_item: tuple[float, float, float] | None = None
+    alpha: float | None = None
+    unanimous: float | None = None
+    tied: float | None = None
+    confused: tuple[tuple[str, str, float], ...] = ()
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    class_votes: Mapping[str, float] = field(default_factory=dict)
+    splits: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """An item of the gallery.
+
+    Args:
+        item: Its name.
+        label: The predicted class.
+        truth: The true class; None on a tie.
+        score: Its uncertainty, by the score that defers.
+        votes: Classes with votes, most first.
+        bars: By class, most probable first, the probability each head gives.
+        image: The thumbnail as a data URI; None where there is none.
+
+    Example:
+        >>> Shown("a.png", "cat", None, 0.5, (("cat", 1.0),), (("cat", (0.2, 0.6)),)).truth
+    """
+
+    item: str
+    label: str
+    truth: str | None
+    score: float
+    votes: tuple[tuple[str, float], ...]
+    bars: tuple[tuple[str, tuple[float, ...]], ...]
+    image: str | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Compared:
+    """A run beside others.
+
+    Args:
+        name: The run.
+        method: Its method.
+        accuracy: Accuracy on its test items.
+        ece: Expected calibration error there.
+        auarc: Area under its accuracy–rejection curve, by the score it defers by.
+        reached: Largest coverage whose observed error is at most the target; None without target.
+        certified: Coverage that its own rule keeps on the test items; None without a rule.
+        walk: Its curve.
+
+    Example:
+        >>> sorted(Compared.__dataclass_fields__)[:3]
+        ['accuracy', 'auarc', 'certified']
+    """
+
+    name: str
+    method: str
+    accuracy: float
+    ece: float
+    auarc: float
+    reached: float | None
+    certified: float | None
+    walk: Walk
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Page:
+    """Everything on a page.
+
+    Args:
+        title: The heading.
+        verdict: What is said first.
+        rule: The rule, if one was made.
+        held_out: The test items.
+        walks: The table behind the slider, by score; the score that defers comes first.
+        groups: Names of the rows in which deferrals are counted.
+        disagreement: The annotations in numbers.
+        gallery: The least certain test items.
+        compared: This run first, then others.
+        same_items: Whether the runs compared were tested on the same items.
+        truth: Against what an error counts, in words.
+        group: What items were split by, if anything.
+        provenance: Names and values of how the page came about.
+
+    Example:
+        >>> Page.__dataclass_fields__["walks"].name
+        'walks'
+    """
+
+    title: str
+    verdict: Verdict
+    rule: PageRule | None
+    held_out: HeldOut
+    walks: tuple[Walk, ...]
+    groups: tuple[str, ...]
+    disagreement: Disagreement
+    gallery: tuple[Shown, ...]
+    compared: tuple[Compared, ...]
+    same_items: bool
+    truth: str
+    group: str | None
+    provenance: tuple[tuple[str, str], ...]
+
+    @property
+    def start(self) -> int:
+        """Where the slider stands first: at the rule, or at keeping everything without one."""
+        if self.rule is None or self.rule.threshold is None:
+            return len(self.walks[0].kept) - 1
+        return self.walks[0].position(self.rule.threshold)
+
+    @property
+    def shaded(self) -> bool:
+        """Whether the promise is about the error that the curve shows, so that it can be shaded."""
+        rule = self.rule
+        return (
+            rule is not None
+            and rule.certified
+            and rule.quantity == "error"
+            and rule.truth == self.truth
+        )
+
+    @property
+    def kept(self) -> np.ndarray:
+        """Which items the rule keeps; all of them where there is no rule, shape (N,)."""
+        score = self.held_out.scores[self.walks[0].score]
+        if self.rule is None or self.rule.threshold is None:
+            return np.ones(len(score), dtype=bool)
+        return score <= self.rule.threshold
+
+
+def build_page(
+    held_out: HeldOut,
+    rule: PageRule | None,
+    disagreement: Disagreement,
+    *,
+    title: str,
+    command: str,
+    truth: str,
+    group: str | None = None,
+    compared: Sequence[Compared] = (),
+    same_items: bool = True,
+    images: Mapping[str, str] | None = None,
+    provenance: Sequence[tuple[str, str]] = (),
+) -> Page:
+    """Gather a page from the test items, the rule and the annotations.
+
+    Args:
+        held_out: The test items.
+        rule: The rule, if one was made.
+        disagreement: The annotations in numbers.
+        title: The heading.
+        command: How a rule is made, for who has none yet.
+        truth: Against what an error counts, in words.
+        group: What items were split by, if anything.
+        compared: This run first, then others.
+        same_items: Whether the runs compared were tested on the same items.
+        images: By item, a thumbnail as a data URI.
+        provenance: Names and values of how the page came about.
+    """
+    groups, rows = class_groups(held_out)
+    first = rule.score if rule is not None else default_score(held_out)
+    scores = [first, *(each for each in SCORE_NAMES if each in held_out.scores and each != first)]
+    walks = tuple(
+        walk(held_out, each, rows, len(groups), threshold=rule.threshold if rule else None)
+        if each == first
+        else walk(held_out, each, rows, len(groups))
+        for each in scores
+    )
+    return Page(
+        title=title,
+        verdict=verdict(
+            rule,
+            walks[0],
+            command=command,
+            counted=truth,
+            disagreement=_disagreement(held_out, rule),
+        ),
+        rule=rule,
+        held_out=held_out,
+        walks=walks,
+        groups=groups,
+        disagreement=disagreement,
+        gallery=_gallery(held_out, first, rule, images or {}),
+        compared=tuple(compared),
+        same_items=same_items,
+        truth=truth,
+        group=group,
+        provenance=tuple(provenance),
+    )
+
+
+def _disagreement(held_out: HeldOut, rule: PageRule | None) -> float | None:
+    """Share of the votes on kept items that are for other labels, the mean over the items."""
+    if rule is None or rule.threshold is None:
+        return None
+    total = held_out.votes.sum(1)
+    rows = (held_out.scores[rule.score] <= rule.threshold) & (total > 0)
+    if not rows.any():
+        return None
+    agreed = held_out.votes[rows, held_out.label[rows]] / total[rows]
+    return float(1 - agreed.mean())
+
+
+def default_score(held_out: HeldOut) -> str:
+    """The score that defers where no rule says: the first of those that the page knows."""
+    return next((name for name in SCORE_NAMES if name in held_out.scores), min(held_out.scores))
+
+
+def gallery_rows(held_out: HeldOut, score: str, threshold: float | None) -> list[int]:
+    """Rows of the deferred items that are least certain; of all items where there is no rule."""
+    values = held_out.scores[score]
+    order = np.argsort(-values, kind="stable")
+    if threshold is not None:
+        order = order[values[order] > threshold]
+    return [int(row) for row in order[:MOST_SHOWN]]
+
+
+def _gallery(
+    held_out: HeldOut, score: str, rule: PageRule | None, images: Mapping[str, str]
+) -> tuple[Shown, ...]:
+    found = []
+    classes = held_out.classes
+    heads = list(held_out.heads.values()) or [held_out.probs]
+    for row in gallery_rows(held_out, score, rule.threshold if rule else None):
+        votes = held_out.votes[row]
+        truth = int(held_out.truth[row])
+        # What people said is shown even where the model gives it little.
+        weight = held_out.probs[row] + (votes > 0)
+        order = np.argsort(-weight, kind="stable")[:_MOST_BARS]
+        order = order[np.argsort(-held_out.probs[row][order], kind="stable")]
+        item = held_out.items[row]
+        found.append(
+            Shown(
+                item=item if len(item) <= _LONGEST_NAME else f"{item[:_LONGEST_NAME]}…",
+                label=classes[int(held_out.label[row])],
+                truth=None if truth == NO_TRUTH else classes[truth],
+                score=float(held_out.scores[score][row]),
+                votes=tuple(
+                    (classes[k], float(votes[k]))
+                    for k in np.argsort(-votes, kind="stable")
+                    if votes[k] > 0
+                ),
+                bars=tuple((classes[k], tuple(float(h[row, k]) for h in heads)) for k in order),
+                image=images.get(item),
+            )
+        )
+    return tuple(found)

@@ -1,0 +1,257 @@
+"""One model on several devices: what the training loop needs where torchrun started it.
+
+Every process holds all the data and draws the same order and augmentation from the same seed. Of
+each batch it takes its own part, and DistributedDataParallel averages the gradients: the same
+batches, and the same model, as one process alone. In one process nothing here does anything.
+
+Batch normalisation sees the whole batch on GPUs (SyncBatchNorm). On CPUs torch has no such layer:
+each process normalises by its own part, and the running statistics are the first process's. So it
+is, on GPUs too, for layers of other makes than torch's own.
+"""
+
+import copy
+import os
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
+from torch.nn.parallel import DistributedDataParallel
+
+from credalearn.errors import CredalError, TrainingError
+from credalearn.train.recipe import Recipe
+
+# The others wait while the first process measures a model. Should one die, torchrun ends them all.
+_PATIENCE = timedelta(days=7)
+_SYNCHRONISED = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
+
+
+def under_torchrun() -> bool:
+    """Whether torchrun started this process as one of several.
+
+    Example:
+        >>> under_torchrun()
+        False
+    """
+    return int(os.environ.get("WORLD_SIZE", "1")) > 1
+
+
+@contextmanager
+def process_group() -> Iterator[None]:
+    """The processes that torchrun started know each other inside.
+
+    Where an error ends the block, this process is to end too: parting in order would wait for
+    processes that may wait for this one.
+    """
+    # Messages go by the CPUs: while the others wait for one, their GPUs rest.
+    backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
+    dist.init_process_group(backend, timeout=_PATIENCE)
+    yield
+    dist.all_reduce(torch.zeros(1))  # none leaves while another still reads its last message
+    dist.destroy_process_group()
+
+
+def world_size() -> int:
+    """How many processes train one model together.
+
+    Example:
+        >>> world_size()
+        1
+    """
+    return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
+
+
+def rank() -> int:
+    """The number of this process, from 0; the first one writes files and shows progress.
+
+    Example:
+        >>> rank()
+        0
+    """
+    return dist.get_rank() if world_size() > 1 else 0
+
+
+def own_gpu(device: str) -> torch.device:
+    """The GPU of this process among those of its machine.
+
+    Args:
+        device: What was asked for, to be named in an error.
+
+    Raises:
+        CredalError: If a certain GPU was asked for, or there are fewer GPUs than processes.
+    """
+    if device not in ("auto", "cuda"):
+        raise CredalError(
+            f"torchrun gives each process a GPU of its own; got device {device!r}. To fix: take "
+            "'auto', and name the GPUs in CUDA_VISIBLE_DEVICES."
+        )
+    processes, gpus = int(os.environ["LOCAL_WORLD_SIZE"]), torch.cuda.device_count()
+    if processes > gpus:
+        raise CredalError(
+            f"torchrun started {processes} processes here, and torch sees {gpus} GPU"
+            f"{'s' * (gpus > 1)}. To fix: start one process a GPU, or take the device 'cpu'."
+        )
+    own = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+    torch.cuda.set_device(own)
+    return own
+
+
+def tell(message: Any) -> None:
+    """Send a message from the first process to the others, which wait for it in :func:`hear`."""
+    if world_size() > 1:
+        dist.broadcast_object_list([message], src=0, device=torch.device("cpu"))
+
+
+def hear() -> Any:
+    """Wait for a message from the first process.
+
+    Raises:
+        RuntimeError: If that process has ended.
+    """
+    messages: list[Any] = [None]
+    dist.broadcast_object_list(messages, src=0, device=torch.device("cpu"))
+    return messages[0]
+
+
+def part(size: int, number: int, parts: int) -> slice:
+    """The rows of a batch of ``size`` that process ``number`` (from 0) takes: as many as others.
+
+    Example:
+        But for one, where they do not come out even.
+
+        >>> part(5, 0, 2), part(5, 1, 2)
+        (slice(0, 2, None), slice(2, 5, None))
+    """
+    return slice(size * number // parts, size * (number + 1) // parts)
+
+
+def summed(value: Tensor) -> Tensor:
+    """The sum of a tensor over all processes, in place.
+
+    Example:
+        >>> summed(torch.tensor(2.0))
+        tensor(2.)
+    """
+    if world_size() > 1:
+        dist.all_reduce(value)
+    return value
+
+
+@contextmanager
+def all_or_none(device: torch.device) -> Iterator[None]:
+    """If one process stops inside, all do: none is left waiting for another.
+
+    Raises:
+        TrainingError: If another process stopped.
+
+    Example:
+        >>> with all_or_none(torch.device("cpu")):
+        ...     print("fine")
+        fine
+    """
+    if world_size() == 1:
+        yield
+        return
+    failure: Exception | None = None
+    try:
+        yield
+    except Exception as error:  # whatever it is, the others must hear of it
+        failure = error
+    stopped = int(summed(torch.tensor(int(failure is not None), device=device)))
+    if failure is not None:
+        raise failure
+    if stopped:
+        raise TrainingError(
+            f"{stopped} of {world_size()} processes that train together stopped. To fix: look at "
+            "their messages; all must see the same checkpoint, or none."
+        )
+
+
+def wrap(
+    network: nn.Module,
+    recipe: Recipe,
+    *,
+    num_items: int,
+    smallest_batch: int,
+    epochs_done: int,
+) -> nn.Module:
+    """What to call in training instead of ``network``: itself, or with gradients averaged.
+
+    What is trained is ``network`` either way: its parameters and buffers are those of the wrapper.
+
+    Args:
+        network: In training mode, the same in all processes.
+        recipe: How it is trained.
+        num_items: How many items there are.
+        smallest_batch: Items in the smallest batch.
+        epochs_done: Where this process goes on.
+
+    Raises:
+        CredalError: If the processes were given different things, or more of them take part than
+            a batch has items for.
+
+    Example:
+        >>> network = nn.Linear(2, 2)
+        >>> network is wrap(network, Recipe(), num_items=9, smallest_batch=9, epochs_done=0)
+        True
+    """
+    if world_size() == 1:
+        return network
+    device = next(network.parameters()).device
+    told = zlib.crc32(repr(recipe).encode())
+    _check_alike(device, {"items": num_items, "recipe": told, "epochs done": epochs_done})
+    shared = _synchronised(network) if device.type == "cuda" else network
+    alone = any(
+        isinstance(x, _BatchNorm) and type(x) is not nn.SyncBatchNorm for x in shared.modules()
+    )
+    least = 2 if alone else 1  # batch normalisation cannot do with one item
+    if smallest_batch < least * world_size():
+        raise CredalError(
+            f"each of {world_size()} processes must have {least} or more items of every batch; the "
+            f"smallest batch has {smallest_batch}. To fix: start fewer processes, or take a larger "
+            "batch_size or more items."
+        )
+    return DistributedDataParallel(shared)
+
+
+def same_buffers(network: nn.Module) -> None:
+    """Give all processes the first one's running statistics."""
+    if world_size() > 1:
+        for buffer in network.buffers():
+            dist.broadcast(buffer, src=0)
+
+
+def _check_alike(device: torch.device, numbers: dict[str, int]) -> None:
+    """Refuse to train together what is not the same; the numbers are of whole things or digests."""
+    own = torch.tensor(list(numbers.values()), device=device)
+    largest = torch.stack([own, -own])
+    dist.all_reduce(largest, dist.ReduceOp.MAX)
+    same = (largest[0] == -largest[1]).tolist()
+    differ = [name for name, alike in zip(numbers, same, strict=True) if not alike]
+    if differ:
+        raise CredalError(
+            "all processes must train the same model on the same data from the same checkpoint; "
+            f"they differ in: {', '.join(differ)}. To fix: give each the same seed, options, data "
+            "and folder."
+        )
+
+
+def _synchronised(network: nn.Module) -> nn.Module:
+    """A copy on the same parameters and buffers, with batch normalisation over all processes.
+
+    Only torch's own layers are replaced: others, such as timm's, which hold an activation too,
+    would lose it.
+    """
+    tensors = [*network.parameters(), *network.buffers()]
+    copied = copy.deepcopy(network, {id(tensor): tensor for tensor in tensors})
+    for module in list(copied.modules()):
+        for name, child in module.named_children():
+            if type(child) in _SYNCHRONISED:
+                convert: Any = nn.SyncBatchNorm.convert_sync_batchnorm  # torch leaves it untyped
+                setattr(module, name, convert(child))
+    return copied

@@ -1,0 +1,81 @@
+"""Items on their way to a model, some at a time.
+
+Shapes: N items of a batch, D features, S pixels.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Batch:
+    """Some items.
+
+    Args:
+        items: Their names, text, N.
+        X: Inputs as the model takes them, shape (N, D) or (N, 3, S, S).
+        extra: Other columns of the table, as they are, or of images their ``image`` (the path
+            within the folder).
+    """
+
+    items: pl.Series
+    X: np.ndarray
+    extra: pl.DataFrame
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stream:
+    """The items of a file or folder, in batches, any number of times.
+
+    Args:
+        path: The file or folder.
+        batches: Starts from the beginning at each call.
+        ignored: Columns that are no features of this model.
+        broken: Why images could not be read, by item; filled while batches are read.
+        row_names: Whether the items are called by their row, and so all different.
+    """
+
+    path: Path
+    batches: Callable[[], Iterator[Batch]]
+    ignored: tuple[str, ...] = ()
+    broken: dict[str, str] = field(default_factory=dict)
+    row_names: bool = False
+
+
+def rebatched(batches: Iterator[Batch], rows: int) -> Iterator[Batch]:
+    """The same items, exactly ``rows`` at a time until the last.
+
+    Example:
+        >>> def batch(*names: str) -> Batch:
+        ...     return Batch(pl.Series(names), np.zeros((len(names), 1)), pl.DataFrame())
+        >>> parts = rebatched(iter([batch("a"), batch("b", "c", "d")]), 2)
+        >>> [part.items.to_list() for part in parts]
+        [['a', 'b'], ['c', 'd']]
+    """
+    waiting: list[Batch] = []
+    for batch in batches:
+        waiting.append(batch)
+        while sum(len(each.items) for each in waiting) >= rows:
+            whole = _joined(waiting)
+            yield _part(whole, 0, rows)
+            waiting = [_part(whole, rows, len(whole.items))] if len(whole.items) > rows else []
+    if waiting:
+        yield _joined(waiting)
+
+
+def _joined(batches: list[Batch]) -> Batch:
+    if len(batches) == 1:
+        return batches[0]
+    return Batch(
+        pl.concat([each.items for each in batches]),
+        np.concatenate([each.X for each in batches]),
+        pl.concat([each.extra for each in batches]),
+    )
+
+
+def _part(batch: Batch, start: int, stop: int) -> Batch:
+    return Batch(batch.items[start:stop], batch.X[start:stop], batch.extra[start:stop])

@@ -1,0 +1,267 @@
+"""``credalearn defer``: what the model leaves to people, least certain first."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import polars as pl
+
+from credalearn.annotations.places import listed, shown
+from credalearn.credal.checks import check_choice
+from credalearn.errors import CredalError
+from credalearn.files import whole_file
+from credalearn.report.escape import escape_csv
+from credalearn.workflow.blocks import blocks, columns_of, naming
+from credalearn.workflow.folder import RunFolder
+from credalearn.workflow.inputs import IMAGE_SUFFIXES, find_images
+from credalearn.workflow.label_studio import LOCAL_FILES, image_address, interface, task
+from credalearn.workflow.predicting import SCHEMA, decisions
+from credalearn.workflow.rules import find_rule
+from credalearn.workflow.streaming import open_stream
+from credalearn.workflow.tables_out import write_frames
+
+_NUMBERS = ("probability", "lower", "upper", "score")
+_FOR_PEOPLE = ("annotator", "label")  # empty columns of the CSV, to be filled in
+_CONFIG = "label_config.xml"
+
+
+@dataclass(frozen=True, slots=True)
+class DeferSummary:
+    """What was handed over.
+
+    Args:
+        output: The file of tasks.
+        config: The labelling interface beside it, for Label Studio.
+        items: How many items were decided about.
+        deferred: How many of them are deferred.
+        written: How many of those were written; fewer where a limit was given.
+
+    Example:
+        >>> from credalearn.workflow.deferring import DeferSummary
+        >>> DeferSummary(Path("tasks.json"), Path("label_config.xml"), 10, 4, 4).written
+        4
+    """
+
+    output: Path
+    config: Path | None
+    items: int
+    deferred: int
+    written: int
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What to tell the user."""
+        kept = f", the {self.written:,} least certain written" * (self.written < self.deferred)
+        told = (f"{self.deferred:,} of {self.items:,} items are deferred{kept}", f"{self.output}")
+        return told if self.config is None else (*told, f"{self.config}: the labelling interface")
+
+
+def defer(
+    run: RunFolder,
+    source: str | Path,
+    output: str | Path,
+    *,
+    to: Literal["label-studio", "csv"] = "label-studio",
+    threshold: float | None = None,
+    limit: int | None = None,
+    item: str | None = None,
+    images: str | Path | None = None,
+    image_prefix: str = LOCAL_FILES,
+    predictions: bool = True,
+) -> DeferSummary:
+    """Write the deferred items, least certain first.
+
+    Args:
+        run: A finished run.
+        source: The data, or what ``predict`` wrote about them.
+        output: A JSON file of tasks, with ``label_config.xml`` beside it; or a CSV whose columns
+            ``annotator`` and ``label`` are empty, to be filled in and read back as votes.
+        to: Which of the two.
+        threshold: Predict up to this score, instead of the rule; only where source is the data.
+        limit: Write at most this many.
+        item: Column of the data that names the items.
+        images: Folder of the images, where source is what ``predict`` wrote.
+        image_prefix: What stands before an image's path within its folder; Label Studio's address
+            of local files unless given.
+        predictions: False hides from the annotators what the model said, which may sway them.
+
+    Raises:
+        CredalError: If source is neither, or nothing is deferred.
+    """
+    check_choice(to, ("label-studio", "csv"), name="to")
+    output = Path(output)
+    suffix = ".json" if to == "label-studio" else ".csv"
+    if output.suffix.lower() != suffix:
+        raise CredalError(f"the name of the output must end in {suffix}; got {output}.")
+    if limit is not None and limit < 1:
+        raise CredalError(f"limit must be 1 or more; got {limit}.")
+    source = Path(source)
+    if is_decisions(source):
+        if threshold is not None:
+            raise CredalError(
+                f"{source} holds decisions, made by their own threshold. To fix: give the data."
+            )
+        frames = read_decisions(source, run.classes)
+    else:
+        rule = find_rule(run, threshold=threshold)
+        frames = decisions(run, open_stream(run, source, item=item), rule)
+    num_items, kept = 0, []
+    for frame in frames:
+        num_items += len(frame)
+        kept.append(frame.filter(pl.col("decision") == "defer"))
+    deferred = pl.concat(kept, how="diagonal_relaxed") if kept else pl.DataFrame(schema=SCHEMA)
+    if not len(deferred):
+        raise CredalError(f"none of the {num_items} items in {source} is deferred.")
+    chosen = deferred.sort("score", descending=True, maintain_order=True).head(
+        limit or len(deferred)
+    )
+    if to == "csv":
+        _write_csv(output, chosen, predictions)
+        return DeferSummary(output, None, num_items, len(deferred), len(chosen))
+    if run.facts["inputs"]["kind"] == "images":
+        chosen = _with_images(chosen, images, image_prefix)
+    try:
+        config = _write_tasks(run, output, chosen, predictions)
+    except OSError as error:
+        raise CredalError(f"{output} cannot be written: {error.strerror or error}.") from error
+    return DeferSummary(output, config, num_items, len(deferred), len(chosen))
+
+
+def is_decisions(path: Path) -> bool:
+    """Whether a file is what ``predict`` wrote, by its columns.
+
+    Raises:
+        CredalError: If it is, but without decisions.
+    """
+    if path.is_dir() or path.suffix.lower() in (".npy", ".npz"):
+        return False
+    if path.suffix.lower() == ".jsonl":
+        with naming(path):
+            columns = pl.scan_ndjson(path).collect_schema().names()
+    else:
+        columns = columns_of(path)
+    if not {"item", "label", *_NUMBERS} <= set(columns):
+        return False
+    if "decision" not in columns:
+        raise CredalError(
+            f"{path} holds predictions without decisions. To fix: predict again with a rule or a "
+            "threshold."
+        )
+    return True
+
+
+def read_decisions(path: Path, classes: tuple[str, ...]) -> Iterator[pl.DataFrame]:
+    """What ``predict`` wrote, checked.
+
+    Raises:
+        CredalError: If a value cannot be one of ``predict``'s, or an item comes twice.
+    """
+    seen: set[str] = set()
+    jsonl = path.suffix.lower() == ".jsonl"
+    with naming(path):
+        frames = iter([pl.read_ndjson(path)]) if jsonl else blocks(path)
+        for frame in frames:
+            frame = _typed(path, frame)
+            _check(path, frame, "decision", pl.col("decision").is_in(["predict", "defer"]))
+            _check(path, frame, "label", pl.col("label").is_in(list(classes)))
+            _check(path, frame, "score", pl.col("score").is_between(0, 1))
+            _check(path, frame, "item", pl.col("item") != "")
+            for name in frame.filter(pl.col("decision") == "defer")["item"]:
+                if name in seen:
+                    raise CredalError(f"{path}: the item {name!r} comes twice.")
+                seen.add(name)
+            yield frame
+
+
+def unescaped(text: str) -> str:
+    """What :func:`escape_csv` was given: without the apostrophe before a formula.
+
+    Example:
+        >>> unescaped("'=1+1"), unescaped("'tis")
+        ('=1+1', "'tis")
+    """
+    return text[1:] if text.startswith("'") and escape_csv(text[1:]) == text else text
+
+
+def _typed(path: Path, frame: pl.DataFrame) -> pl.DataFrame:
+    numbers = frame.with_columns(pl.col(*_NUMBERS).cast(pl.Float64, strict=False))
+    texts = ["item", "label", "decision"]
+    frame = numbers.with_columns(pl.col(*texts).cast(pl.String))
+    if path.suffix.lower() in (".csv", ".tsv"):
+        suspects = pl.col("item", "label").str.starts_with("'")
+        if frame.select(suspects.any()).row(0) != (False, False):
+            frame = frame.with_columns(
+                pl.col("item", "label").map_elements(unescaped, return_dtype=pl.String)
+            )
+    return frame
+
+
+def _check(path: Path, frame: pl.DataFrame, column: str, ok: pl.Expr) -> None:
+    good = frame.select(ok.fill_null(False)).to_series()
+    if not good.all():
+        row = (~good).arg_max() or 0
+        raise CredalError(
+            f"{path} is not what predict wrote with this run: {column} {shown(frame[column][row])} "
+            f"of item {shown(frame['item'][row])}. To fix: predict again."
+        )
+
+
+def _with_images(frame: pl.DataFrame, folder: str | Path | None, prefix: str) -> pl.DataFrame:
+    """The same with the address of each image."""
+    items = frame["item"].to_list()
+    if folder is not None:
+        files = find_images(folder, items)
+        missing = [name for name in items if name not in files]
+        if missing:
+            raise CredalError(f"{folder} has no image of {len(missing)} items: {listed(missing)}.")
+        paths = [files[name].relative_to(folder).as_posix() for name in items]
+    elif "image" in frame.columns:
+        paths = frame["image"].to_list()
+    else:
+        paths = items
+        bare = [name for name in items if not name.lower().endswith(IMAGE_SUFFIXES)]
+        if bare:
+            raise CredalError(
+                f"the file of the image {shown(bare[0])} is not known. To fix: name the folder of "
+                "the images with --images."
+            )
+    addresses = [image_address(path, prefix) for path in paths]
+    return frame.with_columns(pl.Series("image", addresses, dtype=pl.String))
+
+
+def _write_tasks(run: RunFolder, output: Path, frame: pl.DataFrame, predictions: bool) -> Path:
+    extra = [name for name in frame.columns if name not in SCHEMA]
+    image = run.facts["inputs"]["kind"] == "images"
+    field = "image" if image else ("text" if "text" in extra else "item")
+    facts = run.facts
+    model = f"{run.path.resolve().name}, {facts['method']}, {facts['created']}"
+    with whole_file(output) as partial, partial.open("w", encoding="utf-8") as file:
+        before = "[\n"
+        for row in frame.iter_rows(named=True):
+            data = {name: _plain(row[name]) for name in extra if row[name] is not None}
+            label = row["label"] if predictions else None
+            made = task(row["item"], data, label=label, lower=row["lower"], model=model)
+            file.write(before + json.dumps(made, ensure_ascii=False, allow_nan=False))
+            before = ",\n"
+        file.write("\n]\n")
+    config = output.with_name(_CONFIG)
+    with whole_file(config) as partial:
+        text = interface(run.classes, image=image, field=field)
+        partial.write_text(f"{text}\n", encoding="utf-8")
+    return config
+
+
+def _plain(value: Any) -> Any:
+    """As JSON holds it: dates and lists of other columns as text."""
+    return value if isinstance(value, str | int | bool) else str(value)
+
+
+def _write_csv(output: Path, frame: pl.DataFrame, predictions: bool) -> None:
+    # Under names of their own: "lower" would be read back as a stated bound, "label" as a vote.
+    said = [pl.col(name).alias(f"model_{name}") for name in ("label", *_NUMBERS)]
+    extra = [name for name in frame.columns if name not in {*SCHEMA, *_FOR_PEOPLE}]
+    empty = [pl.lit(None, dtype=pl.String).alias(name) for name in _FOR_PEOPLE]
+    frame = frame.select("item", *(said if predictions else ()), *extra, *empty)
+    write_frames(output, iter([frame]), {name: type(kind) for name, kind in frame.schema.items()})

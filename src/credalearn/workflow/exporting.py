@@ -1,0 +1,195 @@
+"""``credalearn export``: a trained model as ONNX, for any runtime that reads it.
+
+Shapes: N items, V heads, K classes, D features, S pixels.
+"""
+
+import json
+import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from credalearn import __version__
+from credalearn.errors import CredalError
+from credalearn.files import whole_file
+from credalearn.nets import Standardise
+from credalearn.workflow.folder import RunFolder
+from credalearn.workflow.graphs import Graph
+
+OUTPUTS = ("heads", "probabilities", "lower", "upper", "label", "score")
+TOLERANCE = 1e-5
+_PACKAGES = ("onnx", "onnxscript", "onnxruntime")
+_CHECKED = 64  # random items on which the export is compared with torch
+
+
+@dataclass(frozen=True, slots=True)
+class ExportSummary:
+    """What was exported.
+
+    Args:
+        path: The ONNX file.
+        input: Name, type and shape of the input, in words.
+        largest_difference: Between torch and onnxruntime, on items drawn at random.
+
+    Example:
+        >>> from credalearn.workflow.exporting import ExportSummary
+        >>> ExportSummary(Path("model.onnx"), "features: float64 (N, 3)", 1e-7).path.name
+        'model.onnx'
+    """
+
+    path: Path
+    input: str
+    largest_difference: float
+
+
+def export_onnx(run: RunFolder, path: str | Path) -> ExportSummary:
+    """Write the run's model as one ONNX file, and check it under onnxruntime.
+
+    The input is ``features``, float64 (N, D), raw: standardising is part of the model, in float64
+    as in training; or ``images``, float32 (N, 3, S, S) with values from 0 to 255. Any number of
+    items goes at once. The outputs are
+
+    =================  ===========  ==================================================
+    ``heads``          (N, V, K)    distributions of all heads of all members
+    ``probabilities``  (N, K)       their midpoint
+    ``lower``          (N, K)       lower probabilities
+    ``upper``          (N, K)       upper probabilities
+    ``label``          (N,)         index of the predicted class
+    ``score``          (N,)         1 − lower probability of that class
+    =================  ===========  ==================================================
+
+    The metadata name the classes, the features, the method and the rule's threshold.
+
+    Raises:
+        CredalError: If the method cannot be exported, a package is missing, or the ONNX model says
+            anything else than torch, by more than 1e-5.
+    """
+    path = Path(path)
+    if path.suffix.lower() != ".onnx":
+        raise CredalError(f"the name of an ONNX file must end in .onnx; got {path}.")
+    missing = [name for name in _PACKAGES if find_spec(name) is None]
+    if missing:
+        raise CredalError(
+            f"exporting needs {', '.join(missing)}, not installed. To fix: "
+            "pip install 'credalearn[onnx]'."
+        )
+    clf = run.model()
+    graph = Graph(clf.method, clf.model_).cpu()
+    name, sample = _sample(run, clf._input_shape)
+    program = _exported(graph, name, sample)
+    program.model.metadata_props.update(_metadata(run))
+    program.model.producer_name, program.model.producer_version = "credalearn", __version__
+    try:
+        with whole_file(path) as partial:
+            program.save(str(partial), external_data=False)
+            difference = _difference(partial, graph, name, sample)
+    except OSError as error:
+        raise CredalError(f"{path} cannot be written: {error.strerror or error}.") from error
+    shape = ", ".join(map(str, sample.shape[1:]))
+    return ExportSummary(path, f"{name}: {str(sample.dtype)[6:]} (N, {shape})", difference)
+
+
+def _sample(run: RunFolder, shape: tuple[int, ...]) -> tuple[str, torch.Tensor]:
+    """The name of the input, and items drawn around those of training."""
+    generator = torch.Generator().manual_seed(0)
+    if run.facts["inputs"]["kind"] == "images":
+        return "images", 255 * torch.rand(4, *shape, generator=generator)
+    noise = torch.randn(_CHECKED, *shape, generator=generator, dtype=torch.float64)
+    return "features", noise
+
+
+def _exported(graph: Graph, name: str, sample: torch.Tensor) -> Any:
+    with _quiet():
+        try:
+            return torch.onnx.export(
+                graph,
+                (sample[:2],),
+                input_names=[name],
+                output_names=list(OUTPUTS),
+                dynamic_shapes=({0: torch.export.Dim("items")},),
+                dynamo=True,
+                verbose=False,
+            )
+        except Exception as error:  # torch's exporter has no error of its own for everything
+            first = str(error).strip().splitlines()[0] if str(error).strip() else type(error)
+            raise CredalError(
+                f"torch cannot turn this network into ONNX: {first}. To fix: train with another "
+                "backbone, such as mlp or resnet18."
+            ) from error
+
+
+def _metadata(run: RunFolder) -> dict[str, str]:
+    facts, rule = run.facts, run.rule
+    kept = {
+        "classes": list(run.classes),
+        "features": facts["inputs"].get("features"),
+        "method": facts["method"],
+        "credalearn": __version__,
+        "threshold": None if rule is None else rule.get("threshold"),
+        "rule": None if rule is None else rule.get("statement"),
+    }
+    return {name: json.dumps(value, ensure_ascii=False) for name, value in kept.items()}
+
+
+def _difference(path: Path, graph: Graph, name: str, sample: torch.Tensor) -> float:
+    """The largest difference between torch and onnxruntime.
+
+    Labels may differ where two classes are as probable.
+    """
+    onnxruntime: Any = import_module("onnxruntime")
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    session = onnxruntime.InferenceSession(path.read_bytes(), options)
+    if name == "features":
+        sample = _as_in_training(graph, sample)
+    with torch.no_grad():
+        wanted = [each.numpy() for each in graph(sample)]
+    found = session.run(list(OUTPUTS), {name: sample.numpy()})
+    pairs = dict(zip(OUTPUTS, zip(wanted, found, strict=True), strict=True))
+    alike = np.ones(len(sample), dtype=bool)
+    if len(sample):
+        top = np.sort(wanted[1], axis=1)
+        alike = top[:, -1] - top[:, -2] > 2 * TOLERANCE
+    largest = 0.0
+    for output, (ours, theirs) in pairs.items():
+        rows = alike if output in ("label", "score") else slice(None)
+        gap = np.abs(ours[rows].astype(float) - theirs[rows].astype(float)).max(initial=0)
+        if not gap <= TOLERANCE:
+            raise CredalError(
+                f"the ONNX model gives another {output} than torch, by {gap:.2g}; nothing was "
+                "written. To fix: report this with the versions of torch, onnx and onnxruntime."
+            )
+        largest = max(largest, float(gap))
+    return largest
+
+
+def _as_in_training(graph: Graph, noise: torch.Tensor) -> torch.Tensor:
+    """Noise at the place and of the spread of the training data, where the model knows them."""
+    for layer in graph.modules():
+        if isinstance(layer, Standardise):
+            return layer.mean + 3 * layer.scale * noise
+    return noise
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without what torch's exporter tells its own developers."""
+    loggers = [logging.getLogger(name) for name in ("torch.onnx", "onnxscript", "onnx_ir")]
+    levels = [logger.level for logger in loggers]
+    try:
+        for logger in loggers:
+            logger.setLevel(logging.ERROR)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)

@@ -1,0 +1,138 @@
+"""The folder of a run: what ``credalearn train`` writes and the other commands read.
+
+``RUN/model/`` is what :meth:`CredalClassifier.save` writes; ``annotations.parquet`` the canonical
+table; ``items.parquet`` a row an item; ``predictions.parquet`` a row an item that was not trained
+on; ``rule.json`` the certified rule, ``run.json`` what was asked and found, there last.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from credalearn.errors import CredalError
+from credalearn.estimator import CredalClassifier, load
+from credalearn.files import whole_file
+from credalearn.workflow.staging import partial_of
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    """A finished run.
+
+    Args:
+        path: The folder.
+
+    Raises:
+        CredalError: If it is not there, or training did not finish.
+
+    Example:
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> write_json(folder / "run.json", {"classes": ["cat", "dog"]})
+        >>> RunFolder(folder).classes
+        ('cat', 'dog')
+    """
+
+    path: Path
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "path", Path(self.path))
+        if not self.path.is_dir():
+            again = "give the train command again; it goes on where it stopped"
+            fix = again if partial_of(self.path).is_dir() else f"credalearn train … -o {self.path}"
+            raise CredalError(f"there is no finished run at {self.path}. To fix: {fix}.")
+        if not (self.path / "run.json").is_file():
+            raise CredalError(
+                f"{self.path} holds no finished run: run.json is missing. To fix: give the train "
+                "command again; it goes on where it stopped."
+            )
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What was asked and found: the content of ``run.json``."""
+        path = self.path / "run.json"
+        content = read_json(path)
+        if not isinstance(content.get("classes"), list):
+            raise CredalError(f"{path} names no classes: it is no run's. To fix: train again.")
+        return content
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Names of the classes, in the order of the columns."""
+        return tuple(self.facts["classes"])
+
+    @property
+    def items(self) -> pl.DataFrame:
+        """A row an item: ``item``, ``split``, ``group``, ``truth``, and votes ``n:CLASS``."""
+        return self._table("items.parquet")
+
+    @property
+    def predictions(self) -> pl.DataFrame:
+        """A row an item of calibration and test.
+
+        ``item``, ``split``, ``label``, ``probability``, ``lower``, ``upper`` (of that label),
+        ``score`` (1 − lower probability), ``mmi``, ``top_probability`` (as an uncertainty),
+        ``truth`` (null on ties), ``wrong`` (null on ties), ``disagreement`` (share of votes for
+        other labels), and for each class ``p:CLASS``, ``lower:CLASS``, ``upper:CLASS`` and, where
+        the set has vertices, ``v0:CLASS``, ``v1:CLASS``, … (of POCC the pessimist and the
+        optimist).
+        """
+        return self._table("predictions.parquet")
+
+    @property
+    def rule(self) -> dict[str, Any] | None:
+        """What ``credalearn certify`` decided; None before."""
+        path = self.path / "rule.json"
+        return read_json(path) if path.exists() else None
+
+    def model(self) -> CredalClassifier:
+        """The trained classifier."""
+        return load(self.path / "model")
+
+    def _table(self, name: str) -> pl.DataFrame:
+        try:
+            return pl.read_parquet(self.path / name)
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise CredalError(
+                f"{self.path / name} cannot be read: {error}. To fix: train again."
+            ) from error
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in a JSON file.
+
+    Raises:
+        CredalError: If it cannot be read.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "rule.json"
+        >>> write_json(path, {"threshold": 0.4})
+        >>> read_json(path)
+        {'threshold': 0.4}
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise CredalError(f"{path} cannot be read: {error}.") from error
+    if not isinstance(content, dict):
+        raise CredalError(f"{path} must hold an object; it holds {type(content).__name__}.")
+    return content
+
+
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    r"""Write an object as JSON, whole or not at all.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "run.json"
+        >>> write_json(path, {"items": 3})
+        >>> path.read_text()
+        '{\n  "items": 3\n}\n'
+    """
+    with whole_file(path) as partial:
+        text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+        partial.write_text(f"{text}\n", encoding="utf-8")

@@ -1,0 +1,117 @@
+"""``credalearn inspect``: what an export holds and who disagrees about what, in lines to read."""
+
+from typing import Any
+
+from credalearn.annotations import (
+    Annotations,
+    agreement,
+    annotator_agreement,
+    confused_pairs,
+    typo_classes,
+)
+from credalearn.decide.shortfall import percent
+
+_MOST_SHOWN = 5
+
+
+def inspection(annotations: Annotations) -> list[str]:
+    """Lines that say what was read and how far people agree.
+
+    Example:
+        >>> from credalearn.annotations.examples import three_items
+        >>> print(inspection(three_items())[1])
+        3 items, 3 annotators, 7 votes; classes cat, dog
+    """
+    source = annotations.source
+    lines = [f"{source.path}: {source.words}"]
+    if annotations.kind not in ("votes", "counts"):
+        count = f"{len(annotations.items):,} items, {annotations.kind} of the classes"
+        lines.append(f"{count} {_listed(annotations.classes)}")
+        return lines + _left_out(annotations)
+    found = agreement(annotations)
+    people = f"{found.annotators:,} annotators, " if found.annotators else ""
+    lines.append(
+        f"{found.items:,} items, {people}{found.votes:,} votes; classes "
+        f"{_listed(annotations.classes)}"
+    )
+    lines.append(f"votes an item: {found.fewest} to {found.most}, {found.median:g} in the middle")
+    if found.unanimous is not None and found.tied is not None:
+        alpha = "not defined" if found.alpha is None else f"{found.alpha:.3f}"
+        lines.append(
+            f"of items with two votes or more {percent(found.unanimous)} are unanimous and "
+            f"{percent(found.tied)} tie; Krippendorff's alpha {alpha}"
+        )
+    if found.most == 1:
+        lines.append(
+            "one vote an item: labels collapse to hard ones, and no disagreement can be learnt"
+        )
+    pairs = confused_pairs(annotations, most=_MOST_SHOWN)
+    if pairs:
+        told = ", ".join(
+            f"{a} and {b} ({percent(pair.share)})" for pair in pairs for a, b in [pair.classes]
+        )
+        lines.append(f"people confuse most: {told}")
+    if annotations.kind == "votes":
+        far = [each for each in annotator_agreement(annotations) if each.far]
+        for each in far[:_MOST_SHOWN]:
+            lines.append(
+                f"far from the rest: {each.name} agrees with the others' majority on "
+                f"{each.agreed} of {each.compared} items"
+            )
+        if len(far) > _MOST_SHOWN:
+            lines.append(f"far from the rest: {len(far) - _MOST_SHOWN} more")
+    for typo in typo_classes(annotations):
+        lines.append(
+            f"a typo? {typo.label!r} is seen {_times(typo.votes)} and looks like {typo.like!r}, "
+            f"seen {_times(typo.like_votes)}: {typo.why}"
+        )
+    return lines + _left_out(annotations)
+
+
+def annotation_facts(annotations: Annotations) -> dict[str, Any]:
+    """The same for ``run.json``, as plain JSON.
+
+    Example:
+        >>> from credalearn.annotations.examples import three_items
+        >>> annotation_facts(three_items())["votes"]
+        7
+    """
+    source = annotations.source
+    facts: dict[str, Any] = {
+        "path": str(source.path),
+        "format": source.words,
+        "items": len(annotations.items),
+        "annotators": len(annotations.annotators) or None,
+        "votes": None,
+        "left_out": dict(source.left_out),
+        "agreement": None,
+    }
+    if annotations.kind in ("votes", "counts"):
+        found = agreement(annotations)
+        pairs = confused_pairs(annotations, most=_MOST_SHOWN)
+        facts["votes"] = found.votes
+        facts["agreement"] = {
+            "alpha": found.alpha,
+            "unanimous": found.unanimous,
+            "tied": found.tied,
+            "votes_an_item": [found.fewest, found.median, found.most],
+            "confused": [[*pair.classes, pair.share] for pair in pairs],
+        }
+    return facts
+
+
+def _left_out(annotations: Annotations) -> list[str]:
+    source = annotations.source
+    told = {**source.left_out, **source.mended}
+    if not told:
+        return []
+    return ["; ".join(f"{reason}: {count:,}" for reason, count in told.items())]
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count:,} times"
+
+
+def _listed(names: tuple[str, ...], most: int = 12) -> str:
+    more = f", … {len(names)} in all" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

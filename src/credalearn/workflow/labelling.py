@@ -1,0 +1,133 @@
+"""What was said of each item into a label to learn from and a truth to be measured against.
+
+Shapes: N items, K classes.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+
+from credalearn.annotations import Annotations, typo_classes
+from credalearn.annotations.numbers import plain_number
+from credalearn.annotations.places import listed, nearest, shown
+from credalearn.credal import CredalSet, LowerBounds
+from credalearn.errors import CredalError
+from credalearn.labels import at_least, from_votes, precise, relax
+from credalearn.workflow.options import LabelRule
+
+_COUNTING = ("idm", "clopper-pearson")  # these rules need whole votes; shares are enough for others
+
+
+def make_labels(annotations: Annotations, values: np.ndarray, rule: LabelRule) -> CredalSet:
+    """Credal labels of items: by the rule, or as stated where people stated bounds.
+
+    An item that everybody was unsure of is the set of all distributions, whatever the rule.
+
+    Args:
+        annotations: Says what the values are.
+        values: Votes, shares or bounds by class, shape (N, K).
+        rule: What votes become.
+
+    Raises:
+        CredalError: If the rule counts votes, and these are shares or have weights.
+
+    Example:
+        >>> from credalearn.annotations.examples import three_items
+        >>> make_labels(three_items(), np.array([[3.0, 1.0], [0.0, 0.0]]), "relax").lower.tolist()
+        [[0.75, 0.0], [0.0, 0.0]]
+    """
+    if annotations.kind == "bounds":
+        return at_least(values)
+    voted = values.sum(1, keepdims=True) > 0
+    filled = np.where(voted, values, 1.0)
+    counted = annotations.kind != "probabilities" and bool((filled == filled.round()).all())
+    if counted:
+        labels = from_votes(filled, rule=rule)
+    elif rule in _COUNTING:
+        raise CredalError(_no_counts(annotations, values, rule))
+    else:
+        shares = filled / filled.sum(1, keepdims=True)
+        labels = relax(shares) if rule == "relax" else precise(shares)
+    if voted.all():
+        return labels
+    return LowerBounds(labels.lower.numpy() * voted, soft=labels.reference)
+
+
+def _no_counts(annotations: Annotations, values: np.ndarray, rule: str) -> str:
+    if annotations.kind == "probabilities":
+        what, fix = "probabilities", "give the votes themselves"
+    else:
+        value = values[values != values.round()][0]
+        what, fix = f"weighted, such as {value:g}", "leave --weight out"
+    return (
+        f"the rule {rule!r} counts votes; those of {annotations.source.path} are {what}. To fix: "
+        f"give --labels relax or --labels precise, or {fix}."
+    )
+
+
+def majority(counts: np.ndarray) -> np.ndarray:
+    """Index of the class with most votes, −1 on a tie or without votes, shape (N,).
+
+    Example:
+        >>> majority(np.array([[1.0, 3.0], [2.0, 2.0], [0.0, 0.0]])).tolist()
+        [1, -1, -1]
+    """
+    top = counts.max(1, keepdims=True)
+    # Sums of weights such as 0.1 and 0.2 tie with 0.3 but for rounding.
+    single = (counts >= top * (1 - 1e-9)).sum(1) == 1
+    return np.where(single & (top[:, 0] > 0), counts.argmax(1), -1)
+
+
+def gold_classes(
+    gold: Sequence[object], classes: Sequence[str], items: Sequence[str]
+) -> np.ndarray:
+    """Index of the true class of each item, −1 where it is not known, shape (N,).
+
+    Raises:
+        CredalError: If it is none of the classes, or none is known.
+
+    Example:
+        >>> gold_classes(["dog", None], ["cat", "dog"], ["x", "y"]).tolist()
+        [1, -1]
+    """
+    place = {name: number for number, name in enumerate(classes)}
+    found = []
+    for item, value in zip(items, gold, strict=True):
+        name = None if value is None else plain_number(str(value).strip())
+        if name and name not in place:
+            near = nearest(name, classes)
+            fix = f"write {near!r}" if near else "correct it, or leave it empty"
+            raise CredalError(
+                f"the gold label of item {shown(item)} is {shown(name)}, which nobody voted for; "
+                f"the classes are {listed(classes)}. To fix: {fix}."
+            )
+        found.append(place[name] if name else -1)
+    if max(found, default=-1) < 0:
+        raise CredalError("no item has a gold label. To fix: fill the column, or leave --gold out.")
+    return np.array(found)
+
+
+def refuse_typos(annotations: Annotations) -> None:
+    """Do not train on a class that is probably another one misspelt.
+
+    Raises:
+        CredalError: If there is one.
+
+    Example:
+        >>> from credalearn.annotations.examples import three_items
+        >>> refuse_typos(three_items())
+    """
+    if annotations.kind != "votes":
+        return  # elsewhere a class is a column, which somebody named once and looked at
+    for typo in typo_classes(annotations):
+        votes = annotations.table.filter(pl.col("label") == typo.label)
+        item, who = votes["item"][0], votes["annotator"][0]
+        seen = "once" if typo.votes == 1 else f"{typo.votes:,} times"
+        voter = "" if who is None else f" by {shown(who)}"
+        raise CredalError(
+            f"{annotations.source.path}, item {shown(item)}: the class {shown(typo.label)} is "
+            f"seen {seen}, here{voter}, and looks like {shown(typo.like)}, seen "
+            f"{typo.like_votes:,} times ({typo.why}). To fix: write {typo.like!r}; or, if both "
+            "are meant, name every class with --classes."
+        )

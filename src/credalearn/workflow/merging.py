@@ -1,0 +1,132 @@
+"""Two rounds of annotations as one."""
+
+from typing import Literal
+
+import polars as pl
+
+from credalearn.annotations import Annotations
+from credalearn.annotations.places import shown
+from credalearn.annotations.table import Source
+from credalearn.credal.checks import check_choice
+from credalearn.errors import CredalError
+
+_KEYS = {"votes": ["item", "annotator"], "bounds": ["item", "label"]}
+
+
+def merge(
+    first: Annotations, second: Annotations, *, conflicts: Literal["error", "newest"] = "error"
+) -> Annotations:
+    """What was said in the first round and in the second.
+
+    Exports repeat: a statement that is in both, word for word, counts once. Items and classes that
+    are new in the second come after those of the first; sorted classes stay sorted.
+
+    Args:
+        first: The earlier round.
+        second: The later one, of the same kind.
+        conflicts: Where both say something different of the same item, by the same annotator (of
+            votes), of the same class (of bounds), or at all (of counts and probabilities):
+            ``"error"``, or the ``"newest"`` holds.
+
+    Raises:
+        CredalError: If the kinds differ, or statements do and are not to be replaced.
+
+    Example:
+        >>> from pathlib import Path
+        >>> def votes(*rows: tuple[str, str, str]) -> Annotations:
+        ...     table = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+        ...     items = tuple(dict.fromkeys(row[0] for row in rows))
+        ...     classes = tuple(sorted({row[2] for row in rows}))
+        ...     source = Source(Path("votes.csv"), "long", "one row a vote", len(rows))
+        ...     return Annotations("votes", items, classes, table.with_columns(weight=1.0), source)
+        >>> both = merge(votes(("x", "ann", "cat")), votes(("x", "ann", "cat"), ("x", "bo", "dog")))
+        >>> both.counts().tolist(), both.classes
+        ([[1.0, 1.0]], ('cat', 'dog'))
+    """
+    check_choice(conflicts, ("error", "newest"), name="conflicts")
+    if first.kind != second.kind:
+        raise CredalError(
+            f"{first.source.path} holds {first.kind} and {second.source.path} {second.kind}; they "
+            "cannot be merged. To fix: give the same kind in both rounds."
+        )
+    keys = _KEYS.get(first.kind, ["item"])
+    classes = _classes(first, second)
+    old, new = (_whole(each, classes) for each in (first, second))
+    again = new.join(old, on=keys, how="semi", nulls_equal=True).select(keys).unique()
+    theirs = old.join(again, on=keys, how="semi", nulls_equal=True)
+    if conflicts == "error" and len(again):
+        _refuse_changes(
+            first, second, theirs, new.join(again, on=keys, how="semi", nulls_equal=True)
+        )
+    old = old.join(again, on=keys, how="anti", nulls_equal=True)
+    items = tuple(dict.fromkeys((*first.items, *second.items)))
+    # In the order of the items, so that the rows are what one export would have held.
+    place = pl.DataFrame({"item": items, "_place": range(len(items))})
+    table = (
+        pl.concat([old, new]).join(place, on="item", how="left").sort("_place", maintain_order=True)
+    )
+    return Annotations(first.kind, items, classes, table.drop("_place"), _source(first, second))
+
+
+def _classes(first: Annotations, second: Annotations) -> tuple[str, ...]:
+    both = tuple(dict.fromkeys((*first.classes, *second.classes)))
+    is_sorted = all(list(each.classes) == sorted(each.classes) for each in (first, second))
+    return tuple(sorted(both)) if is_sorted else both
+
+
+def _whole(annotations: Annotations, classes: tuple[str, ...]) -> pl.DataFrame:
+    """The table as text and numbers, with a column for every class of both where it has some."""
+    table = annotations.table.with_columns(pl.col(pl.Enum).cast(pl.String))
+    if annotations.kind not in _KEYS:
+        missing = [pl.lit(0.0).alias(name) for name in classes if name not in table.columns]
+        table = table.with_columns(missing).select("item", pl.col(*classes).cast(pl.Float64))
+    return table
+
+
+def _refuse_changes(
+    first: Annotations, second: Annotations, old: pl.DataFrame, new: pl.DataFrame
+) -> None:
+    """Raise where the two differ in anything, order aside."""
+    columns = old.columns
+    changed = _tallied(new).join(
+        _tallied(old), on=[*columns, "_times"], how="anti", nulls_equal=True
+    )
+    gone = _tallied(old).join(_tallied(new), on=[*columns, "_times"], how="anti", nulls_equal=True)
+    if not len(changed) and not len(gone):
+        return
+    row = (changed if len(changed) else gone).row(0, named=True)
+    who = f" by {shown(row['annotator'])}" if row.get("annotator") is not None else ""
+    before, after = (_said(first.kind, table, row) for table in (old, new))
+    raise CredalError(
+        f"item {shown(row['item'])} has {before}{who} in {first.source.path} and {after} in "
+        f"{second.source.path}. To fix: take out one of them, or let the newest hold."
+    )
+
+
+def _tallied(table: pl.DataFrame) -> pl.DataFrame:
+    return table.group_by(table.columns, maintain_order=True).agg(pl.len().alias("_times"))
+
+
+def _said(kind: str, table: pl.DataFrame, row: dict[str, object]) -> str:
+    """What a table says where both speak of the same, in words."""
+    for key in _KEYS.get(kind, ["item"]):
+        table = table.filter(pl.col(key).eq_missing(pl.lit(row[key], dtype=pl.String)))
+    if kind == "votes":
+        labels = [shown(label) if label is not None else "unsure" for label in table["label"]]
+        return f"the vote {' and '.join(labels)}"
+    if kind == "bounds":
+        return f"at least {table['at_least'][0]:g} of {shown(row['label'])}"
+    return f"the {kind} {[float(x) for x in table.drop('item').row(0)]}"
+
+
+def _source(first: Annotations, second: Annotations) -> Source:
+    left_out = dict(first.source.left_out)
+    for reason, count in second.source.left_out.items():
+        left_out[reason] = left_out.get(reason, 0) + count
+    return Source(
+        second.source.path,
+        second.source.format,
+        f"{first.source.words} of {first.source.path}, then {second.source.words}",
+        first.source.rows + second.source.rows,
+        left_out,
+    )

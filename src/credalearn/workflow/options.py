@@ -1,0 +1,61 @@
+"""What ``credalearn train`` can be told, beside its files."""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from credalearn.credal.checks import check_choice
+from credalearn.errors import CredalError
+from credalearn.methods import METHODS
+
+LabelRule = Literal["relax", "precise", "idm", "clopper-pearson"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainOptions:
+    """How to train.
+
+    Args:
+        labels: What votes become: a rule of :func:`credalearn.from_votes`.
+        method: Name of a method.
+        backbone: Name of a network; ``mlp`` for features and ``resnet18`` for images unless given.
+        group: Column of the features whose items stay in one split.
+        gold: Column of the features that holds the true class.
+        split: Column of the features that holds the split.
+        image_size: Height and width that images are brought to.
+        epochs: Passes over the training items.
+        seed: Of everything random.
+        skip_missing: Leave out items without input, and inputs without annotation.
+
+    Raises:
+        CredalError: If there is no such rule or method, or a number is out of range.
+
+    Example:
+        >>> TrainOptions(method="softmax").labels
+        'relax'
+    """
+
+    labels: LabelRule = "relax"
+    method: str = "pocc"
+    backbone: str | None = None
+    group: str | None = None
+    gold: str | None = None
+    split: str | None = None
+    image_size: int = 64
+    epochs: int = 50
+    seed: int = 0
+    skip_missing: bool = False
+
+    def __post_init__(self) -> None:
+        check_choice(self.labels, get_args(LabelRule), name="labels")
+        check_choice(self.method, METHODS, name="method")
+        for name, least in (("image_size", 8), ("epochs", 1), ("seed", 0)):
+            if getattr(self, name) < least:
+                raise CredalError(
+                    f"{name} must be {least} or more; got {getattr(self, name)}. To fix: give "
+                    f"--{name.replace('_', '-')} {least}."
+                )
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of the features that are asked for and are no features."""
+        return tuple(name for name in (self.group, self.gold, self.split) if name is not None)

@@ -1,0 +1,253 @@
+"""``credalearn predict``: a label, its bounds and a decision for each item, in a stream.
+
+Shapes: N items of a batch, K classes.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import torch
+
+from credalearn.annotations.places import listed, shown
+from credalearn.decide import DecisionRule
+from credalearn.errors import CredalError
+from credalearn.estimator import CredalClassifier
+from credalearn.predictions import CredalPredictions
+from credalearn.workflow.batches import Batch, Stream, rebatched
+from credalearn.workflow.folder import RunFolder
+from credalearn.workflow.rules import Cut, find_rule
+from credalearn.workflow.streaming import open_stream
+from credalearn.workflow.tables_out import check_output, write_frames
+from credalearn.workflow.twice import Twice, first_twice
+
+# Rows predicted together: what the networks take at once (methods/model.py), so that Monte-Carlo
+# dropout, which depends on the place in the batch, says what it says of the whole table.
+BATCH_ROWS = 4096
+
+SCHEMA: dict[str, type[pl.DataType]] = {
+    "item": pl.String,
+    "label": pl.String,
+    "probability": pl.Float64,
+    "lower": pl.Float64,
+    "upper": pl.Float64,
+    "score": pl.Float64,
+    "decision": pl.String,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PredictSummary:
+    """What was predicted.
+
+    Args:
+        output: The file that was written.
+        items: How many items it holds.
+        deferred: How many of them are deferred; None where nothing was decided.
+        by_label: Of each class, how many are predicted and how many deferred.
+        threshold: Largest score that is predicted; None: all are deferred, or nothing decided.
+        ignored: Columns of the data that are no features of the model.
+        broken: Why images could not be read, by item.
+        seconds: How long it took.
+
+    Example:
+        >>> from credalearn.workflow.predicting import PredictSummary
+        >>> PredictSummary(Path("d.csv"), 4, 1, {"cat": (3, 1)}, 0.4, (), {}, 0.1).coverage
+        0.75
+    """
+
+    output: Path
+    items: int
+    deferred: int | None
+    by_label: dict[str, tuple[int, int]]
+    threshold: float | None
+    ignored: tuple[str, ...]
+    broken: dict[str, str]
+    seconds: float
+
+    @property
+    def coverage(self) -> float | None:
+        """Share of the items that are predicted; None where nothing was decided."""
+        return None if self.deferred is None else 1 - self.deferred / self.items
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What to tell the user."""
+        told = [f"{name}: {why}" for name, why in list(self.broken.items())[:5]]
+        if self.broken:
+            told.append(f"left out: {len(self.broken):,} images that cannot be read")
+        if self.ignored:
+            told.append(f"ignored: columns that are no features, {listed(self.ignored)}")
+        if self.deferred is not None:
+            kept = self.items - self.deferred
+            told.append(
+                f"predict {kept:,} and defer {self.deferred:,} of {self.items:,} items "
+                f"({100 * kept / self.items:.1f} % kept)"
+            )
+        speed = self.items / max(self.seconds, 1e-9)
+        told.append(f"{self.output}: {self.items:,} items, {speed:,.0f} a second")
+        return tuple(told)
+
+
+def predict(
+    run: RunFolder,
+    data: str | Path,
+    output: str | Path,
+    *,
+    threshold: float | None = None,
+    decide: bool = True,
+    item: str | None = None,
+    batch_rows: int = BATCH_ROWS,
+    progress: Callable[[int], None] | None = None,
+) -> PredictSummary:
+    """Predict every item of a file or folder; memory does not grow with the number of rows.
+
+    The output holds ``item``, ``label`` (always the predicted class), ``probability``, ``lower``
+    and ``upper`` (of that class), ``score`` (1 − lower) and ``decision`` (predict or defer), an
+    item a row in the order of the data.
+
+    Args:
+        run: A finished run; its ``rule.json`` decides.
+        data: Features (CSV, TSV, Parquet, npy, npz), by name in any order, or a folder of images.
+        output: CSV, TSV, Parquet or JSON lines, by its suffix; whole or not at all.
+        threshold: Predict up to this score, instead of the rule.
+        decide: False leaves the decision out, and needs no rule.
+        item: Column that names the items.
+        batch_rows: Items at a time.
+        progress: Called with the number of items after each batch.
+
+    Raises:
+        CredalError: If there is no rule, the data do not fit the model, or an item comes twice.
+    """
+    started = time.monotonic()
+    output = check_output(output)
+    if output.exists() and Path(data).exists() and output.samefile(data):
+        raise CredalError(f"{output} is the data itself. To fix: name another output.")
+    rule = find_rule(run, threshold=threshold) if decide else None
+    stream = open_stream(run, data, item=item)
+    tally: dict[tuple[str, str], int] = {}
+    done = 0
+
+    def frames() -> Iterator[pl.DataFrame]:
+        nonlocal done
+        for frame in decisions(run, stream, rule, batch_rows=batch_rows):
+            keys = ("label", "decision") if rule else ("label",)
+            for *key, count in frame.select(keys).group_by(keys).len().rows():
+                pair = (key[0], key[1] if rule else "")
+                tally[pair] = tally.get(pair, 0) + count
+            done += len(frame)
+            if progress is not None:
+                progress(done)
+            yield frame.select(list(schema))
+
+    schema = {name: kind for name, kind in SCHEMA.items() if rule or name != "decision"}
+    write_frames(output, frames(), schema)
+    return PredictSummary(
+        output,
+        done,
+        sum(n for (_, what), n in tally.items() if what == "defer") if rule else None,
+        {
+            name: (
+                tally.get((name, "predict"), 0) + tally.get((name, ""), 0),
+                tally.get((name, "defer"), 0),
+            )
+            for name in run.classes
+        },
+        None if rule is None else rule.threshold,
+        stream.ignored,
+        dict(stream.broken),
+        time.monotonic() - started,
+    )
+
+
+def decisions(
+    run: RunFolder,
+    stream: Stream,
+    rule: DecisionRule | Cut | None,
+    *,
+    batch_rows: int = BATCH_ROWS,
+) -> Iterator[pl.DataFrame]:
+    """Frames with the columns of ``SCHEMA``, then those of the data that are no features.
+
+    Raises:
+        CredalError: After the last frame, if an item came twice.
+    """
+    if batch_rows < 1:
+        raise CredalError(f"batch_rows must be 1 or more; got {batch_rows}.")
+    clf, classes = run.model(), pl.Series(run.classes, dtype=pl.String)
+    with _threads(run), Twice() as names:
+        for batch in rebatched(stream.batches(), batch_rows):
+            if not stream.row_names:
+                names.add(batch.items)
+            try:
+                yield _decided(clf, classes, batch, rule)
+            except CredalError as error:
+                raise _unpredictable(clf, batch, stream.path) or error from error
+        _refuse_twice(stream, names)
+
+
+@contextmanager
+def _threads(run: RunFolder) -> Iterator[None]:
+    """One thread for tables: 150,000 rows a second, where two on two busy cores made 29,000."""
+    before = torch.get_num_threads()
+    if run.facts["inputs"]["kind"] == "features":
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _decided(
+    clf: CredalClassifier, classes: pl.Series, batch: Batch, rule: DecisionRule | Cut | None
+) -> pl.DataFrame:
+    predicted: CredalPredictions = clf.predict_credal(batch.X)
+    index = predicted.classes.numpy()
+    row = np.arange(len(index))
+    score = predicted.score("lower-probability").double().numpy()
+    columns = {
+        "item": batch.items,
+        "label": classes.gather(index),
+        "probability": predicted.probs.double().numpy()[row, index],
+        "lower": predicted.lower.double().numpy()[row, index],
+        "upper": predicted.upper.double().numpy()[row, index],
+        "score": score,
+    }
+    if rule is not None:
+        columns["decision"] = pl.Series(rule.decide(score), dtype=pl.String)
+    frame = pl.DataFrame(columns)
+    extra = batch.extra.select(name for name in batch.extra.columns if name not in SCHEMA)
+    return frame.hstack(extra) if extra.width else frame
+
+
+def _unpredictable(clf: CredalClassifier, batch: Batch, path: Path) -> CredalError | None:
+    """Which item the model fails on, found one by one; None if on none of them."""
+    for row in range(len(batch.items)):
+        try:
+            clf.predict_credal(batch.X[row : row + 1])
+        except CredalError:
+            most = float(np.abs(batch.X[row]).max())
+            return CredalError(
+                f"{path}: the model has no answer for item {shown(batch.items[row])}, whose "
+                f"largest feature is {most:.3g}: too far from what it was trained on. To fix: "
+                "correct the item, or leave it out."
+            )
+    return None
+
+
+def _refuse_twice(stream: Stream, names: Twice) -> None:
+    suspects = names.suspects()
+    if not len(suspects):
+        return
+    again = (batch.items for batch in stream.batches())
+    found = first_twice(again, suspects)
+    if found is not None:
+        item, first, second = found
+        raise CredalError(
+            f"{stream.path}: the item {item!r} comes twice, in rows {first + 1} and {second + 1}. "
+            "To fix: one row an item."
+        )

@@ -1,0 +1,282 @@
+"""``credalearn report``: the folder of a run into one HTML page."""
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from credalearn import __version__
+from credalearn.decide import DecisionRule
+from credalearn.decide.rule import RuleMethod
+from credalearn.errors import CredalError
+from credalearn.files import whole_file
+from credalearn.report.page import (
+    Compared,
+    Disagreement,
+    HeldOut,
+    PageRule,
+    build_page,
+    render_page,
+    walk,
+)
+from credalearn.report.page.data import default_score, gallery_rows
+from credalearn.report.page.heldout import NO_TRUTH
+from credalearn.report.page.verdict import Quantity
+from credalearn.workflow.folder import RunFolder
+from credalearn.workflow.inputs import find_images
+from credalearn.workflow.thumbnails import thumbnail
+
+# Column of predictions.parquet by name of the score; rules are about the first.
+_SCORES = {"lower-probability": "score", "mmi": "mmi", "top-probability": "top_probability"}
+_TRUTHS = {
+    "majority": "the majority of the annotators",
+    "gold": "the gold labels",
+    "a random annotator": "a random annotator",
+}
+_METHODS: dict[RuleMethod, tuple[Quantity, str]] = {
+    "sgr": ("error", "selection with guaranteed risk (Geifman and El-Yaniv, 2017)"),
+    "learn-then-test": ("error", "learn then test (Angelopoulos et al., 2021)"),
+    "conformal-risk-control": (
+        "kept-and-wrong",
+        "conformal risk control (Angelopoulos et al., 2022)",
+    ),
+    "capacity": ("capacity", "the reviewers' capacity"),
+}
+
+
+def write_report(
+    run: RunFolder,
+    *,
+    others: Sequence[RunFolder] = (),
+    images: Path | None = None,
+    output: Path | None = None,
+    title: str | None = None,
+    now: datetime | None = None,
+) -> Path:
+    """Write the page of a run, and say where it is.
+
+    Args:
+        run: The run.
+        others: Runs to compare it with.
+        images: Folder of the items' images; unless given, the one the run was trained on.
+        output: The file; ``report.html`` in the run's folder unless given.
+        title: The heading.
+        now: The date the page bears.
+
+    Raises:
+        CredalError: If a file of a run cannot be read, no test item has a truth, or a folder of
+            images was given and is not there.
+    """
+    held_out, rule, facts = read_test_items(run), read_rule(run), run.facts
+    score = rule.score if rule else default_score(held_out)
+    rows = gallery_rows(held_out, score, rule.threshold if rule else None)
+    shown = [held_out.items[row] for row in rows]
+    compared = compare_runs([run, *others], rule.max_error if rule else None)
+    tested = [set(read_test_items(each).items) for each in others]
+    made = (now or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M %Z")
+    page = build_page(
+        held_out,
+        rule,
+        read_disagreement(run),
+        title=title or f"Predict or defer: {run.path.resolve().name}",
+        command=f"credalearn certify {shlex.quote(str(run.path))} --max-error 0.10",
+        truth=_TRUTHS.get(str(facts.get("truth")), _TRUTHS["majority"]),
+        group=(facts.get("splits") or {}).get("group"),
+        compared=compared,
+        same_items=all(each == set(held_out.items) for each in tested),
+        images=_thumbnails(facts, shown, images),
+        provenance=provenance(facts, made),
+    )
+    what = facts.get("method", "a model")
+    subtitle = f"{len(held_out.classes)} classes, trained with {what}; page made {made}"
+    text = render_page(page, subtitle=subtitle, generator=f"credalearn {__version__}")
+    path = output or run.path / "report.html"
+    try:
+        with whole_file(path) as partial:
+            partial.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise CredalError(
+            f"the page cannot be written to {path}: {error.strerror}. To fix: name another file "
+            "with --output."
+        ) from error
+    return path
+
+
+def read_test_items(run: RunFolder) -> HeldOut:
+    """The test items of a run with the votes they got.
+
+    Raises:
+        CredalError: If a column is missing, or no test item has a truth.
+    """
+    classes, facts = run.classes, run.facts
+    table = run.predictions.filter(pl.col("split") == "test")
+    place = {name: number for number, name in enumerate(classes)}
+    try:
+        truth = [NO_TRUTH if each is None else place[each] for each in table["truth"]]
+        probs = _matrix(table, "p", classes)
+        lower, upper = _matrix(table, "lower", classes), _matrix(table, "upper", classes)
+        two = f"v1:{classes[0]}" in table.columns and f"v2:{classes[0]}" not in table.columns
+        heads = {"lower bound": lower, "upper bound": upper} if (upper > lower).any() else {}
+        if two and str(facts.get("method", "")).startswith("pocc"):
+            pair = (_matrix(table, name, classes) for name in ("v0", "v1"))
+            heads = dict(zip(("pessimist", "optimist"), pair, strict=True))
+        return HeldOut(
+            items=tuple(table["item"]),
+            classes=classes,
+            probs=probs,
+            label=np.array([place[each] for each in table["label"]], dtype=np.int64),
+            truth=np.array(truth, dtype=np.int64),
+            scores={name: table[column].to_numpy() for name, column in _SCORES.items()},
+            votes=_votes(run, table, classes),
+            heads=heads,
+        )
+    except (pl.exceptions.ColumnNotFoundError, KeyError) as error:
+        raise CredalError(
+            f"{run.path / 'predictions.parquet'} does not fit run.json: {error} is not there. "
+            "To fix: train again."
+        ) from error
+
+
+def read_rule(run: RunFolder) -> PageRule | None:
+    """What ``credalearn certify`` decided about a run; None before.
+
+    Raises:
+        CredalError: If ``rule.json`` holds no rule.
+    """
+    stored = run.rule
+    if stored is None:
+        return None
+    rule = DecisionRule.from_json(json.dumps(stored))
+    quantity, method = _METHODS[rule.method]
+    short = rule.shortfall
+    # A capacity of everything: no threshold and no shortfall, but nothing is kept.
+    why = "" if short is None else short.why
+    remedy = "" if short is None else str(short).removeprefix(short.why).strip()
+    return PageRule(
+        score="lower-probability",
+        threshold=-1.0 if rule.threshold is None and short is None else rule.threshold,
+        quantity=quantity,
+        method=method,
+        max_error=rule.max_error,
+        confidence=rule.confidence,
+        coverage=rule.coverage,
+        num_items=rule.num_items,
+        truth=_TRUTHS[rule.against],
+        why_not=why,
+        remedy=remedy,
+    )
+
+
+def read_disagreement(run: RunFolder) -> Disagreement:
+    """The annotations of a run in numbers, from ``run.json`` and ``items.parquet``."""
+    facts = run.facts
+    known: Mapping[str, Any] = facts.get("annotations") or {}
+    agreement: Mapping[str, Any] = known.get("agreement") or {}
+    items = run.items
+    found = {name: float(items[f"n:{name}"].sum()) for name in run.classes}
+    votes_an_item = agreement.get("votes_an_item")
+    splits: Mapping[str, Any] = facts.get("splits") or {}
+    return Disagreement(
+        items=int(known.get("items", len(items))),
+        annotators=known.get("annotators"),
+        votes=known.get("votes"),
+        votes_an_item=tuple(votes_an_item) if votes_an_item else None,
+        alpha=agreement.get("alpha"),
+        unanimous=agreement.get("unanimous"),
+        tied=agreement.get("tied"),
+        confused=tuple((one, other, share) for one, other, share in agreement.get("confused", [])),
+        left_out={**known.get("left_out", {}), **(facts.get("inputs") or {}).get("left_out", {})},
+        class_votes=found,
+        splits={name: count for name, count in splits.items() if isinstance(count, int)},
+    )
+
+
+def compare_runs(runs: Sequence[RunFolder], target: float | None) -> list[Compared]:
+    """Each run's numbers on its test items.
+
+    Args:
+        runs: The runs.
+        target: The error at which their coverage is compared, if any.
+    """
+    found = []
+    names = [run.path.resolve().name for run in runs]
+    for run, name in zip(runs, names, strict=True):
+        held_out, rule = read_test_items(run), read_rule(run)
+        score = rule.score if rule else default_score(held_out)
+        threshold = rule.threshold if rule else None
+        rows = np.zeros(len(held_out.items), dtype=np.int64)
+        taken = walk(held_out, score, rows, 1, threshold=threshold)
+        certified = rule is not None and rule.certified and threshold is not None
+        found.append(
+            Compared(
+                name=name if names.count(name) == 1 else str(run.path),
+                method=str(run.facts.get("method", "–")),
+                accuracy=held_out.accuracy,
+                ece=held_out.reliability.ece,
+                auarc=held_out.auarc(score),
+                reached=None if target is None else taken.coverage_at(target),
+                certified=taken.coverage(taken.position(threshold or 0.0)) if certified else None,
+                walk=taken,
+            )
+        )
+    return found
+
+
+def provenance(facts: Mapping[str, Any], made: str) -> list[tuple[str, str]]:
+    """How a run came about, as names and values for people.
+
+    Example:
+        >>> provenance({"method": "pocc", "seed": 3}, "2026-01-01")
+        [('page made', '2026-01-01'), ('method', 'pocc'), ('seed', '3')]
+    """
+    annotations, inputs = facts.get("annotations") or {}, facts.get("inputs") or {}
+    rows = {
+        "page made": made,
+        "model trained": facts.get("created"),
+        "annotations": _joined(annotations.get("path"), annotations.get("format")),
+        "inputs": _joined(inputs.get("path"), inputs.get("kind")),
+        "split by": (facts.get("splits") or {}).get("group"),
+        "method": facts.get("method"),
+        "label rule": facts.get("label_rule"),
+        "network": facts.get("backbone"),
+        "epochs": facts.get("epochs"),
+        "seed": facts.get("seed"),
+        "seconds of training": facts.get("seconds"),
+        "versions": ", ".join(f"{k} {v}" for k, v in (facts.get("versions") or {}).items()),
+        "options": ", ".join(f"{k}={v}" for k, v in (facts.get("options") or {}).items()),
+    }
+    return [(name, str(value)) for name, value in rows.items() if value not in (None, "")]
+
+
+def _joined(path: object, kind: object) -> str:
+    return f"{path} ({kind})" if path and kind else str(path or kind or "")
+
+
+def _matrix(table: pl.DataFrame, part: str, classes: Sequence[str]) -> np.ndarray:
+    columns = [table[f"{part}:{name}"].to_numpy() for name in classes]
+    values: np.ndarray = np.stack(columns, axis=1).astype(np.float64)
+    return values
+
+
+def _votes(run: RunFolder, table: pl.DataFrame, classes: Sequence[str]) -> np.ndarray:
+    items = table.select("item").join(run.items, on="item", how="left", maintain_order="left")
+    votes: np.ndarray = np.nan_to_num(_matrix(items.fill_null(0), "n", classes))
+    return votes
+
+
+def _thumbnails(
+    facts: Mapping[str, Any], shown: Sequence[str], folder: Path | None
+) -> dict[str, str]:
+    """Thumbnails of the items shown, from the folder given or the one of the training."""
+    inputs = facts.get("inputs") or {}
+    if folder is None:
+        folder = Path(str(inputs.get("path"))) if inputs.get("kind") == "images" else None
+        if folder is None or not folder.is_dir():  # a page made elsewhere has no images
+            return {}
+    pictures = ((item, thumbnail(path)) for item, path in find_images(folder, shown).items())
+    return {item: uri for item, uri in pictures if uri is not None}

@@ -1,0 +1,110 @@
+"""Items split into training, calibration and test; what belongs together stays together.
+
+Shapes: N items.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from credalearn.annotations.places import nearest, shown
+from credalearn.errors import CredalError
+
+SPLITS = ("train", "calibration", "test")
+SHARES = (0.6, 0.2, 0.2)
+
+
+def split_items(
+    num_items: int,
+    *,
+    groups: Sequence[object] | None = None,
+    shares: Sequence[float] = SHARES,
+    seed: int = 0,
+) -> np.ndarray:
+    """The name of the split of each item, shape (N,), at random.
+
+    Items of a group (a patient, a video) go to the same split, so that none is tested on what it
+    was trained on; the shares then hold as nearly as the groups allow.
+
+    Args:
+        num_items: N.
+        groups: What each item belongs to; every item by itself unless given.
+        shares: Of training, calibration and test, summing to 1.
+        seed: Of the draw.
+
+    Raises:
+        CredalError: If the shares are none, or a split would be empty.
+
+    Example:
+        >>> split = split_items(6, groups=["a", "a", "b", "b", "c", "c"], shares=(0.4, 0.3, 0.3))
+        >>> sorted(split.tolist())
+        ['calibration', 'calibration', 'test', 'test', 'train', 'train']
+    """
+    if len(shares) != 3 or min(shares) <= 0 or abs(sum(shares) - 1) > 1e-9:
+        raise CredalError(f"shares must be three numbers above 0 that sum to 1; got {shares}.")
+    labels = np.arange(num_items) if groups is None else _codes(groups)
+    random = np.random.default_rng(seed)
+    sizes = np.bincount(labels)
+    order = random.permutation(len(sizes))
+    # A group goes where its middle falls among all items: no split is more than half a group off.
+    middle = np.cumsum(sizes[order]) - sizes[order] / 2
+    edges = np.cumsum(shares)[:2] * num_items
+    place = np.empty(len(sizes), dtype=int)
+    place[order] = np.searchsorted(edges, middle, side="right")
+    split: np.ndarray = np.array(SPLITS)[place[labels]]
+    for name in SPLITS:
+        if not (split == name).any():
+            raise CredalError(
+                f"the {name} split would be empty: {num_items} items in {len(sizes)} groups are "
+                "too few. To fix: give more items, smaller groups, or other shares."
+            )
+    return split
+
+
+def check_splits(
+    split: Sequence[object], items: Sequence[str], *, groups: Sequence[object] | None = None
+) -> np.ndarray:
+    """A split of one's own, checked: known names, none empty, no group in two of them.
+
+    Args:
+        split: Name of each item's split.
+        items: Names of the items, each once.
+        groups: What each item belongs to; every item by itself unless given.
+
+    Raises:
+        CredalError: If it leaks or is not one.
+
+    Example:
+        >>> check_splits(["train", "calibration", "test"], ["x", "y", "z"]).tolist()
+        ['train', 'calibration', 'test']
+    """
+    names = ["" if name is None else str(name).strip() for name in split]
+    for item, name in zip(items, names, strict=True):
+        if name not in SPLITS:
+            near = nearest(name, SPLITS)
+            fix = f"write {near!r}" if near else f"write one of {', '.join(SPLITS)}"
+            raise CredalError(
+                f"a split must be one of {', '.join(SPLITS)}; item {shown(item)} has "
+                f"{shown(name)}. To fix: {fix}."
+            )
+    for wanted in SPLITS:
+        if wanted not in names:
+            raise CredalError(
+                f"no item is in the {wanted} split; all three are needed. To fix: move some items "
+                "there, or leave --split out."
+            )
+    first: dict[object, int] = {}
+    for row, group in enumerate(groups if groups is not None else items):
+        before = first.setdefault(group, row)
+        if names[before] != names[row]:
+            raise CredalError(
+                f"{shown(group)} is in two splits: {names[before]!r} (item {shown(items[before])}) "
+                f"and {names[row]!r} (item {shown(items[row])}), so that what is trained on would "
+                "be tested on. To fix: put all of it into one split."
+            )
+    return np.array(names)
+
+
+def _codes(groups: Sequence[object]) -> np.ndarray:
+    numbers: dict[object, int] = {}
+    return np.array([numbers.setdefault(group, len(numbers)) for group in groups])

@@ -1,0 +1,154 @@
+"""Files of an annotating team, and the command as the team runs it."""
+
+import hashlib
+import resource
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from PIL import Image
+
+from credalearn.cli import main
+
+CLASSES = ("cat", "dog", "owl")
+PEOPLE = ("ann", "bo", "cy", "dee", "eve")
+
+
+@dataclass(frozen=True)
+class Team:
+    """A folder with ``votes.csv`` (one row a vote) and ``features.csv`` (one row an item)."""
+
+    folder: Path
+
+    @property
+    def votes(self) -> Path:
+        return self.folder / "votes.csv"
+
+    @property
+    def features(self) -> Path:
+        return self.folder / "features.csv"
+
+    @property
+    def run(self) -> Path:
+        return self.folder / "run"
+
+    def change(self, name: str, old: str, new: str) -> None:
+        """Damage a file: one text in it becomes another."""
+        path = self.folder / name
+        text = path.read_text()
+        assert old in text, f"{old!r} is not in {name}"
+        path.write_text(text.replace(old, new, 1))
+
+    def add(self, name: str, line: str) -> None:
+        with (self.folder / name).open("a") as file:
+            file.write(f"{line}\n")
+
+
+def make_team(folder: Path, *, num_items: int = 60, seed: int = 0) -> Team:
+    """Items of three classes with two features; five people vote, and differ near the borders."""
+    folder.mkdir(parents=True, exist_ok=True)
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=(num_items, 2))
+    names = [f"x{number:03d}" for number in range(num_items)]
+    logits = 3 * np.stack([values[:, 0], values[:, 1], -values.sum(1)], axis=1)
+    shares = np.exp(logits - logits.max(1, keepdims=True))
+    shares /= shares.sum(1, keepdims=True)
+    rows = [
+        (item, who, rng.choice(CLASSES, p=share))
+        for item, share in zip(names, shares, strict=True)
+        for who in PEOPLE
+    ]
+    votes = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+    votes.write_csv(folder / "votes.csv")
+    truth = [CLASSES[index] for index in shares.argmax(1)]
+    split = [("train", "train", "train", "calibration", "test")[n % 5] for n in range(num_items)]
+    table = {
+        "item": names,
+        "patient": [f"p{number // 5}" for number in range(num_items)],
+        "truth": truth,
+        "part": split,
+        "size": values[:, 0],
+        "weight": values[:, 1],
+    }
+    pl.DataFrame(table).write_csv(folder / "features.csv")
+    return Team(folder)
+
+
+COLUMNS = ("--drop", "patient", "--drop", "truth", "--drop", "part")
+
+
+def train_arguments(team: Team, *more: str | Path) -> list[str]:
+    """The train command on a team's files, quick; what is given more comes last."""
+    given = ["train", team.votes, "--features", team.features, "-o", team.run, "--epochs", "2"]
+    wanted = [str(each) for each in more]
+    for column, flag in (("patient", "--group"), ("truth", "--gold"), ("part", "--split")):
+        if flag not in wanted and "--features" not in wanted:
+            wanted += ["--drop", column]
+    return [str(each) for each in given] + wanted
+
+
+def make_images(folder: Path, names: list[str], *, size: int = 10, seed: int = 0) -> Path:
+    """A small PNG of each item."""
+    folder.mkdir(parents=True, exist_ok=True)
+    rng = np.random.default_rng(seed)
+    for name in names:
+        pixels = rng.integers(0, 256, size=(size, size, 3), dtype=np.uint8)
+        Image.fromarray(pixels).save(folder / f"{name}.png")
+    return folder
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a command left."""
+
+    code: int
+    out: str
+    err: str
+
+
+def in_process(capsys: object, *arguments: str | Path) -> Done:
+    """The command, in this process: a second less than a new one."""
+    before = sys.argv
+    sys.argv = ["credalearn", *map(str, arguments)]
+    try:
+        main()
+        code = 0
+    except SystemExit as stop:
+        code = stop.code if isinstance(stop.code, int) else 0
+    finally:
+        sys.argv = before
+    out, err = capsys.readouterr()  # type: ignore[attr-defined]
+    return Done(code, out, err)
+
+
+def command(*arguments: str | Path, cwd: Path | None = None) -> Done:
+    """The command, as a user runs it."""
+    run = [sys.executable, "-W", "error", "-m", "credalearn", *map(str, arguments)]
+    done = subprocess.run(run, cwd=cwd, capture_output=True, text=True, check=False)
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+def snapshot(folder: Path) -> dict[str, str]:
+    """Every file below a folder with a digest of its bytes, and every folder."""
+    return {
+        path.relative_to(folder).as_posix(): (
+            hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "folder"
+        )
+        for path in sorted(folder.rglob("*"))
+    }
+
+
+@contextmanager
+def full_disk(most: int) -> Iterator[None]:
+    """No file grows beyond so many bytes: writing ends with an error, as on a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

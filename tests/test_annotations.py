@@ -1,0 +1,427 @@
+"""Readers of annotation exports: every format gives the same counts, bad input one clear line."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from annotation_exports import (
+    CLASSES,
+    EXPORTS,
+    ITEMS,
+    VOTES,
+    as_counts,
+    clean,
+    expected,
+    to_json,
+    to_lines,
+)
+from credalearn.annotations import READERS, Annotations, Source, read_annotations
+from credalearn.annotations.coding import coded
+from credalearn.annotations.places import edit_distance, nearest
+from credalearn.errors import CredalError
+
+Write = Callable[..., Path]
+VOTES_TOO = [name for name in EXPORTS if name not in ("probabilities-csv", "bounds-csv")]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    """Writes a file and gives its path."""
+
+    def to(content: str | bytes, name: str = "votes.csv") -> Path:
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return to
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_every_export_is_recognised_by_its_content(tmp_path: Path, name: str) -> None:
+    export = EXPORTS[name]
+    path = tmp_path / "export.bin"  # the suffix tells nothing
+    path.write_bytes(export.write())
+    found = read_annotations(path)
+    assert found.source.format == export.format
+    assert found.items == tuple(ITEMS)
+    assert set(found.classes) <= set(CLASSES)
+    assert as_counts(found) == pytest.approx(export.count(export.write()))
+    if name in VOTES_TOO:
+        assert as_counts(found) == expected()
+    assert read_annotations(path, format=export.format).source.words == found.source.words
+
+
+def test_the_table_of_readers_is_what_the_exports_show() -> None:
+    assert {export.format for export in EXPORTS.values()} == set(READERS)
+
+
+@pytest.mark.parametrize("name", [n for n in VOTES_TOO if EXPORTS[n].format != "counts"])
+def test_answers_that_are_no_votes_are_counted(tmp_path: Path, name: str) -> None:
+    path = tmp_path / f"export{EXPORTS[name].suffix}"
+    path.write_bytes(EXPORTS[name].write())
+    found = read_annotations(path)
+    missing = sum(label is None for votes in VOTES.values() for label in votes.values())
+    none_written = name in ("long-csv", "lewidi")  # these files leave them out themselves
+    assert sum(found.source.left_out.values()) == (0 if none_written else missing)
+    assert found.table.height == len(VOTES) * 3 - missing
+    assert len(found.annotators) == 3
+
+
+def test_columns_go_by_the_names_that_options_give(write: Write) -> None:
+    path = write("a,b,c,d\nx,ann,cat,2\nx,bo,dog,1\n")
+    found = read_annotations(path, item="A", annotator="b", label="c", weight="d")
+    assert as_counts(found) == {("x", "cat"): 2, ("x", "dog"): 1}
+    assert found.table.rows()[0] == ("x", "ann", "cat", 2.0)
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+def test_delimiters_and_encodings_are_detected_and_said(
+    write: Write,
+    delimiter: str,
+    encoding: str,
+) -> None:
+    text = "task,worker,label\nx,Zoé,chat\nx,bo,grüne Eule\n".replace(",", delimiter)
+    found = read_annotations(write(text.encode(encoding)))
+    assert found.annotators == ("Zoé", "bo")
+    assert found.classes == ("chat", "grüne Eule")
+    said = {"cp1252": "Windows-1252", "utf-16": "UTF-16"}.get(encoding, "UTF-8")
+    assert said in found.source.words
+
+
+def test_labels_are_trimmed_normalised_and_numbers_are_one(write: Write) -> None:
+    text = "task,worker,label\nx, ann ,1\nx,bo,1.0\nx,cy, 2 \ny,ann,cafe\u0301\ny,bo,café\n"
+    found = read_annotations(write(text))
+    assert found.classes == ("1", "2", "café")
+    assert as_counts(found) == {("x", "1"): 2, ("x", "2"): 1, ("y", "café"): 2}
+    assert found.source.mended == {
+        "spaces trimmed": 2,
+        "Unicode normalised (NFC)": 1,
+        "numbers such as 1.0 read as 1": 1,
+    }
+    lines = [{"item": "x", "annotator": i, "label": v} for i, v in enumerate([1, 1.0, "1", 2])]
+    assert as_counts(read_annotations(write(to_lines(lines)))) == {("x", "1"): 3, ("x", "2"): 1}
+
+
+def test_labels_are_text_whatever_they_say(write: Write) -> None:
+    text = 'task,worker,label\nx,a,<script>\nx,b,=1+1\ny,a,"a,""b""\nc"\ny,b,\nz,a,NaN\n'
+    found = read_annotations(write(text))
+    assert found.classes == ("<script>", "=1+1", 'a,"b"\nc')
+    assert found.source.left_out == {"empty": 2}
+    assert found.items == ("x", "y")
+
+
+def test_unsure_votes_are_for_nothing_and_keep_the_item(write: Write) -> None:
+    text = "task,worker,label\nx,a,cat\nx,b,unsure\ny,a,unsure\nz,a,dog\n"
+    found = read_annotations(write(text), unsure=["unsure "])
+    assert found.items == ("x", "y", "z")
+    assert found.counts().tolist() == [[1, 0], [0, 0], [0, 1]]
+    assert found.source.left_out == {"unsure": 2}
+    assert found.table["label"].to_list() == ["cat", None, None, "dog"]
+
+
+def test_classes_keep_the_order_asked_for(write: Write) -> None:
+    path = write("task,worker,label\nx,a,10\nx,b,9\n")
+    assert read_annotations(path).classes == ("9", "10")
+    assert read_annotations(path, classes=["10", "9", "8"]).counts().tolist() == [[1, 1, 0]]
+
+
+def test_identical_repeats_count_once(write: Write) -> None:
+    found = read_annotations(write("task,worker,label\nx,a,cat\nx,a,cat\nx,b,dog\nx,a,cat\n"))
+    assert as_counts(found) == {("x", "cat"): 1, ("x", "dog"): 1}
+    assert found.source.left_out == {"repeated": 2}
+
+
+LONG = "task,worker,label\n"
+REFUSED = {
+    "empty": (b"", "the file is empty"),
+    "spaces": (b" \n \n", "the file is empty"),
+    "header only": (LONG.encode(), "no vote is left of 0 answers"),
+    "missing column": (b"task,worker,lable\nx,a,cat\n", r"no column is the label.*label='lable'"),
+    "misspelt annotator": (b"task,workre,label\nx,a,cat\nx,b,dog\n", "'workre' looks like a mis"),
+    "two votes": (
+        LONG.encode() + b"x,a,cat\ny,a,dog\nx,a,dog\n",
+        r"line 4: annotator 'a' votes twice on item 'x' and differently: 'cat' \(line 2\) and",
+    ),
+    "one class": (LONG.encode() + b"x,a,cat\ny,a,cat\n", "every vote is for one class, 'cat'"),
+    "no item": (LONG.encode() + b"x,a,cat\n,a,dog\n", "line 3: the vote names no item"),
+    "too long": (LONG.encode() + b"x,a,cat\nx,b,dog,3\n", "line 3: this row has more fields"),
+    "too short": (LONG.encode() + b"x,a,cat\nx,b\nx,c,dog\n", "line 3: this row has fewer fields"),
+    "open quote": (LONG.encode() + b'x,a,"cat\nx,b,dog\n', "line 3: the row cannot be read"),
+    "same name": (b"task,label,label\nx,a,cat\n", "two columns are called 'label'"),
+    "zero byte": (LONG.encode() + b"x,a,c\0t\n", "line 2: a zero byte: this file is binary"),
+    "binary": (bytes(range(1, 256)) * 4, "this file is binary"),
+    "image": (b"\x89PNG\r\n\x1a\n" + bytes(99), "this file is an image"),
+    "spreadsheet": (b"PK\x03\x04" + bytes(99), "zip archive or a spreadsheet"),
+    "damaged parquet": (b"PAR1" + bytes(99), "no readable Parquet"),
+    "mixed": (LONG.encode() + "x,é,cat\n".encode() + b"x,\xe9,dog\n", "line 3: byte 0xe9 is not"),
+    "free text": (
+        LONG.encode() + b"".join(b"x%d,a,words %d\n" % (i, i) for i in range(2000)),
+        "2,000 different labels in 2,000 votes are free text",
+    ),
+    "weight": (b"task,worker,label,weight\nx,a,cat,-1\n", "line 2: a weight is a number of 0"),
+    "no number": (b"task,worker,label,weight\nx,a,cat,much\n", "'weight' must be a number; .*much"),
+    "sum": (b"item,cat,dog\nx,0.5,0.5\ny,0.5,0.4\n", "line 3: probabilities must sum to 1.*0.9"),
+    "percent": (b"item,p_cat,p_dog\nx,50,50\n", "divide percentages by 100"),
+    "negative": (b"item,cat,dog\nx,0.5,0.5\ny,-0.5,1.5\n", "line 3: .*'cat' is -0.5"),
+    "nan": (b"item,cat,dog\nx,0.5,0.5\ny,nan,1.0\n", "line 3: .*'cat' is nan"),
+    "seventy": (b"item,label,at_least\nx,cat,0.2\nx,dog,70\n", "write 0.70 for 70 %"),
+    "contradiction": (
+        b"item,label,at_least\nx,cat,0.7\nx,dog,0.6\n",
+        r"item 'x' contradict each other: they sum to 1.3, above 1 \(0.7 cat, 0.6 dog\)",
+    ),
+    "two bounds": (b"item,label,at_least\nx,cat,0.7\ny,dog,0.1\nx,cat,0.6\n", "line 4: two bounds"),
+    "twice": (b"item,cat,dog\nx,0.5,0.5\nx,0.4,0.6\n", "line 3: item 'x' stands twice"),
+    "ambiguous": (b"item,cat,dog\nx,1,0\ny,1,1\n", "say format='wide' or format='counts'"),
+    "cut short": (b'[{"a": 1},\n{"b": ', "line 2: the JSON ends in the middle of a value"),
+    "no json": (b'[{"a": 1},\n{"b": x}]', "line 2, column 7: this is no JSON"),
+    "deep": (b"[" * 1_000_000, "nested too deeply"),
+    "deep objects": (b'{"a":' * 1_000_000, "nested too deeply|cut short"),
+    "not objects": (b"[1, 2, 3]", "a record must be an object; this is 1"),
+    "no records": (b"[]", "the file holds no record"),
+    "huge number": (b'[{"item": ' + b"9" * 5000 + b"}]", "this is no JSON"),
+    "surrogate": (b'{"item": "x", "label": "\\ud800"}\n' * 2, "not valid Unicode"),
+    "one long line": (b"a" * 2_000_000, "the first line is over a megabyte long"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_bad_input_gets_one_line(write: Write, name: str) -> None:
+    content, message = REFUSED[name]
+    path = write(content)
+    with pytest.raises(CredalError, match=message) as refused:
+        read_annotations(path)
+    assert str(refused.value).startswith(str(path))
+    assert "To fix: " in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_class_that_was_not_asked_for_is_refused_with_the_nearest(write: Write) -> None:
+    path = write(LONG + "x,a,horse\nx,b,cat\ny,a,hrose\n")
+    with pytest.raises(CredalError, match=r"line 4: 'hrose' is not among .* write 'horse'"):
+        read_annotations(path, classes=["horse", "cat"])
+
+
+def test_files_that_cannot_be_opened(tmp_path: Path, write: Write) -> None:
+    write(LONG)
+    with pytest.raises(CredalError, match=r"this is a folder; it holds 'votes.csv'"):
+        read_annotations(tmp_path)
+    with pytest.raises(CredalError, match=r"no such file. To fix: did you mean '.*votes.csv'"):
+        read_annotations(tmp_path / "vots.csv")
+    with pytest.raises(CredalError, match=r"there is no format 'label-studo'. .*'label-studio'"):
+        read_annotations(tmp_path / "votes.csv", format="label-studo")
+    with pytest.raises(CredalError, match="two classes or more"):
+        read_annotations(tmp_path / "votes.csv", classes=["cat"])
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_folder_without_permission(tmp_path: Path) -> None:
+    folder = tmp_path / "locked"
+    folder.mkdir()
+    (folder / "votes.csv").write_text(LONG)
+    folder.chmod(0)
+    try:
+        for path in (folder, folder / "votes.csv"):
+            with pytest.raises(CredalError, match="Permission denied"):
+                read_annotations(path)
+    finally:
+        folder.chmod(0o700)
+
+
+def test_errors_of_the_system_become_one_line(
+    write: Write,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path = write(LONG + "x,a,cat\n")
+
+    def denied(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", denied)
+    with pytest.raises(CredalError, match=r"cannot be read \(Permission denied\)"):
+        read_annotations(path)
+
+
+def test_a_question_is_chosen_where_there_are_several(write: Write) -> None:
+    def result(question: str, label: str) -> dict[str, object]:
+        return {"from_name": question, "value": {"choices": [label]}}
+
+    tasks = [
+        {
+            "id": i,
+            "data": {"text": "words"},
+            "annotations": [
+                {"completed_by": 1, "result": [result("tone", "glad"), result("kind", kind)]}
+            ],
+        }
+        for i, kind in enumerate(["poem", "letter"])
+    ]
+    path = write(to_json(tasks))
+    with pytest.raises(CredalError, match=r"answers to 'tone', 'kind': which .* question='tone'"):
+        read_annotations(path)
+    with pytest.raises(CredalError, match=r"none to 'knd'. To fix: choose with question='kind'"):
+        read_annotations(path, question="knd")
+    assert read_annotations(path, question="kind", item="id").items == ("0", "1")
+
+
+def test_prodigys_binary_answers(write: Write) -> None:
+    def record(label: str, answer: str, number: int) -> dict[str, object]:
+        return {"label": label, "answer": answer, "_input_hash": number, "_session_id": "s"}
+
+    one = [record("SPAM", "accept", 1), record("SPAM", "reject", 2), record("SPAM", "ignore", 3)]
+    found = read_annotations(write(to_lines(one)))
+    assert as_counts(found) == {("1", "SPAM"): 1, ("2", "not SPAM"): 1}
+    assert found.source.left_out == {"skipped": 1}
+    two = [record("A", "accept", 1), record("B", "accept", 2), record("B", "reject", 3)]
+    found = read_annotations(write(to_lines(two)))
+    assert as_counts(found) == {("1", "A"): 1, ("2", "B"): 1}
+    assert found.source.left_out == {"rejected": 1}
+
+
+def test_mechanical_turks_three_ways_to_answer(write: Write) -> None:
+    ticks = "WorkerId,Input.id,Answer.pet.cat,Answer.pet.dog\na,x,true,false\nb,x,false,true\n"
+    assert as_counts(read_annotations(write(ticks + "c,x,true,true\n"))) == {
+        ("x", "cat"): 1,
+        ("x", "dog"): 1,
+    }
+    answers = (
+        'WorkerId,Input.id,Answer.taskAnswers\na,x,"[{""pet"":{""cat"":true,""dog"":false}}]"\n'
+    )
+    found = read_annotations(write(answers + 'b,x,"[{""pet"":{""label"":""dog""}}]"\n'))
+    assert as_counts(found) == {("x", "cat"): 1, ("x", "dog"): 1}
+
+
+def test_lewidis_edition_of_2025_and_its_soft_labels(write: Write) -> None:
+    new = {"7": {"annotators": "A,B", "annotations": {"A": "2", "B": "5"}, "soft_label": {}}}
+    assert as_counts(read_annotations(write(to_json(new)))) == {("7", "2"): 1, ("7", "5"): 1}
+    soft = {"7": {"annotations": "", "annotators": "", "soft_label": {"0": 0.4, "1": 0.6}}}
+    found = read_annotations(write(to_json(soft)))
+    assert found.kind == "probabilities"
+    assert found.counts().tolist() == [[0.4, 0.6]]
+
+
+def test_doccano_names_the_annotator_by_its_file(write: Write) -> None:
+    lines = to_lines([{"id": 1, "text": "a", "label": ["x"]}, {"id": 2, "label": ["y"]}])
+    assert read_annotations(write(lines, "ann.jsonl")).annotators == ("ann",)
+    assert read_annotations(write(lines, "all.jsonl")).annotators == ()
+    spans = to_lines([{"id": 1, "text": "a", "label": [[0, 2, "PER"]]}])
+    with pytest.raises(CredalError, match="labels of parts of a text are not classes"):
+        read_annotations(write(spans))
+
+
+def test_ground_truth_before_consolidation(write: Write) -> None:
+    def answer(who: str, label: str) -> dict[str, object]:
+        content = f'{{"image-contains": {{"label": "{label}"}}}}'
+        return {"workerId": who, "annotationData": {"content": content}}
+
+    request = [
+        {
+            "datasetObjectId": "0",
+            "dataObject": {"s3Uri": "s3://b/x.jpg"},
+            "annotations": [answer("a", "cat"), answer("b", "dog")],
+        }
+    ]
+    found = as_counts(read_annotations(write(to_json(request))))
+    assert found == {("s3://b/x.jpg", "cat"): 1, ("s3://b/x.jpg", "dog"): 1}
+
+
+def test_argilla_in_parquet(tmp_path: Path) -> None:
+    frame = pl.DataFrame(
+        {
+            "id": ["x"],
+            "q.responses": [["cat", "dog", "cat"]],
+            "q.responses.users": [["a", "b", "c"]],
+            "q.responses.status": [["submitted", "submitted", "draft"]],
+        }
+    )
+    frame.write_parquet(tmp_path / "argilla.parquet")
+    found = read_annotations(tmp_path / "argilla.parquet")
+    assert as_counts(found) == {("x", "cat"): 1, ("x", "dog"): 1}
+    assert found.source.left_out == {"draft": 1}
+
+
+def test_a_hundred_megabytes_on_one_line_are_quick(write: Write) -> None:
+    for content in (b"a" * 100_000_000, b"[" + b"1," * 50_000_000, b"[" + b"{}," * 33_000_000):
+        with pytest.raises(CredalError):
+            read_annotations(write(content))
+
+
+TEXTS = st.text(st.sampled_from("ab \u0301e\u00e9\t1.0"), max_size=4)
+
+
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.none() | TEXTS, max_size=12))
+def test_codes_are_those_of_a_loop(values: list[str | None]) -> None:
+    found = coded(pl.Series(values, dtype=pl.String))
+    names = list(dict.fromkeys(clean(value) for value in values if clean(value)))
+    assert found.names.to_list() == names
+    slow = [names.index(clean(value)) if clean(value) else -1 for value in values]
+    assert found.codes.tolist() == slow
+
+
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.dictionaries(st.tuples(st.integers(0, 6), st.integers(0, 4)), st.integers(0, 3)))
+def test_random_votes_are_counted(tmp_path: Path, votes: dict[tuple[int, int], int]) -> None:
+    text = LONG + "".join(f"i{i},w{w},{'abcd'[label]}\n" for (i, w), label in votes.items())
+    path = tmp_path / "votes.csv"
+    path.write_text(text)
+    if len(set(votes.values())) < 2:
+        with pytest.raises(CredalError, match=r"no vote is left|every vote is for one class"):
+            read_annotations(path)
+        return
+    slow = np.zeros((7, 4))
+    for (i, _), label in votes.items():
+        slow[i, label] += 1
+    for (item, name), value in as_counts(read_annotations(path)).items():
+        assert slow[int(item[1]), "abcd".index(name)] == value
+        slow[int(item[1]), "abcd".index(name)] = 0
+    assert not slow.any()
+
+
+def test_the_canonical_table_checks_what_it_is_given() -> None:
+    source = Source(Path("votes.csv"), "long", "by hand", 1)
+    table = pl.DataFrame({"item": ["x"], "annotator": ["a"], "label": ["cat"], "weight": [1.0]})
+    made = Annotations("votes", ("x",), ("cat", "dog"), table, source)
+    assert made.counts().tolist() == [[1, 0]]
+    assert made.annotators == ("a",)
+    with pytest.raises(
+        CredalError, match=r"every label of the table must be one of 'dog'; got 'cat'"
+    ):
+        Annotations("votes", ("x",), ("dog",), table, source)
+    with pytest.raises(CredalError, match="every item of the table must be one of 'y'; got 'x'"):
+        Annotations("votes", ("y",), ("cat",), table, source)
+    with pytest.raises(CredalError, match="a table of bounds has the columns"):
+        Annotations("bounds", ("x",), ("cat",), table, source)
+    wrong = table.with_columns(weight=-1.0)
+    with pytest.raises(
+        CredalError, match=r"weight must be a number of 0 or more; item 'x' has -1.0"
+    ):
+        Annotations("votes", ("x",), ("cat",), wrong, source)
+
+
+WORDS = st.text("abc", max_size=5)
+
+
+@given(WORDS, WORDS)
+def test_the_edit_distance_is_the_shortest_way(first: str, second: str) -> None:
+    def slow(a: str, b: str) -> int:
+        if not a or not b:
+            return len(a) + len(b)
+        best = min(slow(a[1:], b) + 1, slow(a, b[1:]) + 1, slow(a[1:], b[1:]) + (a[0] != b[0]))
+        if len(a) > 1 and len(b) > 1 and a[0] == b[1] and a[1] == b[0]:
+            best = min(best, slow(a[2:], b[2:]) + 1)
+        return best
+
+    assert edit_distance(first, second, most=9) == slow(first, second)
+    assert edit_distance(first, second, most=1) == min(slow(first, second), 2)
+
+
+def test_the_nearest_name_is_only_suggested_when_it_is_near() -> None:
+    assert nearest("itme", ["item", "label"]) == "item"
+    assert nearest("weather", ["item", "label"]) is None

@@ -1,0 +1,149 @@
+"""Runs as tasks of a real Ray instance with two workers, one of them killed in the middle.
+
+Ray has a process of its own here: it warns of its own future, and warnings are errors in tests.
+"""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from credalearn.bench.runs import Run
+from credalearn.bench.store import Store
+from tiny_bench import command, holders, start, tiny_place, tiny_plan, wait_until
+from tiny_data import write_tiny_data
+
+pytestmark = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
+QUIET = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_DEDUP_LOGS": "0",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # else Ray warns that it will change
+}
+# As a user with a Ray of their own does it: two workers, and little memory.
+SCRIPT = """
+import sys, time
+from pathlib import Path
+import ray
+from tiny_bench import tiny_place, tiny_plan
+from credalearn import CredalError
+from credalearn.bench.executors import execute
+
+store, data, empty = map(Path, sys.argv[1:])
+ray.init(num_cpus=2, include_dashboard=False, object_store_memory=80_000_000)
+execute(tiny_place(store, data), tiny_plan("softmax", "edl", "decalibration", epochs=6), ray=True)
+execute(
+    tiny_place(store, data),
+    tiny_plan("pocc", epochs=200),
+    ray=True,
+    deadline=time.monotonic() + 5,
+)
+try:
+    execute(tiny_place(store, empty), tiny_plan("dappr"), ray=True)
+except CredalError as error:
+    print("refused:", error)
+assert ray.is_initialized()  # theirs, so it is theirs to end
+ray.shutdown()
+"""
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("data")
+    write_tiny_data(folder, items=10)
+    return folder
+
+
+@pytest.fixture
+def ray_folder() -> Iterator[Path]:
+    """Where Ray keeps its files: a short path, for its sockets. What still runs there is ended."""
+    folder = Path(tempfile.mkdtemp(prefix="ray-"))
+    yield folder
+    for pid in processes_of(folder):
+        os.kill(pid, signal.SIGKILL)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def processes_of(folder: Path) -> list[int]:
+    """Processes that name this folder in their command or environment."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (process / "cmdline").read_bytes() + (process / "environ").read_bytes()
+        except OSError:  # ended, or not ours
+            continue
+        if str(folder).encode() in words and int(process.name) != os.getpid():
+            found.append(int(process.name))
+    return found
+
+
+def end(process: "subprocess.Popen[str]", folder: Path) -> str:
+    """Wait for the process; all that it said. Nothing of Ray may outlive it."""
+    out, said = process.communicate(timeout=200)
+    assert process.returncode == 0, f"{out}\n{said}"
+    wait_until(lambda: not processes_of(folder), seconds=20)
+    return out + said
+
+
+def epochs_logged(store: Store, run: Run) -> list[int]:
+    return [line["epoch"] for line in store._log(run)]
+
+
+def test_a_worker_killed_in_the_middle_is_replaced_and_its_run_goes_on(
+    data: Path, tmp_path: Path, ray_folder: Path
+) -> None:
+    runs = tiny_plan("softmax", "edl", "decalibration", epochs=6)
+    softmax, edl, _ = runs
+    store = Store(tmp_path / "store")
+    (tmp_path / "empty").mkdir()
+    words = [sys.executable, "-c", SCRIPT, *map(str, (store.folder, data, tmp_path / "empty"))]
+    here = str(Path(__file__).parent)
+    process = start(words, RAY_TMPDIR=str(ray_folder), PYTHONPATH=here, **QUIET)
+    try:
+        locks = [store.path(run) / ".lock" for run in (softmax, edl)]
+        wait_until(lambda: store.epochs_done(softmax) >= 1 or process.poll() is not None)
+        # Two workers: each run is claimed by a process of its own, and neither is the driver.
+        wait_until(lambda: all(map(holders, locks)) or process.poll() is not None)
+        [first], [second] = map(holders, locks)
+        assert len({first, second, process.pid}) == 3
+        os.kill(first, signal.SIGKILL)
+        done = store.epochs_done(softmax)
+        assert 1 <= done < 6
+        said = end(process, ray_folder)
+    finally:
+        process.kill()
+        process.wait()
+    assert [store.state(run) for run in runs] == ["done"] * 3, said
+    logged = epochs_logged(store, softmax)
+    assert logged == sorted(set(logged))  # it went on: no epoch was trained twice
+    assert logged[-1] == 6
+    assert epochs_logged(store, edl) == [1, 2, 3, 4, 5, 6]  # the other was left in peace
+    # The one that had five seconds for 200 epochs waits for another day.
+    [stopped] = tiny_plan("pocc", epochs=200)
+    assert store.state(stopped) == "started"
+    assert (store.path(stopped) / "resume.safetensors").exists()
+    assert re.search(r"refused: .*dappr/seed-1 did not finish on its worker: .*cifar-100", said), (
+        said
+    )
+
+
+def test_the_command_starts_ray_and_ends_it(data: Path, tmp_path: Path, ray_folder: Path) -> None:
+    runs = tiny_plan("softmax", "pocc", "decalibration", epochs=1)
+    place = tiny_place(tmp_path / "store", data)
+    process = start(command(place, runs, "--ray"), RAY_TMPDIR=str(ray_folder), **QUIET)
+    try:
+        said = end(process, ray_folder)
+    finally:
+        process.kill()
+        process.wait()
+    assert "3 of 3 runs are done" in said
+    store = Store(place.store)
+    assert [store.state(run) for run in runs] == ["done"] * 3
+    assert [epochs_logged(store, run) for run in runs] == [[1], [1], []]

@@ -1,0 +1,489 @@
+"""The commands ``credalearn bench …``, as a user gives them and reads their answers."""
+
+import csv
+import json
+import re
+import resource
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import torch
+
+from credalearn.bench.compare import compare
+from credalearn.bench.costs import trainings
+from credalearn.bench.records import read_records, result_path, write_record
+from credalearn.bench.settings import SETTINGS
+from credalearn.cli import main
+from fake_records import fake_records
+from tiny_data import write_tiny_data
+
+REHEARSAL = ("--epochs", "1", "--limit", "4")
+POCC = ("run", "cifar10h", "--method", "pocc", "--seeds", "1", *REHEARSAL)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a command left: exit code, and what it wrote."""
+
+    code: int
+    out: str
+    err: str
+
+
+Bench = Callable[..., Answer]
+
+
+@pytest.fixture
+def bench(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> Bench:
+    """``credalearn bench …`` in this process, which spares the second that torch takes to import.
+
+    It is the whole command, with what turns errors into messages, in a folder of the test's own.
+    """
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CREDALEARN_UNVERIFIED", "1")
+    monkeypatch.delenv("CREDALEARN_DATA", raising=False)
+
+    def run(*arguments: object) -> Answer:
+        monkeypatch.setattr(sys, "argv", ["credalearn", "bench", *map(str, arguments)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main()
+        code = ended.value.code
+        assert isinstance(code, int)
+        return Answer(code, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("data")
+    write_tiny_data(folder, items=20)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Records of two settings, one of them with foreign sets."""
+    folder = tmp_path_factory.mktemp("results")
+    for record in (*fake_records("cifar10h"), *fake_records("micebone")):
+        write_record(result_path(folder, record.setting, record.method, record.seed), record)
+    return folder
+
+
+def refused(answer: Answer, message: str) -> None:
+    """One line that says what is wrong, and exit code 2."""
+    assert answer.code == 2
+    assert re.search(message, answer.err), answer.err
+    assert answer.err.startswith("credalearn: ")
+    assert answer.err.count("\n") == 1
+    assert not answer.out
+
+
+def rows(table: str) -> dict[str, list[str]]:
+    """The rows of a table, by their first cell, whatever stands between the cells."""
+    cells = [re.split(r"\s*[│┃]\s*|\s{2,}", line.strip("│┃ ")) for line in table.splitlines()]
+    return {row[0]: row[1:] for row in cells if len(row) > 2 and row[0] != "setting"}
+
+
+def test_list_shows_every_setting_by_its_whole_name(bench: Bench) -> None:
+    answer = bench("list")
+    assert answer.code == 0
+    assert not answer.err
+    shown = rows(answer.out)
+    assert set(shown) == {*SETTINGS, "together"}  # a name that is cut cannot be given to run
+    network, methods, seeds, epochs, networks, minutes = shown["cifar10h"]
+    assert (network, methods, seeds, epochs, networks) == ("resnet18", "8", "10", "150", "54")
+    assert 10 < float(minutes) < 30
+    total = sum(trainings(setting) for setting in SETTINGS.values())
+    assert f"{total:,}" in shown["together"]
+    assert "estimated" in answer.out
+
+
+@pytest.mark.parametrize(
+    ("options", "methods", "seeds", "epochs", "networks"),
+    [
+        ([], "8", "10", "150", "54"),
+        (["--independent-members"], "8", "10", "150", "150"),
+        (["--seeds", "3"], "8", "3", "150", "23"),  # softmax and POCC 1 to 7, three others 1 to 3
+        (["--seeds", "2,4", "--method", "pocc"], "1", "2", "150", "2"),
+        (["--method", "decalibration", "--method", "laplace-bridge"], "2", "10", "150", "10"),
+        (["--method", "deep-ensemble", "--seeds", "1-2"], "1", "2", "150", "6"),
+        (["--epochs", "2"], "8", "10", "2", "54"),
+    ],
+)
+def test_list_is_narrowed(
+    options: list[str], methods: str, seeds: str, epochs: str, networks: str, bench: Bench
+) -> None:
+    answer = bench("list", "cifar10h", *options)
+    assert answer.code == 0
+    shown = rows(answer.out)
+    assert set(shown) == {"cifar10h", "together"}
+    assert shown["cifar10h"][1:5] == [methods, seeds, epochs, networks]
+
+
+@pytest.mark.parametrize("command", ["list", "run", "status"])
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["cifar10-h"], "setting 'cifar10-h' is unknown; known are cifar10h, micebone, "),
+        (["cifar10h", "--method", "poc"], "method 'poc' .* is unknown; known are pocc, "),
+        (["cifar10h", "--seeds", "some"], "seeds are .* such as 3, .*; got 'some'"),
+        (["cifar10h", "--seeds", "0"], "seeds are .*; got '0'"),
+        (["cifar10h", "--seeds", "5-2"], "seeds are .*; got '5-2'"),
+    ],
+)
+def test_unknown_names_are_refused(
+    command: str, arguments: list[str], message: str, bench: Bench, data: Path
+) -> None:
+    options = ["--data", data] if command == "run" else []
+    refused(bench(command, *arguments, *options), message)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("--epochs", "0"), ("--limit", "1"), ("--workers", "0")]
+)
+def test_options_out_of_range_are_refused(option: str, value: str, bench: Bench) -> None:
+    answer = bench("run", "cifar10h", option, value)
+    assert answer.code == 2
+    assert option in answer.err
+    assert "Traceback" not in answer.err
+    assert not answer.out
+
+
+def test_run_wants_a_setting_a_data_folder_and_a_device(bench: Bench, data: Path) -> None:
+    refused(bench("run"), "name one setting or more; `credalearn bench list` shows them")
+    refused(bench(*POCC), "no data folder is named. To fix: give --data .* CREDALEARN_DATA")
+    refused(bench(*POCC, "--data", "nowhere"), "a data folder must exist; 'nowhere' does not")
+    for device in ("gpu", "cuda:99"):
+        answer = bench(*POCC, "--data", data, "--device", device)
+        refused(answer, f"device '{device}' .* To fix: .*auto")
+    assert not Path("store").exists()
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("cifar10h", r"no cifar10h/cifar10h-counts\.npy or .* To fix: put .* from https://"),
+        ("micebone", r"no MiceBone/annotations\.json .* To fix: unpack MiceBone\.zip .*https://"),
+        ("treeversity", r"no Treeversity#1/annotations\.json .* To fix: unpack .*https://"),
+        ("cifar10-smooth-0.05", r"no cifar-10-batches-py/data_batch_1 .* To fix: unpack https://"),
+        ("cifar100-smooth-0.05", r"no cifar-100-python/train or .* To fix: unpack https://"),
+    ],
+)
+def test_a_missing_data_set_names_the_file_and_where_it_is(
+    setting: str, message: str, bench: Bench, tmp_path: Path
+) -> None:
+    (tmp_path / "empty").mkdir()
+    refused(bench("run", setting, "--data", "empty", "--weights", "none"), message)
+    # Nothing was begun: another try may ask for something else in the same store.
+    assert not list(tmp_path.rglob("config.json"))
+
+
+@pytest.mark.parametrize("model", ["resnet20", "shufflenetv2_x0_5", "mobilenetv2_x0_5"])
+def test_a_missing_teacher_names_the_file_and_where_it_is(
+    model: str, bench: Bench, tmp_path: Path
+) -> None:
+    write_tiny_data(tmp_path / "less", items=10)
+    for path in (tmp_path / "less/teachers").glob(f"cifar10_{model}-*.pt"):
+        path.unlink()
+    name = f"cifar10-teacher-{model.partition('_')[0]}-1"
+    answer = bench("run", name, "--data", "less", "--seeds", "1", *REHEARSAL)
+    assert answer.code == 2
+    last = answer.err.splitlines()[-1]  # those before say that the tiny files are not official
+    assert re.search(rf"no teachers/cifar10_{model}-[0-9a-f]{{8}}\.pt in less", last)
+    assert re.search(r"To fix: download https://.* into teachers/", last)
+
+
+def test_a_file_that_is_not_the_official_one_is_named(
+    bench: Bench, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CREDALEARN_UNVERIFIED")
+    refused(bench(*POCC, "--data", data), r"cifar10h-counts\.npy is damaged .* To fix: ")
+
+
+def stamps(folder: Path) -> dict[Path, int]:
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("*.*") if path.is_file()}
+
+
+def test_a_rehearsal_from_run_to_table(
+    bench: Bench, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert bench("status").out == "store holds no runs yet.\n"
+    monkeypatch.setenv("CREDALEARN_DATA", str(data))
+    asked = ["cifar10h", "--method", "pocc", "--method", "decalibration", *REHEARSAL]
+    first = bench("run", *asked, "--seeds", "1")
+    assert first.code == 0, first.err
+    assert first.out == "3 of 3 runs are done in store\n"
+    assert "cifar10h/pocc/seed-1: epoch 1/1  loss " in first.err
+    assert "cifar10h/softmax/seed-1: epoch 1/1  loss " in first.err
+
+    before = stamps(tmp_path / "store")
+    second = bench("run", *asked, "--seeds", "1")
+    assert (second.code, second.out, second.err) == (0, first.out, "")
+    assert stamps(tmp_path / "store") == before
+
+    status = bench("status", *asked, "--seeds", "1")
+    assert status.out == "cifar10h: 3 of 3 runs done\n"
+    wider = bench("status", *asked, "--seeds", "2").out
+    assert re.match(r"cifar10h: 3 of 6 runs done, 3 not begun; about \d+ s left\n$", wider)
+    without_a_name = bench("status", *asked[1:], "--seeds", "1")
+    assert without_a_name.out == status.out
+
+    other = ["run", "cifar10h", "--method", "pocc", "--seeds", "1", "--limit", "4"]
+    refused(bench(*other, "--epochs", "2"), r"epochs \(1 there, 2 here\).* To fix: .*--store")
+    refused(bench(*other), r"epochs \(1 there, 150 here\)")
+    more = [*other[:-1], "5", "--epochs", "1"]
+    refused(bench(*more), r"limit \(4 there, 5 here\).* To fix: .*--store")
+    assert stamps(tmp_path / "store") == before
+
+    copied = bench("records", "--output", "copied")
+    assert copied.out == "3 records in copied\n"
+    paths = sorted((tmp_path / "copied").rglob("*.*"))
+    names = ["decalibration-seed-1.json", "pocc-seed-1.json", "softmax-seed-1.json"]
+    assert [path.name for path in paths] == names  # no predictions, no weights
+    for path in paths:
+        assert "files" not in json.loads(path.read_text())["config"]
+    table = bench("table", "--records", "copied")
+    assert table.code == 0
+    assert "A rehearsal: epochs 1, not 150." in table.out
+    assert table == bench("table", "--records", "store")
+
+
+def test_time_that_is_up_leaves_the_rest_for_another_call(bench: Bench, data: Path) -> None:
+    asked = ["run", "cifar10h", "--method", "pocc", "--seeds", "4", *REHEARSAL, "--data", data]
+    part = bench(*asked, "--minutes", "0.01")
+    assert part.code == 0
+    done = int(part.out.split()[0])
+    assert done < 4  # a network takes half a second or more
+    assert part.out.splitlines()[1] == "Not all: give the same command again to go on."
+    whole = bench(*asked)
+    assert whole.out == "4 of 4 runs are done in store\n"
+    trained = re.findall(r"seed-\d: epoch 1/1", whole.err)
+    assert len(trained) == 4 - done
+
+
+def test_a_failed_run_is_named_and_done_again_when_asked(
+    bench: Bench, data: Path, tmp_path: Path
+) -> None:
+    asked = [*POCC, "--data", data]
+    assert bench(*asked).code == 0
+    folder = tmp_path / "store/cifar10h/pocc/seed-1"
+    (folder / "metrics.json").unlink()
+    (folder / "failure.txt").write_text("the loss of epoch 1 is nan\n")
+    status = bench("status", *POCC[1:])
+    assert status.out.splitlines()[0] == "cifar10h: 0 of 1 runs done, 1 failed"
+    assert "cifar10h/pocc/seed-1: failed: the loss of epoch 1 is nan" in status.out
+    again = bench(*asked)
+    assert again.code == 1
+    assert again.out.startswith("0 of 1 runs are done in store\n")
+    assert "failed: cifar10h/pocc/seed-1: the loss of epoch 1 is nan" in again.err
+    assert bench(*asked, "--retry-failed").out == "1 of 1 runs are done in store\n"
+    assert bench("status", *POCC[1:]).out == "cifar10h: 1 of 1 runs done\n"
+
+
+@pytest.mark.parametrize("file", ["model.safetensors", "predictions.safetensors", "metrics.json"])
+def test_a_damaged_run_is_named_and_done_again(
+    file: str, bench: Bench, data: Path, tmp_path: Path
+) -> None:
+    asked = [*POCC, "--data", data]
+    assert bench(*asked).code == 0
+    path = tmp_path / "store/cifar10h/pocc/seed-1" / file
+    path.write_bytes(path.read_bytes()[:-9])
+    status = bench("status", *POCC[1:])
+    assert status.out.splitlines()[0] == "cifar10h: 0 of 1 runs done, 1 damaged"
+    assert file in status.out
+    again = bench(*asked)
+    assert again.out == "1 of 1 runs are done in store\n"
+    assert re.search(rf"{file}.*cifar10h/pocc/seed-1 is done again", again.err)
+    assert bench("status", *POCC[1:]).out == "cifar10h: 1 of 1 runs done\n"
+
+
+def test_photos_start_from_a_file_or_from_random_weights_as_asked(
+    bench: Bench, data: Path, tmp_path: Path
+) -> None:
+    torchvision = pytest.importorskip("torchvision", reason="torchvision is not installed")
+    asked = ["run", "micebone", "--method", "pocc", "--seeds", "1", "--epochs", "1", "--limit", "2"]
+    asked += ["--data", str(data)]
+    refused(bench(*asked), "micebone starts from weights .* --weights, or give --weights none")
+    refused(bench(*asked, "--weights", "absent.pth"), r"no file absent\.pth\. To fix: download .*")
+    torch.save(torchvision.models.densenet121(weights=None).state_dict(), tmp_path / "file.pth")
+    told = "1 of 1 runs are done in {}\n"
+    answer = bench(*asked, "--weights", "file.pth", "--store", "from-file")
+    assert (answer.code, answer.out) == (0, told.format("from-file"))
+    answer = bench(*asked, "--weights", "none", "--store", "random")
+    assert (answer.code, answer.out) == (0, told.format("random"))
+
+
+def test_records_need_a_store(bench: Bench) -> None:
+    refused(bench("records", "--store", "nowhere"), "records are read from a folder; .* nowhere")
+
+
+@pytest.mark.parametrize("command", ["table", "compare", "figures"])
+def test_what_reads_records_needs_some(command: str, bench: Bench, tmp_path: Path) -> None:
+    refused(bench(command, "--records", "nowhere"), "records are read .* there is none at nowhere")
+    (tmp_path / "empty").mkdir()
+    refused(bench(command, "--records", "empty"), "empty holds no records?")
+
+
+def test_a_damaged_record_is_named_and_the_others_are_read(bench: Bench, tmp_path: Path) -> None:
+    for record in fake_records("micebone", seeds=(1,)):
+        write_record(result_path(tmp_path, record.setting, record.method, record.seed), record)
+    (tmp_path / "micebone/pocc-seed-1.json").write_text("{")
+    answer = bench("table", "micebone", "--records", ".")
+    assert answer.code == 0
+    assert re.match(r"left out: .*micebone/pocc-seed-1\.json: this is no JSON", answer.err)
+    assert "| edl |" in answer.out
+    assert "| pocc |" not in answer.out
+
+
+def test_tables_say_whose_they_are_and_what_they_rest_on(bench: Bench, results: Path) -> None:
+    answer = bench("table", "--records", results)
+    assert answer.code == 0
+    assert not answer.err
+    heads = [line for line in answer.out.splitlines() if line.startswith("#")]
+    ours, theirs = (
+        next(place for place, head in enumerate(heads) if name in head)
+        for name in ("cifar10h", "micebone")
+    )
+    assert ours == 0 < theirs  # every table stands below the name of its setting
+    for title in ("AUARC by score", "Normalised AUARC", "Rank correlation", "AUROC, foreign"):
+        assert any(title in head for head in heads[:theirs]), title
+    assert not any("AUROC" in head for head in heads[theirs:])
+    assert answer.out.count("10 seeds of every method.") == 2
+    assert "Members of deep-ensemble and pocc-ensemble are shared" in answer.out
+    one = bench("table", "micebone", "--records", results)
+    assert one.out in answer.out
+    assert "mc-dropout" not in one.out
+    refused(bench("table", "treeversity", "--records", results), "no record of .*'treeversity'")
+
+
+def test_tables_as_latex_and_csv(bench: Bench, results: Path) -> None:
+    latex = bench("table", "micebone", "--records", results, "--format", "latex").out
+    assert latex.count(r"\begin{tabular}") == latex.count(r"\end{tabular}") == 4
+    for line in latex.splitlines():
+        assert not line.startswith("#")
+        if "seeds of every method" in line:
+            assert line.startswith("% ")
+    text = bench("table", "micebone", "--records", results, "--format", "csv").out
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    heads = [row for row in csv.reader(lines) if row[0].startswith("method")]
+    assert len(heads) == 4
+    assert all(len(row) in {len(head) for head in heads} for row in csv.reader(lines))
+    wrong = bench("table", "--records", results, "--format", "word")
+    assert wrong.code == 2
+    assert "--format" in wrong.err
+
+
+def test_the_comparison_is_printed_and_written(bench: Bench, results: Path, tmp_path: Path) -> None:
+    answer = bench("compare", "--records", results, "--output", "new/figures.csv")
+    assert answer.code == 0
+    assert not answer.err
+    assert "### cifar10h: tab:result" in answer.out
+    assert re.search(r"\| pocc \| 10 \| .* \(87\.0 ± 0\.4, [+−]\d", answer.out)
+    with (tmp_path / "new/figures.csv").open(encoding="utf-8") as file:
+        written = list(csv.DictReader(file))
+    expected = compare(read_records(results).records)
+    assert len(written) == len(expected) > 100
+    assert answer.out.rstrip().splitlines()[-1] == f"{len(expected)} figures in new/figures.csv"
+    for row, each in zip(written, expected, strict=True):
+        assert row["method"] == each.method
+        assert float(row["mean"]) == pytest.approx(each.mean, rel=1e-5, abs=1e-9)
+    assert bench("compare", "--records", results).out in answer.out
+
+
+def test_figures_are_drawn(bench: Bench, results: Path, tmp_path: Path) -> None:
+    answer = bench("figures", "micebone", "--records", results, "--output", "drawn")
+    assert answer.code == 0
+    assert answer.out == "4 figures in drawn\n"
+    assert not answer.err
+    names = {f"micebone-{kind}.png" for kind in FIGURES}
+    assert {path.name for path in (tmp_path / "drawn").iterdir()} == names
+    for name in names:
+        assert (tmp_path / "drawn" / name).read_bytes().startswith(b"\x89PNG")
+    bench("figures", "micebone", "--records", results, "-o", "vectors", "--format", "svg")
+    assert len(list((tmp_path / "vectors").glob("*.svg"))) == 4
+
+
+FIGURES = ("rejection", "balance", "significance", "published")
+
+
+def test_a_figure_that_cannot_be_drawn_says_why(
+    bench: Bench, results: Path, tmp_path: Path
+) -> None:
+    wrong = bench("figures", "micebone", "--records", results, "--format", "bmp")
+    assert wrong.code == 2
+    assert "bmp" in wrong.err
+    assert not Path("figures").exists()
+    for record in fake_records("micebone", methods=["pocc"]):
+        write_record(result_path(tmp_path, record.setting, record.method, record.seed), record)
+    alone = bench("figures", "--records", ".", "--output", "alone")
+    assert alone.code == 0
+    for kind in ("balance", "significance"):  # there is nothing to compare POCC with
+        assert re.search(rf"^no micebone-{kind}\.png: \S", alone.err, re.MULTILINE)
+    assert alone.out == "2 figures in alone\n"
+    assert (tmp_path / "alone/micebone-rejection.png").exists()
+
+
+def processor_seconds() -> float:
+    """What ended child processes have used: unlike a clock, not slowed by other work."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+HELP = [["--help"], ["bench", "--help"], ["bench", "run", "--help"], ["bench", "table", "--help"]]
+
+
+@pytest.mark.parametrize("arguments", HELP, ids=" ".join)
+def test_help_answers_at_once_and_imports_nothing_heavy(arguments: list[str]) -> None:
+    command = [sys.executable, "-m", "credalearn", *arguments]
+    seconds = []
+    for _ in range(5):
+        before = processor_seconds()
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        seconds.append(processor_seconds() - before)
+        assert done.returncode == 0
+        assert "Usage: " in done.stdout
+        if seconds[-1] < 0.5:
+            break
+    assert min(seconds) < 0.5
+    listing = subprocess.run(
+        [sys.executable, "-X", "importtime", *command[1:]],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stderr
+    imported = {line.rpartition("|")[2].strip().split(".")[0] for line in listing.splitlines()}
+    assert "typer" in imported
+    assert not imported & {"torch", "numpy", "scipy", "sklearn", "matplotlib", "PIL", "ray"}
+
+
+def test_help_of_bench_names_every_command() -> None:
+    command = [sys.executable, "-m", "credalearn", "bench", "--help"]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    for name in ("list", "run", "status", "records", "table", "compare", "figures"):
+        assert re.search(rf"^│ {name} ", shown, re.MULTILINE), name
+
+
+def test_an_error_of_the_real_command_is_one_line_without_a_traceback(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "credalearn", "bench", "list", "nonsense"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    refused(Answer(done.returncode, done.stdout, done.stderr), "setting 'nonsense' is unknown")
+
+
+def test_a_reader_that_stops_early_is_no_error(results: Path) -> None:
+    """``credalearn bench table | head -1``."""
+    command = [sys.executable, "-m", "credalearn", "bench", "table", "--records", str(results)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == ""

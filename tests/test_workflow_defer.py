@@ -1,0 +1,287 @@
+"""Deferred items out, and the next round's votes back in."""
+
+import json
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from credalearn import CredalError
+from credalearn.annotations import Annotations, Source, read_annotations
+from credalearn.workflow.deferring import defer, unescaped
+from credalearn.workflow.folder import RunFolder
+from credalearn.workflow.label_studio import interface
+from credalearn.workflow.merging import merge
+from credalearn.workflow.predicting import predict
+from small_run import CLASSES, FEATURES, features, make_image_run, make_run, votes
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    return make_run(tmp_path_factory.mktemp("run") / "RUN")
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Features of fifty items, a note beside them, one name a formula."""
+    values = dict(zip(FEATURES, features(50, seed=9).T, strict=True))
+    items = ["=1+1", *(f"new-{row}" for row in range(1, 50))]
+    notes = [None, *(f"note {row}" for row in range(1, 50))]
+    pl.DataFrame({"item": items, **values, "note": notes}).write_csv(tmp_path / "data.csv")
+    return tmp_path / "data.csv"
+
+
+def deferred(run: RunFolder, data: Path, folder: Path) -> pl.DataFrame:
+    """What predict defers, the highest score first."""
+    predict(run, data, folder / "wanted.parquet")
+    table = pl.read_parquet(folder / "wanted.parquet").filter(pl.col("decision") == "defer")
+    return table.sort("score", descending=True, maintain_order=True)
+
+
+@pytest.mark.parametrize("source", ["data", ".csv", ".tsv", ".parquet", ".jsonl"])
+def test_tasks_are_the_deferred_items_least_certain_first(
+    run: RunFolder, data: Path, tmp_path: Path, source: str
+) -> None:
+    wanted = deferred(run, data, tmp_path)
+    given = data
+    if source != "data":
+        given = tmp_path / f"decisions{source}"
+        predict(run, data, given)
+    summary = defer(run, given, tmp_path / "tasks.json")
+    assert (summary.items, summary.deferred, summary.written) == (50, len(wanted), len(wanted))
+    tasks = json.loads((tmp_path / "tasks.json").read_text(encoding="utf-8"))
+    assert [task["data"]["item"] for task in tasks] == wanted["item"].to_list()
+    for task, row in zip(tasks, wanted.iter_rows(named=True), strict=True):
+        (prediction,) = task["predictions"]
+        (result,) = prediction["result"]
+        assert set(task) == {"data", "predictions"}
+        assert prediction["score"] == pytest.approx(row["lower"], abs=1e-6)
+        assert "pocc" in prediction["model_version"]
+        assert result == {
+            "id": "predicted",
+            "from_name": "label",
+            "to_name": "item",
+            "type": "choices",
+            "value": {"choices": [row["label"]]},
+        }
+        if source == "data" and row["item"] != "=1+1":
+            assert task["data"]["note"].startswith("note ")
+    assert summary.lines[0] == f"{len(wanted)} of 50 items are deferred"
+
+
+def test_the_interface_fits_the_tasks(run: RunFolder, data: Path, tmp_path: Path) -> None:
+    summary = defer(run, data, tmp_path / "tasks.json")
+    assert summary.config == tmp_path / "label_config.xml"
+    tree = ElementTree.parse(summary.config).getroot()
+    choices, shown = tree.find("Choices"), tree.find("Text")
+    assert choices is not None
+    assert shown is not None
+    assert (choices.get("name"), choices.get("toName")) == ("label", shown.get("name"))
+    assert shown.attrib == {"name": "item", "value": "$item"}
+    assert [choice.get("value") for choice in choices] == list(CLASSES)
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"])), min_size=1))
+def test_any_class_stays_itself_in_the_interface(names: list[str]) -> None:
+    text = interface(tuple(names), image=False, field="text")
+    try:
+        tree = ElementTree.fromstring(text)
+    except ElementTree.ParseError:  # XML has no place for U+FFFE and U+FFFF at all
+        assert any(letter in "".join(names) for letter in "\ufffe\uffff")
+        return
+    assert [choice.get("value") for choice in tree.iter("Choice")] == names
+
+
+def test_a_round_comes_back_as_votes(run: RunFolder, data: Path, tmp_path: Path) -> None:
+    """Label Studio's export is its tasks with annotations."""
+    defer(run, data, tmp_path / "tasks.json", limit=5)
+    tasks: list[dict[str, Any]] = json.loads((tmp_path / "tasks.json").read_text())
+    for number, task in enumerate(tasks):
+        chosen = {"choices": [CLASSES[number % 2]]}
+        result = [{**task["predictions"][0]["result"][0], "value": chosen}]
+        task["id"] = 100 + number
+        task["annotations"] = [{"completed_by": 7, "was_cancelled": False, "result": result}]
+    (tmp_path / "export.json").write_text(json.dumps(tasks))
+    found = read_annotations(tmp_path / "export.json", item="item")
+    assert list(found.items) == [task["data"]["item"] for task in tasks]
+    assert found.classes == ("cat", "dog")
+
+
+def test_the_csv_is_filled_in_and_read_back(run: RunFolder, data: Path, tmp_path: Path) -> None:
+    wanted = deferred(run, data, tmp_path)
+    summary = defer(run, data, tmp_path / "round.csv", to="csv")
+    assert summary.config is None
+    found = pl.read_csv(tmp_path / "round.csv")
+    said = [f"model_{name}" for name in ("label", "probability", "lower", "upper", "score")]
+    assert found.columns == ["item", *said, "note", "annotator", "label"]
+    assert [unescaped(name) for name in found["item"]] == wanted["item"].to_list()
+    assert found["label"].null_count() == found["annotator"].null_count() == len(found)
+    labels = pl.Series(["dog", "cat"] * len(found)).head(len(found) - 1).extend_constant(None, 1)
+    found.with_columns(annotator=pl.lit("ann"), label=labels).write_csv(tmp_path / "filled.csv")
+    votes = read_annotations(tmp_path / "filled.csv")
+    assert votes.kind == "votes"
+    assert votes.counts().sum() == len(wanted) - 1
+
+
+def test_what_the_model_said_can_be_hidden(run: RunFolder, data: Path, tmp_path: Path) -> None:
+    defer(run, data, tmp_path / "tasks.json", predictions=False, limit=2)
+    tasks = json.loads((tmp_path / "tasks.json").read_text())
+    assert [set(task) for task in tasks] == [{"data"}] * 2
+    defer(run, data, tmp_path / "round.csv", to="csv", predictions=False)
+    assert pl.read_csv(tmp_path / "round.csv").columns == ["item", "note", "annotator", "label"]
+
+
+def test_bad_requests_are_refused(run: RunFolder, data: Path, tmp_path: Path) -> None:
+    with pytest.raises(CredalError, match=r"must end in .json"):
+        defer(run, data, tmp_path / "tasks.csv")
+    with pytest.raises(CredalError, match=r"limit must be 1 or more; got 0"):
+        defer(run, data, tmp_path / "tasks.json", limit=0)
+    with pytest.raises(CredalError, match=r"none of the 50 items .* is deferred"):
+        defer(run, data, tmp_path / "tasks.json", threshold=1.0)
+    predict(run, data, tmp_path / "bare.csv", decide=False)
+    with pytest.raises(CredalError, match=r"predictions without decisions"):
+        defer(run, tmp_path / "bare.csv", tmp_path / "tasks.json")
+    decided = tmp_path / "decided.csv"
+    predict(run, data, decided)
+    with pytest.raises(CredalError, match=r"made by their own threshold"):
+        defer(run, decided, tmp_path / "tasks.json", threshold=0.5)
+    text = decided.read_text()
+    for old, new, message in (
+        ("defer", "keep", r"decision 'keep' of item"),
+        (",dog,", ",wolf,", r"label 'wolf' of item"),
+        (",'=owl,", ",wolf,", r"label 'wolf' of item"),
+        ("new-3,", "new-4,", r"the item 'new-4' comes twice"),
+    ):
+        if old in text:
+            both = text.replace(old, new).replace(",predict", ",defer")
+            decided.write_text(both)
+            with pytest.raises(CredalError, match=message):
+                defer(run, decided, tmp_path / "tasks.json")
+    assert not (tmp_path / "tasks.json").exists()
+    assert not (tmp_path / "label_config.xml").exists()
+
+
+def test_images_have_addresses(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    pixels = rng.integers(0, 256, (24, 3, 8, 8), dtype=np.uint8)
+    folder = tmp_path / "pictures" / "a b"
+    folder.mkdir(parents=True)
+    for number, image in enumerate(pixels):
+        Image.fromarray(image.transpose(1, 2, 0)).save(folder / f"{number}.png")
+    run = make_image_run(tmp_path / "RUN", pixels, votes(features(24)))
+    defer(run, tmp_path / "pictures", tmp_path / "tasks.json", threshold=0.0)
+    first = json.loads((tmp_path / "tasks.json").read_text())[0]["data"]
+    assert first["image"] == f"/data/local-files/?d=a%20b/{Path(first['item']).name}.png"
+    assert '<Image name="item" value="$image"/>' in (tmp_path / "label_config.xml").read_text()
+    predict(run, tmp_path / "pictures", tmp_path / "decisions.csv", threshold=0.0)
+    with pytest.raises(CredalError, match=r"the file of the image .* is not known.*--images"):
+        defer(run, tmp_path / "decisions.csv", tmp_path / "again.json")
+    defer(
+        run,
+        tmp_path / "decisions.csv",
+        tmp_path / "again.json",
+        images=tmp_path / "pictures",
+        image_prefix="https://example.org/",
+    )
+    again = json.loads((tmp_path / "again.json").read_text())[0]["data"]
+    assert again["image"].startswith("https://example.org/a%20b/")
+
+
+def annotations(*rows: tuple[str, str | None, str | None], path: str = "votes.csv") -> Annotations:
+    """Votes: item, annotator, label."""
+    schema = {"item": pl.String, "annotator": pl.String, "label": pl.String}
+    table = pl.DataFrame(list(rows), schema=schema, orient="row").with_columns(weight=1.0)
+    items = tuple(dict.fromkeys(row[0] for row in rows))
+    classes = tuple(sorted({row[2] for row in rows if row[2] is not None}))
+    source = Source(Path(path), "long", "one row a vote", len(rows), {"empty": 1})
+    return Annotations("votes", items, classes, table, source)
+
+
+def said(merged: Annotations) -> list[tuple[object, ...]]:
+    table = merged.table.with_columns(pl.col(pl.Enum).cast(pl.String))
+    return table.select("item", "annotator", "label").rows()
+
+
+one_vote = st.tuples(
+    st.sampled_from("xyz"), st.sampled_from(["ann", "bo"]), st.sampled_from(["cat", "dog"])
+)
+a_round = st.lists(one_vote, min_size=1, max_size=6, unique_by=lambda row: row[:2])
+
+
+@given(a_round, a_round)
+def test_merging_is_a_dictionary_update(
+    first: list[tuple[str, str, str]], second: list[tuple[str, str, str]]
+) -> None:
+    old = {row[:2]: row[2] for row in first}
+    new = {row[:2]: row[2] for row in second}
+    rounds = annotations(*first), annotations(*second, path="new.csv")
+    wanted = old | new
+    found = merge(*rounds, conflicts="newest")
+    assert {(item, who): label for item, who, label in said(found)} == wanted
+    assert len(said(found)) == len(wanted)
+    assert found.items == tuple(dict.fromkeys(key[0] for key in [*old, *new]))
+    assert found.source.left_out == {"empty": 2}
+    if any(old[key] != new[key] for key in old.keys() & new.keys()):
+        with pytest.raises(CredalError, match=r"has the vote .* by .* in votes.csv and the vote"):
+            merge(*rounds)
+    else:
+        assert said(merge(*rounds)) == said(found)
+
+
+def test_a_vote_that_changed_is_named() -> None:
+    first = annotations(("x", "ann", "cat"), ("y", "ann", "cat"))
+    second = annotations(("x", "ann", "dog"), ("z", "bo", "eel"), path="new.csv")
+    with pytest.raises(
+        CredalError,
+        match=r"item 'x' has the vote 'cat' by 'ann' in votes.csv and the vote 'dog' in new.csv",
+    ):
+        merge(first, second)
+    both = merge(first, second, conflicts="newest")
+    assert both.classes == ("cat", "dog", "eel")
+    assert both.items == ("x", "y", "z")
+    assert both.counts().tolist() == [[0, 1, 0], [1, 0, 0], [0, 0, 1]]
+
+
+def test_unknown_annotators_and_unsure_votes() -> None:
+    first = annotations(
+        ("x", None, "cat"), ("x", None, "cat"), ("y", "ann", None), ("y", "bo", "cat")
+    )
+    assert merge(first, first).counts().tolist() == first.counts().tolist()
+    other = annotations(("x", None, "dog"), path="new.csv")
+    with pytest.raises(CredalError, match=r"the vote 'cat' and 'cat' in .* the vote 'dog'"):
+        merge(first, other)
+    assert merge(first, other, conflicts="newest").counts().tolist() == [[0, 1], [1, 0]]
+
+
+def shares(kind: Any, classes: tuple[str, ...], **rows: list[float]) -> Annotations:
+    table = pl.DataFrame({"item": list(rows)}).with_columns(
+        pl.Series(name, [float(row[k]) for row in rows.values()]) for k, name in enumerate(classes)
+    )
+    return Annotations(kind, tuple(rows), classes, table, Source(Path(kind), kind, kind, len(rows)))
+
+
+def test_counts_and_bounds_merge_too() -> None:
+    first = shares("counts", ("cat", "dog"), x=[2, 1], y=[0, 3])
+    second = shares("counts", ("ant", "dog"), x=[1, 1], z=[5, 0])
+    with pytest.raises(CredalError, match=r"item 'x' has the counts \[0.0, 2.0, 1.0\]"):
+        merge(first, second)
+    both = merge(first, second, conflicts="newest")
+    assert both.classes == ("ant", "cat", "dog")
+    assert both.counts().tolist() == [[1, 0, 1], [0, 0, 3], [5, 0, 0]]
+    with pytest.raises(CredalError, match=r"holds counts and .* probabilities; they cannot"):
+        merge(first, shares("probabilities", ("cat", "dog"), x=[0.5, 0.5]))
+
+    def bounds(at_least: float) -> Annotations:
+        table = pl.DataFrame({"item": ["x"], "label": ["cat"], "at_least": [at_least]})
+        source = Source(Path("bounds.csv"), "bounds", "bounds", 1)
+        return Annotations("bounds", ("x",), ("cat", "dog"), table, source)
+
+    with pytest.raises(CredalError, match=r"at least 0.7 of 'cat' in .* and at least 0.4 of 'cat'"):
+        merge(bounds(0.7), bounds(0.4))
+    assert merge(bounds(0.7), bounds(0.4), conflicts="newest").counts()[0, 0] == 0.4

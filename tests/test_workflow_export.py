@@ -1,0 +1,197 @@
+"""ONNX under onnxruntime against the classifier itself; the model card."""
+
+import copy
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+import torch
+
+from credalearn import CredalError
+from credalearn.methods import METHODS
+from credalearn.metrics import accuracy
+from credalearn.workflow import exporting
+from credalearn.workflow.card import card, write_card
+from credalearn.workflow.exporting import OUTPUTS, export_onnx
+from credalearn.workflow.folder import RunFolder, write_json
+from credalearn.workflow.graphs import RULES, Graph
+from small_run import CLASSES, FEATURES, features, make_image_run, make_run, votes
+
+onnxruntime: Any = pytest.importorskip("onnxruntime", reason="pip install 'credalearn[onnx]'")
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, RunFolder]:
+    """A run of every method."""
+    folder = tmp_path_factory.mktemp("runs")
+    return {name: make_run(folder / name, method=name) for name in METHODS}
+
+
+def inputs() -> np.ndarray:
+    """From items like those of training to ones a million spreads away."""
+    parts = []
+    for number, spread in enumerate((0.0, 1.0, 10.0, 100.0, 1e6)):
+        values = features(200, seed=number)
+        parts.append(np.concatenate([values[:, :2] * spread, values[:, 2:]], axis=1))
+        parts.append(np.concatenate([values[:, :2], 1.7e9 + spread * values[:, :1]], axis=1))
+    return np.concatenate(parts)
+
+
+def compare(found: dict[str, np.ndarray], run: RunFolder, X: np.ndarray) -> None:
+    """Within 1e-5; labels and scores where no two classes are as probable.
+
+    Far from the training data logits are so large that float32 knows fewer digits of them: 7 of
+    10,000 are wrong by 1e-3. There torch differs as much from itself, from batch to batch.
+    """
+    clf = run.model()
+    pred = clf.predict_credal(X)
+    logits = clf.model_.outputs(torch.from_numpy(X)).logits.abs().amax((1, 2, 3)).numpy()
+    within = 1e-5 * np.maximum(1, logits / 30)
+    assert (within == 1e-5).mean() > 0.5
+
+    def same(output: str, wanted: torch.Tensor) -> None:
+        gap = np.abs(found[output] - wanted.numpy()).reshape(len(X), -1).max(1)
+        assert (gap <= within).all(), (output, (gap / within).max())
+
+    if pred.vertices is not None:
+        same("heads", pred.vertices)
+    same("probabilities", pred.probs)
+    same("lower", pred.lower)
+    same("upper", pred.upper)
+    top = pred.probs.sort(1).values
+    clear = (top[:, -1] - top[:, -2]).numpy() > 2 * within
+    assert clear.mean() > 0.9
+    assert (found["label"] == pred.classes.numpy())[clear].all()
+    gap = np.abs(found["score"] - pred.score("lower-probability").numpy())
+    assert (gap <= within)[clear].all()
+
+
+def test_every_method_is_exported_or_refused_by_name(runs: dict[str, RunFolder]) -> None:
+    assert set(METHODS) - set(RULES) == {"mc-dropout"}
+    model = runs["mc-dropout"].model().model_
+    with pytest.raises(CredalError, match=r"'mc-dropout' cannot be exported: .* at random"):
+        Graph("mc-dropout", model)
+
+
+@pytest.mark.parametrize("method", RULES)
+def test_the_graph_says_what_the_classifier_says(runs: dict[str, RunFolder], method: str) -> None:
+    X = inputs()
+    with torch.no_grad():
+        found = Graph(method, runs[method].model().model_)(torch.from_numpy(X))
+    compare(dict(zip(OUTPUTS, (x.numpy() for x in found), strict=True)), runs[method], X)
+
+
+# One of each kind of graph: two heads, several members, a Dirichlet, and both post-hoc methods.
+@pytest.mark.parametrize(
+    "method", ["pocc", "deep-ensemble", "edl", "laplace-bridge", "decalibration"]
+)
+def test_onnxruntime_says_what_the_classifier_says(
+    runs: dict[str, RunFolder], tmp_path: Path, method: str
+) -> None:
+    run = runs[method]
+    summary = export_onnx(run, tmp_path / "model.onnx")
+    assert summary.largest_difference <= 1e-5
+    assert summary.input == "features: float64 (N, 3)"
+    assert [path.name for path in tmp_path.iterdir()] == ["model.onnx"]
+    session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
+    X = inputs()
+    for rows in (slice(None), slice(0, 1), slice(0, 0)):
+        values = session.run(None, {"features": X[rows]})
+        assert len(values[0]) == len(X[rows])
+    found = dict(zip(OUTPUTS, session.run(list(OUTPUTS), {"features": X}), strict=True))
+    compare(found, run, X)
+    kept = session.get_modelmeta().custom_metadata_map
+    assert json.loads(kept["classes"]) == list(CLASSES)
+    assert json.loads(kept["features"]) == list(FEATURES)
+    assert json.loads(kept["threshold"]) == (run.rule or {})["threshold"]
+
+
+def test_images_are_exported(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    pixels = rng.integers(0, 256, (24, 3, 8, 8), dtype=np.uint8)
+    run = make_image_run(tmp_path / "RUN", pixels, votes(features(24)))
+    assert export_onnx(run, tmp_path / "a.onnx").input == "images: float32 (N, 3, 8, 8)"
+    session = onnxruntime.InferenceSession(tmp_path / "a.onnx")
+    X = pixels.astype(np.float32)
+    found = dict(zip(OUTPUTS, session.run(list(OUTPUTS), {"images": X}), strict=True))
+    compare(found, run, X)
+
+
+def test_a_wrong_export_is_noticed(
+    runs: dict[str, RunFolder], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exported = exporting._exported
+
+    def other(graph: Graph, name: str, sample: torch.Tensor) -> Any:
+        wrong = copy.deepcopy(graph)  # the exported weights are the graph's own memory
+        with torch.no_grad():
+            next(iter(wrong.parameters())).mul_(1.01)
+        return exported(wrong, name, sample)
+
+    monkeypatch.setattr(exporting, "_exported", other)
+    with pytest.raises(CredalError, match=r"gives another heads than torch, by .*nothing was"):
+        export_onnx(runs["pocc"], tmp_path / "model.onnx")
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_the_packages_the_user_is_told(
+    runs: dict[str, RunFolder], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exporting, "_PACKAGES", ("onnx", "no_such_package"))
+    with pytest.raises(
+        CredalError, match=r"needs no_such_package.*pip install 'credalearn\[onnx\]'"
+    ):
+        export_onnx(runs["pocc"], tmp_path / "model.onnx")
+    with pytest.raises(CredalError, match=r"must end in .onnx"):
+        export_onnx(runs["pocc"], tmp_path / "model.bin")
+
+
+def test_the_card_says_what_the_run_says(runs: dict[str, RunFolder], tmp_path: Path) -> None:
+    run = runs["pocc"]
+    path = write_card(run, tmp_path)
+    assert path == tmp_path / "README.md"
+    text = path.read_text(encoding="utf-8")
+    test = run.predictions.filter(pl.col("split") == "test")
+    right = accuracy(
+        test.select(f"p:{name}" for name in CLASSES).to_numpy(),
+        [CLASSES.index(name) for name in test["truth"]],
+    )
+    assert f"| accuracy | {right:.4f} |" in text
+    assert (run.rule or {})["statement"].replace("_", r"\_") in text
+    assert "| classes | cat, dog, =owl |" in text
+    assert "| test items | 30 |" in text
+    headings = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    wanted = ["Model", "Data", "Quality on the test items", "Rule", "Limits", "Versions"]
+    assert headings == wanted
+    assert write_card(run, tmp_path) == path  # its own card is replaced
+    path.write_text("# My project\n")
+    assert write_card(run, tmp_path) == tmp_path / "MODEL_CARD.md"
+    assert path.read_text() == "# My project\n"
+
+
+def test_the_card_escapes_what_comes_from_outside(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "RUN", rule=False)
+    facts = run.facts
+    facts["annotations"]["path"] = "<script>|x\n## no heading"
+    facts["versions"]["torch"] = "[a](b)"
+    write_json(run.path / "run.json", facts)
+    text = card(run)
+    assert "<script>" not in text
+    assert r"\<script\>\|x ## no heading" in text
+    assert r"\[a\](b)" in text
+    assert "nothing is promised" in text
+    assert "\n## no heading" not in text
+
+
+def test_a_card_without_truths_says_so(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "RUN")
+    table = run.predictions.with_columns(truth=pl.lit(None, dtype=pl.String))
+    table.write_parquet(run.path / "predictions.parquet")
+    assert "No test item has a truth" in card(run)
+    (tmp_path / "file").touch()
+    with pytest.raises(CredalError, match="the model card cannot be written"):
+        write_card(run, tmp_path / "file")

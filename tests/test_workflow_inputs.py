@@ -1,0 +1,426 @@
+"""What a model sees, what it learns from, and which items it may see when."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+import credalearn as cl
+from credalearn.annotations import Annotations, read_annotations
+from credalearn.annotations.examples import three_items
+from credalearn.workflow.inputs import FeatureTable, find_images, read_features, read_images
+from credalearn.workflow.joining import prepare
+from credalearn.workflow.labelling import gold_classes, majority, make_labels, refuse_typos
+from credalearn.workflow.options import TrainOptions
+from credalearn.workflow.splits import SHARES, SPLITS, check_splits, split_items
+from credalearn.workflow.staging import check_place, partial_of, staged
+from team_files import make_images, make_team
+
+
+def table_of(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def annotations_of(folder: Path, text: str, **options: object) -> Annotations:
+    return read_annotations(table_of(folder / "votes.csv", text), **options)  # type: ignore[arg-type]
+
+
+# Features
+
+
+@pytest.mark.parametrize("name", ["f.csv", "f.tsv", "f.parquet", "f.npz"])
+def test_every_form_of_features_reads_alike(tmp_path: Path, name: str) -> None:
+    values = np.random.default_rng(0).normal(size=(30, 3))
+    items = [f"{number:03d}" for number in range(30)]  # 007 is a name, not a number
+    table = pl.DataFrame({"item": items, **{f"f{k}": values[:, k] for k in range(3)}})
+    path = tmp_path / name
+    match path.suffix:
+        case ".csv":
+            table.write_csv(path)
+        case ".tsv":
+            table.write_csv(path, separator="\t")
+        case ".parquet":
+            table.write_parquet(path)
+        case ".npz":
+            np.savez(path, embeddings=values, items=items)
+    found = read_features(path)
+    assert found.items == items
+    assert found.names == ["f0", "f1", "f2"]
+    np.testing.assert_array_equal(found.values, values)
+
+
+def test_rows_of_npy_are_items_by_number(tmp_path: Path) -> None:
+    np.save(tmp_path / "f.npy", np.eye(3, dtype=np.float32))
+    assert read_features(tmp_path / "f.npy").items == ["0", "1", "2"]
+
+
+def test_names_are_cleaned_as_those_of_annotations_are(tmp_path: Path) -> None:
+    path = table_of(tmp_path / "f.csv", "name;size\n cafe\u0301 ;1\nb;TRUE\n")
+    found = read_features(path)
+    assert found.items == ["caf\u00e9", "b"]
+    assert found.values.tolist() == [[1.0], [1.0]]
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("item,a\nx,1\n", {"extra": ("patiend",)}, "no column 'patiend' but 'item', 'a'"),
+        ("item,patient,a\nx,p,1\n", {"extra": ("patiend",)}, "did you mean 'patient'?"),
+        ("item,a\nx,1\n", {"drop": ("b",)}, "no column 'b'"),
+        ("a,b\n1,2\n", {}, "no column that names the items; it has 'a', 'b'.*--item"),
+        ("item,a\nx,1\ny,2\nx,3\n", {}, "line 4: the item 'x' .* a second time, first in line 2"),
+        ("item,a\n,1\n", {}, "line 2: the item has no name"),
+        ("item,a\nx,1\ny,red\n", {}, "line 3: features must be numbers; column 'a' holds 'red' for "
+         "item 'y'. To fix: leave the column out with --drop a"),
+        ("item,a\nx,1\n\ny,\n", {}, "line 4: features must be finite; column 'a' is empty"),
+        ("item,a\nx,nan\ny,inf\n", {}, "line 2: .* holds 'nan' .*and 1 more such values"),
+        ("item\nx\n", {}, "no column of features beside 'item'"),
+        ("item,a\n", {}, "holds no row below its header"),
+        ("", {}, "is empty"),
+        ("item,a\nx,1,2\n", {}, "line 2: 3 values for 2 columns"),
+    ],
+)  # fmt: skip
+def test_bad_features_are_named(
+    tmp_path: Path, text: str, options: dict[str, tuple[str, ...]], message: str
+) -> None:
+    path = table_of(tmp_path / "f.csv", text)
+    with pytest.raises(cl.CredalError, match=message) as raised:
+        read_features(path, **options)
+    assert str(path) in str(raised.value)
+
+
+def test_a_date_is_no_feature(tmp_path: Path) -> None:
+    table = pl.DataFrame({"item": ["x"], "seen": pl.Series(["2026-01-02"]).str.to_date()})
+    table.write_parquet(tmp_path / "f.parquet")
+    with pytest.raises(cl.CredalError, match=r"'seen' is of type Date. To fix: .*--drop seen"):
+        read_features(tmp_path / "f.parquet")
+
+
+def test_an_array_has_no_columns_to_ask_for(tmp_path: Path) -> None:
+    # Passed over in silence, patients would be in training and test.
+    np.save(tmp_path / "f.npy", np.eye(3))
+    with pytest.raises(cl.CredalError, match=r"no columns with names, and so no 'patient'"):
+        read_features(tmp_path / "f.npy", extra=("patient",))
+    np.save(tmp_path / "f.npy", np.array([[1.0], [np.nan]]))
+    with pytest.raises(cl.CredalError, match=r"row 2: .* feature 1 is nan for item '1'"):
+        read_features(tmp_path / "f.npy")
+
+
+def test_missing_and_foreign_files(tmp_path: Path) -> None:
+    with pytest.raises(cl.CredalError, match="there is no file"):
+        read_features(tmp_path / "none.csv")
+    with pytest.raises(cl.CredalError, match=r"is a folder. To fix: .*--images"):
+        read_features(tmp_path)
+    (tmp_path / "f.csv").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 9)
+    with pytest.raises(cl.CredalError, match=r"f\.csv"):
+        read_features(tmp_path / "f.csv")
+
+
+# Images
+
+
+def test_images_are_found_by_path_name_and_stem(tmp_path: Path) -> None:
+    make_images(tmp_path / "a", ["one", "two"])
+    make_images(tmp_path / "b", ["two"], seed=1)
+    found = find_images(tmp_path, ["a/one.png", "one", "C:\\data\\one.png", "a/two", "none"])
+    assert {item: path.relative_to(tmp_path).as_posix() for item, path in found.items()} == {
+        "a/one.png": "a/one.png",
+        "one": "a/one.png",
+        "C:\\data\\one.png": "a/one.png",
+        "a/two": "a/two.png",
+    }
+    with pytest.raises(cl.CredalError, match="item 'two' fits 2 images"):
+        find_images(tmp_path, ["two"])
+    with pytest.raises(cl.CredalError, match="there is no folder"):
+        find_images(tmp_path / "c", ["one"])
+    (tmp_path / "c").mkdir()
+    with pytest.raises(cl.CredalError, match="holds no image"):
+        find_images(tmp_path / "c", ["one"])
+
+
+def test_images_of_every_mode_become_three_colours(tmp_path: Path) -> None:
+    for mode in ("1", "L", "LA", "P", "RGB", "RGBA", "CMYK", "I;16"):
+        suffix = ".tif" if mode in ("CMYK", "I;16") else ".png"
+        Image.new(mode, (7, 3)).save(tmp_path / f"{mode.replace(';', '')}{suffix}")
+    paths = {path.stem: path for path in tmp_path.iterdir()}
+    pixels, items, broken = read_images(paths, 4)
+    assert pixels.shape == (8, 3, 4, 4)
+    assert pixels.dtype == np.uint8
+    assert len(items) == 8
+    assert not broken
+
+
+def test_one_broken_image_in_a_hundred_is_left_out_and_two_are_refused(tmp_path: Path) -> None:
+    names = [f"x{number:03d}" for number in range(100)]
+    make_images(tmp_path, names)
+    (tmp_path / "x007.png").write_bytes(b"\x89PNG no image")
+    paths = find_images(tmp_path, names)
+    pixels, items, broken = read_images(paths, 8)
+    assert len(pixels) == len(items) == 99
+    assert list(broken) == ["x007"]
+    assert "x007.png" in broken["x007"]
+    cut = tmp_path / "x008.png"
+    cut.write_bytes(cut.read_bytes()[:60])
+    with pytest.raises(cl.CredalError, match=r"2 of 100 images cannot be read, more than 1 %.*x00"):
+        read_images(paths, 8)
+
+
+# Splits
+
+
+@given(
+    sizes=st.lists(st.integers(1, 12), min_size=12, max_size=60),
+    seed=st.integers(0, 9),
+)
+def test_a_group_is_in_one_split_and_the_shares_are_kept(sizes: list[int], seed: int) -> None:
+    groups = [f"g{number}" for number, size in enumerate(sizes) for _ in range(size)]
+    split = split_items(len(groups), groups=groups, seed=seed)
+    for group in set(groups):
+        assert len({name for name, of in zip(split, groups, strict=True) if of == group}) == 1
+    for name, share in zip(SPLITS, SHARES, strict=True):
+        # Half a group off at each of its two edges.
+        assert abs((split == name).sum() - share * len(groups)) <= max(sizes)
+    assert (split == split_items(len(groups), groups=groups, seed=seed)).all()
+    assert check_splits(split, [str(n) for n in range(len(groups))], groups=groups).tolist()
+
+
+@given(st.integers(10, 300), st.integers(0, 99))
+def test_items_alone_are_split_to_half_an_item(num_items: int, seed: int) -> None:
+    split = split_items(num_items, seed=seed)
+    for name, share in zip(SPLITS, SHARES, strict=True):
+        assert abs((split == name).sum() - share * num_items) <= 1
+
+
+def test_seeds_split_differently() -> None:
+    assert (split_items(100, seed=0) != split_items(100, seed=1)).any()
+
+
+@pytest.mark.parametrize(
+    ("split", "groups", "message"),
+    [
+        (["train", "calibration", "tests"], None, r"item 'z' has 'tests'. To fix: write 'test'"),
+        (["train", "calibration", None], None, "item 'z' has ''"),
+        (["train", "train", "test"], None, "no item is in the calibration split"),
+        (["train", "calibration", "test"], ["p", "q", "p"],
+         r"'p' is in two splits: 'train' \(item 'x'\) and 'test' \(item 'z'\)"),
+    ],
+)  # fmt: skip
+def test_leaks_are_refused(split: list[str | None], groups: list[str] | None, message: str) -> None:
+    with pytest.raises(cl.CredalError, match=message):
+        check_splits(split, ["x", "y", "z"], groups=groups)
+
+
+def test_too_few_groups_and_wrong_shares() -> None:
+    with pytest.raises(cl.CredalError, match=r"split would be empty: 9 items in 1 groups"):
+        split_items(9, groups=["a"] * 9)
+    with pytest.raises(cl.CredalError, match=r"shares must be .*\(0.5, 0.5, 0.5\)"):
+        split_items(9, shares=(0.5, 0.5, 0.5))
+
+
+# Labels
+
+
+@pytest.mark.parametrize("rule", ["relax", "precise", "idm", "clopper-pearson"])
+def test_votes_become_what_from_votes_says(rule: str) -> None:
+    counts = np.random.default_rng(0).integers(0, 5, size=(40, 2)).astype(float)
+    counts[:, 0] += counts.sum(1) == 0
+    found = make_labels(three_items(), counts, rule)  # type: ignore[arg-type]
+    wanted = cl.from_votes(counts, rule=rule)  # type: ignore[arg-type]
+    assert (found.lower == wanted.lower).all()
+    assert (found.reference == wanted.reference).all()
+
+
+@pytest.mark.parametrize("rule", ["relax", "precise", "idm", "clopper-pearson"])
+def test_an_item_that_all_are_unsure_of_may_be_anything(tmp_path: Path, rule: str) -> None:
+    found = annotations_of(
+        tmp_path,
+        "item,annotator,label\nx,ann,?\nx,bo,?\ny,ann,cat\ny,bo,dog\nz,ann,dog\nz,bo,?\n",
+        unsure=("?",),
+    )
+    assert found.items == ("x", "y", "z")
+    labels = make_labels(found, found.counts(), rule)  # type: ignore[arg-type]
+    assert labels.lower[0].tolist() == [0.0, 0.0]
+    assert labels.upper[0].tolist() == [1.0, 1.0]
+    assert labels.reference[0].tolist() == [0.5, 0.5]
+    assert labels.lower[2, 1] > 0  # the unsure vote says nothing, the other stands
+
+
+def test_weights_count_as_shares(tmp_path: Path) -> None:
+    found = annotations_of(
+        tmp_path,
+        "item,annotator,label,trust\nx,ann,cat,0.5\nx,bo,dog,1.5\ny,ann,dog,1\ny,bo,cat,0\n",
+        weight="trust",
+    )
+    assert make_labels(found, found.counts(), "relax").lower.tolist() == [[0.0, 0.75], [0.0, 1.0]]
+    assert make_labels(found, found.counts(), "precise").lower[0].tolist() == [0.25, 0.75]
+    with pytest.raises(
+        cl.CredalError, match=r"'idm' counts votes; .* weighted, such as 0.5.*relax"
+    ):
+        make_labels(found, found.counts(), "idm")
+
+
+def test_probabilities_and_bounds_have_their_own_labels(tmp_path: Path) -> None:
+    shares = annotations_of(tmp_path, "item,cat,dog\nx,0.25,0.75\ny,1,0\n", format="probabilities")
+    assert make_labels(shares, shares.counts(), "relax").lower.tolist() == [[0, 0.75], [1, 0]]
+    assert make_labels(shares, shares.counts(), "precise").lower.tolist() == [[0.25, 0.75], [1, 0]]
+    with pytest.raises(cl.CredalError, match=r"'clopper-pearson' counts votes; .*probabilities"):
+        make_labels(shares, shares.counts(), "clopper-pearson")
+    stated = annotations_of(tmp_path, "item,label,at_least\nx,cat,0.7\ny,dog,0.2\ny,cat,0.1\n")
+    assert stated.kind == "bounds"
+    assert make_labels(stated, stated.counts(), "relax").lower.tolist() == [[0.7, 0], [0.1, 0.2]]
+
+
+@given(st.lists(st.lists(st.integers(0, 4), min_size=3, max_size=3), min_size=1, max_size=20))
+def test_the_majority_is_the_only_largest(rows: list[list[int]]) -> None:
+    found = majority(np.array(rows, dtype=float) / 10)
+    for row, index in zip(rows, found.tolist(), strict=True):
+        leaders = [k for k, votes in enumerate(row) if votes == max(row) > 0]
+        assert index == (leaders[0] if len(leaders) == 1 else -1)
+
+
+def test_weights_that_tie_but_for_rounding_tie() -> None:
+    assert majority(np.array([[0.1 + 0.2, 0.3]])).tolist() == [-1]
+
+
+def test_gold_labels() -> None:
+    found = gold_classes(["dog", None, " cat ", ""], ["cat", "dog"], ["a", "b", "c", "d"])
+    assert found.tolist() == [1, -1, 0, -1]
+    assert gold_classes([1.0, "0"], ["0", "1"], ["a", "b"]).tolist() == [1, 0]
+    with pytest.raises(cl.CredalError, match=r"item 'b' is 'dgo', which nobody .*write 'dog'"):
+        gold_classes(["dog", "dgo"], ["cat", "dog"], ["a", "b"])
+    with pytest.raises(cl.CredalError, match="no item has a gold label"):
+        gold_classes([None], ["cat", "dog"], ["a"])
+
+
+def test_a_typo_is_refused_with_its_place(tmp_path: Path) -> None:
+    rows = "".join(f"x{n},ann,{'horse' if n % 2 else 'zebra'}\n" for n in range(8))
+    found = annotations_of(tmp_path, f"item,annotator,label\n{rows}y,bo,hrose\n")
+    with pytest.raises(
+        cl.CredalError,
+        match=r"votes.csv, item 'y': the class 'hrose' is seen once, here by 'bo', and looks like "
+        r"'horse', seen 4 times .*write 'horse'.*--classes",
+    ):
+        refuse_typos(found)
+
+
+# Joining
+
+
+def test_items_are_joined_by_name_in_the_order_of_the_votes(tmp_path: Path) -> None:
+    found = annotations_of(tmp_path, "item,annotator,label\nb,ann,cat\na,ann,dog\n")
+    table = FeatureTable(
+        Path("f.csv"),
+        ["a", "b"],
+        ["size"],
+        np.array([[1.0], [2.0]]),
+        pl.DataFrame({"site": ["s", "t"]}),
+    )
+    prepared = prepare(found, table, TrainOptions(group="site"))
+    assert prepared.items == ["b", "a"]
+    assert prepared.X.tolist() == [[2.0], [1.0]]
+    assert prepared.groups == ["t", "s"]
+    assert prepared.truth.tolist() == [0, 1]
+
+
+def test_what_lacks_its_counterpart_is_refused_or_counted(tmp_path: Path) -> None:
+    found = annotations_of(tmp_path, "item,annotator,label\na,ann,cat\nb,ann,dog\nc,ann,dog\n")
+    table = read_features(table_of(tmp_path / "f.csv", "item,size\na,1\nb,2\nd,3\ne,4\n"))
+    with pytest.raises(cl.CredalError, match=r"1 of 3 items have no features in .*f.csv: 'c'"):
+        prepare(found, table, TrainOptions())
+    prepared = prepare(found, table, TrainOptions(skip_missing=True))
+    assert prepared.items == ["a", "b"]
+    assert prepared.left_out == {"without features": 1, "without annotations": 2}
+    strangers = read_features(table_of(tmp_path / "g.csv", "item,size\nx1,1\nx2,2\n"))
+    with pytest.raises(cl.CredalError, match=r"called 'a', 'b' and 1 more there and 'x1', 'x2'"):
+        prepare(found, strangers, TrainOptions(skip_missing=True))
+
+
+def test_an_item_without_its_group_is_refused(tmp_path: Path) -> None:
+    found = annotations_of(tmp_path, "item,annotator,label\na,ann,cat\nb,ann,dog\n")
+    table = table_of(tmp_path / "f.csv", "item,site,size\na,s,1\nb,,2\n")
+    with pytest.raises(cl.CredalError, match="item 'b' has no 'site'"):
+        prepare(found, read_features(table, extra=("site",)), TrainOptions(group="site"))
+
+
+def test_two_items_of_one_image_are_refused(tmp_path: Path) -> None:
+    make_images(tmp_path / "i", ["a", "b"])
+    found = annotations_of(tmp_path, "item,annotator,label\na,ann,cat\na.png,ann,dog\nb,bo,dog\n")
+    with pytest.raises(cl.CredalError, match=r"'a' and 'a.png' of .* have the same image"):
+        prepare(found, tmp_path / "i", TrainOptions())
+
+
+# Options and places
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"labels": "relaxed"}, "labels must be one of 'relax'"),
+        ({"method": "poc"}, "method must be one of 'pocc'"),
+        ({"epochs": 0}, "epochs must be 1 or more; got 0"),
+        ({"image_size": 4}, "image_size must be 8 or more; got 4. To fix: give --image-size 8"),
+    ],
+)
+def test_options_are_checked(options: dict[str, object], message: str) -> None:
+    with pytest.raises(cl.CredalError, match=re.escape(message)):
+        TrainOptions(**options)  # type: ignore[arg-type]
+
+
+def test_a_run_is_not_put_where_other_things_are(tmp_path: Path) -> None:
+    team = make_team(tmp_path / "team")
+    with pytest.raises(cl.CredalError, match=r"folder of other things, such as 'features.csv'"):
+        check_place(team.folder)
+    with pytest.raises(cl.CredalError, match=r"votes.csv is a file where the folder"):
+        check_place(team.votes)
+    with pytest.raises(cl.CredalError, match=r"votes.csv is no folder"):
+        check_place(team.votes / "run")
+
+
+def stop_after(output: Path, name: str, error: type[BaseException]) -> None:
+    """Write one file of a run, then fail."""
+    with staged(output) as folder:
+        (folder / name).write_text("begun")
+        raise error
+
+
+def test_what_fails_leaves_nothing_and_what_has_a_checkpoint_stays(tmp_path: Path) -> None:
+    output = tmp_path / "new" / "run"
+    with pytest.raises(ZeroDivisionError):
+        stop_after(output, "run.json", ZeroDivisionError)
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(KeyboardInterrupt):
+        stop_after(output, "resume-1.safetensors", KeyboardInterrupt)
+    assert not output.exists()
+    with staged(output) as folder:
+        assert (folder / "resume-1.safetensors").read_text() == "begun"
+        (folder / "run.json").write_text("{}")
+    assert [path.name for path in output.iterdir()] == ["run.json"]
+    assert not partial_of(output).exists()
+
+
+def test_a_new_run_replaces_an_old_one_whole_and_nothing_else(tmp_path: Path) -> None:
+    output = tmp_path / "run"
+    (output / "model").mkdir(parents=True)
+    names = ("run.json", "rule.json", "report.html", "items.parquet", "model/config.json")
+    for name in (*names, "my notes.txt"):
+        (output / name).write_text("old")
+    with pytest.raises(ZeroDivisionError):
+        stop_after(output, "run.json", ZeroDivisionError)
+    assert {(output / name).read_text() for name in names} == {"old"}
+    with staged(output) as folder:
+        (folder / "model").mkdir()
+        for name in ("run.json", "items.parquet", "model/config.json"):
+            (folder / name).write_text("new")
+    found = {p.relative_to(output).as_posix(): p for p in output.rglob("*") if p.is_file()}
+    assert {name: path.read_text() for name, path in found.items()} == {
+        "run.json": "new",
+        "items.parquet": "new",
+        "model/config.json": "new",
+        "my notes.txt": "old",
+    }

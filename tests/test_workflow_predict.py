@@ -1,0 +1,405 @@
+"""Streaming predictions against predicting the whole table at once, and every way to go wrong."""
+
+import csv
+import json
+import resource
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from credalearn import CredalError
+from credalearn.report.escape import escape_csv
+from credalearn.workflow import blocks as blocks_module
+from credalearn.workflow import twice as twice_module
+from credalearn.workflow.blocks import TextTable, blocks
+from credalearn.workflow.folder import RunFolder
+from credalearn.workflow.predicting import SCHEMA, predict
+from credalearn.workflow.tables_out import neutral
+from credalearn.workflow.twice import Twice, first_twice
+from small_run import CLASSES, FEATURES, features, make_image_run, make_run, votes
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    return make_run(tmp_path_factory.mktemp("run") / "RUN")
+
+
+def table(num_items: int = 50, **columns: list[object]) -> pl.DataFrame:
+    """Features of items under their names, in another order than in training."""
+    values = dict(zip(FEATURES, features(num_items, seed=9).T, strict=True))
+    items = [f"new-{row}" for row in range(num_items)]
+    return pl.DataFrame({"item": items, **dict(reversed(values.items())), **columns})
+
+
+def slow(run: RunFolder, frame: pl.DataFrame) -> pl.DataFrame:
+    """All items at once, a row at a time in plain Python."""
+    pred = run.model().predict_credal(frame.select(FEATURES).to_numpy())
+    threshold = (run.rule or {})["threshold"]
+    rows = []
+    for row, item in enumerate(frame["item"]):
+        k = int(pred.probs[row].argmax())
+        values = [float(x[row, k]) for x in (pred.probs, pred.lower, pred.upper)]
+        score = float(1 - pred.lower[row, k])
+        decision = "predict" if score <= threshold else "defer"
+        rows.append((item, CLASSES[k], *values, score, decision))
+    return pl.DataFrame(rows, schema=list(SCHEMA), orient="row")
+
+
+def close(found: pl.DataFrame, wanted: pl.DataFrame) -> None:
+    """Text equal, numbers to float32's rounding: batches of other sizes round differently."""
+    assert found.columns == wanted.columns
+    for name in wanted.columns:
+        if wanted[name].dtype == pl.String:
+            assert found[name].to_list() == wanted[name].to_list()
+        else:
+            np.testing.assert_allclose(found[name], wanted[name], atol=1e-6)
+
+
+READ: dict[str, Callable[[Path], pl.DataFrame]] = {
+    ".csv": lambda path: pl.read_csv(path, schema_overrides={"item": pl.String}),
+    ".tsv": lambda path: pl.read_csv(path, separator="\t"),
+    ".parquet": pl.read_parquet,
+    ".jsonl": pl.read_ndjson,
+}
+
+
+@pytest.mark.parametrize("suffix", READ)
+@pytest.mark.parametrize("kind", ["csv", "tsv", "semicolons", "parquet", "npy", "npz"])
+def test_every_input_and_output_says_what_the_whole_table_says(
+    run: RunFolder, tmp_path: Path, suffix: str, kind: str
+) -> None:
+    frame = table()
+    if kind in ("npy", "npz"):  # by position, so in the order of training; called by their row
+        frame = frame.with_columns(item=pl.Series([str(row) for row in range(len(frame))]))
+    data = tmp_path / f"data.{'csv' if kind == 'semicolons' else kind}"
+    values = np.asfortranarray(frame.select(FEATURES).to_numpy())
+    {
+        "csv": lambda: frame.write_csv(data),
+        "tsv": lambda: frame.write_csv(data, separator="\t"),
+        "semicolons": lambda: frame.write_csv(data, separator=";"),
+        "parquet": lambda: frame.write_parquet(data),
+        "npy": lambda: np.save(data, values),  # by column
+        "npz": lambda: np.savez_compressed(data, X=values.copy("C"), items=frame["item"].to_list()),
+    }[kind]()
+    summary = predict(run, data, tmp_path / f"out{suffix}", batch_rows=7)
+    found = READ[suffix](tmp_path / f"out{suffix}").with_columns(pl.col("item").cast(pl.String))
+    wanted = slow(run, frame)
+    deferred = (wanted["decision"] == "defer").sum()
+    assert 0 < deferred < len(frame)
+    assert (summary.items, summary.deferred) == (50, deferred)
+    assert sum(kept for kept, _ in summary.by_label.values()) == 50 - deferred
+    assert sum(sent for _, sent in summary.by_label.values()) == deferred
+    if suffix in (".csv", ".tsv"):
+        wanted = wanted.with_columns(pl.col("label").replace("=owl", "'=owl"))
+    close(found, wanted)
+
+
+def test_monte_carlo_dropout_says_in_batches_what_it_says_of_the_whole(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "RUN", method="mc-dropout")
+    frame = table(5000)  # more than the networks take at once
+    frame.write_parquet(tmp_path / "data.parquet")
+    predict(run, tmp_path / "data.parquet", tmp_path / "out.parquet")
+    close(pl.read_parquet(tmp_path / "out.parquet"), slow(run, frame))
+
+
+def test_seconds_since_1970_keep_their_differences(run: RunFolder, tmp_path: Path) -> None:
+    frame = table(2).with_columns(pl.lit(0.0).alias("size"), pl.lit(0.0).alias("weight"))
+    frame = frame.with_columns(pl.Series("seen", [1.7e9 - 40, 1.7e9 + 40]))
+    frame.write_csv(tmp_path / "data.csv")
+    predict(run, tmp_path / "data.csv", tmp_path / "out.parquet")
+    scores = pl.read_parquet(tmp_path / "out.parquet")["score"]
+    assert abs(scores[0] - scores[1]) > 1e-3
+
+
+def test_other_columns_are_ignored_and_said(run: RunFolder, tmp_path: Path) -> None:
+    frame = table(4, note=["=a", None, "c", "d"], id=[9, 9, 9, 9])
+    frame.write_csv(tmp_path / "data.csv")
+    summary = predict(run, tmp_path / "data.csv", tmp_path / "out.csv")
+    assert summary.ignored == ("note", "id")
+    assert "ignored: columns that are no features, 'note', 'id'" in summary.lines
+    assert (tmp_path / "out.csv").read_text().splitlines()[0] == ",".join(SCHEMA)
+
+
+def test_formulas_are_neutralised_in_csv_and_kept_elsewhere(run: RunFolder, tmp_path: Path) -> None:
+    names = ["=1+1", "+x", "-2.5", "@a", "a=b", '"q"', "a,b", "x\ny", "é"]
+    frame = table(len(names)).with_columns(item=pl.Series(names))
+    frame.write_parquet(tmp_path / "data.parquet")
+    for name in ("out.csv", "out.parquet"):
+        predict(run, tmp_path / "data.parquet", tmp_path / name)
+    with (tmp_path / "out.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["item"] for row in rows] == [escape_csv(name) for name in names]
+    assert {row["label"] for row in rows} <= {escape_csv(name) for name in CLASSES}
+    assert pl.read_parquet(tmp_path / "out.parquet")["item"].to_list() == names
+
+
+@given(st.lists(st.text(alphabet="=+-@\t\r1.ae', \n", max_size=5), min_size=1))
+def test_neutral_is_escape_csv_of_every_text(texts: list[str]) -> None:
+    found = neutral(pl.DataFrame({"item": texts}))["item"].to_list()
+    assert found == [escape_csv(text) for text in texts]
+
+
+def test_without_a_rule_the_user_is_told_what_to_do(run: RunFolder, tmp_path: Path) -> None:
+    bare = make_run(tmp_path / "RUN", rule=False)
+    table().write_csv(tmp_path / "data.csv")
+    out = tmp_path / "out.jsonl"
+    with pytest.raises(CredalError, match=r"no rule yet.*certify .*--threshold.*--no-decision"):
+        predict(bare, tmp_path / "data.csv", out)
+    assert not out.exists()
+    summary = predict(bare, tmp_path / "data.csv", out, decide=False)
+    assert summary.deferred is summary.coverage is None
+    assert list(json.loads(out.read_text().splitlines()[0])) == list(SCHEMA)[:-1]
+    assert predict(bare, tmp_path / "data.csv", out, threshold=1.0).deferred == 0
+    assert predict(bare, tmp_path / "data.csv", out, threshold=0.0).deferred == 50
+    with pytest.raises(CredalError, match=r"threshold must lie in \[0, 1\].*got nan"):
+        predict(bare, tmp_path / "data.csv", out, threshold=float("nan"))
+    (bare.path / "rule.json").write_text('{"threshold": 3}')
+    with pytest.raises(CredalError, match=r"rule.json: this is no decision rule"):
+        predict(bare, tmp_path / "data.csv", out)
+
+
+GOOD = "item,size,weight,seen\na,1,2,1.7e9\nb,1,2,1.7e9\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is empty"),
+        ("\n", "has no header"),
+        ("item,size,weight,seen\n", "no row below its header"),
+        (
+            GOOD.replace("weight", "wieght"),
+            r"lacks 1 of the model's 3 features: 'weight'.*'wieght'",
+        ),
+        ("item,size\na,1\n", r"lacks 2 of the model's 3 features: 'weight', 'seen'.*add them"),
+        (
+            GOOD.replace("b,1", "b,big"),
+            r"line 3: features must be numbers.*'size' holds 'big'.*'b'",
+        ),
+        (
+            GOOD.replace("b,1", "b,nan"),
+            r"line 3: features must be finite.*holds 'nan' for item 'b'",
+        ),
+        (GOOD.replace("b,1", "b,"), r"line 3: features must be finite.*'size' is empty.*'b'"),
+        (GOOD.replace("b,1", ",1"), r"line 3: the item has no name"),
+        (GOOD.replace("b,1", "a ,1"), r"the item 'a' comes twice, in rows 1 and 2"),
+        (GOOD.replace("b,1,2", "b,1,2,3,4"), r"line 3: 6 values for 4 columns"),
+        (GOOD.replace("item", "thing"), r"no column that names the items.*--item"),
+        (GOOD.replace("size", "weight"), r"the column 'weight' comes twice"),
+        (GOOD.replace("b,1,2,1.7e9", "b,1e300,2,1.7e9"), r"no answer for item 'b'.*1e\+300"),
+        ("PAR1 but no parquet", "cannot be read as a table"),
+        (GOOD + "\0\0", "binary"),
+    ],
+)
+def test_bad_tables_are_refused_and_nothing_is_written(
+    run: RunFolder, tmp_path: Path, text: str, message: str
+) -> None:
+    data = tmp_path / "data.csv"
+    data.write_text(text)
+    for name in ("out.csv", "out.parquet", "out.jsonl"):
+        with pytest.raises(CredalError, match=message):
+            predict(run, data, tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == ["data.csv"]
+
+
+def test_lines_are_counted_past_blank_ones_and_line_ends_in_cells(tmp_path: Path) -> None:
+    data = tmp_path / "data.csv"
+    data.write_text('item,size\n\n"a\nb",1\n\r\n,\nc,2\n')
+    assert [block.rows() for block in blocks(data)] == [[("a\nb", "1"), ("c", "2")]]
+    assert [TextTable(data).line_of(row) for row in (0, 1)] == [4, 7]
+
+
+@given(
+    rows=st.lists(
+        st.tuples(*[st.text(alphabet='ab",;\n é', max_size=4) for _ in range(2)]), max_size=12
+    ),
+    characters=st.integers(1, 40),
+)
+def test_blocks_of_any_size_hold_what_the_csv_module_reads(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str]], characters: int
+) -> None:
+    path = tmp_path_factory.mktemp("blocks") / "data.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC)
+        writer.writerows([("item", "size"), *rows])
+    found = [row for block in blocks(path, characters=characters) for row in block.rows()]
+    assert [tuple(x or "" for x in row) for row in found if any(row)] == [r for r in rows if any(r)]
+
+
+def test_encodings_are_recognised(run: RunFolder, tmp_path: Path) -> None:
+    text = GOOD.replace("a,", "Zoë,", 1)
+    for encoding in ("utf-8", "utf-8-sig", "utf-16", "cp1252"):
+        (tmp_path / "data.csv").write_text(text, encoding=encoding)
+        predict(run, tmp_path / "data.csv", tmp_path / "out.parquet")
+        assert pl.read_parquet(tmp_path / "out.parquet")["item"].to_list() == ["Zoë", "b"]
+
+
+def test_names_keep_their_zeros_and_truths_are_numbers(run: RunFolder, tmp_path: Path) -> None:
+    (tmp_path / "data.csv").write_text("id,seen,size,weight\n007, 1.7e9 ,true,False\n")
+    predict(run, tmp_path / "data.csv", tmp_path / "out.parquet")
+    found = pl.read_parquet(tmp_path / "out.parquet")
+    X = pl.DataFrame({"item": ["007"], "size": [1.0], "weight": [0.0], "seen": [1.7e9]})
+    close(found, slow(run, X))
+
+
+def test_bad_parquet_and_arrays_are_refused(run: RunFolder, tmp_path: Path) -> None:
+    out = tmp_path / "out.csv"
+    table(3).with_columns(pl.Series("size", [1.0, None, 2.0])).write_parquet(
+        tmp_path / "data.parquet"
+    )
+    with pytest.raises(
+        CredalError, match=r"data.parquet, row 2: .*'size' is empty for item 'new-1'"
+    ):
+        predict(run, tmp_path / "data.parquet", out)
+    table(1).with_columns(size=pl.Series([[1.0]])).write_parquet(tmp_path / "data.parquet")
+    with pytest.raises(CredalError, match=r"features must be numbers; .*'size' is of type List"):
+        predict(run, tmp_path / "data.parquet", out)
+    values = features(3)
+    np.save(tmp_path / "data.npy", values[:, :2])
+    with pytest.raises(CredalError, match=r"holds 2 features an item; this model takes 3"):
+        predict(run, tmp_path / "data.npy", out)
+    values[1, 2] = np.inf
+    np.save(tmp_path / "data.npy", values)
+    with pytest.raises(CredalError, match=r"row 2: features must be finite; feature 3 is inf"):
+        predict(run, tmp_path / "data.npy", out)
+    np.savez(tmp_path / "data.npz", X=features(3), items=["a", "b", "a"])
+    with pytest.raises(CredalError, match=r"the item 'a' comes twice, in rows 1 and 3"):
+        predict(run, tmp_path / "data.npz", out)
+    np.savez(tmp_path / "data.npz", X=features(3), Z=features(3))
+    with pytest.raises(CredalError, match=r"must hold one array of shape \(items, features\)"):
+        predict(run, tmp_path / "data.npz", out)
+    np.save(tmp_path / "data.npy", np.array([["a", "b", "c"]]))
+    with pytest.raises(CredalError, match=r"features must be numbers"):
+        predict(run, tmp_path / "data.npy", out)
+    content = (tmp_path / "data.npz").read_bytes()
+    for name, part in (("cut.npz", content[:300]), ("cut.npy", content[:10])):
+        (tmp_path / name).write_bytes(part)
+        with pytest.raises(CredalError, match=r"cannot be read as an array"):
+            predict(run, tmp_path / name, out)
+    with pytest.raises(CredalError, match=r"is a folder; this model takes features"):
+        predict(run, tmp_path, out)
+    with pytest.raises(CredalError, match=r"there is no file"):
+        predict(run, tmp_path / "none.csv", out)
+    assert not out.exists()
+
+
+def test_a_truncated_npy_is_refused(run: RunFolder, tmp_path: Path) -> None:
+    np.save(tmp_path / "data.npy", features(30))
+    content = (tmp_path / "data.npy").read_bytes()
+    (tmp_path / "data.npy").write_bytes(content[:-5])
+    with pytest.raises(CredalError, match=r"cannot be read as an array: it ends"):
+        predict(run, tmp_path / "data.npy", tmp_path / "out.csv")
+
+
+def test_the_output_must_be_one_that_can_be_written(run: RunFolder, tmp_path: Path) -> None:
+    table().write_csv(tmp_path / "data.csv")
+    with pytest.raises(CredalError, match=r"must end in one of .csv, .tsv, .parquet, .jsonl"):
+        predict(run, tmp_path / "data.csv", tmp_path / "out.xlsx")
+    with pytest.raises(CredalError, match=r"is the data itself"):
+        predict(run, tmp_path / "data.csv", tmp_path / "data.csv")
+    (tmp_path / "a.csv").mkdir()
+    with pytest.raises(CredalError, match=r"is a folder"):
+        predict(run, tmp_path / "data.csv", tmp_path / "a.csv")
+    (tmp_path / "file").touch()
+    with pytest.raises(CredalError, match=r"cannot be written: "):
+        predict(run, tmp_path / "data.csv", tmp_path / "file" / "out.csv")
+
+
+@pytest.mark.parametrize("suffix", READ)
+def test_a_full_disk_leaves_the_old_file(run: RunFolder, tmp_path: Path, suffix: str) -> None:
+    table(20000).write_parquet(tmp_path / "data.parquet")
+    old = tmp_path / f"out{suffix}"
+    old.write_text("old")
+    code = f"""
+import sys
+from credalearn import CredalError
+from credalearn.workflow.folder import RunFolder
+from credalearn.workflow.predicting import predict
+try:
+    predict(RunFolder({str(run.path)!r}), {str(tmp_path / "data.parquet")!r}, {str(old)!r})
+except CredalError as error:
+    sys.exit(str(error))
+"""
+
+    def small_disk() -> None:  # writing beyond fails, as on a disk that is full
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+
+    done = subprocess.run(
+        [sys.executable, "-c", code], preexec_fn=small_disk, capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert f"{old} cannot be written: " in done.stderr
+    assert "Traceback" not in done.stderr
+    assert old.read_text() == "old"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data.parquet", old.name]
+
+
+def test_names_that_come_twice_are_found_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(twice_module, "AT_ONCE", 16)
+    names = [pl.Series([f"{number}"]) for number in range(200)]
+    for extra, wanted in ((None, None), (7, ("7", 7, 200)), (199, ("199", 199, 200))):
+        given = names if extra is None else [*names, pl.Series([f"{extra}"])]
+        with Twice() as seen:
+            for series in given:
+                seen.add(series)
+            assert first_twice(given, seen.suspects()) == wanted
+
+
+def test_items_twice_far_apart_are_named(
+    run: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blocks_module, "NUMBERS", 64)
+    frame = table(200)
+    frame[190, "item"] = "new-3"
+    frame.write_parquet(tmp_path / "data.parquet")
+    with pytest.raises(CredalError, match=r"the item 'new-3' comes twice, in rows 4 and 191"):
+        predict(run, tmp_path / "data.parquet", tmp_path / "out.csv", batch_rows=8)
+    assert not (tmp_path / "out.csv").exists()
+
+
+def pictures(folder: Path, num_images: int, size: int) -> np.ndarray:
+    """PNG files of noise, and their pixels."""
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    pixels = rng.integers(0, 256, (num_images, size, size, 3), dtype=np.uint8)
+    for number, image in enumerate(pixels):
+        Image.fromarray(image).save(folder / f"{number:03d}.png")
+    return pixels.transpose(0, 3, 1, 2)
+
+
+def test_images_are_predicted_and_the_unreadable_named(tmp_path: Path) -> None:
+    images = pictures(tmp_path / "pictures", 200, 8)
+    run = make_image_run(tmp_path / "RUN", images[:40], votes(features(40)))
+    (tmp_path / "pictures" / "._000.png").write_bytes(b"another system's note")
+    (tmp_path / "pictures" / "017.png").write_bytes(b"no image")
+    out = tmp_path / "out.parquet"
+    summary = predict(run, tmp_path / "pictures", out, batch_rows=64)
+    assert list(summary.broken) == ["017"]
+    assert "017.png: cannot identify image file" in summary.broken["017"]
+    assert any(line.startswith("left out: 1 images") for line in summary.lines)
+    found = pl.read_parquet(out)
+    kept = [row for row in range(200) if row != 17]
+    assert found["item"].to_list() == [f"{row:03d}" for row in kept]
+    pred = run.model().predict_credal(images[kept].astype(np.float32))
+    np.testing.assert_allclose(found["probability"], pred.probs.amax(1), atol=1e-5)
+    out.unlink()
+    for number in (3, 5):
+        (tmp_path / "pictures" / f"{number:03d}.png").write_bytes(b"no image")
+    with pytest.raises(CredalError, match=r"3 or more of the 200 images .* more than 1 %.*003"):
+        predict(run, tmp_path / "pictures", out)
+    assert not out.exists()
+    with pytest.raises(CredalError, match=r"takes a folder of images; .* is a file"):
+        predict(run, run.path / "run.json", out)
+    (tmp_path / "none").mkdir()
+    with pytest.raises(CredalError, match="holds no image"):
+        predict(run, tmp_path / "none", out)

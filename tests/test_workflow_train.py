@@ -1,0 +1,330 @@
+"""Training: what goes in, what comes out, and what happens when it is stopped."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from safetensors.torch import load_file
+
+import credalearn as cl
+from credalearn.annotations import Annotations, read_annotations
+from credalearn.workflow import training
+from credalearn.workflow.folder import RunFolder
+from credalearn.workflow.inputs import FeatureTable, read_features
+from credalearn.workflow.options import TrainOptions
+from credalearn.workflow.staging import partial_of
+from credalearn.workflow.training import train_run
+from team_files import Team, full_disk, make_images, make_team, snapshot, train_arguments
+
+QUICK = {"epochs": 2}
+
+
+@pytest.fixture(scope="module")
+def team(tmp_path_factory: pytest.TempPathFactory) -> Team:
+    return make_team(tmp_path_factory.mktemp("team"))
+
+
+def read(team: Team) -> Annotations:
+    return read_annotations(team.votes)
+
+
+def train(output: Path, team: Team, **options: Any) -> RunFolder:
+    """Train quickly on a team's files."""
+    chosen = TrainOptions(**{**QUICK, **options})
+    others = tuple(name for name in ("patient", "truth", "part") if name not in chosen.columns)
+    inputs = read_features(team.features, extra=chosen.columns, drop=others)
+    return train_run(output, read(team), inputs, chosen, verbose=False)
+
+
+def weights(run: RunFolder) -> dict[str, list[float]]:
+    found = load_file(run.path / "model" / "model.safetensors")
+    return {name: tensor.flatten().tolist() for name, tensor in found.items()}
+
+
+def test_the_folder_of_a_run(team: Team, tmp_path: Path) -> None:
+    run = train(tmp_path / "run", team)
+    assert {path.name for path in run.path.iterdir()} == {
+        *("model", "run.json", "annotations.parquet", "items.parquet", "predictions.parquet")
+    }
+    assert not partial_of(run.path).exists()
+    facts = run.facts
+    assert facts["classes"] == ["cat", "dog", "owl"]
+    assert facts["splits"] == {"train": 36, "calibration": 12, "test": 12, "group": None}
+    assert facts["inputs"]["features"] == ["size", "weight"]
+    assert facts["annotations"]["votes"] == 300
+    assert len(facts["loss_curve"]) == 2
+    items, predictions = run.items, run.predictions
+    assert len(items) == 60
+    votes = pl.read_csv(team.votes)
+    for item, cat in items.select("item", "n:cat").rows():
+        assert cat == len(votes.filter((pl.col("item") == item) & (pl.col("label") == "cat")))
+    held_out = items.filter(pl.col("split") != "train")
+    assert predictions["item"].to_list() == held_out["item"].to_list()
+    assert predictions["split"].to_list() == held_out["split"].to_list()
+
+
+def test_the_columns_of_predictions_are_what_they_are_called(team: Team, tmp_path: Path) -> None:
+    run = train(tmp_path / "run", team)
+    table, items = run.predictions, run.items
+    pred = run.model().predict_credal(
+        pl.read_csv(team.features)
+        .join(table.select("item"), on="item", maintain_order="right")
+        .select("size", "weight")
+        .to_numpy()
+    )
+    np.testing.assert_allclose(table["mmi"], pred.score("mmi").numpy(), atol=1e-6)
+    joined = table.join(items, on="item", maintain_order="left")
+    for row in joined.iter_rows(named=True):
+        label = row["label"]
+        assert row["probability"] == row[f"p:{label}"] == max(row[f"p:{k}"] for k in run.classes)
+        assert row["lower"] == row[f"lower:{label}"]
+        assert row["upper"] == row[f"upper:{label}"]
+        assert row["score"] == pytest.approx(1 - row["lower"], abs=1e-6)
+        votes = {name: row[f"n:{name}"] for name in run.classes}
+        assert row["disagreement"] == pytest.approx(1 - votes[label] / 5)
+        top = [name for name in votes if votes[name] == max(votes.values())]
+        assert row["truth"] == (top[0] if len(top) == 1 else None)
+        assert row["wrong"] == (None if len(top) > 1 else label != top[0])
+        for bound, least in (("lower", min), ("upper", max)):
+            assert row[f"{bound}:{label}"] == least(row[f"v0:{label}"], row[f"v1:{label}"])
+
+
+def test_the_same_seed_gives_the_same_run(team: Team, tmp_path: Path) -> None:
+    first, again, other = (
+        train(tmp_path / name, team, seed=seed) for name, seed in (("a", 0), ("b", 0), ("c", 1))
+    )
+    assert weights(first) == weights(again)
+    assert first.predictions.equals(again.predictions)
+    assert not first.items["split"].equals(other.items["split"])
+    assert weights(first) != weights(other)
+
+
+@settings(max_examples=15)
+@given(seed=st.integers(0, 99), grouped=st.booleans(), own=st.booleans())
+def test_nothing_held_out_is_ever_trained_on(seed: int, grouped: bool, own: bool) -> None:
+    """What reaches ``fit`` is exactly the training split, whoever made the split."""
+    rng = np.random.default_rng(seed)
+    size = 40
+    names = [f"x{number}" for number in range(size)]
+    group = rng.integers(0, 8, size=size)
+    split = np.array(["train", "calibration", "test", "train"])[group % 4]
+    table = FeatureTable(
+        Path("f.csv"),
+        names,
+        ["number"],
+        np.arange(size, dtype=float)[:, None],
+        pl.DataFrame({"g": [f"g{number}" for number in group], "s": split.tolist()}),
+    )
+    votes = pl.DataFrame(
+        {
+            "item": np.repeat(names, 2).tolist(),
+            "annotator": ["ann", "bo"] * size,
+            "label": rng.choice(["cat", "dog"], size=2 * size).tolist(),
+            "weight": [1.0] * (2 * size),
+        }
+    )
+    found = Annotations("votes", tuple(names), ("cat", "dog"), votes, read_source())
+    seen: list[float] = []
+
+    class Stop(Exception):
+        pass
+
+    def watch(self: cl.CredalClassifier, X: np.ndarray, y: object, **options: object) -> None:
+        assert len(X) == len(y)  # type: ignore[arg-type]
+        seen.extend(X[:, 0].tolist())
+        raise Stop
+
+    options = TrainOptions(
+        group="g" if grouped else None, split="s" if own else None, seed=seed, epochs=1
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cl.CredalClassifier, "fit", watch)
+        checked: list[np.ndarray] = []
+        inner = training._split
+        patch.setattr(training, "_split", lambda *args: checked.append(inner(*args)) or checked[-1])
+        with pytest.raises(Stop):
+            train_run(temporary() / "run", found, table, options, verbose=False)
+    held_out = {number for number in range(size) if checked[0][number] != "train"}
+    assert set(seen) == set(range(size)) - held_out
+    assert len(held_out) >= 2
+    if own:
+        assert checked[0].tolist() == split.tolist()
+    if grouped:
+        trained = {group[int(number)] for number in seen}
+        assert not trained & {group[number] for number in held_out}
+
+
+def read_source() -> Any:
+    from credalearn.annotations.examples import three_items
+
+    return three_items().source
+
+
+def temporary() -> Path:
+    import tempfile
+
+    return Path(tempfile.mkdtemp())
+
+
+def test_an_own_split_gold_and_groups(team: Team, tmp_path: Path) -> None:
+    run = train(tmp_path / "run", team, split="part", gold="truth")
+    features = pl.read_csv(team.features)
+    assert run.items["split"].to_list() == features["part"].to_list()
+    assert run.items["truth"].to_list() == features["truth"].to_list()
+    assert run.facts["truth"] == "gold"
+    assert run.facts["inputs"]["features"] == ["size", "weight"]
+    grouped = train(tmp_path / "grouped", team, group="patient")
+    split = grouped.items.group_by("group").agg(pl.col("split").n_unique())
+    assert split["split"].to_list() == [1] * 12
+
+
+@pytest.mark.parametrize("rule", ["precise", "idm", "clopper-pearson"])
+def test_every_label_rule_trains(team: Team, tmp_path: Path, rule: str) -> None:
+    run = train(tmp_path / "run", team, labels=rule, epochs=1)
+    assert run.facts["label_rule"] == rule
+
+
+@pytest.mark.parametrize("kind", ["counts", "probabilities", "bounds", "unsure", "weights"])
+def test_every_kind_of_annotation_trains(team: Team, tmp_path: Path, kind: str) -> None:
+    counts = read(team).counts()
+    names = list(read(team).items)
+    path, options = tmp_path / "votes.csv", {}
+    columns = {name: counts[:, k] for k, name in enumerate(("cat", "dog", "owl"))}
+    if kind == "counts":
+        pl.DataFrame({"item": names, **columns}).write_csv(path)
+    elif kind == "probabilities":
+        shares = {name: values / 5 for name, values in columns.items()}
+        pl.DataFrame({"item": names, **shares}).write_csv(path)
+    elif kind == "bounds":
+        top = counts.argmax(1)
+        said = [("cat", "dog", "owl")[index] for index in top]
+        stated = {"item": names, "label": said, "at_least": counts.max(1) / 5}
+        pl.DataFrame(stated).write_csv(path)
+    else:
+        votes = pl.read_csv(team.votes)
+        if kind == "unsure":
+            silent = pl.col("item").is_in(names[:4]) | (pl.col("annotator") == "eve")
+            votes = votes.with_columns(
+                label=pl.when(silent).then(pl.lit("?")).otherwise(pl.col("label"))
+            )
+            options = {"unsure": ("?",)}
+        else:
+            trust = pl.when(pl.col("annotator") == "ann").then(0.5).otherwise(1.0)
+            votes, options = votes.with_columns(weight=trust), {"weight": "weight"}
+        votes.write_csv(path)
+    found = read_annotations(path, **options)  # type: ignore[arg-type]
+    inputs = read_features(team.features, drop=("patient", "truth", "part"))
+    run = train_run(tmp_path / "run", found, inputs, TrainOptions(epochs=1), verbose=False)
+    assert len(run.items) == 60
+    if kind == "unsure":
+        silent_items = run.items.filter(pl.col("item").is_in(names[:4]))
+        assert silent_items["truth"].null_count() == 4
+        held_out = run.predictions.filter(pl.col("item").is_in(names[:4]))
+        assert held_out["disagreement"].is_nan().all()
+    if kind == "bounds":  # nobody voted, so nobody disagrees
+        assert run.predictions["disagreement"].is_nan().all()
+
+
+def test_images_train(team: Team, tmp_path: Path) -> None:
+    items = list(read(team).items)
+    folder = make_images(tmp_path / "images", items)
+    options = TrainOptions(epochs=1, image_size=8)
+    run = train_run(tmp_path / "run", read(team), folder, options, verbose=False)
+    assert run.facts["inputs"]["kind"] == "images"
+    assert run.facts["inputs"]["image_size"] == 8
+    assert run.facts["backbone"] == "resnet18"
+    assert len(run.predictions) == 24
+
+
+def test_a_failed_training_leaves_an_older_run(team: Team, tmp_path: Path) -> None:
+    run = train(tmp_path / "run", team)
+    (run.path / "rule.json").write_text("{}")
+    before = snapshot(tmp_path)
+    with (
+        full_disk(2_000),
+        pytest.raises(cl.CredalError, match=r"cannot be written to .*run: .*To "),
+    ):
+        train(run.path, team, seed=1)
+    assert snapshot(tmp_path) == before
+    with pytest.raises(cl.CredalError, match="backbone"):
+        train(run.path, team, backbone="resnet1")
+    assert snapshot(tmp_path) == before
+    train(run.path, team, seed=1)
+    assert RunFolder(run.path).facts["seed"] == 1
+    assert not (run.path / "rule.json").exists()  # it was about another model
+
+
+def test_a_full_disk_in_any_file_leaves_nothing_half_written(team: Team, tmp_path: Path) -> None:
+    whole = train(tmp_path / "whole", team)
+    sizes = {path.stat().st_size for path in whole.path.rglob("*") if path.is_file()}
+    for most in sorted(sizes):
+        with full_disk(most - 1), pytest.raises(cl.CredalError, match="cannot be written"):
+            train(tmp_path / "run", team)
+        assert not (tmp_path / "run").exists()
+    run = train(tmp_path / "run", team)
+    assert weights(run) == weights(whole)
+    assert not partial_of(run.path).exists()
+
+
+def test_a_killed_training_goes_on_to_the_same_weights(team: Team, tmp_path: Path) -> None:
+    arguments = train_arguments(team, "--epochs", "150", "-o", tmp_path / "run")
+    command = [sys.executable, "-m", "credalearn", *arguments]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    until = time.monotonic() + 60
+    while time.monotonic() < until and not list(
+        partial_of(tmp_path / "run").glob("resume-*.safetensors")
+    ):
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL, "it ended before it was killed"
+    assert not (tmp_path / "run").exists()
+    with pytest.raises(cl.CredalError, match=r"no finished run .*goes on where it stopped"):
+        RunFolder(tmp_path / "run")
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "resum" in done.stderr
+    assert not partial_of(tmp_path / "run").exists()
+    never = train(tmp_path / "never", team, epochs=150)
+    run = RunFolder(tmp_path / "run")
+    assert weights(run) == weights(never)
+    assert run.predictions.equals(never.predictions)
+    assert len(run.facts["loss_curve"]) == 150
+
+
+def test_other_options_after_a_kill_start_anew(
+    team: Team, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def kill(*args: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(training, "prediction_table", kill)
+        with pytest.raises(KeyboardInterrupt):
+            train(tmp_path / "run", team)
+    assert partial_of(tmp_path / "run").is_dir()
+    run = train(tmp_path / "run", team, epochs=3)
+    assert len(run.facts["loss_curve"]) == 3
+    assert weights(run) == weights(train(tmp_path / "other", team, epochs=3))
+
+
+def test_a_class_that_training_never_sees_is_refused(team: Team, tmp_path: Path) -> None:
+    split = pl.read_csv(team.features)
+    owls = pl.read_csv(team.votes).filter(pl.col("label") == "owl")["item"].unique().to_list()
+    part = (
+        pl.when(pl.col("item").is_in(owls)).then(pl.lit("test")).otherwise(pl.col("part"))
+    ).alias("part")
+    split.with_columns(part).write_csv(tmp_path / "features.csv")
+    (tmp_path / "votes.csv").write_bytes(team.votes.read_bytes())
+    with pytest.raises(
+        cl.CredalError, match=rf"training split was called 'owl' in .*votes.csv, and {len(owls)} of"
+    ):
+        train(tmp_path / "run", Team(tmp_path), split="part")

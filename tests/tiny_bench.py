@@ -1,0 +1,78 @@
+"""A benchmark small enough for tests: a setting of the paper on a few tiny images, one thread."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from credalearn.bench.place import Place
+from credalearn.bench.runs import Run, plan
+from credalearn.bench.setting import Setting
+from credalearn.bench.settings import SETTINGS
+
+# WRN-28-4 has half the weights of ResNet-18: a step on four images and its checkpoint take 0.3 s.
+NAME = "cifar100-smooth-0.05"
+LIMIT = 4
+
+
+def tiny_setting(
+    *methods: str, epochs: int = 2, seeds: tuple[int, ...] = (1,), name: str = NAME
+) -> Setting:
+    return SETTINGS[name].narrowed(epochs=epochs, seeds=seeds, methods=methods or ("softmax",))
+
+
+def tiny_plan(
+    *methods: str, epochs: int = 2, seeds: tuple[int, ...] = (1,), independent: bool = False
+) -> list[Run]:
+    setting = tiny_setting(*methods, epochs=epochs, seeds=seeds)
+    return plan([setting], independent=independent, limit=LIMIT)
+
+
+def tiny_place(store: Path, data: Path) -> Place:
+    return Place(store, (data,), device="cpu", verbose=False)
+
+
+def command(place: Place, runs: Sequence[Run], *options: str) -> list[str]:
+    """What a user would type to have these runs done in this place."""
+    methods = dict.fromkeys(run.method for run in runs)
+    seeds = ",".join(str(seed) for seed in dict.fromkeys(run.seed for run in runs))
+    return [
+        *(sys.executable, "-c", "from credalearn.cli import main; main()", "bench", "run", NAME),
+        *(f"--method={method}" for method in methods),
+        *("--seeds", f"{seeds},", "--epochs", str(runs[0].setting.recipe.epochs)),
+        *("--limit", str(LIMIT), "--device", "cpu", "--store", str(place.store)),
+        *("--data", os.pathsep.join(map(str, place.data)), *options),
+    ]
+
+
+def environment(**more: str) -> dict[str, str]:
+    return {**os.environ, "OMP_NUM_THREADS": "1", "CREDALEARN_UNVERIFIED": "1", **more}
+
+
+def start(words: list[str], **more: str) -> subprocess.Popen[str]:
+    """A process of its own, whose messages can be read when it has ended."""
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        words, env=environment(**more), text=True, stdout=pipe, stderr=pipe, start_new_session=True
+    )
+
+
+def wait_until(condition: Callable[[], object], *, seconds: float = 90) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.02)
+
+
+def holders(path: Path) -> list[int]:
+    """Processes that have this file open, from the kernel's own list."""
+    found = []
+    for link in Path("/proc").glob("[0-9]*/fd/*"):
+        try:
+            if link.readlink() == path.resolve():
+                found.append(int(link.parts[2]))
+        except OSError:  # ended, or not ours
+            continue
+    return found
