@@ -13,7 +13,8 @@ test: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2 -rs --ignore=tests/test_speed.py
+	$(BIN)/pytest tests/test_speed.py
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/run.py

@@ -346,15 +346,12 @@ def count_wide(content: bytes) -> Counts:
 
 def count_shares(content: bytes) -> Counts:
     found: Counts = {}
-    for row in csv_rows(content):
-        numbers = {
-            k.removeprefix("count_"): float((v.strip() or "0").replace(",", "."))
-            for k, v in row.items()
-            if k != "item"
-        }
-        for name, value in numbers.items():
+    for row in filter(None, csv_rows(content)):
+        item, *classes = row
+        for name in classes:
+            value = float((row[name].strip() or "0").replace(",", "."))
             if value:
-                found[clean(row["item"]), name] = value
+                found[clean(row[item]), name.removeprefix("count_")] = value
     return found
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+import pytest
 from PIL import Image
 
 from credalearn.cli import main
@@ -44,9 +45,9 @@ class Team:
         assert old in text, f"{old!r} is not in {name}"
         path.write_text(text.replace(old, new, 1))
 
-    def add(self, name: str, line: str) -> None:
+    def add(self, name: str, *lines: str) -> None:
         with (self.folder / name).open("a") as file:
-            file.write(f"{line}\n")
+            file.writelines(f"{line}\n" for line in lines)
 
 
 def make_team(folder: Path, *, num_items: int = 60, seed: int = 0) -> Team:
@@ -79,17 +80,15 @@ def make_team(folder: Path, *, num_items: int = 60, seed: int = 0) -> Team:
     return Team(folder)
 
 
-COLUMNS = ("--drop", "patient", "--drop", "truth", "--drop", "part")
-
-
 def train_arguments(team: Team, *more: str | Path) -> list[str]:
     """The train command on a team's files, quick; what is given more comes last."""
-    given = ["train", team.votes, "--features", team.features, "-o", team.run, "--epochs", "2"]
     wanted = [str(each) for each in more]
-    for column, flag in (("patient", "--group"), ("truth", "--gold"), ("part", "--split")):
-        if flag not in wanted and "--features" not in wanted:
-            wanted += ["--drop", column]
-    return [str(each) for each in given] + wanted
+    given = ["train", str(team.votes), "-o", str(team.run), "--epochs", "2"]
+    if "--images" not in wanted:
+        given += ["--features", str(team.features)]
+        for column, flag in (("patient", "--group"), ("truth", "--gold"), ("part", "--split")):
+            given += [] if flag in wanted else ["--drop", column]
+    return given + wanted
 
 
 def make_images(folder: Path, names: list[str], *, size: int = 10, seed: int = 0) -> Path:
@@ -111,7 +110,7 @@ class Done:
     err: str
 
 
-def in_process(capsys: object, *arguments: str | Path) -> Done:
+def in_process(capsys: pytest.CaptureFixture[str], *arguments: object) -> Done:
     """The command, in this process: a second less than a new one."""
     before = sys.argv
     sys.argv = ["credalearn", *map(str, arguments)]
@@ -122,11 +121,11 @@ def in_process(capsys: object, *arguments: str | Path) -> Done:
         code = stop.code if isinstance(stop.code, int) else 0
     finally:
         sys.argv = before
-    out, err = capsys.readouterr()  # type: ignore[attr-defined]
+    out, err = capsys.readouterr()
     return Done(code, out, err)
 
 
-def command(*arguments: str | Path, cwd: Path | None = None) -> Done:
+def command(*arguments: object, cwd: Path | None = None) -> Done:
     """The command, as a user runs it."""
     run = [sys.executable, "-W", "error", "-m", "credalearn", *map(str, arguments)]
     done = subprocess.run(run, cwd=cwd, capture_output=True, text=True, check=False)

@@ -365,6 +365,19 @@ def test_codes_are_those_of_a_loop(values: list[str | None]) -> None:
     assert found.codes.tolist() == slow
 
 
+@pytest.mark.parametrize("num_names", [3, 5000, 60_000, 150_000])
+def test_codes_of_long_columns_are_those_of_a_loop(num_names: int) -> None:
+    """Few names, and many, go other ways than a short column."""
+    dice = np.random.default_rng(num_names)
+    values = [f"name {n}" if n else None for n in dice.integers(0, num_names, 200_000)]
+    found = coded(pl.Series(values, dtype=pl.String))
+    position: dict[str | None, int] = {None: -1}
+    for value in values:
+        position.setdefault(value, len(position) - 1)
+    assert found.codes.tolist() == [position[value] for value in values]
+    assert found.names.to_list() == [name for name in position if name is not None]
+
+
 @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.dictionaries(st.tuples(st.integers(0, 6), st.integers(0, 4)), st.integers(0, 3)))
 def test_random_votes_are_counted(tmp_path: Path, votes: dict[tuple[int, int], int]) -> None:

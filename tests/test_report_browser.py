@@ -13,7 +13,8 @@ import pytest
 
 from credalearn.report.page.html import percent
 from credalearn.workflow.folder import RunFolder
-from credalearn.workflow.reporting import read_rule, write_report
+from credalearn.workflow.reporting import write_report
+from credalearn.workflow.tested import read_rule
 from fake_run import add_rule, fake_run
 
 MISSING = [name for name in ("chromium", "chromedriver") if shutil.which(name) is None]

@@ -28,7 +28,8 @@ from credalearn.report.page.html import element, json_in_html, percent
 from credalearn.report.page.verdict import verdict
 from credalearn.report.page.walks import MOST_POSITIONS, OTHERS, TIED, class_groups
 from credalearn.workflow.folder import RunFolder, write_json
-from credalearn.workflow.reporting import read_rule, read_test_items, write_report
+from credalearn.workflow.reporting import write_report
+from credalearn.workflow.tested import read_rule, read_test_items
 from credalearn.workflow.thumbnails import MOST_BYTES, thumbnail
 from fake_run import add_rule, fake_run
 

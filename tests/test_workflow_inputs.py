@@ -91,7 +91,7 @@ def test_bad_features_are_named(
 ) -> None:
     path = table_of(tmp_path / "f.csv", text)
     with pytest.raises(cl.CredalError, match=message) as raised:
-        read_features(path, **options)
+        read_features(path, **options)  # type: ignore[arg-type]
     assert str(path) in str(raised.value)
 
 
@@ -187,7 +187,8 @@ def test_a_group_is_in_one_split_and_the_shares_are_kept(sizes: list[int], seed:
         # Half a group off at each of its two edges.
         assert abs((split == name).sum() - share * len(groups)) <= max(sizes)
     assert (split == split_items(len(groups), groups=groups, seed=seed)).all()
-    assert check_splits(split, [str(n) for n in range(len(groups))], groups=groups).tolist()
+    names = [str(number) for number in range(len(groups))]
+    assert (check_splits(split.tolist(), names, groups=groups) == split).all()
 
 
 @given(st.integers(10, 300), st.integers(0, 99))
@@ -195,6 +196,12 @@ def test_items_alone_are_split_to_half_an_item(num_items: int, seed: int) -> Non
     split = split_items(num_items, seed=seed)
     for name, share in zip(SPLITS, SHARES, strict=True):
         assert abs((split == name).sum() - share * num_items) <= 1
+
+
+@given(st.integers(0, 999))
+def test_few_large_groups_leave_no_split_empty(seed: int) -> None:
+    groups = np.repeat(list("abcdefgh"), [8, 6, 9, 2, 1, 6, 5, 3]).tolist()
+    assert set(split_items(40, groups=groups, seed=seed).tolist()) == set(SPLITS)
 
 
 def test_seeds_split_differently() -> None:
@@ -217,7 +224,7 @@ def test_leaks_are_refused(split: list[str | None], groups: list[str] | None, me
 
 
 def test_too_few_groups_and_wrong_shares() -> None:
-    with pytest.raises(cl.CredalError, match=r"split would be empty: 9 items in 1 groups"):
+    with pytest.raises(cl.CredalError, match=r"9 items in 1 groups are too few"):
         split_items(9, groups=["a"] * 9)
     with pytest.raises(cl.CredalError, match=r"shares must be .*\(0.5, 0.5, 0.5\)"):
         split_items(9, shares=(0.5, 0.5, 0.5))

@@ -167,6 +167,46 @@ def test_without_a_rule_the_user_is_told_what_to_do(run: RunFolder, tmp_path: Pa
         predict(bare, tmp_path / "data.csv", out)
 
 
+def test_a_score_at_the_threshold_is_predicted(run: RunFolder, tmp_path: Path) -> None:
+    frame = table()
+    frame.write_parquet(tmp_path / "data.parquet")
+    out = tmp_path / "out.parquet"
+    predict(run, tmp_path / "data.parquet", out, decide=False)
+    scores = pl.read_parquet(out)["score"].sort()
+    summary = predict(run, tmp_path / "data.parquet", out, threshold=scores[20])
+    assert summary.deferred == (scores > scores[20]).sum() < 30
+
+
+def test_damaged_files_are_refused_or_read_and_never_crash(run: RunFolder, tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    frame, values = table(), features(50)
+    frame.write_csv(tmp_path / "data.csv")
+    frame.write_parquet(tmp_path / "data.parquet")
+    np.save(tmp_path / "data.npy", values)
+    np.savez_compressed(tmp_path / "data.npz", X=values, items=frame["item"].to_list())
+    refused = []
+    for data in sorted(tmp_path.iterdir()):
+        whole = data.read_bytes()
+        for number in range(25):
+            content = bytearray(whole)
+            if number % 2:
+                del content[int(random.integers(len(content))) :]
+            else:
+                for place in random.integers(len(content), size=3):
+                    content[place] = random.integers(256)
+            bad = tmp_path / f"bad{data.suffix}"
+            bad.write_bytes(content)
+            out = tmp_path / "out.parquet"
+            out.unlink(missing_ok=True)
+            try:
+                assert predict(run, bad, out).items == len(pl.read_parquet(out)) <= 50
+            except CredalError as error:
+                refused.append(f"{error}")
+                assert not out.exists()
+    assert len(refused) > 40
+    assert all(message.startswith(str(tmp_path / "bad.")) for message in refused)
+
+
 GOOD = "item,size,weight,seen\na,1,2,1.7e9\nb,1,2,1.7e9\n"
 
 

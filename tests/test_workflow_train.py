@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from safetensors.torch import load_file
 
 import credalearn as cl
 from credalearn.annotations import Annotations, read_annotations
+from credalearn.annotations.examples import three_items
 from credalearn.workflow import training
 from credalearn.workflow.folder import RunFolder
 from credalearn.workflow.inputs import FeatureTable, read_features
@@ -131,16 +133,16 @@ def test_nothing_held_out_is_ever_trained_on(seed: int, grouped: bool, own: bool
             "weight": [1.0] * (2 * size),
         }
     )
-    found = Annotations("votes", tuple(names), ("cat", "dog"), votes, read_source())
+    found = Annotations("votes", tuple(names), ("cat", "dog"), votes, three_items().source)
     seen: list[float] = []
 
-    class Stop(Exception):
+    class StopError(Exception):
         pass
 
     def watch(self: cl.CredalClassifier, X: np.ndarray, y: object, **options: object) -> None:
         assert len(X) == len(y)  # type: ignore[arg-type]
         seen.extend(X[:, 0].tolist())
-        raise Stop
+        raise StopError
 
     options = TrainOptions(
         group="g" if grouped else None, split="s" if own else None, seed=seed, epochs=1
@@ -149,9 +151,14 @@ def test_nothing_held_out_is_ever_trained_on(seed: int, grouped: bool, own: bool
         patch.setattr(cl.CredalClassifier, "fit", watch)
         checked: list[np.ndarray] = []
         inner = training._split
-        patch.setattr(training, "_split", lambda *args: checked.append(inner(*args)) or checked[-1])
-        with pytest.raises(Stop):
-            train_run(temporary() / "run", found, table, options, verbose=False)
+
+        def keep(*args: Any) -> np.ndarray:
+            checked.append(inner(*args))
+            return checked[-1]
+
+        patch.setattr(training, "_split", keep)
+        with pytest.raises(StopError):
+            train_run(Path(tempfile.mkdtemp()) / "run", found, table, options, verbose=False)
     held_out = {number for number in range(size) if checked[0][number] != "train"}
     assert set(seen) == set(range(size)) - held_out
     assert len(held_out) >= 2
@@ -160,18 +167,6 @@ def test_nothing_held_out_is_ever_trained_on(seed: int, grouped: bool, own: bool
     if grouped:
         trained = {group[int(number)] for number in seen}
         assert not trained & {group[number] for number in held_out}
-
-
-def read_source() -> Any:
-    from credalearn.annotations.examples import three_items
-
-    return three_items().source
-
-
-def temporary() -> Path:
-    import tempfile
-
-    return Path(tempfile.mkdtemp())
 
 
 def test_an_own_split_gold_and_groups(team: Team, tmp_path: Path) -> None:
@@ -196,7 +191,8 @@ def test_every_label_rule_trains(team: Team, tmp_path: Path, rule: str) -> None:
 def test_every_kind_of_annotation_trains(team: Team, tmp_path: Path, kind: str) -> None:
     counts = read(team).counts()
     names = list(read(team).items)
-    path, options = tmp_path / "votes.csv", {}
+    path = tmp_path / "votes.csv"
+    options: dict[str, Any] = {}
     columns = {name: counts[:, k] for k, name in enumerate(("cat", "dog", "owl"))}
     if kind == "counts":
         pl.DataFrame({"item": names, **columns}).write_csv(path)
@@ -220,7 +216,7 @@ def test_every_kind_of_annotation_trains(team: Team, tmp_path: Path, kind: str) 
             trust = pl.when(pl.col("annotator") == "ann").then(0.5).otherwise(1.0)
             votes, options = votes.with_columns(weight=trust), {"weight": "weight"}
         votes.write_csv(path)
-    found = read_annotations(path, **options)  # type: ignore[arg-type]
+    found = read_annotations(path, **options)
     inputs = read_features(team.features, drop=("patient", "truth", "part"))
     run = train_run(tmp_path / "run", found, inputs, TrainOptions(epochs=1), verbose=False)
     assert len(run.items) == 60
@@ -275,7 +271,7 @@ def test_a_full_disk_in_any_file_leaves_nothing_half_written(team: Team, tmp_pat
 
 
 def test_a_killed_training_goes_on_to_the_same_weights(team: Team, tmp_path: Path) -> None:
-    arguments = train_arguments(team, "--epochs", "150", "-o", tmp_path / "run")
+    arguments = train_arguments(team, "--epochs", "60", "-o", tmp_path / "run")
     command = [sys.executable, "-m", "credalearn", *arguments]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     until = time.monotonic() + 60
@@ -293,11 +289,11 @@ def test_a_killed_training_goes_on_to_the_same_weights(team: Team, tmp_path: Pat
     assert done.returncode == 0, done.stderr
     assert "resum" in done.stderr
     assert not partial_of(tmp_path / "run").exists()
-    never = train(tmp_path / "never", team, epochs=150)
+    never = train(tmp_path / "never", team, epochs=60)
     run = RunFolder(tmp_path / "run")
     assert weights(run) == weights(never)
     assert run.predictions.equals(never.predictions)
-    assert len(run.facts["loss_curve"]) == 150
+    assert len(run.facts["loss_curve"]) == 60
 
 
 def test_other_options_after_a_kill_start_anew(
@@ -314,6 +310,30 @@ def test_other_options_after_a_kill_start_anew(
     run = train(tmp_path / "run", team, epochs=3)
     assert len(run.facts["loss_curve"]) == 3
     assert weights(run) == weights(train(tmp_path / "other", team, epochs=3))
+
+
+def test_killed_while_an_older_run_is_replaced(
+    team: Team, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = train(tmp_path / "run", team)
+
+    def kill(self: Path, target: Path) -> None:
+        if target == run.path / "items.parquet":
+            raise KeyboardInterrupt
+        move(self, target)
+
+    move = Path.replace
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", kill)
+        with pytest.raises(KeyboardInterrupt):
+            train(run.path, team, seed=1)
+    with pytest.raises(cl.CredalError, match=r"run.json is missing. To fix: give the train comm"):
+        RunFolder(run.path)
+    with monkeypatch.context() as patch:  # nothing is trained again
+        patch.setattr("credalearn.train.loop._epoch", kill)
+        again = train(run.path, team, seed=1)
+    assert weights(again) == weights(train(tmp_path / "other", team, seed=1))
+    assert not partial_of(run.path).exists()
 
 
 def test_a_class_that_training_never_sees_is_refused(team: Team, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 Codes = NDArray[np.int32]
+_FEW_BITS = 20  # a table of 4 MB
 _BITS = 7  # 128 parts: ten million rows of two million names are 80,000 of 16,000 each
 
 
@@ -78,9 +79,12 @@ def coded(column: pl.Series) -> Coded:
 def _first_row(column: pl.Series) -> NDArray[np.uint32]:
     """Of each row, the first that holds the same."""
     hashes = column.hash(1).to_numpy()
-    sample = hashes[:: max(len(hashes) // 10_000, 1)]
-    many = len(hashes) > 100_000 and len(np.unique(sample)) > len(sample) / 4
-    found = _first_by_parts(hashes) if many else _first_of(hashes)
+    found = None
+    if len(hashes) > 100_000:
+        found = _first_of_few(hashes)
+        found = _first_by_parts(hashes) if found is None else found
+    if found is None:
+        found = _first_of(hashes)
     check = column.hash(2).to_numpy()
     if (check != check[found]).any():  # once in 10^7 tables of two million names
         found = _first_of(column)
@@ -95,6 +99,22 @@ def _first_of(
     row = pl.int_range(pl.len(), dtype=pl.UInt32) if rows is None else pl.lit(pl.Series(rows))
     first = frame.with_columns(row=row).select(pl.col("row").min().over("value"))
     found: NDArray[np.uint32] = first.to_series().to_numpy()
+    return found
+
+
+def _first_of_few(hashes: NDArray[np.uint64]) -> NDArray[np.uint32] | None:
+    """The same for a few thousand names, by a table of their hashes' first bits; None for more."""
+    sample = hashes[:: len(hashes) // 10_000]
+    if len(np.unique(sample)) > len(sample) / 3:
+        return None
+    bits = hashes >> np.uint64(64 - _FEW_BITS)
+    rows = np.zeros(1 << _FEW_BITS, np.uint32)
+    rows[bits[::-1]] = np.arange(len(bits) - 1, -1, -1, dtype=np.uint32)  # the last one stays
+    found: NDArray[np.uint32] = rows[bits]
+    odd = np.flatnonzero(hashes[found] != hashes)  # two names with the same bits
+    if len(odd):
+        same = np.flatnonzero(np.isin(bits, np.unique(bits[odd])))
+        found[same] = _first_of(hashes[same], same.astype(np.uint32))
     return found
 
 

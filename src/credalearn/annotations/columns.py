@@ -76,10 +76,14 @@ def refuse_near_miss(
     """Refuse a table without a column that another, misspelt, was probably meant to be."""
     long = [name for name in names if len(name) >= 5]
     for column in table.columns:
-        if column not in taken and len(folded(column)) >= 5 and _is_near(folded(column), long):
+        word = folded(column)
+        if column in taken or len(word) < 5 or word in (*ITEM, *LABEL):
+            continue
+        if _is_near(word, long):
             rule = f"no column is the {option}, and {shown(column)} looks like a misspelling of it"
             refuse(table.path, "line 1", rule, fix=f"rename that column to {option!r}")
 
 
 def _is_near(word: str, names: Sequence[str]) -> bool:
-    return any(edit_distance(word, name, most=1) <= 1 for name in names)
+    allowed = 1 if len(word) < 7 else 2
+    return any(edit_distance(word, name, most=allowed) <= allowed for name in names)

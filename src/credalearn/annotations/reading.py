@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from credalearn.annotations.asked import Asked
+from credalearn.annotations.csv_tables import read_csv
 from credalearn.annotations.places import listed, nearest, refuse, shown
 from credalearn.annotations.raw import Raw, check_text, text_of
 from credalearn.annotations.readers import READERS, Content
 from credalearn.annotations.records import Records, from_dicts, looks_like_json, read_json
 from credalearn.annotations.table import Annotations
-from credalearn.annotations.tables import Table, from_rows, read_csv, read_parquet
+from credalearn.annotations.tables import Table, from_rows, read_parquet
 from credalearn.annotations.tidy_shares import tidy_bounds, tidy_shares
 from credalearn.annotations.tidy_votes import tidy_votes
 from credalearn.errors import CredalError
@@ -168,16 +169,16 @@ def _read(path: Path, content: Content, name: str | None, asked: Asked) -> tuple
 
 
 def _flat(content: Records) -> Table:
-    """Records as a table; a nested value is its JSON."""
+    """Records as a table, without the fields that hold lists or objects: those are no labels."""
     known: dict[str, None] = {}
     for record in content.head:
-        known.update(dict.fromkeys(record.value))
+        known.update(dict.fromkeys(n for n, v in record.value.items() if not _nested(v)))
     if not known:
-        rule = "the records hold nothing"
+        rule = "the records hold no text and no number of their own"
         refuse(content.path, f"line {content.head[0].line}", rule, fix="export the file again")
     rows: list[dict[str, str | None]] = []
     for record in content:
-        row = {name: text_of(value) for name, value in record.value.items() if name}
+        row = {n: text_of(v) for n, v in record.value.items() if n and not _nested(v)}
         for text in (*row, *row.values()):
             check_text(content.path, record.line, text)
         if record.key is not None:
@@ -185,3 +186,7 @@ def _flat(content: Records) -> Table:
             row.setdefault("id", record.key)
         rows.append({**row, "": str(record.line)})
     return from_rows(content.path, content.words, rows)
+
+
+def _nested(value: object) -> bool:
+    return isinstance(value, dict | list)

@@ -76,8 +76,8 @@ class Bench:
         kept = {run: net for run, net in self._networks.items() if run.setting == runs[0].setting}
         self._networks = kept  # 45 MB each: those of another setting are not needed again
         # First what may be refused, data, weights or teachers: a run that was is not begun.
-        self._foreign_sets(runs[0])
         trainings = [self._training(run, share=1 / len(runs)) for run in runs]
+        self._foreign_sets(runs[0])  # what is missing is said before hours of training
         for run in runs:
             self.store.start(run)
         before = [self.store.seconds_spent(run) for run in runs]

@@ -194,7 +194,9 @@ def status(
         if not settings:
             print(f"{store} holds no runs yet.")
     for setting in settings:
-        for line in status_lines(store, plan([setting], independent=independent, limit=limit, weights=weights)):
+        for line in status_lines(
+            store, plan([setting], independent=independent, limit=limit, weights=weights)
+        ):
             print(line)
 
 

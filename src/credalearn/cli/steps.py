@@ -198,7 +198,9 @@ def train(
     }
     found = read_annotations(export, format=form, **asked)
     for later in merge or ():
-        found = merged(found, read_annotations(later, **asked))
+        # A round may hold votes for one class alone, so it is read with the classes of the first.
+        known = {**asked, "classes": asked["classes"] or found.classes}
+        found = merged(found, read_annotations(later, **known))
     if classes is None:
         refuse_typos(found)
     if features is None:

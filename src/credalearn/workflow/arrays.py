@@ -140,7 +140,7 @@ def _reading(path: Path) -> Iterator[None]:
         raise CredalError(f"there is no file {path}.") from error
     except CredalError:
         raise
-    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
+    except Exception as error:  # damaged, they raise ten kinds, from TokenError to zlib.error
         raise CredalError(
             f"{path} cannot be read as an array: {error}. To fix: write it again with numpy.save "
             "or numpy.savez."

@@ -187,6 +187,8 @@ def naming(path: Path) -> Iterator[None]:
     except pl.exceptions.PolarsError as error:
         first = str(error).strip().splitlines()[0]
         raise CredalError(f"{path} cannot be read as a table: {first}. To fix: {_FIX}.") from error
+    except pl.exceptions.PanicException as error:  # on damaged Parquet; no Exception but its base
+        raise CredalError(f"{path} is damaged. To fix: write it again.") from error
 
 
 def _parquet(path: Path) -> Iterator[pl.DataFrame]:

@@ -88,8 +88,7 @@ class PredictSummary:
                 f"predict {kept:,} and defer {self.deferred:,} of {self.items:,} items "
                 f"({100 * kept / self.items:.1f} % kept)"
             )
-        speed = self.items / max(self.seconds, 1e-9)
-        told.append(f"{self.output}: {self.items:,} items, {speed:,.0f} a second")
+        told.append(f"{self.output}: {self.items:,} items in {self.seconds:.1f} s")
         return tuple(told)
 
 

@@ -12,6 +12,7 @@ from credalearn.errors import CredalError
 
 SPLITS = ("train", "calibration", "test")
 SHARES = (0.6, 0.2, 0.2)
+_DRAWS = 100  # of few large groups some draws leave a split empty
 
 
 def split_items(
@@ -43,22 +44,22 @@ def split_items(
     if len(shares) != 3 or min(shares) <= 0 or abs(sum(shares) - 1) > 1e-9:
         raise CredalError(f"shares must be three numbers above 0 that sum to 1; got {shares}.")
     labels = np.arange(num_items) if groups is None else _codes(groups)
-    random = np.random.default_rng(seed)
     sizes = np.bincount(labels)
-    order = random.permutation(len(sizes))
-    # A group goes where its middle falls among all items: no split is more than half a group off.
-    middle = np.cumsum(sizes[order]) - sizes[order] / 2
     edges = np.cumsum(shares)[:2] * num_items
-    place = np.empty(len(sizes), dtype=int)
-    place[order] = np.searchsorted(edges, middle, side="right")
-    split: np.ndarray = np.array(SPLITS)[place[labels]]
-    for name in SPLITS:
-        if not (split == name).any():
-            raise CredalError(
-                f"the {name} split would be empty: {num_items} items in {len(sizes)} groups are "
-                "too few. To fix: give more items, smaller groups, or other shares."
-            )
-    return split
+    random = np.random.default_rng(seed)
+    for _ in range(_DRAWS):
+        order = random.permutation(len(sizes))
+        # A group goes where its middle falls among all items: an edge is at most half a group off.
+        middle = np.cumsum(sizes[order]) - sizes[order] / 2
+        place = np.empty(len(sizes), dtype=int)
+        place[order] = np.searchsorted(edges, middle, side="right")
+        if len(np.unique(place)) == len(SPLITS):
+            split: np.ndarray = np.array(SPLITS)[place[labels]]
+            return split
+    raise CredalError(
+        f"{num_items:,} items in {len(sizes):,} groups are too few for three splits: one would be "
+        "empty. To fix: give more items, smaller groups, or a --split of your own."
+    )
 
 
 def check_splits(

@@ -62,7 +62,10 @@ def write_frames(
         with whole_file(path) as partial:
             WRITERS[path.suffix.lower()](partial, frames, schema)
     except OSError as error:
-        raise CredalError(f"{path} cannot be written: {error.strerror or error}.") from error
+        raise CredalError(
+            f"{path} cannot be written: {error.strerror or error}. To fix: free some space, or name "
+            "another file."
+        ) from error
 
 
 def neutral(frame: pl.DataFrame) -> pl.DataFrame:

@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
@@ -37,7 +38,8 @@ class Twice:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._file.close()
+        with suppress(OSError):  # the temporary folder may be full too
+            self._file.close()
 
     def add(self, names: pl.Series) -> None:
         """Remember these names."""

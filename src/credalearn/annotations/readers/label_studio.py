@@ -17,7 +17,9 @@ from credalearn.annotations.raw import Raw, Votes
 from credalearn.annotations.records import Record, Records
 from credalearn.annotations.tables import Table
 
-_ITEM_FIELDS = ("id", "itemid", "image", "imageurl", "img", "url", "filename", "file", "text")
+_ITEM_FIELDS = (
+    *("item", "id", "itemid", "image", "imageurl", "img", "url", "filename", "file", "text"),
+)
 _CSV = ("annotator", "annotation_id", "lead_time")
 _CSV_BESIDE = ("id", *_CSV, "created_at", "updated_at", "agreement", "project", "task", "comment")
 _VALUES = ("choices", "rating", "taxonomy")

@@ -5,13 +5,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from credalearn.report.page.heldout import NO_TRUTH, SCORE_NAMES, HeldOut
+from credalearn.report.page.heldout import SCORE_NAMES, HeldOut
+from credalearn.report.page.shown import Shown, gallery
 from credalearn.report.page.verdict import PageRule, Verdict, verdict
 from credalearn.report.page.walks import Walk, class_groups, walk
-
-MOST_SHOWN = 24  # items in the gallery
-_LONGEST_NAME = 200  # letters: an item may be named by its whole text
-_MOST_BARS = 5  # classes an item of the gallery shows
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,32 +44,6 @@ class Disagreement:
     left_out: Mapping[str, int] = field(default_factory=dict)
     class_votes: Mapping[str, float] = field(default_factory=dict)
     splits: Mapping[str, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """An item of the gallery.
-
-    Args:
-        item: Its name.
-        label: The predicted class.
-        truth: The true class; None on a tie.
-        score: Its uncertainty, by the score that defers.
-        votes: Classes with votes, most first.
-        bars: By class, most probable first, the probability each head gives.
-        image: The thumbnail as a data URI; None where there is none.
-
-    Example:
-        >>> Shown("a.png", "cat", None, 0.5, (("cat", 1.0),), (("cat", (0.2, 0.6)),)).truth
-    """
-
-    item: str
-    label: str
-    truth: str | None
-    score: float
-    votes: tuple[tuple[str, float], ...]
-    bars: tuple[tuple[str, tuple[float, ...]], ...]
-    image: str | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -221,7 +192,7 @@ def build_page(
         walks=walks,
         groups=groups,
         disagreement=disagreement,
-        gallery=_gallery(held_out, first, rule, images or {}),
+        gallery=gallery(held_out, first, rule, images or {}),
         compared=tuple(compared),
         same_items=same_items,
         truth=truth,
@@ -245,44 +216,3 @@ def _disagreement(held_out: HeldOut, rule: PageRule | None) -> float | None:
 def default_score(held_out: HeldOut) -> str:
     """The score that defers where no rule says: the first of those that the page knows."""
     return next((name for name in SCORE_NAMES if name in held_out.scores), min(held_out.scores))
-
-
-def gallery_rows(held_out: HeldOut, score: str, threshold: float | None) -> list[int]:
-    """Rows of the deferred items that are least certain; of all items where there is no rule."""
-    values = held_out.scores[score]
-    order = np.argsort(-values, kind="stable")
-    if threshold is not None:
-        order = order[values[order] > threshold]
-    return [int(row) for row in order[:MOST_SHOWN]]
-
-
-def _gallery(
-    held_out: HeldOut, score: str, rule: PageRule | None, images: Mapping[str, str]
-) -> tuple[Shown, ...]:
-    found = []
-    classes = held_out.classes
-    heads = list(held_out.heads.values()) or [held_out.probs]
-    for row in gallery_rows(held_out, score, rule.threshold if rule else None):
-        votes = held_out.votes[row]
-        truth = int(held_out.truth[row])
-        # What people said is shown even where the model gives it little.
-        weight = held_out.probs[row] + (votes > 0)
-        order = np.argsort(-weight, kind="stable")[:_MOST_BARS]
-        order = order[np.argsort(-held_out.probs[row][order], kind="stable")]
-        item = held_out.items[row]
-        found.append(
-            Shown(
-                item=item if len(item) <= _LONGEST_NAME else f"{item[:_LONGEST_NAME]}…",
-                label=classes[int(held_out.label[row])],
-                truth=None if truth == NO_TRUTH else classes[truth],
-                score=float(held_out.scores[score][row]),
-                votes=tuple(
-                    (classes[k], float(votes[k]))
-                    for k in np.argsort(-votes, kind="stable")
-                    if votes[k] > 0
-                ),
-                bars=tuple((classes[k], tuple(float(h[row, k]) for h in heads)) for k in order),
-                image=images.get(item),
-            )
-        )
-    return tuple(found)

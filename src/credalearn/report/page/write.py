@@ -12,15 +12,11 @@ from credalearn.report.page.details import (
     calibration_section,
     compared_section,
     confusion_section,
-    gallery_section,
 )
+from credalearn.report.page.gallery import gallery_section
 from credalearn.report.page.html import Html, element, join, json_in_html, short_percent
-from credalearn.report.page.sections import (
-    curve_section,
-    data_section,
-    score_name,
-    verdict_section,
-)
+from credalearn.report.page.sections import data_section, score_name, verdict_section
+from credalearn.report.page.slider import curve_section
 from credalearn.report.page.walks import Walk
 
 ECHARTS = "6.1.0"

@@ -1,0 +1,76 @@
+"""The gallery of items for a human, as HTML."""
+
+from credalearn.report.page.data import Page
+from credalearn.report.page.html import Html, bar, element
+from credalearn.report.page.sections import score_name, section
+from credalearn.report.page.shown import Shown
+
+
+def gallery_section(page: Page) -> Html:
+    """The items a human would be asked about first."""
+    ruled = page.rule is not None and page.rule.threshold is not None
+    what = "deferred test items" if ruled else "test items"
+    if not page.gallery:
+        return section(
+            "gallery", "Items for a human", element("p", "The rule defers no test item.")
+        )
+    heads = tuple(page.held_out.heads) or ("probability",)
+    words = (
+        f"The {len(page.gallery)} least certain {what}, by {score_name(page.walks[0].score)}. "
+        f"The bars are the probabilities of {' and '.join(f'the {name}' for name in heads)}"
+        + ("; where they differ, the model does not know." if len(heads) > 1 else ".")
+    )
+    cards = [_card(each, heads) for each in page.gallery]
+    key = [
+        element("span", element("i", class_=f"swatch head-{place}"), name)
+        for place, name in enumerate(heads)
+    ]
+    return section(
+        "gallery",
+        "Items for a human",
+        element("p", words, element("span", " The first 12 are printed.", class_="print-only")),
+        element("p", *key, class_="key"),
+        element("ul", *cards, class_="gallery"),
+    )
+
+
+def _card(shown: Shown, heads: tuple[str, ...]) -> Html:
+    picture = (
+        element("img", src=shown.image, alt=f"Image of {shown.item}") if shown.image else Html()
+    )
+    votes = (
+        ", ".join(f"{count:g}\N{NO-BREAK SPACE}× {name}" for name, count in shown.votes)
+        or "not known"
+    )
+    rows = [
+        element(
+            "tr",
+            element("th", name, scope="row"),
+            *(
+                element("td", bar(value, digits=0, class_=f"head-{place}"))
+                for place, value in enumerate(values)
+            ),
+        )
+        for name, values in shown.bars
+    ]
+    head = [element("th", name, scope="col") for name in ("class", *heads)]
+    bars = element(
+        "table",
+        element("caption", f"Probabilities of {shown.item}", class_="hidden"),
+        element("thead", element("tr", *head), class_="hidden"),
+        element("tbody", *rows),
+        class_="heads",
+    )
+    facts = element(
+        "dl",
+        *(
+            element("div", element("dt", name), element("dd", value))
+            for name, value in (
+                ("model says", shown.label),
+                ("truth", shown.truth or "tied"),
+                ("votes", votes),
+            )
+        ),
+    )
+    name = element("h3", shown.item)
+    return element("li", picture, name, facts, bars)

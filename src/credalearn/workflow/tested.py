@@ -1,0 +1,134 @@
+"""What a page shows of a run: its test items, its rule, its annotations in numbers."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from credalearn.decide import DecisionRule
+from credalearn.decide.rule import RuleMethod
+from credalearn.errors import CredalError
+from credalearn.report.page import Disagreement, HeldOut, PageRule
+from credalearn.report.page.heldout import NO_TRUTH
+from credalearn.report.page.verdict import Quantity
+from credalearn.workflow.folder import RunFolder
+
+# Column of predictions.parquet by name of the score; rules are about the first.
+_SCORES = {"lower-probability": "score", "mmi": "mmi", "top-probability": "top_probability"}
+TRUTHS = {
+    "majority": "the majority of the annotators",
+    "gold": "the gold labels",
+    "a random annotator": "a random annotator",
+}
+_METHODS: dict[RuleMethod, tuple[Quantity, str]] = {
+    "sgr": ("error", "selection with guaranteed risk (Geifman and El-Yaniv, 2017)"),
+    "learn-then-test": ("error", "learn then test (Angelopoulos et al., 2021)"),
+    "conformal-risk-control": (
+        "kept-and-wrong",
+        "conformal risk control (Angelopoulos et al., 2022)",
+    ),
+    "capacity": ("capacity", "the reviewers' capacity"),
+}
+
+
+def read_test_items(run: RunFolder) -> HeldOut:
+    """The test items of a run with the votes they got.
+
+    Raises:
+        CredalError: If a column is missing, or no test item has a truth.
+    """
+    classes, facts = run.classes, run.facts
+    table = run.predictions.filter(pl.col("split") == "test")
+    place = {name: number for number, name in enumerate(classes)}
+    try:
+        truth = [NO_TRUTH if each is None else place[each] for each in table["truth"]]
+        probs = _matrix(table, "p", classes)
+        lower, upper = _matrix(table, "lower", classes), _matrix(table, "upper", classes)
+        two = f"v1:{classes[0]}" in table.columns and f"v2:{classes[0]}" not in table.columns
+        heads = {"lower bound": lower, "upper bound": upper} if (upper > lower).any() else {}
+        if two and str(facts.get("method", "")).startswith("pocc"):
+            pair = (_matrix(table, name, classes) for name in ("v0", "v1"))
+            heads = dict(zip(("pessimist", "optimist"), pair, strict=True))
+        return HeldOut(
+            items=tuple(table["item"]),
+            classes=classes,
+            probs=probs,
+            label=np.array([place[each] for each in table["label"]], dtype=np.int64),
+            truth=np.array(truth, dtype=np.int64),
+            scores={name: table[column].to_numpy() for name, column in _SCORES.items()},
+            votes=_votes(run, table, classes),
+            heads=heads,
+        )
+    except (pl.exceptions.ColumnNotFoundError, KeyError) as error:
+        raise CredalError(
+            f"{run.path / 'predictions.parquet'} does not fit run.json: {error} is not there. "
+            "To fix: train again."
+        ) from error
+
+
+def read_rule(run: RunFolder) -> PageRule | None:
+    """What ``credalearn certify`` decided about a run; None before.
+
+    Raises:
+        CredalError: If ``rule.json`` holds no rule.
+    """
+    stored = run.rule
+    if stored is None:
+        return None
+    rule = DecisionRule.from_json(json.dumps(stored))
+    quantity, method = _METHODS[rule.method]
+    short = rule.shortfall
+    # A capacity of everything: no threshold and no shortfall, but nothing is kept.
+    why = "" if short is None else short.why
+    remedy = "" if short is None else str(short).removeprefix(short.why).strip()
+    return PageRule(
+        score="lower-probability",
+        threshold=-1.0 if rule.threshold is None and short is None else rule.threshold,
+        quantity=quantity,
+        method=method,
+        max_error=rule.max_error,
+        confidence=rule.confidence,
+        coverage=rule.coverage,
+        num_items=rule.num_items,
+        truth=TRUTHS[rule.against],
+        why_not=why,
+        remedy=remedy,
+    )
+
+
+def read_disagreement(run: RunFolder) -> Disagreement:
+    """The annotations of a run in numbers, from ``run.json`` and ``items.parquet``."""
+    facts = run.facts
+    known: Mapping[str, Any] = facts.get("annotations") or {}
+    agreement: Mapping[str, Any] = known.get("agreement") or {}
+    items = run.items
+    found = {name: float(items[f"n:{name}"].sum()) for name in run.classes}
+    votes_an_item = agreement.get("votes_an_item")
+    splits: Mapping[str, Any] = facts.get("splits") or {}
+    return Disagreement(
+        items=int(known.get("items", len(items))),
+        annotators=known.get("annotators"),
+        votes=known.get("votes"),
+        votes_an_item=tuple(votes_an_item) if votes_an_item else None,
+        alpha=agreement.get("alpha"),
+        unanimous=agreement.get("unanimous"),
+        tied=agreement.get("tied"),
+        confused=tuple((one, other, share) for one, other, share in agreement.get("confused", [])),
+        left_out={**known.get("left_out", {}), **(facts.get("inputs") or {}).get("left_out", {})},
+        class_votes=found,
+        splits={name: count for name, count in splits.items() if isinstance(count, int)},
+    )
+
+
+def _matrix(table: pl.DataFrame, part: str, classes: Sequence[str]) -> np.ndarray:
+    columns = [table[f"{part}:{name}"].to_numpy() for name in classes]
+    values: np.ndarray = np.stack(columns, axis=1).astype(np.float64)
+    return values
+
+
+def _votes(run: RunFolder, table: pl.DataFrame, classes: Sequence[str]) -> np.ndarray:
+    items = table.select("item").join(run.items, on="item", how="left", maintain_order="left")
+    votes: np.ndarray = np.nan_to_num(_matrix(items.fill_null(0), "n", classes))
+    return votes

@@ -1,0 +1,223 @@
+"""Certifying a run: the rule is that of the calibration items, and says what it is about."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import credalearn as cl
+from credalearn.annotations import read_annotations
+from credalearn.decide import DecisionRule, by_capacity
+from credalearn.workflow.certifying import certify_run
+from credalearn.workflow.folder import RunFolder
+from credalearn.workflow.inspecting import annotation_facts, inspection
+from fake_run import fake_run
+from team_files import full_disk, snapshot
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    return fake_run(tmp_path_factory.mktemp("runs") / "run")
+
+
+def kept_rule(run: RunFolder) -> DecisionRule:
+    return DecisionRule.from_json((run.path / "rule.json").read_text())
+
+
+@pytest.mark.parametrize("method", ["sgr", "learn-then-test", "conformal-risk-control"])
+@pytest.mark.parametrize("max_error", [0.05, 0.1, 0.2])
+def test_the_rule_is_certifys_on_the_calibration_items(
+    run: RunFolder, method: Any, max_error: float
+) -> None:
+    found = certify_run(run, max_error=max_error, confidence=0.9, method=method)
+    rows = [
+        row
+        for row in run.predictions.iter_rows(named=True)
+        if row["split"] == "calibration" and row["wrong"] is not None
+    ]
+    wanted = cl.certify(
+        [row["score"] for row in rows],
+        [row["wrong"] for row in rows],
+        max_error=max_error,
+        confidence=0.9,
+        method=method,
+    )
+    assert found.rule == wanted == kept_rule(run)
+    ties = run.predictions.filter(pl.col("wrong").is_null() & (pl.col("split") == "calibration"))
+    assert found.left_out == len(ties) > 0
+    assert found.lines[0] == f"left out: {len(ties)} calibration items, {found.why_left_out}"
+    assert "tie" in found.why_left_out
+
+
+def test_the_test_items_have_no_part_in_it_and_are_reported(run: RunFolder) -> None:
+    found = certify_run(run, max_error=0.1)
+    test = [
+        row
+        for row in run.predictions.iter_rows(named=True)
+        if row["split"] == "test" and row["wrong"] is not None
+    ]
+    kept = [row for row in test if row["score"] <= found.rule.threshold]
+    assert (found.test_items, found.test_kept) == (len(test), len(kept))
+    assert found.test_errors == sum(row["wrong"] for row in kept)
+    share, error = 100 * len(kept) / len(test), 100 * found.test_errors / len(kept)
+    assert f"it predicts {share:.3g} % with an error of {error:.3g} %" in found.test_line
+
+
+def test_items_are_deferred_by_one_minus_their_lower_probability(run: RunFolder) -> None:
+    found = certify_run(run, max_error=0.1)
+    table = run.predictions
+    np.testing.assert_allclose(table["score"], 1 - table["lower"], atol=1e-6)
+    decided = found.rule.decide(table["score"].to_numpy())
+    lower = table["lower"].to_numpy()
+    assert lower[decided == "predict"].min() > lower[decided == "defer"].max() - 1e-6
+
+
+def test_against_an_annotator_errors_are_shares(run: RunFolder) -> None:
+    found = certify_run(run, max_error=0.3, against="annotator")
+    table = run.predictions.filter(pl.col("split") == "calibration")
+    wanted = cl.certify(
+        table["score"].to_numpy(),
+        table["disagreement"].to_numpy(),
+        max_error=0.3,
+        against="a random annotator",
+    )
+    assert found.rule == wanted
+    assert found.rule.bound_by == "hoeffding-bentkus"
+    assert found.left_out == 0  # items whose votes tie have annotators too
+    assert "a random annotator" in found.lines[-2]
+
+
+def test_a_capacity_promises_nothing(run: RunFolder) -> None:
+    found = certify_run(run, capacity=0.25)
+    rows = run.predictions.filter(
+        pl.col("wrong").is_not_null() & (pl.col("split") == "calibration")
+    )
+    score, wrong = rows["score"].to_numpy(), rows["wrong"].to_numpy()
+    assert found.rule == by_capacity(score, wrong, defer=0.25)
+    assert "No error is promised" in found.lines[-2]
+    everything = certify_run(run, capacity=1.0)
+    assert everything.test_line.endswith("it predicts none.")
+
+
+def test_what_cannot_be_certified_says_what_it_takes(tmp_path: Path) -> None:
+    run = fake_run(tmp_path / "run", num_items=100)
+    found = certify_run(run, max_error=0.01)
+    assert not found.rule.certified
+    assert found.rule.shortfall is not None
+    said = " ".join(found.lines)
+    assert "every item is deferred" in said
+    assert f"About {found.rule.shortfall.items_needed:,} calibration items" in said
+    assert kept_rule(run).threshold is None
+    assert (kept_rule(run).decide([0.0, 1.0]) == "defer").all()
+
+
+def test_gold_labels_are_named(tmp_path: Path) -> None:
+    run = fake_run(tmp_path / "run")
+    facts = run.facts
+    (run.path / "run.json").write_text(json.dumps(facts | {"truth": "gold"}))
+    found = certify_run(run, max_error=0.2)
+    assert found.rule.against == "gold"
+    assert found.why_left_out == "they have no gold label"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "give one of --max-error and --capacity"),
+        ({"max_error": 0.1, "capacity": 0.1}, "give one of --max-error and --capacity"),
+        ({"capacity": 25}, r"--capacity is a share .*got 25. To fix: write 25 % as 0.25"),
+        ({"capacity": -1}, r"--capacity is a share .*got -1"),
+        ({"max_error": 10}, r"max_error must lie in \(0, 1\); got 10"),
+        ({"max_error": 0.1, "confidence": 95}, "confidence must lie in"),
+        ({"max_error": float("nan")}, "max_error must lie in"),
+    ],
+)
+def test_bad_options_change_nothing(
+    run: RunFolder, options: dict[str, float], message: str
+) -> None:
+    before = snapshot(run.path)
+    with pytest.raises(cl.CredalError, match=message):
+        certify_run(run, **options)  # type: ignore[arg-type]
+    assert snapshot(run.path) == before
+
+
+def test_without_a_truth_there_is_nothing_to_certify(tmp_path: Path) -> None:
+    run = fake_run(tmp_path / "run", num_items=60)
+    path = run.path / "predictions.parquet"
+    table = run.predictions.with_columns(
+        wrong=pl.lit(None, pl.Boolean), disagreement=pl.lit(float("nan"))
+    )
+    table.write_parquet(path)
+    with pytest.raises(cl.CredalError, match=r"votes tie.*--gold COLUMN, or give --against annot"):
+        certify_run(run, max_error=0.1)
+    with pytest.raises(cl.CredalError, match=r"nobody voted.*leave --against out"):
+        certify_run(run, max_error=0.1, against="annotator")
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(cl.CredalError, match=r"predictions.parquet cannot be read"):
+        certify_run(run, max_error=0.1)
+    (run.path / "run.json").write_text('{"classes"')
+    with pytest.raises(cl.CredalError, match=r"run.json cannot be read"):
+        certify_run(run, max_error=0.1)
+    (run.path / "run.json").write_text("{}")
+    with pytest.raises(cl.CredalError, match=r"run.json names no classes.*train again"):
+        certify_run(run, max_error=0.1)
+
+
+def test_a_full_disk_leaves_the_older_rule(tmp_path: Path) -> None:
+    run = fake_run(tmp_path / "run", num_items=400)
+    certify_run(run, max_error=0.2)
+    before = snapshot(run.path)
+    with full_disk(100), pytest.raises(cl.CredalError, match=r"rule.json cannot be written: .*To "):
+        certify_run(run, capacity=0.5)
+    assert snapshot(run.path) == before
+
+
+# Inspecting
+
+
+def votes_file(folder: Path, *rows: str) -> Path:
+    path = folder / "votes.csv"
+    path.write_text("\n".join(["item,annotator,label", *rows, ""]))
+    return path
+
+
+def test_an_inspection_says_who_disagrees_about_what(tmp_path: Path) -> None:
+    rows = []
+    for number in range(40):
+        label = ("horse", "zebra")[number % 2]
+        rows += [f"x{number},{who},{label}" for who in ("ann", "bo", "cy")]
+        rows.append(f"x{number},contrary,{('zebra', 'horse')[number % 2]}")
+    rows += ["y,ann,horse", "y,bo,zebra", "z,ann,hrose", "z,bo,horse"]
+    lines = inspection(read_annotations(votes_file(tmp_path, *rows)))
+    text = "\n".join(lines)
+    for said in (
+        "42 items, 4 annotators, 164 votes; classes horse, hrose, zebra",
+        "votes an item: 2 to 4, 4 in the middle",
+        "0 % are unanimous and 4.76 % tie; Krippendorff's alpha -0.006",
+        "people confuse most: horse and zebra (99.2 %)",
+        "far from the rest: contrary agrees with the others' majority on 0 of 40 items",
+        "a typo? 'hrose' is seen once and looks like 'horse', seen 82 times: 1 letter differs",
+    ):
+        assert said in text
+    assert not [line for line in lines if "\n" in line]
+
+
+def test_one_vote_an_item_is_said(tmp_path: Path) -> None:
+    path = votes_file(tmp_path, "a,ann,cat", "b,bo,dog")
+    lines = inspection(read_annotations(path))
+    assert "one vote an item: labels collapse to hard ones" in lines[-1]
+    facts = annotation_facts(read_annotations(path))
+    assert facts["agreement"]["votes_an_item"] == [1, 1.0, 1]
+    assert facts["agreement"]["alpha"] is None
+    json.dumps(facts, allow_nan=False)
+
+
+def test_shares_are_inspected_without_votes(tmp_path: Path) -> None:
+    path = tmp_path / "shares.csv"
+    path.write_text("item,cat,dog\nx,0.25,0.75\ny,1,0\n")
+    lines = inspection(read_annotations(path))
+    assert lines[1] == "2 items, probabilities of the classes cat, dog"
+    assert annotation_facts(read_annotations(path))["agreement"] is None
