@@ -82,7 +82,8 @@ def _cost(
         folder = Path(name)
         write_votes(folder, num_votes)
         ways = {"csv": _OURS, "parquet": _OURS, "crowd-kit": _CROWD_KIT}
-        seconds_of, peak_of = {}, {}
+        seconds_of: dict[str, float] = {}
+        peak_of: dict[str, float] = {}
         for _ in range(2):  # in turn: other work can only slow a run down
             for way, code in ways.items():
                 path = folder / ("votes.parquet" if way == "parquet" else "votes.csv")

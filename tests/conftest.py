@@ -5,6 +5,7 @@ import os
 import hypothesis
 import pytest
 import torch
+
 import torchvision_shim  # noqa: F401  # before torchmetrics
 
 # torch's first call takes 400 ms, twice hypothesis's limit; CI must not be random.

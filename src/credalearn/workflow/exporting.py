@@ -93,8 +93,8 @@ def export_onnx(run: RunFolder, path: str | Path) -> ExportSummary:
             difference = _difference(partial, graph, name, sample)
     except OSError as error:
         raise CredalError(
-            f"{path} cannot be written: {error.strerror or error}. To fix: free some space, or name "
-            "another file."
+            f"{path} cannot be written: {error.strerror or error}. To fix: free some space, "
+            "or name another file."
         ) from error
     shape = ", ".join(map(str, sample.shape[1:]))
     return ExportSummary(path, f"{name}: {str(sample.dtype)[6:]} (N, {shape})", difference)

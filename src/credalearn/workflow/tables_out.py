@@ -63,8 +63,8 @@ def write_frames(
             WRITERS[path.suffix.lower()](partial, frames, schema)
     except OSError as error:
         raise CredalError(
-            f"{path} cannot be written: {error.strerror or error}. To fix: free some space, or name "
-            "another file."
+            f"{path} cannot be written: {error.strerror or error}. To fix: free some space, "
+            "or name another file."
         ) from error
 
 
@@ -133,7 +133,9 @@ def _write_parquet(path: Path, frames: _Frames, schema: _Schema) -> None:
 
     try:
         table = register_io_source(source, schema=dict(schema))
-        table.sink_parquet(path, row_group_size=_ROWS_A_GROUP)
+        # A file of ours: by its path, polars could make it anew after a failure has removed it.
+        with path.open("wb") as file:
+            table.sink_parquet(file, row_group_size=_ROWS_A_GROUP)
     except Exception as error:
         if raised:
             raise raised[0] from None
