@@ -178,7 +178,7 @@ REFUSED = {
     ),
     "two bounds": (b"item,label,at_least\nx,cat,0.7\ny,dog,0.1\nx,cat,0.6\n", "line 4: two bounds"),
     "twice": (b"item,cat,dog\nx,0.5,0.5\nx,0.4,0.6\n", "line 3: item 'x' stands twice"),
-    "ambiguous": (b"item,cat,dog\nx,1,0\ny,1,1\n", "say format='wide' or format='counts'"),
+    "ambiguous": (b"item,cat,dog\nx,1,0\ny,1,1\n", "say --format wide or --format counts"),
     "cut short": (b'[{"a": 1},\n{"b": ', "line 2: the JSON ends in the middle of a value"),
     "no json": (b'[{"a": 1},\n{"b": x}]', "line 2, column 7: this is no JSON"),
     "deep": (b"[" * 1_000_000, "nested too deeply"),
@@ -263,9 +263,9 @@ def test_a_question_is_chosen_where_there_are_several(write: Write) -> None:
         for i, kind in enumerate(["poem", "letter"])
     ]
     path = write(to_json(tasks))
-    with pytest.raises(CredalError, match=r"answers to 'tone', 'kind': which .* question='tone'"):
+    with pytest.raises(CredalError, match=r"answers to 'tone', 'kind': which .* --question 'tone'"):
         read_annotations(path)
-    with pytest.raises(CredalError, match=r"none to 'knd'. To fix: choose with question='kind'"):
+    with pytest.raises(CredalError, match=r"none to 'knd'. To fix: choose with --question 'kind'"):
         read_annotations(path, question="knd")
     assert read_annotations(path, question="kind", item="id").items == ("0", "1")
 

@@ -88,7 +88,7 @@ def tidy_bounds(raw: Raw, path: Path, format: str, asked: Asked) -> Annotations:
     classes = tuple(sorted(set(names))) if asked.classes is None else asked.classes
     if asked.classes is None and len(classes) < 2:
         rule = f"every statement is about one class, {shown(classes[0] if classes else '')}"
-        refuse(path, "", rule, fix="name all classes with classes=")
+        refuse(path, "", rule, fix="name all classes with --classes")
     unknown = [i for i, name in enumerate(names) if name not in classes]
     if unknown:
         where = raw.place(int(np.argmax(labels.codes == unknown[0])))
@@ -146,7 +146,7 @@ def _check_range(raw: Raw, path: Path, classes: list[str], numbers: NDArray[np.f
     if wrong.any():
         row, column = (int(each) for each in np.argwhere(wrong)[0])
         held = f"{shown(classes[column])} is {numbers[row, column]:g}"
-        fix = "correct it, or say format='probabilities'" if "whole" in rule else "correct it"
+        fix = "correct it, or say --format probabilities" if "whole" in rule else "correct it"
         refuse(path, raw.place(row), f"{rule}; {held}", fix=fix)
 
 

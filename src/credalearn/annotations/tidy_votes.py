@@ -56,7 +56,7 @@ def tidy_votes(raw: Raw, path: Path, format: str, asked: Asked) -> Annotations: 
     if not (label >= 0).any():
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in left_out.items() if count)
         rule = f"no vote is left of {raw.rows:,} answers ({reasons or 'there are none'})"
-        refuse(path, "", rule, fix="export answered tasks, or name the column with label=")
+        refuse(path, "", rule, fix="export answered tasks, or name the column with --label")
     source = Source(
         path,
         format,
@@ -110,7 +110,7 @@ def _check_items(raw: Raw, path: Path, items: NDArray[np.int32], labels: NDArray
     nameless = (items < 0) & (labels >= 0)
     if nameless.any():
         where = raw.place(_row(raw, int(nameless.argmax())))
-        fix = "name the item, or say with item= which column names it"
+        fix = "name the item, or say with --item which column names it"
         refuse(path, where, "the vote names no item", fix=fix)
 
 
@@ -165,7 +165,7 @@ def _once(
             f"annotator {shown(names[1][int(who[first])])} votes twice on item "
             f"{shown(names[0][int(item[first])])} and differently: {one} and {two}{more}"
         )
-        fix = "keep the answer that counts, or name the columns with item= and annotator="
+        fix = "keep the answer that counts, or name the columns with --item and --annotator"
         refuse(path, raw.place(_row(raw, int(kept[second]))), rule, fix=fix)
     repeated = np.zeros(len(item), bool)
     repeated[order[again]] = True
@@ -188,11 +188,11 @@ def _classes(
         classes = tuple(sorted(seen, key=_by_number))
         if len(classes) == 1:
             rule = f"every vote is for one class, {shown(classes[0])}: there is nothing to learn"
-            fix = "export all classes, or name the column of the label with label="
+            fix = "export all classes, or name the column of the label with --label"
             refuse(path, "", rule, fix=fix)
         if len(classes) > _FREE_TEXT and len(classes) > len(label) / 5:
             rule = f"{len(classes):,} different labels in {len(label):,} votes are free text"
-            refuse(path, "", rule, fix="name the column of the class with label=")
+            refuse(path, "", rule, fix="name the column of the class with --label")
     else:
         classes = tuple(dict.fromkeys(_clean(each) for each in asked.classes))
         unknown = [i for i, name in enumerate(names) if name in set(seen) - set(classes)]

@@ -41,4 +41,4 @@ def answer_of(path: Path, where: str, answer: Any, question: str | None) -> list
     rule = f"the answer holds several questions: {listed(list(answer))}"
     if question is not None:
         rule = f"there is no answer to {shown(question)} among {listed(list(answer))}"
-    return refuse(path, where, rule, fix=f"choose with question={next(iter(answer))!r}")
+    return refuse(path, where, rule, fix=f"choose with --question {next(iter(answer))!r}")

@@ -62,7 +62,7 @@ def _question(content: Records, asked: Asked) -> str:
     guess = (nearest(wanted, names) if wanted else None) or next(iter(names), "")
     rule = f"there are answers to {listed(list(names))}"
     rule += f" and none to {shown(wanted)}" if wanted else ": which one is the label"
-    return refuse(content.path, "", rule, fix=f"choose with question={guess!r}")
+    return refuse(content.path, "", rule, fix=f"choose with --question {guess!r}")
 
 
 def _list(content: Records, record: Record, name: str) -> list[Any]:

@@ -89,7 +89,7 @@ def read_csv(content: Table | Records, asked: Asked) -> Raw:
         others = [name for name in fields if name != item and folded(name) not in _ITEM_FIELDS]
         if len(others) != 1:
             rule = f"several columns could be the answer: {listed(others or fields)}"
-            refuse(content.path, "line 1", rule, fix="name it with label=")
+            refuse(content.path, "line 1", rule, fix="name it with --label")
         label = others[0]
     label = content.column(label, option="label")
     wanted = {"item": item, "annotator": who, "label": label}
@@ -117,7 +117,7 @@ def _item(content: Records, record: Record, asked: Asked) -> object:
             return record.value[asked.item]
         guess = nearest(asked.item, data)
         rule = f"the task has no field {shown(asked.item)}; its data has {listed(list(data))}"
-        fix = f"say item={guess!r}" if guess else "name one of them with item="
+        fix = f"say --item {guess!r}" if guess else "name one of them with --item"
         refuse(content.path, f"line {record.line}", rule, fix=fix)
     scalar = [name for name, value in data.items() if not isinstance(value, dict | list)]
     name = known.find(scalar, _ITEM_FIELDS)
@@ -164,4 +164,4 @@ def _question(content: Records, questions: list[str], asked: Asked) -> str:
     guess = (nearest(wanted, questions) if wanted else None) or questions[0]
     rule = f"there are answers to {listed(questions)}"
     rule += f" and none to {shown(wanted)}" if wanted else ": which one is the label"
-    return refuse(content.path, "", rule, fix=f"choose with question={guess!r}")
+    return refuse(content.path, "", rule, fix=f"choose with --question {guess!r}")

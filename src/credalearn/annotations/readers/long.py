@@ -30,7 +30,7 @@ def read(content: Table | Records, asked: Asked) -> Raw:
     annotator = known.annotator_column(content, asked)
     if len({item, label, annotator}) < 3:
         rule = f"one column cannot be two things: item {item!r}, annotator {annotator!r}"
-        fix = "name the columns with item=, annotator= and label="
+        fix = "name the columns with --item, --annotator and --label"
         refuse(content.path, "line 1", f"{rule}, label {label!r}", fix=fix)
     if annotator is None:
         known.refuse_near_miss(content, (item, label), known.ANNOTATOR, option="annotator")

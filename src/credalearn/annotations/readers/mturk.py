@@ -83,11 +83,11 @@ def _label(table: Table, asked: Asked) -> tuple[str, list[str]]:
     if wanted is not None and wanted not in groups:
         guess = nearest(wanted, groups)
         rule = f"there is no answer to {wanted!r}; there are answers to {listed(list(groups))}"
-        fix = f"say question={(guess or next(iter(groups))).removeprefix('Answer.')!r}"
+        fix = f"say --question {(guess or next(iter(groups))).removeprefix('Answer.')!r}"
         refuse(table.path, "line 1", rule, fix=fix)
     if wanted is None and len(groups) > 1:
         rule = f"there are answers to several questions: {listed(list(groups))}"
-        fix = f"choose with question={next(iter(groups)).removeprefix('Answer.')!r}"
+        fix = f"choose with --question {next(iter(groups)).removeprefix('Answer.')!r}"
         refuse(table.path, "line 1", rule, fix=fix)
     question = wanted or next(iter(groups))
     return question, [] if groups[question] == [question] else groups[question]

@@ -45,7 +45,7 @@ def _read(content: Table | Records, asked: Asked, kind: Kind) -> Raw:
     found = layout(content, asked)
     if found is None or "item" in _classes(found.others) or "row" in _classes(found.others):
         rule = "there is no column that names the item, or no columns of classes"
-        refuse(content.path, "line 1", rule, fix="name the item's column with item=")
+        refuse(content.path, "line 1", rule, fix="name the item's column with --item")
     names = dict(zip(_classes(found.others), found.others, strict=True))
     columns = (pl.col(column).alias(name) for name, column in names.items())
     frame = content.take(pl.col(found.item).alias("item"), *columns)

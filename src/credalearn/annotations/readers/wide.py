@@ -19,7 +19,7 @@ def recognise(content: Table | Records, asked: Asked) -> str | None:
         return None
     if found.shape == "ambiguous":
         rule = "the columns could be annotators with numbers for labels, or counts by class"
-        fix = "say format='wide' or format='counts'"
+        fix = "say --format wide or --format counts"
         refuse(content.path, "line 1", rule, fix=fix)
     return f"one row an item {found.item!r}, one column an annotator ({len(found.others)})"
 
@@ -30,7 +30,7 @@ def read(content: Table | Records, asked: Asked) -> Raw:
     found = layout(content, asked)
     if found is None:
         rule = "there is no column that names the item, or no columns of votes"
-        refuse(content.path, "line 1", rule, fix="name the item's column with item=")
+        refuse(content.path, "line 1", rule, fix="name the item's column with --item")
     table = content.take(
         pl.col(found.item).alias("\0item"), *(pl.col(each) for each in found.others)
     ).with_row_index("\0row")
