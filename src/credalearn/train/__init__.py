@@ -1,10 +1,11 @@
 """The training loop, its recipe, checkpoints and progress."""
 
 from credalearn.train.augment import Augment, crop_and_flip
+from credalearn.train.learner import Training
 from credalearn.train.loop import Loss, seeded, train
 from credalearn.train.progress import Listener, Progress
 from credalearn.train.recipe import Recipe
-from credalearn.train.together import Training, train_together
+from credalearn.train.together import train_together
 
 __all__ = [
     "Augment",

@@ -12,65 +12,14 @@ The batches, the learning rates, the loss and the checkpoints are those of the p
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
 
 import torch
-from torch import Tensor, nn
-from torch.optim import SGD, Adam, Optimizer
 
-from credalearn.credal import CredalSet
-from credalearn.credal.checks import map_tensors
 from credalearn.errors import TrainingError
-from credalearn.train.augment import Augment
-from credalearn.train.checkpoint import describe_run, load_checkpoint, save_checkpoint
-from credalearn.train.loop import Loss, autocast, batch_sizes, check_loss, seed_from, seeded
+from credalearn.train.learner import Learner, Training
 from credalearn.train.progress import Listener
-from credalearn.train.recipe import Recipe
 
-_WARM_UP_STEPS = 3  # before a step is recorded: libraries choose their algorithms and workspaces
 _SECONDS_BETWEEN_CHECKPOINTS = 120.0  # 90 MB a ResNet-18 with its momentum: a second for eight
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Training:
-    """One model to train: what :func:`credalearn.train.train` takes.
-
-    Args:
-        network: On a GPU; its forward pass must be recordable, without decisions on values.
-        inputs: All inputs on the same GPU, shape (N, ...).
-        labels: One credal set an input.
-        loss: Of logits, labels and the epoch, a scalar; likewise recordable.
-        recipe: How to train.
-        augment: Changes the inputs at random, anew in each epoch.
-        checkpoint: File that the state is kept in every two minutes and at the end.
-        listener: Told of this model's epochs.
-        compile: Let torch.compile fuse the network's layers: minutes at first, then faster steps.
-
-    Example:
-        >>> import credalearn as cl
-        >>> from credalearn.methods import METHODS
-        >>> from credalearn.nets import Network
-        >>> training = Training(
-        ...     network=Network(nn.Identity(), num_features=1, num_heads=2, num_classes=2),
-        ...     inputs=torch.tensor([[-1.0], [1.0]]),
-        ...     labels=cl.LowerBounds([[0.7, 0.0], [0.0, 0.9]]),
-        ...     loss=METHODS["pocc"].loss,
-        ...     recipe=Recipe(epochs=2),
-        ... )
-        >>> training.compile
-        False
-    """
-
-    network: nn.Module
-    inputs: Tensor
-    labels: CredalSet
-    loss: Loss
-    recipe: Recipe
-    augment: Augment | None = None
-    checkpoint: Path | None = None
-    listener: Listener | None = None
-    compile: bool = False
 
 
 def train_together(
@@ -95,9 +44,11 @@ def train_together(
         TrainingError: If there is no GPU, or a checkpoint is damaged or another run's.
 
     Example:
+        >>> from torch import nn
         >>> import credalearn as cl
         >>> from credalearn.methods import METHODS
         >>> from credalearn.nets import Network
+        >>> from credalearn.train import Recipe
         >>> def training(seed, device):
         ...     network = Network(nn.Identity(), num_features=1, num_heads=1, num_classes=2)
         ...     return Training(
@@ -117,7 +68,7 @@ def train_together(
             f"models are trained side by side on a GPU; the inputs are on {device}."
         )
     with _fastest_convolutions():
-        learners = [_Learner(training) for training in trainings]
+        learners = [Learner(training) for training in trainings]
         active = [learner for learner in learners if not learner.finished]
         if progress is not None:
             _tell_resumed(progress, learners)
@@ -140,7 +91,7 @@ def train_together(
     return [learner.failure or learner.losses for learner in learners]
 
 
-def _one_epoch(learners: "list[_Learner]") -> None:
+def _one_epoch(learners: list[Learner]) -> None:
     """Start the steps of all learners in turn; nothing waits for them to end."""
     for learner in learners:
         learner.start_epoch()
@@ -152,7 +103,7 @@ def _one_epoch(learners: "list[_Learner]") -> None:
         learner.end_epoch()
 
 
-def _tell(progress: Listener, learners: "list[_Learner]") -> None:
+def _tell(progress: Listener, learners: list[Learner]) -> None:
     """Say how far the slowest is, and how many items all pass in an epoch."""
     slowest = min(learners, key=lambda learner: learner.epoch)
     if slowest.losses:
@@ -161,7 +112,7 @@ def _tell(progress: Listener, learners: "list[_Learner]") -> None:
         progress.epoch(len(slowest.losses), of=of, loss=slowest.losses[-1], items=items)
 
 
-def _tell_resumed(progress: Listener, learners: "list[_Learner]") -> None:
+def _tell_resumed(progress: Listener, learners: list[Learner]) -> None:
     """Say once, for all that were begun before, how far the slowest was."""
     begun = [learner for learner in learners if learner.epoch]
     if begun:
@@ -169,247 +120,6 @@ def _tell_resumed(progress: Listener, learners: "list[_Learner]") -> None:
         others = f" and {len(begun) - 1} more" if len(begun) > 1 else ""
         source = f"{slowest.training.checkpoint}{others}"
         progress.resumed(slowest.epoch, of=slowest.training.recipe.epochs, source=source)
-
-
-class _Learner:
-    """One network in training: its stream, its recorded steps, and the tensors they work on."""
-
-    def __init__(self, training: Training) -> None:
-        self.training = training
-        recipe, inputs = training.recipe, training.inputs
-        self.device = inputs.device
-        self.stream = torch.cuda.Stream(self.device)  # type: ignore[no-untyped-call]
-        self.order_random = torch.Generator(self.device)
-        self.dropout_random = torch.Generator(self.device)
-        self.sizes = batch_sizes(len(inputs), recipe.batch_size)
-        self.ends: list[torch.cuda.Event] = []
-        network = training.network.train()
-        if inputs.ndim == 4:
-            network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        self.network = torch.compile(network, dynamic=False) if training.compile else network
-        self.rate = torch.tensor(recipe.learning_rate, device=self.device)
-        self.optimizer = _optimizer(network, recipe, self.rate)
-        self.losses: list[float] = []
-        self.failure: TrainingError | None = None
-        if training.checkpoint is not None:
-            self.run = describe_run(
-                recipe, training.loss, network, inputs, training.labels, training.augment
-            )
-            self.losses = load_checkpoint(
-                training.checkpoint, run=self.run, network=network, optimizer=self.optimizer
-            )
-            self._adopt_loaded_state()
-        self.epoch = len(self.losses)
-        # What the recorded steps read and write.
-        steps = recipe.epochs * len(self.sizes)
-        rates = [recipe.rate_at(step / len(self.sizes)) for step in range(steps)]
-        self.rates = torch.tensor(rates, device=self.device)
-        self.totals = torch.zeros(recipe.epochs, dtype=torch.float64, device=self.device)
-        self.place = torch.zeros(1, dtype=torch.int64, device=self.device)
-        self.step_number = torch.zeros(1, dtype=torch.int64, device=self.device)
-        self.epoch_number = torch.zeros(1, dtype=torch.int64, device=self.device)
-        self.offsets = torch.arange(max(self.sizes), device=self.device)
-        self.epoch_inputs = inputs.clone()
-        self.epoch_labels = map_tensors(training.labels, torch.clone)
-        self.graphs = {} if self.finished else self._record()
-
-    @property
-    def finished(self) -> bool:
-        return self.epoch >= self.training.recipe.epochs
-
-    def start_epoch(self) -> None:
-        """Shuffle and augment on the device, and set the counters."""
-        training = self.training
-        seed = seed_from(training.recipe.seed, self.epoch + 1)  # 0 is for the first weights
-        self.order_random.manual_seed(seed)
-        self.dropout_random.manual_seed(seed)
-        with torch.cuda.stream(self.stream):
-            count = len(training.inputs)
-            order = torch.randperm(count, device=self.device, generator=self.order_random)
-            shuffled = training.inputs[order]
-            if training.augment is not None:
-                shuffled = training.augment(shuffled, self.order_random)
-            self.epoch_inputs.copy_(shuffled)
-            _copy(training.labels[order], self.epoch_labels)
-            self.place.zero_()
-            self.step_number.fill_(self.epoch * len(self.sizes))
-            self.epoch_number.fill_(self.epoch)
-
-    def step(self, step: int) -> None:
-        """Start one step of this epoch."""
-        with torch.cuda.stream(self.stream):
-            self.graphs[self.sizes[step]].replay()
-
-    def end_epoch(self) -> None:
-        """Mark the end of the epoch on the stream."""
-        end = torch.cuda.Event()  # type: ignore[no-untyped-call]
-        end.record(self.stream)
-        self.ends.append(end)
-        self.epoch += 1
-
-    def read_losses(self, *, upto: int) -> None:
-        """Take the mean losses of the first ``upto`` epochs, once these have run."""
-        missing = upto - len(self.losses)
-        if missing <= 0:
-            return
-        if self.failure is not None:
-            return
-        self.ends[missing - 1].synchronize()
-        del self.ends[:missing]
-        totals = self.totals[len(self.losses) : upto].tolist()
-        for total in totals:
-            mean = total / len(self.training.inputs)
-            try:
-                check_loss(mean, self.training.recipe, len(self.losses))
-            except TrainingError as error:
-                self.failure = error
-                return
-            self.losses.append(mean)
-            if self.training.listener is not None:
-                done, of = len(self.losses), self.training.recipe.epochs
-                items = len(self.training.inputs)
-                self.training.listener.epoch(done, of=of, loss=mean, items=items)
-
-    def save(self) -> None:
-        """Wait for the epochs started, and keep the state after them."""
-        self.stream.synchronize()
-        self.read_losses(upto=self.epoch)
-        if self.failure is None and self.training.checkpoint is not None and self.graphs:
-            save_checkpoint(
-                self.training.checkpoint,
-                run=self.run,
-                network=self.training.network,
-                optimizer=self.optimizer,
-                losses=self.losses,
-            )
-
-    def _adopt_loaded_state(self) -> None:
-        """Give what was loaded the memory order and the learning rate that the steps use."""
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.rate
-        for parameter, state in self.optimizer.state.items():
-            for name, tensor in state.items():
-                if isinstance(tensor, Tensor) and tensor.shape == parameter.shape:
-                    state[name] = torch.empty_like(parameter).copy_(tensor)
-
-    def _work(self, size: int) -> None:
-        """One step on the next ``size`` items: what is recorded."""
-        recipe = self.training.recipe
-        rows = self.place + self.offsets[:size]
-        inputs = self.epoch_inputs.index_select(0, rows)
-        if inputs.ndim == 4:
-            inputs = inputs.contiguous(memory_format=torch.channels_last)
-        self.rate.copy_(self.rates.index_select(0, self.step_number)[0])
-        with autocast(recipe, self.device):
-            logits = self.network(inputs)
-        value = self.training.loss(logits.float(), self.epoch_labels[rows], self.epoch_number[0])
-        self.optimizer.zero_grad()
-        value.backward()  # type: ignore[no-untyped-call]
-        self.optimizer.step()
-        self.totals.index_add_(0, self.epoch_number, value.detach().double()[None] * size)
-        self.place += size
-        self.step_number += 1
-
-    def _record(self) -> dict[int, torch.cuda.CUDAGraph]:
-        """A graph for each size of batch; weights and optimiser end as they were."""
-        before = _snapshot(self.training.network, self.optimizer)
-        torch.cuda.synchronize(self.device)  # what the steps read was written on another stream
-        graphs: dict[int, torch.cuda.CUDAGraph] = {}
-        pool = None
-        for size in sorted(set(self.sizes), reverse=True):
-            with seeded(self.device, self.training.recipe.seed), torch.cuda.stream(self.stream):
-                for _ in range(_WARM_UP_STEPS):
-                    self.place.zero_()
-                    self.step_number.zero_()
-                    self._work(size)
-            self.optimizer.zero_grad()  # the graph must make gradients, not add to these
-            graph = torch.cuda.CUDAGraph()
-            with (
-                _dropout_from(self.dropout_random),
-                torch.cuda.graph(graph, pool=pool, stream=self.stream),
-            ):
-                self._work(size)
-            pool = graph.pool()
-            graphs[size] = graph
-        torch.cuda.synchronize(self.device)
-        _restore(before, self.training.network, self.optimizer)
-        self.totals.zero_()
-        torch.cuda.synchronize(self.device)
-        return graphs
-
-
-def _optimizer(network: nn.Module, recipe: Recipe, rate: Tensor) -> Optimizer:
-    """The recipe's optimiser with a learning rate that lies on the device."""
-    if recipe.optimizer == "sgd":
-        return SGD(
-            network.parameters(),
-            lr=rate,
-            momentum=recipe.momentum,
-            weight_decay=recipe.weight_decay,
-            fused=True,
-        )
-    return Adam(
-        network.parameters(),
-        lr=rate,
-        weight_decay=recipe.weight_decay,
-        fused=True,
-        capturable=True,
-    )
-
-
-def _copy(source: CredalSet, target: CredalSet) -> None:
-    """Overwrite one batch of sets by another of the same kind and size."""
-    kept = iter(_tensors(target))
-    for tensor in _tensors(source):
-        next(kept).copy_(tensor)
-
-
-def _tensors(labels: CredalSet) -> list[Tensor]:
-    found: list[Tensor] = []
-
-    def keep(tensor: Tensor) -> Tensor:
-        found.append(tensor)
-        return tensor
-
-    map_tensors(labels, keep)
-    return found
-
-
-_State = tuple[dict[str, Tensor], dict[Tensor, dict[str, Tensor]]]
-
-
-def _snapshot(network: nn.Module, optimizer: Optimizer) -> _State:
-    weights = {name: tensor.clone() for name, tensor in network.state_dict().items()}
-    states = {
-        parameter: {name: x.clone() for name, x in state.items() if isinstance(x, Tensor)}
-        for parameter, state in optimizer.state.items()
-    }
-    return weights, states
-
-
-def _restore(before: _State, network: nn.Module, optimizer: Optimizer) -> None:
-    """Put back in place what a snapshot holds; state that was not there yet starts at 0."""
-    weights, states = before
-    for name, tensor in network.state_dict().items():
-        tensor.copy_(weights[name])
-    for parameter, state in optimizer.state.items():
-        for name, tensor in state.items():
-            if not isinstance(tensor, Tensor):
-                continue
-            kept = states.get(parameter, {}).get(name)
-            tensor.zero_() if kept is None else tensor.copy_(kept)
-
-
-@contextmanager
-def _dropout_from(generator: torch.Generator) -> Iterator[None]:
-    """Record dropout as drawing from this generator: each model's own, seeded anew each epoch."""
-    own = torch.cuda.default_generators[generator.device.index or 0]
-    before = own.graphsafe_get_state()
-    own.graphsafe_set_state(generator.graphsafe_get_state())
-    try:
-        yield
-    finally:
-        own.graphsafe_set_state(before)
 
 
 @contextmanager
