@@ -37,7 +37,7 @@ def test_the_demo_from_start_to_end(tmp_path: Path) -> None:
         "20.1 % are unanimous and 16.1 % tie",
         "no patient in two of them",
         "With 95 % confidence, at most 20 % of the items it predicts are wrong",
-        "test items it predicts",
+        "test items with a truth it predicts",
         "report.html: open it in a browser",
     ):
         assert shown in done.stdout

@@ -40,7 +40,7 @@ class Certificate:
         keep 100 % and defer 0 % of the items (score above 0.1)
         With 95 % confidence, at most 10 % of the items it predicts are wrong against the majority
         of the annotators, for items drawn like the 300 calibration items.
-        On 100 test items it predicts 80 % with an error of 5 %.
+        On 100 test items with a truth it predicts 80 % with an error of 5 %.
     """
 
     rule: DecisionRule
@@ -68,11 +68,11 @@ class Certificate:
     def test_line(self) -> str:
         """What the rule does on the test items, in a sentence."""
         if not self.test_kept:
-            return f"On {self.test_items:,} test items it predicts none."
+            return f"On {self.test_items:,} test items with a truth it predicts none."
         share, error = self.test_kept / self.test_items, self.test_errors / self.test_kept
         return (
-            f"On {self.test_items:,} test items it predicts {percent(share)} with an error of "
-            f"{percent(error)}."
+            f"On {self.test_items:,} test items with a truth it predicts {percent(share)} with an "
+            f"error of {percent(error)}."
         )
 
 
