@@ -143,7 +143,7 @@ REFUSED = {
     "empty": (b"", "the file is empty"),
     "spaces": (b" \n \n", "the file is empty"),
     "header only": (LONG.encode(), "no vote is left of 0 answers"),
-    "missing column": (b"task,worker,lable\nx,a,cat\n", r"no column is the label.*label='lable'"),
+    "missing column": (b"task,worker,lable\nx,a,cat\n", r"no column is the label.*--label 'lable'"),
     "misspelt annotator": (b"task,workre,label\nx,a,cat\nx,b,dog\n", "'workre' looks like a mis"),
     "two votes": (
         LONG.encode() + b"x,a,cat\ny,a,dog\nx,a,dog\n",

@@ -65,7 +65,7 @@ def need(table: Table, column: str | None, names: Sequence[str], *, option: str)
         return column
     close = (nearest(folded(each), names) for each in table.columns)
     guess = next((each for each, name in zip(table.columns, close, strict=True) if name), None)
-    fix = f"say {option}={guess!r}" if guess else f"say with {option}= which of them it is"
+    fix = f"say --{option} {guess!r}" if guess else f"say with --{option} which of them it is"
     rule = f"no column is the {option}; the columns are {listed(table.columns, 20)}"
     return refuse(table.path, "line 1", rule, fix=fix)
 

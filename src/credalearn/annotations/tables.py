@@ -43,7 +43,7 @@ class Table:
         if len(same) == 1:
             return same[0]
         guess = nearest(name, self.columns)
-        fix = f"say {option}={guess!r}" if guess else f"say with {option}= which of them it is"
+        fix = f"say --{option} {guess!r}" if guess else f"say with --{option} which of them it is"
         rule = f"there is no column {shown(name)}; the columns are {listed(self.columns, 20)}"
         return refuse(self.path, "line 1", rule, fix=fix)
 

@@ -140,6 +140,10 @@ def train(
         bool,
         typer.Option("--skip-missing", help="Leave out items without input, inputs without votes."),
     ] = False,
+    merge_item: Annotated[
+        str | None,
+        typer.Option(help="Column or field that names the item in them.", show_default="found"),
+    ] = None,
     merge: Annotated[
         list[Path] | None, typer.Option(help="A later export to add; may be repeated.")
     ] = None,
@@ -199,7 +203,8 @@ def train(
     found = read_annotations(export, format=form, **asked)
     for later in merge or ():
         # A round may hold votes for one class alone, so it is read with the classes of the first.
-        known = {**asked, "classes": asked["classes"] or found.classes}
+        # Its items are found on their own: `defer` writes them as `item`, whatever --item says.
+        known = {**asked, "classes": asked["classes"] or found.classes, "item": merge_item}
         found = merged(found, read_annotations(later, **known))
     if classes is None:
         refuse_typos(found)
@@ -211,6 +216,8 @@ def train(
         inputs = read_features(features, item=column, extra=options.columns, drop=tuple(drop or ()))
     for line in inspection(found):
         print(line)
+    if (output / "run.json").exists():
+        print(f"{output} holds a run: once this one is whole it takes its place, without its rule")
     run = train_run(output, found, inputs, options)
     for line in _trained(run):
         print(line)
@@ -266,6 +273,9 @@ def certify(
     for line in found.lines:
         print(line)
     if max_error is not None and not found.rule.certified:
+        there = RunFolder(run).rule
+        if there is not None and there.get("threshold") is not None:
+            print(f"the rule that was there stays: {there['statement']}")
         raise typer.Exit(3)
     print(f"next: credalearn predict {run} DATA -o decisions.csv; credalearn report {run}")
 
@@ -302,13 +312,16 @@ def defer(
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The file for the annotators.")],
     to: Annotated[Target, typer.Option(help="What it is for.")] = Target.label_studio,
+    threshold: Annotated[
+        float | None, typer.Option(help="Defer above this score instead of by the rule.")
+    ] = None,
     item: Item = None,
 ) -> None:
     """Hand the deferred items, least certain first, back to the annotators."""
     from credalearn.workflow.deferring import defer as defer_items
     from credalearn.workflow.folder import RunFolder
 
-    summary = defer_items(RunFolder(run), data, output, to=to.value, item=item)
+    summary = defer_items(RunFolder(run), data, output, to=to.value, threshold=threshold, item=item)
     for line in summary.lines:
         print(line)
 

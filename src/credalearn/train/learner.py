@@ -118,7 +118,7 @@ class Learner:
         training = self.training
         seed = seed_from(training.recipe.seed, self.epoch + 1)  # 0 is for the first weights
         self.order_random.manual_seed(seed)
-        self.dropout_random.manual_seed(seed)
+        self.dropout_random.manual_seed(seed_from(training.recipe.seed, self.epoch + 1, 1))
         with torch.cuda.stream(self.stream):
             count = len(training.inputs)
             order = torch.randperm(count, device=self.device, generator=self.order_random)

@@ -129,7 +129,8 @@ def certify_run(
         rule = certify(
             score, wrong, max_error=max_error, confidence=confidence, method=method, against=truth
         )
-    _keep(run, rule)
+    if rule.certified or rule.method == "capacity" or not _has_threshold(run):
+        _keep(run, rule)  # what cannot be certified does not take the place of a rule that holds
     kept = rule.keeps(test["score"].to_numpy())
     return Certificate(
         rule,
@@ -139,6 +140,11 @@ def certify_run(
         left_out=len(table.filter(split="calibration")) - len(calibration),
         why_left_out=_LACKING[truth],
     )
+
+
+def _has_threshold(run: RunFolder) -> bool:
+    """Whether a rule that predicts something is there already."""
+    return run.rule is not None and run.rule.get("threshold") is not None
 
 
 def _check_share(capacity: float) -> None:
