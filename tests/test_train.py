@@ -171,9 +171,13 @@ def test_another_runs_checkpoint_is_refused(tmp_path: Path) -> None:
 def test_a_damaged_checkpoint_is_named(tmp_path: Path) -> None:
     checkpoint = tmp_path / "resume.safetensors"
     run(Recipe(epochs=2), checkpoint=checkpoint)
-    checkpoint.write_bytes(checkpoint.read_bytes()[:-1])
-    with pytest.raises(cl.TrainingError, match=r"resume\.safetensors is damaged .* delete it"):
-        run(Recipe(epochs=2), checkpoint=checkpoint)
+    whole = bytearray(checkpoint.read_bytes())
+    flipped = whole.copy()
+    flipped[-3] ^= 1  # one bit of a weight: the file is whole, its content is another
+    for content in (whole[:-1], flipped):
+        checkpoint.write_bytes(content)
+        with pytest.raises(cl.TrainingError, match=r"resume\.safetensors is damaged .* delete it"):
+            run(Recipe(epochs=2), checkpoint=checkpoint)
 
 
 def test_a_failed_write_leaves_the_old_checkpoint(

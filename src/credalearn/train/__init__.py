@@ -1,6 +1,7 @@
 """The training loop, its recipe, checkpoints and progress."""
 
 from credalearn.train.augment import Augment, crop_and_flip
+from credalearn.train.checkpoint import CheckpointError
 from credalearn.train.learner import Training
 from credalearn.train.loop import Loss, seeded, train
 from credalearn.train.progress import Listener, Progress
@@ -9,6 +10,7 @@ from credalearn.train.together import train_together
 
 __all__ = [
     "Augment",
+    "CheckpointError",
     "Listener",
     "Loss",
     "Progress",

@@ -24,6 +24,23 @@ from credalearn.train.recipe import Recipe
 Run = dict[str, object]  # what decides a run's outcome, part by part
 
 
+class CheckpointError(TrainingError):
+    """A checkpoint that training cannot go on from.
+
+    Args:
+        path: The file.
+        why: What is wrong with it, and the remedy.
+
+    Example:
+        >>> print(CheckpointError(Path("resume.safetensors"), "is damaged."))
+        resume.safetensors is damaged.
+    """
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(f"{path} {why}")
+        self.path = path
+
+
 def describe_run(
     recipe: Recipe,
     loss: object,
@@ -67,6 +84,10 @@ def _digest(*tensors: Tensor | None) -> str:
     return digest.hexdigest()
 
 
+def _digest_of_all(tensors: dict[str, Tensor]) -> str:
+    return _digest(*(tensors[name] for name in sorted(tensors)))
+
+
 def save_checkpoint(
     path: Path, *, run: Run, network: nn.Module, optimizer: Optimizer, losses: list[float]
 ) -> None:
@@ -77,8 +98,9 @@ def save_checkpoint(
     # Copies: tied weights share memory, which the format refuses.
     tensors = {name: x.detach().cpu().clone().contiguous() for name, x in tensors.items()}
     tensors["losses"] = torch.tensor(losses, dtype=torch.float64)
+    metadata = {"run": json.dumps(run), "digest": _digest_of_all(tensors)}
     with whole_file(path) as partial:
-        save_file(tensors, partial, metadata={"run": json.dumps(run)})
+        save_file(tensors, partial, metadata=metadata)
 
 
 def load_checkpoint(
@@ -87,7 +109,8 @@ def load_checkpoint(
     """Restore network and optimiser; the losses of the epochs done, empty if there is no file.
 
     Raises:
-        TrainingError: If the file is damaged or belongs to another run.
+        CheckpointError: If the file is damaged or belongs to another run; nothing is restored then.
+        TrainingError: If it is a folder.
     """
     if path.is_dir():
         raise TrainingError(f"{path} is a folder. To fix: name a file as checkpoint.")
@@ -98,16 +121,15 @@ def load_checkpoint(
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except SafetensorError as error:
-        raise TrainingError(
-            f"{path} is damaged ({error}). To fix: delete it; training then starts anew."
-        ) from error
+        raise _damaged(path, str(error)) from error
     try:
-        there = json.loads(metadata["run"])
+        there, digest = json.loads(metadata["run"]), metadata["digest"]
     except (KeyError, ValueError) as error:
-        raise TrainingError(
-            f"{path} is no checkpoint of this version. To fix: delete it; training starts anew."
-        ) from error
+        why = "is no checkpoint of this version. To fix: delete it; training starts anew."
+        raise CheckpointError(path, why) from error
     _check_same_run(path, there, run)
+    if digest != _digest_of_all(tensors):  # a flipped bit would only make the weights wrong
+        raise _damaged(path, "its content is not what was written")
     weights: dict[str, Tensor] = {}
     state: dict[int, dict[str, Tensor]] = {}
     for name, tensor in tensors.items():
@@ -137,7 +159,14 @@ def _check_same_run(path: Path, there: Run, here: Run) -> None:
     hint = "delete it or name another checkpoint"
     if differ == ["first weights"]:
         hint = "seed torch before you build the backbone, or load the weights that it had"
-    raise TrainingError(
-        f"{path} belongs to another run: {told} differ. To fix: {hint}; in cross-validation use "
-        "none, as every fold is a run of its own."
+    raise CheckpointError(
+        path,
+        f"belongs to another run: {told} differ. To fix: {hint}; in cross-validation use none, as "
+        "every fold is a run of its own.",
+    )
+
+
+def _damaged(path: Path, why: str) -> CheckpointError:
+    return CheckpointError(
+        path, f"is damaged ({why}). To fix: delete it; training then starts anew."
     )
