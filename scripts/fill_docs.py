@@ -1,7 +1,8 @@
 """Put what commands print into the documents that quote it, so that no figure is typed by hand.
 
-A block ``<!-- $ credalearn … -->`` … ``<!-- end -->`` in a document holds what that command prints.
-``python scripts/fill_docs.py docs/*.md`` renews all blocks; a test sees that they are fresh.
+A block ``<!-- $ credalearn … -->`` … ``<!-- end -->`` in a document holds what that command prints,
+and so does ``<!-- $ python benchmarks/… -->``. ``python scripts/fill_docs.py docs/*.md`` renews all
+blocks; a test sees that they are fresh.
 """
 
 import re
@@ -11,7 +12,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-_BLOCK = re.compile(r"(<!-- \$ credalearn (.*?) -->\n).*?(<!-- end -->)", re.DOTALL)
+_BLOCK = re.compile(r"(<!-- \$ ((?:credalearn|python) .*?) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def filled(text: str) -> str:
@@ -19,9 +20,12 @@ def filled(text: str) -> str:
     return _BLOCK.sub(lambda found: f"{found[1]}{_output(found[2])}{found[3]}", text)
 
 
-def _output(arguments: str) -> str:
-    command = [sys.executable, "-m", "credalearn", *shlex.split(arguments)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+def _output(command: str) -> str:
+    program, *arguments = shlex.split(command)
+    python = [sys.executable, "-m", "credalearn"] if program == "credalearn" else [sys.executable]
+    done = subprocess.run(
+        [*python, *arguments], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     return f"\n{done.stdout.strip()}\n\n"
 
 

@@ -19,7 +19,7 @@ SOURCE = ROOT / "src" / "credalearn"
 
 # The way of the data: a stage may import what stands above it and itself, nothing below.
 STAGES = [
-    *["errors", "files", "credal", "annotations", "labels", "scores", "predictions"],
+    *["errors", "files", "credal", "annotations", "labels", "scores", "conformal", "predictions"],
     *["nets", "train", "methods", "metrics", "decide", "theory"],
     *["estimator", "report", "bench", "workflow", "demo", "cli"],
 ]
