@@ -6,7 +6,14 @@ from itertools import product
 import torch
 from torch import Tensor
 
-from credalearn import CredalSet, Intervals, LowerBounds, Vertices
+from credalearn.credal import (
+    CredalSet,
+    Intervals,
+    LowerBounds,
+    Possibility,
+    TotalVariationBall,
+    Vertices,
+)
 
 Maker = Callable[[int, int, torch.Generator], CredalSet]
 
@@ -47,11 +54,36 @@ def vertices(num_items: int, num_classes: int, generator: torch.Generator) -> Ve
     return Vertices(points)
 
 
+def balls(num_items: int, num_classes: int, generator: torch.Generator) -> TotalVariationBall:
+    """Around a random distribution, from a single point to the whole simplex."""
+    radius = torch.rand(num_items, generator=generator, dtype=torch.float64) ** 2
+    radius[: num_items // 8], radius[num_items // 8 : num_items // 4] = 0, 1
+    q = distributions(num_items, num_classes, generator=generator)
+    return TotalVariationBall(q, radius)
+
+
+def possibilities(num_items: int, num_classes: int, generator: torch.Generator) -> Possibility:
+    """Random levels with ties and zeros, from a single class to the whole simplex."""
+    levels = distributions(num_items, num_classes, generator=generator)
+    levels = levels / levels.amax(1, keepdim=True)
+    levels[: num_items // 8] = (levels[: num_items // 8] == 1).double()
+    levels[num_items // 8 : num_items // 4] = 1
+    return Possibility(levels)
+
+
 KINDS: dict[str, Maker] = {
     "lower bounds": lower_bounds,
     "intervals": intervals,
     "vertices": vertices,
+    "balls": balls,
+    "possibilities": possibilities,
 }
+
+
+def events(num_classes: int) -> list[Tensor]:
+    """The indicator (K,) of every set of classes that is neither empty nor all of them."""
+    rows = [torch.tensor(row).double() for row in product([0, 1], repeat=num_classes)]
+    return rows[1:-1]
 
 
 def corners(lower: Tensor, upper: Tensor) -> Tensor:

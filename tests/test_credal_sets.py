@@ -1,6 +1,7 @@
 """What all kinds of set share: membership, center, diameter, bounds, rows, moving."""
 
 import pickle
+from itertools import permutations
 
 import numpy as np
 import pandas as pd
@@ -9,8 +10,16 @@ import torch
 from torch import Tensor
 from torch.testing import assert_close
 
-from credalearn import CredalError, CredalSet, Intervals, LowerBounds, Vertices
-from random_sets import KINDS, corners, distributions
+from credalearn.credal import (
+    CredalSet,
+    Intervals,
+    LowerBounds,
+    Possibility,
+    TotalVariationBall,
+    Vertices,
+)
+from credalearn.errors import CredalError
+from random_sets import KINDS, corners, distributions, events
 
 
 def members(sets: CredalSet, generator: torch.Generator) -> Tensor:
@@ -60,6 +69,56 @@ def test_what_is_not_a_distribution_is_in_no_set(kind: str, generator: torch.Gen
     assert not sets.contains(torch.tensor([1.2, -0.1, -0.1])).any()
 
 
+@pytest.mark.parametrize("kind", ["balls", "possibilities"])
+def test_contains_agrees_with_every_event(kind: str, generator: torch.Generator) -> None:
+    """The sets are the distributions that give no event more than its upper probability."""
+    sets = KINDS[kind](400, 6, generator)
+    q = members(sets, generator) + 0.05 * (distributions(400, 6, generator=generator) - 1 / 6)
+    q = q.clamp(min=0) / q.clamp(min=0).sum(1, keepdim=True)
+    excess = torch.stack([(q * event).sum(1) - sets.worst(event) for event in events(6)]).amax(0)
+    assert 50 < (excess > 1e-9).sum() < 350
+    assert_close(sets.contains(q, tolerance=1e-9), excess <= 1e-9)
+
+
+@pytest.mark.parametrize("kind", ["balls", "possibilities"])
+def test_upper_probabilities_of_events_are_as_defined(
+    kind: str, generator: torch.Generator
+) -> None:
+    sets = KINDS[kind](200, 5, generator)
+    for event in events(5):
+        if isinstance(sets, TotalVariationBall):
+            stated = ((sets.q * event).sum(1) + sets.radius).clamp(max=1)
+        else:
+            assert isinstance(sets, Possibility)
+            stated = (sets.levels * event).amax(1)
+        assert_close(sets.worst(event), stated)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("num_classes", [2, 3, 6])
+def test_diameter_is_the_widest_range_of_an_event(
+    kind: str, num_classes: int, generator: torch.Generator
+) -> None:
+    """Two distributions are as far apart as the event that they disagree most about."""
+    sets = KINDS[kind](100, num_classes, generator)
+    ranges = torch.stack([sets.worst(event) - sets.best(event) for event in events(num_classes)])
+    assert_close(sets.diameter(), ranges.amax(0), atol=1e-9, rtol=0)
+
+
+def test_diameter_of_a_large_ball_is_the_stated_bound(generator: torch.Generator) -> None:
+    # Twelve classes and one that is never chosen: the same middle, once exact and once bounded.
+    exact = KINDS["balls"](300, 12, generator)
+    assert isinstance(exact, TotalVariationBall)
+    never = torch.zeros(300, 1, dtype=torch.float64)
+    bounded = TotalVariationBall(torch.cat([exact.q, never], 1), exact.radius).diameter()
+    assert (bounded >= exact.diameter() - 1e-9).all()
+    assert (bounded <= (2 * exact.radius).clamp(max=1) + 1e-9).all()
+    top = exact.q.amax(1)
+    tight = (top >= 0.5) | (top <= 1 - 2 * exact.radius)
+    assert 0 < (~tight).sum() < tight.sum()
+    assert_close(bounded[tight], exact.diameter()[tight], atol=1e-9, rtol=0)
+
+
 @pytest.mark.parametrize("num_classes", [2, 3, 5])
 def test_diameter_of_a_box_is_that_of_its_corners(
     num_classes: int, generator: torch.Generator
@@ -105,6 +164,35 @@ def test_centers_as_stated() -> None:
     assert_close(Intervals([[0.3, 0.7]], [[0.3, 0.7]]).center(), torch.tensor([[0.3, 0.7]]))
     hull = Vertices([[[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]]])
     assert_close(hull.center(), torch.tensor([[0.5, 0.5]]))
+    ball = TotalVariationBall([[0.9, 0.1]], 0.3)
+    assert_close(ball.center(), torch.tensor([[0.9, 0.1]]))
+    assert_close(ball.reference, ball.center())
+    # 0.6 for the first, 0.2 for the first two, 0.2 for all three.
+    possible = Possibility([[1.0, 0.4, 0.2]])
+    assert_close(possible.center(), torch.tensor([[0.6 + 0.1 + 0.2 / 3, 0.1 + 0.2 / 3, 0.2 / 3]]))
+
+
+def test_the_center_of_a_possibility_is_the_mean_over_all_orders(
+    generator: torch.Generator,
+) -> None:
+    sets = KINDS["possibilities"](100, 4, generator)
+    orders = torch.tensor(list(permutations(range(4)))).double()
+    greedy = torch.stack([sets.worst_target(order) for order in orders])
+    assert_close(sets.center(), greedy.mean(0))
+    again = sets[torch.arange(99, -1, -1)]
+    assert_close(again.center().flip(0), sets.center())
+
+
+def test_levels_are_made_exact_and_a_single_radius_is_for_all(generator: torch.Generator) -> None:
+    assert_close(
+        Possibility([[1 - 4e-6, 0.5]]).levels, torch.tensor([[1.0, 0.5]]), atol=3e-6, rtol=0
+    )
+    assert Possibility([[1 - 4e-6, 0.5]]).levels.amax() == 1
+    q = distributions(5, 3, generator=generator)
+    for radius in (0.25, np.float32(0.25), torch.tensor(0.25), [0.25] * 5, np.full(5, 0.25)):
+        ball = TotalVariationBall(q, radius)
+        assert_close(ball.radius, torch.full((5,), 0.25, dtype=torch.float64))
+    assert len(TotalVariationBall(q[:0], 0.25)) == len(TotalVariationBall(q[:0], [])) == 0
 
 
 def test_intervals_are_tightened_without_changing_the_set(generator: torch.Generator) -> None:
@@ -178,10 +266,26 @@ def test_sets_are_their_own_and_constants_for_the_gradient() -> None:
     assert np.asarray(sets).shape == sets.shape == (1, 2)
 
 
+def made_anew(sets: CredalSet) -> CredalSet:
+    """The same sets through the constructor."""
+    match sets:
+        case LowerBounds():
+            return LowerBounds(sets.lower)
+        case Intervals():
+            return Intervals(sets.lower, sets.upper)
+        case Vertices():
+            return Vertices(sets.points)
+        case TotalVariationBall():
+            return TotalVariationBall(sets.q, sets.radius)
+        case Possibility():
+            return Possibility(sets.levels)
+    raise TypeError(type(sets))
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_empty_batch_is_a_batch(kind: str, generator: torch.Generator) -> None:
     sets = KINDS[kind](10, 3, generator)[:0]
-    again = Vertices(sets.points) if isinstance(sets, Vertices) else sets
+    again = made_anew(sets)
     assert len(again) == 0
     assert again.diameter().shape == again.worst(torch.zeros(0, 3)).shape == (0,)
     assert again.contains(torch.zeros(0, 3)).shape == (0,)
@@ -230,6 +334,24 @@ def test_the_reference_is_the_soft_label_or_the_center() -> None:
         (lambda: Vertices([[[1.5, -0.5]]]), "points must not be negative"),
         (lambda: Vertices([[0.5, 0.5]]), r"shape \(items, vertices, classes\)"),
         (lambda: Vertices(torch.zeros(2, 0, 3)), "one vertex or more"),
+        (lambda: TotalVariationBall([[0.5, 0.6]], 0.1), "each row of q must sum to 1"),
+        (
+            lambda: TotalVariationBall([[0.5, 0.5]] * 2, [0.1, 1.1]),
+            r"0 <= radius <= 1 must hold.*row 1 has radius=\[1.1\]. To fix: clamp",
+        ),
+        (lambda: TotalVariationBall([[0.5, 0.5]], -0.1), "0 <= radius <= 1"),
+        (lambda: TotalVariationBall([[0.5, 0.5]], float("nan")), "radius must be finite"),
+        (
+            lambda: TotalVariationBall([[0.5, 0.5]], [0.1, 0.2]),
+            r"one number, or one an item, shape \(1,\); got \(2,\)",
+        ),
+        (
+            lambda: Possibility([[1.0, 0.5], [0.9, 0.5]]),
+            r"largest level of each row must be 1.*row 1 .*0.9, 0.5\]. To fix: divide",
+        ),
+        (lambda: Possibility([[1.5, 0.5]]), "largest level of each row must be 1"),
+        (lambda: Possibility([[1.0, -0.5]]), "0 <= levels .* clamp"),
+        (lambda: Possibility([[1.0, 0.5]], soft=[[0.4, 0.6]]), "must contain the soft label"),
     ],
 )
 def test_bad_sets_are_refused(make: object, message: str) -> None:

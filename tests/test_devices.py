@@ -1,6 +1,7 @@
 """The core on every device at hand: the CPU, and a GPU where there is one."""
 
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import torch
 from torch.testing import assert_close
 
 import credalearn as cl
+from credalearn.labels import VoteRule
 from credalearn.methods import METHODS
 from random_sets import KINDS, distributions
 
@@ -58,7 +60,7 @@ def test_entropies_agree(num_classes: int, device: str) -> None:
 @pytest.mark.parametrize("device", DEVICES)
 def test_label_rules_stay_on_their_device(device: str) -> None:
     counts = torch.randint(1, 9, (50, 4), generator=source()).to(device)
-    for rule in ("relax", "precise", "idm", "clopper-pearson"):
+    for rule in get_args(VoteRule):
         assert cl.from_votes(counts, rule=rule).lower.device.type == device
     assert cl.from_teacher(counts.float()).lower.device.type == device
     assert cl.smooth(counts[:, 0] % 4, 0.1, 4).lower.device.type == device

@@ -67,15 +67,27 @@ FAULTS = {
         "labels/soft.py", "soft.argmax(1)", "soft.argmin(1)", "test_labels.py"
     ),
     "votes are not divided by their number": Fault(
-        "labels/votes.py",
-        "votes / (total + s)",
-        "votes / (votes + s)",
+        "labels/vote_rules.py",
+        "(votes.total + votes.s)",
+        "(votes.counts + votes.s)",
         "test_labels.py",
     ),
+    "ties go to one class": Fault(
+        "labels/soft.py",
+        "tied = probs >= probs.amax(1, keepdim=True) * (1 - _ROUNDING)",
+        "tied = probs.cumsum(1) >= probs.amax(1, keepdim=True)",
+        "test_labels.py",
+    ),
+    "the ball takes mass from the dearest classes": Fault(
+        "credal/total_variation.py",
+        "descending=not largest",
+        "descending=largest",
+        "test_credal_extremes.py",
+    ),
     "Clopper–Pearson forgets the number of classes": Fault(
-        "labels/votes.py",
-        "level = (1 - confidence) / counts.shape[1]",
-        "level = 1 - confidence",
+        "labels/vote_rules.py",
+        "level = (1 - votes.confidence) / votes.num_classes",
+        "level = 1 - votes.confidence",
         "test_labels.py",
     ),
     "the temperature multiplies": Fault(

@@ -14,6 +14,8 @@ if TYPE_CHECKING:  # the same names as in the table below, for type checkers and
     from credalearn.credal import CredalSet as CredalSet
     from credalearn.credal import Intervals as Intervals
     from credalearn.credal import LowerBounds as LowerBounds
+    from credalearn.credal import Possibility as Possibility
+    from credalearn.credal import TotalVariationBall as TotalVariationBall
     from credalearn.credal import Vertices as Vertices
     from credalearn.credal import entropy as entropy
     from credalearn.credal import max_entropy_box as max_entropy_box
@@ -30,8 +32,11 @@ if TYPE_CHECKING:  # the same names as in the table below, for type checkers and
     from credalearn.estimator import load as load
     from credalearn.labels import at_least as at_least
     from credalearn.labels import collapse as collapse
+    from credalearn.labels import contaminate as contaminate
+    from credalearn.labels import from_posterior as from_posterior
     from credalearn.labels import from_teacher as from_teacher
     from credalearn.labels import from_votes as from_votes
+    from credalearn.labels import hull as hull
     from credalearn.labels import precise as precise
     from credalearn.labels import relax as relax
     from credalearn.labels import smooth as smooth
@@ -44,10 +49,14 @@ _PUBLIC = {  # module: the names it gives to the package, in the order of the wa
     "errors": ["CredalError", "TrainingError", "PrecisionWarning"],
     "credal": [
         *["CredalSet", "LowerBounds", "Intervals", "Vertices"],
+        *["TotalVariationBall", "Possibility"],
         *["entropy", "max_entropy_box", "min_entropy_box", "max_entropy_hull", "min_entropy_hull"],
         "mmi",
     ],
-    "labels": ["relax", "precise", "from_votes", "from_teacher", "smooth", "at_least", "collapse"],
+    "labels": [
+        *["relax", "precise", "from_votes", "from_posterior", "from_teacher", "smooth"],
+        *["at_least", "contaminate", "hull", "collapse"],
+    ],
     "predictions": ["CredalPredictions"],
     "methods": ["pocc_loss"],
     "decide": ["certify", "DecisionRule"],

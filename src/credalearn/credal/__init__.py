@@ -7,12 +7,16 @@ from credalearn.credal.hull_entropy import entropy, max_entropy_hull, min_entrop
 from credalearn.credal.imprecision import mmi
 from credalearn.credal.intervals import Intervals
 from credalearn.credal.lower_bounds import LowerBounds
+from credalearn.credal.possibility import Possibility
+from credalearn.credal.total_variation import TotalVariationBall
 from credalearn.credal.vertices import Vertices
 
 __all__ = [
     "CredalSet",
     "Intervals",
     "LowerBounds",
+    "Possibility",
+    "TotalVariationBall",
     "Vertices",
     "entropy",
     "max_entropy_box",

@@ -30,8 +30,9 @@ from credalearn.errors import CredalError
 class CredalSet(ABC):
     r"""A batch of N closed convex sets of distributions over K classes: the abstract kind.
 
-    The kinds are :class:`LowerBounds`, :class:`Intervals` and :class:`Vertices`. Each says where
-    its worst case, its middle and its edge lie; everything about costs follows from that, here.
+    The kinds are :class:`LowerBounds`, :class:`Intervals`, :class:`Vertices`,
+    :class:`TotalVariationBall` and :class:`Possibility`. Each says where its worst case, its middle
+    and its edge lie; everything about costs follows from that, here.
     A set is checked once, when it is made; indexing and moving it check nothing again.
 
     Attributes:

@@ -19,7 +19,7 @@ Batch = TypeVar("Batch", bound=Any)
 SUM_TOLERANCE = 1e-5  # float32 rows of 1000 classes drift by about 1e-6
 
 
-def as_floats(values: Any, *, name: str, ndim: int) -> Tensor:
+def as_floats(values: Any, *, name: str, ndim: int, finite: bool = True) -> Tensor:
     """``values`` as a float32 or float64 tensor of ``ndim`` dimensions; whole numbers convert."""
     try:
         if hasattr(values, "__array__") and not isinstance(values, Tensor):
@@ -40,9 +40,9 @@ def as_floats(values: Any, *, name: str, ndim: int) -> Tensor:
             f"got {tuple(tensor.shape)}."
         )
     # A finite sum has finite terms, and costs a fifth of looking at each.
-    if not tensor.sum().isfinite():
-        finite = tensor.isfinite()
-        require(finite, rule=f"{name} must be finite", remedy="fill or drop it", **{name: tensor})
+    if finite and not tensor.sum().isfinite():
+        ok = tensor.isfinite()
+        require(ok, rule=f"{name} must be finite", remedy="fill or drop it", **{name: tensor})
     return tensor
 
 

@@ -14,11 +14,8 @@ from torch import Tensor
 
 from credalearn.credal.base import CredalSet
 from credalearn.credal.checks import SUM_TOLERANCE, as_floats, require
-from credalearn.credal.subsets import class_sets
+from credalearn.credal.subsets import ENUMERATED_SPLITS, evenest_split
 from credalearn.errors import CredalError
-
-_ENUMERATED_CLASSES = 12  # 2^11 ways to split 12 classes in two: 0.2 s for 10,000 sets
-_CHUNK = 2**22  # numbers held at once while enumerating: 32 MB in float64
 
 
 @final
@@ -112,18 +109,9 @@ class Intervals(CredalSet):
         nearly all the width.
         """
         bound = torch.minimum(1 - self.lower.sum(1), self.upper.sum(1) - 1).clamp(min=0)
-        if not 1 < self.num_classes <= _ENUMERATED_CLASSES:
-            return bound if self.num_classes > 1 else torch.zeros_like(bound)
-        # S and its complement give the same value: fix the last class outside S.
-        masks = class_sets(self.num_classes - 1).to(self.lower)
-        width = self.upper - self.lower
-        halves = [
-            torch.minimum(inside := rows[:, :-1] @ masks.T, rows.sum(1, keepdim=True) - inside)
-            .amax(1)
-            .clamp(min=0)
-            for rows in torch.split(width, max(1, _CHUNK // len(masks)))
-        ]
-        return torch.minimum(bound, torch.cat(halves)) if halves else bound
+        if self.num_classes > ENUMERATED_SPLITS:
+            return bound
+        return torch.minimum(bound, evenest_split(self.upper - self.lower))
 
     def _holds(self, q: Tensor, tolerance: float) -> Tensor:
         return ((q >= self.lower - tolerance) & (q <= self.upper + tolerance)).all(1)

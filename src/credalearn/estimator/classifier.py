@@ -25,6 +25,7 @@ from credalearn.errors import CredalError
 from credalearn.estimator.folder import write_model
 from credalearn.estimator.targets import as_credal, column_names
 from credalearn.labels.collapse import collapse
+from credalearn.labels.soft import SoftRule
 from credalearn.methods import METHODS, Method, Model
 from credalearn.nets import (
     BACKBONE_NAMES,
@@ -53,7 +54,8 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             installed. All of them standardise their inputs and start from random weights. Or any
             ``torch.nn.Module`` that returns features, trained from the weights it has (a copy is
             trained), such as ``credalearn.nets.build_backbone(name, shape, weights=file)``.
-        label_rule: What soft labels become: ``"relax"`` (the paper) or ``"precise"``.
+        label_rule: What soft labels become: ``"relax"`` (the paper), ``"relax-ties"`` or
+            ``"precise"``.
         collapse: Learn only the top class of each label's reference, whatever y is.
         epochs: Passes over the data.
         batch_size: Items a step, at most.
@@ -100,7 +102,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         method: str = "pocc",
         *,
         backbone: str | nn.Module = "mlp",
-        label_rule: Literal["relax", "precise"] = "relax",
+        label_rule: SoftRule = "relax",
         collapse: bool = False,
         epochs: int = 50,
         batch_size: int = 128,

@@ -24,7 +24,7 @@ def smooth(
         labels: Class indices, shape (N,), in 0..K-1.
         epsilon: Mass taken from the label and spread evenly, 0 <= ε < 1.
         num_classes: K.
-        rule: ``"relax"`` (the paper) or ``"precise"``.
+        rule: ``"relax"`` (the paper), ``"relax-ties"`` or ``"precise"``.
 
     Returns:
         The sets, with the smoothed label as their ``reference``.

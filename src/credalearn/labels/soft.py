@@ -15,7 +15,9 @@ from torch import Tensor
 from credalearn.credal import LowerBounds
 from credalearn.credal.checks import as_distributions
 
-SoftRule = Literal["relax", "precise"]
+_ROUNDING = 1e-6  # of float32: thirds that were added up tie
+
+SoftRule = Literal["relax", "relax-ties", "precise"]
 
 
 def relax(probs: ArrayLike) -> LowerBounds:
@@ -61,6 +63,12 @@ def relax_at(probs: Tensor, top: Tensor) -> LowerBounds:
     return LowerBounds(lower, soft=probs)
 
 
+def relax_ties_at(probs: Tensor, top: Tensor) -> LowerBounds:  # noqa: ARG001
+    """Relax soft labels (N, K), and let every class that ties for the top keep its probability."""
+    tied = probs >= probs.amax(1, keepdim=True) * (1 - _ROUNDING)
+    return LowerBounds(torch.where(tied, probs, 0), soft=probs)
+
+
 def precise_at(probs: Tensor, top: Tensor) -> LowerBounds:  # noqa: ARG001
     """Soft labels (N, K) as they are, whatever their top class."""
     return LowerBounds(probs, soft=probs)
@@ -69,5 +77,6 @@ def precise_at(probs: Tensor, top: Tensor) -> LowerBounds:  # noqa: ARG001
 # A rule's name: what it makes of soft labels (N, K) and their top classes (N,).
 SOFT_RULES: dict[str, Callable[[Tensor, Tensor], LowerBounds]] = {
     "relax": relax_at,
+    "relax-ties": relax_ties_at,
     "precise": precise_at,
 }

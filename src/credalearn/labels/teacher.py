@@ -24,7 +24,7 @@ def from_teacher(
     Args:
         logits: The teacher's outputs before the softmax, shape (N, K), finite.
         temperature: T above 0; larger is softer.
-        rule: ``"relax"`` (the paper) or ``"precise"``.
+        rule: ``"relax"`` (the paper), ``"relax-ties"`` or ``"precise"``.
 
     Returns:
         The sets, with the teacher's distribution as their ``reference``.

@@ -1,55 +1,65 @@
-"""Votes into credal sets, by four rules.
+"""Votes into credal sets.
 
 Shapes: N items, K classes.
 """
 
 from __future__ import annotations
 
-from typing import Literal, get_args
-
 import numpy as np
 import torch
 from numpy.typing import ArrayLike
-from scipy.stats import beta
 from torch import Tensor
 
-from credalearn.credal import LowerBounds
-from credalearn.credal.checks import as_floats, check_choice, require
+from credalearn.credal import CredalSet
+from credalearn.credal.checks import as_floats, require
 from credalearn.errors import CredalError
-from credalearn.labels.checks import check_range
-from credalearn.labels.soft import relax_at
-
-VoteRule = Literal["relax", "precise", "idm", "clopper-pearson"]
-
-_NEEDS_A_VOTE = ("relax", "precise")
+from credalearn.labels.vote_rules import NEEDS_A_VOTE, VOTE_RULES, Tally, check_options
+from credalearn.labels.vote_rules import VoteRule as VoteRule
 
 
 def from_votes(
     counts: ArrayLike, *, rule: VoteRule = "relax", s: float = 1.0, confidence: float = 0.95
-) -> LowerBounds:
+) -> CredalSet:
     r"""Credal labels from how many annotators chose each class, n out of :math:`M = \sum_k n_k`.
 
-    ========================  ==================================================================
-    rule                      lower bounds
-    ========================  ==================================================================
-    ``"relax"``               n_j/M for the top class j only (the paper); ties: the lowest index
-    ``"precise"``             n/M for every class: the soft label itself
-    ``"idm"``                 n/(M + s), the imprecise Dirichlet model (Walley, 1996)
-    ``"clopper-pearson"``     one-sided lower limits at level (1 − confidence)/K for each class
-    ========================  ==================================================================
+    ===============================  ===============================================================
+    rule                             the set
+    ===============================  ===============================================================
+    ``"relax"``                      n_j/M or more for the top class j (the paper); ties: lowest one
+    ``"relax-ties"``                 the same; of tied top classes, each keeps its n_j/M or more
+    ``"precise"``                    n/M alone: the soft label itself
+    ``"idm"``                        n/(M + s) or more, imprecise Dirichlet model (Walley, 1996)
+    ``"clopper-pearson"``            lower limits at level (1 − confidence)/K a class, one-sided
+    ``"clopper-pearson-intervals"``  lower and upper limits at level (1 − confidence)/(2K) each
+    ``"total-variation"``            within :math:`\frac12\sqrt{2\log((2^K-2)/(1-c))/M}` of n/M, c
+                                     the confidence (Weissman et al., 2003)
+    ``"hull"``                       any distribution over the classes that got a vote
+    ===============================  ===============================================================
 
-    Only the last holds for few votes: for votes drawn from p, the set contains p with probability
-    ``confidence`` or more (Clopper and Pearson, 1934, with Bonferroni's correction over classes).
+    What they promise, for votes that are independent draws from one distribution p:
+
+    - Both Clopper–Pearson rules (1934, with Bonferroni's correction over the classes) and
+      ``"total-variation"`` contain p with probability ``confidence`` or more, for any number of
+      votes, of classes and any p. Annotators who copy each other, or of unequal skill, are no such
+      draws.
+    - ``"relax"`` contains p where the top class's share does not exceed its probability: with many
+      votes half of the time, less where two classes are close. ``"relax-ties"`` is the same but on
+      ties, of which two or three votes have many: there ``"relax"`` tells every item of the tied
+      pair to be of the class with the lower index, and a model learns that. ``"precise"`` contains
+      p only if the shares equal it.
+    - ``"idm"`` contains the posterior means of all Dirichlet priors of strength s, whatever their
+      classes. It is no confidence set: it shrinks as 1/M, sampling noise as :math:`1/\sqrt M`.
+    - ``"hull"`` contains p exactly if every class that p allows got a vote.
 
     Args:
         counts: Whole numbers of votes, shape (N, K), each 0 or more.
-        rule: One of the four above.
+        rule: One of those above.
         s: Strength of the imprecise Dirichlet model, above 0: how many unseen votes to allow for.
-        confidence: In (0, 1), for ``"clopper-pearson"``.
+        confidence: In (0, 1), for the two Clopper–Pearson rules and ``"total-variation"``.
 
     Returns:
         The sets, with the vote shares as their ``reference``. An item without any vote is the set
-        of all distributions (its reference uniform) under the last two rules.
+        of all distributions (its reference uniform) under all but ``"relax"`` and ``"precise"``.
 
     Raises:
         CredalError: If a count is negative, not whole or not finite, an option is out of range, or
@@ -60,33 +70,30 @@ def from_votes(
 
         >>> from_votes([[1, 3]]).lower
         tensor([[0.0000, 0.7500]])
+        >>> from_votes([[1, 1, 0]], rule="relax-ties").lower
+        tensor([[0.5000, 0.5000, 0.0000]])
         >>> from_votes([[1, 3]], rule="idm", s=1.0).lower
         tensor([[0.2000, 0.6000]])
         >>> from_votes([[1, 3]], rule="clopper-pearson").lower
         tensor([[0.0063, 0.1941]])
+        >>> from_votes([[1, 3]], rule="clopper-pearson-intervals").upper
+        tensor([[0.8478, 0.9969]])
+        >>> from_votes([[1, 3, 0]], rule="hull").upper
+        tensor([[1., 1., 0.]])
     """
-    check_choice(rule, get_args(VoteRule), name="rule")
-    check_range(0 < s < float("inf"), name="s", rule="above 0 and finite", value=s)
-    check_range(0 < confidence < 1, name="confidence", rule="in (0, 1)", value=confidence)
+    check_options(rule, s=s, confidence=confidence)
     votes, dtype = _as_votes(counts)
     total = votes.sum(1, keepdim=True)
-    if rule in _NEEDS_A_VOTE:
+    if rule in NEEDS_A_VOTE:
         require(
             total > 0,
             rule=f"every item needs a vote under rule {rule!r}",
-            remedy="drop the item, or use rule 'idm' or 'clopper-pearson', which leave it open",
+            remedy="drop the item, or use another rule, such as 'idm', which leaves it open",
             counts=votes,
         )
     shares = torch.where(total > 0, votes / total, 1 / votes.shape[1])
-    if rule == "relax":
-        return relax_at(shares, votes.argmax(1)).to(dtype)
-    if rule == "precise":
-        lower = shares
-    elif rule == "idm":
-        lower = votes / (total + s)
-    else:
-        lower = _lower_limits(votes, total, confidence)
-    return LowerBounds(lower, soft=shares).to(dtype)
+    tally = Tally(counts=votes, total=total, shares=shares, s=s, confidence=confidence)
+    return VOTE_RULES[rule](tally).to(dtype)
 
 
 def _as_votes(counts: ArrayLike) -> tuple[Tensor, torch.dtype]:
@@ -108,14 +115,3 @@ def _as_votes(counts: ArrayLike) -> tuple[Tensor, torch.dtype]:
     )
     kept = isinstance(counts, Tensor | np.ndarray) and given is counts
     return votes.double(), votes.dtype if kept else torch.get_default_dtype()
-
-
-def _lower_limits(counts: Tensor, total: Tensor, confidence: float) -> Tensor:
-    """Clopper–Pearson's lower limit of each share, simultaneous over the classes, shape (N, K)."""
-    level = (1 - confidence) / counts.shape[1]
-    chosen, others = counts.cpu().double(), (total - counts).cpu().double()
-    # Beta's first parameter must be positive; a class without votes has the limit 0.
-    limits: Tensor = torch.from_numpy(
-        beta.ppf(level, chosen.clamp(min=1).numpy(), (others + 1).numpy())
-    )
-    return torch.where(chosen > 0, limits, 0).to(counts)

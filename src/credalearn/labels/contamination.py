@@ -1,0 +1,39 @@
+"""Soft labels of which a share may be anything into credal sets.
+
+Shapes: N items, K classes.
+"""
+
+from __future__ import annotations
+
+from numpy.typing import ArrayLike
+
+from credalearn.credal import LowerBounds
+from credalearn.credal.checks import as_distributions
+from credalearn.labels.checks import check_range
+
+
+def contaminate(probs: ArrayLike, epsilon: float) -> LowerBounds:
+    r"""Credal labels :math:`\{(1 - \epsilon) q + \epsilon p : p \in \Delta\}` around soft labels.
+
+    The ε-contamination model (Huber, 1964): a share ε of the annotators may have answered
+    anything. Exactly the lower bounds :math:`(1 - \epsilon) q`. It promises what it assumes: the
+    true distribution is inside where it has the form above, whatever the number of votes.
+
+    Args:
+        probs: Soft labels q, shape (N, K), rows that sum to 1.
+        epsilon: Share that may be anything, 0 <= ε <= 1.
+
+    Returns:
+        The sets, with ``probs`` as their ``reference``.
+
+    Raises:
+        CredalError: If ε is out of range or a row is no distribution.
+
+    Example:
+        >>> sets = contaminate([[0.75, 0.25]], 0.2)
+        >>> sets.lower, sets.upper
+        (tensor([[0.6000, 0.2000]]), tensor([[0.8000, 0.4000]]))
+    """
+    check_range(0 <= epsilon <= 1, name="epsilon", rule="in [0, 1]", value=epsilon)
+    soft = as_distributions(probs, name="probs", ndim=2)
+    return LowerBounds((1 - epsilon) * soft, soft=soft)

@@ -1,0 +1,116 @@
+"""What each rule makes of votes: one function a rule, and the table of them.
+
+Shapes: N items, K classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from credalearn.credal import CredalSet, Intervals, LowerBounds, TotalVariationBall
+from credalearn.credal.checks import check_choice
+from credalearn.labels.checks import check_range
+from credalearn.labels.limits import lower_limits, upper_limits, variation_radius
+from credalearn.labels.soft import precise_at, relax_at, relax_ties_at
+
+VoteRule = Literal[
+    "relax",
+    "relax-ties",
+    "precise",
+    "idm",
+    "clopper-pearson",
+    "clopper-pearson-intervals",
+    "total-variation",
+    "hull",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """Votes, counted, and how careful to be with them: what every rule is given.
+
+    Args:
+        counts: Votes of each class, 0 or more, fractions allowed, shape (N, K).
+        total: Their sum M, shape (N, 1).
+        shares: The soft label that the votes speak for, shape (N, K).
+        s: Strength of the imprecise Dirichlet model.
+        confidence: Of the rules that make a promise.
+    """
+
+    counts: Tensor
+    total: Tensor
+    shares: Tensor
+    s: float
+    confidence: float
+
+    @property
+    def num_classes(self) -> int:
+        """How many classes K the votes are over."""
+        return self.counts.shape[1]
+
+
+def _relax(votes: Tally) -> LowerBounds:
+    return relax_at(votes.shares, votes.counts.argmax(1))
+
+
+def _relax_ties(votes: Tally) -> LowerBounds:
+    sets = relax_ties_at(votes.shares, votes.counts.argmax(1))
+    voted = votes.total > 0
+    return LowerBounds(torch.where(voted, sets.lower, 0), soft=votes.shares)
+
+
+def _precise(votes: Tally) -> LowerBounds:
+    return precise_at(votes.shares, votes.counts.argmax(1))
+
+
+def _idm(votes: Tally) -> LowerBounds:
+    return LowerBounds(votes.counts / (votes.total + votes.s), soft=votes.shares)
+
+
+def _clopper_pearson(votes: Tally) -> LowerBounds:
+    level = (1 - votes.confidence) / votes.num_classes
+    return LowerBounds(lower_limits(votes.counts, votes.total, level=level), soft=votes.shares)
+
+
+def _clopper_pearson_intervals(votes: Tally) -> Intervals:
+    level = (1 - votes.confidence) / (2 * votes.num_classes)
+    lower = lower_limits(votes.counts, votes.total, level=level)
+    upper = upper_limits(votes.counts, votes.total, level=level)
+    return Intervals(lower, upper, soft=votes.shares)
+
+
+def _total_variation(votes: Tally) -> TotalVariationBall:
+    level = 1 - votes.confidence
+    radius = variation_radius(votes.total[:, 0], votes.num_classes, level=level)
+    return TotalVariationBall(votes.shares, radius)
+
+
+def _hull(votes: Tally) -> Intervals:
+    possible = (votes.counts > 0) | (votes.total == 0)
+    return Intervals(torch.zeros_like(votes.shares), possible.to(votes.shares), soft=votes.shares)
+
+
+VOTE_RULES: dict[VoteRule, Callable[[Tally], CredalSet]] = {
+    "relax": _relax,
+    "relax-ties": _relax_ties,
+    "precise": _precise,
+    "idm": _idm,
+    "clopper-pearson": _clopper_pearson,
+    "clopper-pearson-intervals": _clopper_pearson_intervals,
+    "total-variation": _total_variation,
+    "hull": _hull,
+}
+
+NEEDS_A_VOTE = ("relax", "precise")  # all other rules leave an item without votes open
+
+
+def check_options(rule: VoteRule, *, s: float, confidence: float) -> None:
+    """Refuse an unknown rule, and options outside their range."""
+    check_choice(rule, VOTE_RULES, name="rule")
+    check_range(0 < s < float("inf"), name="s", rule="above 0 and finite", value=s)
+    check_range(0 < confidence < 1, name="confidence", rule="in (0, 1)", value=confidence)
