@@ -21,19 +21,26 @@ def alike(one: str, other: str) -> bool:
     """The same words, and numbers within three units of their last digit.
 
     Some blocks train small networks, whose last digit another processor may round differently.
+    Whole numbers are counts, which stay as they are, but for percentages, which may differ by 1.
     """
-    number = r"-?\d+(?:\.\d+)?"
+    number = r"-?\d+(?:\.\d+)?(?: %)?"
     if re.split(number, one) != re.split(number, other):
         return False
     for a, b in zip(re.findall(number, one), re.findall(number, other), strict=True):
-        digits = len(b.partition(".")[2])
-        if a != b and (not digits or abs(float(a) - float(b)) > 3.01 * 10**-digits):
-            return False  # whole numbers are counts
+        if a == b:
+            continue
+        if a.endswith("%") != b.endswith("%"):
+            return False
+        digits = len(b.removesuffix(" %").partition(".")[2])
+        allowed = 3.01 * 10**-digits if digits else 1.01 * b.endswith("%")
+        if abs(float(a.removesuffix(" %")) - float(b.removesuffix(" %"))) > allowed:
+            return False
     return True
 
 
 def test_another_number_or_word_is_another_text() -> None:
-    assert alike("error 0.123 of 10", "error 0.125 of 10")
+    assert alike("error 0.123 of 10, 43 %", "error 0.125 of 10, 44 %")
+    assert not alike("43 %", "45 %")
     for other in ("error 0.129 of 10", "error 0.123 of 11", "loss 0.123 of 10", "error 0.123"):
         assert not alike("error 0.123 of 10", other)
 

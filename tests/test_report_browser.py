@@ -245,7 +245,7 @@ def test_no_width_scrolls_sideways(page: "webdriver.Chrome", width: int) -> None
 
     def fits(browser: "webdriver.Chrome") -> bool:
         chart = browser.execute_script(drawn)
-        return max(browser.execute_script(wide)) <= width and 0.75 * min(width, 960) < chart
+        return bool(max(browser.execute_script(wide)) <= width and chart > 0.75 * min(width, 960))
 
     # Charts follow the window a frame later, on a busy machine several.
     WebDriverWait(page, 10).until(fits, f"the page is not {width} px wide")

@@ -38,7 +38,7 @@ class Noisy(nn.Module):
         return features
 
 
-def problem(num_items: int = 97) -> tuple[Network, Tensor, cl.LowerBounds]:
+def problem(num_items: int = 97) -> tuple[Network, Tensor, cl.CredalSet]:
     """A small network, inputs and credal labels, always the same."""
     with seeded(CPU, 5, 0):
         inputs = torch.randn(num_items, 3)

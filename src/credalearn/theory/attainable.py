@@ -1,0 +1,93 @@
+"""The least POCC objective that any predictor can reach on given labels.
+
+Shapes: N items, K classes.
+"""
+
+import math
+import warnings
+
+import torch
+from torch import Tensor
+
+from credalearn.credal import (
+    CredalSet,
+    Intervals,
+    LowerBounds,
+    Vertices,
+    max_entropy_box,
+    max_entropy_hull,
+    min_entropy_box,
+    min_entropy_hull,
+)
+from credalearn.errors import PrecisionWarning
+
+_ENUMERATED_CLASSES = 10  # up to here min_entropy_box tries every vertex
+# Frank and Wolfe's: at most 0.001 nats short in 6000 random sets of three to ten classes.
+_STEPS = 200
+
+
+def least_objective(labels: CredalSet) -> Tensor:
+    r"""The smallest :math:`\frac12(\max_q H(q, p_-) + \min_q H(q, p_+))` over p₋ and p₊, (N,).
+
+    .. math:: \tfrac12\bigl(\max_{q \in Q} H(q) + \min_{q \in Q} H(q)\bigr) \text{ nats}
+
+    as :math:`\min_p\max_q H(q, p) = \max_q\min_p H(q, p)` (the cross-entropy is convex in p and
+    linear in q, and Q is convex and compact) and :math:`\min_p H(q, p) = H(q)` at p = q. No network
+    is below its mean, so a training objective less this mean bounds the optimisation gap.
+
+    Exact for lower bounds, for hulls to 1e-3 bits, and for intervals of up to 10 classes; otherwise
+    never above the exact value, which makes the gap's bound larger, never wrong: the largest
+    entropy is then that of a member found by Frank and Wolfe's method (1956), the smallest that of
+    a larger set.
+
+    Args:
+        labels: One set an item, of any kind.
+
+    Example:
+        At least 0.5 for the first of two classes: the entropies in the set go from 0 to log 2.
+
+        >>> from credalearn import LowerBounds
+        >>> least_objective(LowerBounds([[0.5, 0.0]]))
+        tensor([0.3466], dtype=torch.float64)
+    """
+    exact = labels.to(torch.float64)
+    return (_largest_entropy(exact) + _smallest_entropy(exact)) / 2
+
+
+def _largest_entropy(labels: CredalSet) -> Tensor:
+    if isinstance(labels, LowerBounds | Intervals):
+        return max_entropy_box(labels.lower, labels.upper) * math.log(2)
+    if isinstance(labels, Vertices):
+        with warnings.catch_warnings():  # too small a value makes the gap larger, never wrong
+            warnings.simplefilter("ignore", PrecisionWarning)
+            return max_entropy_hull(labels.points) * math.log(2)
+    return _climbed_entropy(labels)
+
+
+def _climbed_entropy(labels: CredalSet) -> Tensor:
+    """Entropy in nats of members found by steps towards the worst target of −log q, shape (N,)."""
+    point = labels.center()
+    best = _nats(point)
+    for step in range(_STEPS):
+        toward = labels.worst_target(-point.clamp(min=1e-300).log())
+        point = point + (toward - point) * (2 / (step + 2))
+        best = torch.maximum(best, _nats(point))
+    return best
+
+
+def _smallest_entropy(labels: CredalSet) -> Tensor:
+    if isinstance(labels, LowerBounds):  # all free mass where most is already
+        return _nats(labels.best_target(-labels.lower))
+    if isinstance(labels, Vertices):
+        return min_entropy_hull(labels.points) * math.log(2)
+    if labels.num_classes <= _ENUMERATED_CLASSES:
+        return min_entropy_box(labels.lower, labels.upper) * math.log(2)
+    # With one bound alone the greedy order is exact, and the set only larger.
+    above = min_entropy_box(labels.lower, torch.ones_like(labels.upper))
+    below = min_entropy_box(torch.zeros_like(labels.lower), labels.upper)
+    return torch.maximum(above, below) * math.log(2)
+
+
+def _nats(probs: Tensor) -> Tensor:
+    entropy: Tensor = torch.special.entr(probs).sum(1)
+    return entropy
