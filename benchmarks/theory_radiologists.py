@@ -7,7 +7,7 @@ from sklearn.model_selection import GroupShuffleSplit
 from theory_truth import RULES
 
 import credalearn as cl
-from credalearn.demo.lidc import CLASSES, load_nodules
+from credalearn.bench.data.lidc import CLASSES, load_nodules
 from credalearn.theory import GeneralisationBound, RiskProfile, bound_of_model, risk_profile
 
 _EPOCHS = 40  # as in the demonstration

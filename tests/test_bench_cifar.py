@@ -14,6 +14,7 @@ from credalearn import CredalError
 from credalearn.bench.data import (
     DataFolders,
     Task,
+    cifar10h_counts,
     cifar10h_shares,
     cifar10n_labels,
     cifar10n_votes,
@@ -22,9 +23,12 @@ from credalearn.bench.data import (
 from credalearn.bench.data.cifar import split_80_20
 from credalearn.bench.data.cifar_files import CIFAR10, CIFAR100, read_batch
 from credalearn.bench.data.reading import DIGESTS
+from credalearn.bench.teachers import load_teacher, teacher_logits
+from credalearn.nets.resnet20 import ResNet20
 from tiny_data import CIFAR10_FILES, python2, write, write_cifar10h, write_tiny_data
 
 ITEMS = 20
+CPU = torch.device("cpu")
 
 
 @pytest.fixture
@@ -37,6 +41,10 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def same(one: Task, other: Task) -> bool:
     parts = ("train_images", "train_y", "test_images", "test_y")
     return all(torch.equal(getattr(one, part), getattr(other, part)) for part in parts)
+
+
+def same_tensor(one: torch.Tensor | None, other: torch.Tensor) -> bool:
+    return one is not None and torch.equal(one, other)
 
 
 @pytest.mark.parametrize(
@@ -119,6 +127,70 @@ def test_ties_go_to_the_lowest_class(tiny: Path) -> None:
     counts[:, [7, 4]] = 25
     write_cifar10h(tiny, counts)
     assert load_task("cifar10h", DataFolders([tiny])).train_y.tolist() == [4] * ITEMS
+
+
+def rows_of(images: torch.Tensor, batch: torch.Tensor) -> list[int]:
+    """Where each image stands in a batch of images that all differ."""
+    return [
+        next(row for row, other in enumerate(batch) if torch.equal(one, other)) for one in images
+    ]
+
+
+def test_a_fifth_of_cifar10h_is_held_back_with_its_votes(tiny: Path) -> None:
+    folders = DataFolders([tiny])
+    task, plain = load_task("cifar10h-voted", folders), load_task("cifar10h", folders)
+    counts = torch.from_numpy(np.load(tiny / "cifar10h/cifar10h-counts.npy"))
+    assert task.voted_images is not None
+    assert task.train_counts is not None
+    assert task.train_soft is not None
+    order = np.random.default_rng(0).permutation(ITEMS).tolist()
+    rows = [rows_of(part, plain.train_images) for part in (task.train_images, task.voted_images)]
+    assert rows[0] + rows[1] == order
+    assert len(rows[1]) == ITEMS // 5
+    assert torch.equal(task.train_counts, counts[rows[0]])
+    assert same_tensor(task.voted_counts, counts[rows[1]])
+    own = counts[rows[0]].double()
+    torch.testing.assert_close(task.train_soft, own / own.sum(1, keepdim=True))
+    assert torch.equal(task.test_images, plain.test_images)
+    assert torch.equal(task.test_y, plain.test_y)
+
+
+def test_cifar10n_trains_on_its_own_votes_and_is_held_against_cifar10h(tiny: Path) -> None:
+    folders = DataFolders([tiny])
+    task, plain = load_task("cifar10n", folders), load_task("cifar10h", folders)
+    assert torch.equal(task.train_images, read_batch(CIFAR10, "data_batch_1", folders)[0])
+    assert same_tensor(task.train_counts, cifar10n_votes(folders)[:ITEMS])
+    assert same_tensor(task.voted_images, plain.train_images)
+    assert same_tensor(task.voted_counts, cifar10h_counts(folders))
+    assert torch.equal(task.test_y, plain.test_y)
+
+
+def test_features_are_what_the_teachers_classifier_is_given(tiny: Path) -> None:
+    folders = DataFolders([tiny])
+    task = load_task("cifar10h-features", folders)
+    images, y = read_batch(CIFAR10, "test_batch", folders)
+    order = torch.from_numpy(np.random.default_rng(0).permutation(ITEMS))
+    teacher = load_teacher("resnet20", folders, dataset="cifar10")
+    assert isinstance(teacher, ResNet20)
+    logits = teacher_logits("resnet20", images, folders, dataset="cifar10", device=CPU)
+    for rows, features in ((order[:12], task.train_images), (order[12:], task.test_images)):
+        torch.testing.assert_close(teacher.fc(features), logits[rows])
+    counts = cifar10h_counts(folders)
+    assert same_tensor(task.train_counts, counts[order[:12]])
+    assert torch.equal(task.test_y, y[order[12:]])
+    assert task.voted_images is task.test_images  # predicted once
+    assert same_tensor(task.voted_counts, counts[order[12:]])
+
+
+@pytest.mark.parametrize("name", ["cifar10h-voted", "cifar10n", "cifar10h-features"])
+def test_where_votes_are_counted_probabilities_are_not_enough(name: str, tiny: Path) -> None:
+    (tiny / "cifar10h/cifar10h-counts.npy").unlink()
+    message = r"needed as counts, .*-probs.npy holds probabilities, which .* To fix: put"
+    with pytest.raises(CredalError, match=message):
+        load_task(name, DataFolders([tiny]))
+    np.save(tiny / "cifar10h/cifar10h-counts.npy", np.full((ITEMS, 10), 0.1))
+    with pytest.raises(CredalError, match=r"counts are whole numbers; row 0 is \[0.1, "):
+        load_task(name, DataFolders([tiny]))
 
 
 def test_cifar10n_counts_three_people(tiny: Path) -> None:
@@ -288,3 +360,18 @@ def test_the_real_cifar10_is_the_official_one_and_cifar10n_knows_its_labels() ->
     votes = cifar10n_votes(folders)
     assert votes.shape == (50_000, 10)
     assert (votes.sum(1) == 3).all()
+
+
+def test_the_real_tasks_with_votes_have_their_sizes() -> None:
+    files = ["cifar10h/cifar10h-counts.npy", "cifar10n/cifar10n.npz"]
+    folders = real(*files, *(f"cifar-10-batches-bin/{name}.bin" for name in CIFAR10_FILES))
+    voted, three = load_task("cifar10h-voted", folders), load_task("cifar10n", folders)
+    assert (len(voted.train_y), len(voted.test_y)) == (8_000, 10_000)
+    assert voted.voted_counts is not None
+    assert three.voted_counts is not None
+    assert three.train_counts is not None
+    assert (len(voted.voted_counts), len(three.voted_counts)) == (2_000, 10_000)
+    assert len(three.train_y) == 10_000
+    assert (three.train_counts.sum(1) == 3).all()
+    truth = read_batch(CIFAR10, "data_batch_1", folders)[1]
+    assert (three.train_y == truth).double().mean() > 0.9  # three people, mostly right

@@ -15,6 +15,7 @@ import torch
 
 from credalearn import CredalError
 from credalearn.bench.data import FOREIGN, TASKS, DataFolders, Task, load_foreign, load_task
+from credalearn.bench.data.lidc import load_nodules
 from credalearn.bench.data.pickled import read_pickled
 from credalearn.bench.data.reading import naming, read_verified
 from tiny_data import python2, write, write_tiny_data
@@ -37,13 +38,43 @@ def test_every_task_loads_from_tiny_files(name: str, tiny: Path, unverified: Non
     task = load_task(name, DataFolders([tiny]))
     assert task.name == name
     size = 224 if name in ("micebone", "treeversity") else 32
-    assert task.train_images.shape[1:] == task.test_images.shape[1:] == (3, size, size)
+    shape = {"cifar10h-features": (64,), "lidc": (14,)}.get(name, (3, size, size))
+    assert task.train_images.shape[1:] == task.test_images.shape[1:] == shape
     assert (task.train_soft is None) == (name in ("cifar10", "cifar100"))
+    voted = name in ("cifar10h-voted", "cifar10h-features", "cifar10n", "lidc")
+    parts = ["train_images", "train_y", "train_soft", "test_images", "test_y"]
+    parts += ["train_counts", "voted_images", "voted_counts"]
     few = load_task(name, DataFolders([tiny]), limit=3)
-    assert len(few.train_y) == len(few.test_y) == 3
-    for part in ("train_images", "train_y", "test_images", "test_y"):
-        assert torch.equal(getattr(few, part), getattr(task, part)[:3])
-    assert few.train_soft is None or torch.equal(few.train_soft, task.train_soft[:3])  # type: ignore[index]
+    for part in parts:
+        whole, first = getattr(task, part), getattr(few, part)
+        assert (whole is None) == (first is None)
+        assert (whole is None) <= (part not in parts[:5] or part == "train_soft")
+        assert part not in parts[5:] or (whole is not None) == voted
+        if whole is not None:
+            assert len(first) == 3
+            # Of features a smaller batch rounds otherwise.
+            torch.testing.assert_close(first, whole[:3])
+
+
+def test_no_patient_has_nodules_in_training_and_test(tmp_path: Path) -> None:
+    nodules = load_nodules()
+    task = load_task("lidc", DataFolders([tmp_path]))  # the table is in the package
+    whose = {
+        tuple(row): who
+        for row, who in zip(
+            nodules.features.astype(np.float32).tolist(), nodules.patients, strict=True
+        )
+    }
+    parts = [
+        {whose[tuple(row)] for row in part.tolist()}
+        for part in (task.train_images, task.voted_images)
+    ]
+    assert not parts[0] & parts[1]
+    assert len(parts[0] | parts[1]) == len(set(nodules.patients))
+    assert len(task.train_images) + len(task.voted_images) == len(nodules.votes)
+    assert len(task.test_images) == nodules.has_majority.sum() - sum(
+        int(row.max() > row.sort().values[-2]) for row in task.train_counts
+    )
 
 
 @pytest.mark.parametrize("name", FOREIGN)
@@ -63,6 +94,9 @@ def test_every_foreign_set_loads_from_tiny_files(name: str, size: int, tiny: Pat
         ("cifar10", "cifar-10-batches-py/data_batch_1 or cifar-10-batches-bin/.*", "cifar-10-pyth"),
         ("cifar100", "cifar-100-python/train or cifar-100-binary/train.bin", "cifar-100-binary.t"),
         ("cifar10h", "cifar10h/cifar10h-counts.npy or .*-probs.npy", "jcpeterson/cifar-10h"),
+        ("cifar10h-voted", "cifar10h/cifar10h-counts.npy", "jcpeterson/cifar-10h"),
+        ("cifar10h-features", "cifar10h/cifar10h-counts.npy", "jcpeterson/cifar-10h"),
+        ("cifar10n", "cifar10h/cifar10h-counts.npy", "jcpeterson/cifar-10h"),
         ("micebone", "MiceBone/annotations.json", "MiceBone.zip of the DCIC"),
         ("treeversity", "Treeversity#1/annotations.json", "Treeversity#1.zip of the DCIC"),
         ("svhn", "svhn/test_32x32.mat or test_32x32.mat", "ufldl.stanford.edu"),
@@ -135,12 +169,44 @@ def changed(**parts: Any) -> dict[str, Any]:
         ({"test_images": torch.zeros(2, 3, 8, 9).byte()}, r"one size; t has \(8, 8\) and \(8, 9\)"),
         ({"train_soft": torch.ones(2, 3).double()}, r"train_soft must be float64 of .*\(2, 2\)"),
         ({"train_soft": torch.ones(2, 2).double()}, r"sum to 1; t has \[1.0, 1.0\] at item 0"),
+        ({"test_images": torch.zeros(2, 5)}, r"one size; t has \(8, 8\) and \(5,\)"),
+        ({"train_counts": torch.ones(2, 2)}, r"train_counts must be int64 of shape \(2, 2\)"),
+        ({"train_counts": torch.tensor([[1, 0], [0, 0]])}, r"vote or more .* \[0, 0\] at item 1"),
+        ({"train_counts": torch.tensor([[2, -1], [1, 0]])}, r"no negative .* \[2, -1\] at item 0"),
+        ({"voted_counts": torch.ones(2, 2).long()}, r"together; t has voted_counts alone"),
+        ({"voted_images": torch.zeros(2, 3, 8, 8).byte()}, r"t has voted_images alone"),
+        (
+            {"voted_images": torch.zeros(1, 3, 8, 8).byte(), "voted_counts": torch.ones(2, 2)},
+            r"voted_counts must be int64 of shape \(1, 2\)",
+        ),
+        (
+            {"voted_images": torch.zeros(1, 3, 8, 9).byte(), "voted_counts": torch.ones(1, 2)},
+            r"training and voted images must have one size; t has \(8, 8\) and \(8, 9\)",
+        ),
     ],
 )
 def test_a_task_that_does_not_fit_together_is_refused(parts: dict[str, Any], message: str) -> None:
     assert Task(**changed()).num_classes == 2
     with pytest.raises(CredalError, match=message):
         Task(**changed(**parts))
+
+
+def test_rows_of_features_are_a_task_too() -> None:
+    rows = torch.zeros(2, 5)
+    counts = torch.tensor([[3, 0], [1, 1]])
+    task = Task(
+        **changed(
+            train_images=rows,
+            test_images=rows,
+            voted_images=rows,
+            train_counts=counts,
+            voted_counts=counts,
+        )
+    )
+    assert task.voted_images is rows
+    for wrong in (rows.double(), torch.zeros(2, 0), torch.zeros(2, 5, 1)):
+        with pytest.raises(CredalError, match=r"or float32 of shape \(items, features\), with an"):
+            Task(**changed(train_images=wrong, test_images=wrong))
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:

@@ -11,19 +11,24 @@ import torch
 from numpy.typing import NDArray
 
 from credalearn import CredalError
+from credalearn.bench.catalogue import ALL_SETTINGS
 from credalearn.bench.data import DataFolders, load_task
-from credalearn.bench.evaluate import unpack
+from credalearn.bench.evaluate import unpack, unpack_voted
+from credalearn.bench.labels import make_labels
 from credalearn.bench.notes import notes
 from credalearn.bench.records import Record, read_records
-from credalearn.bench.runner import Bench, make_labels
+from credalearn.bench.runner import Bench
 from credalearn.bench.runs import Run, plan
 from credalearn.bench.setting import Setting, Smoothing, Teacher
 from credalearn.bench.settings import SETTINGS
 from credalearn.bench.store import Store
 from credalearn.bench.tables import setting_tables
 from credalearn.bench.teachers import teacher_logits
+from credalearn.bench.vote_settings import FAMILIES
+from credalearn.bench.voted import evaluate_voted
 from credalearn.bench.work import work
 from credalearn.methods import METHODS
+from fake_records import VOTED, VOTED_METRICS
 from tiny_data import write_tiny_data
 
 CPU = torch.device("cpu")
@@ -68,20 +73,22 @@ def do(runs: list[Run], data: DataFolders, folder: Path, *, weights: str = "none
 
 def metrics_of(setting: Setting, method: str) -> set[str]:
     """Every metric that the record of a run must have."""
+    voted = VOTED_METRICS if setting.task in VOTED else ()
     names = ["accuracy", "ece", "auarc", "normalised_auarc", "spearman_error"]
     names.append("auarc_top_probability")
     if method not in POINTS:
         names += ["auarc_lower_probability", "auarc_mmi", "auarc_entropy_difference"]
     for foreign in setting.foreign:
         names += [f"{kind}_{foreign.replace('-', '_')}" for kind in ("auroc", "auroc_training")]
-    return set(names)
+    return {*names, *voted}
 
 
 def check(record: Record, setting: Setting) -> None:
     assert set(record.metrics) == metrics_of(setting, record.method), record.name
     signed = ("normalised_auarc", "spearman_error")
     for name, value in record.metrics.items():
-        assert (-1 if name in signed else 0) <= value <= 1, (record.name, name)
+        most = 28 if name == "human_cross_entropy" else 1  # nats
+        assert (-1 if name in signed else 0) <= value <= most, (record.name, name)
     curve = record.curves["accuracy_rejection"]
     assert len(curve) == 101
     assert curve[0] == record.metrics["accuracy"]
@@ -109,6 +116,46 @@ def test_a_setting_runs_from_files_to_records(name: str, data: DataFolders, tmp_
     for record in found.records:
         assert record.setting == name
         assert record.seed == 1
+        check(record, setting)
+
+
+# One image setting of each family, every rule on features, where a network takes a moment.
+@pytest.mark.parametrize(
+    ("name", "methods"),
+    [
+        ("cifar10h-votes-3-clopper-pearson", ("pocc", "pocc-center")),
+        ("cifar10n-votes-3-idm", ("pocc",)),
+        *((each.name, ()) for each in FAMILIES["cifar10h-features-votes"].settings),
+    ],
+)
+def test_a_setting_of_votes_runs_from_files_to_records(
+    name: str, methods: tuple[str, ...], data: DataFolders, tmp_path: Path
+) -> None:
+    setting = ALL_SETTINGS[name]
+    (first, *_) = runs = rehearsal(setting, *methods)
+    store = do(runs, data, tmp_path)
+    found = read_records(tmp_path)
+    assert not found.damaged
+    assert {record.method for record in found.records} == set(methods or setting.methods)
+    for record in found.records:
+        check(record, setting)
+    # What was measured is what was kept.
+    tensors = store.tensors(first, "predictions.safetensors")
+    test, y, _ = unpack(tensors)
+    voted = unpack_voted(tensors)
+    assert voted is not None
+    (record,) = (record for record in found.records if record.method == first.method)
+    for metric, value in evaluate_voted(test, y, *voted).items():
+        assert record.metrics[metric] == pytest.approx(value, rel=1e-5), metric
+
+
+@pytest.mark.parametrize("name", ["cifar10h-features"])
+def test_every_method_on_features(name: str, data: DataFolders, tmp_path: Path) -> None:
+    setting = ALL_SETTINGS[name]
+    do(rehearsal(setting), data, tmp_path)
+    found = read_records(tmp_path)
+    assert {record.method for record in found.records} == set(setting.methods)
+    for record in found.records:
         check(record, setting)
 
 
@@ -187,7 +234,7 @@ def test_a_foreign_set_that_is_not_at_hand_is_named_and_left_out(
 def test_the_labels_are_those_of_the_setting(name: str, data: DataFolders) -> None:
     setting = SETTINGS[name]
     task = load_task(setting.task, data, limit=LIMIT)
-    labels = make_labels(setting, task, data, CPU)
+    labels = make_labels(setting, task, data, CPU, seed=1)
     source = setting.labels
     if isinstance(source, Smoothing):
         soft = torch.eye(task.num_classes).double()[task.train_y] * (1 - source.epsilon)

@@ -136,7 +136,7 @@ def test_a_run_predicts_what_a_model_of_the_stored_networks_does(
         members.append(network)
     assert len(members) == METHODS[method].num_members
     model = Model.from_members(
-        METHODS[method], members, task.train_images, bench.labels(run.setting, LIMIT), seed=2
+        METHODS[method], members, task.train_images, bench.labels(run), seed=2
     )
     expected = model.predict(task.test_images)
     test, y, foreign = unpack(bench.store.tensors(run, "predictions.safetensors"))
@@ -165,7 +165,7 @@ def test_a_network_is_what_the_plain_loop_trains_from_its_seed(
     run = next(run for run in runs if run.method == "softmax" and run.seed == 2)
     bench = place.bench()
     network = bench._network(run)
-    images, labels = bench._task(run.setting, LIMIT).train_images, bench.labels(run.setting, LIMIT)
+    images, labels = bench._task(run.setting, LIMIT).train_images, bench.labels(run)
     recipe = replace(run.setting.recipe, seed=2)
     train(network, images, labels, METHODS["softmax"].loss, recipe, augment=crop_and_flip)
     stored = bench.store.tensors(run, "model.safetensors")

@@ -8,6 +8,7 @@ import pytest
 
 from credalearn import CredalError
 from credalearn.bench import published
+from credalearn.bench.catalogue import setting_named
 from credalearn.bench.costs import (
     IMAGES_PER_SECOND,
     TRAINING_IMAGES,
@@ -26,7 +27,6 @@ from credalearn.bench.settings import (
     Annotators,
     Smoothing,
     Teacher,
-    setting_named,
 )
 from credalearn.methods import METHODS
 from credalearn.train import Recipe

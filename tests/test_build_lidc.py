@@ -16,7 +16,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 ROOT = Path(__file__).resolve().parents[1]
-TABLE = ROOT / "src" / "credalearn" / "demo" / "lidc.csv"
+TABLE = ROOT / "src" / "credalearn" / "bench" / "data" / "lidc.csv"
 
 
 def load_script() -> ModuleType:

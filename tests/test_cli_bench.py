@@ -13,11 +13,15 @@ from pathlib import Path
 import pytest
 import torch
 
+from credalearn.bench.catalogue import ALL_SETTINGS, family_of
 from credalearn.bench.compare import compare
 from credalearn.bench.costs import trainings
 from credalearn.bench.records import read_records, result_path, write_record
 from credalearn.bench.settings import SETTINGS
+from credalearn.bench.vote_settings import FAMILIES
+from credalearn.bench.vote_tables import METRICS
 from credalearn.cli import main
+from credalearn.cli.bench import VoteFamily
 from fake_records import fake_records
 from tiny_data import write_tiny_data
 
@@ -97,13 +101,28 @@ def test_list_shows_every_setting_by_its_whole_name(bench: Bench) -> None:
     assert answer.code == 0
     assert not answer.err
     shown = rows(answer.out)
-    assert set(shown) == {*SETTINGS, "together"}  # a name that is cut cannot be given to run
+    alone = {name for name in ALL_SETTINGS if family_of(name) is None}
+    folded = {f"{family}-K-RULE" for family in FAMILIES}
+    # A name that is cut cannot be given to run.
+    assert set(shown) == {*SETTINGS, *alone, *folded, "together"}
     network, methods, seeds, epochs, networks, minutes = shown["cifar10h"]
     assert (network, methods, seeds, epochs, networks) == ("resnet18", "8", "10", "150", "54")
     assert 10 < float(minutes) < 30
-    total = sum(trainings(setting) for setting in SETTINGS.values())
+    total = sum(trainings(setting) for setting in ALL_SETTINGS.values())
     assert f"{total:,}" in shown["together"]
     assert "estimated" in answer.out
+    assert "--all shows a line for each" in answer.out
+    assert shown["cifar10h-votes-K-RULE"][:5] == ["resnet18", "2", "3", "150", "90"]
+    assert shown["cifar10h-features"][-1] == "none"  # no GPU
+    every = bench("list", "--all")
+    assert set(rows(every.out)) == {*ALL_SETTINGS, "together"}
+    assert "--all" not in every.out
+    some = bench("list", "cifar10h-votes-3-*", "cifar10h")
+    rules = ("precise", "relax", "relax-ties", "idm", "clopper-pearson")
+    assert list(rows(some.out)) == [
+        *(f"cifar10h-votes-3-{rule}" for rule in rules),
+        *("cifar10h", "together"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -133,6 +152,7 @@ def test_list_is_narrowed(
     ("arguments", "message"),
     [
         (["cifar10-h"], "setting 'cifar10-h' is unknown; known are cifar10h, micebone, "),
+        (["mnist-*"], r"no setting fits 'mnist-\*'. To fix: see `credalearn bench list --all`"),
         (["cifar10h", "--method", "poc"], "method 'poc' .* is unknown; known are pocc, "),
         (["cifar10h", "--seeds", "some"], "seeds are .* such as 3, .*; got 'some'"),
         (["cifar10h", "--seeds", "0"], "seeds are .*; got '0'"),
@@ -175,6 +195,8 @@ def test_run_wants_a_setting_a_data_folder_and_a_device(bench: Bench, data: Path
         ("treeversity", r"no Treeversity#1/annotations\.json .* To fix: unpack .*https://"),
         ("cifar10-smooth-0.05", r"no cifar-10-batches-py/data_batch_1 .* To fix: unpack https://"),
         ("cifar100-smooth-0.05", r"no cifar-100-python/train or .* To fix: unpack https://"),
+        ("cifar10h-votes-3-idm", r"no cifar10h/cifar10h-counts\.npy in .* To fix: put .*https://"),
+        ("cifar10h-features", r"no cifar10h/cifar10h-counts\.npy in .* To fix: put .* https://"),
     ],
 )
 def test_a_missing_data_set_names_the_file_and_where_it_is(
@@ -325,7 +347,7 @@ def test_records_need_a_store(bench: Bench) -> None:
     refused(bench("records", "--store", "nowhere"), "records are read from a folder; .* nowhere")
 
 
-@pytest.mark.parametrize("command", ["table", "compare", "figures"])
+@pytest.mark.parametrize("command", ["table", "compare", "figures", "votes", "sets"])
 def test_what_reads_records_needs_some(command: str, bench: Bench, tmp_path: Path) -> None:
     refused(bench(command, "--records", "nowhere"), "records are read .* there is none at nowhere")
     (tmp_path / "empty").mkdir()
@@ -398,6 +420,113 @@ def test_the_comparison_is_printed_and_written(bench: Bench, results: Path, tmp_
     assert bench("compare", "--records", results).out in answer.out
 
 
+@pytest.fixture(scope="module")
+def voted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Records of two families, of every method on features, and of a setting without votes."""
+    folder = tmp_path_factory.mktemp("voted")
+    settings = [each.name for name in VoteFamily for each in FAMILIES[name].settings]
+    for name in (*settings, "cifar10h-features", "micebone"):
+        if not name.startswith("cifar10h-features-votes"):
+            for record in fake_records(name):
+                path = result_path(folder, record.setting, record.method, record.seed)
+                write_record(path, record)
+    return folder
+
+
+def test_votes_shows_rules_by_votes_and_says_what_is_worse(bench: Bench, voted: Path) -> None:
+    assert {family.value for family in VoteFamily} == set(FAMILIES)
+    answer = bench("votes", "--results", voted)
+    assert answer.code == 0
+    assert not answer.err
+    heads = [line for line in answer.out.splitlines() if line.startswith("## ")]
+    assert heads[0] == "## cifar10h-votes: accuracy"
+    assert heads[1].startswith("## cifar10h-votes: accuracy less that of softmax on soft labels")
+    assert len(heads) == 1 + len(METRICS)
+    assert "| votes an item | 1 (%) ↑ | 2 (%) ↑ | 3 (%) ↑ |" in answer.out
+    assert answer.out.count("| pocc, idm |") == 1 + len(METRICS)
+    assert re.search(r"^- pocc, relax: (worse|better|no different) at ", answer.out, re.MULTILINE)
+    assert "- Worse is a mean difference of 0.1 points or more below 0 that is also" in answer.out
+    assert answer.out.splitlines()[-1].startswith("3 seeds of every run;")
+    assert bench("votes", "--store", voted).out == answer.out  # a store is read likewise
+    one = bench("votes", "--records", voted, "--family", "cifar10n-votes", "--metric", "ece")
+    assert one.out.startswith("## cifar10n-votes: ECE\n\n| votes an item | 3 (%) ↓ |")
+    assert "less that of" not in one.out
+    refused(
+        bench("votes", "--records", voted, "--family", "cifar10h-features-votes"),
+        r"no record of the family .* run 'cifar10h-features-votes-\*'",
+    )
+    refused(bench("votes", "--records", voted, "--metric", "f1"), "metric must be one of .*'f1'")
+
+
+def test_votes_as_latex_csv_and_figure(bench: Bench, voted: Path, tmp_path: Path) -> None:
+    latex = bench("votes", "--records", voted, "--metric", "accuracy", "--format", "latex").out
+    assert latex.count(r"\begin{tabular}") == 2
+    kinds = ("%", "\\", "votes", "softmax", "pocc", "")
+    assert all(line.startswith(kinds) or not line for line in latex.splitlines())
+    text = bench("votes", "--records", voted, "--metric", "accuracy", "--format", "csv").out
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    table = list(csv.reader(lines))
+    assert table[0] == ["votes an item", *(f"{k} {w}" for k in KS for w in ("mean", "std"))]
+    assert len(table) == 1 + 5 + 1 + 4
+    answer = bench("votes", "--records", voted, "--metric", "ece", "-o", "new/votes.png")
+    assert answer.code == 0
+    assert (tmp_path / "new/votes.png").read_bytes().startswith(b"\x89PNG")
+    refused(bench("votes", "--records", voted, "-o", "votes.gif"), r"must end in \.png")
+
+
+KS = ("1", "2", "3", "5", "10", "all")
+
+
+def test_sets_shows_methods_at_equal_coverage(bench: Bench, voted: Path) -> None:
+    answer = bench("sets", "cifar10h-features", "--records", voted)
+    assert answer.code == 0
+    assert not answer.err
+    assert answer.out.startswith("## cifar10h-features: sets at equal coverage of people's votes")
+    assert "| method (10 seeds) | width at 90 % | covered (%) |" in answer.out
+    assert "10 seeds of every method." in answer.out
+    assert "BQS" not in answer.out
+    assert "means over 20 halvings a seed" in answer.out.splitlines()[-1]
+    every = bench("sets", "--records", voted).out
+    assert every.count("## ") == 1 + 30 + 5  # all that have votes, micebone not
+    assert bench("sets", "cifar10n-*", "--records", voted).out.count("## ") == 5
+    assert (
+        r"\begin{tabular}"
+        in bench("sets", "cifar10h-features", "--records", voted, "--format", "latex").out
+    )
+    refused(bench("sets", "micebone", "--records", voted), "no method of setting 'micebone' has")
+
+
+def test_sets_of_records_without_votes_are_refused(bench: Bench, results: Path) -> None:
+    refused(bench("sets", "--records", results), "holds no record with sizes of sets. To fix: run")
+
+
+def test_table_and_status_take_patterns(bench: Bench, results: Path) -> None:
+    assert bench("table", "mice*", "--records", results) == bench(
+        "table", "micebone", "--records", results
+    )
+    refused(bench("table", "cifar100*", "--records", results), r"no setting fits 'cifar100\*'")
+    lines = bench("status", "cifar10n-votes-3-*").out.splitlines()
+    assert lines[0] == "cifar10n-votes-3-precise: 0 of 3 runs done, 3 not begun"
+    assert len(lines) == 5
+
+
+def test_a_rehearsal_on_features_from_run_to_votes_and_sets(bench: Bench, data: Path) -> None:
+    asked = ["run", "cifar10h-features-votes-1-*", "cifar10h-features-votes-all-precise"]
+    asked += ["--epochs", "1", "--limit", "8", "--seeds", "2", "--data", str(data)]
+    answer = bench(*asked)
+    assert answer.code == 0, answer.err
+    assert answer.out == "18 of 18 runs are done in store\n"
+    shown = bench("votes", "--store", "store", "--family", "cifar10h-features-votes")
+    assert shown.code == 0, shown.err
+    assert "A rehearsal: 8 training and test items at most." in shown.out
+    assert "| pocc-center, idm |" in shown.out
+    rules = FAMILIES["cifar10h-features-votes"].rules
+    assert shown.out.count("| 1 (%) ↑ | all (%) ↑ |") >= 2
+    assert all(f", {rule} |" in shown.out for rule in rules)
+    sets = bench("sets", "cifar10h-features-votes-1-idm", "--store", "store")
+    assert "| pocc-center |" in sets.out
+
+
 def test_figures_are_drawn(bench: Bench, results: Path, tmp_path: Path) -> None:
     answer = bench("figures", "micebone", "--records", results, "--output", "drawn")
     assert answer.code == 0
@@ -467,7 +596,8 @@ def test_help_answers_at_once_and_imports_nothing_heavy(arguments: list[str]) ->
 def test_help_of_bench_names_every_command() -> None:
     command = [sys.executable, "-m", "credalearn", "bench", "--help"]
     shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    for name in ("list", "run", "status", "records", "table", "compare", "figures"):
+    commands = ("list", "run", "status", "records", "table", "compare", "figures", "votes", "sets")
+    for name in commands:
         assert re.search(rf"^│ {name} ", shown, re.MULTILINE), name
 
 

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from credalearn.annotations import read_annotations
-from credalearn.demo.lidc import CLASSES, load_nodules
+from credalearn.bench.data.lidc import CLASSES, load_nodules
 from credalearn.workflow.folder import RunFolder
 from fake_run import fake_run
 from team_files import (

@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from credalearn.bench.catalogue import ALL_SETTINGS
 from credalearn.bench.place import Place
 from credalearn.bench.runs import Run, plan
 from credalearn.bench.setting import Setting
-from credalearn.bench.settings import SETTINGS
 
 # WRN-28-4 has half the weights of ResNet-18: a step on four images and its checkpoint take 0.3 s.
 NAME = "cifar100-smooth-0.05"
@@ -20,7 +20,7 @@ LIMIT = 4
 def tiny_setting(
     *methods: str, epochs: int = 2, seeds: tuple[int, ...] = (1,), name: str = NAME
 ) -> Setting:
-    return SETTINGS[name].narrowed(epochs=epochs, seeds=seeds, methods=methods or ("softmax",))
+    return ALL_SETTINGS[name].narrowed(epochs=epochs, seeds=seeds, methods=methods or ("softmax",))
 
 
 def tiny_plan(

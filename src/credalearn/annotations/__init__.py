@@ -7,6 +7,7 @@ from credalearn.annotations.agreement import (
     vote_counts,
 )
 from credalearn.annotations.confusions import Confusion, Typo, confused_pairs, typo_classes
+from credalearn.annotations.dawid_skene import dawid_skene
 from credalearn.annotations.people import Annotator, annotator_agreement
 from credalearn.annotations.readers import READERS
 from credalearn.annotations.reading import read_annotations
@@ -23,6 +24,7 @@ __all__ = [
     "agreement",
     "annotator_agreement",
     "confused_pairs",
+    "dawid_skene",
     "krippendorff_alpha",
     "read_annotations",
     "typo_classes",

@@ -5,7 +5,8 @@ Trainings are shared: a network that several runs need is trained once.
 
 from collections.abc import Sequence
 
-from credalearn.bench.settings import SETTINGS, Setting
+from credalearn.bench.catalogue import ALL_SETTINGS
+from credalearn.bench.setting import Setting
 from credalearn.errors import CredalError
 from credalearn.methods import BASES, METHODS
 
@@ -23,7 +24,10 @@ TRAINING_IMAGES = {
     "cifar100": 48_000,
     "micebone": 5_792,  # four fifths of about 7,240
     "treeversity": 7_591,  # four fifths of about 9,489
+    "cifar10h-voted": 8_000,
+    "cifar10n": 10_000,
 }
+WITHOUT_GPU = ("mlp",)  # networks that one core trains in seconds
 
 
 def base_of(method: str) -> str | None:
@@ -90,11 +94,11 @@ def networks(setting: Setting, independent: bool = False) -> tuple[tuple[str, in
     """Every network that the setting trains, as (method, seed), each once.
 
     Example:
-        >>> asked = SETTINGS["cifar10h"].narrowed(seeds=(1,), methods=("decalibration", "pocc"))
+        >>> asked = ALL_SETTINGS["cifar10h"].narrowed(seeds=(1,), methods=("decalibration", "pocc"))
         >>> networks(asked)
         (('softmax', 1), ('pocc', 1))
     """
-    known = SETTINGS.get(setting.name, setting).seeds
+    known = ALL_SETTINGS.get(setting.name, setting).seeds
     needed = [
         (base_of(method) or method, member)
         for method in setting.methods
@@ -110,7 +114,8 @@ def trainings(setting: Setting, independent: bool = False) -> int:
     Example:
         Ten each of EDL, DAPPr, POCC and MC dropout, and 14 of softmax for three methods.
 
-        >>> trainings(SETTINGS["cifar10h"]), trainings(SETTINGS["cifar10h"], independent=True)
+        >>> setting = ALL_SETTINGS["cifar10h"]
+        >>> trainings(setting), trainings(setting, independent=True)
         (54, 150)
     """
     return len(networks(setting, independent))
@@ -123,7 +128,7 @@ def gpu_minutes(setting: Setting, independent: bool = False) -> float:
         CredalError: If nothing is known of the speed of the network or the size of the data.
 
     Example:
-        >>> round(gpu_minutes(SETTINGS["cifar10h"]))
+        >>> round(gpu_minutes(ALL_SETTINGS["cifar10h"]))
         23
     """
     if setting.backbone not in IMAGES_PER_SECOND or setting.task not in TRAINING_IMAGES:

@@ -24,6 +24,7 @@ from credalearn.predictions import CredalPredictions
 
 # Rejection by scores other than the method's own: one that all share, and those of a set.
 _OTHER_SCORES = ("top-probability", "lower-probability", "mmi", "entropy-difference")
+_VOTED = "voted"  # what held-out items with votes are stored under; no foreign set has this name
 # The score that foreign images are told apart by, where it is not the method's own.
 _FOREIGN_SCORES = {"pocc-ensemble": "entropy-difference"}
 
@@ -107,17 +108,40 @@ def pack(
     """
     tensors = {"y": y}
     for place, predictions in {"test": test, **foreign}.items():
-        for field in ("probs", "lower", "upper", "vertices", "concentration"):
-            tensor = getattr(predictions, field)
-            if tensor is not None:
-                tensors[f"{place}.{field}"] = tensor
+        tensors |= _tensors(place, predictions)
     return tensors
+
+
+def pack_voted(voted: CredalPredictions, counts: Tensor) -> dict[str, Tensor]:
+    """Predictions of the items that were held out with their votes, to be stored beside the others.
+
+    Example:
+        >>> probs = torch.tensor([[0.9, 0.1]])
+        >>> voted = CredalPredictions(probs, probs, probs)
+        >>> sorted(pack_voted(voted, torch.tensor([[3, 0]])))
+        ['voted.lower', 'voted.probs', 'voted.upper', 'voted_counts']
+    """
+    return {"voted_counts": counts} | _tensors(_VOTED, voted)
+
+
+def unpack_voted(tensors: Mapping[str, Tensor]) -> tuple[CredalPredictions, Tensor] | None:
+    """What :func:`pack_voted` packed, predictions and votes; None where there are none.
+
+    Example:
+        >>> unpack_voted({}) is None
+        True
+    """
+    if "voted_counts" not in tensors:
+        return None
+    start = f"{_VOTED}."
+    fields = {name.removeprefix(start): x for name, x in tensors.items() if name.startswith(start)}
+    return CredalPredictions(**fields), tensors["voted_counts"]
 
 
 def unpack(
     tensors: Mapping[str, Tensor],
 ) -> tuple[CredalPredictions, Tensor, dict[str, CredalPredictions]]:
-    """What :func:`pack` packed.
+    """What :func:`pack` packed; what :func:`pack_voted` added is left out.
 
     Raises:
         CredalError: If it is something else.
@@ -132,11 +156,20 @@ def unpack(
     fields: dict[str, dict[str, Tensor]] = {}
     for name, tensor in tensors.items():
         place, _, field = name.rpartition(".")
+        if place == _VOTED:
+            continue
         fields.setdefault(place, {})[field] = tensor
     if "test" not in fields or "y" not in tensors:
         raise CredalError(f"these are no predictions of a run: they hold {sorted(tensors)}.")
     sets = {place: CredalPredictions(**held) for place, held in fields.items() if place}
     return sets.pop("test"), tensors["y"], sets
+
+
+def _tensors(place: str, predictions: CredalPredictions) -> dict[str, Tensor]:
+    """The tensors of predictions under names that say which."""
+    fields = ("probs", "lower", "upper", "vertices", "concentration")
+    held = {f"{place}.{field}": getattr(predictions, field) for field in fields}
+    return {name: tensor for name, tensor in held.items() if tensor is not None}
 
 
 def _key(name: str) -> str:

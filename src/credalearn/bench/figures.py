@@ -77,7 +77,7 @@ def rejection_figure(records: Iterable[Record], setting: str, path: str | Path) 
         counts = {len(each) for each in curves.values()}
         axes.set_title(_title(setting, counts))
 
-    _save(draw, path, width=7.2, height=4.2)
+    save_figure(draw, path, width=7.2, height=4.2)
 
 
 def balance_figure(
@@ -117,7 +117,7 @@ def balance_figure(
         draw_balanced_quality(axes, found.quality)
         axes.set_title(_title(setting, {len(found.seeds)}))
 
-    _save(draw, path, width=6.4, height=0.8 + 0.38 * len(methods))
+    save_figure(draw, path, width=6.4, height=0.8 + 0.38 * len(methods))
 
 
 def significance_figure(
@@ -164,7 +164,7 @@ def significance_figure(
         about = "p-values of one-sided signed-rank tests, dark where p < 0.05"
         panels[1].set_xlabel(f"than this one\n\n{_title(setting, {len(seeds)})}: {about}")
 
-    _save(draw, path, width=3.0 + 1.35 * len(methods), height=1.9 + 0.42 * len(methods))
+    save_figure(draw, path, width=3.0 + 1.35 * len(methods), height=1.9 + 0.42 * len(methods))
 
 
 def published_figure(records: Iterable[Record], setting: str, path: str | Path) -> None:
@@ -205,7 +205,7 @@ def published_figure(records: Iterable[Record], setting: str, path: str | Path) 
         shown = next(axes for axes in panels if axes.containers).get_legend_handles_labels()
         panels[-1].legend(*shown, loc="center left", bbox_to_anchor=(1.02, 0.5))
 
-    _save(draw, path, width=9.0, height=1.2 + 0.42 * len(methods))
+    save_figure(draw, path, width=9.0, height=1.2 + 0.42 * len(methods))
 
 
 def _draw_dots(axes: Axes, rows: Sequence[Comparison | None]) -> None:
@@ -254,7 +254,14 @@ def _nothing_common(setting: str, methods: Sequence[str]) -> CredalError:
     )
 
 
-def _save(draw: Callable[[Figure], None], path: str | Path, *, width: float, height: float) -> None:
+def save_figure(
+    draw: Callable[[Figure], None], path: str | Path, *, width: float, height: float
+) -> None:
+    """Draw a figure of this size, in inches, in the house's style; written whole or not at all.
+
+    Raises:
+        CredalError: If the suffix is no picture's.
+    """
     path = Path(path)
     if path.suffix not in _SUFFIXES:
         raise CredalError(f"a figure's path must end in {', '.join(_SUFFIXES)}; got {path.name!r}.")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
+from credalearn.bench.catalogue import ALL_SETTINGS
 from credalearn.bench.records import Record
 from credalearn.bench.seeds import (
     FEWEST_SEEDS,
@@ -13,7 +14,6 @@ from credalearn.bench.seeds import (
     paper_methods,
     runs_of,
 )
-from credalearn.bench.settings import SETTINGS
 
 
 def notes(
@@ -78,7 +78,7 @@ def _difference_notes(runs: Runs, setting: str) -> list[str]:
     """Where these runs are not what the paper ran."""
     lines = []
     record = next(record for found in runs.values() for record in found.values())
-    known = SETTINGS.get(setting)
+    known = ALL_SETTINGS.get(setting)
     epochs, limit = record.config.get("epochs"), record.config.get("limit")
     if known is not None and epochs is not None and epochs != known.recipe.epochs:
         lines.append(f"A rehearsal: epochs {epochs}, not {known.recipe.epochs}.")

@@ -6,21 +6,20 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
 
 import torch
 from torch import Tensor
 
 from credalearn.bench.data import DataFolders, Task, load_foreign, load_task
-from credalearn.bench.evaluate import evaluate, pack, rejection_curve
+from credalearn.bench.evaluate import evaluate, pack, pack_voted, rejection_curve
+from credalearn.bench.labels import make_labels
 from credalearn.bench.log import EpochLog
 from credalearn.bench.runs import Run
-from credalearn.bench.setting import Annotators, Setting, Smoothing
+from credalearn.bench.setting import Setting
 from credalearn.bench.store import Store
-from credalearn.bench.teachers import teacher_logits
+from credalearn.bench.voted import evaluate_voted
 from credalearn.credal import CredalSet
 from credalearn.errors import CredalError, TrainingError
-from credalearn.labels import collapse, from_teacher, relax, smooth
 from credalearn.methods import BASES, METHODS, Model
 from credalearn.nets import Network, Standardise, build_backbone
 from credalearn.train import (
@@ -53,19 +52,20 @@ class Bench:
     weights: Path | None = None
     verbose: bool = True
     _tasks: dict[tuple[str, int | None], Task] = field(default_factory=dict)
-    _labels: dict[tuple[str, object, bool, int | None], CredalSet] = field(default_factory=dict)
+    _labels: dict[tuple[object, ...], CredalSet] = field(default_factory=dict)
     _foreign: dict[tuple[str, int, int | None], Tensor] = field(default_factory=dict)
     _networks: dict[Run, Network] = field(default_factory=dict)
 
     def train(self, runs: Sequence[Run], *, deadline: float | None = None) -> list[Run]:
-        """Train, measure and keep runs of one setting that train their own networks.
+        """Train, measure and keep runs that train their own networks in the same surroundings.
 
         Side by side on a GPU, one after the other elsewhere; with the other processes of torchrun,
         where there are some. A run that was begun goes on where it stopped; one whose loss or
         predictions are not finite is marked as failed.
 
         Args:
-            runs: All of one setting, claimed by the caller.
+            runs: Alike but for labels, method and seed (``Run.surroundings``), claimed by the
+                caller.
             deadline: Time of ``time.monotonic()`` after whose epoch training stops and waits for
                 another day.
 
@@ -73,8 +73,9 @@ class Bench:
             The runs that are done now.
         """
         started = time.monotonic()
-        kept = {run: net for run, net in self._networks.items() if run.setting == runs[0].setting}
-        self._networks = kept  # 45 MB each: those of another setting are not needed again
+        # 45 MB each: those of settings that are done with are not needed again.
+        going = {run.setting for run in runs}
+        self._networks = {run: net for run, net in self._networks.items() if run.setting in going}
         # First what may be refused, data, weights or teachers: a run that was is not begun.
         trainings = [self._training(run, share=1 / len(runs)) for run in runs]
         self._foreign_sets(runs[0])  # what is missing is said before hours of training
@@ -83,8 +84,7 @@ class Bench:
         before = [self.store.seconds_spent(run) for run in runs]
         tell(runs)  # only now: what is wrong with data or settings is said once, by this process
         if self.device.type == "cuda" and world_size() == 1:
-            models = f"{len(runs)} models" if len(runs) > 1 else f"{runs[0].method} {runs[0].seed}"
-            with Progress(f"{runs[0].setting.name}, {models}") as progress:
+            with Progress(_together(runs)) as progress:
                 shown = progress if self.verbose else None
                 ends = train_together(trainings, progress=shown, deadline=deadline)
         else:
@@ -118,18 +118,21 @@ class Bench:
         """Build a run on finished ones, measure it and keep it: nothing is trained."""
         started = time.monotonic()
         members = tuple(self._trained(base) for base in run.bases)
-        self.labels(run.setting, run.limit)  # missing data stops the work, and is no fault of a run
+        self.labels(run)  # missing data stops the work, and is no fault of a run
         self.store.start(run)
         try:
             self._measure(run, members, 0.0, started=started)
         except CredalError as error:
             self._fail(run, error)
 
-    def labels(self, setting: Setting, limit: int | None) -> CredalSet:
-        """The training labels of a setting, on the device."""
-        key = (setting.task, setting.labels, setting.collapsed, limit)
+    def labels(self, run: Run) -> CredalSet:
+        """The training labels of a run, on the device; the seed counts where votes are drawn."""
+        setting = run.setting
+        seed = run.seed if setting.depends_on_seed else None
+        key = (setting.task, setting.labels, setting.collapsed, run.limit, seed)
         if key not in self._labels:
-            labels = make_labels(setting, self._task(setting, limit), self.data, self.device)
+            task = self._task(setting, run.limit)
+            labels = make_labels(setting, task, self.data, self.device, seed=run.seed)
             self._labels[key] = labels.to(dtype=torch.float32).to(self.device)
         return self._labels[key]
 
@@ -142,7 +145,7 @@ class Bench:
         return Training(
             network=self._network(run),
             inputs=task.train_images,
-            labels=self.labels(run.setting, run.limit),
+            labels=self.labels(run),
             loss=METHODS[run.method].loss,
             recipe=replace(run.setting.recipe, seed=run.seed),
             augment=crop_and_flip if run.setting.augment else None,
@@ -211,7 +214,7 @@ class Bench:
         """Predict, measure and keep."""
         began = time.monotonic() if started is None else started
         task = self._task(run.setting, run.limit)
-        labels = self.labels(run.setting, run.limit)
+        labels = self.labels(run)
         model = Model.from_members(
             METHODS[run.method], members, task.train_images, labels.to("cpu"), seed=run.seed
         )
@@ -224,11 +227,17 @@ class Bench:
         training = model.predict(task.train_images).to(self.device) if foreign else None
         y = task.test_y
         metrics = evaluate(run.method, test, y.to(self.device), foreign, training)
+        kept = pack(test, y, foreign)
+        if task.voted_images is not None and task.voted_counts is not None:
+            same = task.voted_images is task.test_images
+            voted = test.to("cpu") if same else model.predict(task.voted_images)
+            metrics |= evaluate_voted(test.to("cpu"), y, voted, task.voted_counts)
+            kept |= pack_voted(voted, task.voted_counts)
         self.store.finish(
             run,
             metrics=metrics,
             curves={"accuracy_rejection": rejection_curve(run.method, test, y.to(self.device))},
-            predictions=pack(test, y, foreign),
+            predictions=kept,
             weights=members[0].state_dict() if not run.bases else {},
             seconds=seconds + time.monotonic() - began,
             device=_device_name(self.device, processes=1 if run.bases else world_size()),
@@ -263,33 +272,6 @@ class Bench:
         return found
 
 
-def make_labels(setting: Setting, task: Task, data: DataFolders, device: torch.device) -> CredalSet:
-    """Credal labels of the training items, by the paper's relaxation of each soft label.
-
-    Args:
-        setting: Says where they come from, and whether they are collapsed.
-        task: The data.
-        data: Where a teacher's weights lie.
-        device: Where the teacher runs.
-    """
-    source = setting.labels
-    labels: CredalSet
-    if isinstance(source, Annotators):
-        if task.train_soft is None:
-            raise CredalError(f"the task {task.name!r} has no annotators' labels.")
-        labels = relax(task.train_soft)
-    elif isinstance(source, Smoothing):
-        labels = smooth(task.train_y, source.epsilon, task.num_classes)
-    else:
-        dataset: Literal["cifar10", "cifar100"]
-        dataset = "cifar100" if task.name == "cifar100" else "cifar10"
-        logits = teacher_logits(
-            source.name, task.train_images, data, dataset=dataset, device=device
-        )
-        labels = from_teacher(logits, temperature=source.temperature)
-    return collapse(labels) if setting.collapsed else labels
-
-
 class _TimeUpError(Exception):
     """The deadline has passed; the epochs done are kept."""
 
@@ -322,6 +304,15 @@ def _plain_loop(training: Training, progress: Listener | None) -> list[float]:
         checkpoint=training.checkpoint,
         progress=progress,
     )
+
+
+def _together(runs: Sequence[Run]) -> str:
+    """What progress calls models that are trained side by side."""
+    if len(runs) == 1:
+        return f"{runs[0].setting.name}, {runs[0].method} {runs[0].seed}"
+    others = len({run.setting.name for run in runs}) - 1
+    more = f" and {others} setting{'' if others == 1 else 's'} more" if others else ""
+    return f"{runs[0].setting.name}{more}, {len(runs)} models"
 
 
 def _device_name(device: torch.device, *, processes: int) -> str:

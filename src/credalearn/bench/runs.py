@@ -2,13 +2,13 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from credalearn.bench.catalogue import ALL_SETTINGS
 from credalearn.bench.costs import base_of, member_seeds
 from credalearn.bench.setting import Setting
-from credalearn.bench.settings import SETTINGS
 from credalearn.errors import CredalError
 from credalearn.methods import METHODS
 
@@ -28,7 +28,7 @@ class Run:
         weights: What a pretrained network starts from, in words; None where it starts from nothing.
 
     Example:
-        >>> run = Run(SETTINGS["cifar10h"], "decalibration", 3)
+        >>> run = Run(ALL_SETTINGS["cifar10h"], "decalibration", 3)
         >>> run.name, [base.name for base in run.bases]
         ('cifar10h/decalibration/seed-3', ['cifar10h/softmax/seed-3'])
     """
@@ -57,6 +57,24 @@ class Run:
         )
 
     @property
+    def surroundings(self) -> tuple[object, ...]:
+        """What models must share to be trained side by side: all but labels, method and seed.
+
+        Example:
+            >>> one, other = (
+            ...     Run(ALL_SETTINGS[f"cifar10h-votes-{name}"], "pocc", 1)
+            ...     for name in ("3-idm", "all-relax")
+            ... )
+            >>> one.surroundings == other.surroundings
+            True
+        """
+        setting = self.setting
+        return (
+            *(setting.task, setting.backbone, setting.pretrained, replace(setting.recipe, seed=0)),
+            *(setting.image_size, setting.augment, setting.foreign, self.limit, self.weights),
+        )
+
+    @property
     def asked(self) -> dict[str, Any]:
         """What decides the outcome, as plain JSON."""
         asked = {
@@ -75,7 +93,7 @@ class Run:
 
     @property
     def _members(self) -> tuple[int, ...]:
-        known = SETTINGS.get(self.setting.name, self.setting).seeds
+        known = ALL_SETTINGS.get(self.setting.name, self.setting).seeds
         return member_seeds(self.method, self.seed, known, self.independent)
 
 
@@ -92,7 +110,8 @@ def plan(
     by side.
 
     Example:
-        >>> narrow = SETTINGS["cifar10h"].narrowed(methods=("decalibration", "pocc"), seeds=(1,))
+        >>> setting = ALL_SETTINGS["cifar10h"]
+        >>> narrow = setting.narrowed(methods=("decalibration", "pocc"), seeds=(1,))
         >>> [run.name.removeprefix("cifar10h/") for run in plan([narrow])]
         ['softmax/seed-1', 'pocc/seed-1', 'decalibration/seed-1']
     """

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from credalearn.bench.catalogue import ALL_SETTINGS
 from credalearn.bench.records import Record
-from credalearn.bench.settings import SETTINGS, SEVEN
+from credalearn.bench.settings import SEVEN
 from credalearn.errors import CredalError
 from credalearn.methods import BASES, METHODS
 from credalearn.metrics import (
@@ -74,7 +75,7 @@ def runs_of(records: Iterable[Record], setting: str) -> dict[str, dict[int, Reco
     if not runs:
         held = sorted({record.setting for record in records})
         raise CredalError(f"there is no record of setting {setting!r}; there are some of {held}.")
-    known = SETTINGS.get(setting)
+    known = ALL_SETTINGS.get(setting)
     if known is not None and known.collapsed:
         if "pocc" in runs:
             runs[POCC_COLLAPSED] = runs.pop("pocc")
@@ -94,7 +95,7 @@ def paper_methods(setting: str) -> tuple[str, ...]:
         >>> paper_methods("micebone")
         ('edl', 'decalibration', 'dappr', 'pocc', 'deep-ensemble')
     """
-    known = SETTINGS.get(setting)
+    known = ALL_SETTINGS.get(setting)
     return tuple(m for m in SEVEN if known is None or m in known.methods)
 
 

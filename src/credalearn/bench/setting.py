@@ -2,9 +2,10 @@
 
 import math
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, get_args
 
 from credalearn.errors import CredalError
+from credalearn.labels.votes import VoteRule
 from credalearn.methods import METHODS
 from credalearn.train import Recipe
 
@@ -78,6 +79,37 @@ class Teacher:
             raise CredalError(f"temperature must be above 0; got {self.temperature!r}.")
 
 
+@dataclass(frozen=True, slots=True)
+class Votes:
+    """Labels are made from some of the annotators' votes, by a rule.
+
+    Which votes is drawn anew for each seed, without replacement; rules of one seed see the same
+    votes, and fewer votes are some of the more (see :func:`credalearn.bench.labels.draw_votes`).
+
+    Args:
+        number: Votes an item; None for all that there are.
+        rule: How they become a set, as :func:`credalearn.from_votes` names it.
+
+    Raises:
+        CredalError: If the number is below 1, or there is no such rule.
+
+    Example:
+        >>> Votes(3, "idm").number
+        3
+    """
+
+    number: int | None
+    rule: VoteRule
+
+    def __post_init__(self) -> None:
+        if self.number is not None and self.number < 1:
+            raise CredalError(f"votes are 1 or more an item, or None for all; got {self.number!r}.")
+        if self.rule not in get_args(VoteRule):
+            raise CredalError(
+                f"a rule must be one of {', '.join(get_args(VoteRule))}; got {self.rule!r}."
+            )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
     """What is trained on what, and how: everything of a run but its method and seed.
@@ -89,7 +121,7 @@ class Setting:
         collapsed: Whether the labels are collapsed to their top class.
         backbone: Name of the network.
         pretrained: Whether the network starts from ImageNet's weights.
-        image_size: Height and width of the images, in pixels.
+        image_size: Height and width of the images, in pixels; of rows of features it says nothing.
         augment: Whether training images are cropped at random, with 4 px padding at 32 px and in
             proportion at other sizes, and flipped.
         recipe: How to train; its seed is not looked at, each run has its own.
@@ -99,7 +131,8 @@ class Setting:
         published: Where the paper's figures of this setting stand; None where it has none.
 
     Raises:
-        CredalError: If methods or seeds are unknown, missing or named twice.
+        CredalError: If methods or seeds are unknown, missing or named twice, or an ensemble is to
+            learn from a few votes: its members have seeds of their own, and so other votes.
 
     Example:
         >>> from credalearn.bench.settings import SETTINGS
@@ -110,7 +143,7 @@ class Setting:
 
     name: str
     task: str
-    labels: Annotators | Smoothing | Teacher
+    labels: Annotators | Smoothing | Teacher | Votes
     collapsed: bool = False
     backbone: str
     pretrained: bool = False
@@ -129,6 +162,11 @@ class Setting:
                     f"method {method!r} of setting {self.name!r} is unknown; known are "
                     f"{', '.join(METHODS)}."
                 )
+            if METHODS[method].num_members > 1 and self.depends_on_seed:
+                raise CredalError(
+                    f"the members of {method!r} would each have other votes, together more than "
+                    f"setting {self.name!r} allows. To fix: take it where all votes are used."
+                )
         if not self.methods or len(set(self.methods)) < len(self.methods):
             raise CredalError(
                 f"setting {self.name!r} must have one method or more, each once; got "
@@ -140,6 +178,11 @@ class Setting:
                 f"setting {self.name!r} must have one seed or more, whole numbers from 1, each "
                 f"once; got {list(self.seeds)}."
             )
+
+    @property
+    def depends_on_seed(self) -> bool:
+        """Whether the labels do: where a few of the votes are drawn."""
+        return isinstance(self.labels, Votes) and self.labels.number is not None
 
     def to_json(self) -> dict[str, Any]:
         """What decides the outcome of a run, but for its method and seed, as plain JSON.

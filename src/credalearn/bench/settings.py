@@ -17,7 +17,6 @@ from credalearn.bench.setting import (
     Smoothing,
     Teacher,
 )
-from credalearn.errors import CredalError
 from credalearn.train import Recipe
 
 __all__ = [
@@ -30,7 +29,6 @@ __all__ = [
     "Setting",
     "Smoothing",
     "Teacher",
-    "setting_named",
 ]
 
 # The paper's names of the methods, in the order of its tables.
@@ -200,18 +198,3 @@ _ALL = (
     warm(),
 )
 SETTINGS: dict[str, Setting] = {setting.name: setting for setting in _ALL}
-
-
-def setting_named(name: str) -> Setting:
-    """The setting of this name.
-
-    Raises:
-        CredalError: If there is none; the message lists those that there are.
-
-    Example:
-        >>> setting_named("cifar10h").task
-        'cifar10h'
-    """
-    if name not in SETTINGS:
-        raise CredalError(f"setting {name!r} is unknown; known are {', '.join(SETTINGS)}.")
-    return SETTINGS[name]

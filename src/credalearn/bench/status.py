@@ -21,8 +21,8 @@ def status_lines(folder: Path, runs: Sequence[Run]) -> list[str]:
 
     Example:
         >>> import tempfile
-        >>> from credalearn.bench.settings import SETTINGS
-        >>> status_lines(Path(tempfile.mkdtemp()), [Run(SETTINGS["cifar10h"], "pocc", 1)])
+        >>> from credalearn.bench.catalogue import ALL_SETTINGS
+        >>> status_lines(Path(tempfile.mkdtemp()), [Run(ALL_SETTINGS["cifar10h"], "pocc", 1)])
         ['cifar10h: 0 of 1 runs done, 1 not begun']
     """
     store = Store(folder)

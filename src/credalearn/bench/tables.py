@@ -6,6 +6,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
+from credalearn.bench.catalogue import ALL_SETTINGS
 from credalearn.bench.records import Record
 from credalearn.bench.seeds import (
     FEWEST_SEEDS,
@@ -18,7 +19,6 @@ from credalearn.bench.seeds import (
     mean_and_std,
     runs_of,
 )
-from credalearn.bench.settings import SETTINGS
 from credalearn.metrics.balanced import LARGER_IS_BETTER
 from credalearn.report import Column, ResultTable
 from credalearn.report.tables import Value
@@ -143,7 +143,7 @@ def foreign_table(
     }
     if not found:
         return None
-    known = SETTINGS[setting].foreign if setting in SETTINGS else ()
+    known = ALL_SETTINGS[setting].foreign if setting in ALL_SETTINGS else ()
     order = [f"{prefix}{name.replace('-', '_')}" for name in known]
     metrics = [*(name for name in order if name in found), *sorted(found - set(order))]
     names = {metric: metric.removeprefix(prefix).replace("_", "-") for metric in metrics}

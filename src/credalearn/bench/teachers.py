@@ -1,4 +1,4 @@
-"""The paper's teachers: public networks for CIFAR whose soft labels others learn from.
+"""The paper's teachers: public networks for CIFAR whose soft labels or features others learn from.
 
 Their weights are the state dicts of github.com/chenyaofo/pytorch-cifar-models, from files that the
 user downloads. The end of a file's name is the start of its SHA-256.
@@ -6,22 +6,26 @@ user downloads. The end of a file's name is the start of its SHA-256.
 Shapes: N items, K classes.
 """
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import torch
 from torch import Tensor, nn
 
-from credalearn.bench.data.folders import DataFolders
 from credalearn.credal.checks import check_choice
 from credalearn.errors import CredalError
 from credalearn.nets.mobilenet import MobileNetV2
 from credalearn.nets.resnet20 import ResNet20
 from credalearn.nets.shufflenet import ShuffleNetV2
 from credalearn.nets.weights import load_weights, read_weights
+
+if TYPE_CHECKING:  # the data read features from here
+    from credalearn.bench.data.folders import DataFolders
 
 _SOURCE = "https://github.com/chenyaofo/pytorch-cifar-models/releases/download"
 _BATCH = 500
@@ -102,21 +106,33 @@ def teacher_logits(
         CredalError: If a name or the images are not what they must be, or the teacher's file is
             missing, damaged or another network's.
     """
-    if images.dtype != torch.uint8 or tuple(images.shape[1:]) != (3, 32, 32):
-        raise CredalError(
-            "a teacher takes images as uint8 of shape (items, 3, 32, 32); got "
-            f"{images.dtype} of {tuple(images.shape)}."
-        )
+    _check_images(images)
     teacher = load_teacher(name, folders, dataset=dataset).to(device)
-    inputs = _INPUTS[dataset]
-    mean = torch.tensor(inputs.mean, device=device).view(3, 1, 1)
-    std = torch.tensor(inputs.std, device=device).view(3, 1, 1)
-    logits = torch.empty(len(images), inputs.num_classes)
-    with torch.no_grad():
-        for start in range(0, len(images), _BATCH):
-            rows = slice(start, start + _BATCH)
-            logits[rows] = teacher((images[rows].to(device) / 255 - mean) / std)
-    return logits
+    return _in_batches(teacher, images, _INPUTS[dataset], device)
+
+
+def teacher_features(
+    images: Tensor,
+    folders: DataFolders,
+    *,
+    dataset: Literal["cifar10", "cifar100"],
+    device: torch.device,
+) -> Tensor:
+    """What ResNet-20's classifier is given: features (N, 64), float32, on the CPU.
+
+    Args:
+        images: uint8, shape (N, 3, 32, 32).
+        folders: Where ``teachers/`` lies.
+        dataset: What the teacher was trained on, which the images are of.
+        device: Where to compute; 10,000 images take 16 s on one core.
+
+    Raises:
+        CredalError: As for :func:`teacher_logits`.
+    """
+    _check_images(images)
+    teacher = load_teacher("resnet20", folders, dataset=dataset).to(device)
+    assert isinstance(teacher, ResNet20)
+    return _in_batches(teacher.features, images, _INPUTS[dataset], device)
 
 
 def load_teacher(
@@ -135,6 +151,28 @@ def load_teacher(
     network = TEACHERS[name].build(_INPUTS[dataset].num_classes)
     load_weights(network, read_weights(path), source=path)
     return network.eval()
+
+
+def _check_images(images: Tensor) -> None:
+    if images.dtype != torch.uint8 or tuple(images.shape[1:]) != (3, 32, 32):
+        raise CredalError(
+            "a teacher takes images as uint8 of shape (items, 3, 32, 32); got "
+            f"{images.dtype} of {tuple(images.shape)}."
+        )
+
+
+def _in_batches(
+    network: Callable[[Tensor], Tensor], images: Tensor, inputs: _Inputs, device: torch.device
+) -> Tensor:
+    """What the network says of the images, normalised as it wants them, on the CPU."""
+    mean = torch.tensor(inputs.mean, device=device).view(3, 1, 1)
+    std = torch.tensor(inputs.std, device=device).view(3, 1, 1)
+    with torch.no_grad():
+        said = [
+            network((batch.to(device) / 255 - mean) / std).cpu()
+            for batch in torch.split(images, _BATCH)
+        ]
+    return torch.cat(said)
 
 
 def _find(name: str, folders: DataFolders, dataset: str) -> Path:

@@ -71,7 +71,11 @@ def work(
 
 
 def claim(store: Store, runs: Sequence[Run], group: int) -> tuple[dict[Run, FileLock], bool]:
-    """Locks of what to do next: one run, or several trainings of a setting; and if others work."""
+    """Locks of what to do next, one run or several trainings; and if others work.
+
+    Trainings go side by side where they share all but labels, method and seed, also of several
+    settings: so a GPU is full even where a setting has three networks.
+    """
     claims: dict[Run, FileLock] = {}
     waiting = False
     open_runs = [run for run in runs if store.state(run) not in ("done", "failed")]
@@ -80,7 +84,7 @@ def claim(store: Store, runs: Sequence[Run], group: int) -> tuple[dict[Run, File
         if any(store.state(base) != "done" for base in run.bases):
             continue
         first = next(iter(claims), None)
-        if first is not None and (run.bases or run.setting != first.setting):
+        if first is not None and (run.bases or run.surroundings != first.surroundings):
             continue
         lock = store.claim(run)
         if lock is None:

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 import typer
 
 from credalearn import __version__
-from credalearn.cli import bench, steps
+from credalearn.cli import bench, labels, steps
 
 app = typer.Typer(
     help="Learn classifiers from annotators who disagree, and know when to ask a human.",
@@ -20,7 +20,9 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for step in steps.STEPS:
+app.command()(steps.inspect)  # in the order in which a team comes to them
+app.command()(labels.labels)
+for step in steps.STEPS[1:]:
     app.command()(step)
 app.add_typer(bench.app, name="bench")
 

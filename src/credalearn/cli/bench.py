@@ -1,4 +1,4 @@
-"""The commands ``credalearn bench …``: the paper's experiments, from the list to the comparison."""
+"""The commands ``credalearn bench …``: the experiments, from the list to the comparison."""
 
 import os
 import sys
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from credalearn.bench.setting import Setting
 
 app = typer.Typer(
-    help="The paper's experiments: list, run, and compare with the published figures.",
+    help="The paper's experiments and ours: list, run, and compare with the published figures.",
     no_args_is_help=True,
 )
 
@@ -35,12 +35,28 @@ class Format(StrEnum):
     csv = "csv"
 
 
+class VoteFamily(StrEnum):
+    """Settings that differ in the number of votes and in the rule."""
+
+    cifar10h = "cifar10h-votes"
+    features = "cifar10h-features-votes"
+    cifar10n = "cifar10n-votes"
+    lidc = "lidc-votes"
+
+
 Names = Annotated[
-    list[str] | None, typer.Argument(metavar="SETTING", help="Names; all if none is given.")
+    list[str] | None,
+    typer.Argument(
+        metavar="SETTING", help="Names, or patterns such as 'cifar10h-votes-3-*'; all if none."
+    ),
 ]
 StoreOption = Annotated[Path, typer.Option("--store", help="Folder that keeps the runs.")]
 Records = Annotated[
-    Path, typer.Option("--records", help="A store, or a folder of records such as results.")
+    Path,
+    typer.Option(
+        *("--records", "--results", "--store"),
+        help="A store, or a folder of records such as results.",
+    ),
 ]
 Seeds = Annotated[
     str | None,
@@ -58,6 +74,9 @@ Weights = Annotated[
     Path | None,
     typer.Option(help="State dict that pretrained networks start from; 'none': random."),
 ]
+# What a title and a remark start with, so that a table's reader takes them for what they are.
+_HEADS = {Format.markdown: "## ", Format.latex: "% ", Format.csv: "# "}
+_COMMENTS = {Format.markdown: "", Format.latex: "% ", Format.csv: "# "}
 DEFAULT_STORE = Path("store")
 DEFAULT_RECORDS = Path("results")
 
@@ -69,35 +88,49 @@ def list_settings(
     seeds: Seeds = None,
     epochs: Epochs = None,
     independent: Independent = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="Every setting of a family on a line of its own.")
+    ] = False,
 ) -> None:
     """Show the settings, what they train and what that would cost on one H200 GPU."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Column, Table
 
-    from credalearn.bench.costs import gpu_minutes, trainings
+    from credalearn.bench.catalogue import family_of
+    from credalearn.bench.costs import WITHOUT_GPU, gpu_minutes, trainings
 
     table = Table(Column("setting", no_wrap=True), "network", box=SIMPLE_HEAD)  # whole names
     for head in ("methods", "seeds", "epochs", "trainings", "GPU minutes"):
         table.add_column(head, justify="right")
-    totals = [0, 0.0]
+    lines: dict[str, list[Setting]] = {}
     for setting in _settings(names, method, seeds, epochs):
-        cost = gpu_minutes(setting, independent)
-        count = trainings(setting, independent)
+        family = None if names or every else family_of(setting.name)
+        lines.setdefault(f"{family}-K-RULE" if family else setting.name, []).append(setting)
+    totals = [0, 0.0]
+    for name, settings in lines.items():
+        count = sum(trainings(setting, independent) for setting in settings)
+        gpu = settings[0].backbone not in WITHOUT_GPU
+        cost = sum(gpu_minutes(setting, independent) for setting in settings) if gpu else 0.0
         totals = [totals[0] + count, totals[1] + cost]
         table.add_row(
-            setting.name,
-            setting.backbone.rpartition(":")[2],
-            str(len(setting.methods)),
-            str(len(setting.seeds)),
-            str(setting.recipe.epochs),
+            name,
+            settings[0].backbone.rpartition(":")[2],
+            str(len({method for setting in settings for method in setting.methods})),
+            str(len(settings[0].seeds)),
+            str(settings[0].recipe.epochs),
             str(count),
-            f"{cost:,.0f}" if cost >= 1 else "< 1",
+            (f"{cost:,.0f}" if cost >= 1 else "< 1") if gpu else "none",
         )
     table.add_section()
     table.add_row("together", "", "", "", "", f"{totals[0]:,}", f"{totals[1]:,.0f}")
     Console(width=None if sys.stdout.isatty() else 110).print(table)
     print("Minutes are estimated, from measured images a second of ResNet-18 on one H200.")
+    if any(len(settings) > 1 for settings in lines.values()):
+        print(
+            "K is a number of votes an item and RULE a label rule: --all shows a line for each. "
+            "Commands take patterns, such as 'cifar10h-votes-3-*'."
+        )
 
 
 @app.command()
@@ -217,15 +250,82 @@ def table(
 
     write = {Format.markdown: markdown, Format.latex: latex, Format.csv: to_csv}[form]
     found = _records(records)
-    comment = {Format.markdown: "", Format.latex: "% ", Format.csv: "# "}[form]
-    head = {Format.markdown: "## ", Format.latex: "% ", Format.csv: "# "}[form]
-    for name in names or _held(found):
+    for name in _chosen(names, found):
         for title, each in setting_tables(found, name, compared=balance).items():
-            print(f"{head}{name}: {title}\n")
+            print(f"{_HEADS[form]}{name}: {title}\n")
             print(write(each))
         for line in notes(found, name, compared=balance):
-            print(f"{comment}{line}")
+            print(f"{_COMMENTS[form]}{line}")
         print()
+
+
+@app.command()
+def votes(
+    records: Records = DEFAULT_RECORDS,
+    family: Annotated[
+        VoteFamily, typer.Option(help="Images, features of images, or CIFAR-10N's own votes.")
+    ] = VoteFamily.cifar10h,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option("--metric", help="Only this one; may be repeated.", show_default="all held"),
+    ] = None,
+    form: Annotated[Format, typer.Option("--format", help="How it is written.")] = Format.markdown,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="A figure: .png, .svg or .pdf.")
+    ] = None,
+) -> None:
+    """Set label rules side by side by the number of votes, and say which is worse than none."""
+    from credalearn.bench import vote_differences as paired
+    from credalearn.bench import vote_tables as tables
+    from credalearn.bench.vote_figure import vote_figure
+    from credalearn.report import latex, markdown, to_csv
+
+    write = {Format.markdown: markdown, Format.latex: latex, Format.csv: to_csv}[form]
+    cells = tables.family_cells(_records(records), family)
+    asked = metric or [name for name in tables.METRICS if tables.has(cells, name)]
+    written = {name: tables.vote_table(cells, name, family) for name in asked}
+    if output is not None:  # first: a reader that stops early (``| head``) ends the command
+        vote_figure(cells, family, output, metrics=metric)
+    for name, table in written.items():
+        print(f"{_HEADS[form]}{family}: {tables.METRICS[name].name}\n")
+        print(write(table))
+        found = paired.differences(cells) if name == "accuracy" else {}
+        if found:
+            print(f"{_HEADS[form]}{family}: {paired.TITLE}\n")
+            print(write(paired.difference_table(found, family)))
+            for line in (*paired.verdicts(found), paired.NOISE):
+                print(f"{_COMMENTS[form]}{'- ' if form is Format.markdown else ''}{line}")
+            print()
+    for line in tables.vote_notes(cells, family):
+        print(f"{_COMMENTS[form]}{line}")
+
+
+@app.command()
+def sets(
+    names: Names = None,
+    records: Records = DEFAULT_RECORDS,
+    form: Annotated[Format, typer.Option("--format", help="How it is written.")] = Format.markdown,
+) -> None:
+    """Set methods side by side at equal coverage: how wide their sets must be to hold votes."""
+    from credalearn.bench.notes import notes
+    from credalearn.bench.set_tables import ABOUT, set_sizes_of, write_set_sizes
+    from credalearn.errors import CredalError
+
+    found = _records(records)
+    having = [record for record in found if "set_width_90" in record.metrics]
+    if not having and not names:
+        raise CredalError(
+            f"{records} holds no record with sizes of sets. To fix: run a setting whose items have "
+            "held-out votes, such as cifar10h-features."
+        )
+    chosen = _chosen(names, found if names else having)
+    for name, sizes in {name: set_sizes_of(found, name) for name in chosen}.items():
+        print(f"{_HEADS[form]}{name}: sets at equal coverage of people's votes\n")
+        print(write_set_sizes(sizes, form=form.value))
+        for line in notes(found, name, compared=()):
+            print(f"{_COMMENTS[form]}{line}")
+        print()
+    print(f"{_COMMENTS[form]}{ABOUT}")
 
 
 @app.command()
@@ -262,7 +362,7 @@ def figures(
 
     found = _records(records)
     drawn = 0
-    for name in names or _held(found):
+    for name in _chosen(names, found):
         kinds = {
             "rejection": draw.rejection_figure,
             "balance": draw.balance_figure,
@@ -301,10 +401,10 @@ def _settings(
     names: list[str] | None, method: list[str] | None, seeds: str | None, epochs: int | None
 ) -> "list[Setting]":
     """The settings asked for, narrowed as asked."""
+    from credalearn.bench.catalogue import ALL_SETTINGS, settings_named
     from credalearn.bench.runs import parse_seeds
-    from credalearn.bench.settings import SETTINGS, setting_named
 
-    chosen = [setting_named(name) for name in names] if names else list(SETTINGS.values())
+    chosen = settings_named(names) if names else list(ALL_SETTINGS.values())
     return [
         setting.narrowed(
             epochs=epochs,
@@ -315,12 +415,14 @@ def _settings(
     ]
 
 
-def _held(found: "list[Record]") -> list[str]:
-    """Settings that there are records of, in the order of the list."""
-    from credalearn.bench.settings import SETTINGS
+def _chosen(names: list[str] | None, found: "list[Record]") -> list[str]:
+    """Settings that were named or fit a pattern; unless any was, all that there are records of."""
+    from credalearn.bench.catalogue import ALL_SETTINGS, spelled_out
 
     held = {record.setting for record in found}
-    return [name for name in SETTINGS if name in held] + sorted(held - SETTINGS.keys())
+    ordered = [name for name in ALL_SETTINGS if name in held]
+    ordered += sorted(held - ALL_SETTINGS.keys())
+    return spelled_out(names, ordered) if names else ordered
 
 
 def _records(folder: Path) -> "list[Record]":

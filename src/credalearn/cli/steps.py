@@ -41,12 +41,23 @@ Form = Annotated[
 
 
 class Labels(StrEnum):
-    """What votes become."""
+    """What votes become: the names of ``credalearn.labels.VOTE_RULES``, which torch comes with."""
 
     relax = "relax"
+    relax_ties = "relax-ties"
     precise = "precise"
     idm = "idm"
     clopper_pearson = "clopper-pearson"
+    clopper_pearson_intervals = "clopper-pearson-intervals"
+    total_variation = "total-variation"
+    hull = "hull"
+
+
+class Skill(StrEnum):
+    """Whose votes count how much."""
+
+    equal = "equal"
+    dawid_skene = "dawid-skene"
 
 
 class Certify(StrEnum):
@@ -113,6 +124,9 @@ def train(
     ] = None,
     images: Annotated[Path | None, typer.Option(help="Folder with an image of each item.")] = None,
     labels: Annotated[Labels, typer.Option(help="What votes become.")] = Labels.relax,
+    skill: Annotated[
+        Skill, typer.Option(help="Whether votes count alike, or by the annotators' skill.")
+    ] = Skill.equal,
     method: Annotated[str, typer.Option(help="A method, for instance pocc or softmax.")] = "pocc",
     backbone: Annotated[
         str | None,
@@ -173,6 +187,7 @@ def train(
         raise CredalError("give one of --features and --images: what the model is to see.")
     options = TrainOptions(
         labels=labels.value,
+        skill=skill.value,
         method=method,
         backbone=backbone,
         group=group,
@@ -257,27 +272,44 @@ def certify(
     against: Annotated[
         Against, typer.Option(help="Wrong against the run's truth, or a random annotator.")
     ] = Against.truth,
+    set_coverage: Annotated[
+        float | None,
+        typer.Option(help="Widen sets to hold the votes on this share of new items, such as 0.90."),
+    ] = None,
 ) -> None:
     """Choose the threshold above which items go to a human, with what that promises."""
     from credalearn.workflow.certifying import certify_run
+    from credalearn.workflow.covering import certify_sets, keep_sets
     from credalearn.workflow.folder import RunFolder
 
-    found = certify_run(
-        RunFolder(run),
-        max_error=max_error,
-        capacity=capacity,
-        confidence=confidence,
-        method=method.value,
-        against=against.value,
-    )
-    for line in found.lines:
+    folder = RunFolder(run)
+    sets = None if set_coverage is None else certify_sets(folder, coverage=set_coverage)
+    found = None
+    if sets is None or max_error is not None or capacity is not None:
+        found = certify_run(
+            folder,
+            max_error=max_error,
+            capacity=capacity,
+            confidence=confidence,
+            method=method.value,
+            against=against.value,
+        )
+    if sets is not None:  # after the rule, so that what is refused there changes nothing
+        keep_sets(folder, sets.inflation)
+    for line in (*(found.lines if found else ()), *(sets.lines if sets else ())):
         print(line)
-    if max_error is not None and not found.rule.certified:
-        there = RunFolder(run).rule
+    short = sets is not None and sets.inflation.vacuous
+    if short and folder.sets is not None and not folder.sets.vacuous:
+        print(f"the sets that were there stay: {folder.sets.statement}")
+    there = folder.rule
+    if found is not None and max_error is not None and not found.rule.certified:
+        short = True
         if there is not None and there.get("threshold") is not None:
             print(f"the rule that was there stays: {there['statement']}")
+    if short:
         raise typer.Exit(3)
-    print(f"next: credalearn predict {run} DATA -o decisions.csv; credalearn report {run}")
+    without = " --no-decision" if there is None else ""
+    print(f"next: credalearn predict {run} DATA -o decisions.csv{without}; credalearn report {run}")
 
 
 def predict(

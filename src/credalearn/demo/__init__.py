@@ -1,5 +1,5 @@
 """A demonstration on real data that ships with the package: radiologists who disagree."""
 
-from credalearn.demo.lidc import Nodules, load_nodules
+from credalearn.bench.data.lidc import Nodules, load_nodules
 
 __all__ = ["Nodules", "load_nodules"]

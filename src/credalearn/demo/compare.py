@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.model_selection import GroupShuffleSplit
 
-from credalearn.demo.lidc import CLASSES, Nodules
+from credalearn.bench.data.lidc import CLASSES, Nodules
 from credalearn.estimator import CredalClassifier
 from credalearn.labels import from_votes
 from credalearn.methods import BASES, METHODS

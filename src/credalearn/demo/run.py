@@ -11,8 +11,8 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from credalearn.bench.data.lidc import CLASSES, Nodules, load_nodules
 from credalearn.demo.compare import BASIC, EVERY_METHOD, TEST_SHARE, Contender, Split, compare
-from credalearn.demo.lidc import CLASSES, Nodules, load_nodules
 from credalearn.errors import CredalError
 from credalearn.files import whole_file
 from credalearn.metrics import balanced_quality

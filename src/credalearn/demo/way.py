@@ -6,7 +6,7 @@ import polars as pl
 import torch
 
 from credalearn.annotations import read_annotations
-from credalearn.demo.lidc import CLASSES, Nodules, load_nodules
+from credalearn.bench.data.lidc import CLASSES, Nodules, load_nodules
 from credalearn.demo.run import make_folder
 from credalearn.files import whole_file
 from credalearn.workflow.certifying import certify_run

@@ -32,11 +32,15 @@ class ResNet20(nn.Module):
         self.fc = nn.Linear(64, num_classes)
         he_init(self)
 
+    def features(self, images: Tensor) -> Tensor:
+        """What the classifier is given, shape (N, 64), of normalised images (N, 3, 32, 32)."""
+        hidden = relu(self.bn1(self.conv1(images)))
+        features: Tensor = self.layer3(self.layer2(self.layer1(hidden))).mean((2, 3))
+        return features
+
     def forward(self, images: Tensor) -> Tensor:
         """Logits, shape (N, K), of normalised images (N, 3, 32, 32)."""
-        hidden = relu(self.bn1(self.conv1(images)))
-        hidden = self.layer3(self.layer2(self.layer1(hidden)))
-        logits: Tensor = self.fc(hidden.mean((2, 3)))
+        logits: Tensor = self.fc(self.features(images))
         return logits
 
 

@@ -11,12 +11,14 @@ import numpy as np
 import polars as pl
 
 from credalearn.annotations import Annotations
+from credalearn.annotations.dawid_skene import dawid_skene
 from credalearn.annotations.places import listed, shown
 from credalearn.credal import CredalSet
 from credalearn.errors import CredalError
 from credalearn.workflow.inputs import FeatureTable, find_images, read_images
 from credalearn.workflow.labelling import gold_classes, majority, make_labels
 from credalearn.workflow.options import TrainOptions
+from credalearn.workflow.splits import check_splits, split_items
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,11 +28,12 @@ class Prepared:
     Args:
         items: Names, N.
         X: Inputs, shape (N, ...).
-        labels: One credal set an item.
+        labels: One credal set an item; after Dawid and Skene's model those of training items
+            alone, whose votes it may see, and the set of all distributions for the others.
         counts: Votes or shares by class, shape (N, K).
         truth: Index of the true class, −1 where there is none, shape (N,).
         groups: What each item belongs to, or None.
-        split: A split of the user's own, or None.
+        split: A split of the user's own, or the one that the labels needed, or None.
         left_out: How many items were left out, by reason.
         broken: Why images could not be read, by item.
     """
@@ -73,17 +76,58 @@ def prepare(
     groups = columns.get(options.group or "")
     if groups is not None:
         _check_groups(items, groups, str(options.group))
+    split = columns.get(options.split or "")
+    if options.skill == "equal":
+        labels = make_labels(annotations, counts, options.labels)
+    else:
+        split = _split(items, groups, split, options)
+        labels = _skilled(annotations, items, counts, split, options)
     return Prepared(
         items=items,
         X=X,
-        labels=make_labels(annotations, counts, options.labels),
+        labels=labels,
         counts=counts,
         truth=majority(counts) if gold is None else gold_classes(gold, annotations.classes, items),
         groups=groups,
-        split=columns.get(options.split or ""),
+        split=split,
         left_out=left_out,
         broken=broken,
     )
+
+
+def _split(
+    items: list[str],
+    groups: list[object] | None,
+    split: list[object] | None,
+    options: TrainOptions,
+) -> list[object]:
+    """The split, made before the labels where these must not see the votes of other splits."""
+    if split is not None:
+        found = check_splits(split, items, groups=groups)
+    else:
+        found = split_items(len(items), groups=groups, seed=options.seed)
+    names: list[object] = found.tolist()
+    return names
+
+
+def _skilled(
+    annotations: Annotations,
+    items: list[str],
+    counts: np.ndarray,
+    split: list[object],
+    options: TrainOptions,
+) -> CredalSet:
+    """Labels after a model of the annotators that knows the votes about training items alone.
+
+    With the others' votes in it, the labels would tell of the items that the model is calibrated
+    and tested on.
+    """
+    training = np.array([name == "train" for name in split])
+    learnt_from = {item for item, used in zip(items, training, strict=True) if used}
+    among = np.array([item in learnt_from for item in annotations.items])
+    found = dict(zip(annotations.items, dawid_skene(annotations, among=among), strict=True))
+    posterior = np.stack([found[item] for item in items])
+    return make_labels(annotations, counts * training[:, None], options.labels, posterior=posterior)
 
 
 def _features(

@@ -7,19 +7,24 @@ from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
+import torch
 
 from credalearn.annotations import Annotations, typo_classes
 from credalearn.annotations.numbers import plain_number
 from credalearn.annotations.places import listed, nearest, shown
 from credalearn.credal import CredalSet, LowerBounds
 from credalearn.errors import CredalError
-from credalearn.labels import at_least, from_votes, precise, relax
-from credalearn.workflow.options import LabelRule
-
-_COUNTING = ("idm", "clopper-pearson")  # these rules need whole votes; shares are enough for others
+from credalearn.labels import VoteRule, at_least, from_posterior, from_votes
+from credalearn.labels.soft import SOFT_RULES
 
 
-def make_labels(annotations: Annotations, values: np.ndarray, rule: LabelRule) -> CredalSet:
+def make_labels(
+    annotations: Annotations,
+    values: np.ndarray,
+    rule: VoteRule,
+    *,
+    posterior: np.ndarray | None = None,
+) -> CredalSet:
     """Credal labels of items: by the rule, or as stated where people stated bounds.
 
     An item that everybody was unsure of is the set of all distributions, whatever the rule.
@@ -28,6 +33,8 @@ def make_labels(annotations: Annotations, values: np.ndarray, rule: LabelRule) -
         annotations: Says what the values are.
         values: Votes, shares or bounds by class, shape (N, K).
         rule: What votes become.
+        posterior: What a model of the annotators makes of the votes, shape (N, K), to take the
+            place of their shares.
 
     Raises:
         CredalError: If the rule counts votes, and these are shares or have weights.
@@ -39,17 +46,27 @@ def make_labels(annotations: Annotations, values: np.ndarray, rule: LabelRule) -
     """
     if annotations.kind == "bounds":
         return at_least(values)
-    voted = values.sum(1, keepdims=True) > 0
-    filled = np.where(voted, values, 1.0)
-    counted = annotations.kind != "probabilities" and bool((filled == filled.round()).all())
-    if counted:
+    if posterior is not None:
+        labels = from_posterior(posterior, values.sum(1), rule=rule)
+        return _left_open(labels, rule, values)
+    whole = annotations.kind != "probabilities" and bool((values == values.round()).all())
+    if rule not in SOFT_RULES:  # it counts: so many of so many
+        if not whole:
+            raise CredalError(_no_counts(annotations, values, rule))
+        return from_votes(values, rule=rule)  # where nobody voted it leaves the set open
+    filled = np.where(values.sum(1, keepdims=True) > 0, values, 1.0)
+    if whole:
         labels = from_votes(filled, rule=rule)
-    elif rule in _COUNTING:
-        raise CredalError(_no_counts(annotations, values, rule))
     else:
-        shares = filled / filled.sum(1, keepdims=True)
-        labels = relax(shares) if rule == "relax" else precise(shares)
-    if voted.all():
+        shares = torch.from_numpy(filled / filled.sum(1, keepdims=True))
+        labels = SOFT_RULES[rule](shares, shares.argmax(1))
+    return _left_open(labels, rule, values)
+
+
+def _left_open(labels: CredalSet, rule: VoteRule, values: np.ndarray) -> CredalSet:
+    """The labels, with the set of all distributions where nobody voted."""
+    voted = values.sum(1, keepdims=True) > 0
+    if rule not in SOFT_RULES or voted.all():
         return labels
     return LowerBounds(labels.lower.numpy() * voted, soft=labels.reference)
 

@@ -5,9 +5,10 @@ from typing import Literal, get_args
 
 from credalearn.credal.checks import check_choice
 from credalearn.errors import CredalError
+from credalearn.labels import VOTE_RULES, VoteRule
 from credalearn.methods import METHODS
 
-LabelRule = Literal["relax", "precise", "idm", "clopper-pearson"]
+Skill = Literal["equal", "dawid-skene"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,6 +17,8 @@ class TrainOptions:
 
     Args:
         labels: What votes become: a rule of :func:`credalearn.from_votes`.
+        skill: Whether votes count alike, or Dawid and Skene's model of the annotators stands
+            between them and the rule.
         method: Name of a method.
         backbone: Name of a network; ``mlp`` for features and ``resnet18`` for images unless given.
         group: Column of the features whose items stay in one split.
@@ -34,7 +37,8 @@ class TrainOptions:
         'relax'
     """
 
-    labels: LabelRule = "relax"
+    labels: VoteRule = "relax"
+    skill: Skill = "equal"
     method: str = "pocc"
     backbone: str | None = None
     group: str | None = None
@@ -46,7 +50,8 @@ class TrainOptions:
     skip_missing: bool = False
 
     def __post_init__(self) -> None:
-        check_choice(self.labels, get_args(LabelRule), name="labels")
+        check_choice(self.labels, VOTE_RULES, name="labels")
+        check_choice(self.skill, get_args(Skill), name="skill")
         check_choice(self.method, METHODS, name="method")
         for name, least in (("image_size", 8), ("epochs", 1), ("seed", 0)):
             if getattr(self, name) < least:

@@ -1,4 +1,4 @@
-"""The data sets of the paper's experiments, read from folders that the user names.
+"""The data sets of the experiments, read from folders that the user names.
 
 Nothing is downloaded: a missing set says which file is missing and how to get it.
 """
@@ -10,10 +10,12 @@ from torch import Tensor
 from credalearn.bench.data.cifar import cifar10, cifar100
 from credalearn.bench.data.cifar_people import (
     cifar10h,
+    cifar10h_counts,
     cifar10h_shares,
     cifar10n_labels,
     cifar10n_votes,
 )
+from credalearn.bench.data.cifar_voted import cifar10h_features, cifar10h_voted, cifar10n
 from credalearn.bench.data.dcic import micebone, treeversity
 from credalearn.bench.data.folders import DATA_VARIABLE, DataFolders
 from credalearn.bench.data.foreign import (
@@ -24,6 +26,7 @@ from credalearn.bench.data.foreign import (
     svhn,
     tiny_imagenet,
 )
+from credalearn.bench.data.lidc import lidc
 from credalearn.bench.data.reading import UNVERIFIED_VARIABLE
 from credalearn.bench.data.task import Task
 from credalearn.errors import CredalError
@@ -34,6 +37,10 @@ TASKS: dict[str, Callable[[DataFolders, int | None], Task]] = {
     "cifar10h": cifar10h,
     "micebone": micebone,
     "treeversity": treeversity,
+    "cifar10h-voted": cifar10h_voted,
+    "cifar10h-features": cifar10h_features,
+    "cifar10n": cifar10n,
+    "lidc": lidc,
 }
 FOREIGN: dict[str, ForeignLoader] = {
     "svhn": svhn,
@@ -51,6 +58,7 @@ __all__ = [
     "DataFolders",
     "ForeignLoader",
     "Task",
+    "cifar10h_counts",
     "cifar10h_shares",
     "cifar10n_labels",
     "cifar10n_votes",
@@ -60,7 +68,7 @@ __all__ = [
 
 
 def load_task(name: str, folders: DataFolders, *, limit: int | None = None) -> Task:
-    """One of the paper's learning tasks, split as in the paper.
+    """One of the learning tasks: the paper's, split as there, or one of ours.
 
     Args:
         name: A key of ``TASKS``.

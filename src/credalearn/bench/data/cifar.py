@@ -62,9 +62,18 @@ def split_80_20(items: int) -> tuple[torch.Tensor, torch.Tensor]:
         >>> len(train), len(test), train[:3].tolist()
         (48000, 12000, [4013, 23840, 29603])
     """
+    return split_in_two(items, items * 4 // 5)
+
+
+def split_in_two(items: int, first: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """The first so many of ``numpy.random.default_rng(0).permutation(items)``, and the rest.
+
+    Example:
+        >>> split_in_two(5, 3)
+        (tensor([2, 4, 3]), tensor([0, 1]))
+    """
     order = torch.from_numpy(np.random.default_rng(0).permutation(items))
-    trained = items * 4 // 5
-    return order[:trained], order[trained:]
+    return order[:first], order[first:]
 
 
 def _pooled(

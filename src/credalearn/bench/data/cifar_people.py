@@ -47,11 +47,7 @@ def cifar10h(folders: DataFolders, limit: int | None = None) -> Task:
     """
     soft = cifar10h_shares(folders)
     train_images, _ = read_batch(CIFAR10, "test_batch", folders)
-    if len(soft) != len(train_images):
-        raise CredalError(
-            f"CIFAR-10H must have votes for every image of CIFAR-10's test_batch; it has "
-            f"{len(soft)} rows for {len(train_images)} images. To fix: {_GET_10H}."
-        )
+    check_as_many(soft, train_images)
     test_images, test_y = read_batch(CIFAR10, "data_batch_5", folders)
     return Task(
         name="cifar10h",
@@ -79,22 +75,33 @@ def cifar10h_shares(folders: DataFolders) -> Tensor:
         what="CIFAR-10H",
         get=_GET_10H,
     )
-    with naming(path, "the votes of CIFAR-10H", get=_GET_10H):
-        votes = np.load(path, allow_pickle=False)
-        if votes.ndim != 2 or votes.shape[1] != 10 or votes.dtype.kind not in "iuf":
-            raise CredalError(
-                f"numbers of shape (10000, 10) are wanted; it has {votes.dtype} of shape "
-                f"{votes.shape}"
-            )
-        ok = (votes >= 0).all(1) & (votes.sum(1) > 0) & np.isfinite(votes).all(1)
-        if not ok.all():
-            row = int(np.flatnonzero(~ok)[0])
-            raise CredalError(
-                f"each row needs a vote and no negative; row {row} is {votes[row].tolist()}"
-            )
-    _check_items(path, len(votes), 10_000, get=_GET_10H)
-    shares = torch.from_numpy(votes.astype(np.float64))
+    shares = torch.from_numpy(_read_10h(path).astype(np.float64))
     return shares / shares.sum(1, keepdim=True)
+
+
+def cifar10h_counts(folders: DataFolders) -> Tensor:
+    """How many people chose each class, in test order, int64, shape (10000, 10).
+
+    Raises:
+        CredalError: If there are only probabilities, which do not say how many people voted; or if
+            the file is missing or damaged.
+    """
+    name = "cifar10h/cifar10h-counts.npy"
+    probs = folders.look("cifar10h/cifar10h-probs.npy")
+    if folders.look(name) is None and probs is not None:
+        raise CredalError(
+            f"CIFAR-10H's votes are needed as counts, {name}; {probs} holds probabilities, which "
+            f"do not say how many people voted. To fix: {_GET_10H}."
+        )
+    path = folders.find(name, what="CIFAR-10H", get=_GET_10H)
+    votes = _read_10h(path)
+    counts = votes.astype(np.int64)
+    wrong = np.flatnonzero((votes != counts).any(1))
+    with naming(path, "the votes of CIFAR-10H", get=_GET_10H):
+        if len(wrong):
+            held = votes[wrong[0]].tolist()
+            raise CredalError(f"counts are whole numbers; row {wrong[0]} is {held}")
+    return torch.from_numpy(counts)
 
 
 def cifar10n_labels(folders: DataFolders) -> dict[str, Tensor]:
@@ -131,6 +138,15 @@ def cifar10n_votes(folders: DataFolders) -> Tensor:
     return torch.nn.functional.one_hot(people, 10).sum(1)
 
 
+def check_as_many(votes: Tensor, images: Tensor) -> None:
+    """Refuse votes of CIFAR-10H that are not one row an image of CIFAR-10's test batch."""
+    if len(votes) != len(images):
+        raise CredalError(
+            f"CIFAR-10H must have votes for every image of CIFAR-10's test_batch; it has "
+            f"{len(votes)} rows for {len(images)} images. To fix: {_GET_10H}."
+        )
+
+
 def top_class(votes: Tensor) -> Tensor:
     """The class with most votes in each row, the lowest on ties, shape (N,).
 
@@ -139,6 +155,26 @@ def top_class(votes: Tensor) -> Tensor:
         [1, 0]
     """
     return torch.from_numpy(votes.numpy().argmax(1))  # torch's argmax promises nothing on ties
+
+
+def _read_10h(path: Path) -> NDArray[np.generic]:
+    """The numbers of a file of CIFAR-10H, a row an image, none negative, no row without a vote."""
+    with naming(path, "the votes of CIFAR-10H", get=_GET_10H):
+        votes = np.load(path, allow_pickle=False)
+        if votes.ndim != 2 or votes.shape[1] != 10 or votes.dtype.kind not in "iuf":
+            raise CredalError(
+                f"numbers of shape (10000, 10) are wanted; it has {votes.dtype} of shape "
+                f"{votes.shape}"
+            )
+        ok = (votes >= 0).all(1) & (votes.sum(1) > 0) & np.isfinite(votes).all(1)
+        if not ok.all():
+            row = int(np.flatnonzero(~ok)[0])
+            raise CredalError(
+                f"each row needs a vote and no negative; row {row} is {votes[row].tolist()}"
+            )
+    _check_items(path, len(votes), 10_000, get=_GET_10H)
+    found: NDArray[np.generic] = votes
+    return found
 
 
 def _check_labels(name: str, values: NDArray[np.generic], items: int) -> None:

@@ -1,6 +1,6 @@
-"""One learning task: images and labels, split into training and test as in the paper.
+"""One learning task: images or features and labels, split into training and test.
 
-Shapes: N training items, M test items, K classes.
+Shapes: N training items, M test items, V items with votes that are held out, K classes, D features.
 """
 
 from dataclasses import dataclass
@@ -22,13 +22,19 @@ class Task:
     Args:
         name: Key of ``TASKS``.
         classes: Names of the K classes, in the order of the labels.
-        train_images: uint8, shape (N, 3, H, W).
+        train_images: uint8, shape (N, 3, H, W); or rows of features, float32, shape (N, D), and
+            then so for the other parts.
         train_y: int64, shape (N,): true classes; in annotators' data the top of ``train_soft``,
             the lowest class on ties.
         train_soft: float64, shape (N, K): the shares of the annotators' votes; None where the
             labels are made (smoothing, teacher).
         test_images: uint8, shape (M, 3, H, W).
         test_y: int64, shape (M,).
+        train_counts: int64, shape (N, K): the annotators' votes themselves, one or more an item;
+            None where they are not at hand.
+        voted_images: uint8, shape (V, 3, H, W): items with people's votes that no network is
+            trained on; None where there are none.
+        voted_counts: int64, shape (V, K): their votes, one or more an item.
 
     Raises:
         CredalError: If kinds, shapes or values do not fit together.
@@ -49,18 +55,30 @@ class Task:
     train_soft: Tensor | None
     test_images: Tensor
     test_y: Tensor
+    train_counts: Tensor | None = None
+    voted_images: Tensor | None = None
+    voted_counts: Tensor | None = None
 
     def __post_init__(self) -> None:
-        _check_part(self, "train", self.train_images, self.train_y)
-        _check_part(self, "test", self.test_images, self.test_y)
-        sizes = tuple(self.train_images.shape[2:]), tuple(self.test_images.shape[2:])
-        if sizes[0] != sizes[1]:
-            raise CredalError(
-                f"training and test images must have one size; {self.name} has {sizes[0]} and "
-                f"{sizes[1]}. To fix: resize them alike."
-            )
+        _check_inputs(self, "train", self.train_images)
+        _check_inputs(self, "test", self.test_images)
+        _check_classes(self, "train", self.train_images, self.train_y)
+        _check_classes(self, "test", self.test_images, self.test_y)
+        _check_alike(self, "test", self.test_images)
         if self.train_soft is not None:
             _check_soft(self, self.train_soft)
+        if self.train_counts is not None:
+            _check_counts(self, "train", self.train_images, self.train_counts)
+        if (self.voted_images is None) != (self.voted_counts is None):
+            there = "voted_images" if self.voted_counts is None else "voted_counts"
+            raise CredalError(
+                f"voted_images and voted_counts belong together; {self.name} has {there} alone. "
+                "To fix: give both or neither."
+            )
+        if self.voted_images is not None and self.voted_counts is not None:
+            _check_inputs(self, "voted", self.voted_images)
+            _check_alike(self, "voted", self.voted_images)
+            _check_counts(self, "voted", self.voted_images, self.voted_counts)
 
     @property
     def num_classes(self) -> int:
@@ -68,12 +86,28 @@ class Task:
         return len(self.classes)
 
 
-def _check_part(task: Task, part: str, images: Tensor, y: Tensor) -> None:
-    if images.dtype != torch.uint8 or images.ndim != 4 or images.shape[1] != 3 or not len(images):
+def _check_inputs(task: Task, part: str, images: Tensor) -> None:
+    pictures = images.dtype == torch.uint8 and images.ndim == 4 and images.shape[1] == 3
+    rows = images.dtype == torch.float32 and images.ndim == 2 and images.shape[1] > 0
+    if not (pictures or rows) or not len(images):
         raise CredalError(
-            f"{part}_images must be uint8 of shape (items, 3, height, width), with an item or "
-            f"more; {task.name} has {images.dtype} of shape {tuple(images.shape)}."
+            f"{part}_images must be uint8 of shape (items, 3, height, width), or float32 of shape "
+            f"(items, features), with an item or more; {task.name} has {images.dtype} of shape "
+            f"{tuple(images.shape)}."
         )
+
+
+def _check_alike(task: Task, part: str, images: Tensor) -> None:
+    shapes = tuple(task.train_images.shape[1:]), tuple(images.shape[1:])
+    if shapes[0] != shapes[1]:
+        sizes = [shape[1:] if len(shape) == 3 else shape for shape in shapes]
+        raise CredalError(
+            f"training and {part} images must have one size; {task.name} has {sizes[0]} and "
+            f"{sizes[1]}. To fix: resize them alike."
+        )
+
+
+def _check_classes(task: Task, part: str, images: Tensor, y: Tensor) -> None:
     if y.dtype != torch.int64 or y.shape != images.shape[:1]:
         raise CredalError(
             f"{part}_y must be int64 with one class an image, shape ({len(images)},); "
@@ -101,4 +135,20 @@ def _check_soft(task: Task, soft: Tensor) -> None:
         raise CredalError(
             f"rows of train_soft must be shares that sum to 1; {task.name} has "
             f"{soft[row].tolist()} at item {row}. To fix: divide votes by their sum."
+        )
+
+
+def _check_counts(task: Task, part: str, images: Tensor, counts: Tensor) -> None:
+    shape = (len(images), task.num_classes)
+    if counts.dtype != torch.int64 or counts.shape != shape:
+        raise CredalError(
+            f"{part}_counts must be int64 of shape {shape}; {task.name} has {counts.dtype} of "
+            f"shape {tuple(counts.shape)}."
+        )
+    ok = (counts >= 0).all(1) & (counts.sum(1) > 0)
+    if not ok.all():
+        row = int((~ok).nonzero()[0])
+        raise CredalError(
+            f"rows of {part}_counts must hold a vote or more and no negative number; {task.name} "
+            f"has {counts[row].tolist()} at item {row}. To fix: leave the item out."
         )

@@ -11,6 +11,10 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 import numpy as np
+import torch
+
+from credalearn.bench.data.folders import DataFolders
+from credalearn.bench.data.task import Task
 
 CLASSES = ("benign", "indeterminate", "malignant")
 _FIRST_FEATURE = 5  # after nodule, patient and the three votes
@@ -59,7 +63,7 @@ def load_nodules() -> Nodules:
         >>> nodules.votes.shape, nodules.feature_names[0]
         ((1395, 3), 'diameter_mm')
     """
-    text = files("credalearn.demo").joinpath("lidc.csv").read_text(encoding="utf-8")
+    text = files("credalearn.bench.data").joinpath("lidc.csv").read_text(encoding="utf-8")
     lines = [line for line in text.splitlines() if not line.startswith("#")]
     names, *rows = csv.reader(lines)
     return Nodules(
@@ -67,4 +71,37 @@ def load_nodules() -> Nodules:
         feature_names=tuple(names[_FIRST_FEATURE:]),
         votes=np.array([row[2:_FIRST_FEATURE] for row in rows], dtype=np.int64),
         patients=np.array([row[1] for row in rows]),
+    )
+
+
+def lidc(folders: DataFolders, limit: int | None = None) -> Task:  # noqa: ARG001
+    """The nodules as a task of few votes and much disagreement, split by patient.
+
+    Training: the nodules of three in five patients, by ``numpy.random.default_rng(0)``, with their
+    three or four votes. Test: those of the others that have a majority, with it as the true class.
+    Voted: all nodules of the others.
+
+    Args:
+        folders: Not looked at: the table is in the package.
+        limit: At most so many training, test and voted nodules, the first ones of each.
+    """
+    nodules = load_nodules()
+    patients = np.unique(nodules.patients)
+    shuffled = np.random.default_rng(0).permutation(patients)
+    learnt = np.isin(nodules.patients, shuffled[: len(patients) * 3 // 5])
+    train, voted = (np.flatnonzero(mask)[:limit] for mask in (learnt, ~learnt))
+    test = np.flatnonzero(~learnt & nodules.has_majority)[:limit]
+    features = torch.from_numpy(nodules.features).float()
+    votes, top = torch.from_numpy(nodules.votes), torch.from_numpy(nodules.majority)
+    return Task(
+        name="lidc",
+        classes=CLASSES,
+        train_images=features[train],
+        train_y=top[train],
+        train_soft=votes[train].double() / votes[train].sum(1, keepdim=True),
+        test_images=features[test],
+        test_y=top[test],
+        train_counts=votes[train],
+        voted_images=features[voted],
+        voted_counts=votes[voted],
     )

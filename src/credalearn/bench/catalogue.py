@@ -1,0 +1,82 @@
+"""Every setting by name, the paper's and ours, and names with shell-style patterns."""
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
+from credalearn.bench.setting import Setting
+from credalearn.bench.settings import SETTINGS
+from credalearn.bench.vote_settings import FAMILIES, VOTE_SETTINGS
+from credalearn.errors import CredalError
+
+ALL_SETTINGS: dict[str, Setting] = SETTINGS | VOTE_SETTINGS
+
+
+def family_of(name: str) -> str | None:
+    """The family that a setting belongs to, a key of ``FAMILIES``; None where it stands alone.
+
+    Example:
+        >>> family_of("cifar10h-votes-3-idm"), family_of("cifar10h")
+        ('cifar10h-votes', None)
+    """
+    return next(
+        (
+            family.name
+            for family in FAMILIES.values()
+            if name in {setting.name for setting in family.settings}
+        ),
+        None,
+    )
+
+
+def setting_named(name: str) -> Setting:
+    """The setting of this name.
+
+    Raises:
+        CredalError: If there is none; the message lists those that there are, families folded.
+
+    Example:
+        >>> setting_named("cifar10h").task
+        'cifar10h'
+    """
+    if name not in ALL_SETTINGS:
+        alone = [each for each in ALL_SETTINGS if family_of(each) is None]
+        folded = [f"{family}-K-RULE" for family in FAMILIES]
+        raise CredalError(
+            f"setting {name!r} is unknown; known are {', '.join([*alone, *folded])}. To fix: see "
+            "`credalearn bench list --all`."
+        )
+    return ALL_SETTINGS[name]
+
+
+def settings_named(names: Sequence[str]) -> list[Setting]:
+    """The settings of these names, each once; ``*``, ``?`` and ``[…]`` stand for several.
+
+    Raises:
+        CredalError: If there is no setting of a name, or none fits a pattern.
+
+    Example:
+        >>> [setting.name for setting in settings_named(["cifar10h-votes-3-*"])][:2]
+        ['cifar10h-votes-3-precise', 'cifar10h-votes-3-relax']
+    """
+    return [setting_named(name) for name in spelled_out(names, list(ALL_SETTINGS))]
+
+
+def spelled_out(names: Sequence[str], known: Sequence[str]) -> list[str]:
+    """Patterns replaced by the known names that fit them; plain names stay, each name once.
+
+    Raises:
+        CredalError: If nothing fits a pattern.
+
+    Example:
+        >>> spelled_out(["b", "a*"], ["a1", "a2", "c"])
+        ['b', 'a1', 'a2']
+    """
+    found: dict[str, None] = {}
+    for name in names:
+        fits = [each for each in known if fnmatchcase(each, name)] if set(name) & set("*?[") else []
+        if not fits and set(name) & set("*?["):
+            raise CredalError(
+                f"no setting fits {name!r}. To fix: see `credalearn bench list --all`."
+            )
+        found |= dict.fromkeys(fits or [name])
+    return list(found)

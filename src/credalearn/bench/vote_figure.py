@@ -1,0 +1,135 @@
+"""One figure of a family: metrics against the number of votes, a line a method and rule."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
+
+from credalearn.bench.figures import save_figure
+from credalearn.bench.vote_settings import FAMILIES, in_words
+from credalearn.bench.vote_tables import METRICS, Cells, has, numbers_held
+from credalearn.errors import CredalError
+from credalearn.report.style import line_of
+
+PANELS = (
+    *("accuracy", "ece", "auarc"),
+    *("human_cross_entropy", "human_coverage", "set_width_90"),
+)
+ALL_VOTES = 51  # where "all" stands on the axis: CIFAR-10H's mean
+_COLUMNS = 3
+_FAR_BELOW = 0.05  # of the best accuracy: a rule that loses so much has failed
+
+
+def vote_figure(
+    cells: Cells, family: str, path: str | Path, *, metrics: Sequence[str] | None = None
+) -> None:
+    """Small multiples: each metric against votes an item, on a logarithmic axis.
+
+    The line is the mean over the seeds, the band one standard deviation to each side. Where a rule
+    leaves so much open that accuracy is more than five points below the best at that number of
+    votes, its line may leave the panel, and the title says so: the others would look alike.
+
+    Args:
+        cells: What :func:`credalearn.bench.vote_tables.family_cells` returned.
+        family: A key of ``FAMILIES``.
+        path: Where to; the suffix says PNG, SVG or PDF.
+        metrics: Keys of ``METRICS``, a panel each; unless given, of six those that any record has.
+
+    Raises:
+        CredalError: If no record has any of them, or the suffix is no picture's.
+
+    Example:
+        >>> import tempfile
+        >>> from credalearn.bench.records import Record
+        >>> from credalearn.bench.vote_tables import family_cells
+        >>> record = Record(
+        ...     setting="cifar10h-votes-3-idm", method="pocc", seed=1, metrics={"accuracy": 0.9}
+        ... )
+        >>> cells = family_cells([record], "cifar10h-votes")
+        >>> vote_figure(cells, "cifar10h-votes", Path(tempfile.mkdtemp()) / "votes.svg")
+    """
+    shown = [metric for metric in metrics or PANELS if has(cells, metric)]
+    if not shown:
+        raise CredalError(
+            f"no record of the family {family!r} has any of {', '.join(metrics or PANELS)}."
+        )
+    columns = min(_COLUMNS, len(shown))
+    lines = -(-len(shown) // columns)
+
+    def draw(figure: Figure) -> None:
+        grid = figure.subplots(lines, columns, squeeze=False)
+        for number, axes in enumerate(grid.flat):
+            if number >= len(shown):
+                axes.set_axis_off()
+                continue
+            _draw(axes, cells, shown[number], family)
+            if number >= len(shown) - columns:  # nothing stands below it
+                axes.set_xlabel("votes an item")
+        handles, labels = grid.flat[0].get_legend_handles_labels()
+        cut = ": lines leave a panel where accuracy is over 5 points below the best"
+        named = f"{family}{cut if _failed(cells) else ''}"
+        figure.suptitle(named, x=0.01, ha="left", fontsize=11)
+        figure.legend(handles, labels, loc="outside lower center", ncols=min(4, len(labels)))
+
+    save_figure(draw, path, width=3.4 * columns + 0.4, height=2.7 * lines + 1.2)
+
+
+def _draw(axes: Axes, cells: Cells, metric: str, family: str) -> None:
+    column = METRICS[metric]
+    scale = 100 if column.percent else 1
+    numbers = numbers_held(cells, FAMILIES[family])
+    failed = _failed(cells)
+    inside: list[float] = []
+    for place, (row, by_number) in enumerate(cells.items()):
+        points = {
+            _position(number): [
+                scale * record.metrics[metric]
+                for record in by_number.get(number, {}).values()
+                if metric in record.metrics
+            ]
+            for number in numbers
+        }
+        points = {position: values for position, values in points.items() if values}
+        means = np.array([np.mean(values) for values in points.values()])
+        stds = np.array([np.std(values) for values in points.values()])
+        inside += [
+            value
+            for position, mean, std in zip(points, means, stds, strict=True)
+            for value in (mean - std, mean + std)
+            if (row, position) not in failed
+        ]
+        look = line_of(place)
+        axes.plot(list(points), means, label=row, **look)
+        axes.fill_between(
+            list(points), means - stds, means + stds, color=look["color"], alpha=0.15, linewidth=0
+        )
+    axes.set_xscale("log")
+    axes.set_xticks([_position(number) for number in numbers], [in_words(n) for n in numbers])
+    axes.xaxis.set_minor_locator(NullLocator())
+    if failed and inside:
+        margin = 0.08 * (max(inside) - min(inside)) or 1.0
+        axes.set_ylim(min(inside) - margin, max(inside) + margin)
+    unit = " (%)" if column.percent else ""
+    axes.set_title(f"{column.name}{unit} {'↑' if column.better == 'higher' else '↓'}", fontsize=10)
+
+
+def _failed(cells: Cells) -> set[tuple[str, int]]:
+    """Rows and places on the axis where next to nothing was learnt."""
+    means = {
+        (row, _position(number)): np.mean([record.metrics["accuracy"] for record in runs.values()])
+        for row, by_number in cells.items()
+        for number, runs in by_number.items()
+        if all("accuracy" in record.metrics for record in runs.values())
+    }
+    best = {
+        position: max(mean for (_, other), mean in means.items() if other == position)
+        for _, position in means
+    }
+    return {place for place, mean in means.items() if mean < best[place[1]] - _FAR_BELOW}
+
+
+def _position(number: int | None) -> int:
+    return ALL_VOTES if number is None else number

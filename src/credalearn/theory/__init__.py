@@ -1,0 +1,29 @@
+"""The theory as tools: whether label sets hold, the risks they leave open, the learning bound."""
+
+from credalearn.theory.attainable import least_objective
+from credalearn.theory.bound import BoundTerm, GeneralisationBound
+from credalearn.theory.bounding import bound_of_model, generalisation_bound
+from credalearn.theory.consistency import can_reject, consistent, votes_to_reject
+from credalearn.theory.coverage import RuleCoverage, coverage_of_rules
+from credalearn.theory.halves import Half, halves_of_annotators, halves_of_counts
+from credalearn.theory.rademacher import last_layer_complexity
+from credalearn.theory.risk import RiskProfile, risk_profile
+
+__all__ = [
+    "BoundTerm",
+    "GeneralisationBound",
+    "Half",
+    "RiskProfile",
+    "RuleCoverage",
+    "bound_of_model",
+    "can_reject",
+    "consistent",
+    "coverage_of_rules",
+    "generalisation_bound",
+    "halves_of_annotators",
+    "halves_of_counts",
+    "last_layer_complexity",
+    "least_objective",
+    "risk_profile",
+    "votes_to_reject",
+]

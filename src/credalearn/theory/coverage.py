@@ -1,0 +1,235 @@
+"""How well label rules hold on votes that had no part in them.
+
+Shapes: N items, K classes, R distinct rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from credalearn.credal import CredalSet
+from credalearn.credal.checks import check_choice
+from credalearn.errors import CredalError
+from credalearn.labels import VOTE_RULES, VoteRule, from_posterior, from_votes
+from credalearn.theory.consistency import can_reject, consistent, votes_to_reject
+from credalearn.theory.halves import Half
+
+_ERRORS = 2.0  # standard errors that a figure may be off before it counts against a rule
+_SUMS = ("diameter", "consistent", "testable", "stated", "held_out", "gap")
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class RuleCoverage:
+    """One label rule held against votes that it had not seen.
+
+    Means are over items, of each item's mean over the splits that it was part of; standard errors
+    are the spread over items by √items, as the same items return in every split. They do not hold
+    the chance of who happened to be an annotator.
+
+    Args:
+        rule: Name of the rule.
+        items: How many had votes on both sides of some split.
+        diameter: Mean total-variation diameter of the sets, the imprecision.
+        coverage: Share of sets with which the held-out votes are consistent.
+        coverage_error: Its standard error.
+        testable: Share of sets that some outcome of the held-out votes could have rejected.
+        stated: Mean lower bound of the building votes' top class.
+        held_out: Mean share of the held-out votes for that class, which no choice of it favours.
+        gap_error: Standard error of ``held_out − stated``.
+        votes_needed: Held-out votes that can reject half of the sets; inf where none can.
+
+    Example:
+        >>> found = RuleCoverage("relax", 100, 0.1, 0.90, 0.01, 1.0, 0.80, 0.70, 0.02, 3.0)
+        >>> found.covers(0.95), found.bound_holds
+        (False, False)
+    """
+
+    rule: str
+    items: int
+    diameter: float
+    coverage: float
+    coverage_error: float
+    testable: float
+    stated: float
+    held_out: float
+    gap_error: float
+    votes_needed: float
+
+    def covers(self, confidence: float) -> bool:
+        """Whether the coverage is not below the confidence by more than two standard errors."""
+        return self.coverage + _ERRORS * self.coverage_error >= confidence
+
+    @property
+    def bound_holds(self) -> bool:
+        """Whether the bound stated for the top class is not above its held-out share, likewise.
+
+        Pooled over all items this needs no power of a single one: it speaks where votes are few.
+        """
+        # Equal sums of thousands of terms differ by rounding where the error is 0.
+        return self.stated <= self.held_out + _ERRORS * self.gap_error + 1e-9
+
+
+def coverage_of_rules(
+    halves: Iterable[Half],
+    *,
+    rules: Sequence[VoteRule] = tuple(VOTE_RULES),
+    s: float = 1.0,
+    confidence: float = 0.95,
+    level: float = 0.05,
+) -> tuple[RuleCoverage, ...]:
+    """Build sets from one part of the votes by each rule, and hold them against the other part.
+
+    The coverage is an upper limit of the true one: a set that misses the truth a little is
+    consistent with a few votes all the same, and ``testable`` says how often the votes could have
+    told at all. Items without votes on both sides of a split are left out of it.
+
+    Args:
+        halves: The splits, from :func:`halves_of_annotators` or :func:`halves_of_counts`.
+        rules: Names of the rules, as :func:`credalearn.from_votes` takes them.
+        s: Strength of the imprecise Dirichlet model.
+        confidence: Of the rules that promise one.
+        level: Of the test in :func:`consistent`.
+
+    Returns:
+        One a rule, in their order.
+
+    Raises:
+        CredalError: If there is no such rule, or no item with votes on both sides.
+
+    Example:
+        Of four votes all for one class two build and two are held out: nothing speaks against
+        the single point.
+
+        >>> from credalearn.theory import halves_of_counts
+        >>> found = coverage_of_rules(halves_of_counts([[4, 0]] * 10), rules=["precise", "idm"])
+        >>> [(each.rule, round(each.diameter, 3), each.coverage) for each in found]
+        [('precise', 0.0, 1.0), ('idm', 0.333, 1.0)]
+    """
+    if not rules or len(set(rules)) < len(rules):
+        raise CredalError(f"name one rule or more, each once; got {list(rules)}.")
+    for rule in rules:
+        check_choice(rule, VOTE_RULES, name="rule")
+    options = {"s": s, "confidence": confidence}
+    sums: dict[str, dict[str, Floats]] = {}
+    needed: dict[str, list[Floats]] = {rule: [] for rule in rules}
+    times = np.zeros(0)
+    for half in halves:
+        if not sums:
+            zeros = np.zeros(len(half.building))
+            sums = {rule: {name: zeros.copy() for name in _SUMS} for rule in rules}
+            times = zeros.copy()
+        rows = half.used
+        times += rows
+        split = _Split(half, rows)
+        for rule in rules:
+            for name, values in split.held_against(rule, level, options).items():
+                if name == "needed":
+                    needed[rule].append(values)
+                else:
+                    sums[rule][name][rows] += values
+    if not times.any():
+        raise CredalError(
+            "no item has votes on both sides of a split. To fix: give items with two votes or "
+            "more, by two annotators or more."
+        )
+    seen = times > 0
+    return tuple(
+        _summary(
+            rule,
+            {name: values[seen] / times[seen] for name, values in sums[rule].items()},
+            np.concatenate(needed[rule]),
+        )
+        for rule in rules
+    )
+
+
+class _Split:
+    """The items of one split, each distinct row of votes kept once."""
+
+    def __init__(self, half: Half, rows: NDArray[np.bool_]) -> None:
+        building, held = half.building[rows], half.held_out[rows]
+        self.posterior = None if half.posterior is None else half.posterior[rows]
+        source = building
+        if self.posterior is not None:
+            source = np.hstack([self.posterior, building.sum(1, keepdims=True)])
+        # CIFAR-10H's 10,000 images with 26 building votes each make 1,700 distinct rows.
+        first, self.place = _distinct(source)
+        self.source = source[first]
+        _, held_place = _distinct(held)
+        pair_first, self.pair = _distinct(np.stack([self.place, held_place], axis=1))
+        self.pair_place = self.place[pair_first]
+        self.held, self.pair_held = held, held[pair_first]
+
+    def held_against(
+        self, rule: VoteRule, level: float, options: dict[str, float]
+    ) -> dict[str, Floats]:
+        """What one rule's sets say of each item, and what the held-out votes say of them."""
+        sets = self._sets(rule, options)
+        lower, upper = (bound.numpy() for bound in (sets.lower, sets.upper))
+        each = np.arange(len(self.place))
+        top = sets.reference.argmax(1).numpy()[self.place]
+        total = self.held.sum(1)
+        told = consistent(
+            self.pair_held, lower[self.pair_place], upper[self.pair_place], level=level
+        )
+        could = can_reject(
+            self.pair_held.sum(1), lower[self.pair_place], upper[self.pair_place], level=level
+        )
+        stated, share = lower[self.place, top], self.held[each, top] / total
+        return {
+            "diameter": sets.diameter().numpy()[self.place],
+            "consistent": told.numpy()[self.pair].astype(np.float64),
+            "testable": could.numpy()[self.pair].astype(np.float64),
+            "stated": stated,
+            "held_out": share,
+            "gap": share - stated,
+            "needed": votes_to_reject(lower, upper, level=level).numpy()[self.place],
+        }
+
+    def _sets(self, rule: VoteRule, options: dict[str, float]) -> CredalSet:
+        if self.posterior is None:
+            return from_votes(torch.from_numpy(self.source), rule=rule, **options)
+        posterior, num_votes = self.source[:, :-1], self.source[:, -1]
+        tensors = (torch.from_numpy(np.ascontiguousarray(part)) for part in (posterior, num_votes))
+        return from_posterior(*tensors, rule=rule, **options)
+
+
+def _distinct(rows: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Where each distinct row first stands, (R,), and which of them each row is, (N,)."""
+    base = float(rows.max(initial=0)) + 1
+    if base ** rows.shape[1] < 2**53 and (rows == np.round(rows)).all():
+        # As the digits of one number they sort thirty times faster than as rows.
+        code = rows @ base ** np.arange(rows.shape[1])
+        _, first, place = np.unique(code, return_index=True, return_inverse=True)
+    else:
+        _, first, place = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    return first, place.reshape(-1)
+
+
+def _summary(rule: str, means: dict[str, Floats], needed: Floats) -> RuleCoverage:
+    items = len(means["stated"])
+
+    def error(name: str) -> float:
+        """Of a mean over items; of one item nothing is known."""
+        return float(means[name].std(ddof=1) / np.sqrt(items)) if items > 1 else float("inf")
+
+    return RuleCoverage(
+        rule=rule,
+        items=items,
+        diameter=float(means["diameter"].mean()),
+        coverage=float(means["consistent"].mean()),
+        coverage_error=error("consistent"),
+        testable=float(means["testable"].mean()),
+        stated=float(means["stated"].mean()),
+        held_out=float(means["held_out"].mean()),
+        gap_error=error("gap"),
+        votes_needed=float(np.median(needed)),
+    )

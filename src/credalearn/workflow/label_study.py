@@ -1,0 +1,245 @@
+"""``credalearn labels``: which label rules hold on votes that they have not seen.
+
+Shapes: N items, K classes.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import get_args
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from credalearn.annotations import Annotations, vote_counts
+from credalearn.annotations.dawid_skene import named_votes, posteriors
+from credalearn.annotations.places import shown
+from credalearn.credal.checks import check_choice
+from credalearn.errors import CredalError
+from credalearn.labels import VOTE_RULES, VoteRule
+from credalearn.theory import (
+    Half,
+    RuleCoverage,
+    coverage_of_rules,
+    halves_of_annotators,
+    halves_of_counts,
+)
+from credalearn.workflow.options import Skill
+
+HARDLY = 0.05  # of a rule's sets open to rejection: with less, its coverage says nothing
+SCHEMA: dict[str, type[pl.DataType]] = {
+    "rule": pl.String,
+    "diameter": pl.Float64,
+    "coverage": pl.Float64,
+    "coverage_error": pl.Float64,
+    "testable": pl.Float64,
+    "stated": pl.Float64,
+    "held_out": pl.Float64,
+    "gap_error": pl.Float64,
+    "votes_needed": pl.Float64,
+    "items": pl.Int64,
+    "fails": pl.String,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How many votes items have, over all splits.
+
+    Example:
+        >>> str(Spread(1, 2.0, 4)), str(Spread(2, 2.0, 2))
+        ('2 (1 to 4)', '2')
+    """
+
+    fewest: int
+    median: float
+    most: int
+
+    def __str__(self) -> str:
+        if self.fewest == self.most:
+            return f"{self.fewest}"
+        return f"{self.median:g} ({self.fewest} to {self.most})"
+
+
+@dataclass(frozen=True, slots=True)
+class LabelStudy:
+    """How every rule fared.
+
+    Args:
+        rules: One a rule, as asked.
+        items: How many the file has.
+        building: Votes an item that labels are made from.
+        held_out: Votes an item that they are held against.
+        splits: How often the votes were split.
+        people: Whether annotators were split, or the votes of each item.
+        confidence: Wanted of the sets.
+
+    Example:
+        >>> from credalearn.annotations.examples import three_items
+        >>> study = study_labels(three_items(), rules=("relax", "idm"), splits=5)
+        >>> str(study.building), [each.rule for each in study.rules], study.left_out
+        ('1 (1 to 2)', ['relax', 'idm'], 0)
+    """
+
+    rules: tuple[RuleCoverage, ...]
+    items: int
+    building: Spread
+    held_out: Spread
+    splits: int
+    people: bool
+    confidence: float
+
+    @property
+    def left_out(self) -> int:
+        """Items that never had votes on both sides."""
+        return self.items - self.rules[0].items
+
+    def fails(self, found: RuleCoverage) -> str:
+        """What speaks against a rule: ``"coverage"``, ``"bound"``, ``"both"`` or nothing."""
+        covers, holds = found.covers(self.confidence), found.bound_holds
+        if covers and holds:
+            return ""
+        return "coverage" if holds else "bound" if covers else "both"
+
+    @property
+    def best(self) -> RuleCoverage | None:
+        """The rule of smallest sets among those that nothing speaks against."""
+        holding = [each for each in self.rules if not self.fails(each)]
+        return min(holding, key=lambda each: each.diameter) if holding else None
+
+    def table(self) -> pl.DataFrame:
+        """One row a rule, with the columns of ``SCHEMA``; shares are not in per cent."""
+        rows = [
+            {name: getattr(each, name) for name in SCHEMA if name != "fails"}
+            | {"fails": self.fails(each) or None}
+            for each in self.rules
+        ]
+        finite = pl.col("votes_needed").replace(float("inf"), None)
+        return pl.DataFrame(rows, schema=SCHEMA).with_columns(finite)
+
+
+def study_labels(
+    annotations: Annotations,
+    *,
+    rules: Sequence[VoteRule] = tuple(VOTE_RULES),
+    splits: int = 20,
+    share: float = 0.5,
+    s: float = 1.0,
+    confidence: float = 0.95,
+    skill: Skill = "equal",
+    seed: int = 0,
+    done: Callable[[int], None] | None = None,
+) -> LabelStudy:
+    """Hold label rules against held-out votes, over repeated splits.
+
+    Where annotators are named they are split, all votes of a person going to one side; elsewhere
+    the votes of each item are.
+
+    Args:
+        annotations: Votes or counts.
+        rules: Names of the rules.
+        splits: How often to split.
+        share: Of the annotators, or of the votes, that build labels.
+        s: Strength of the imprecise Dirichlet model.
+        confidence: Wanted of the sets, and given to the rules that promise one.
+        skill: Whether votes count alike, or as Dawid and Skene's model of the annotators has it,
+            fitted to each split's building votes.
+        seed: Of the splits.
+        done: Told after each split how many are done.
+
+    Raises:
+        CredalError: If these are no votes, have weights, or cannot be split.
+
+    Example:
+        >>> from credalearn.annotations.examples import three_items
+        >>> study_labels(three_items(), rules=("hull",), splits=3).rules[0].items
+        3
+    """
+    check_choice(skill, get_args(Skill), name="skill")
+    _check(annotations)
+    votes = _Counted(_halves(annotations, splits, share, skill, seed), done)
+    rules_found = coverage_of_rules(votes, rules=rules, s=s, confidence=confidence)
+    return LabelStudy(
+        rules=rules_found,
+        items=len(annotations.items),
+        building=votes.spread("building"),
+        held_out=votes.spread("held_out"),
+        splits=splits,
+        people=bool(annotations.annotators),
+        confidence=confidence,
+    )
+
+
+def _check(annotations: Annotations) -> None:
+    path = annotations.source.path
+    if annotations.kind not in ("votes", "counts"):
+        raise CredalError(
+            f"label rules are held against votes; {path} holds {annotations.kind}, of which "
+            "nothing can be held out. To fix: give the votes themselves, or how many each class "
+            "got."
+        )
+    if annotations.kind == "votes":
+        weights = annotations.table["weight"].to_numpy()
+        if (weights != 1).any():
+            row = int((weights != 1).argmax())
+            raise CredalError(
+                "the test of held-out votes counts people; a vote about item "
+                f"{shown(annotations.table['item'][row])} of {path} has the weight "
+                f"{weights[row]:g}. To fix: leave --weight out."
+            )
+    if vote_counts(annotations).sum(1).max() < 2:
+        raise CredalError(
+            f"no item of {path} has two votes, so that none can be held out. To fix: have some "
+            "items labelled by two people or more."
+        )
+    if len(annotations.annotators) == 1:
+        raise CredalError(
+            f"all named votes of {path} are by {shown(annotations.annotators[0])}: nobody is left "
+            "to hold labels against. To fix: name the column of the annotators with --annotator."
+        )
+
+
+def _halves(
+    annotations: Annotations, splits: int, share: float, skill: Skill, seed: int
+) -> Iterator[Half]:
+    if skill == "dawid-skene":
+        named_votes(annotations)  # refuses what it cannot work with
+    if not annotations.annotators:
+        return halves_of_counts(vote_counts(annotations), splits=splits, share=share, seed=seed)
+    shape = (len(annotations.items), len(annotations.classes))
+    return halves_of_annotators(
+        *(annotations.codes(name) for name in ("item", "annotator", "label")),
+        shape=shape,
+        splits=splits,
+        share=share,
+        seed=seed,
+        posterior=partial(posteriors, shape=shape) if skill == "dawid-skene" else None,
+    )
+
+
+class _Counted:
+    """The halves as they pass, with how many votes items have in them."""
+
+    def __init__(self, halves: Iterator[Half], done: Callable[[int], None] | None) -> None:
+        self.halves, self.done = halves, done
+        self.items_with: dict[str, NDArray[np.int64]] = {}
+
+    def __iter__(self) -> Iterator[Half]:
+        for number, half in enumerate(self.halves, 1):
+            for name in ("building", "held_out"):
+                votes = getattr(half, name)[half.used].sum(1).astype(np.int64)
+                before = self.items_with.get(name, np.zeros(1, np.int64))
+                now = np.bincount(votes, minlength=len(before))
+                now[: len(before)] += before
+                self.items_with[name] = now
+            yield half
+            if self.done is not None:
+                self.done(number)
+
+    def spread(self, name: str) -> Spread:
+        """Fewest, middle and most votes an item, of all splits."""
+        counts = self.items_with[name]
+        held = np.flatnonzero(counts)
+        middle = held[np.searchsorted(counts[held].cumsum(), counts.sum() / 2)]
+        return Spread(int(held[0]), float(middle), int(held[-1]))

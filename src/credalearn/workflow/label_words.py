@@ -1,0 +1,160 @@
+"""What a study of label rules says, in sentences and in a table to print."""
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Column, Table
+
+from credalearn.annotations import Annotations
+from credalearn.decide.shortfall import percent
+from credalearn.theory import RuleCoverage
+from credalearn.workflow.label_study import HARDLY, LabelStudy
+
+LEGEND = """\
+diameter: mean imprecision of the sets. coverage: sets that the held-out votes agree with, by
+binomial tests at 5 % for all classes together, ± one standard error. testable: sets that some
+outcome could have rejected. says at least: mean lower bound of the class with most votes, beside
+the share of the held-out votes that it got, ± the standard error of the difference. Tested are
+labels from the building votes alone: from all votes of an item they rest on more."""
+
+_HEADS = ("diameter", "coverage\n%", "testable\n%", "says at\nleast %", "held-out\nshare %")
+_HALF = 0.5  # of the sets must be open to rejection before coverage is called tested
+
+
+def read_line(annotations: Annotations) -> str:
+    """What was read, in a line.
+
+    Example:
+        >>> from credalearn.annotations.examples import three_items
+        >>> read_line(three_items())
+        'votes.csv: 3 items, 3 annotators, 2 classes (one row a vote)'
+    """
+    people = f"{len(annotations.annotators):,} annotators, " if annotations.annotators else ""
+    source = annotations.source
+    return (
+        f"{source.path}: {len(annotations.items):,} items, {people}"
+        f"{len(annotations.classes):,} classes ({source.words})"
+    )
+
+
+def split_line(study: LabelStudy) -> str:
+    """How the votes were split, in a line.
+
+    Example:
+        >>> from credalearn.annotations.examples import three_items
+        >>> from credalearn.workflow.label_study import study_labels
+        >>> split_line(study_labels(three_items(), splits=5))
+        '5 splits of the annotators; votes an item: 1 (1 to 2) build, 1 held out'
+    """
+    what = "the annotators" if study.people else "each item's votes"
+    line = (
+        f"{study.splits:,} splits of {what}; votes an item: {study.building} build, "
+        f"{study.held_out} held out"
+    )
+    if study.left_out:
+        line += f"; {study.left_out:,} items never have votes on both sides and are left out"
+    return line
+
+
+def coverage_table(study: LabelStudy) -> Table:
+    """The rules in rows, the recommended one in bold; it fits 80 columns.
+
+    Example:
+        >>> from credalearn.annotations.examples import three_items
+        >>> from credalearn.workflow.label_study import study_labels
+        >>> coverage_table(study_labels(three_items(), rules=("idm",), splits=2)).row_count
+        1
+    """
+    name = Column("rule", overflow="fold")  # in 80 columns the longest name takes two lines
+    table = Table(name, box=SIMPLE_HEAD, padding=0, pad_edge=False)
+    for head in _HEADS:
+        table.add_column(head, justify="right", no_wrap=True)
+    table.add_column("fails by", no_wrap=True)
+    best = study.best
+    for each in study.rules:
+        cells = (
+            each.rule,
+            f"{each.diameter:.3f}",
+            f"{_hundredths(each.coverage)}±{_hundredths(each.coverage_error)}",
+            f"{100 * each.testable:.1f}",
+            _hundredths(each.stated),
+            f"{_hundredths(each.held_out)}±{_hundredths(each.gap_error)}",
+            study.fails(each) or "–",
+        )
+        table.add_row(*cells, style="bold" if each is best else None)
+    return table
+
+
+def recommendation(study: LabelStudy) -> str:
+    """Which rule to take, or why none can be named, in a sentence or two.
+
+    The rule of smallest mean diameter among those whose coverage is not below the confidence and
+    whose bounds are not above the held-out share, each by more than two standard errors.
+
+    Example:
+        >>> from credalearn.annotations.examples import three_items
+        >>> from credalearn.workflow.label_study import study_labels
+        >>> recommendation(study_labels(three_items(), rules=("idm",), splits=5)).split(":")[0]
+        'No rule can be named for its coverage'
+    """
+    best = study.best
+    wanted = percent(study.confidence)
+    if best is None:
+        return _none_holds(study, wanted)
+    why = (
+        f"of the rules whose sets agree with the held-out votes for {wanted} of the items and "
+        "whose bounds these bear out"
+    )
+    if best.testable >= _HALF:
+        only = len([each for each in study.rules if not study.fails(each)]) == 1
+        sets = "the only one" if only else "the one of smallest sets"
+        return f"Take {best.rule}: {sets} {why} (mean diameter {best.diameter:.3f})."
+    votes = "vote" if str(study.held_out) == "1" else "votes"
+    share = "none" if best.testable == 0 else f"only {percent(best.testable)}"
+    few = f"{study.held_out} held-out {votes} an item can reject {share} of its sets"
+    needed = _needed(best)
+    if best.testable >= HARDLY:
+        return (
+            f"Take {best.rule} with care: it has the smallest sets {why} (mean diameter "
+            f"{best.diameter:.3f}), but {few}. {needed}"
+        )
+    refuted = [each.rule for each in study.rules if study.fails(each)]
+    against = f" What can be told: {_listed(refuted)} {_fail(refuted)}." if refuted else ""
+    return (
+        f"No rule can be named for its coverage: {best.rule} has the smallest sets of those that "
+        f"nothing speaks against, but {few}. {needed}{against}"
+    )
+
+
+def _none_holds(study: LabelStudy, wanted: str) -> str:
+    nearest = max(study.rules, key=lambda each: each.coverage)
+    low = {
+        "coverage": f"reaches {percent(nearest.coverage)} and not {wanted}",
+        "bound": (
+            f"states {percent(nearest.stated)} where the held-out votes give "
+            f"{percent(nearest.held_out)}"
+        ),
+    }
+    fails = study.fails(nearest)
+    why = " and ".join(text for name, text in low.items() if fails in (name, "both"))
+    return (
+        f"No rule of these holds: {nearest.rule}, which comes nearest, {why}. To fix: try all "
+        "rules, a larger --s, or more votes an item."
+    )
+
+
+def _needed(found: RuleCoverage) -> str:
+    if found.votes_needed == float("inf"):
+        return "No number of held-out votes can reject half of them: they exclude too little."
+    votes = f"{found.votes_needed:.0f} held-out votes an item"
+    return f"It takes {votes} to be able to reject half of them."
+
+
+def _fail(rules: list[str]) -> str:
+    return "fails" if len(rules) == 1 else "fail"
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _hundredths(share: float) -> str:
+    return f"{100 * share:.2f}"

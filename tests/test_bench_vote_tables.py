@@ -1,0 +1,288 @@
+"""Rules side by side: cells, tables, paired differences, verdicts, the figure, and set sizes."""
+
+import csv
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from credalearn import CredalError
+from credalearn.bench.records import Record
+from credalearn.bench.set_tables import set_sizes_of, write_set_sizes
+from credalearn.bench.vote_differences import (
+    Difference,
+    difference_table,
+    differences,
+    verdicts,
+)
+from credalearn.bench.vote_figure import ALL_VOTES, PANELS, vote_figure
+from credalearn.bench.vote_settings import FAMILIES
+from credalearn.bench.vote_tables import METRICS, family_cells, vote_notes, vote_table
+from credalearn.report import markdown
+from fake_records import fake_records
+
+FAMILY = "cifar10h-votes"
+
+
+def family_records(family: str = FAMILY) -> list[Record]:
+    return [record for each in FAMILIES[family].settings for record in fake_records(each.name)]
+
+
+def accuracies(rule: str, method: str, number: str, values: list[float]) -> list[Record]:
+    return [
+        Record(
+            setting=f"{FAMILY}-{number}-{rule}",
+            method=method,
+            seed=seed,
+            metrics={"accuracy": value},
+        )
+        for seed, value in enumerate(values, start=1)
+    ]
+
+
+def test_rows_are_rules_and_columns_numbers_of_votes() -> None:
+    records = family_records()
+    cells = family_cells([*records, *fake_records("cifar10h")], FAMILY)
+    pocc = ["relax", "relax-ties", "idm", "clopper-pearson"]
+    assert list(cells) == ["softmax, precise", *(f"pocc, {rule}" for rule in pocc)]
+    assert all(list(by_number) == [1, 2, 3, 5, 10, None] for by_number in cells.values())
+    for metric, column in METRICS.items():
+        table = vote_table(cells, metric, FAMILY)
+        assert [each.name for each in table.columns] == ["1", "2", "3", "5", "10", "all"]
+        assert {each.better for each in table.columns} == {column.better}
+        values = [
+            record.metrics[metric]
+            for record in records
+            if record.setting == "cifar10h-votes-10-idm"
+        ]
+        assert table.rows["pocc, idm"]["10"] == pytest.approx((np.mean(values), np.std(values)))
+    assert vote_notes(cells, FAMILY) == [
+        "3 seeds of every run; ± is over seeds, each with votes of its own unless all are used."
+    ]
+
+
+def test_a_method_asked_for_beside_has_a_row_of_its_own() -> None:
+    records = family_records()
+    more = [
+        replace(record, method="pocc-center")
+        for record in records
+        if record.setting == "cifar10h-votes-3-clopper-pearson"
+    ]
+    cells = family_cells([*records, *more], FAMILY)
+    assert list(cells)[-1] == "pocc-center, clopper-pearson"
+    table = vote_table(cells, "accuracy", FAMILY)
+    assert table.rows["pocc-center, clopper-pearson"]["1"] is None
+    assert "| pocc-center, clopper-pearson | – | – | " in markdown(table)
+
+
+def test_seeds_that_differ_are_said_and_rehearsals_too() -> None:
+    records = [
+        replace(record, config={"epochs": 1, "limit": 9})
+        for record in family_records()
+        if record.seed < 3 or "-all-" not in record.setting
+    ]
+    told = vote_notes(family_cells(records, FAMILY), FAMILY)
+    assert told[0].startswith(
+        "Seeds: softmax, precise at all votes 2, softmax, precise at 1, 2, 3,"
+    )
+    assert told[1:] == [
+        "A rehearsal: epochs 1, not 150.",
+        "A rehearsal: 9 training and test items at most.",
+    ]
+    mixed = [*records, *(r for r in family_records() if r.setting == "cifar10h-votes-1-idm")]
+    mixed = [r for r in mixed if r.setting != "cifar10h-votes-1-idm" or r.config["epochs"] == 150]
+    with pytest.raises(CredalError, match=r"family 'cifar10h-votes' must all .* same epochs; got"):
+        family_cells(mixed, FAMILY)
+
+
+def test_what_is_not_there_is_said() -> None:
+    with pytest.raises(CredalError, match=r"no record of the family .* run 'cifar10n-votes-\*'"):
+        family_cells(family_records(), "cifar10n-votes")
+    with pytest.raises(CredalError, match=r"family must be one of 'cifar10h-votes', .*; got 'x'"):
+        family_cells(family_records(), "x")
+    cells = family_cells(accuracies("idm", "pocc", "1", [0.9]), FAMILY)
+    with pytest.raises(CredalError, match=r"no record of the family .* has the metric 'human_gap'"):
+        vote_table(cells, "human_gap", FAMILY)
+    with pytest.raises(CredalError, match=r"metric must be one of 'accuracy', .*; got 'f1'"):
+        vote_table(cells, "f1", FAMILY)
+    assert differences(cells) == {}  # nothing to hold it against
+
+
+def test_differences_are_paired_by_seed() -> None:
+    records = [
+        *accuracies("precise", "softmax", "1", [0.80, 0.90, 0.70]),
+        *accuracies("relax", "pocc", "1", [0.78, 0.88, 0.68, 0.1]),  # the fourth has no partner
+        *accuracies("idm", "pocc", "1", [0.81, 0.88, 0.70]),
+        *accuracies("relax", "pocc", "all", [0.5]),
+    ]
+    found = differences(family_cells(records, FAMILY))
+    assert found.keys() == {"pocc, relax", "pocc, idm"}
+    assert found["pocc, relax"].keys() == {1}
+    worse = found["pocc, relax"][1]
+    assert worse.mean == pytest.approx(-0.02)
+    assert (worse.standard_error, worse.seeds) == (0.0, 3)
+    assert worse.verdict == "worse"  # though the seeds themselves differ by 20 points
+    noise = found["pocc, idm"][1]
+    pairs = np.array([0.01, -0.02, 0.0])
+    assert noise.mean == pytest.approx(pairs.mean())
+    assert noise.standard_error == pytest.approx(math.sqrt(pairs.var(ddof=1) / 3))
+    assert noise.verdict == "no different"
+    table = difference_table(found, FAMILY)
+    assert table.rows["pocc, relax"] == {"1": (worse.mean, 0.0)}
+    assert verdicts(found) == [
+        "pocc, relax: worse at 1 vote.",
+        "pocc, idm: no different at 1 vote.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("mean", "error", "verdict"),
+    [
+        (-0.0011, 0.0005, "worse"),
+        (-0.0009, 0.0001, "no different"),  # less than a tenth of a point
+        (-0.02, 0.011, "no different"),  # within two standard errors
+        (-0.02, 0.009, "worse"),
+        (0.02, 0.009, "better"),
+        (0.02, 0.011, "no different"),
+        (0.0, 0.0, "no different"),
+        (-0.3, None, "one seed"),
+    ],
+)
+def test_the_verdict_by_hand(mean: float, error: float | None, verdict: str) -> None:
+    assert Difference(mean, error, 3).verdict == verdict
+
+
+def test_verdicts_are_listed_in_words() -> None:
+    bad, same, good = (Difference(mean, 0.001, 3) for mean in (-0.01, 0.0, 0.01))
+    found: dict[str, dict[int | None, Difference]] = {
+        "a": {1: bad, 2: bad, 3: same, None: good},
+        "b": {1: Difference(0.1, None, 1)},
+    }
+    assert verdicts(found) == [
+        "a: worse at 1 and 2 votes; no different at 3 votes; better at all votes.",
+        "b: one seed, which tells nothing, at 1 vote.",
+    ]
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
+    """The figures that are saved, instead of their files."""
+    kept: list[Figure] = []
+
+    def keep(self: Figure, *args: object, **options: object) -> None:
+        kept.append(self)
+
+    monkeypatch.setattr(Figure, "savefig", keep)
+    return kept
+
+
+def test_the_figure_has_a_panel_a_metric_and_a_line_a_row(
+    drawn: list[Figure], tmp_path: Path
+) -> None:
+    records = family_records()
+    cells = family_cells(records, FAMILY)
+    vote_figure(cells, FAMILY, tmp_path / "a.png")
+    assert len(drawn[0].axes) == len(PANELS)
+    for axes, metric in zip(drawn[0].axes, PANELS, strict=True):
+        assert axes.get_xscale() == "log"
+        assert [tick.get_text() for tick in axes.get_xticklabels()] == [
+            "1",
+            "2",
+            "3",
+            "5",
+            "10",
+            "all",
+        ]
+        assert len(axes.lines) == len(axes.collections) == len(cells)
+        for line, by_number in zip(axes.lines, cells.values(), strict=True):
+            assert list(line.get_xdata()) == [1, 2, 3, 5, 10, ALL_VOTES]  # type: ignore[arg-type]
+            scale = 100 if METRICS[metric].percent else 1
+            means = [
+                scale * np.mean([record.metrics[metric] for record in runs.values()])
+                for runs in by_number.values()
+            ]
+            np.testing.assert_allclose(np.asarray(line.get_ydata()), means)
+    (legend,) = drawn[0].legends
+    assert [text.get_text() for text in legend.get_texts()] == list(cells)
+    vote_figure(cells, FAMILY, tmp_path / "a.png", metrics=["ece"])
+    assert len(drawn[1].axes) == 1
+
+
+def test_a_rule_that_failed_does_not_flatten_the_others(
+    drawn: list[Figure], tmp_path: Path
+) -> None:
+    numbers = ("1", "3")
+    values = {("precise", "softmax"): 0.92, ("relax", "pocc"): 0.90}
+    records = [
+        record
+        for number in numbers
+        for (rule, method), value in values.items()
+        for record in accuracies(rule, method, number, [value, value + 0.01])
+    ]
+    failed = accuracies("idm", "pocc", "1", [0.1, 0.1]) + accuracies("idm", "pocc", "3", [0.9, 0.9])
+    vote_figure(family_cells(records, FAMILY), FAMILY, tmp_path / "a.png")
+    vote_figure(family_cells([*records, *failed], FAMILY), FAMILY, tmp_path / "a.png")
+    for figure, said in zip(drawn, (False, True), strict=True):
+        (axes,) = figure.axes
+        low, high = axes.get_ylim()
+        assert 85 < low < 90
+        assert 93 < high < 95
+        assert ("lines leave a panel" in figure.get_suptitle()) == said
+    assert 10 in drawn[1].axes[0].lines[-1].get_ydata()  # type: ignore[operator]
+
+
+def test_the_figure_is_written_or_says_why_not(tmp_path: Path) -> None:
+    cells = family_cells(family_records(), FAMILY)
+    vote_figure(cells, FAMILY, tmp_path / "a.png")
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(CredalError, match=r"must end in .png, .svg, .pdf; got 'a.gif'"):
+        vote_figure(cells, FAMILY, tmp_path / "a.gif")
+    few = family_cells(accuracies("idm", "pocc", "1", [0.9]), FAMILY)
+    with pytest.raises(CredalError, match=r"no record of the family .* has any of ece"):
+        vote_figure(few, FAMILY, tmp_path / "b.png", metrics=["ece"])
+    assert not (tmp_path / "b.png").exists()
+
+
+def test_sizes_of_sets_with_the_coverage_reached() -> None:
+    records = fake_records("cifar10h-features")
+    rows = set_sizes_of(records, "cifar10h-features")
+    assert {row.method for row in rows} == {record.method for record in records}
+    own = [record.metrics["set_width_90"] for record in records if record.method == "edl"]
+    edl = next(row for row in rows if row.method == "edl")
+    assert edl.seeds == 10
+    assert edl.values["set_width_90"] == pytest.approx((np.mean(own), np.std(own)))
+    text = write_set_sizes(rows)
+    head, rule, *body = text.splitlines()
+    assert head.startswith("| method (10 seeds) | width at 90 % | covered (%) | width at 95 %")
+    assert rule == "| :-- | --: | --: | --: | --: | --: |"
+    assert len(body) == len(rows)
+    smallest = min(row.values["set_width_90"][0] for row in rows)
+    bold = [line for line in body if f"**{smallest:.3f}**" in line.split("|")[2]]
+    assert bold
+    assert not any("**" in line.split("|")[3] for line in body)  # coverage is no contest
+    latex = write_set_sizes(rows, form="latex")
+    assert latex.count(r"\\") == len(rows) + 1
+    assert r"\textbf{" in latex
+    assert r"width at 90 \%" in latex
+    table = list(csv.DictReader(write_set_sizes(rows, form="csv").splitlines()))
+    assert float(table[0]["set_width_90 mean"]) == pytest.approx(rows[0].values["set_width_90"][0])
+    assert [line["method"] for line in table] == [row.method for row in rows]
+
+
+def test_methods_without_sizes_are_left_out_and_none_is_an_error() -> None:
+    records = fake_records("cifar10h-voted")
+    short = [
+        replace(record, metrics={"accuracy": 0.9})
+        if record.method == "edl" and record.seed == 2
+        else record
+        for record in records
+    ]
+    rows = set_sizes_of(short, "cifar10h-voted")
+    assert "edl" not in {row.method for row in rows}
+    uneven = [r for r in records if r.method != "pocc" or r.seed == 1]
+    assert "| pocc (1 seed) |" in write_set_sizes(set_sizes_of(uneven, "cifar10h-voted"))
+    with pytest.raises(CredalError, match="no method of setting 'cifar10h' has sizes of sets"):
+        set_sizes_of(fake_records("cifar10h"), "cifar10h")

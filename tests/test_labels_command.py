@@ -1,0 +1,396 @@
+"""`credalearn labels`, and the rules and skills that `credalearn train` takes."""
+
+import csv
+import json
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+from typing import get_args
+
+import numpy as np
+import polars as pl
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from credalearn.annotations import read_annotations
+from credalearn.annotations.examples import three_items
+from credalearn.bench.data.lidc import CLASSES, load_nodules
+from credalearn.cli.steps import Labels, Skill
+from credalearn.errors import CredalError
+from credalearn.labels import VOTE_RULES, VoteRule
+from credalearn.labels.soft import SOFT_RULES
+from credalearn.theory import RuleCoverage
+from credalearn.workflow import options
+from credalearn.workflow.folder import RunFolder
+from credalearn.workflow.inputs import read_features
+from credalearn.workflow.joining import prepare
+from credalearn.workflow.label_figure import coverage_figure, draw_coverage
+from credalearn.workflow.label_study import LabelStudy, Spread, study_labels
+from credalearn.workflow.label_words import recommendation, split_line
+from credalearn.workflow.labelling import make_labels
+from credalearn.workflow.options import TrainOptions
+from team_files import command, full_disk, in_process, make_team, snapshot, train_arguments
+
+Capture = pytest.CaptureFixture[str]
+
+
+def write_counts(path: Path, counts: np.ndarray, classes: tuple[str, ...]) -> Path:
+    columns = {name: counts[:, place] for place, name in enumerate(classes)}
+    names = [f"x{number:04d}" for number in range(len(counts))]
+    pl.DataFrame({"item": names, **columns}).write_csv(path)
+    return path
+
+
+# What the command says
+
+
+def test_the_radiologists(tmp_path: Path) -> None:
+    votes = write_counts(tmp_path / "votes.csv", load_nodules().votes, CLASSES)
+    table, figure = tmp_path / "table.csv", tmp_path / "coverage.png"
+    done = command(
+        *("labels", votes, "--format", "counts", "--splits", "5"),
+        *("-o", table, "--figure", figure),
+    )
+    assert done.code == 0, done.err
+    for said in (
+        "votes.csv: 1,395 items, 3 classes (one row an item",
+        "5 splits of each item's votes; votes an item: 2 build, 2 (1 to 2) held out",
+        "No rule can be named for its coverage: clopper-pearson has the smallest sets",
+        "idm and hull fail.",
+    ):
+        assert said in done.out
+    assert not done.err
+    with table.open(newline="") as file:
+        rows = {row["rule"]: row for row in csv.DictReader(file)}
+    assert list(rows) == list(VOTE_RULES)
+    # Two radiologists who agree say 100 %; the next one agrees with them in under a half.
+    assert float(rows["relax"]["stated"]) == pytest.approx(0.734, abs=0.01)
+    assert float(rows["relax"]["held_out"]) == pytest.approx(0.433, abs=0.02)
+    assert rows["relax"]["fails"] == "both"
+    assert rows["idm"]["fails"] == "bound"
+    assert rows["clopper-pearson"]["fails"] == ""
+    assert rows["total-variation"]["votes_needed"] == ""  # nothing can reject a vacuous set
+    assert figure.stat().st_size > 10_000
+
+
+def test_named_annotators_are_split(tmp_path: Path, capsys: Capture) -> None:
+    team = make_team(tmp_path, num_items=80)
+    table = tmp_path / "table.jsonl"
+    done = in_process(
+        *(capsys, "labels", team.votes, "--splits", 4, "--rule", "idm", "--rule", "relax"),
+        *("--share", 0.6, "-o", table),
+    )
+    assert done.code == 0, done.err
+    assert "80 items, 5 annotators, 3 classes" in done.out
+    assert "4 splits of the annotators; votes an item: 3 build, 2 held out" in done.out
+    rows = [json.loads(line) for line in table.read_text().splitlines()]
+    assert [row["rule"] for row in rows] == ["relax", "idm"]  # in the order of the rules
+    again, other = (
+        in_process(
+            *(capsys, "labels", team.votes, "--splits", 4, "--rule", "idm", "--rule", "relax"),
+            *("--share", 0.6, "--seed", seed),
+        )
+        for seed in (0, 1)
+    )
+    assert again.out == done.out.replace(f"{table}\n", "")  # the same seed, the same table
+    assert other.out != again.out
+
+
+def test_skill_stands_between_votes_and_rules(tmp_path: Path, capsys: Capture) -> None:
+    team = make_team(tmp_path, num_items=60)
+    equal, skilled = (
+        in_process(capsys, "labels", team.votes, "--splits", 2, "--rule", "idm", "--skill", skill)
+        for skill in ("equal", "dawid-skene")
+    )
+    assert equal.code == skilled.code == 0, skilled.err
+    assert equal.out != skilled.out
+
+
+def test_help_names_every_rule(capsys: Capture) -> None:
+    assert [each.value for each in Labels] == list(VOTE_RULES) == list(get_args(VoteRule))
+    assert [each.value for each in Skill] == list(get_args(options.Skill))
+    done = in_process(capsys, "labels", "--help")
+    assert done.code == 0
+    assert "--rule" in done.out
+
+
+# What it refuses
+
+
+@pytest.mark.parametrize(
+    ("text", "more", "message"),
+    [
+        ("item,cat,dog\nx,0.5,0.5\ny,0.25,0.75\n", (), "holds probabilities, of which nothing"),
+        ("item,label,at_least\nx,cat,0.7\ny,dog,0.6\n", (), "holds bounds, of which nothing"),
+        ("item,annotator,label\nx,ann,cat\ny,bo,dog\n", (), "no item of .* has two votes"),
+        ("item,annotator,label\nx,ann,cat\nx,bo,cat\n", (), "every vote is for one class, 'cat'"),
+        (
+            "item,annotator,label,weight\nx,ann,cat,1\nx,bo,dog,0.5\n",
+            ("--weight", "weight"),
+            "item 'x' of .* has the weight 0.5. To fix: leave --weight out",
+        ),
+        (
+            "item,cat,dog\nx,30,5\ny,11,22\n",
+            ("--format", "counts", "--skill", "dawid-skene"),
+            "holds counts. To fix: .*leave --skill out",
+        ),
+        ("item,annotator,label\nx,ann,cat\nx,bo,dog\n", ("--share", "1"), r"share must be in \(0,"),
+        ("item,annotator,label\nx,ann,cat\nx,bo,dog\n", ("--s", "0"), "s must be above 0"),
+        (
+            "item,annotator,label\nx,ann,cat\nx,bo,dog\n",
+            ("--confidence", "1.5"),
+            r"confidence must be in \(0, 1\)",
+        ),
+        ("item,annotator,label\nx,ann,cat\nx,bo,dog\n", ("--figure", "a.gif"), "must end in .png"),
+        ("item,annotator,label\nx,ann,cat\nx,bo,dog\n", ("-o", "a.xlsx"), "must end in one of"),
+    ],
+)
+def test_bad_input_ends_with_one_message(
+    tmp_path: Path, capsys: Capture, text: str, more: tuple[str, ...], message: str
+) -> None:
+    votes = tmp_path / "votes.csv"
+    votes.write_text(text)
+    done = in_process(capsys, "labels", votes, "--splits", 2, *more)
+    assert done.code == 2
+    assert done.err.startswith("credalearn: ")
+    assert "Traceback" not in done.err
+    with pytest.raises(AssertionError, match=message):
+        raise AssertionError(done.err)
+
+
+def test_votes_of_one_person_leave_nobody_to_ask(tmp_path: Path, capsys: Capture) -> None:
+    votes = tmp_path / "votes.csv"
+    votes.write_text("item,annotator,label\nx,ann,cat\nx,,dog\ny,ann,dog\ny,,dog\n")
+    done = in_process(capsys, "labels", votes)
+    assert done.code == 2
+    assert "all named votes" in done.err
+    assert "'ann'" in done.err
+
+
+def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, capsys: Capture) -> None:
+    team = make_team(tmp_path, num_items=30)
+    before = snapshot(tmp_path)
+    with full_disk(100):
+        done = in_process(
+            capsys, "labels", team.votes, "--splits", 1, "--figure", tmp_path / "coverage.png"
+        )
+    assert done.code == 2
+    assert snapshot(tmp_path) == before
+
+
+# The recommendation, case by case
+
+
+def rule_of(name: str, **changes: float) -> RuleCoverage:
+    plain = RuleCoverage(name, 100, 0.2, 0.97, 0.01, 1.0, 0.6, 0.7, 0.01, 2.0)
+    return replace(plain, **changes)  # type: ignore[arg-type]
+
+
+def study_of(*rules: RuleCoverage, most: int = 9) -> LabelStudy:
+    spread = Spread(1, 1.0, most)
+    return LabelStudy(rules, 100, spread, spread, 20, people=True, confidence=0.95)
+
+
+def test_the_smallest_sets_that_hold_are_named() -> None:
+    study = study_of(
+        rule_of("relax", diameter=0.1, coverage=0.90),
+        rule_of("precise", diameter=0.0, stated=0.73),
+        rule_of("idm", diameter=0.3),
+        rule_of("hull", diameter=0.4, coverage=0.99),
+    )
+    assert study.best is study.rules[2]
+    assert [study.fails(each) for each in study.rules] == ["coverage", "bound", "", ""]
+    assert recommendation(study).startswith("Take idm: the one of smallest sets of the rules whose")
+    only = study_of(study.rules[0], study.rules[3])
+    assert recommendation(only).startswith("Take hull: the only one of the rules whose")
+
+
+def test_two_standard_errors_are_forgiven_and_no_more() -> None:
+    assert study_of(rule_of("idm", coverage=0.931)).best is not None
+    assert study_of(rule_of("idm", coverage=0.929)).best is None
+    assert study_of(rule_of("idm", stated=0.719)).best is not None
+    assert study_of(rule_of("idm", stated=0.721)).best is None
+
+
+def test_few_votes_are_said_to_be_few() -> None:
+    weak = study_of(rule_of("idm", testable=0.3, votes_needed=7.0))
+    assert "with care" in recommendation(weak)
+    assert "1 (1 to 9) held-out votes an item can reject only 30 %" in recommendation(weak)
+    assert "It takes 7 held-out votes an item" in recommendation(weak)
+    none = study_of(
+        rule_of("relax", coverage=0.8),
+        rule_of("idm", testable=0.0, votes_needed=float("inf")),
+        most=1,
+    )
+    told = recommendation(none)
+    assert told.startswith("No rule can be named for its coverage: idm has the smallest sets")
+    assert "1 held-out vote an item can reject none of its sets" in told
+    assert "No number of held-out votes" in told
+    assert told.endswith("What can be told: relax fails.")
+
+
+def test_where_no_rule_holds_that_is_said() -> None:
+    study = study_of(rule_of("relax", coverage=0.8), rule_of("precise", coverage=0.9, stated=0.8))
+    told = recommendation(study)
+    assert told.startswith("No rule of these holds: precise, which comes nearest, reaches 90 %")
+    assert "states 80 % where the held-out votes give 70 %" in told
+
+
+def test_items_left_out_are_counted() -> None:
+    study = replace(study_of(rule_of("idm")), items=130)
+    assert "30 items never have votes on both sides and are left out" in split_line(study)
+
+
+@pytest.mark.parametrize(
+    "points",
+    [  # diameter and coverage as radiologists, CIFAR-10H and CIFAR-10N give them
+        [
+            (0.27, 0.73),
+            (0.21, 0.68),
+            (0, 0.55),
+            (0.33, 1),
+            (0.93, 1),
+            (0.95, 1),
+            (1, 1),
+            (0.53, 0.55),
+        ],
+        [
+            (0.05, 0.84),
+            (0.04, 0.84),
+            (0, 0.72),
+            (0.04, 1),
+            (0.24, 1),
+            (0.27, 1),
+            (0.48, 1),
+            (0.41, 0.72),
+        ],
+        [
+            (0.14, 0.89),
+            (0.11, 0.87),
+            (0, 0.83),
+            (0.33, 1),
+            (0.95, 1),
+            (0.96, 1),
+            (1, 1),
+            (0.28, 0.83),
+        ],
+    ],
+)
+def test_names_in_the_figure_do_not_meet(points: list[tuple[float, float]]) -> None:
+    rules = [
+        rule_of(name, diameter=diameter, coverage=coverage)
+        for name, (diameter, coverage) in zip(VOTE_RULES, points, strict=True)
+    ]
+    figure = Figure(figsize=(7.2, 4.4), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots()
+    draw_coverage(axes, study_of(*rules))
+    names = {text.get_text(): text.get_window_extent() for text in axes.texts}
+    boxes = [names[rule] for rule in VOTE_RULES]
+    for first, second in combinations(boxes, 2):
+        assert not first.overlaps(second)
+    assert len(boxes) == len(points)
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
+def test_the_figure_is_what_its_name_says(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"coverage.{suffix}"
+    coverage_figure(study_of(rule_of("idm"), rule_of("hull", coverage_error=float("inf"))), path)
+    start = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
+    assert path.read_bytes().startswith(start[suffix])
+    (tmp_path / "a.png").mkdir()
+    with pytest.raises(CredalError, match="is a folder"):
+        coverage_figure(study_of(rule_of("idm")), tmp_path / "a.png")
+
+
+# Labels to learn from
+
+
+@pytest.mark.parametrize("rule", VOTE_RULES)
+def test_an_item_that_all_are_unsure_of_is_open_under_every_rule(rule: VoteRule) -> None:
+    counts = np.array([[3.0, 1.0, 0.0], [0.0, 0.0, 0.0], [0.0, 4.0, 0.0]])
+    posterior = np.array([[0.9, 0.1, 0.0], [0.4, 0.3, 0.3], [0.0, 1.0, 0.0]])
+    for labels in (
+        make_labels(three_items(), counts, rule),
+        make_labels(three_items(), counts, rule, posterior=posterior),
+    ):
+        assert labels.lower[1].tolist() == [0, 0, 0]
+        assert labels.upper[1].tolist() == [1, 1, 1]
+        assert labels.diameter()[1] == 1
+        assert labels.diameter()[2] < 1  # the others are as the rule makes them
+        assert labels.contains(labels.reference).all()
+
+
+@pytest.mark.parametrize("rule", sorted(set(VOTE_RULES) - set(SOFT_RULES)))
+def test_rules_that_count_refuse_weights(rule: VoteRule) -> None:
+    with pytest.raises(CredalError, match=rf"the rule '{rule}' counts votes.*such as 0.5"):
+        make_labels(three_items(), np.array([[0.5, 1.0]]), rule)
+
+
+@pytest.mark.parametrize("rule", SOFT_RULES)
+def test_shares_are_enough_for_the_rest(rule: VoteRule) -> None:
+    weighted = make_labels(three_items(), np.array([[1.5, 0.5], [0.0, 0.0]]), rule)
+    counted = make_labels(three_items(), np.array([[3.0, 1.0], [0.0, 0.0]]), rule)
+    np.testing.assert_array_equal(weighted.lower, counted.lower)
+
+
+@pytest.mark.parametrize("rule", VOTE_RULES)
+def test_training_takes_every_rule(tmp_path: Path, capsys: Capture, rule: str) -> None:
+    team = make_team(tmp_path, num_items=40)
+    done = in_process(capsys, *train_arguments(team, "--labels", rule, "--epochs", "1"))
+    assert done.code == 0, done.err
+    assert RunFolder(team.run).facts["label_rule"] == rule
+
+
+def test_training_takes_the_annotators_skill(tmp_path: Path, capsys: Capture) -> None:
+    team = make_team(tmp_path, num_items=60)
+    arguments = train_arguments(team, "--skill", "dawid-skene", "--labels", "idm", "--epochs", "1")
+    done = in_process(capsys, *arguments)
+    assert done.code == 0, done.err
+    facts = RunFolder(team.run).facts
+    assert facts["options"]["skill"] == "dawid-skene"
+    assert facts["truth"] == "majority"
+    plain = make_team(tmp_path / "plain", num_items=60)
+    done = in_process(capsys, *train_arguments(plain, "--labels", "idm", "--epochs", "1"))
+    items, others = RunFolder(team.run).items, RunFolder(plain.run).items
+    assert items.equals(others)  # the split and the truth are the same
+    assert facts["loss_curve"] != RunFolder(plain.run).facts["loss_curve"]
+
+
+def test_skill_is_learnt_from_training_items_alone(tmp_path: Path) -> None:
+    """Other answers about calibration and test items must not move a label that is learnt from."""
+    team = make_team(tmp_path, num_items=60)
+    chosen = TrainOptions(skill="dawid-skene", labels="idm")
+    drop = ("patient", "truth", "part")
+    table = read_features(team.features, drop=drop)
+    first = prepare(read_annotations(team.votes), table, chosen)
+    assert first.split is not None
+    training = np.array(first.split) == "train"
+    held_out = {item for item, used in zip(first.items, training, strict=True) if not used}
+    votes = pl.read_csv(team.votes)
+    swapped = pl.when(pl.col("item").is_in(sorted(held_out))).then(pl.lit("cat"))
+    votes.with_columns(label=swapped.otherwise(pl.col("label"))).write_csv(team.votes)
+    second = prepare(read_annotations(team.votes), table, chosen)
+    assert second.split == first.split
+    np.testing.assert_array_equal(first.labels.lower[training], second.labels.lower[training])
+    assert (first.labels.lower[training].sum(1) > 0.5).all()
+    assert (first.labels.lower[~training] == 0).all()  # open: nothing is learnt from them
+    assert (first.truth[~training] != second.truth[~training]).any()
+
+
+def test_skill_and_a_split_of_ones_own(tmp_path: Path) -> None:
+    team = make_team(tmp_path, num_items=60)
+    table = read_features(team.features, extra=("part",), drop=("patient", "truth"))
+    chosen = TrainOptions(skill="dawid-skene", split="part")
+    found = prepare(read_annotations(team.votes), table, chosen)
+    assert found.split == pl.read_csv(team.features)["part"].to_list()
+
+
+def test_skill_of_stated_bounds_is_refused(tmp_path: Path) -> None:
+    votes = tmp_path / "votes.csv"
+    votes.write_text("item,label,at_least\nx,cat,0.7\ny,dog,0.6\n")
+    with pytest.raises(CredalError, match="label rules are held against votes"):
+        study_labels(read_annotations(votes), skill="dawid-skene")
+    with pytest.raises(CredalError, match="skill must be one of 'equal'"):
+        TrainOptions(skill="best")  # type: ignore[arg-type]
