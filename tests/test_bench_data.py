@@ -59,22 +59,19 @@ def test_every_task_loads_from_tiny_files(name: str, tiny: Path, unverified: Non
 def test_no_patient_has_nodules_in_training_and_test(tmp_path: Path) -> None:
     nodules = load_nodules()
     task = load_task("lidc", DataFolders([tmp_path]))  # the table is in the package
-    whose = {
-        tuple(row): who
-        for row, who in zip(
-            nodules.features.astype(np.float32).tolist(), nodules.patients, strict=True
-        )
-    }
-    parts = [
+    assert task.voted_images is not None
+    rows = nodules.features.astype(np.float32).tolist()
+    whose = {tuple(row): who for row, who in zip(rows, nodules.patients, strict=True)}
+    learnt, held_out = (
         {whose[tuple(row)] for row in part.tolist()}
         for part in (task.train_images, task.voted_images)
-    ]
-    assert not parts[0] & parts[1]
-    assert len(parts[0] | parts[1]) == len(set(nodules.patients))
-    assert len(task.train_images) + len(task.voted_images) == len(nodules.votes)
-    assert len(task.test_images) == nodules.has_majority.sum() - sum(
-        int(row.max() > row.sort().values[-2]) for row in task.train_counts
     )
+    assert not learnt & held_out
+    assert learnt | held_out == set(nodules.patients)
+    assert len(task.train_images) + len(task.voted_images) == len(nodules.votes)
+    clear = np.isin(nodules.patients, [*held_out]) & nodules.has_majority
+    assert len(task.test_images) == clear.sum()
+    assert task.test_y.tolist() == nodules.majority[clear].tolist()
 
 
 @pytest.mark.parametrize("name", FOREIGN)
