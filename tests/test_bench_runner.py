@@ -1,6 +1,7 @@
 """Runs: what they are built on, that they are trained as asked, resumed, stopped and marked."""
 
 import json
+import re
 import signal
 import time
 from dataclasses import replace
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
 from credalearn import CredalError
 from credalearn.bench.evaluate import evaluate, rejection_curve, unpack
@@ -240,19 +241,33 @@ def test_time_that_is_up_stops_the_work_and_nothing_is_lost(data: Path, tmp_path
     assert 1000 < seconds < 1100  # the time of both pieces
 
 
-def test_a_damaged_checkpoint_is_named_and_its_training_starts_anew(
-    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("damage", ["truncated", "a bit flipped", "another run's", "no state"])
+def test_a_checkpoint_of_no_use_is_named_and_its_training_starts_anew(
+    damage: str, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     [run] = runs = tiny_plan("softmax", epochs=2)
     place = tiny_place(tmp_path / "store", data)
     store = Store(place.store)
     execute(place, runs, deadline=time.monotonic() + 0.05)
     path = store.path(run) / "resume.safetensors"
-    path.write_bytes(path.read_bytes()[:-1000])
+    content = bytearray(path.read_bytes())
+    if damage == "truncated":
+        path.write_bytes(content[:-1000])
+    elif damage == "a bit flipped":
+        content[-1000] ^= 1
+        path.write_bytes(content)
+    elif damage == "another run's":
+        [other] = others = tiny_plan("pocc", epochs=2)
+        execute(place, others, deadline=time.monotonic() + 0.05)
+        path.write_bytes(store.checkpoint(other).read_bytes())
+    else:
+        save_file({"losses": torch.zeros(1)}, path)
     execute(place, runs)
     assert store.state(run) == "done"
     assert epochs_logged(store, run) == [1, 2]
-    assert f"{path} is damaged" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert re.search(f"{re.escape(str(path))} (is damaged|belongs to another run|is no chec)", said)
+    assert f"{run.name} starts anew" in said
 
 
 @pytest.mark.parametrize("epochs", [1, 3])

@@ -23,9 +23,11 @@ from credalearn.errors import CredalError, TrainingError
 from credalearn.methods import BASES, METHODS, Model
 from credalearn.nets import Network, Standardise, build_backbone
 from credalearn.train import (
+    CheckpointError,
     Listener,
     Progress,
     Training,
+    check_checkpoint,
     crop_and_flip,
     seeded,
     train,
@@ -142,7 +144,7 @@ class Bench:
 
     def _training(self, run: Run, *, share: float) -> Training:
         task = self._task(run.setting, run.limit)
-        return Training(
+        training = Training(
             network=self._network(run),
             inputs=task.train_images,
             labels=self.labels(run),
@@ -152,6 +154,12 @@ class Bench:
             checkpoint=self.store.checkpoint(run),
             listener=EpochLog(self.store.path(run) / "log.jsonl", share=share),
         )
+        try:
+            check_checkpoint(training)
+        except CheckpointError as error:  # a killed machine must not leave a run that never ends
+            print(f"{error} {run.name} starts anew", file=sys.stderr)
+            self.store.restart(run)
+        return training
 
     def _train_alone(
         self, run: Run, training: Training, *, deadline: float | None

@@ -9,7 +9,6 @@ import hashlib
 import json
 import platform
 import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -146,21 +145,13 @@ class Store:
             (self.path(run) / name).unlink(missing_ok=True)
 
     def checkpoint(self, run: Run) -> Path:
-        """File of an unfinished training's state; a damaged one is named and removed.
+        """File of an unfinished training's state."""
+        return self.path(run) / "resume.safetensors"
 
-        The training then starts anew: a killed machine must not leave a run that never ends.
-        """
-        path = self.path(run) / "resume.safetensors"
-        if not path.exists():
-            return path
-        try:
-            with safe_open(path, framework="pt") as file:
-                json.loads((file.metadata() or {})["run"])
-        except (SafetensorError, OSError, KeyError, ValueError) as error:
-            print(f"{path} is damaged ({error}): {run.name} starts anew", file=sys.stderr)
-            path.unlink()
-            (self.path(run) / "log.jsonl").unlink(missing_ok=True)
-        return path
+    def restart(self, run: Run) -> None:
+        """Remove the state and the log of an unfinished training, which then starts anew."""
+        for path in (self.checkpoint(run), self.path(run) / "log.jsonl"):
+            path.unlink(missing_ok=True)
 
     def finish(
         self,

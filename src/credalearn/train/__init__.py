@@ -2,7 +2,7 @@
 
 from credalearn.train.augment import Augment, crop_and_flip
 from credalearn.train.checkpoint import CheckpointError
-from credalearn.train.learner import Training
+from credalearn.train.learner import Training, check_checkpoint
 from credalearn.train.loop import Loss, seeded, train
 from credalearn.train.progress import Listener, Progress
 from credalearn.train.recipe import Recipe
@@ -16,6 +16,7 @@ __all__ = [
     "Progress",
     "Recipe",
     "Training",
+    "check_checkpoint",
     "crop_and_flip",
     "seeded",
     "train",

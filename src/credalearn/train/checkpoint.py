@@ -112,24 +112,9 @@ def load_checkpoint(
         CheckpointError: If the file is damaged or belongs to another run; nothing is restored then.
         TrainingError: If it is a folder.
     """
-    if path.is_dir():
-        raise TrainingError(f"{path} is a folder. To fix: name a file as checkpoint.")
-    if not path.exists():
+    tensors = read_checkpoint(path, run=run)
+    if not tensors:
         return []
-    try:
-        with safe_open(path, framework="pt") as file:
-            metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except SafetensorError as error:
-        raise _damaged(path, str(error)) from error
-    try:
-        there, digest = json.loads(metadata["run"]), metadata["digest"]
-    except (KeyError, ValueError) as error:
-        why = "is no checkpoint of this version. To fix: delete it; training starts anew."
-        raise CheckpointError(path, why) from error
-    _check_same_run(path, there, run)
-    if digest != _digest_of_all(tensors):  # a flipped bit would only make the weights wrong
-        raise _damaged(path, "its content is not what was written")
     weights: dict[str, Tensor] = {}
     state: dict[int, dict[str, Tensor]] = {}
     for name, tensor in tensors.items():
@@ -144,6 +129,34 @@ def load_checkpoint(
     optimizer.load_state_dict({"state": state, "param_groups": groups})
     losses: list[float] = tensors["losses"].tolist()
     return losses
+
+
+def read_checkpoint(path: Path, *, run: Run) -> dict[str, Tensor]:
+    """The tensors of this run's checkpoint, as they were written; none if there is no file.
+
+    Raises:
+        CheckpointError: If the file is damaged or belongs to another run.
+        TrainingError: If it is a folder.
+    """
+    if path.is_dir():
+        raise TrainingError(f"{path} is a folder. To fix: name a file as checkpoint.")
+    if not path.exists():
+        return {}
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except SafetensorError as error:
+        raise _damaged(path, str(error)) from error
+    try:
+        there, digest = json.loads(metadata["run"]), metadata["digest"]
+    except (KeyError, ValueError) as error:
+        why = "is no checkpoint of this version. To fix: delete it; training starts anew."
+        raise CheckpointError(path, why) from error
+    _check_same_run(path, there, run)
+    if digest != _digest_of_all(tensors):  # a flipped bit would only make the weights wrong
+        raise _damaged(path, "its content is not what was written")
+    return tensors
 
 
 def _check_same_run(path: Path, there: Run, here: Run) -> None:

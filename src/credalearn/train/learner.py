@@ -17,7 +17,13 @@ from credalearn.credal import CredalSet
 from credalearn.credal.checks import map_tensors
 from credalearn.errors import TrainingError
 from credalearn.train.augment import Augment
-from credalearn.train.checkpoint import describe_run, load_checkpoint, save_checkpoint
+from credalearn.train.checkpoint import (
+    Run,
+    describe_run,
+    load_checkpoint,
+    read_checkpoint,
+    save_checkpoint,
+)
 from credalearn.train.loop import Loss, autocast, batch_sizes, check_loss, seed_from, seeded
 from credalearn.train.progress import Listener
 from credalearn.train.recipe import Recipe
@@ -66,6 +72,36 @@ class Training:
     compile: bool = False
 
 
+def check_checkpoint(training: Training) -> None:
+    """Refuse a checkpoint that this training cannot go on from; nothing is restored.
+
+    Raises:
+        CheckpointError: If it is damaged or another run's.
+
+    Example:
+        >>> import credalearn as cl
+        >>> from credalearn.methods import METHODS
+        >>> from credalearn.nets import Network
+        >>> network = Network(nn.Identity(), num_features=1, num_heads=2, num_classes=2)
+        >>> labels = cl.LowerBounds([[0.7, 0.0], [0.0, 0.9]])
+        >>> check_checkpoint(Training(network=network, inputs=torch.zeros(2, 1), labels=labels,
+        ...     loss=METHODS["pocc"].loss, recipe=Recipe(), checkpoint=Path("not-there")))
+    """
+    if training.checkpoint is not None and training.checkpoint.exists():
+        read_checkpoint(training.checkpoint, run=_described(training))
+
+
+def _described(training: Training) -> Run:
+    return describe_run(
+        training.recipe,
+        training.loss,
+        training.network,
+        training.inputs,
+        training.labels,
+        training.augment,
+    )
+
+
 class Learner:
     """One network in training: its stream, its recorded steps, and the tensors they work on."""
 
@@ -87,9 +123,7 @@ class Learner:
         self.losses: list[float] = []
         self.failure: TrainingError | None = None
         if training.checkpoint is not None:
-            self.run = describe_run(
-                recipe, training.loss, network, inputs, training.labels, training.augment
-            )
+            self.run = _described(training)
             self.losses = load_checkpoint(
                 training.checkpoint, run=self.run, network=network, optimizer=self.optimizer
             )
