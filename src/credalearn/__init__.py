@@ -11,6 +11,8 @@ if TYPE_CHECKING:  # the same names as in the table below, for type checkers and
     from credalearn import bench as bench
     from credalearn import methods as methods
     from credalearn import metrics as metrics
+    from credalearn import theory as theory
+    from credalearn.conformal import Inflation as Inflation
     from credalearn.credal import CredalSet as CredalSet
     from credalearn.credal import Intervals as Intervals
     from credalearn.credal import LowerBounds as LowerBounds
@@ -57,12 +59,13 @@ _PUBLIC = {  # module: the names it gives to the package, in the order of the wa
         *["relax", "precise", "from_votes", "from_posterior", "from_teacher", "smooth"],
         *["at_least", "contaminate", "hull", "collapse"],
     ],
+    "conformal": ["Inflation"],
     "predictions": ["CredalPredictions"],
     "methods": ["pocc_loss"],
     "decide": ["certify", "DecisionRule"],
     "estimator": ["CredalClassifier", "load"],
 }
-_MODULES = ["methods", "metrics", "bench"]
+_MODULES = ["methods", "metrics", "theory", "bench"]
 _HOME = {name: module for module, names in _PUBLIC.items() for name in names}
 
 __all__ = [*_HOME, *_MODULES]

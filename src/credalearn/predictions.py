@@ -7,10 +7,12 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Self, final
 
+from numpy.typing import ArrayLike
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from credalearn.conformal import Distance, Inflation, Scale, calibrate
 from credalearn.credal.checks import (
     as_floats,
     as_rows,
@@ -150,6 +152,65 @@ class CredalPredictions:
         """
         check_choice(name, SCORES, name="score")
         return SCORES[name](self)
+
+    def inflation(
+        self,
+        observed: ArrayLike,
+        *,
+        coverage: float = 0.9,
+        distance: Distance = "box",
+        scale: Scale = "relative-variance",
+    ) -> Inflation:
+        """How much to widen sets like these so that they hold what people say of new items.
+
+        These are predictions of calibration items, which had no part in the training; what is
+        promised of new ones, and what is not: :class:`~credalearn.conformal.Inflation`.
+
+        Args:
+            observed: Votes or shares by class, shape (N, K); rows are divided by their sum.
+            coverage: Share of new items whose observed distribution is to lie in their set.
+            distance: ``"box"``, by class, or ``"total-variation"``.
+            scale: ``"relative-variance"`` gives the narrowest intervals (``"binomial"`` where there
+                are few classes and much disagreement), ``"top-probability"`` the smallest
+                diameters; with ``"none"`` all are widened alike.
+
+        Raises:
+            CredalError: If an item has no votes, or shapes differ.
+
+        Example:
+            >>> import torch
+            >>> pred = CredalPredictions.from_vertices(torch.full((9, 1, 2), 0.5))
+            >>> votes = torch.tensor([[4 + k, 4 - k] for k in (0, 0, 1, 1, 1, 1, 1, 2, 2)])
+            >>> pred.inflation(votes, coverage=0.7, scale="none").radius
+            0.125
+        """
+        return calibrate(
+            observed,
+            self.lower,
+            self.upper,
+            self.probs,
+            vertices=self.vertices,
+            coverage=coverage,
+            distance=distance,
+            scale=scale,
+        )
+
+    def conformalise(self, inflation: Inflation) -> Self:
+        """The same predictions with every set widened to its box; classes and ``probs`` stay.
+
+        Args:
+            inflation: What :meth:`inflation` of calibration items gave.
+
+        Example:
+            >>> import torch
+            >>> from credalearn.conformal import Inflation
+            >>> heads = torch.tensor([[[0.6, 0.4], [0.8, 0.2]]])
+            >>> found = Inflation(coverage=0.9, radius=0.1, distance="box", scale="none", items=50)
+            >>> CredalPredictions.from_vertices(heads).conformalise(found).lower
+            tensor([[0.5000, 0.1000]])
+        """
+        lower, upper = inflation.widen(self.lower, self.upper, self.probs)
+        return type(self)(self.probs, lower, upper, concentration=self.concentration)
 
     def save(self, path: str | Path) -> None:
         """Write to one safetensors file, whole or not at all; :meth:`load` reads it back."""

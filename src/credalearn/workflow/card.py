@@ -55,6 +55,7 @@ def card(run: RunFolder) -> str:
         *_quality(run),
         "## Rule",
         *_rule(run),
+        *_sets(run),
         "## Limits",
         *_limits(run, facts),
         "## Versions",
@@ -134,6 +135,21 @@ def _rule(run: RunFolder) -> list[str]:
             f"Predict where the score, 1 − lower probability of the label, is at most "
             f"{_said(rule['threshold'])}; defer the rest. Of the calibration items it predicts "
             f"{rule['coverage']:.1%}.".replace("%.", " %.")
+        )
+    return lines
+
+
+def _sets(run: RunFolder) -> list[str]:
+    found = run.sets
+    if found is None:
+        return []
+    lines = ["## Widened sets", _said(found.statement)]
+    if not found.vacuous:
+        lines.append(
+            f"The bounds of each class are moved outwards by {found.radius:.4g}, in units of the "
+            f"scale {_said(found.scale)}: `set_lower` and `set_upper` of `credalearn predict`. The "
+            "promise is about the shares of as many votes, not about the distribution behind "
+            "them. An exported model does not widen its sets."
         )
     return lines
 

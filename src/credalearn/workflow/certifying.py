@@ -106,7 +106,8 @@ def certify_run(
     if (max_error is None) == (capacity is None):
         raise CredalError(
             "give one of --max-error and --capacity: what is wanted of the rule. To fix: "
-            "--max-error 0.10 for an error of at most 10 %."
+            "--max-error 0.10 for an error of at most 10 %; or neither, and --set-coverage 0.90 "
+            "for the predicted sets alone."
         )
     truth: Truth = run.facts["truth"] if against == "truth" else "a random annotator"
     column = "wrong" if against == "truth" else "disagreement"
@@ -135,7 +136,8 @@ def certify_run(
             score, wrong, max_error=max_error, confidence=confidence, method=method, against=truth
         )
     if rule.certified or rule.method == "capacity" or not _has_threshold(run):
-        _keep(run, rule)  # what cannot be certified does not take the place of a rule that holds
+        # What cannot be certified does not take the place of a rule that holds.
+        keep(run, "rule.json", rule.to_json())
     kept = rule.keeps(test["score"].to_numpy())
     return Certificate(
         rule,
@@ -160,11 +162,16 @@ def _check_share(capacity: float) -> None:
         )
 
 
-def _keep(run: RunFolder, rule: DecisionRule) -> None:
-    path = run.path / "rule.json"
+def keep(run: RunFolder, name: str, text: str) -> None:
+    """Write what was certified into the run's folder, whole or not at all.
+
+    Raises:
+        CredalError: If it cannot be written.
+    """
+    path = run.path / name
     try:
         with whole_file(path) as partial:
-            partial.write_text(rule.to_json(), encoding="utf-8")
+            partial.write_text(text, encoding="utf-8")
     except OSError as error:
         raise CredalError(
             f"{path} cannot be written: {error.strerror or error}. To fix: free some space, or "

@@ -2,7 +2,8 @@
 
 ``RUN/model/`` is what :meth:`CredalClassifier.save` writes; ``annotations.parquet`` the canonical
 table; ``items.parquet`` a row an item; ``predictions.parquet`` a row an item that was not trained
-on; ``rule.json`` the certified rule, ``run.json`` what was asked and found, there last.
+on; ``rule.json`` the certified rule, ``sets.json`` by how much sets are widened, ``run.json`` what
+was asked and found, there last.
 """
 
 import json
@@ -12,6 +13,7 @@ from typing import Any
 
 import polars as pl
 
+from credalearn.conformal import Inflation
 from credalearn.errors import CredalError
 from credalearn.estimator import CredalClassifier, load
 from credalearn.files import whole_file
@@ -87,6 +89,26 @@ class RunFolder:
         """What ``credalearn certify`` decided; None before."""
         path = self.path / "rule.json"
         return read_json(path) if path.exists() else None
+
+    @property
+    def sets(self) -> Inflation | None:
+        """What ``credalearn certify --set-coverage`` found; None before."""
+        path = self.path / "sets.json"
+        if not path.exists():
+            return None
+        try:
+            return Inflation.from_json(path.read_text(encoding="utf-8"))
+        except (CredalError, OSError, UnicodeDecodeError) as error:
+            reason = str(error).partition(" To fix:")[0].rstrip(".")
+            raise CredalError(
+                f"{path}: {reason}. To fix: credalearn certify {self.path} --set-coverage 0.90; "
+                "or remove the file, to predict without widened sets."
+            ) from error
+
+    @property
+    def annotations(self) -> pl.DataFrame:
+        """The canonical table of annotations; see :class:`~credalearn.annotations.Annotations`."""
+        return self._table("annotations.parquet")
 
     def model(self) -> CredalClassifier:
         """The trained classifier."""

@@ -14,6 +14,7 @@ import polars as pl
 import torch
 
 from credalearn.annotations.places import listed, shown
+from credalearn.conformal import Inflation
 from credalearn.decide import DecisionRule
 from credalearn.errors import CredalError
 from credalearn.estimator import CredalClassifier
@@ -38,6 +39,7 @@ SCHEMA: dict[str, type[pl.DataType]] = {
     "score": pl.Float64,
     "decision": pl.String,
 }
+SET_SCHEMA: dict[str, type[pl.DataType]] = {"set_lower": pl.Float64, "set_upper": pl.Float64}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,8 @@ def predict(
 
     The output holds ``item``, ``label`` (always the predicted class), ``probability``, ``lower``
     and ``upper`` (of that class), ``score`` (1 − lower) and ``decision`` (predict or defer), an
-    item a row in the order of the data.
+    item a row in the order of the data. Where the run has a ``sets.json``, ``set_lower`` and
+    ``set_upper`` follow: the class's bounds in the widened set, which decide nothing.
 
     Args:
         run: A finished run; its ``rule.json`` decides.
@@ -127,13 +130,14 @@ def predict(
     if output.exists() and Path(data).exists() and output.samefile(data):
         raise CredalError(f"{output} is the data itself. To fix: name another output.")
     rule = find_rule(run, threshold=threshold) if decide else None
+    sets = run.sets
     stream = open_stream(run, data, item=item)
     tally: dict[tuple[str, str], int] = {}
     done = 0
 
     def frames() -> Iterator[pl.DataFrame]:
         nonlocal done
-        for frame in decisions(run, stream, rule, batch_rows=batch_rows):
+        for frame in decisions(run, stream, rule, sets=sets, batch_rows=batch_rows):
             keys = ("label", "decision") if rule else ("label",)
             for *key, count in frame.select(keys).group_by(keys).len().rows():
                 pair = (key[0], key[1] if rule else "")
@@ -144,6 +148,7 @@ def predict(
             yield frame.select(list(schema))
 
     schema = {name: kind for name, kind in SCHEMA.items() if rule or name != "decision"}
+    schema |= {} if sets is None else SET_SCHEMA
     write_frames(output, frames(), schema)
     return PredictSummary(
         output,
@@ -168,9 +173,12 @@ def decisions(
     stream: Stream,
     rule: DecisionRule | Cut | None,
     *,
+    sets: Inflation | None = None,
     batch_rows: int = BATCH_ROWS,
 ) -> Iterator[pl.DataFrame]:
     """Frames with the columns of ``SCHEMA``, then those of the data that are no features.
+
+    With ``sets`` those of ``SET_SCHEMA`` come between.
 
     Raises:
         CredalError: After the last frame, if an item came twice.
@@ -183,7 +191,7 @@ def decisions(
             if not stream.row_names:
                 names.add(batch.items)
             try:
-                yield _decided(clf, classes, batch, rule)
+                yield _decided(clf, classes, batch, rule, sets)
             except CredalError as error:
                 raise _unpredictable(clf, batch, stream.path) or error from error
         _refuse_twice(stream, names)
@@ -202,7 +210,11 @@ def _threads(run: RunFolder) -> Iterator[None]:
 
 
 def _decided(
-    clf: CredalClassifier, classes: pl.Series, batch: Batch, rule: DecisionRule | Cut | None
+    clf: CredalClassifier,
+    classes: pl.Series,
+    batch: Batch,
+    rule: DecisionRule | Cut | None,
+    sets: Inflation | None,
 ) -> pl.DataFrame:
     predicted: CredalPredictions = clf.predict_credal(batch.X)
     index = predicted.classes.numpy()
@@ -218,8 +230,13 @@ def _decided(
     }
     if rule is not None:
         columns["decision"] = pl.Series(rule.decide(score), dtype=pl.String)
+    if sets is not None:
+        widened = predicted.conformalise(sets)
+        columns["set_lower"] = widened.lower.double().numpy()[row, index]
+        columns["set_upper"] = widened.upper.double().numpy()[row, index]
     frame = pl.DataFrame(columns)
-    extra = batch.extra.select(name for name in batch.extra.columns if name not in SCHEMA)
+    taken = {*SCHEMA, *frame.columns}
+    extra = batch.extra.select(name for name in batch.extra.columns if name not in taken)
     return frame.hstack(extra) if extra.width else frame
 
 

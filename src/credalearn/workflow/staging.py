@@ -18,7 +18,8 @@ from credalearn.errors import CredalError
 # What stands in a run's folder; run.json last, since with it the run is there.
 FILES = ("annotations.parquet", "items.parquet", "predictions.parquet", "run.json")
 MODEL = "model"
-ABOUT_THE_MODEL = ("rule.json", "report.html")  # made by other commands, wrong of another model
+# Made by other commands, wrong of another model.
+ABOUT_THE_MODEL = ("rule.json", "sets.json", "report.html")
 CHECKPOINTS = "resume*.safetensors"
 
 

@@ -1,0 +1,48 @@
+"""What calibrating and widening both check.
+
+Shapes: N items, K classes.
+"""
+
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor
+
+from credalearn.credal.checks import as_floats, require
+from credalearn.errors import CredalError
+
+
+def check_coverage(coverage: float) -> None:
+    """Refuse what is no share of new items.
+
+    Example:
+        >>> check_coverage(0.9)
+    """
+    number = isinstance(coverage, int | float)
+    if number and 0 < coverage < 1:
+        return
+    percent = number and 1 < coverage < 100
+    fix = f"write {coverage:g} % as {coverage / 100:g}" if percent else "give 0.9"
+    raise CredalError(f"coverage must lie in (0, 1); got {coverage!r}. To fix: {fix}.")
+
+
+def as_shares(observed: ArrayLike, sets: Tensor) -> Tensor:
+    """Votes or shares, each row divided by its sum, in float64 on the device of the ``sets``.
+
+    Example:
+        >>> as_shares([[3, 1]], torch.zeros(1, 2)).tolist()
+        [[0.75, 0.25]]
+    """
+    votes = as_floats(observed, name="observed", ndim=2).to(sets.device, torch.float64)
+    if votes.shape != sets.shape:
+        raise CredalError(
+            f"observed must have the items and classes of the sets, {tuple(sets.shape)}; "
+            f"got shape {tuple(votes.shape)}."
+        )
+    total = votes.sum(1, keepdim=True)
+    require(
+        (votes >= 0) & (total > 0),
+        rule="observed must be votes or shares by class, none below 0 and not all 0",
+        remedy="leave items without votes out",
+        observed=votes,
+    )
+    return votes / total
