@@ -74,7 +74,7 @@ FAULTS = {
     ),
     "ties go to one class": Fault(
         "labels/soft.py",
-        "tied = probs >= probs.amax(1, keepdim=True) * (1 - _ROUNDING)",
+        "tied = probs >= probs.amax(1, keepdim=True) * (1 - rounding)",
         "tied = probs.cumsum(1) >= probs.amax(1, keepdim=True)",
         "test_labels.py",
     ),

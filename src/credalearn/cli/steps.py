@@ -123,7 +123,7 @@ def train(
         Path | None, typer.Option(help="Numbers of each item: CSV, TSV, Parquet, npy or npz.")
     ] = None,
     images: Annotated[Path | None, typer.Option(help="Folder with an image of each item.")] = None,
-    labels: Annotated[Labels, typer.Option(help="What votes become.")] = Labels.relax,
+    labels: Annotated[Labels, typer.Option(help="What votes become.")] = Labels.relax_ties,
     skill: Annotated[
         Skill, typer.Option(help="Whether votes count alike, or by the annotators' skill.")
     ] = Skill.equal,

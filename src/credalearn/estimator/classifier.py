@@ -102,7 +102,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         method: str = "pocc",
         *,
         backbone: str | nn.Module = "mlp",
-        label_rule: SoftRule = "relax",
+        label_rule: SoftRule = "relax-ties",
         collapse: bool = False,
         epochs: int = 50,
         batch_size: int = 128,

@@ -19,7 +19,7 @@ def from_posterior(
     posterior: ArrayLike,
     num_votes: ArrayLike,
     *,
-    rule: VoteRule = "relax",
+    rule: VoteRule = "relax-ties",
     s: float = 1.0,
     confidence: float = 0.95,
 ) -> CredalSet:

@@ -15,8 +15,6 @@ from torch import Tensor
 from credalearn.credal import LowerBounds
 from credalearn.credal.checks import as_distributions
 
-_ROUNDING = 1e-6  # of float32: thirds that were added up tie
-
 SoftRule = Literal["relax", "relax-ties", "precise"]
 
 
@@ -65,7 +63,8 @@ def relax_at(probs: Tensor, top: Tensor) -> LowerBounds:
 
 def relax_ties_at(probs: Tensor, top: Tensor) -> LowerBounds:  # noqa: ARG001
     """Relax soft labels (N, K), and let every class that ties for the top keep its probability."""
-    tied = probs >= probs.amax(1, keepdim=True) * (1 - _ROUNDING)
+    rounding = 8 * torch.finfo(probs.dtype).eps  # 0.1 + 0.2 ties with 0.3
+    tied = probs >= probs.amax(1, keepdim=True) * (1 - rounding)
     return LowerBounds(torch.where(tied, probs, 0), soft=probs)
 
 

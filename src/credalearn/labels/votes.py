@@ -18,7 +18,7 @@ from credalearn.labels.vote_rules import VoteRule as VoteRule
 
 
 def from_votes(
-    counts: ArrayLike, *, rule: VoteRule = "relax", s: float = 1.0, confidence: float = 0.95
+    counts: ArrayLike, *, rule: VoteRule = "relax-ties", s: float = 1.0, confidence: float = 0.95
 ) -> CredalSet:
     r"""Credal labels from how many annotators chose each class, n out of :math:`M = \sum_k n_k`.
 
@@ -53,7 +53,8 @@ def from_votes(
 
     Args:
         counts: Whole numbers of votes, shape (N, K), each 0 or more.
-        rule: One of those above.
+        rule: One of those above. The default learns as accurately as plain vote shares, or better,
+            from one vote to fifty; docs/few-votes.md has the figures.
         s: Strength of the imprecise Dirichlet model, above 0: how many unseen votes to allow for.
         confidence: In (0, 1), for the two Clopper–Pearson rules and ``"total-variation"``.
 

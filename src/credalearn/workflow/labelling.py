@@ -79,7 +79,7 @@ def _no_counts(annotations: Annotations, values: np.ndarray, rule: str) -> str:
         what, fix = f"weighted, such as {value:g}", "leave --weight out"
     return (
         f"the rule {rule!r} counts votes; those of {annotations.source.path} are {what}. To fix: "
-        f"give --labels relax or --labels precise, or {fix}."
+        f"give --labels relax-ties or --labels precise, or {fix}."
     )
 
 

@@ -34,10 +34,10 @@ class TrainOptions:
 
     Example:
         >>> TrainOptions(method="softmax").labels
-        'relax'
+        'relax-ties'
     """
 
-    labels: VoteRule = "relax"
+    labels: VoteRule = "relax-ties"
     skill: Skill = "equal"
     method: str = "pocc"
     backbone: str | None = None
