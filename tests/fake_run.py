@@ -10,6 +10,7 @@ from PIL import Image
 
 from credalearn.decide import by_capacity, certify
 from credalearn.decide.rule import CertifyMethod
+from credalearn.workflow.covering import certify_sets, keep_sets
 from credalearn.workflow.folder import RunFolder, write_json
 
 NAMES = ("benign", "indeterminate", "malignant", "artefact")
@@ -100,6 +101,12 @@ def add_rule(
         assert max_error is not None
         rule = certify(values, wrong, max_error=max_error, confidence=confidence, method=method)
     (run.path / "rule.json").write_text(rule.to_json(), encoding="utf-8")
+    return run
+
+
+def add_sets(run: RunFolder, *, coverage: float = 0.9) -> RunFolder:
+    """Widen the run's sets on its calibration items, as ``credalearn certify`` does."""
+    keep_sets(run, certify_sets(run, coverage=coverage).inflation)
     return run
 
 

@@ -15,7 +15,7 @@ from credalearn.report.page.html import percent
 from credalearn.workflow.folder import RunFolder
 from credalearn.workflow.reporting import write_report
 from credalearn.workflow.tested import read_rule
-from fake_run import add_rule, fake_run
+from fake_run import add_rule, add_sets, fake_run
 
 MISSING = [name for name in ("chromium", "chromedriver") if shutil.which(name) is None]
 try:
@@ -54,7 +54,7 @@ def browser() -> "Iterator[webdriver.Chrome]":
 def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     folder = tmp_path_factory.mktemp("browser")
     names = [f"<img src=x onerror=window.ran=1> {n}" for n in range(1200)]
-    run = add_rule(fake_run(folder / "main", classes=EVIL, item_names=names))
+    run = add_sets(add_rule(fake_run(folder / "main", classes=EVIL, item_names=names)))
     other = fake_run(folder / "<script>window.ran=1", classes=EVIL, method="softmax")
     write_report(run, others=[other])
     return run
@@ -251,6 +251,65 @@ def test_no_width_scrolls_sideways(page: "webdriver.Chrome", width: int) -> None
     WebDriverWait(page, 10).until(fits, f"the page is not {width} px wide")
 
 
+@pytest.mark.parametrize("width", [360, 1100])
+@pytest.mark.parametrize("ends", [None, ("0%", "0%", "0%"), ("80%", "80%", "80%")])
+def test_the_line_of_risks_keeps_its_labels_apart(
+    page: "webdriver.Chrome", width: int, ends: tuple[str, str, str] | None
+) -> None:
+    resize(page, width)
+    boxes = """
+        const box = (name) => document.querySelector('.risk .' + name).getBoundingClientRect();
+        if (arguments[0]) {
+          const [low, high, guess] = arguments[0];
+          const style = (name) => document.querySelector('.risk .' + name).style;
+          style('low').right = `min(100% - 3.2rem, 100% - ${low})`;
+          style('high').left = `max(3.2rem, ${high})`;
+          style('guess').left = guess;
+        }
+        const found = {};
+        for (const name of ['low', 'high', 'zero', 'between', 'guess', 'line']) {
+          const {left, right, top, bottom} = box(name);
+          found[name] = [left, right, top, bottom];
+        }
+        return found;
+    """
+    found: dict[str, list[float]] = page.execute_script(boxes, ends)
+    left, right = found["line"][:2]
+    assert 0 < left < right < width
+    assert left - 1 <= found["low"][0]
+    assert found["low"][1] <= found["high"][0] + 0.1  # their padding is between them
+    assert found["high"][1] <= width
+    assert found["low"][3] <= found["between"][2] + 1  # labels stand above the bar
+    assert found["zero"][2] >= found["guess"][3] - 1
+    if ends is None:
+        assert found["between"][1] - found["between"][0] > 20
+        assert abs(found["low"][1] - found["between"][0]) < 2
+        assert abs(found["high"][0] - found["between"][1]) < 2
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_bars_of_sets_are_seen_in_every_light(page: "webdriver.Chrome", scheme: str) -> None:
+    dress(page, scheme)
+    script = """
+        const rgb = (text) => {
+          const canvas = document.createElement('canvas').getContext('2d');
+          canvas.fillStyle = text; canvas.fillRect(0, 0, 1, 1);
+          return [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3);
+        };
+        const colour = (query, what) => rgb(getComputedStyle(document.querySelector(query))[what]);
+        return {paper: colour('body', 'backgroundColor'), card: colour('.tile', 'backgroundColor'),
+                between: colour('.risk .between', 'backgroundColor'),
+                guess: colour('.risk .guess', 'borderLeftColor'),
+                spread: colour('.risk .spread', 'borderLeftColor'),
+                widened: colour('.heads .bar.widened i', 'backgroundColor')};
+    """
+    found: dict[str, list[int]] = page.execute_script(script)
+    for name in ("between", "guess", "spread"):
+        assert contrast(found[name], found["paper"]) > 3, name
+    assert contrast(found["widened"], found["card"]) > 3
+    assert contrast(found["spread"], found["between"]) > 1.7  # brackets cross the bar's ends
+
+
 def test_dark_windows_get_a_dark_page(page: "webdriver.Chrome") -> None:
     light = colours(page)
     dress(page, "dark")
@@ -309,6 +368,7 @@ def test_print_has_the_verdict_and_the_chosen_place(page: "webdriver.Chrome") ->
     assert not page.find_element(By.ID, "slider").is_displayed()
     assert not page.find_element(By.TAG_NAME, "nav").is_displayed()
     assert page.find_element(By.CSS_SELECTOR, "#curve-chart svg").is_displayed()
+    assert page.find_element(By.CSS_SELECTOR, ".risk .between").is_displayed()
     assert len(shown) > 2000
 
 
@@ -334,6 +394,8 @@ def test_the_page_is_whole_without_scripts(page: "webdriver.Chrome") -> None:
     assert "go to a human." in body
     assert "need JavaScript; all their numbers are in the tables" in body
     assert "Deferred by class" in body
+    assert "true cross-entropy on the 300 test items lies between" in body
+    assert "it holds the shares of a new item’s votes in 90" in body
     assert "Back to the rule" not in body
 
 
@@ -349,8 +411,10 @@ def test_names_and_roles_are_there_for_a_screen_reader(page: "webdriver.Chrome")
         "Reviewer minutes an item",
         "Items to decide",
     ]
-    assert len(named["image"]) == 3
-    assert all("Reliability" in n or "Line chart" in n for n in named["image"])
+    assert len(named["image"]) == 4
+    kinds = ("Line chart", "Reliability diagram", "A line from 0 to", "Line chart")
+    for name, kind in zip(named["image"], kinds, strict=True):
+        assert name.startswith(kind)
     for role in ("main", "navigation", "banner", "contentinfo", "status"):
         assert role in named
     assert all(named["table"])  # every table has its caption for a name

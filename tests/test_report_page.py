@@ -5,9 +5,12 @@ import hashlib
 import io
 import itertools
 import json
+import math
 import re
+import sys
 from dataclasses import replace
 from datetime import UTC, datetime
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -15,23 +18,37 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
 from PIL import Image
 from scipy.stats import binomtest
 
-from credalearn import CredalError, metrics
+from credalearn import CredalError, from_votes, metrics
+from credalearn.annotations import dawid_skene
+from credalearn.conformal import Inflation
 from credalearn.decide import DecisionRule, coverage_curve
-from credalearn.report.page import HeldOut, PageRule, Walk, walk
+from credalearn.labels import VOTE_RULES, VoteRule
+from credalearn.report.page import HeldOut, LabelSets, PageRule, Walk, WidenedSets, walk
 from credalearn.report.page.heldout import NO_TRUTH
-from credalearn.report.page.html import element, json_in_html, percent
+from credalearn.report.page.html import element, json_in_html, percent, range_bar
+from credalearn.report.page.risk_line import nats, risk_line
+from credalearn.report.page.sets import _beside_guessing, _infinite
 from credalearn.report.page.verdict import verdict
 from credalearn.report.page.walks import MOST_POSITIONS, OTHERS, TIED, class_groups
+from credalearn.theory import RiskProfile, risk_profile
+from credalearn.workflow.covering import certify_sets, keep_sets
 from credalearn.workflow.folder import RunFolder, write_json
 from credalearn.workflow.reporting import write_report
-from credalearn.workflow.tested import read_rule, read_test_items
+from credalearn.workflow.tested import (
+    read_label_sets,
+    read_rule,
+    read_test_items,
+    read_widened,
+    said_of,
+)
 from credalearn.workflow.thumbnails import MOST_BYTES, thumbnail
-from fake_run import add_rule, fake_run
+from fake_run import add_rule, add_sets, fake_run
 
 EVIL = ("<script>alert(1)</script>", "</script>", "a & \"b\" 'c'", "<!--", "{{x}} ${y} $title")
 VENDORED = Path(__file__).parents[1] / "src" / "credalearn" / "report" / "page" / "vendor"
@@ -230,7 +247,7 @@ def test_a_rule_must_say_something() -> None:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
-    return add_rule(fake_run(tmp_path_factory.mktemp("page") / "nodules", images=True))
+    return add_sets(add_rule(fake_run(tmp_path_factory.mktemp("page") / "nodules", images=True)))
 
 
 @pytest.fixture(scope="module")
@@ -295,8 +312,11 @@ def test_the_page_reads_without_a_script(page: str) -> None:
         for key in ("for", "aria-labelledby", "aria-describedby"):
             assert set((attrs.get(key) or "").split()) <= set(names)
         assert (attrs.get("href") or "#").lstrip("#") in {*names, "", "data:,"}
+    linked = [attrs.get("href") for tag, attrs in parsed.tags if tag == "a"]
+    parts = [attrs["id"] for tag, attrs in parsed.tags if tag == "section"]
+    assert linked == [f"#{name}" for name in ["verdict", *parts[1:]]]
     charts = [attrs for tag, attrs in parsed.tags if attrs.get("role") == "img"]
-    assert len(charts) == 2
+    assert len(charts) == 3
     assert all(len(attrs["aria-label"] or "") > 80 for attrs in charts)
 
 
@@ -365,7 +385,7 @@ def test_what_comes_from_outside_stays_text(tmp_path: Path, ruled: bool) -> None
     facts["splits"]["group"] = "</ul><script>"
     write_json(run.path / "run.json", facts)
     if ruled:
-        add_rule(run, max_error=0.3)
+        add_sets(add_rule(run, max_error=0.3))
     other = fake_run(tmp_path / "x" / "</script><script>alert(2)", classes=EVIL, num_items=400)
     text = write_report(run, others=[other], title="</title><script>").read_text(encoding="utf-8")
     parsed = Elements(text)
@@ -468,6 +488,7 @@ def test_runs_are_compared(run: RunFolder, tmp_path: Path) -> None:
 def test_a_large_problem_is_a_small_page(tmp_path: Path) -> None:
     names = [f"a rather long name of class number {n}" for n in range(300)]
     run = add_rule(fake_run(tmp_path / "many", classes=names, num_items=2000), max_error=0.4)
+    add_sets(run)
     path = write_report(run)
     assert path.stat().st_size < 3_000_000
     assert "the most frequent" in path.read_text(encoding="utf-8")
@@ -507,3 +528,407 @@ def test_the_chart_library_is_the_one_named() -> None:
     for name in ("NOTICE-echarts", "LICENSE-zrender", "LICENSE-d3"):
         assert name in notes
         assert (VENDORED / name).stat().st_size > 100
+
+
+# What the sets hold
+
+
+def told(text: str) -> str:
+    """The words of the section about sets, with plain spaces."""
+    found = re.search(r'<section id="sets".*?</section>', text, re.DOTALL)
+    assert found is not None
+    return spaced(found[0])
+
+
+def rests_on(text: str) -> str:
+    """The words of the assumptions, with plain spaces."""
+    return spaced(text.split('<section id="assumptions"')[1])
+
+
+def spaced(html: str) -> str:
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", html)).split())
+
+
+def with_facts(run: RunFolder, **changed: Any) -> RunFolder:
+    write_json(run.path / "run.json", run.facts | changed)
+    return run
+
+
+def as_bounds(run: RunFolder) -> RunFolder:
+    """Let the run be one whose people stated that the first class has .7 or more."""
+    first, *others = run.classes
+    zeros = (pl.lit(0.0).alias(f"n:{name}") for name in others)
+    items = run.items.with_columns(pl.lit(0.7).alias(f"n:{first}"), *zeros)
+    items.write_parquet(run.path / "items.parquet")
+    said = items.select("item", pl.lit(first).alias("label"), pl.lit(0.7).alias("at_least"))
+    said.write_parquet(run.path / "annotations.parquet")
+    return run
+
+
+def predicted_and_said(run: RunFolder) -> tuple[np.ndarray, np.ndarray]:
+    """Probabilities and votes of the test items, row by row from the two files."""
+    votes = {row["item"]: row for row in run.items.iter_rows(named=True)}
+    rows = [row for row in run.predictions.iter_rows(named=True) if row["split"] == "test"]
+    probs = [[row[f"p:{name}"] for name in run.classes] for row in rows]
+    said = [[votes[row["item"]][f"n:{name}"] for name in run.classes] for row in rows]
+    return np.array(probs), np.array(said)
+
+
+def test_the_risk_lies_between_what_relaxed_labels_cost_at_best_and_at_worst(
+    run: RunFolder, page: str
+) -> None:
+    best, worst = [], []
+    for p, votes in zip(*predicted_and_said(run), strict=True):
+        cost, top = -np.log(p), int(votes.argmax())
+        kept = votes[top] / votes.sum()
+        best.append(kept * cost[top] + (1 - kept) * cost.min())
+        worst.append(kept * cost[top] + (1 - kept) * cost.max())
+    low, high = nats(float(np.mean(best))), nats(float(np.mean(worst)))
+    words = told(page)
+    assert f"on the 300 test items lies between {low} and {high} nats" in words
+    chances = [percent(math.exp(-np.mean(each))) for each in (worst, best)]
+    between = f"a probability between {chances[0]} and {chances[1]}."
+    assert between.replace("\N{NO-BREAK SPACE}", " ") in words
+    assert "Guessing all 3 classes alike scores 1.099 nats (the logarithm of 3), or 33.3 %" in words
+    assert ("even at worst the model does better" in words) == (np.mean(worst) < math.log(3))
+    spread = np.std(best) / np.sqrt(300)
+    interval = re.search(r"at best, R₊ .*? 95 % interval (\S+) to (\S+)", words)
+    assert interval is not None
+    assert abs(float(interval[1]) - (np.mean(best) - 1.96 * spread)) < 0.4 * spread
+    assert abs(float(interval[2]) - (np.mean(best) + 1.96 * spread)) < 0.4 * spread
+
+
+@pytest.mark.parametrize("rule", VOTE_RULES)
+def test_labels_are_made_by_the_rule_of_the_run(tmp_path: Path, rule: VoteRule) -> None:
+    run = with_facts(fake_run(tmp_path / "run", num_items=200), label_rule=rule)
+    found = read_label_sets(run, read_test_items(run))
+    probs, votes = predicted_and_said(run)
+    assert found.profile == risk_profile(probs, from_votes(votes, rule=rule))
+    assert found.promised == (rule.startswith("clopper") or rule == "total-variation")
+    text = write_report(run).read_text(encoding="utf-8")
+    assert f"rule {rule} " in told(text)
+    rests = rests_on(text)
+    assert (f"By the rule {rule} each does so with a probability of 95 %" in rests) == (
+        found.promised
+    )
+    assert (f"an assumption: the rule {rule} does not promise it" in rests) == (not found.promised)
+    assert ("the model’s true cross-entropy on the 50 test items is" in told(text)) == (
+        rule == "precise"
+    )
+    assert ("price of imprecise labels" in told(text)) == (rule != "precise")
+
+
+def test_stated_bounds_are_taken_as_they_are(tmp_path: Path) -> None:
+    run = as_bounds(fake_run(tmp_path / "run", num_items=200))
+    found = read_label_sets(run, read_test_items(run))
+    cost = -np.log(predicted_and_said(run)[0])
+    assert found.profile is not None
+    assert found.profile.optimistic == pytest.approx((0.7 * cost[:, 0] + 0.3 * cost.min(1)).mean())
+    assert found.profile.pessimistic == pytest.approx((0.7 * cost[:, 0] + 0.3 * cost.max(1)).mean())
+    text = write_report(run).read_text(encoding="utf-8")
+    assert "People stated bounds such as “at least 70 %”" in told(text)
+    assert "Nobody voted, people stated bounds" in told(text)
+    assert "--set-coverage" not in text
+    assert "what people stated is taken at their word" in rests_on(text)
+
+
+def test_weights_are_shares(tmp_path: Path) -> None:
+    run = fake_run(tmp_path / "run", num_items=200)
+    run.items.with_columns(pl.col(f"n:{name}") / 3 for name in run.classes).write_parquet(
+        run.path / "items.parquet"
+    )
+    whole = read_label_sets(fake_run(tmp_path / "whole", num_items=200), read_test_items(run))
+    found = read_label_sets(run, read_test_items(run))
+    assert found.profile is not None
+    assert whole.profile is not None
+    assert found.profile.pessimistic == pytest.approx(whole.profile.pessimistic)
+    found = read_label_sets(with_facts(run, label_rule="idm"), read_test_items(run))
+    assert "the rule 'idm' counts votes" in found.why_not
+
+
+def test_annotators_are_weighed_by_skill_where_training_weighed_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = fake_run(tmp_path / "run", num_items=200)
+    run = with_facts(run, label_rule="idm", options={"skill": "dawid-skene"})
+    items = read_test_items(run)
+    found = read_label_sets(run, items)
+    said = said_of(run)
+    posterior = dict(zip(said.items, dawid_skene(said), strict=True))
+    probs, votes = predicted_and_said(run)
+    best = []
+    for item, p, total in zip(items.items, probs, votes.sum(1), strict=True):
+        lower = posterior[item] * total / (total + 1)
+        best.append(-lower @ np.log(p) - (1 - lower.sum()) * np.log(p.max()))
+    assert found.profile is not None
+    assert found.profile.optimistic == pytest.approx(np.mean(best))
+    text = write_report(run).read_text(encoding="utf-8")
+    assert "Dawid and Skene’s model weighs the votes on an item" in told(text)
+    assert "that the model of the annotators is right" in rests_on(text)
+    for name in [name for name in sys.modules if name.split(".")[0] == "crowdkit"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "crowdkit", None)
+    words = told(write_report(run).read_text(encoding="utf-8"))
+    assert "There is no risk profile: Dawid and Skene's model is crowd-kit's" in words
+    assert "To fix: pip install 'credalearn[crowd]'" in words
+
+
+def test_a_run_without_its_annotations_has_a_page_all_the_same(tmp_path: Path) -> None:
+    run = fake_run(tmp_path / "run", num_items=200)
+    (run.path / "annotations.parquet").unlink()
+    text = write_report(run).read_text(encoding="utf-8")
+    assert re.search(r"no risk profile: .*annotations.parquet cannot be read", told(text))
+    assert "The risk lies between" not in rests_on(text)
+    run = with_facts(fake_run(tmp_path / "odd", num_items=200), label_rule="<script>")
+    words = told(write_report(run).read_text(encoding="utf-8"))
+    assert "no risk profile: rule must be one of 'relax'" in words
+    assert "got '<script>'" in words
+
+
+def a_profile(best: float, worst: float, infinite: int = 0) -> RiskProfile:
+    return RiskProfile(
+        optimistic=best,
+        pessimistic=worst,
+        optimistic_interval=(0.9 * best, 1.1 * best),
+        pessimistic_interval=(0.9 * worst, 1.1 * worst),
+        items=10,
+        confidence=0.95,
+        infinite_items=infinite,
+    )
+
+
+@pytest.mark.parametrize(
+    ("best", "worst", "said"),
+    [
+        (0.2, 0.6, "even at worst the model does better. The width of 0.400 nats"),
+        (0.2, 0.7, "at worst the model does no better. The width of 0.500 nats"),
+        (0.7, 0.9, "even at best the model does no better. The width of 0.200 nats"),
+        (0.5, 0.5, "even at worst the model does better. Brackets"),
+        (0.5, math.inf, "at worst the model does no better. Brackets"),
+    ],
+)
+def test_risks_are_set_beside_guessing(best: float, worst: float, said: str) -> None:
+    profile = a_profile(best, worst, infinite=3 * math.isinf(worst))
+    words = _beside_guessing(profile, 2)
+    assert f": {said}" in words
+    assert words.startswith("Guessing all 2 classes alike scores 0.693 nats")
+    warned = "".join(_infinite(profile))
+    assert ("on 3 test items the model gives a probability of exactly 0" in warned) == (
+        worst == math.inf
+    )
+
+
+@given(
+    st.floats(0, 20),
+    st.one_of(st.floats(0, 20), st.just(math.inf)),
+    st.integers(2, 1000),
+)
+@example(0.0, 0.0, 2)
+def test_the_line_of_risks_is_drawn_to_scale(best: float, more: float, num_classes: int) -> None:
+    profile = a_profile(best, best + more, infinite=int(more == math.inf))
+    drawn = Elements(risk_line(profile, num_classes))
+    attributes = {(attrs.get("class") or "").split()[0]: attrs for _, attrs in drawn.tags}
+    pieces = {
+        name: [float(n) for n in re.findall(r"([\d.]+)%", attributes[name].get("style") or "")]
+        for name in ("between", "guess")
+    }
+    (left, width), (guess, _) = pieces["between"], pieces["guess"]
+    assert 0 <= left <= left + width <= 100.01
+    scale = guess / math.log(num_classes)
+    rounding = 0.01 * (1 + (best + more) / math.log(num_classes))
+    assert left == pytest.approx(best * scale, abs=min(rounding, 1))
+    if more < math.inf:
+        assert width == pytest.approx(more * scale, abs=min(rounding, 1))
+    else:
+        assert left + width == pytest.approx(100, abs=0.02)
+    assert (attributes["between"].get("class") == "between open") == (more == math.inf)
+    assert attributes["risk"].get("role") == "img"
+    label = attributes["risk"].get("aria-label") or ""
+    for number in (best, best + more, math.log(num_classes)):
+        assert nats(number) in label
+        assert nats(number) in " ".join(drawn.texts)
+
+
+def test_widened_sets_are_what_certifying_saw(run: RunFolder, page: str) -> None:
+    seen = certify_sets(run, coverage=0.9)
+    words = told(page)
+    share = percent(seen.test_covered / 300).replace("\N{NO-BREAK SPACE}", " ")
+    exact = binomtest(seen.test_covered, 300).proportion_ci(0.95, method="exact")
+    ends = " to ".join(percent(end).replace("\N{NO-BREAK SPACE}", " ") for end in exact)
+    for said in (
+        "Widened by what was missed on 300 calibration items, it holds the shares of a new item’s "
+        "votes in 90 % of cases or more",
+        f"held on test items {share} 95 % interval {ends}; {seen.test_covered} of 300 with two",
+        f"width, as predicted {seen.width_before:.3f} ",
+        f"width, widened {seen.width_after:.3f} ",
+    ):
+        assert said in words
+    assert "promise to hold the observed shares of a new item’s votes" in rests_on(page)
+    assert "certify" not in words
+    assert "Fewer are held than that" not in words
+
+
+@pytest.mark.parametrize(("items", "seen"), [(30, 20), (300, 50), (50, 400)])
+def test_the_usual_share_is_that_of_drawing_both_kinds_of_items(items: int, seen: int) -> None:
+    noise = np.random.default_rng(0)
+    found = Inflation(coverage=0.9, radius=0.4, distance="box", scale="none", items=items)
+    bounds = np.zeros((seen, 2))
+    low, high = WidenedSets(found, bounds, bounds, seen, 0, 0.0, 0.0).usual
+    shares = []
+    for _ in range(4000):  # any continuous nonconformity will do
+        radius = np.sort(noise.random(items))[math.ceil(0.9 * (items + 1)) - 1]
+        shares.append((noise.random(seen) <= radius).mean())
+    below, above = (np.array(shares) < low).mean(), (np.array(shares) > high).mean()
+    assert below <= 0.025 + 0.008  # three standard errors of a simulated share
+    assert above <= 0.025 + 0.008
+    step = 1 / seen  # the next share inwards leaves out too many
+    assert (np.array(shares) < low + 1.5 * step).mean() >= 0.025 - 0.008
+    assert (np.array(shares) > high - 1.5 * step).mean() >= 0.025 - 0.008
+    short = int(low * seen + 0.5) - 1
+    assert WidenedSets(found, bounds, bounds, seen, short, 0.0, 0.0).short
+    assert not WidenedSets(found, bounds, bounds, seen, short + 1, 0.0, 0.0).short
+
+
+@pytest.mark.parametrize("kind", ["votes", "counts", "probabilities"])
+def test_widened_sets_are_seen_on_the_items_that_certifying_saw_them_on(
+    tmp_path: Path, kind: str
+) -> None:
+    run = fake_run(tmp_path / "run", num_items=400)
+    test = run.items.filter(split="test")["item"].to_list()
+    names = [f"n:{name}" for name in run.classes]
+    items = run.items
+    if kind == "votes":  # one vote of the first five items, of weight 5; unsure ones of the next
+        votes = run.annotations.with_columns(first=pl.int_range(pl.len()).over("item") == 0)
+        votes = votes.filter(pl.col("first") | ~pl.col("item").is_in(test[:5])).drop("first")
+        unsure = pl.col("item").is_in(test[5:8])
+        votes = votes.with_columns(label=pl.when(~unsure).then("label"))
+        votes.write_parquet(run.path / "annotations.parquet")
+        left_out = 8
+    else:
+        one = pl.when(~pl.col("item").is_in(test[:5]))
+        items = items.with_columns(one.then(name).otherwise(name == names[0]) for name in names)
+        total = pl.sum_horizontal(names) if kind == "probabilities" else 1.0
+        items = items.with_columns(pl.col(name).cast(pl.Float64) / total for name in names)
+        items.write_parquet(run.path / "items.parquet")
+        columns = (pl.col(name).alias(name[2:]) for name in names)
+        items.select("item", *columns).write_parquet(run.path / "annotations.parquet")
+        known = run.facts["annotations"] | {"votes": 1000 if kind == "counts" else None}
+        with_facts(run, annotations=known)
+        left_out = 5 if kind == "counts" else 0
+    wanted = certify_sets(run, coverage=0.8)
+    keep_sets(run, wanted.inflation)
+    found = read_widened(run, read_test_items(run))
+    assert found is not None
+    assert (found.seen, found.covered) == (wanted.test_items, wanted.test_covered)
+    assert found.seen == 100 - left_out
+    assert found.width_before == pytest.approx(wanted.width_before)
+    assert found.width_after == pytest.approx(wanted.width_after)
+    assert found.counted == (kind != "probabilities")
+    words = told(write_report(run).read_text(encoding="utf-8"))
+    assert ("of how many votes is not known" in words) == (kind == "probabilities")
+
+
+def test_the_stored_radius_counts_and_not_a_new_one(tmp_path: Path) -> None:
+    run = fake_run(tmp_path / "run", num_items=400)
+    stored = Inflation(coverage=0.9, radius=0.01, distance="box", scale="none", items=77)
+    keep_sets(run, stored)
+    found = read_widened(run, read_test_items(run))
+    assert found is not None
+    assert found.inflation == stored
+    assert found.short
+    text = write_report(run).read_text(encoding="utf-8")
+    assert "Fewer are held than that" in told(text)
+    assert "missed on 77 calibration items" in told(text)
+    assert "No error on this page is guaranteed" in rests_on(text)
+
+
+def test_without_widened_sets_the_page_says_how_to_make_them(tmp_path: Path) -> None:
+    run = fake_run(tmp_path / "a run", num_items=200)
+    text = write_report(run).read_text(encoding="utf-8")
+    assert f"credalearn certify '{run.path}' --set-coverage 0.90" in told(text)
+    assert "Nothing on this page is guaranteed" in rests_on(text)
+    assert "widened set" not in text.split('<section id="gallery"')[1]
+    add_sets(run, coverage=0.99)  # takes 99 items, and there are 50
+    text = write_report(run).read_text(encoding="utf-8")
+    assert "99 % takes 99 calibration items or more, and there are 50" in told(text)
+    assert "held on test items" not in told(text)
+    assert "Nothing on this page is guaranteed" in rests_on(text)
+    assert "widened set" not in text.split('<section id="gallery"')[1]
+    (run.path / "sets.json").write_text("{")
+    with pytest.raises(CredalError, match=r"sets\.json: .*To fix: credalearn certify"):
+        write_report(run)
+
+
+def test_items_that_nobody_voted_on_twice_show_no_coverage(tmp_path: Path) -> None:
+    run = add_sets(fake_run(tmp_path / "run", num_items=200))
+    test = run.items.filter(split="test")["item"].to_list()
+    said = run.annotations.filter(~pl.col("item").is_in(test))
+    said.write_parquet(run.path / "annotations.parquet")
+    words = told(write_report(run).read_text(encoding="utf-8"))
+    assert "held on test items – none is with two votes or more" in words
+    assert "width" not in words.split("held on test items")[1]
+
+
+def test_the_gallery_shows_the_widened_bounds(run: RunFolder, page: str) -> None:
+    inflation = run.sets
+    assert inflation is not None
+    table = run.predictions.filter(split="test").sort("score", descending=True)
+    cards = page.split('<ul class="gallery">')[1].split("</ul>")[0].split("<li>")[1:]
+    assert len(cards) == 24
+    for row, card in zip(table.iter_rows(named=True), cards, strict=False):
+        parts = (
+            torch.tensor([[row[f"{part}:{name}"] for name in run.classes]])
+            for part in ("lower", "upper", "p")
+        )
+        lower, upper = (bound[0].tolist() for bound in inflation.widen(*parts))
+        shown = re.findall(r'rowspan="2">(.*?)</th>.*?widened set .*?number">(.*?)</span>', card)
+        assert len(shown) == 3
+        for name, numbers in shown:
+            k = run.classes.index(name)
+            assert numbers in range_bar(lower[k], upper[k])
+
+
+@given(st.floats(0, 1), st.floats(0, 1))
+def test_a_range_is_drawn_from_its_lower_to_its_upper_end(one: float, other: float) -> None:
+    low, high = sorted((one, other))
+    drawn = range_bar(low, high)
+    left, width = map(float, re.findall(r"([\d.]+)%", drawn.split("</i>")[0]))
+    assert left == pytest.approx(100 * low, abs=0.06)
+    assert left + width == pytest.approx(100 * high, abs=0.12)
+    first, last = percent(low, 0), percent(high, 0)
+    assert drawn.count("\N{NO-BREAK SPACE}%") == 1
+    assert f">{last}<" in drawn if first == last else f"{first[:-2]}–{last}<" in drawn
+
+
+def test_runs_are_compared_by_sets_of_equal_coverage(tmp_path: Path) -> None:
+    one, other, wide, none = (
+        fake_run(tmp_path / name, method=method, num_items=400)
+        for name, method in (("a", "pocc"), ("b", "softmax"), ("c", "pocc"), ("d", "pocc"))
+    )
+    add_sets(one)
+    add_sets(wide, coverage=0.95)
+    heading = "width of sets that hold 90\N{NO-BREAK SPACE}%"
+    assert heading not in write_report(one).read_text(encoding="utf-8")
+    assert heading not in write_report(one, others=[wide]).read_text(encoding="utf-8")
+    assert heading not in write_report(other, others=[one]).read_text(encoding="utf-8")
+    add_sets(other)
+    text = write_report(one, others=[other, wide, none]).read_text(encoding="utf-8")
+    assert heading in text
+    rows = re.findall(r'<tr><th scope="row">([abcd])</th>.*?<td>([^<]*)</td></tr>', text)
+    widths = [f"{certify_sets(each, coverage=0.9).width_after:.3f}" for each in (one, other)]
+    assert rows == list(zip("abcd", [*widths, "–", "–"], strict=True))
+
+
+def test_what_sets_hold_is_checked() -> None:
+    with pytest.raises(CredalError, match="hold a risk profile or say why there is none"):
+        LabelSets("relax", None)
+    found = Inflation(coverage=0.9, radius=0.4, distance="box", scale="none", items=300)
+    with pytest.raises(CredalError, match=r"one shape \(N, K\); got \(3, 2\) and \(2, 2\)"):
+        WidenedSets(found, np.zeros((3, 2)), np.ones((2, 2)), 1, 1, 0.1, 0.2)
+    with pytest.raises(CredalError, match="got 3 covered of 2 seen of 3"):
+        WidenedSets(found, np.zeros((3, 2)), np.ones((3, 2)), 2, 3, 0.1, 0.2)
+    profile = a_profile(0.2, 0.6)
+    assert LabelSets("total-variation", profile).promised
+    assert not LabelSets("total-variation", profile, skilled=True).promised
+    none = WidenedSets(found, np.zeros((3, 2)), np.ones((3, 2)), 0, 0, 0.0, 0.0)
+    assert not none.short

@@ -21,7 +21,14 @@ from credalearn.report.page.data import default_score
 from credalearn.report.page.shown import gallery_rows
 from credalearn.workflow.folder import RunFolder
 from credalearn.workflow.inputs import find_images
-from credalearn.workflow.tested import TRUTHS, read_disagreement, read_rule, read_test_items
+from credalearn.workflow.tested import (
+    TRUTHS,
+    read_disagreement,
+    read_label_sets,
+    read_rule,
+    read_test_items,
+    read_widened,
+)
 from credalearn.workflow.thumbnails import thumbnail
 
 
@@ -54,14 +61,19 @@ def write_report(
     shown = [held_out.items[row] for row in rows]
     compared = compare_runs([run, *others], rule.max_error if rule else None)
     tested = [set(read_test_items(each).items) for each in others]
+    labels = read_label_sets(run, held_out)
+    certify = f"credalearn certify {shlex.quote(str(run.path))}"
     made = (now or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M %Z")
     page = build_page(
         held_out,
         rule,
         read_disagreement(run),
+        labels,
         title=title or f"Predict or defer: {run.path.resolve().name}",
-        command=f"credalearn certify {shlex.quote(str(run.path))} --max-error 0.10",
+        command=f"{certify} --max-error 0.10",
         truth=TRUTHS.get(str(facts.get("truth")), TRUTHS["majority"]),
+        widened=compared[0].widened,
+        widen_command=f"{certify} --set-coverage 0.90" if labels.rule else "",
         group=(facts.get("splits") or {}).get("group"),
         compared=compared,
         same_items=all(each == set(held_out.items) for each in tested),
@@ -109,6 +121,7 @@ def compare_runs(runs: Sequence[RunFolder], target: float | None) -> list[Compar
                 reached=None if target is None else taken.coverage_at(target),
                 certified=taken.coverage(taken.position(threshold or 0.0)) if certified else None,
                 walk=taken,
+                widened=read_widened(run, held_out),
             )
         )
     return found

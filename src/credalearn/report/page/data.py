@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from credalearn.report.page.heldout import SCORE_NAMES, HeldOut
+from credalearn.report.page.holding import LabelSets, WidenedSets
 from credalearn.report.page.shown import Shown, gallery
 from credalearn.report.page.verdict import PageRule, Verdict, verdict
 from credalearn.report.page.walks import Walk, class_groups, walk
@@ -59,6 +60,7 @@ class Compared:
         reached: Largest coverage whose observed error is at most the target; None without target.
         certified: Coverage that its own rule keeps on the test items; None without a rule.
         walk: Its curve.
+        widened: Its widened sets; None where it has none.
 
     Example:
         >>> sorted(Compared.__dataclass_fields__)[:3]
@@ -73,6 +75,7 @@ class Compared:
     reached: float | None
     certified: float | None
     walk: Walk
+    widened: WidenedSets | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,6 +91,9 @@ class Page:
         groups: Names of the rows in which deferrals are counted.
         disagreement: The annotations in numbers.
         gallery: The least certain test items.
+        labels: The sets that the run learns from, and the risk they leave open.
+        widened: Predicted sets that were widened until they hold, if they were.
+        widen_command: How they are widened, for who has none yet; empty where they cannot be.
         compared: This run first, then others.
         same_items: Whether the runs compared were tested on the same items.
         truth: Against what an error counts, in words.
@@ -107,6 +113,9 @@ class Page:
     groups: tuple[str, ...]
     disagreement: Disagreement
     gallery: tuple[Shown, ...]
+    labels: LabelSets
+    widened: WidenedSets | None
+    widen_command: str
     compared: tuple[Compared, ...]
     same_items: bool
     truth: str
@@ -144,10 +153,13 @@ def build_page(
     held_out: HeldOut,
     rule: PageRule | None,
     disagreement: Disagreement,
+    labels: LabelSets,
     *,
     title: str,
     command: str,
     truth: str,
+    widened: WidenedSets | None = None,
+    widen_command: str = "",
     group: str | None = None,
     compared: Sequence[Compared] = (),
     same_items: bool = True,
@@ -160,9 +172,12 @@ def build_page(
         held_out: The test items.
         rule: The rule, if one was made.
         disagreement: The annotations in numbers.
+        labels: The sets that the run learns from, and the risk they leave open.
         title: The heading.
         command: How a rule is made, for who has none yet.
         truth: Against what an error counts, in words.
+        widened: Predicted sets that were widened until they hold, if they were.
+        widen_command: How they are widened, for who has none yet; empty where they cannot be.
         group: What items were split by, if anything.
         compared: This run first, then others.
         same_items: Whether the runs compared were tested on the same items.
@@ -192,7 +207,10 @@ def build_page(
         walks=walks,
         groups=groups,
         disagreement=disagreement,
-        gallery=gallery(held_out, first, rule, images or {}),
+        gallery=gallery(held_out, first, rule, images or {}, widened),
+        labels=labels,
+        widened=widened,
+        widen_command=widen_command,
         compared=tuple(compared),
         same_items=same_items,
         truth=truth,

@@ -1,8 +1,9 @@
-"""The page from calibration to provenance, as HTML."""
+"""Calibration, confusion and the methods compared, as HTML."""
 
 import numpy as np
 
 from credalearn.report.page.data import Page
+from credalearn.report.page.holding import WidenedSets
 from credalearn.report.page.html import Html, element, percent, short_percent, table
 from credalearn.report.page.sections import chart, section
 
@@ -135,18 +136,26 @@ def compared_section(page: Page) -> Html:
     headings = ["run", "method", "accuracy", "ECE", "AUARC"]
     if target is not None:
         headings += [f"kept at an error of {short_percent(target)}, observed", "kept by its rule"]
+    held = _comparable_coverage(page)
+    if held is not None:
+        headings.append(f"width of sets that hold {short_percent(held)}")
     rows: list[list[object]] = []
     for each in page.compared:
         cells: list[object] = [each.name, each.method, percent(each.accuracy)]
         cells += [percent(each.ece), percent(each.auarc)]
         if target is not None:
             cells += [percent(each.reached), percent(each.certified)]
+        if held is not None:
+            wide = each.widened if _seen_coverage(each.widened) == held else None
+            cells.append(f"{wide.width_after:.3f}" if wide else "–")
         rows.append(cells)
     words = (
         "Accuracy of all labels; expected calibration error (ECE, smaller is better); the area "
         "under the accuracy–rejection curve (AUARC): the mean accuracy over all shares deferred, "
         "by the score the run defers by."
     )
+    if held is not None:
+        words += " Of sets widened to hold as many votes, narrower ones say more."
     parts: list[object] = [element("p", words)]
     if several and not page.same_items:
         warning = "Not tested on the same items: these numbers cannot be compared closely."
@@ -163,57 +172,13 @@ def compared_section(page: Page) -> Html:
     return section("compared", heading, *parts)
 
 
-def assumptions_section(page: Page) -> Html:
-    """What the promise is about, and what it is not."""
-    listed = [element("li", text) for text in assumptions(page)]
-    rows: list[list[object]] = [[name, value] for name, value in page.provenance]
-    return section(
-        "assumptions",
-        "What this rests on",
-        element("ul", *listed),
-        table("How this page came about", ["what", "value"], rows, class_="words"),
-    )
+def _comparable_coverage(page: Page) -> float | None:
+    """What this run's widened sets promise, if another run's promise the same."""
+    own = _seen_coverage(page.widened)
+    same = [each for each in page.compared if _seen_coverage(each.widened) == own]
+    return own if len(same) > 1 else None
 
 
-def assumptions(page: Page) -> list[str]:
-    """In sentences: the promise, its truth, and when it fails."""
-    rule = page.rule
-    found = []
-    if rule is not None and rule.certified:
-        limit = short_percent(rule.max_error or 0.0)
-        about = {
-            "error": f"the share of wrong labels among the items kept is at most {limit}",
-            "kept-and-wrong": (
-                f"the share of all items that are kept and wrong is at most {limit} on average"
-            ),
-        }[rule.quantity]
-        items = f"{rule.num_items:,} calibration items" if rule.num_items else "calibration items"
-        sure = (
-            f"with a probability of at least {short_percent(rule.confidence)} over their draw, "
-            if rule.confidence
-            else "over their draw, "
-        )
-        found.append(
-            f"The guarantee, from {items} by {rule.method}: {sure}{about}, against {rule.truth}, "
-            "for new items. It holds "
-            "for the rule’s own threshold, on average over the kept: not for each class, and not "
-            "for each item."
-        )
-    else:
-        found.append("Nothing on this page is guaranteed: the numbers are what was observed.")
-    found += [
-        f"Right and wrong are counted against {page.truth}. People can be wrong together, and "
-        "then so is this count. Tied items have no truth: they count as kept or deferred, not as "
-        "right or wrong.",
-        "New items must come as the calibration items did (exchangeable: the same source, "
-        "selection and kind of annotators). After a new device, place or season, certify again.",
-        "An interval on this page is for a threshold fixed beforehand. A threshold picked because "
-        "its number looks good here is not certified; nor is the best of many targets tried.",
-    ]
-    if page.group is not None:
-        found.append(
-            f"Items that share their {page.group} were kept in one split, but are alike: the "
-            "guarantee takes items as independent, so with few large groups it is less sure than "
-            "stated."
-        )
-    return found
+def _seen_coverage(found: WidenedSets | None) -> float | None:
+    """What widened sets promise, if they do and test items were there to see their width on."""
+    return found.inflation.coverage if found and found.promised and found.seen else None

@@ -1,7 +1,7 @@
 """The gallery of items for a human, as HTML."""
 
 from credalearn.report.page.data import Page
-from credalearn.report.page.html import Html, bar, element
+from credalearn.report.page.html import Html, bar, element, range_bar, short_percent
 from credalearn.report.page.sections import score_name, section
 from credalearn.report.page.shown import Shown
 
@@ -20,11 +20,19 @@ def gallery_section(page: Page) -> Html:
         f"The bars are the probabilities of {' and '.join(f'the {name}' for name in heads)}"
         + ("; where they differ, the model does not know." if len(heads) > 1 else ".")
     )
+    widened = page.widened if page.gallery[0].widened else None
+    if widened is not None:
+        words += (
+            " Below them is each class’s interval in the widened set; such sets hold the votes of "
+            f"{short_percent(widened.inflation.coverage)} of all new items, clear or not."
+        )
     cards = [_card(each, heads) for each in page.gallery]
     key = [
         element("span", element("i", class_=f"swatch head-{place}"), name)
         for place, name in enumerate(heads)
     ]
+    if widened is not None:
+        key.append(element("span", element("i", class_="swatch widened"), "widened set"))
     return section(
         "gallery",
         "Items for a human",
@@ -42,17 +50,18 @@ def _card(shown: Shown, heads: tuple[str, ...]) -> Html:
         ", ".join(f"{count:g}\N{NO-BREAK SPACE}× {name}" for name, count in shown.votes)
         or "not known"
     )
-    rows = [
-        element(
-            "tr",
-            element("th", name, scope="row"),
-            *(
-                element("td", bar(value, digits=0, class_=f"head-{place}"))
-                for place, value in enumerate(values)
-            ),
+    rows = []
+    for number, (name, values) in enumerate(shown.bars):
+        first = element("th", name, scope="row", rowspan=2 if shown.widened else None)
+        cells = (
+            element("td", bar(value, digits=0, class_=f"head-{place}"))
+            for place, value in enumerate(values)
         )
-        for name, values in shown.bars
-    ]
+        rows.append(element("tr", first, *cells))
+        if shown.widened:
+            drawn = range_bar(*shown.widened[number], class_="widened")
+            said = element("span", "widened set ", class_="hidden")
+            rows.append(element("tr", element("td", said, drawn, colspan=len(values))))
     head = [element("th", name, scope="col") for name in ("class", *heads)]
     bars = element(
         "table",

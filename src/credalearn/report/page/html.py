@@ -98,6 +98,20 @@ def bar(share: float, *, digits: int = 1, class_: str = "") -> Html:
     return join(drawn, element("span", percent(share, digits), class_="number"))
 
 
+def range_bar(low: float, high: float, *, class_: str = "") -> Html:
+    r"""An interval of shares as a bar, for the eye only, and as numbers, in whole per cent.
+
+    Example:
+        >>> print(range_bar(0.25, 0.75).split("<span")[1])
+        class="bar" aria-hidden="true"><i style="margin-left:25.0%;width:50.0%"></i></span>
+    """
+    inner = element("i", style=f"margin-left:{100 * low:.1f}%;width:{100 * (high - low):.1f}%")
+    drawn = element("span", inner, class_=f"bar {class_}".strip(), aria_hidden="true")
+    first, last = (percent(end, 0).removesuffix("\N{NO-BREAK SPACE}%") for end in (low, high))
+    numbers = f"{first}–{last}\N{NO-BREAK SPACE}%" if first != last else percent(high, 0)
+    return join(drawn, element("span", numbers, class_="number"))
+
+
 def percent(share: float | None, digits: int = 1) -> str:
     r"""A share in per cent, rounded as the page's script rounds it; – for none.
 

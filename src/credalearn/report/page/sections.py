@@ -32,6 +32,21 @@ def chart(identity: str, label: str, *, class_: str = "") -> Html:
     )
 
 
+def tiles(facts: list[tuple[str, str, str]], *, class_: str = "") -> Html:
+    """Numbers side by side: what each is, the number itself, and a note if there is one."""
+    shown = [
+        element(
+            "div",
+            element("dt", name),
+            element("dd", value, class_="value"),
+            element("dd", note, class_="note") if note else Html(),
+            class_="tile",
+        )
+        for name, value, note in facts
+    ]
+    return element("dl", *shown, class_=f"tiles {class_}".strip())
+
+
 def verdict_section(said: Verdict) -> Html:
     """The first thing that is read."""
     notes = [element("p", note.replace(" %", "\N{NO-BREAK SPACE}%")) for note in said.notes]
@@ -62,17 +77,7 @@ def data_section(found: Disagreement) -> Html:
         facts.append(("unanimous", percent(found.unanimous), "of the items"))
     if found.tied is not None:
         facts.append(("tied", percent(found.tied), "of the items: no majority, no right answer"))
-    tiles = [
-        element(
-            "div",
-            element("dt", name),
-            element("dd", value, class_="value"),
-            element("dd", note, class_="note") if note else Html(),
-            class_="tile",
-        )
-        for name, value, note in facts
-    ]
-    parts: list[object] = [element("dl", *tiles, class_="tiles")]
+    parts: list[object] = [tiles(facts)]
     parts.append(element("div", _class_votes(found), _confused(found), class_="columns"))
     if found.left_out:
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in found.left_out.items())

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from credalearn.report.page.heldout import NO_TRUTH, HeldOut
+from credalearn.report.page.holding import WidenedSets
 from credalearn.report.page.verdict import PageRule
 
 MOST_SHOWN = 24  # items in the gallery
@@ -25,6 +26,7 @@ class Shown:
         votes: Classes with votes, most first.
         bars: By class, most probable first, the probability each head gives.
         image: The thumbnail as a data URI; None where there is none.
+        widened: For each class of the bars, its bounds in the widened set; none without one.
 
     Example:
         >>> Shown("a.png", "cat", None, 0.5, (("cat", 1.0),), (("cat", (0.2, 0.6)),)).truth
@@ -37,6 +39,7 @@ class Shown:
     votes: tuple[tuple[str, float], ...]
     bars: tuple[tuple[str, tuple[float, ...]], ...]
     image: str | None = None
+    widened: tuple[tuple[float, float], ...] = ()
 
 
 def gallery_rows(held_out: HeldOut, score: str, threshold: float | None) -> list[int]:
@@ -49,7 +52,11 @@ def gallery_rows(held_out: HeldOut, score: str, threshold: float | None) -> list
 
 
 def gallery(
-    held_out: HeldOut, score: str, rule: PageRule | None, images: Mapping[str, str]
+    held_out: HeldOut,
+    score: str,
+    rule: PageRule | None,
+    images: Mapping[str, str],
+    widened: WidenedSets | None = None,
 ) -> tuple[Shown, ...]:
     """These items, with what people said and what each head says of the likeliest classes."""
     found = []
@@ -76,6 +83,16 @@ def gallery(
                 ),
                 bars=tuple((classes[k], tuple(float(h[row, k]) for h in heads)) for k in order),
                 image=images.get(item),
+                widened=_bounds(widened, row, order),
             )
         )
     return tuple(found)
+
+
+def _bounds(
+    widened: WidenedSets | None, row: int, order: np.ndarray
+) -> tuple[tuple[float, float], ...]:
+    """Of these classes, the bounds in the item's widened set, if that promises anything."""
+    if widened is None or not widened.promised:
+        return ()
+    return tuple((float(widened.lower[row, k]), float(widened.upper[row, k])) for k in order)

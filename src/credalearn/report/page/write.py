@@ -6,9 +6,9 @@ from importlib import resources
 from string import Template
 from typing import Any
 
+from credalearn.report.page.assumptions import assumptions_section
 from credalearn.report.page.data import Page
 from credalearn.report.page.details import (
-    assumptions_section,
     calibration_section,
     compared_section,
     confusion_section,
@@ -16,6 +16,7 @@ from credalearn.report.page.details import (
 from credalearn.report.page.gallery import gallery_section
 from credalearn.report.page.html import Html, element, join, json_in_html, short_percent
 from credalearn.report.page.sections import data_section, score_name, verdict_section
+from credalearn.report.page.sets import sets_section
 from credalearn.report.page.slider import curve_section
 from credalearn.report.page.walks import Walk
 
@@ -28,6 +29,7 @@ _CONTENTS = {
     "data": "Data",
     "curve": "Deferring",
     "calibration": "Calibration",
+    "sets": "Sets",
     "confusion": "Confusion",
     "gallery": "Items",
     "compared": "Methods",
@@ -55,6 +57,7 @@ def render_page(page: Page, *, subtitle: str = "", generator: str = "credalearn"
         data_section(page.disagreement),
         curve_section(page),
         calibration_section(page),
+        sets_section(page),
         confusion_section(page),
         gallery_section(page),
         compared_section(page),
