@@ -198,21 +198,21 @@ def test_a_group_is_trained_each_with_its_own_labels(
         )
         assert all(torch.equal(one[name], two[name]) for name in one)
     # Networks of settings that are done with are let go.
-    (next_run,) = rehearsal(f"{FEATURES}-2-precise")
+    next_run, _ = rehearsal(f"{FEATURES}-2-precise")
     bench.train([next_run])
     assert {run.setting.name for run in bench._networks} == {f"{FEATURES}-2-precise"}
 
 
 def test_labels_are_kept_by_seed_where_votes_are_drawn(data: Path, tmp_path: Path) -> None:
     bench = Place(tmp_path, (data,), device="cpu", verbose=False).bench()
-    one, two = rehearsal(f"{FEATURES}-1-precise", seeds=(1, 2), limit=None)
+    one, two, *_ = rehearsal(f"{FEATURES}-1-precise", seeds=(1, 2), limit=None)
     assert not torch.equal(bench.labels(one).lower, bench.labels(two).lower)
     assert bench.labels(one) is bench.labels(one)
-    one, two = rehearsal(f"{FEATURES}-all-precise", seeds=(1, 2), limit=None)
+    one, two, *_ = rehearsal(f"{FEATURES}-all-precise", seeds=(1, 2), limit=None)
     assert bench.labels(one) is bench.labels(two)
     # The same people were asked for both rules.
     (relaxed,) = (
         run for run in rehearsal(f"{FEATURES}-3-relax", limit=None) if run.method == "pocc"
     )
-    (precise,) = rehearsal(f"{FEATURES}-3-precise", limit=None)
+    precise, _ = rehearsal(f"{FEATURES}-3-precise", limit=None)
     assert torch.equal(bench.labels(relaxed).reference, bench.labels(precise).reference)

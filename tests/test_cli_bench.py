@@ -515,7 +515,7 @@ def test_a_rehearsal_on_features_from_run_to_votes_and_sets(bench: Bench, data: 
     asked += ["--epochs", "1", "--limit", "8", "--seeds", "2", "--data", str(data)]
     answer = bench(*asked)
     assert answer.code == 0, answer.err
-    assert answer.out == "18 of 18 runs are done in store\n"
+    assert answer.out == "22 of 22 runs are done in store\n"
     shown = bench("votes", "--store", "store", "--family", "cifar10h-features-votes")
     assert shown.code == 0, shown.err
     assert "A rehearsal: 8 training and test items at most." in shown.out

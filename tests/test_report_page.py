@@ -45,9 +45,9 @@ from credalearn.workflow.tested import (
     read_rule,
     read_test_items,
     read_widened,
-    said_of,
 )
 from credalearn.workflow.thumbnails import MOST_BYTES, thumbnail
+from credalearn.workflow.voted import said_of
 from fake_run import add_rule, add_sets, fake_run
 
 EVIL = ("<script>alert(1)</script>", "</script>", "a & \"b\" 'c'", "<!--", "{{x}} ${y} $title")
@@ -752,15 +752,15 @@ def test_the_line_of_risks_is_drawn_to_scale(best: float, more: float, num_class
 def test_widened_sets_are_what_certifying_saw(run: RunFolder, page: str) -> None:
     seen = certify_sets(run, coverage=0.9)
     words = told(page)
-    share = percent(seen.test_covered / 300).replace("\N{NO-BREAK SPACE}", " ")
-    exact = binomtest(seen.test_covered, 300).proportion_ci(0.95, method="exact")
+    share = percent(seen.widened.covered / 300).replace("\N{NO-BREAK SPACE}", " ")
+    exact = binomtest(seen.widened.covered, 300).proportion_ci(0.95, method="exact")
     ends = " to ".join(percent(end).replace("\N{NO-BREAK SPACE}", " ") for end in exact)
     for said in (
         "Widened by what was missed on 300 calibration items, it holds the shares of a new item’s "
         "votes in 90 % of cases or more",
-        f"held on test items {share} 95 % interval {ends}; {seen.test_covered} of 300 with two",
-        f"width, as predicted {seen.width_before:.3f} ",
-        f"width, widened {seen.width_after:.3f} ",
+        f"held on test items {share} 95 % interval {ends}; {seen.widened.covered} of 300 with two",
+        f"width, as predicted {seen.widened.width_before:.3f} ",
+        f"width, widened {seen.widened.width_after:.3f} ",
     ):
         assert said in words
     assert "promise to hold the observed shares of a new item’s votes" in rests_on(page)
@@ -817,12 +817,12 @@ def test_widened_sets_are_seen_on_the_items_that_certifying_saw_them_on(
         left_out = 5 if kind == "counts" else 0
     wanted = certify_sets(run, coverage=0.8)
     keep_sets(run, wanted.inflation)
-    found = read_widened(run, read_test_items(run))
+    found = read_widened(run)
     assert found is not None
-    assert (found.seen, found.covered) == (wanted.test_items, wanted.test_covered)
+    assert (found.seen, found.covered) == (wanted.widened.seen, wanted.widened.covered)
     assert found.seen == 100 - left_out
-    assert found.width_before == pytest.approx(wanted.width_before)
-    assert found.width_after == pytest.approx(wanted.width_after)
+    assert found.width_before == pytest.approx(wanted.widened.width_before)
+    assert found.width_after == pytest.approx(wanted.widened.width_after)
     assert found.counted == (kind != "probabilities")
     words = told(write_report(run).read_text(encoding="utf-8"))
     assert ("of how many votes is not known" in words) == (kind == "probabilities")
@@ -832,7 +832,7 @@ def test_the_stored_radius_counts_and_not_a_new_one(tmp_path: Path) -> None:
     run = fake_run(tmp_path / "run", num_items=400)
     stored = Inflation(coverage=0.9, radius=0.01, distance="box", scale="none", items=77)
     keep_sets(run, stored)
-    found = read_widened(run, read_test_items(run))
+    found = read_widened(run)
     assert found is not None
     assert found.inflation == stored
     assert found.short
@@ -915,7 +915,9 @@ def test_runs_are_compared_by_sets_of_equal_coverage(tmp_path: Path) -> None:
     text = write_report(one, others=[other, wide, none]).read_text(encoding="utf-8")
     assert heading in text
     rows = re.findall(r'<tr><th scope="row">([abcd])</th>.*?<td>([^<]*)</td></tr>', text)
-    widths = [f"{certify_sets(each, coverage=0.9).width_after:.3f}" for each in (one, other)]
+    widths = [
+        f"{certify_sets(each, coverage=0.9).widened.width_after:.3f}" for each in (one, other)
+    ]
     assert rows == list(zip("abcd", [*widths, "–", "–"], strict=True))
 
 

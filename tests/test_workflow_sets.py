@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
-from scipy.stats import binomtest
+from scipy.stats import betabinom
 
 from credalearn import CredalError, CredalPredictions
 from credalearn.conformal import Inflation
@@ -69,19 +69,24 @@ def test_sets_are_calibrated_on_calibration_items_and_seen_on_test_items(
         slowly(run, "calibration")[1], coverage=coverage
     )
     assert found.inflation.radius == pytest.approx(wanted.radius, rel=1e-5)
-    assert (found.inflation.items, found.left_out, found.test_items) == (300, 0, 300)
+    assert (found.inflation.items, found.left_out, found.widened.seen) == (300, 0, 300)
     predicted, votes = slowly(run, "test")
     wide = predicted.conformalise(found.inflation)
     shares = torch.tensor(votes / votes.sum(1, keepdims=True))
     held = ((shares >= wide.lower - 1e-6) & (shares <= wide.upper + 1e-6)).all(1)
-    assert found.test_covered == int(held.sum())
-    assert found.width_before == pytest.approx(float((predicted.upper - predicted.lower).mean()))
-    assert found.width_after == pytest.approx(float((wide.upper - wide.lower).mean()), abs=1e-5)
-    assert found.width_after > found.width_before
+    assert found.widened.covered == int(held.sum())
+    assert found.widened.width_before == pytest.approx(
+        float((predicted.upper - predicted.lower).mean())
+    )
+    assert found.widened.width_after == pytest.approx(
+        float((wide.upper - wide.lower).mean()), abs=1e-5
+    )
+    assert found.widened.width_after > found.widened.width_before
     # The share on 300 calibration and 300 other items: within 4 standard errors of both.
-    assert abs(found.test_covered / 300 - coverage) < 4 * math.sqrt(2 * 0.25 * 0.64 / 300)
-    limits = binomtest(found.test_covered, 300).proportion_ci(0.95, "exact")
-    assert f"{100 * limits.low:.3g} % to {100 * limits.high:.3g} %" in found.test_line
+    assert abs(found.widened.covered / 300 - coverage) < 4 * math.sqrt(2 * 0.25 * 0.64 / 300)
+    rank = math.ceil(301 * coverage)
+    low, high = betabinom(300, rank, 301 - rank).ppf([0.025, 0.975]) / 300
+    assert f"between {100 * low:.3g} % and {100 * high:.3g} % is usual." in found.test_line
 
 
 def test_items_with_one_vote_are_left_out(tmp_path: Path) -> None:
@@ -95,7 +100,7 @@ def test_items_with_one_vote_are_left_out(tmp_path: Path) -> None:
     unsure = votes.head(1).with_columns(item=pl.lit(lonely[0]), label=pl.lit(None, pl.String))
     pl.concat([votes, unsure]).write_parquet(run.path / "annotations.parquet")
     found = certify_sets(run, coverage=0.9)
-    assert (found.inflation.items, found.left_out, found.test_items) == (90, 10, 95)
+    assert (found.inflation.items, found.left_out, found.widened.seen) == (90, 10, 95)
     assert found.lines[0] == "left out: 10 calibration items with fewer than two votes"
     assert "like the 90 calibration items" in found.lines[1]
 
@@ -114,7 +119,7 @@ def test_counts_are_votes(tmp_path: Path) -> None:
     run = fake_run(tmp_path / "run", num_items=400)
     wanted = certify_sets(run, coverage=0.9)
     as_counts(run, 2000)
-    assert certify_sets(run, coverage=0.9) == wanted
+    assert certify_sets(run, coverage=0.9).lines == wanted.lines
     one = pl.when(pl.col("item") == run.items.filter(split="calibration")["item"][0])
     items = run.items.with_columns(
         one.then(pl.lit(float(k == 0))).otherwise(pl.col(f"n:{name}")).alias(f"n:{name}")
@@ -150,7 +155,7 @@ def test_too_few_items_say_how_many_it_takes(tmp_path: Path) -> None:
     found = certify_sets(run, coverage=0.95)
     assert found.inflation.vacuous
     assert "95 % takes 19 calibration items or more, and there are 15" in found.lines[0]
-    assert found.test_covered == found.test_items == 15
+    assert found.widened.covered == found.widened.seen == 15
     assert len(found.lines) == 1  # that all are covered is no finding
     keep_sets(run, found.inflation)
     assert run.sets == found.inflation  # nothing was there
@@ -330,7 +335,7 @@ def test_the_command_widens_alone_or_beside_a_rule(trained: Team, capsys: Captur
     assert not (trained.run / "rule.json").exists()
     assert "In 90 % of cases or more" in done.out
     assert "a class's interval is" in done.out
-    assert "95 % interval" in done.out
+    assert "is usual." in done.out
     assert "-o decisions.csv --no-decision; credalearn report" in done.out
     kept = RunFolder(trained.run).sets
     assert kept is not None

@@ -38,6 +38,7 @@ _ON_IMAGES: dict[VoteRule, tuple[str, ...]] = {
 }
 _ON_FEATURES: dict[VoteRule, tuple[str, ...]] = {
     **_ON_IMAGES,
+    "precise": ("softmax", "pocc"),  # tells what the rule does from what the two heads do
     "relax-ties": ("pocc", "pocc-center"),
     "idm": ("pocc", "pocc-center"),
     "hull": ("pocc",),

@@ -121,7 +121,7 @@ def compare_runs(runs: Sequence[RunFolder], target: float | None) -> list[Compar
                 reached=None if target is None else taken.coverage_at(target),
                 certified=taken.coverage(taken.position(threshold or 0.0)) if certified else None,
                 walk=taken,
-                widened=read_widened(run, held_out),
+                widened=read_widened(run),
             )
         )
     return found

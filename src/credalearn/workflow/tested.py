@@ -5,14 +5,12 @@ Shapes: N items, K classes.
 
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import polars as pl
 
-from credalearn.annotations import Annotations, Source, dawid_skene
-from credalearn.annotations.raw import Kind
+from credalearn.annotations import dawid_skene
 from credalearn.decide import DecisionRule
 from credalearn.decide.rule import RuleMethod
 from credalearn.errors import CredalError
@@ -23,13 +21,14 @@ from credalearn.report.page import (
     LabelSets,
     PageRule,
     WidenedSets,
-    widen_sets,
 )
 from credalearn.report.page.heldout import NO_TRUTH
 from credalearn.report.page.verdict import Quantity
 from credalearn.theory import risk_profile
+from credalearn.workflow.covering import widened
 from credalearn.workflow.folder import RunFolder
 from credalearn.workflow.labelling import make_labels
+from credalearn.workflow.voted import read_voted, said_of
 
 # Column of predictions.parquet by name of the score; rules are about the first.
 _SCORES = {"lower-probability": "score", "mmi": "mmi", "top-probability": "top_probability"}
@@ -38,11 +37,6 @@ TRUTHS = {
     "gold": "the gold labels",
     "a random annotator": "a random annotator",
 }
-_KINDS: dict[tuple[str, ...], Kind] = {
-    ("item", "annotator", "label", "weight"): "votes",
-    ("item", "label", "at_least"): "bounds",
-}
-_FEWEST = 2  # votes, as in certifying: of one the shares are always 1 and 0
 _METHODS: dict[RuleMethod, tuple[Quantity, str]] = {
     "sgr": ("error", "selection with guaranteed risk (Geifman and El-Yaniv, 2017)"),
     "learn-then-test": ("error", "learn then test (Angelopoulos et al., 2021)"),
@@ -167,47 +161,14 @@ def read_label_sets(run: RunFolder, held_out: HeldOut) -> LabelSets:
         return LabelSets(rule, None, str(error), skilled)
 
 
-def read_widened(run: RunFolder, held_out: HeldOut) -> WidenedSets | None:
+def read_widened(run: RunFolder) -> WidenedSets | None:
     """The test items' sets as ``certify --set-coverage`` widens them; None before.
 
     Raises:
         CredalError: If ``sets.json`` holds none, or ``annotations.parquet`` cannot be read.
     """
     inflation = run.sets
-    if inflation is None:
-        return None
-    said = said_of(run)
-    table = run.predictions.filter(pl.col("split") == "test")
-    lower, upper = (_matrix(table, part, run.classes) for part in ("lower", "upper"))
-    counted = said.kind != "probabilities"
-    votes = held_out.votes.sum(1)
-    enough = votes > 0
-    if said.kind == "votes":  # weights are no number of votes
-        sure = said.codes("item")[said.codes("label") >= 0]
-        number = dict(zip(said.items, np.bincount(sure, minlength=len(said.items)), strict=True))
-        enough &= np.array([number.get(item, 0) >= _FEWEST for item in held_out.items])
-    elif counted:
-        enough &= votes >= _FEWEST
-    return widen_sets(
-        inflation, lower, upper, held_out.probs, held_out.votes, enough, counted=counted
-    )
-
-
-def said_of(run: RunFolder) -> Annotations:
-    """What people said, as training read it.
-
-    Raises:
-        CredalError: If ``annotations.parquet`` cannot be read, or is no table of annotations.
-    """
-    table = run.annotations
-    known: Mapping[str, Any] = run.facts.get("annotations") or {}
-    kind = _KINDS.get(tuple(table.columns))
-    if kind is None:
-        kind = "probabilities" if known.get("votes") is None else "counts"
-    items = tuple(table["item"].cast(pl.String).unique(maintain_order=True))
-    path = Path(str(known.get("path", run.path)))
-    source = Source(path, kind, str(known.get("format", "")), len(table))
-    return Annotations(kind, items, run.classes, table, source)
+    return None if inflation is None else widened(inflation, read_voted(run, "test"))
 
 
 def _matrix(table: pl.DataFrame, part: str, classes: Sequence[str]) -> np.ndarray:
