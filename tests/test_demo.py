@@ -38,6 +38,7 @@ def test_the_demo_from_start_to_end(tmp_path: Path) -> None:
         "no patient in two of them",
         "With 95 % confidence, at most 20 % of the items it predicts are wrong",
         "test items with a truth it predicts",
+        "In 90 % of cases or more, the shares of a new item's votes lie in its widened set",
         "report.html: open it in a browser",
     ):
         assert shown in done.stdout

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file
@@ -18,9 +19,11 @@ from safetensors.torch import load_file
 import credalearn as cl
 from credalearn.annotations import Annotations, read_annotations
 from credalearn.annotations.examples import three_items
+from credalearn.labels import VOTE_RULES
 from credalearn.workflow import training
 from credalearn.workflow.folder import RunFolder
 from credalearn.workflow.inputs import FeatureTable, read_features
+from credalearn.workflow.joining import prepare
 from credalearn.workflow.options import TrainOptions
 from credalearn.workflow.staging import partial_of
 from credalearn.workflow.training import train_run
@@ -181,10 +184,26 @@ def test_an_own_split_gold_and_groups(team: Team, tmp_path: Path) -> None:
     assert split["split"].to_list() == [1] * 12
 
 
-@pytest.mark.parametrize("rule", ["precise", "idm", "clopper-pearson"])
+@pytest.mark.parametrize("rule", VOTE_RULES)
 def test_every_label_rule_trains(team: Team, tmp_path: Path, rule: str) -> None:
     run = train(tmp_path / "run", team, labels=rule, epochs=1)
     assert run.facts["label_rule"] == rule
+
+
+def test_the_options_of_a_rule_reach_the_labels(team: Team) -> None:
+    inputs = read_features(team.features, drop=("patient", "truth", "part"))
+    annotations = read(team)
+    counts = prepare(annotations, inputs, TrainOptions()).counts
+    for asked, made in (
+        (TrainOptions(labels="idm", s=4.0), cl.from_votes(counts, rule="idm", s=4.0)),
+        (
+            TrainOptions(labels="clopper-pearson", confidence=0.5),
+            cl.from_votes(counts, rule="clopper-pearson", confidence=0.5),
+        ),
+    ):
+        assert torch.equal(prepare(annotations, inputs, asked).labels.lower, made.lower)
+    with pytest.raises(cl.CredalError, match="s must be above 0"):
+        TrainOptions(s=0.0)
 
 
 @pytest.mark.parametrize("kind", ["counts", "probabilities", "bounds", "unsure", "weights"])

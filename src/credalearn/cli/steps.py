@@ -124,6 +124,10 @@ def train(
     ] = None,
     images: Annotated[Path | None, typer.Option(help="Folder with an image of each item.")] = None,
     labels: Annotated[Labels, typer.Option(help="What votes become.")] = Labels.relax_ties,
+    s: Annotated[
+        float, typer.Option("--s", help="Strength of the imprecise Dirichlet model (idm).")
+    ] = 1.0,
+    confidence: Annotated[float, typer.Option(help="Of the label rules that promise one.")] = 0.95,
     skill: Annotated[
         Skill, typer.Option(help="Whether votes count alike, or by the annotators' skill.")
     ] = Skill.equal,
@@ -187,6 +191,8 @@ def train(
         raise CredalError("give one of --features and --images: what the model is to see.")
     options = TrainOptions(
         labels=labels.value,
+        s=s,
+        confidence=confidence,
         skill=skill.value,
         method=method,
         backbone=backbone,

@@ -10,6 +10,7 @@ from credalearn.bench.data.lidc import CLASSES, Nodules, load_nodules
 from credalearn.demo.run import make_folder
 from credalearn.files import whole_file
 from credalearn.workflow.certifying import certify_run
+from credalearn.workflow.covering import certify_sets, keep_sets
 from credalearn.workflow.inputs import read_features
 from credalearn.workflow.inspecting import inspection
 from credalearn.workflow.options import TrainOptions
@@ -18,6 +19,7 @@ from credalearn.workflow.reporting import write_report
 from credalearn.workflow.training import train_run
 
 MAX_ERROR = 0.20
+COVERAGE = 0.90
 
 
 def run_way(output: Path, *, epochs: int = 40, seed: int = 0) -> None:
@@ -47,9 +49,11 @@ def run_way(output: Path, *, epochs: int = 40, seed: int = 0) -> None:
         f"{sizes['test']} to test, no patient in two of them"
     )
 
-    _say(f"certify {run} --max-error {MAX_ERROR:.2f}")
+    _say(f"certify {run} --max-error {MAX_ERROR:.2f} --set-coverage {COVERAGE:.2f}")
+    sets = certify_sets(trained, coverage=COVERAGE)
     found = certify_run(trained, max_error=MAX_ERROR)
-    for line in found.lines:
+    keep_sets(trained, sets.inflation)
+    for line in (*found.lines, *sets.lines):
         print(line)
 
     decisions = output / "decisions.csv"

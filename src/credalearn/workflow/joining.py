@@ -78,7 +78,9 @@ def prepare(
         _check_groups(items, groups, str(options.group))
     split = columns.get(options.split or "")
     if options.skill == "equal":
-        labels = make_labels(annotations, counts, options.labels)
+        labels = make_labels(
+            annotations, counts, options.labels, s=options.s, confidence=options.confidence
+        )
     else:
         split = _split(items, groups, split, options)
         labels = _skilled(annotations, items, counts, split, options)
@@ -127,7 +129,14 @@ def _skilled(
     among = np.array([item in learnt_from for item in annotations.items])
     found = dict(zip(annotations.items, dawid_skene(annotations, among=among), strict=True))
     posterior = np.stack([found[item] for item in items])
-    return make_labels(annotations, counts * training[:, None], options.labels, posterior=posterior)
+    return make_labels(
+        annotations,
+        counts * training[:, None],
+        options.labels,
+        s=options.s,
+        confidence=options.confidence,
+        posterior=posterior,
+    )
 
 
 def _features(

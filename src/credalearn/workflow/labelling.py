@@ -23,6 +23,8 @@ def make_labels(
     values: np.ndarray,
     rule: VoteRule,
     *,
+    s: float = 1.0,
+    confidence: float = 0.95,
     posterior: np.ndarray | None = None,
 ) -> CredalSet:
     """Credal labels of items: by the rule, or as stated where people stated bounds.
@@ -33,6 +35,8 @@ def make_labels(
         annotations: Says what the values are.
         values: Votes, shares or bounds by class, shape (N, K).
         rule: What votes become.
+        s: As for :func:`credalearn.from_votes`.
+        confidence: As there.
         posterior: What a model of the annotators makes of the votes, shape (N, K), to take the
             place of their shares.
 
@@ -47,13 +51,14 @@ def make_labels(
     if annotations.kind == "bounds":
         return at_least(values)
     if posterior is not None:
-        labels = from_posterior(posterior, values.sum(1), rule=rule)
+        labels = from_posterior(posterior, values.sum(1), rule=rule, s=s, confidence=confidence)
         return _left_open(labels, rule, values)
     whole = annotations.kind != "probabilities" and bool((values == values.round()).all())
     if rule not in SOFT_RULES:  # it counts: so many of so many
         if not whole:
             raise CredalError(_no_counts(annotations, values, rule))
-        return from_votes(values, rule=rule)  # where nobody voted it leaves the set open
+        # Where nobody voted it leaves the set open.
+        return from_votes(values, rule=rule, s=s, confidence=confidence)
     filled = np.where(values.sum(1, keepdims=True) > 0, values, 1.0)
     if whole:
         labels = from_votes(filled, rule=rule)

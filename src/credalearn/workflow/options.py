@@ -6,6 +6,7 @@ from typing import Literal, get_args
 from credalearn.credal.checks import check_choice
 from credalearn.errors import CredalError
 from credalearn.labels import VOTE_RULES, VoteRule
+from credalearn.labels.vote_rules import check_options
 from credalearn.methods import METHODS
 
 Skill = Literal["equal", "dawid-skene"]
@@ -17,6 +18,8 @@ class TrainOptions:
 
     Args:
         labels: What votes become: a rule of :func:`credalearn.from_votes`.
+        s: Strength of the imprecise Dirichlet model, for the rule ``idm``.
+        confidence: Of the rules that promise one.
         skill: Whether votes count alike, or Dawid and Skene's model of the annotators stands
             between them and the rule.
         method: Name of a method.
@@ -38,6 +41,8 @@ class TrainOptions:
     """
 
     labels: VoteRule = "relax-ties"
+    s: float = 1.0
+    confidence: float = 0.95
     skill: Skill = "equal"
     method: str = "pocc"
     backbone: str | None = None
@@ -51,6 +56,7 @@ class TrainOptions:
 
     def __post_init__(self) -> None:
         check_choice(self.labels, VOTE_RULES, name="labels")
+        check_options(self.labels, s=self.s, confidence=self.confidence)
         check_choice(self.skill, get_args(Skill), name="skill")
         check_choice(self.method, METHODS, name="method")
         for name, least in (("image_size", 8), ("epochs", 1), ("seed", 0)):

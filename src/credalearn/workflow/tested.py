@@ -145,7 +145,9 @@ def read_label_sets(run: RunFolder, held_out: HeldOut) -> LabelSets:
     """
     facts = run.facts
     rule = str(facts.get("label_rule"))
-    skilled = (facts.get("options") or {}).get("skill", "equal") != "equal"
+    options: Mapping[str, Any] = facts.get("options") or {}
+    skilled = options.get("skill", "equal") != "equal"
+    s, confidence = options.get("s", 1.0), options.get("confidence", 0.95)
     posterior = None
     try:
         said = said_of(run)
@@ -155,8 +157,11 @@ def read_label_sets(run: RunFolder, held_out: HeldOut) -> LabelSets:
             found = dict(zip(said.items, dawid_skene(said), strict=True))
             posterior = np.stack([found[item] for item in held_out.items])
         name = cast(VoteRule, rule)  # one that is none is refused
-        labels = make_labels(said, held_out.votes, name, posterior=posterior)
-        return LabelSets(rule, risk_profile(held_out.probs, labels), skilled=skilled)
+        labels = make_labels(
+            said, held_out.votes, name, s=s, confidence=confidence, posterior=posterior
+        )
+        profile = risk_profile(held_out.probs, labels)
+        return LabelSets(rule, profile, skilled=skilled, confidence=confidence)
     except CredalError as error:
         return LabelSets(rule, None, str(error), skilled)
 

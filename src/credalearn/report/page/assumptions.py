@@ -1,7 +1,7 @@
 """What the page's promises rest on, in sentences, and how the page came about, as HTML."""
 
 from credalearn.report.page.data import Page
-from credalearn.report.page.holding import CONFIDENCE, PROMISING
+from credalearn.report.page.holding import PROMISING
 from credalearn.report.page.html import Html, element, short_percent, table
 from credalearn.report.page.sections import section
 from credalearn.report.page.verdict import PageRule
@@ -87,8 +87,8 @@ def _about_labels(page: Page) -> list[str]:
     if labels.promised:
         return [
             f"{start} By the rule {labels.rule} each does so with a probability of "
-            f"{short_percent(CONFIDENCE)} or more, if the votes on an item are independent draws "
-            "from one distribution; those of annotators who copy each other are not."
+            f"{short_percent(labels.confidence)} or more, if the votes on an item are independent "
+            "draws from one distribution; those of annotators who copy each other are not."
         ]
     return [
         f"{start} That is an assumption: the rule {labels.rule} does not promise it, as "

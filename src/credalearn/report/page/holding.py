@@ -15,7 +15,7 @@ from credalearn.decide.bounds import interval
 from credalearn.errors import CredalError
 from credalearn.theory import RiskProfile
 
-CONFIDENCE = 0.95  # of the rules below, as training calls them, and of every interval on the page
+CONFIDENCE = 0.95  # of every interval on the page
 PROMISING = ("clopper-pearson", "clopper-pearson-intervals", "total-variation")
 
 
@@ -28,6 +28,7 @@ class LabelSets:
         profile: Between which two risks the true one lies, if the sets hold it.
         why_not: Why there is no profile, in a sentence.
         skilled: Whether a model of the annotators stands between their votes and the rule.
+        confidence: Of the rules that promise one.
 
     Raises:
         CredalError: If there is neither a profile nor a reason.
@@ -41,6 +42,7 @@ class LabelSets:
     profile: RiskProfile | None
     why_not: str = ""
     skilled: bool = False
+    confidence: float = 0.95
 
     def __post_init__(self) -> None:
         if self.profile is None and not self.why_not:
