@@ -18,7 +18,7 @@ from credalearn.bench.vote_differences import (
     differences,
     verdicts,
 )
-from credalearn.bench.vote_figure import ALL_VOTES, PANELS, vote_figure
+from credalearn.bench.vote_figure import PANELS, vote_figure
 from credalearn.bench.vote_settings import FAMILIES
 from credalearn.bench.vote_tables import METRICS, family_cells, vote_notes, vote_table
 from credalearn.report import markdown
@@ -198,7 +198,7 @@ def test_the_figure_has_a_panel_a_metric_and_a_line_a_row(
         ]
         assert len(axes.lines) == len(axes.collections) == len(cells)
         for line, by_number in zip(axes.lines, cells.values(), strict=True):
-            assert list(line.get_xdata()) == [1, 2, 3, 5, 10, ALL_VOTES]  # type: ignore[arg-type]
+            assert list(line.get_xdata()) == [1, 2, 3, 5, 10, 51.1]  # type: ignore[arg-type]
             scale = 100 if METRICS[metric].percent else 1
             means = [
                 scale * np.mean([record.metrics[metric] for record in runs.values()])

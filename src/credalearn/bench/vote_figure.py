@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from credalearn.bench.figures import save_figure
-from credalearn.bench.vote_settings import FAMILIES, in_words
+from credalearn.bench.vote_settings import FAMILIES, Family, in_words
 from credalearn.bench.vote_tables import METRICS, Cells, has, numbers_held
 from credalearn.errors import CredalError
 from credalearn.report.style import line_of
@@ -18,7 +18,6 @@ PANELS = (
     *("accuracy", "ece", "auarc"),
     *("human_cross_entropy", "human_coverage", "set_width_90"),
 )
-ALL_VOTES = 51  # where "all" stands on the axis: CIFAR-10H's mean
 _COLUMNS = 3
 _FAR_BELOW = 0.05  # of the best accuracy: a rule that loses so much has failed
 
@@ -70,7 +69,7 @@ def vote_figure(
                 axes.set_xlabel("votes an item")
         handles, labels = grid.flat[0].get_legend_handles_labels()
         cut = ": lines leave a panel where accuracy is over 5 points below the best"
-        named = f"{family}{cut if _failed(cells) else ''}"
+        named = f"{family}{cut if _failed(cells, FAMILIES[family]) else ''}"
         figure.suptitle(named, x=0.01, ha="left", fontsize=11)
         figure.legend(handles, labels, loc="outside lower center", ncols=min(4, len(labels)))
 
@@ -80,12 +79,13 @@ def vote_figure(
 def _draw(axes: Axes, cells: Cells, metric: str, family: str) -> None:
     column = METRICS[metric]
     scale = 100 if column.percent else 1
-    numbers = numbers_held(cells, FAMILIES[family])
-    failed = _failed(cells)
+    known = FAMILIES[family]
+    numbers = numbers_held(cells, known)
+    failed = _failed(cells, known)
     inside: list[float] = []
     for place, (row, by_number) in enumerate(cells.items()):
         points = {
-            _position(number): [
+            _position(number, known): [
                 scale * record.metrics[metric]
                 for record in by_number.get(number, {}).values()
                 if metric in record.metrics
@@ -107,7 +107,8 @@ def _draw(axes: Axes, cells: Cells, metric: str, family: str) -> None:
             list(points), means - stds, means + stds, color=look["color"], alpha=0.15, linewidth=0
         )
     axes.set_xscale("log")
-    axes.set_xticks([_position(number) for number in numbers], [in_words(n) for n in numbers])
+    places = [_position(number, known) for number in numbers]
+    axes.set_xticks(places, [in_words(number) for number in numbers])
     axes.xaxis.set_minor_locator(NullLocator())
     if failed and inside:
         margin = 0.08 * (max(inside) - min(inside)) or 1.0
@@ -116,10 +117,12 @@ def _draw(axes: Axes, cells: Cells, metric: str, family: str) -> None:
     axes.set_title(f"{column.name}{unit} {'↑' if column.better == 'higher' else '↓'}", fontsize=10)
 
 
-def _failed(cells: Cells) -> set[tuple[str, int]]:
+def _failed(cells: Cells, family: Family) -> set[tuple[str, float]]:
     """Rows and places on the axis where next to nothing was learnt."""
     means = {
-        (row, _position(number)): np.mean([record.metrics["accuracy"] for record in runs.values()])
+        (row, _position(number, family)): np.mean(
+            [record.metrics["accuracy"] for record in runs.values()]
+        )
         for row, by_number in cells.items()
         for number, runs in by_number.items()
         if all("accuracy" in record.metrics for record in runs.values())
@@ -131,5 +134,6 @@ def _failed(cells: Cells) -> set[tuple[str, int]]:
     return {place for place, mean in means.items() if mean < best[place[1]] - _FAR_BELOW}
 
 
-def _position(number: int | None) -> int:
-    return ALL_VOTES if number is None else number
+def _position(number: int | None, family: Family) -> float:
+    """Where a number of votes stands on the axis."""
+    return family.all_votes if number is None else number

@@ -58,6 +58,7 @@ class Family:
         augment: Whether training images are cropped and flipped.
         recipe: The same for every rule.
         seeds: One run a method and seed.
+        all_votes: How many votes an item has on average where all are used.
 
     Example:
         >>> len(FAMILIES["cifar10h-votes"].settings)
@@ -72,6 +73,7 @@ class Family:
     augment: bool
     recipe: Recipe
     seeds: tuple[int, ...]
+    all_votes: float = 51.1  # CIFAR-10H's
 
     @property
     def settings(self) -> tuple[Setting, ...]:
@@ -150,6 +152,7 @@ FAMILIES: dict[str, Family] = {
         augment=False,
         recipe=Recipe(epochs=50),  # what CredalClassifier does unless told otherwise
         seeds=TEN_SEEDS,
+        all_votes=3.65,
     ),
 }
 
