@@ -498,7 +498,7 @@ def test_bad_input_is_one_message_exit_code_2_and_nothing_written(
         (["predict", "{folder}", "{features}", "-o", "{new}/d.csv"], "run.json is missing"),
         (["predict", "{new}", "{features}", "-o", "{new}/d.csv"], "there is no finished run at"),
         (["certify", "{run}"], "--max-error and --capacity"),
-        (["certify", "{run}", "--max-error", "20"], "write 10 % as 0.1"),
+        (["certify", "{run}", "--max-error", "20"], "write 20 % as 0.2"),
         (["certify", "{run}", "--capacity", "20"], "write 20 % as 0.2"),
         (["certify", "{votes}", "--max-error", "0.1"], "there is no finished run at"),
         (["defer", "{run}", "{folder}/none.csv", "-o", "{new}/t.json"], "none.csv"),

@@ -933,4 +933,9 @@ def test_what_sets_hold_is_checked() -> None:
     assert LabelSets("total-variation", profile).promised
     assert not LabelSets("total-variation", profile, skilled=True).promised
     none = WidenedSets(found, np.zeros((3, 2)), np.ones((3, 2)), 0, 0, 0.0, 0.0)
+    assert none.saying_nothing == 1
+    half = np.array([[0.0, 0.0], [0.1, 0.0]])
+    assert WidenedSets(found, half, 1 - half, 0, 0, 0.0, 0.0).saying_nothing == 1
+    some = WidenedSets(found, half + np.array([0.0, 0.1]), 1 - half, 0, 0, 0.0, 0.0)
+    assert some.saying_nothing == 0.5
     assert not none.short

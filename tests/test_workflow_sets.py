@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -327,6 +328,17 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Team:
 
     app(train_arguments(team, "--epochs", "10"), standalone_mode=False)
     return team
+
+
+def test_labels_that_leave_everything_open_are_said_to(trained: Team, capsys: Capture) -> None:
+    arguments = train_arguments(trained, "--epochs", "1", "--labels", "total-variation")
+    arguments[arguments.index("-o") + 1] = str(trained.run.parent / "open")
+    done = in_process(capsys, *arguments)
+    assert done.code == 0, done.err
+    said = r"leave nearly everything open \(mean diameter 0\.\d\d of 1 under 'total-variation'\)"
+    assert re.search(said, done.out)
+    facts = RunFolder(trained.run).facts
+    assert 0 < facts["label_diameter"] < 0.5
 
 
 def test_the_command_widens_alone_or_beside_a_rule(trained: Team, capsys: Capture) -> None:

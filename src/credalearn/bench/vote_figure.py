@@ -29,7 +29,8 @@ def vote_figure(
 
     The line is the mean over the seeds, the band one standard deviation to each side. Where a rule
     leaves so much open that accuracy is more than five points below the best at that number of
-    votes, its line may leave the panel, and the title says so: the others would look alike.
+    votes, it is shown in the panel of the accuracy alone, which its line may leave: the others
+    would look alike. The title says so.
 
     Args:
         cells: What :func:`credalearn.bench.vote_tables.family_cells` returned.
@@ -68,7 +69,7 @@ def vote_figure(
             if number >= len(shown) - columns:  # nothing stands below it
                 axes.set_xlabel("votes an item")
         handles, labels = grid.flat[0].get_legend_handles_labels()
-        cut = ": lines leave a panel where accuracy is over 5 points below the best"
+        cut = ": left out where accuracy is over 5 points below the best"
         named = f"{family}{cut if _failed(cells, FAMILIES[family]) else ''}"
         figure.suptitle(named, x=0.01, ha="left", fontsize=11)
         figure.legend(handles, labels, loc="outside lower center", ncols=min(4, len(labels)))
@@ -92,7 +93,11 @@ def _draw(axes: Axes, cells: Cells, metric: str, family: str) -> None:
             ]
             for number in numbers
         }
-        points = {position: values for position, values in points.items() if values}
+        # A rule that failed would look perfect where wide sets are counted as a merit.
+        hidden = {place for name, place in failed if name == row and metric != "accuracy"}
+        points = {
+            place: values for place, values in points.items() if values and place not in hidden
+        }
         means = np.array([np.mean(values) for values in points.values()])
         stds = np.array([np.std(values) for values in points.values()])
         inside += [

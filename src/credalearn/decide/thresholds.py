@@ -188,4 +188,6 @@ def _number_deferred(defer: float, num_items: int) -> int:
 def _check_share(value: float, *, name: str) -> None:
     number = isinstance(value, int | float)
     if not number or not 0 < value < 1:
-        raise CredalError(f"{name} must lie in (0, 1); got {value!r}. To fix: write 10 % as 0.1.")
+        percent = number and 1 < value < 100
+        fix = f"write {value:g} % as {value / 100:g}" if percent else "give 0.1 for 10 %"
+        raise CredalError(f"{name} must lie in (0, 1); got {value!r}. To fix: {fix}.")

@@ -26,6 +26,8 @@ class Column:
     Args:
         name: For instance ``ACC``.
         better: Whether a higher or a lower value is better.
+        marked: Whether best and second are marked, with an arrow in the head; not where a value
+            is no merit of its own, such as the coverage of sets of any size.
         percent: Whether shares are printed in per cent.
         digits: Digits after the point, 0 or more.
 
@@ -40,6 +42,7 @@ class Column:
     name: str
     _: KW_ONLY
     better: Literal["higher", "lower"] = "higher"
+    marked: bool = True
     percent: bool = True
     digits: int = 1
 
@@ -124,8 +127,8 @@ class ResultTable:
     def cells(self) -> dict[str, tuple[Cell | None, ...]]:
         """By method, the values as they are printed, in the order of the columns.
 
-        The best of a column and the second are marked; values that are printed alike share the
-        mark.
+        The best of a marked column and the second are marked; values that are printed alike share
+        the mark.
         """
         by_column = [self._column_cells(column) for column in self.columns]
         return dict(zip(self.rows, zip(*by_column, strict=True), strict=True))
@@ -136,7 +139,8 @@ class ResultTable:
         means = {text[0] for text in printed if text is not None}
         ranked = sorted(means, key=float, reverse=column.better == "higher")
         marks: dict[str, Mark] = {}
-        marks.update(zip(ranked, ("best", "second"), strict=False))
+        if column.marked:
+            marks.update(zip(ranked, ("best", "second"), strict=False))
         return [None if text is None else Cell(*text, mark=marks.get(text[0])) for text in printed]
 
 
@@ -234,7 +238,8 @@ def _grid(
     head = [escape(table.corner)]
     for column in table.columns:
         unit = escape(" (%)") if column.percent else ""
-        head.append(f"{escape(column.name)}{unit} {arrows[column.better == 'lower']}")
+        arrow = f" {arrows[column.better == 'lower']}" if column.marked else ""
+        head.append(f"{escape(column.name)}{unit}{arrow}")
     return [head, *([escape(name), *map(show, cells)] for name, cells in table.cells.items())]
 
 

@@ -24,7 +24,8 @@ class SetCertificate:
     Example:
         >>> import numpy as np
         >>> found = Inflation(coverage=0.9, radius=0.4, distance="box", scale="binomial", items=300)
-        >>> wide = WidenedSets(found, np.zeros((100, 2)), np.ones((100, 2)), 100, 91, 0.02, 0.15)
+        >>> lower, upper = np.full((100, 2), 0.4), np.full((100, 2), 0.6)
+        >>> wide = WidenedSets(found, lower, upper, 100, 91, 0.02, 0.15)
         >>> print("\n".join(SetCertificate(wide, 12).lines))
         left out: 12 calibration items with fewer than two votes
         In 90 % of cases or more, the shares of a new item's votes lie in its widened set, for items
@@ -61,6 +62,12 @@ class SetCertificate:
                 f"test items a class's interval is {wide.width_after:.3g} wide on average, and "
                 f"was {wide.width_before:.3g}"
             )
+            if wide.saying_nothing > 0.5:
+                told.append(
+                    f"{percent(wide.saying_nothing)} of the test items' sets leave some class "
+                    "anything from 0 to 1: with so few votes an item, or so hard items, they "
+                    "say next to nothing"
+                )
         return (*told, self.test_line)
 
     @property

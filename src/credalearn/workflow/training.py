@@ -79,6 +79,7 @@ def train_run(
         _write(folder / "items.parquet", items)
         _write(folder / "predictions.parquet", predictions)
         facts = _facts(annotations, inputs, prepared, split, clf, options)
+        facts["label_diameter"] = _diameter(prepared, split)
         seconds = round(time.monotonic() - started, 2)
         write_json(folder / "run.json", facts | {"seconds": seconds})
     return RunFolder(output)
@@ -169,6 +170,12 @@ def _facts(
         "seed": options.seed,
         "loss_curve": clf.loss_curve_,
     }
+
+
+def _diameter(prepared: Prepared, split: np.ndarray) -> float:
+    """Mean diameter of the sets that were learnt from: 0 for points, 1 for everything."""
+    rows = torch.from_numpy(np.flatnonzero(split == "train"))
+    return round(float(prepared.labels[rows].diameter().mean()), 4)
 
 
 def _write(path: Path, table: pl.DataFrame) -> None:

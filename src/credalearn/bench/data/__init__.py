@@ -50,9 +50,13 @@ FOREIGN: dict[str, ForeignLoader] = {
     "tiny-imagenet": tiny_imagenet,
 }
 
+IN_THE_PACKAGE = ("lidc",)
+"""Tasks that need no data folder."""
+
 __all__ = [
     "DATA_VARIABLE",
     "FOREIGN",
+    "IN_THE_PACKAGE",
     "TASKS",
     "UNVERIFIED_VARIABLE",
     "DataFolders",

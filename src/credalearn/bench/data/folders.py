@@ -13,10 +13,11 @@ class DataFolders:
     """The folders that hold data sets, in the order in which they are searched.
 
     Args:
-        folders: Folders that exist; the first that holds a file wins.
+        folders: Folders that exist; the first that holds a file wins. None at all will do where
+            the data come with the package.
 
     Raises:
-        CredalError: If there is no folder, or one of them does not exist.
+        CredalError: If one of them does not exist.
 
     Example:
         >>> import tempfile
@@ -32,8 +33,6 @@ class DataFolders:
 
     def __init__(self, folders: Sequence[Path]) -> None:
         self.folders = tuple(Path(folder) for folder in folders)
-        if not self.folders:
-            raise CredalError("data files need at least one folder; got none.")
         for folder in self.folders:
             if not folder.is_dir():
                 raise CredalError(
@@ -49,16 +48,23 @@ class DataFolders:
         Windows).
 
         Raises:
-            CredalError: If neither names a folder, or a folder does not exist.
+            CredalError: If a folder does not exist.
         """
         text = os.environ.get(DATA_VARIABLE, "") if option is None else str(option)
         names = [name for name in text.split(os.pathsep) if name]
-        if not names:
-            raise CredalError(
-                "no data folder is named. "
-                f"To fix: give --data FOLDER, or set the environment variable {DATA_VARIABLE}."
-            )
         return cls([Path(name).expanduser() for name in names])
+
+    def check_named(self, what: str) -> None:
+        """Refuse to look for something where no folder is named.
+
+        Raises:
+            CredalError: If there is none.
+        """
+        if not self.folders:
+            raise CredalError(
+                f"{what} cannot be read: no data folder is named. To fix: give --data FOLDER, or "
+                f"set the environment variable {DATA_VARIABLE}."
+            )
 
     def look(self, *names: str) -> Path | None:
         """The first of the alternative relative paths that exists in a folder, or nothing."""
@@ -79,6 +85,7 @@ class DataFolders:
         Raises:
             CredalError: If no folder holds any of them.
         """
+        self.check_named(what)
         found = self.look(*names)
         if found is None:
             wanted = " or ".join(names)

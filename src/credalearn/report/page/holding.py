@@ -3,7 +3,6 @@
 Shapes: N items, K classes.
 """
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +15,7 @@ from credalearn.errors import CredalError
 from credalearn.theory import RiskProfile
 
 CONFIDENCE = 0.95  # of every interval on the page
+_EDGE = 1e-3
 PROMISING = ("clopper-pearson", "clopper-pearson-intervals", "total-variation")
 
 
@@ -100,6 +100,12 @@ class WidenedSets:
             )
 
     @property
+    def saying_nothing(self) -> float:
+        """Share of the test items with a class that may have any probability at all."""
+        everything = (self.lower <= _EDGE) & (self.upper >= 1 - _EDGE)
+        return float(everything.any(1).mean()) if len(everything) else 0.0
+
+    @property
     def promised(self) -> bool:
         """Whether the widened sets promise anything: calibration items may have been too few."""
         return not self.inflation.vacuous
@@ -120,8 +126,8 @@ class WidenedSets:
         parameters r and n + 1 − r where no two are equal, and is larger where some are (Vovk,
         2012). The interval of covered / seen alone does not know that the radius was drawn, too.
         """
-        rank = math.ceil((self.inflation.items + 1) * self.inflation.coverage - 1e-9)
-        law = betabinom(self.seen, max(rank, 1), self.inflation.items + 1 - max(rank, 1))
+        rank = self.inflation.rank
+        law = betabinom(self.seen, rank, self.inflation.items + 1 - rank)
         below = law.pmf(np.arange(self.seen + 1)).cumsum()
         ends = np.searchsorted(below, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
         low, high = (float(end) / self.seen for end in ends)
