@@ -4,7 +4,7 @@ import inspect
 import json
 import math
 from collections.abc import Callable
-from typing import get_args
+from typing import Any, get_args
 
 import conformal_scales
 import numpy as np
@@ -181,6 +181,7 @@ def test_the_radius_is_the_counted_quantile(num_items: int, coverage: float) -> 
     q = torch.stack([0.5 + off, 0.5 - off], 1)
     found = calibrate(q, p, p, p, coverage=coverage, scale="none")
     wanted = rank(num_items, coverage)
+    assert found.rank == wanted
     if wanted > num_items:
         assert found.vacuous
         assert num_items < found.items_needed
@@ -538,3 +539,20 @@ def test_damaged_files_are_refused(change: dict[str, object], message: str) -> N
 def test_what_is_no_inflation_is_refused(text: str) -> None:
     with pytest.raises(CredalError, match=r"this is no inflation of sets: .*To fix: calibrate"):
         Inflation.from_json(text)
+
+
+@pytest.mark.parametrize("distance", ["box", "total-variation"])
+def test_predictions_say_themselves_what_they_cover(
+    distance: Any, generator: torch.Generator
+) -> None:
+    heads = torch.rand(60, 2, 3, generator=generator)
+    pred = CredalPredictions.from_vertices(heads / heads.sum(2, keepdim=True))
+    votes = torch.randint(1, 9, (60, 3), generator=generator)
+    found = pred.inflation(votes, coverage=0.5, distance=distance)
+    covered = pred.covers(votes, found)
+    assert 30 <= covered.sum() <= 32
+    sets = (pred.lower, pred.upper, pred.probs)
+    assert torch.equal(covered, found.covers(votes, *sets, vertices=pred.vertices))
+    wrong: Any = 0.1
+    with pytest.raises(CredalError, match=r"widened by an Inflation; got 0\.1\. To fix: give"):
+        pred.conformalise(wrong)

@@ -209,8 +209,30 @@ class CredalPredictions:
             >>> CredalPredictions.from_vertices(heads).conformalise(found).lower
             tensor([[0.5000, 0.1000]])
         """
+        _check_inflation(inflation)
         lower, upper = inflation.widen(self.lower, self.upper, self.probs)
         return type(self)(self.probs, lower, upper, concentration=self.concentration)
+
+    def covers(self, observed: ArrayLike, inflation: Inflation) -> Tensor:
+        """Whether each item's observed distribution lies in its set once widened, shape (N,), bool.
+
+        Of the predictions as they are, not of those that :meth:`conformalise` has widened already.
+
+        Args:
+            observed: Votes or shares by class, shape (N, K); rows are divided by their sum.
+            inflation: What :meth:`inflation` of calibration items gave.
+
+        Example:
+            >>> import torch
+            >>> from credalearn.conformal import Inflation
+            >>> heads = torch.tensor([[[0.6, 0.4], [0.8, 0.2]]])
+            >>> found = Inflation(coverage=0.9, radius=0.1, distance="box", scale="none", items=50)
+            >>> CredalPredictions.from_vertices(heads).covers([[1, 1]], found)
+            tensor([True])
+        """
+        _check_inflation(inflation)
+        sets = (self.lower, self.upper, self.probs)
+        return inflation.covers(observed, *sets, vertices=self.vertices)
 
     def save(self, path: str | Path) -> None:
         """Write to one safetensors file, whole or not at all; :meth:`load` reads it back."""
@@ -261,3 +283,11 @@ class CredalPredictions:
                 f"{name} must have the items and classes of probs, {tuple(self.probs.shape)}; "
                 f"got shape {shape}."
             )
+
+
+def _check_inflation(inflation: object) -> None:
+    if not isinstance(inflation, Inflation):
+        raise CredalError(
+            f"sets are widened by an Inflation; got {inflation!r}. To fix: give what "
+            "calibration.inflation(votes, coverage=0.9) returns."
+        )
