@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from scipy import stats
 
 from credalearn import CredalError
 from credalearn.bench.records import Record
@@ -52,7 +53,9 @@ def test_rows_are_rules_and_columns_numbers_of_votes() -> None:
     for metric, column in METRICS.items():
         table = vote_table(cells, metric, FAMILY)
         assert [each.name for each in table.columns] == ["1", "2", "3", "5", "10", "all"]
-        assert {each.better for each in table.columns} == {column.better}
+        assert {(each.better, each.marked) for each in table.columns} == {
+            (column.better, column.marked)
+        }
         values = [
             record.metrics[metric]
             for record in records
@@ -96,6 +99,12 @@ def test_seeds_that_differ_are_said_and_rehearsals_too() -> None:
     mixed = [r for r in mixed if r.setting != "cifar10h-votes-1-idm" or r.config["epochs"] == 150]
     with pytest.raises(CredalError, match=r"family 'cifar10h-votes' must all .* same epochs; got"):
         family_cells(mixed, FAMILY)
+    other = [
+        replace(r, config={"weights": "a.pt" if r.setting.endswith("-1-idm") else "b.pt"})
+        for r in records
+    ]
+    with pytest.raises(CredalError, match=r"family 'cifar10h-votes' must all .* same weights; got"):
+        family_cells(other, FAMILY)
 
 
 def test_what_is_not_there_is_said() -> None:
@@ -129,30 +138,60 @@ def test_differences_are_paired_by_seed() -> None:
     pairs = np.array([0.01, -0.02, 0.0])
     assert noise.mean == pytest.approx(pairs.mean())
     assert noise.standard_error == pytest.approx(math.sqrt(pairs.var(ddof=1) / 3))
-    assert noise.verdict == "no different"
+    assert noise.verdict == "not told apart"
     table = difference_table(found, FAMILY)
     assert table.rows["pocc, relax"] == {"1": (worse.mean, 0.0)}
     assert verdicts(found) == [
-        "pocc, relax: worse at 1 vote.",
-        "pocc, idm: no different at 1 vote.",
+        "pocc, relax: worse at 1 vote (a loss of up to 2.00 points is not excluded).",
+        "pocc, idm: not told apart at 1 vote (a loss of up to 4.13 points is not excluded).",
     ]
 
 
 @pytest.mark.parametrize(
     ("mean", "error", "verdict"),
     [
-        (-0.0011, 0.0005, "worse"),
-        (-0.0009, 0.0001, "no different"),  # less than a tenth of a point
-        (-0.02, 0.011, "no different"),  # within two standard errors
-        (-0.02, 0.009, "worse"),
-        (0.02, 0.009, "better"),
-        (0.02, 0.011, "no different"),
-        (0.0, 0.0, "no different"),
+        (-0.0011, 0.0002, "worse"),
+        (-0.0009, 0.0001, "not told apart"),  # less than a tenth of a point
+        (-0.02, 0.0047, "not told apart"),  # within 4.30 standard errors, t.975 of 2 degrees
+        (-0.02, 0.0046, "worse"),
+        (0.02, 0.0046, "better"),
+        (0.02, 0.0047, "not told apart"),
+        (0.0, 0.0, "not told apart"),
         (-0.3, None, "one seed"),
     ],
 )
 def test_the_verdict_by_hand(mean: float, error: float | None, verdict: str) -> None:
-    assert Difference(mean, error, 3).verdict == verdict
+    assert Difference(mean, error, 1 if error is None else 3).verdict == verdict
+
+
+@pytest.mark.parametrize("seeds", [2, 3, 10])
+def test_equal_rules_are_told_apart_once_in_twenty(seeds: int) -> None:
+    pairs = np.random.default_rng(0).normal(0, 0.5, size=(4000, seeds))  # far above the floor
+    errors = pairs.std(1, ddof=1) / seeds**0.5
+    found = [
+        Difference(float(mean), float(error), seeds)
+        for mean, error in zip(pairs.mean(1), errors, strict=True)
+    ]
+    told = [each.verdict for each in found]
+    for verdict in ("worse", "better"):  # each 2.5 %, ± three standard errors of the simulation
+        assert told.count(verdict) / 4000 == pytest.approx(0.025, abs=0.0075)
+    # The floor stays: the same differences, a thousandth of the size, are nothing.
+    small = [Difference(each.mean / 1e4, each.standard_error, seeds) for each in found]
+    assert {each.verdict for each in small} == {"not told apart"}
+
+
+def test_the_interval_is_scipys_own() -> None:
+    pairs = np.array([0.01, -0.02, 0.005, 0.0])
+    error = float(pairs.std(ddof=1)) / 2
+    ends = stats.ttest_1samp(pairs, 0).confidence_interval(0.95)
+    assert Difference(float(pairs.mean()), error, 4).interval == pytest.approx(tuple(ends))
+    assert Difference(0.1, None, 1).interval is None
+
+
+@pytest.mark.parametrize(("error", "seeds"), [(0.1, 1), (None, 3), (None, 0)])
+def test_a_standard_error_is_of_several_seeds(error: float | None, seeds: int) -> None:
+    with pytest.raises(CredalError, match=f"seeds={seeds}, standard_error={error}"):
+        Difference(0.0, error, seeds)
 
 
 def test_verdicts_are_listed_in_words() -> None:
@@ -162,9 +201,39 @@ def test_verdicts_are_listed_in_words() -> None:
         "b": {1: Difference(0.1, None, 1)},
     }
     assert verdicts(found) == [
-        "a: worse at 1 and 2 votes; no different at 3 votes; better at all votes.",
+        "a: worse at 1 and 2 votes (a loss of up to 1.43 points is not excluded); not told apart "
+        "at 3 votes (a loss of up to 0.43 points is not excluded); better at all votes.",
         "b: one seed, which tells nothing, at 1 vote.",
     ]
+    # The worst of a group is named, and where nothing is lost nothing is said.
+    found = {"c": {1: same, 2: Difference(-0.002, 0.001, 3)}, "d": {1: Difference(0.0, 0.0, 3)}}
+    assert verdicts(found) == [
+        "c: not told apart at 1 and 2 votes (a loss of up to 0.63 points is not excluded).",
+        "d: not told apart at 1 vote.",
+    ]
+
+
+def test_sets_that_hold_everything_win_nothing() -> None:
+    records = [
+        Record(
+            setting=f"{FAMILY}-3-{rule}",
+            method=method,
+            seed=1,
+            metrics={"accuracy": 0.9, "human_coverage": held, "human_gap": 1 - held},
+        )
+        for rule, method, held in (
+            ("precise", "softmax", 0.6),
+            ("relax", "pocc", 0.7),
+            ("clopper-pearson", "pocc", 1.0),  # all distributions
+        )
+    ]
+    cells = family_cells(records, FAMILY)
+    for metric in ("human_coverage", "human_gap"):
+        text = markdown(vote_table(cells, metric, FAMILY))
+        assert "**" not in text
+        assert "<u>" not in text
+        assert not {"↑", "↓"} & set(text)
+    assert "**90.00**" in markdown(vote_table(cells, "accuracy", FAMILY))
 
 
 @pytest.fixture
@@ -230,8 +299,13 @@ def test_a_rule_that_failed_does_not_flatten_the_others(
         low, high = axes.get_ylim()
         assert 85 < low < 90
         assert 93 < high < 95
-        assert ("lines leave a panel" in figure.get_suptitle()) == said
+        assert ("left out where accuracy is" in figure.get_suptitle()) == said
     assert 10 in drawn[1].axes[0].lines[-1].get_ydata()  # type: ignore[operator]
+    # Elsewhere it is left out: a set of everything would look perfect.
+    wide = [replace(each, metrics={**each.metrics, "human_coverage": 1.0}) for each in failed]
+    cells = family_cells([*records, *wide], FAMILY)
+    vote_figure(cells, FAMILY, tmp_path / "a.png", metrics=["human_coverage"])
+    assert list(drawn[2].axes[0].lines[-1].get_xdata()) == [3]  # type: ignore[arg-type]
 
 
 def test_the_figure_is_written_or_says_why_not(tmp_path: Path) -> None:

@@ -106,6 +106,21 @@ def test_marks_against_counting(means: list[int | None], better: Any) -> None:
             assert cell.mark == {0: "best", 1: "second"}.get(beaten_by)
 
 
+def test_a_column_that_is_no_contest_has_neither_mark_nor_arrow() -> None:
+    columns = [Column("ACC"), Column("held", marked=False)]
+    rows: dict[str, Any] = {
+        "a": {"ACC": (0.9, None), "held": (1.0, None)},
+        "b": {"ACC": (0.8, None), "held": (0.7, None)},
+    }
+    table = ResultTable(columns, rows)
+    assert [[cell.mark for cell in cells if cell] for cells in table.cells.values()] == [
+        ["best", None],
+        ["second", None],
+    ]
+    assert "| method | ACC (%) ↑ | held (%) |" in markdown(table)
+    assert r"ACC (\%) $\uparrow$ & held (\%) \\" in latex(table)
+
+
 def test_what_rounds_to_zero_has_no_minus() -> None:
     table = ResultTable([Column("x")], {"a": {"x": (-1e-6, None)}, "b": {"x": (0, None)}})
     assert markdown(table).count("**0.0**") == 2

@@ -167,6 +167,14 @@ def test_float32_and_a_certain_prediction_are_taken() -> None:
     assert profile.optimistic == pytest.approx(math.log(2) / 2)
 
 
+@pytest.mark.parametrize("items", [1, 49, 50, 200])
+def test_few_items_are_said_to_be_too_few(items: int) -> None:
+    probs = np.random.default_rng(0).dirichlet([1, 1], size=items)
+    told = risk_profile(probs, LowerBounds(np.full((items, 2), 0.2)), draws=50).statement
+    assert ("too short for so few items" in told) == (items < 50)
+    assert ("each with 95 % confidence" in told) == (items >= 50)
+
+
 def test_bad_profiles_are_refused() -> None:
     labels = LowerBounds([[0.5, 0.0]])
     with pytest.raises(CredalError, match=r"shape \(1, 2\); got \(2, 2\)"):
@@ -181,6 +189,8 @@ def test_bad_profiles_are_refused() -> None:
     for bad, message in (
         ({"optimistic": 9.0}, "optimistic <= pessimistic must hold"),
         ({"items": 0}, "items must be 1 or more"),
+        ({"optimistic_interval": [0.9, 0.1]}, "an interval must be .lower end, upper end."),
+        ({"pessimistic_interval": ["inf", 0.1]}, "an interval must be .lower end, upper end."),
         ({"infinite_items": 3}, "infinite items make"),
     ):
         with pytest.raises(CredalError, match=f"no risk profile: {message}.* compute it again"):

@@ -82,7 +82,9 @@ def runs_of(records: Iterable[Record], setting: str) -> dict[str, dict[int, Reco
         originals = [r for r in records if r.setting == known.task and r.method == "pocc"]
         runs |= _by_method(originals)
     runs = _without_members(runs, known.seeds if known is not None else ())
-    _check_one_kind(setting, runs)
+    check_one_kind(
+        (record for found in runs.values() for record in found.values()), f"setting {setting!r}"
+    )
     order = [*(known.methods if known is not None else ()), *METHODS]
     places = {method: place for place, method in reversed(list(enumerate(order)))}
     return dict(sorted(runs.items(), key=lambda item: places.get(item[0], len(order))))
@@ -206,6 +208,33 @@ def seed_table(
     }
 
 
+def check_one_kind(records: Iterable[Record], where: str) -> None:
+    """Refuse runs of unlike length, size or start: a rehearsal among them would spoil every mean.
+
+    Args:
+        records: Those that are to stand side by side.
+        where: What they are of, for the message.
+
+    Raises:
+        CredalError: If they differ in epochs, in the number of items or in the weights.
+
+    Example:
+        >>> record = Record(setting="s", method="pocc", seed=1, metrics={"ece": 0.1})
+        >>> check_one_kind([record, record], "setting 's'")
+    """
+    held = list(records)
+    for what in ("epochs", "limit", "weights"):
+        kinds: dict[str, str] = {}
+        for record in held:
+            kinds.setdefault(str(record.config.get(what)), record.name)
+        if len(kinds) > 1:
+            shown = ", ".join(f"{what}={kind} ({name})" for kind, name in kinds.items())
+            raise CredalError(
+                f"the runs of {where} must all have the same {what}; got {shown}. "
+                "To fix: keep rehearsals in a store of their own."
+            )
+
+
 def _by_method(records: Iterable[Record]) -> dict[str, dict[int, Record]]:
     runs: dict[str, dict[int, Record]] = {}
     for record in sorted(records, key=lambda record: record.seed):
@@ -229,18 +258,3 @@ def _without_members(
         some = {seed: record for seed, record in found.items() if seed in wanted}
         kept[method] = some if method in bases and some else found
     return kept
-
-
-def _check_one_kind(setting: str, runs: Runs) -> None:
-    """A rehearsal of one epoch among whole runs would spoil every mean."""
-    for what in ("epochs", "limit", "weights"):
-        kinds: dict[str, str] = {}
-        for found in runs.values():
-            for record in found.values():
-                kinds.setdefault(str(record.config.get(what)), record.name)
-        if len(kinds) > 1:
-            shown = ", ".join(f"{what}={kind} ({name})" for kind, name in kinds.items())
-            raise CredalError(
-                f"the runs of setting {setting!r} must all have the same {what}; got {shown}. "
-                "To fix: keep rehearsals in a store of their own."
-            )

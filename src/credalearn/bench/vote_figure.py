@@ -119,7 +119,8 @@ def _draw(axes: Axes, cells: Cells, metric: str, family: str) -> None:
         margin = 0.08 * (max(inside) - min(inside)) or 1.0
         axes.set_ylim(min(inside) - margin, max(inside) + margin)
     unit = " (%)" if column.percent else ""
-    axes.set_title(f"{column.name}{unit} {'↑' if column.better == 'higher' else '↓'}", fontsize=10)
+    arrow = (" ↑" if column.better == "higher" else " ↓") if column.marked else ""
+    axes.set_title(f"{column.name}{unit}{arrow}", fontsize=10)
 
 
 def _failed(cells: Cells, family: Family) -> set[tuple[str, float]]:

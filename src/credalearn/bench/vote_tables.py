@@ -5,9 +5,10 @@ Rows are a method and a rule, columns a number of votes; ``markdown``, ``latex``
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from credalearn.bench.records import Record
-from credalearn.bench.seeds import count_of_seeds, mean_and_std, runs_of
+from credalearn.bench.seeds import check_one_kind, count_of_seeds, mean_and_std, runs_of
 from credalearn.bench.vote_settings import FAMILIES, Family, in_words
 from credalearn.credal.checks import check_choice
 from credalearn.errors import CredalError
@@ -18,7 +19,8 @@ Runs = Mapping[int, Record]
 Cells = Mapping[str, Mapping[int | None, Runs]]
 """``cells[row][number of votes][seed]``"""
 
-# What can be shown against votes: its title, better, in per cent, digits.
+# What can be shown against votes. Whether a set holds the votes is no contest: that of all
+# distributions holds everything, so the two that say so are not marked.
 METRICS: dict[str, Column] = {
     "accuracy": Column("accuracy", digits=2),
     "ece": Column("ECE", better="lower", digits=2),
@@ -31,8 +33,10 @@ METRICS: dict[str, Column] = {
     "human_error": Column("votes against the predicted class", better="lower", digits=2),
     "human_error_at_80": Column("votes against it, most certain 80 %", better="lower", digits=2),
     "human_error_at_90": Column("votes against it, most certain 90 %", better="lower", digits=2),
-    "human_coverage": Column("items whose votes fit the set", digits=1),
-    "human_gap": Column("votes' distance from the set", better="lower", percent=False, digits=3),
+    "human_coverage": Column("items whose votes fit the set", marked=False, digits=1),
+    "human_gap": Column(
+        "votes' distance from the set", better="lower", marked=False, percent=False, digits=3
+    ),
     "set_width_90": Column("set width at 90 % coverage", better="lower", percent=False, digits=3),
     "set_width_95": Column("set width at 95 % coverage", better="lower", percent=False, digits=3),
 }
@@ -56,8 +60,8 @@ def family_cells(records: Iterable[Record], family: str) -> dict[str, dict[int |
         family: A key of ``FAMILIES``.
 
     Raises:
-        CredalError: If there is no such family or no record of it, or its runs differ in epochs or
-            in the number of items.
+        CredalError: If there is no such family or no record of it, or its runs differ in epochs, in
+            the number of items or in the weights.
 
     Example:
         >>> record = Record(
@@ -80,7 +84,7 @@ def family_cells(records: Iterable[Record], family: str) -> dict[str, dict[int |
             f"there is no record of the family {family!r}; there are some of {sorted(held)}. "
             f"To fix: make some with `credalearn bench run '{family}-*'`."
         )
-    _check_one_kind(family, cells)
+    check_one_kind(_records(cells), f"the family {family!r}")
     return cells
 
 
@@ -114,12 +118,9 @@ def vote_table(cells: Cells, metric: str, family: str) -> ResultTable:
             found = mean_and_std(runs, metric)
             whole = found is not None and found[2] == len(runs)
             rows[row][in_words(number)] = found[:2] if whole and found is not None else None
-    shown = METRICS[metric]
     return ResultTable(
         [
-            Column(
-                in_words(number), better=shown.better, percent=shown.percent, digits=shown.digits
-            )
+            replace(METRICS[metric], name=in_words(number))
             for number in numbers_held(cells, FAMILIES[family])
         ],
         rows,
@@ -201,16 +202,3 @@ def listed(numbers: list[str]) -> str:
     *before, last = numbers
     word = "vote" if numbers == ["1"] else "votes"
     return f"{', '.join(before)} and {last} {word}" if before else f"{last} {word}"
-
-
-def _check_one_kind(family: str, cells: Cells) -> None:
-    for what in ("epochs", "limit"):
-        kinds: dict[str, str] = {}
-        for record in _records(cells):
-            kinds.setdefault(str(record.config.get(what)), record.name)
-        if len(kinds) > 1:
-            shown = ", ".join(f"{what}={kind} ({name})" for kind, name in kinds.items())
-            raise CredalError(
-                f"the runs of the family {family!r} must all have the same {what}; got {shown}. "
-                "To fix: keep rehearsals in a store of their own."
-            )

@@ -8,6 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from credalearn.conformal import box_distance
 from credalearn.metrics.ranking import as_scores, sort_order, tie_ends
 from credalearn.predictions import CredalPredictions
 from credalearn.theory import consistent
@@ -16,7 +17,6 @@ KEPT = (80, 90)  # per cent of the items, the most certain ones
 COVERAGES = (90, 95)  # per cent of the items whose vote shares a widened set is to hold
 SPLITS = 20
 _FLOOR = 1e-12  # a softmax in float32 underflows to 0 at 104 nats; counted as 27.6
-_ROUNDING = 1e-6  # of float32 bounds, at the item that decides how far sets are widened
 
 
 def evaluate_voted(
@@ -63,14 +63,14 @@ def evaluate_voted(
     wrong = (test.classes != y).double()
     other = 1 - shares.gather(1, voted.classes[:, None])[:, 0]
     log_probs = voted.probs.double().clamp(min=_FLOOR).log()
-    outside = torch.maximum(voted.lower - shares, shares - voted.upper).clamp(min=0)
+    off = box_distance(shares, voted.lower, voted.upper, torch.ones_like(shares[:, :1]))
     return {
         **errors_at("error", wrong, test),
         "human_cross_entropy": float(-(shares * log_probs).sum(1).mean()),
         "human_error": float(other.mean()),
         **errors_at("human_error", other, voted),
         "human_coverage": float(consistent(counts, voted.lower, voted.upper).double().mean()),
-        "human_gap": float(outside.amax(1).mean()),
+        "human_gap": float(off.mean()),
         **set_sizes(voted, counts),
     }
 
@@ -101,22 +101,19 @@ def errors_at(name: str, wrong: Tensor, predictions: CredalPredictions) -> dict[
 
 def set_sizes(voted: CredalPredictions, counts: Tensor) -> dict[str, float]:
     """Coverage reached and mean class-wise width of widened sets, over random halvings."""
-    shares = (counts.double() / counts.sum(1, keepdim=True)).to(voted.lower.dtype)
     found: dict[str, list[float]] = {}
     for half in _halvings(len(voted)):
+        rest = voted[~half]
         for coverage in COVERAGES:
             inflation = voted[half].inflation(counts[half], coverage=coverage / 100)
-            widened = voted[~half].conformalise(inflation)
-            inside = (shares[~half] >= widened.lower - _ROUNDING) & (
-                shares[~half] <= widened.upper + _ROUNDING
+            covered = inflation.covers(counts[~half], rest.lower, rest.upper, rest.probs)
+            found.setdefault(f"set_coverage_{coverage}", []).append(float(covered.double().mean()))
+            found.setdefault(f"set_width_{coverage}", []).append(
+                _width(rest.conformalise(inflation))
             )
-            found.setdefault(f"set_coverage_{coverage}", []).append(
-                float(inside.all(1).double().mean())
-            )
-            found.setdefault(f"set_width_{coverage}", []).append(_width(widened))
         plain = voted[half].inflation(counts[half], coverage=COVERAGES[0] / 100, scale="none")
         found.setdefault(f"set_width_{COVERAGES[0]}_plain", []).append(
-            _width(voted[~half].conformalise(plain))
+            _width(rest.conformalise(plain))
         )
     return {name: float(np.mean(values)) for name, values in found.items()}
 

@@ -165,7 +165,7 @@ def run(
     ] = False,
 ) -> None:
     """Do the runs that the store does not hold yet; stop and start again as you like."""
-    from credalearn.bench.data import DataFolders
+    from credalearn.bench.data import IN_THE_PACKAGE, DataFolders
     from credalearn.bench.executors import execute
     from credalearn.bench.place import Place
     from credalearn.bench.runs import plan
@@ -177,9 +177,13 @@ def run(
     deadline = None if minutes is None else time.monotonic() + 60 * minutes
     settings = _settings(names, method, seeds, epochs)
     runs = plan(settings, independent=independent, limit=limit, weights=weights)
+    folders = DataFolders.named(data)
+    for setting in settings:
+        if setting.task not in IN_THE_PACKAGE:
+            folders.check_named(f"the data of {setting.name}")
     place = Place(
         store,
-        DataFolders.named(data).folders,
+        folders.folders,
         device=device,
         weights=weights,
         side_by_side=side_by_side,
@@ -281,22 +285,23 @@ def votes(
     from credalearn.report import latex, markdown, to_csv
 
     write = {Format.markdown: markdown, Format.latex: latex, Format.csv: to_csv}[form]
-    cells = tables.family_cells(_records(records), family)
+    named = family.value  # of the enumeration itself an error would show the repr
+    cells = tables.family_cells(_records(records), named)
     asked = metric or [name for name in tables.METRICS if tables.has(cells, name)]
-    written = {name: tables.vote_table(cells, name, family) for name in asked}
+    written = {name: tables.vote_table(cells, name, named) for name in asked}
     if output is not None:  # first: a reader that stops early (``| head``) ends the command
-        vote_figure(cells, family, output, metrics=metric)
+        vote_figure(cells, named, output, metrics=metric)
     for name, table in written.items():
-        print(f"{_HEADS[form]}{family}: {tables.METRICS[name].name}\n")
+        print(f"{_HEADS[form]}{named}: {tables.METRICS[name].name}\n")
         print(write(table))
         found = paired.differences(cells) if name == "accuracy" else {}
         if found:
-            print(f"{_HEADS[form]}{family}: {paired.TITLE}\n")
-            print(write(paired.difference_table(found, family)))
+            print(f"{_HEADS[form]}{named}: {paired.TITLE}\n")
+            print(write(paired.difference_table(found, named)))
             for line in (*paired.verdicts(found), paired.NOISE):
                 print(f"{_COMMENTS[form]}{'- ' if form is Format.markdown else ''}{line}")
             print()
-    for line in tables.vote_notes(cells, family):
+    for line in tables.vote_notes(cells, named):
         print(f"{_COMMENTS[form]}{line}")
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from credalearn.conformal.checks import as_shares, check_coverage
 from credalearn.conformal.distance import box_distance, total_variation
-from credalearn.conformal.inflation import Distance, Inflation, scale_of
+from credalearn.conformal.inflation import Distance, Inflation, rank_of, scale_of
 from credalearn.conformal.scales import SCALES, Scale
 from credalearn.credal.checks import check_choice
 
@@ -66,8 +66,7 @@ def calibrate(
     else:
         points = None if vertices is None else vertices.double()
         off = total_variation(shares, low, high, vertices=points) / factor[:, 0]
-    # The 7th of 99 at 7 %, though .07 · 100 = 7.000000000000001; gives away 1e-9 / (n + 1).
-    rank = max(1, math.ceil((len(off) + 1) * coverage - 1e-9))
+    rank = rank_of(len(off), coverage)
     radius = math.inf if rank > len(off) else float(off.sort().values[rank - 1])
     return Inflation(
         coverage=coverage, radius=radius, distance=distance, scale=scale, items=len(off)

@@ -89,6 +89,14 @@ class Inflation:
             raise CredalError(f"radius must be a number, 0 or more; got {self.radius!r}.")
 
     @property
+    def rank(self) -> int:
+        """Which of the calibration items' nonconformities, sorted, the radius is, from 1 on.
+
+        More than there are items where these are too few; see :func:`rank_of`.
+        """
+        return rank_of(self.items, self.coverage)
+
+    @property
     def vacuous(self) -> bool:
         """Whether the items were too few, so that every set holds everything."""
         return math.isinf(self.radius)
@@ -186,6 +194,19 @@ class Inflation:
     def _room(self, probs: Tensor) -> Tensor:
         """By how much each bound moves, shape (N, 1) or (N, K)."""
         return self.radius * scale_of(probs, self.distance, self.scale)
+
+
+def rank_of(items: int, coverage: float) -> int:
+    r"""Which of n sorted nonconformities the radius is: :math:`\lceil (n+1) c \rceil`, 1 or more.
+
+    Exceeds n where so few items can promise nothing.
+
+    Example:
+        >>> rank_of(99, 0.9), rank_of(5, 0.9)
+        (90, 6)
+    """
+    # The 7th of 99 at 7 %, though .07 · 100 = 7.000000000000001; gives away 1e-9 / (n + 1).
+    return max(1, math.ceil((items + 1) * coverage - 1e-9))
 
 
 def scale_of(probs: Tensor, distance: Distance, scale: Scale) -> Tensor:
