@@ -421,13 +421,18 @@ def _settings(
 
 
 def _chosen(names: list[str] | None, found: "list[Record]") -> list[str]:
-    """Settings that were named or fit a pattern; unless any was, all that there are records of."""
-    from credalearn.bench.catalogue import ALL_SETTINGS, spelled_out
+    """Settings that were named or fit a pattern; unless any was, those there are records of.
+
+    Then without the families of vote settings, dozens each, which `bench votes` shows.
+    """
+    from credalearn.bench.catalogue import ALL_SETTINGS, family_of, spelled_out
 
     held = {record.setting for record in found}
     ordered = [name for name in ALL_SETTINGS if name in held]
     ordered += sorted(held - ALL_SETTINGS.keys())
-    return spelled_out(names, ordered) if names else ordered
+    if names:
+        return spelled_out(names, ordered)
+    return [name for name in ordered if family_of(name) is None] or ordered
 
 
 def _records(folder: Path) -> "list[Record]":
