@@ -2,6 +2,7 @@
 
 from itertools import product
 from math import comb
+from typing import Any
 
 import numpy as np
 import pytest
@@ -128,6 +129,8 @@ def test_nothing_is_said_where_there_is_nothing_to_say() -> None:
     assert can_reject([0, 99], lower, upper).tolist() == [False, False]
     assert votes_to_reject(lower, upper).tolist()[1] == float("inf")
     assert consistent([[7]], [[1.0]], [[1.0]]).all()  # one class
+    assert can_reject([7], [[1.0]], [[1.0]]).tolist() == [False]
+    assert votes_to_reject([[1.0]], [[1.0]]).tolist() == [float("inf")]
     assert len(consistent(np.zeros((0, 3)), np.zeros((0, 3)), np.ones((0, 3)))) == 0
 
 
@@ -155,11 +158,12 @@ def test_rounding_in_float32_changes_nothing() -> None:
         ([[1, -1]], [[0.1, 0.1]], [[0.9, 0.9]], 0.05, "whole numbers"),
         ([[1, 2]], [[0.5, 0.1]], [[0.4, 0.9]], 0.05, "lower <= upper .* swap the bounds"),
         ([[1, 2]], [[0.1, 0.1]], [[0.9, 1.9]], 0.05, "lower <= upper <= 1"),
-        ([[1, 2]], [[0.1, 0.1]], [[0.9, 0.9]], 1.0, r"level must be in \(0, 1\); got 1.0"),
+        ([[1, 2]], [[0.1, 0.1]], [[0.9, 0.9]], 1.0, r"level must be in \(0, 1\); got 1.0. To fix"),
+        ([[1, 2]], [[0.1, 0.1]], [[0.9, 0.9]], "x", r"level must be in \(0, 1\); got 'x'. To fix"),
     ],
 )
 def test_bad_votes_and_bounds_are_refused(
-    counts: Rows, lower: Rows, upper: Rows, level: float, message: str
+    counts: Rows, lower: Rows, upper: Rows, level: Any, message: str
 ) -> None:
     with pytest.raises(CredalError, match=message):
         consistent(counts, lower, upper, level=level)
@@ -171,6 +175,8 @@ def test_bad_votes_and_bounds_are_refused(
 def test_numbers_of_votes_have_one_an_item() -> None:
     with pytest.raises(CredalError, match=r"num_votes must have shape \(1,\); got \(2,\)"):
         can_reject([1, 2], [[0.5, 0.0]], [[1.0, 0.5]])
+    with pytest.raises(CredalError, match="num_votes must be whole numbers, one an item"):
+        can_reject(["a"], [[0.5, 0.0]], [[1.0, 0.5]])
 
 
 # The splits
@@ -246,8 +252,14 @@ def test_bad_splits_are_refused() -> None:
         halves_of_counts([[1.0, 2.0], [0.5, 1.0]])
     with pytest.raises(CredalError, match=r"share must be in \(0, 1\).*got 1.0"):
         halves_of_counts([[1, 2]], share=1.0)
-    with pytest.raises(CredalError, match="splits must be 1 or more; got 0"):
+    with pytest.raises(CredalError, match="splits must be a whole number of 1 or more; got 0"):
         halves_of_counts([[1, 2]], splits=0)
+    with pytest.raises(CredalError, match=r"share must be in .*got None. To fix"):
+        halves_of_counts([[1, 2]], share=None)  # type: ignore[arg-type]
+    with pytest.raises(CredalError, match=r"counts must be whole numbers .*'a'.* To fix"):
+        halves_of_counts([["a", 1]])  # type: ignore[arg-type]
+    with pytest.raises(CredalError, match="item, annotator and label are numbers from 0"):
+        halves_of_annotators(["a"], [0], [0], shape=(1, 2))
     with pytest.raises(CredalError, match=r"item must lie in 0..1; vote 1 has 2"):
         halves_of_annotators([0, 2], [0, 1], [0, 0], shape=(2, 2))
     with pytest.raises(CredalError, match=r"label must lie in -1..1; vote 0 has 5"):
@@ -263,8 +275,8 @@ def test_bad_splits_are_refused() -> None:
 
 def slow_coverage(halves: list[Half], rule: VoteRule) -> dict[str, float]:
     """Item by item and split by split, nothing kept and nothing shared."""
-    each: dict[int, list[list[float]]] = {}
-    for half in halves:
+    each: dict[int, dict[int, list[float]]] = {}
+    for split, half in enumerate(halves):
         for item in range(len(half.building)):
             build, held = half.building[item], half.held_out[item]
             if not build.sum() or not held.sum():
@@ -280,12 +292,30 @@ def slow_coverage(halves: list[Half], rule: VoteRule) -> dict[str, float]:
             )
             share = held[top] / held.sum()
             row = [label.diameter().item(), agree, low[top], share, share - low[top]]
-            each.setdefault(item, []).append(row)
-    means = np.array([np.mean(rows, axis=0) for rows in each.values()])
-    error = means.std(0, ddof=1) / np.sqrt(len(means))
-    names = ("diameter", "coverage", "stated", "held_out")
+            each.setdefault(item, {})[split] = row
+    means = np.array([np.mean(list(rows.values()), axis=0) for rows in each.values()])
+    names = ("diameter", "agree", "stated", "held_out")
     found = dict(zip(names, means.mean(0), strict=False))
-    return found | {"coverage_error": error[1], "gap_error": error[4], "items": len(means)}
+    errors = (
+        slow_error([{split: row[column] for split, row in rows.items()} for rows in each.values()])
+        for column in (1, 4)
+    )
+    return (
+        found | dict(zip(("agree_error", "gap_error"), errors, strict=True)) | {"items": len(each)}
+    )
+
+
+def slow_error(values: list[dict[int, float]]) -> float:
+    """Of each item its values by split: the spread over items, and pair by pair what is common."""
+    means = [float(np.mean(list(rows.values()))) for rows in values]
+    pairs = 0.0
+    for one, other in product(range(len(values)), repeat=2):
+        for split in (values[one].keys() & values[other].keys()) if one != other else ():
+            pairs += (values[one][split] - means[one]) * (values[other][split] - means[other])
+    times = sum(len(rows) for rows in values)
+    often = times / len(values)
+    shared = often / (often - 1) * pairs / times**2
+    return float(np.sqrt(np.var(means, ddof=1) / len(means) + max(shared, 0)))
 
 
 @pytest.mark.parametrize("rule", VOTE_RULES)
@@ -339,13 +369,13 @@ def test_known_truth_tells_the_rules_apart() -> None:
     counts = rng.multinomial(20, rng.dirichlet(np.ones(4), 2000))
     found = {each.rule: each for each in coverage_of_rules(halves_of_counts(counts, splits=3))}
     for rule in ("clopper-pearson", "clopper-pearson-intervals", "total-variation"):
-        assert found[rule].covers(0.95)
+        assert found[rule].agrees(0.95)
         assert found[rule].bound_holds
-        assert found[rule].coverage > 0.99
+        assert found[rule].agree > 0.99
     for rule in ("relax", "precise"):  # the leader of ten votes owes some of them to luck
         assert not found[rule].bound_holds
         assert found[rule].stated - found[rule].held_out > 0.03
-    assert not found["precise"].covers(0.95)
+    assert not found["precise"].agrees(0.95)
     diameters = [found[rule].diameter for rule in ("precise", "idm", "clopper-pearson")]
     assert diameters == sorted(diameters)
 
@@ -355,7 +385,7 @@ def test_few_votes_cannot_be_tested_and_are_judged_by_the_pooled_bound() -> None
     counts = rng.multinomial(3, rng.dirichlet(np.ones(5), 3000))
     found = {each.rule: each for each in coverage_of_rules(halves_of_counts(counts, splits=5))}
     idm = found["idm"]
-    assert (idm.testable, idm.coverage) == (0.0, 1.0)
+    assert (idm.testable, idm.agree) == (0.0, 1.0)
     assert idm.votes_needed > 1
     assert not idm.bound_holds  # s = 1 is too little for people who disagree so much
     careful = coverage_of_rules(halves_of_counts(counts, splits=5), rules=["idm"], s=3.0)[0]
@@ -371,7 +401,41 @@ def test_standard_errors_do_not_shrink_with_more_splits() -> None:
         coverage_of_rules(halves_of_counts(counts, splits=splits), rules=["precise"])[0]
         for splits in (5, 80)
     )
-    assert many.coverage_error > 0.5 * few.coverage_error
+    assert many.agree_error > 0.5 * few.agree_error
+
+
+def figures(found: RuleCoverage) -> list[float]:
+    return [found.agree, found.agree_error, found.held_out - found.stated, found.gap_error]
+
+
+def test_standard_errors_know_that_a_split_moves_all_items() -> None:
+    """Six people of unequal skill: other splits of one file, and the figures move by 5 points."""
+    rng = np.random.default_rng(0)
+    item, who = np.divmod(np.arange(400 * 6), 6)
+    right = rng.random(len(item)) < np.array([0.95, 0.95, 0.9, 0.8, 0.5, 0.1])[who]
+    label = np.where(right, rng.integers(0, 3, 400)[item], rng.integers(0, 3, len(item)))
+    rows = []
+    for seed in range(30):
+        halves = halves_of_annotators(item, who, label, shape=(400, 3), seed=seed)
+        rows.append(figures(coverage_of_rules(halves, rules=["relax"])[0]))
+    agree, error, gap, gap_error = np.array(rows).T
+    assert agree.std(ddof=1) > 0.03
+    assert 0.6 < agree.std(ddof=1) / error.mean() < 1.5  # 1.14
+    assert 0.6 < gap.std(ddof=1) / gap_error.mean() < 1.5  # 1.13
+
+
+@pytest.mark.parametrize("rule", ["relax", "precise"])
+def test_standard_errors_of_many_who_are_not_named(rule: VoteRule) -> None:
+    """File after file of 500 items: each item's votes are split on their own."""
+    rows = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        counts = rng.multinomial(8, rng.dirichlet(np.ones(3), 500))
+        halves = halves_of_counts(counts, splits=10, seed=seed)
+        rows.append(figures(coverage_of_rules(halves, rules=[rule])[0]))
+    agree, error, gap, gap_error = np.array(rows).T
+    assert 0.7 < agree.std(ddof=1) / error.mean() < 1.4
+    assert 0.7 < gap.std(ddof=1) / gap_error.mean() < 1.4
 
 
 def test_what_cannot_be_compared_is_refused() -> None:
@@ -389,4 +453,9 @@ def test_what_cannot_be_compared_is_refused() -> None:
 def test_one_item_has_no_standard_error() -> None:
     found = coverage_of_rules(halves_of_counts([[5, 1]]), rules=["idm"])[0]
     assert isinstance(found, RuleCoverage)
-    assert found.coverage_error == float("inf")
+    assert found.agree_error == float("inf")
+
+
+def test_nor_has_one_split() -> None:
+    found = coverage_of_rules(halves_of_counts([[5, 1]] * 9, splits=1), rules=["idm"])[0]
+    assert found.agree_error == found.gap_error == float("inf")

@@ -83,11 +83,11 @@ def test_it_is_the_obvious_algorithm(seed: int) -> None:
     found = posteriors(*arrays_of(votes), shape=(120, 3))
     slow = slow_posteriors(votes, 120, 3, rounds=100)
     np.testing.assert_allclose(found.sum(1), 1, atol=1e-12)
-    # It stops when the likelihood gains less than 1e-5 a vote, which moves single items by 0.01.
-    assert np.abs(found - slow).mean() < 0.003
-    assert (found.argmax(1) == slow.argmax(1)).mean() > 0.99
-    early = slow_posteriors(votes, 120, 3, rounds=1)
-    assert np.abs(found - early).mean() > 0.01  # or the comparison could not fail
+    np.testing.assert_allclose(found, slow, atol=1e-4)
+    settled = slow_posteriors(votes, 120, 3, rounds=200)
+    np.testing.assert_allclose(found, settled, atol=1e-4)  # more rounds would change nothing
+    early = slow_posteriors(votes, 120, 3, rounds=9)
+    assert np.abs(found - early).max() > 0.01  # or the comparison could not fail
 
 
 def test_it_beats_the_majority_where_skills_differ() -> None:

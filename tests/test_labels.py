@@ -322,6 +322,9 @@ def test_precision_follows_the_input() -> None:
         (lambda: cl.from_votes([[1, 2]], rule="idm", s=0.0), "s must be above 0"),
         (lambda: cl.from_votes([[1, 2]], confidence=1.0), r"confidence must be in \(0, 1\)"),
         (lambda: cl.from_votes([[1, 2]], confidence=float("nan")), "confidence"),
+        (lambda: cl.from_votes([[1, 2]], confidence=None), r"confidence .*; got None. To fix"),  # type: ignore[arg-type]
+        (lambda: cl.from_votes([[1, 2]], s="1"), r"s must be .*; got '1'. To fix"),  # type: ignore[arg-type]
+        (lambda: contaminate([[0.5, 0.5]], "x"), r"epsilon .*; got 'x'. To fix"),  # type: ignore[arg-type]
         (
             lambda: from_posterior([[0.5, 0.5]] * 2, [1, -1]),
             r"num_votes must be 0 or more; row 1 .*-1.0\]. To fix: give how many",

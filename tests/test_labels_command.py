@@ -18,16 +18,16 @@ from credalearn.annotations.examples import three_items
 from credalearn.bench.data.lidc import CLASSES, load_nodules
 from credalearn.cli.steps import Labels, Skill
 from credalearn.errors import CredalError
-from credalearn.labels import VOTE_RULES, VoteRule
+from credalearn.labels import VOTE_RULES, VoteRule, from_votes
 from credalearn.labels.soft import SOFT_RULES
-from credalearn.theory import RuleCoverage
+from credalearn.theory import RuleCoverage, coverage_of_rules, halves_of_counts
 from credalearn.workflow import options
 from credalearn.workflow.folder import RunFolder
 from credalearn.workflow.inputs import read_features
 from credalearn.workflow.joining import prepare
 from credalearn.workflow.label_figure import coverage_figure, draw_coverage
 from credalearn.workflow.label_study import LabelStudy, Spread, study_labels
-from credalearn.workflow.label_words import recommendation, split_line
+from credalearn.workflow.label_words import LEGEND, PROMISING, recommendation, split_line
 from credalearn.workflow.labelling import make_labels
 from credalearn.workflow.options import TrainOptions
 from team_files import command, full_disk, in_process, make_team, snapshot, train_arguments
@@ -56,7 +56,7 @@ def test_the_radiologists(tmp_path: Path) -> None:
     for said in (
         "votes.csv: 1,395 items, 3 classes (one row an item",
         "5 splits of each item's votes; votes an item: 2 build, 2 (1 to 2) held out",
-        "No rule can be named for its coverage: clopper-pearson has the smallest sets",
+        "No rule can be named by these votes: clopper-pearson has the smallest sets",
         "idm and hull fail.",
     ):
         assert said in done.out
@@ -131,16 +131,35 @@ def test_help_names_every_rule(capsys: Capture) -> None:
             "item 'x' of .* has the weight 0.5. To fix: leave --weight out",
         ),
         (
+            "item,annotator,label,weight\nx,ann,cat,2\nx,bo,dog,1\n",
+            (),
+            "item 'x' of .* has the weight 2. To fix: .*or drop the column 'weight'",
+        ),
+        (
+            "item,annotator,label,weight\nx,ann,cat,2\nx,bo,dog,1\n",
+            ("--skill", "dawid-skene"),
+            "has the weight 2. To fix: .*or drop the column 'weight'",
+        ),
+        (
             "item,cat,dog\nx,30,5\ny,11,22\n",
             ("--format", "counts", "--skill", "dawid-skene"),
             "holds counts. To fix: .*leave --skill out",
         ),
         ("item,annotator,label\nx,ann,cat\nx,bo,dog\n", ("--share", "1"), r"share must be in \(0,"),
-        ("item,annotator,label\nx,ann,cat\nx,bo,dog\n", ("--s", "0"), "s must be above 0"),
         (
             "item,annotator,label\nx,ann,cat\nx,bo,dog\n",
-            ("--confidence", "1.5"),
-            r"confidence must be in \(0, 1\)",
+            ("--share", "0"),
+            r"share must be in .*; got 0.0. To fix: give 0.5",
+        ),
+        (
+            "item,annotator,label\nx,ann,cat\nx,bo,dog\n",
+            ("--s", "0"),
+            "s must be above 0 and finite; got 0.0. To fix: give 1",
+        ),
+        (
+            "item,annotator,label\nx,ann,cat\nx,bo,dog\n",
+            ("--confidence", "95"),
+            r"confidence must be in \(0, 1\); got 95.0. To fix: give a share, 0.95 for 95 %",
         ),
         ("item,annotator,label\nx,ann,cat\nx,bo,dog\n", ("--figure", "a.gif"), "must end in .png"),
         ("item,annotator,label\nx,ann,cat\nx,bo,dog\n", ("-o", "a.xlsx"), "must end in one of"),
@@ -164,8 +183,17 @@ def test_votes_of_one_person_leave_nobody_to_ask(tmp_path: Path, capsys: Capture
     votes.write_text("item,annotator,label\nx,ann,cat\nx,,dog\ny,ann,dog\ny,,dog\n")
     done = in_process(capsys, "labels", votes)
     assert done.code == 2
-    assert "all named votes" in done.err
-    assert "'ann'" in done.err
+    assert "2 items, 1 annotator, 2 classes" in done.out
+    assert "names 'ann' alone and leaves 2 of 4 votes without a name" in done.err
+    assert "To fix: name everybody, or drop the column of the names" in done.err
+    votes.write_text("item,label\nx,cat\nx,dog\ny,dog\ny,dog\n")
+    done = in_process(capsys, "labels", votes, "--rule", "idm")
+    assert done.code == 0, done.err  # as the message says
+
+
+def test_one_split_is_too_few() -> None:
+    with pytest.raises(CredalError, match=r"splits must be 2 or more.*got 1. To fix: give 20"):
+        study_labels(three_items(), splits=1)
 
 
 def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, capsys: Capture) -> None:
@@ -173,7 +201,7 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, capsys: Capture) -> N
     before = snapshot(tmp_path)
     with full_disk(100):
         done = in_process(
-            capsys, "labels", team.votes, "--splits", 1, "--figure", tmp_path / "coverage.png"
+            capsys, "labels", team.votes, "--splits", 2, "--figure", tmp_path / "coverage.png"
         )
     assert done.code == 2
     assert snapshot(tmp_path) == before
@@ -194,21 +222,55 @@ def study_of(*rules: RuleCoverage, most: int = 9) -> LabelStudy:
 
 def test_the_smallest_sets_that_hold_are_named() -> None:
     study = study_of(
-        rule_of("relax", diameter=0.1, coverage=0.90),
+        rule_of("relax", diameter=0.1, agree=0.90),
         rule_of("precise", diameter=0.0, stated=0.73),
         rule_of("idm", diameter=0.3),
-        rule_of("hull", diameter=0.4, coverage=0.99),
+        rule_of("hull", diameter=0.4, agree=0.99),
     )
     assert study.best is study.rules[2]
-    assert [study.fails(each) for each in study.rules] == ["coverage", "bound", "", ""]
+    assert [study.fails(each) for each in study.rules] == ["agree", "bound", "", ""]
     assert recommendation(study).startswith("Take idm: the one of smallest sets of the rules whose")
     only = study_of(study.rules[0], study.rules[3])
     assert recommendation(only).startswith("Take hull: the only one of the rules whose")
 
 
+def test_what_agreement_is_worth_is_said_with_the_price_of_a_promise() -> None:
+    """Whatever is to be taken, the user learns which rules promise more, and how wide they are."""
+    assert set(PROMISING) < set(VOTE_RULES)
+    wide = rule_of("clopper-pearson", diameter=0.5)
+    wrong = rule_of("total-variation", diameter=0.75, agree=0.5)
+    for best in (rule_of("idm"), rule_of("idm", testable=0.3)):
+        told = recommendation(study_of(best, wide, wrong))
+        assert told.startswith("Take idm")
+        assert "agree is an upper limit of coverage" in told
+        promise = "clopper-pearson (mean diameter 0.500) and total-variation (mean diameter 0.750, "
+        assert told.endswith(f"promise it of independent votes: {promise}fails here).")
+    untried = recommendation(study_of(rule_of("idm")))
+    assert untried.endswith(
+        "clopper-pearson-intervals and total-variation, none of them tried here."
+    )
+    hard = recommendation(study_of(rule_of("idm", testable=0.0), wide))
+    assert hard.endswith("promise it of independent votes: clopper-pearson (mean diameter 0.500).")
+    skilled = recommendation(replace(study_of(rule_of("idm"), wide), skill="dawid-skene"))
+    assert skilled.endswith("no rule promises to contain a distribution.")
+
+
+def test_fifty_votes_do_not_make_a_point_hold() -> None:
+    """Agreement of 95 % where 6 % of the sets hold the truth: the sentence must not hide that."""
+    rng = np.random.default_rng(0)
+    probs = rng.dirichlet(np.full(10, 0.1), 1000)
+    halves = list(halves_of_counts(rng.multinomial(50, probs), splits=2))
+    (idm,) = coverage_of_rules(halves, rules=["idm"])
+    truly = from_votes(halves[0].building, rule="idm").contains(probs).double().mean().item()
+    assert idm.agree > 0.94
+    assert truly < 0.1
+    assert "upper limit of coverage" in LEGEND
+    assert "upper limit of coverage" in recommendation(study_of(idm))
+
+
 def test_two_standard_errors_are_forgiven_and_no_more() -> None:
-    assert study_of(rule_of("idm", coverage=0.931)).best is not None
-    assert study_of(rule_of("idm", coverage=0.929)).best is None
+    assert study_of(rule_of("idm", agree=0.931)).best is not None
+    assert study_of(rule_of("idm", agree=0.929)).best is None
     assert study_of(rule_of("idm", stated=0.719)).best is not None
     assert study_of(rule_of("idm", stated=0.721)).best is None
 
@@ -219,32 +281,37 @@ def test_few_votes_are_said_to_be_few() -> None:
     assert "1 (1 to 9) held-out votes an item can reject only 30 %" in recommendation(weak)
     assert "It takes 7 held-out votes an item" in recommendation(weak)
     none = study_of(
-        rule_of("relax", coverage=0.8),
+        rule_of("relax", agree=0.8),
         rule_of("idm", testable=0.0, votes_needed=float("inf")),
         most=1,
     )
     told = recommendation(none)
-    assert told.startswith("No rule can be named for its coverage: idm has the smallest sets")
+    assert told.startswith("No rule can be named by these votes: idm has the smallest sets")
     assert "1 held-out vote an item can reject none of its sets" in told
     assert "No number of held-out votes" in told
-    assert told.endswith("What can be told: relax fails.")
+    assert "What can be told: relax fails.\n" in told
 
 
 def test_where_no_rule_holds_that_is_said() -> None:
-    study = study_of(rule_of("relax", coverage=0.8), rule_of("precise", coverage=0.9, stated=0.8))
+    study = study_of(rule_of("relax", agree=0.8), rule_of("precise", agree=0.9, stated=0.8))
     told = recommendation(study)
-    assert told.startswith("No rule of these holds: precise, which comes nearest, reaches 90 %")
+    assert told.startswith("No rule of these holds: precise, which comes nearest, agrees with")
+    assert "the held-out votes for 90 % and not 95 %" in told
     assert "states 80 % where the held-out votes give 70 %" in told
 
 
 def test_items_left_out_are_counted() -> None:
     study = replace(study_of(rule_of("idm")), items=130)
     assert "30 items never have votes on both sides and are left out" in split_line(study)
+    study = replace(study, items=101)
+    assert "1 item never has votes on both sides and is left out" in split_line(study)
+    alone = study_of(rule_of("idm", testable=0.3, votes_needed=1.0))
+    assert "It takes 1 held-out vote an item" in recommendation(alone)
 
 
 @pytest.mark.parametrize(
     "points",
-    [  # diameter and coverage as radiologists, CIFAR-10H and CIFAR-10N give them
+    [  # diameter and agreement as radiologists, CIFAR-10H and CIFAR-10N give them
         [
             (0.27, 0.73),
             (0.21, 0.68),
@@ -279,8 +346,8 @@ def test_items_left_out_are_counted() -> None:
 )
 def test_names_in_the_figure_do_not_meet(points: list[tuple[float, float]]) -> None:
     rules = [
-        rule_of(name, diameter=diameter, coverage=coverage)
-        for name, (diameter, coverage) in zip(VOTE_RULES, points, strict=True)
+        rule_of(name, diameter=diameter, agree=agree)
+        for name, (diameter, agree) in zip(VOTE_RULES, points, strict=True)
     ]
     figure = Figure(figsize=(7.2, 4.4), layout="constrained")
     FigureCanvasAgg(figure)
@@ -296,7 +363,7 @@ def test_names_in_the_figure_do_not_meet(points: list[tuple[float, float]]) -> N
 @pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
 def test_the_figure_is_what_its_name_says(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"coverage.{suffix}"
-    coverage_figure(study_of(rule_of("idm"), rule_of("hull", coverage_error=float("inf"))), path)
+    coverage_figure(study_of(rule_of("idm"), rule_of("hull", agree_error=float("inf"))), path)
     start = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
     assert path.read_bytes().startswith(start[suffix])
     (tmp_path / "a.png").mkdir()
@@ -326,6 +393,12 @@ def test_an_item_that_all_are_unsure_of_is_open_under_every_rule(rule: VoteRule)
 def test_rules_that_count_refuse_weights(rule: VoteRule) -> None:
     with pytest.raises(CredalError, match=rf"the rule '{rule}' counts votes.*such as 0.5"):
         make_labels(three_items(), np.array([[0.5, 1.0]]), rule)
+    found = three_items()
+    twice = replace(found, table=found.table.with_columns(weight=pl.lit(2.0)), known=None)
+    with pytest.raises(
+        CredalError, match=rf"'{rule}' counts votes; .*has the weight 2. .*'weight'.*relax-ties"
+    ):
+        make_labels(twice, twice.counts(), rule)
 
 
 @pytest.mark.parametrize("rule", SOFT_RULES)

@@ -267,9 +267,15 @@ def test_weights_count_as_shares(tmp_path: Path) -> None:
     assert make_labels(found, found.counts(), "relax").lower.tolist() == [[0.0, 0.75], [0.0, 1.0]]
     assert make_labels(found, found.counts(), "precise").lower[0].tolist() == [0.25, 0.75]
     with pytest.raises(
-        cl.CredalError, match=r"'idm' counts votes; .* weighted, such as 0.5.*relax"
+        cl.CredalError, match=r"'idm' counts votes; .*item 'x'.* has the weight 0.5.*relax"
     ):
         make_labels(found, found.counts(), "idm")
+    unsure = annotations_of(
+        tmp_path,
+        "item,annotator,label,weight\nx,ann,cat,1\nx,bo,?,2\ny,ann,dog,1\n",
+        unsure=("?",),
+    )
+    assert make_labels(unsure, unsure.counts(), "idm").lower.tolist() == [[0.5, 0], [0, 0.5]]
 
 
 def test_probabilities_and_bounds_have_their_own_labels(tmp_path: Path) -> None:

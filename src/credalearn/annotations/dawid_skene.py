@@ -13,12 +13,19 @@ from numpy.typing import NDArray
 
 from credalearn.annotations.places import shown
 from credalearn.annotations.table import Annotations
+from credalearn.annotations.weights import refuse_weights
 from credalearn.errors import CredalError
 
 Codes = NDArray[np.int64]
 
 _MODULE = "crowdkit.aggregation.classification.dawid_skene"
-_ROUNDS = 100  # of expectation and maximisation, at most; CIFAR-10N's 150,000 votes take 5
+# Of expectation and maximisation. Crowd-kit's own rule stops when its lower bound of the likelihood
+# gains less than 1e-5 a vote, but adds the class shares once a vote and not once an item, so that
+# it is no such bound: on 120 items by five people it stops after 6 rounds of the 43 that settle
+# every posterior to 1e-8, with single ones 0.12 off. So all rounds are gone through. On 10,000
+# items with 5 votes each of 50 people, 10 classes, they take 4 s and leave posteriors 0.00004 off
+# in the mean and 0.28 at the worst item, which takes 1,000 rounds to settle.
+_ROUNDS = 100
 
 
 def dawid_skene(
@@ -29,9 +36,10 @@ def dawid_skene(
     Every annotator w has a matrix :math:`\pi^w_{jk} = P(\text{says } k \mid \text{true } j)`, and
     the classes shares :math:`\rho`; both are found with the posteriors
     :math:`p_{ij} \propto \rho_j \prod_w \pi^w_{j, y_{iw}}` by expectation maximisation from the
-    vote shares (Dawid and Skene, 1979), to a local optimum. The model knows one true class an item
-    and annotators who err independently: where an item is truly ambiguous its posterior is far
-    surer than people are. It needs many votes of each annotator, K(K − 1) numbers apiece.
+    vote shares (Dawid and Skene, 1979), in 100 rounds: to a local optimum, but for single items
+    that take longer to settle. The model knows one true class an item and annotators who err
+    independently: where an item is truly ambiguous its posterior is far surer than people are. It
+    needs many votes of each annotator, K(K − 1) numbers apiece.
 
     Needs the package crowd-kit: ``pip install 'credalearn[crowd]'``.
 
@@ -78,14 +86,11 @@ def named_votes(annotations: Annotations) -> tuple[Codes, Codes, Codes]:
             f"To fix: give one row a vote with who gave it, or {fix}."
         )
     item, who, label = (annotations.codes(name) for name in ("item", "annotator", "label"))
-    weights = annotations.table["weight"].to_numpy()
-    if (weights != 1).any():
-        row = int((weights != 1).argmax())
-        raise CredalError(
-            "Dawid and Skene's model weighs the annotators itself; a vote about item "
-            f"{shown(annotations.table['item'][row])} of {path} has the weight {weights[row]:g}. "
-            "To fix: leave --weight or --skill out."
-        )
+    refuse_weights(
+        annotations,
+        rule="Dawid and Skene's model weighs the annotators itself",
+        instead=", or leave --skill out",
+    )
     sure = label >= 0
     nameless = sure & (who < 0)
     if nameless.any():
@@ -151,4 +156,4 @@ def _model() -> Any:
                 "installed. To fix: pip install 'credalearn[crowd]'."
             ) from error
         module = sys.modules[_MODULE]
-    return module.DawidSkene(_ROUNDS)
+    return module.DawidSkene(_ROUNDS, tol=-np.inf)

@@ -34,7 +34,7 @@ def labels(
         list[Labels] | None,
         typer.Option(help="A rule to try; may be repeated.", show_default="all"),
     ] = None,
-    splits: Annotated[int, typer.Option(min=1, help="How often to split the votes.")] = 20,
+    splits: Annotated[int, typer.Option(min=2, help="How often to split the votes.")] = 20,
     share: Annotated[
         float, typer.Option(help="Part of the annotators, or of the votes, that builds labels.")
     ] = 0.5,
@@ -49,7 +49,7 @@ def labels(
     ] = Skill.equal,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Of the splits.")] = 0,
     figure: Annotated[
-        Path | None, typer.Option(help="Coverage against imprecision: .png, .svg or .pdf.")
+        Path | None, typer.Option(help="Agreement against imprecision: .png, .svg or .pdf.")
     ] = None,
     output: Annotated[
         Path | None,

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from credalearn.credal import LowerBounds
 from credalearn.credal.checks import as_distributions
-from credalearn.labels.checks import check_range
+from credalearn.labels.vote_rules import check_option
 
 
 def contaminate(probs: ArrayLike, epsilon: float) -> LowerBounds:
@@ -34,6 +34,12 @@ def contaminate(probs: ArrayLike, epsilon: float) -> LowerBounds:
         >>> sets.lower, sets.upper
         (tensor([[0.6000, 0.2000]]), tensor([[0.8000, 0.4000]]))
     """
-    check_range(0 <= epsilon <= 1, name="epsilon", rule="in [0, 1]", value=epsilon)
+    check_option(
+        epsilon,
+        lambda value: 0 <= value <= 1,
+        name="epsilon",
+        rule="in [0, 1]",
+        remedy="give a share, 0.1 for 10 %",
+    )
     soft = as_distributions(probs, name="probs", ndim=2)
     return LowerBounds((1 - epsilon) * soft, soft=soft)

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from credalearn.credal import CredalSet, Intervals, LowerBounds, TotalVariationBall
 from credalearn.credal.checks import check_choice
-from credalearn.labels.checks import check_range
+from credalearn.errors import CredalError
 from credalearn.labels.limits import lower_limits, upper_limits, variation_radius
 from credalearn.labels.soft import precise_at, relax_at, relax_ties_at
 
@@ -112,5 +112,29 @@ NEEDS_A_VOTE = ("relax", "precise")  # all other rules leave an item without vot
 def check_options(rule: VoteRule, *, s: float, confidence: float) -> None:
     """Refuse an unknown rule, and options outside their range."""
     check_choice(rule, VOTE_RULES, name="rule")
-    check_range(0 < s < float("inf"), name="s", rule="above 0 and finite", value=s)
-    check_range(0 < confidence < 1, name="confidence", rule="in (0, 1)", value=confidence)
+    check_option(
+        s,
+        lambda value: 0 < value < float("inf"),
+        name="s",
+        rule="above 0 and finite",
+        remedy="give 1, or 2 for wider sets",
+    )
+    check_option(
+        confidence,
+        lambda value: 0 < value < 1,
+        name="confidence",
+        rule="in (0, 1)",
+        remedy="give a share, 0.95 for 95 %",
+    )
+
+
+def check_option(
+    value: float, inside: Callable[[float], bool], *, name: str, rule: str, remedy: str
+) -> None:
+    """Refuse what is no number, such as a text or None, or out of range; NaN always is."""
+    try:
+        ok = bool(inside(value))
+    except (TypeError, ValueError, RuntimeError):  # not to be compared with numbers
+        ok = False
+    if not ok:
+        raise CredalError(f"{name} must be {rule}; got {value!r}. To fix: {remedy}.")

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from credalearn.credal.checks import as_floats, require
 from credalearn.errors import CredalError
+from credalearn.labels.vote_rules import check_option
 
 _ROUNDING = 1e-6  # a bound this near to 0 or 1 excludes nothing: float32 sums drift by as much
 
@@ -95,7 +96,10 @@ def can_reject(
         tensor([False,  True])
     """
     low, high = _bounds(lower, upper)
-    given = np.array(num_votes, dtype=np.float64)
+    try:
+        given = np.array(num_votes, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise CredalError(f"num_votes must be whole numbers, one an item; {error}.") from error
     if given.shape != low.shape[:1]:
         raise CredalError(f"num_votes must have shape {low.shape[:1]}; got {given.shape}.")
     total = _votes(given[:, None], (len(low), 1))
@@ -138,11 +142,16 @@ def votes_to_reject(lower: ArrayLike, upper: ArrayLike, *, level: float = 0.05) 
 
 def _levels(lower: Floats, upper: Floats, level: float) -> tuple[Floats, Floats]:
     """The level of the test of each bound, 0 where the bound excludes nothing, twice (N, K)."""
-    if not 0 < level < 1:
-        raise CredalError(f"level must be in (0, 1); got {level!r}.")
+    check_option(
+        level,
+        lambda value: 0 < value < 1,
+        name="level",
+        rule="in (0, 1)",
+        remedy="give a share, 0.05 for 5 %",
+    )
     can_be_wrong = (lower > _ROUNDING, upper < 1 - _ROUNDING)
-    # Of one class there is nothing to test; the half keeps every level at 1/2 or below.
-    share = level / max(lower.shape[1], 2)
+    # Of one class there is nothing to test; of more, no level is above a half.
+    share = level / lower.shape[1] if lower.shape[1] > 1 else 0.0
     share_each = share / np.maximum(can_be_wrong[0].astype(np.float64) + can_be_wrong[1], 1)
     at_lower, at_upper = (np.where(wrong, share_each, 0.0) for wrong in can_be_wrong)
     return at_lower, at_upper

@@ -18,10 +18,11 @@ from credalearn.credal.checks import check_choice
 from credalearn.errors import CredalError
 from credalearn.labels import VOTE_RULES, VoteRule, from_posterior, from_votes
 from credalearn.theory.consistency import can_reject, consistent, votes_to_reject
+from credalearn.theory.crossed import Crossed
 from credalearn.theory.halves import Half
 
 _ERRORS = 2.0  # standard errors that a figure may be off before it counts against a rule
-_SUMS = ("diameter", "consistent", "testable", "stated", "held_out", "gap")
+_MEANS = ("diameter", "agree", "testable", "stated", "held_out", "gap")
 
 Floats = NDArray[np.float64]
 
@@ -30,16 +31,18 @@ Floats = NDArray[np.float64]
 class RuleCoverage:
     """One label rule held against votes that it had not seen.
 
-    Means are over items, of each item's mean over the splits that it was part of; standard errors
-    are the spread over items by √items, as the same items return in every split. They do not hold
-    the chance of who happened to be an annotator.
+    Means are over items, of each item's mean over the splits that it was part of. Standard errors
+    hold the chance of which items there are, and of how the votes were split, which moves all items
+    together where people are few; they are inf of one item or one split. They do not hold the
+    chance of who happened to be an annotator: other people may fare otherwise.
 
     Args:
         rule: Name of the rule.
         items: How many had votes on both sides of some split.
         diameter: Mean total-variation diameter of the sets, the imprecision.
-        coverage: Share of sets with which the held-out votes are consistent.
-        coverage_error: Its standard error.
+        agree: Share of sets with which the held-out votes are consistent, an upper limit of the
+            coverage: votes do not refute a set that misses by less than their own noise.
+        agree_error: Its standard error.
         testable: Share of sets that some outcome of the held-out votes could have rejected.
         stated: Mean lower bound of the building votes' top class.
         held_out: Mean share of the held-out votes for that class, which no choice of it favours.
@@ -48,24 +51,24 @@ class RuleCoverage:
 
     Example:
         >>> found = RuleCoverage("relax", 100, 0.1, 0.90, 0.01, 1.0, 0.80, 0.70, 0.02, 3.0)
-        >>> found.covers(0.95), found.bound_holds
+        >>> found.agrees(0.95), found.bound_holds
         (False, False)
     """
 
     rule: str
     items: int
     diameter: float
-    coverage: float
-    coverage_error: float
+    agree: float
+    agree_error: float
     testable: float
     stated: float
     held_out: float
     gap_error: float
     votes_needed: float
 
-    def covers(self, confidence: float) -> bool:
-        """Whether the coverage is not below the confidence by more than two standard errors."""
-        return self.coverage + _ERRORS * self.coverage_error >= confidence
+    def agrees(self, confidence: float) -> bool:
+        """Whether no more sets are refuted than the confidence allows, by two standard errors."""
+        return self.agree + _ERRORS * self.agree_error >= confidence
 
     @property
     def bound_holds(self) -> bool:
@@ -87,9 +90,11 @@ def coverage_of_rules(
 ) -> tuple[RuleCoverage, ...]:
     """Build sets from one part of the votes by each rule, and hold them against the other part.
 
-    The coverage is an upper limit of the true one: a set that misses the truth a little is
-    consistent with a few votes all the same, and ``testable`` says how often the votes could have
-    told at all. Items without votes on both sides of a split are left out of it.
+    The share that agrees is an upper limit of the coverage: a set that misses the truth a little
+    is consistent with a few votes all the same, and ``testable`` says how often the votes could
+    have told at all. Simulated with ten classes, truths from Dirichlet(0.1), 25 votes to build and
+    25 held out, ``"idm"`` agrees for 96 % of the items and holds the truth of 6 %. Items without
+    votes on both sides of a split are left out of it.
 
     Args:
         halves: The splits, from :func:`halves_of_annotators` or :func:`halves_of_counts`.
@@ -110,7 +115,7 @@ def coverage_of_rules(
 
         >>> from credalearn.theory import halves_of_counts
         >>> found = coverage_of_rules(halves_of_counts([[4, 0]] * 10), rules=["precise", "idm"])
-        >>> [(each.rule, round(each.diameter, 3), each.coverage) for each in found]
+        >>> [(each.rule, round(each.diameter, 3), each.agree) for each in found]
         [('precise', 0.0, 1.0), ('idm', 0.333, 1.0)]
     """
     if not rules or len(set(rules)) < len(rules):
@@ -118,37 +123,25 @@ def coverage_of_rules(
     for rule in rules:
         check_choice(rule, VOTE_RULES, name="rule")
     options = {"s": s, "confidence": confidence}
-    sums: dict[str, dict[str, Floats]] = {}
+    found: dict[str, dict[str, Crossed]] = {}
     needed: dict[str, list[Floats]] = {rule: [] for rule in rules}
-    times = np.zeros(0)
     for half in halves:
-        if not sums:
-            zeros = np.zeros(len(half.building))
-            sums = {rule: {name: zeros.copy() for name in _SUMS} for rule in rules}
-            times = zeros.copy()
+        if not found:
+            size = len(half.building)
+            found = {rule: {name: Crossed(size) for name in _MEANS} for rule in rules}
         rows = half.used
-        times += rows
         split = _Split(half, rows)
         for rule in rules:
-            for name, values in split.held_against(rule, level, options).items():
-                if name == "needed":
-                    needed[rule].append(values)
-                else:
-                    sums[rule][name][rows] += values
-    if not times.any():
+            values = split.held_against(rule, level, options)
+            needed[rule].append(values.pop("needed"))
+            for name, each in values.items():
+                found[rule][name].add(rows, each)
+    if not found or not found[rules[0]]["agree"].items:
         raise CredalError(
             "no item has votes on both sides of a split. To fix: give items with two votes or "
             "more, by two annotators or more."
         )
-    seen = times > 0
-    return tuple(
-        _summary(
-            rule,
-            {name: values[seen] / times[seen] for name, values in sums[rule].items()},
-            np.concatenate(needed[rule]),
-        )
-        for rule in rules
-    )
+    return tuple(_summary(rule, found[rule], np.concatenate(needed[rule])) for rule in rules)
 
 
 class _Split:
@@ -186,7 +179,7 @@ class _Split:
         stated, share = lower[self.place, top], self.held[each, top] / total
         return {
             "diameter": sets.diameter().numpy()[self.place],
-            "consistent": told.numpy()[self.pair].astype(np.float64),
+            "agree": told.numpy()[self.pair].astype(np.float64),
             "testable": could.numpy()[self.pair].astype(np.float64),
             "stated": stated,
             "held_out": share,
@@ -214,22 +207,16 @@ def _distinct(rows: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     return first, place.reshape(-1)
 
 
-def _summary(rule: str, means: dict[str, Floats], needed: Floats) -> RuleCoverage:
-    items = len(means["stated"])
-
-    def error(name: str) -> float:
-        """Of a mean over items; of one item nothing is known."""
-        return float(means[name].std(ddof=1) / np.sqrt(items)) if items > 1 else float("inf")
-
+def _summary(rule: str, found: dict[str, Crossed], needed: Floats) -> RuleCoverage:
     return RuleCoverage(
         rule=rule,
-        items=items,
-        diameter=float(means["diameter"].mean()),
-        coverage=float(means["consistent"].mean()),
-        coverage_error=error("consistent"),
-        testable=float(means["testable"].mean()),
-        stated=float(means["stated"].mean()),
-        held_out=float(means["held_out"].mean()),
-        gap_error=error("gap"),
+        items=found["agree"].items,
+        diameter=found["diameter"].mean,
+        agree=found["agree"].mean,
+        agree_error=found["agree"].error,
+        testable=found["testable"].mean,
+        stated=found["stated"].mean,
+        held_out=found["held_out"].mean,
+        gap_error=found["gap"].error,
         votes_needed=float(np.median(needed)),
     )

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from credalearn.errors import CredalError
+from credalearn.labels.vote_rules import check_option
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -135,7 +136,12 @@ def halves_of_annotators(
         >>> sorted({tuple(half.building.sum(1).tolist()) for half in halves})
         [(1.0, 0.0), (1.0, 1.0)]
     """
-    items, who, labels = (np.asarray(codes, np.int64) for codes in (item, annotator, label))
+    try:
+        items, who, labels = (np.asarray(codes, np.int64) for codes in (item, annotator, label))
+    except (TypeError, ValueError) as error:
+        raise CredalError(
+            f"item, annotator and label are numbers from 0; {error}. To fix: number the names."
+        ) from error
     _check_codes(items, who, labels, shape)
     _check_options(splits, share)
     known = labels >= 0
@@ -163,12 +169,20 @@ def halves_of_annotators(
 
 
 def _check_options(splits: int, share: float) -> None:
-    if splits < 1:
-        raise CredalError(f"splits must be 1 or more; got {splits}.")
-    if not 0 < share < 1:
-        raise CredalError(
-            f"share must be in (0, 1), the part of the votes that builds; got {share!r}."
-        )
+    check_option(
+        splits,
+        lambda value: value >= 1 and value == int(value),
+        name="splits",
+        rule="a whole number of 1 or more",
+        remedy="give 20",
+    )
+    check_option(
+        share,
+        lambda value: 0 < value < 1,
+        name="share",
+        rule="in (0, 1), the part of the votes that builds",
+        remedy="give 0.5, so that half of them build",
+    )
 
 
 def _check_codes(items: Codes, who: Codes, labels: Codes, shape: tuple[int, int]) -> None:
@@ -189,7 +203,13 @@ def _check_codes(items: Codes, who: Codes, labels: Codes, shape: tuple[int, int]
 
 
 def _whole_numbers(counts: ArrayLike, name: str) -> Floats:
-    votes = np.asarray(counts, np.float64)
+    try:
+        votes = np.asarray(counts, np.float64)
+    except (TypeError, ValueError) as error:
+        raise CredalError(
+            f"{name} must be whole numbers of shape (items, classes); {error}. To fix: give how "
+            "many votes each class got."
+        ) from error
     if votes.ndim != 2:
         raise CredalError(f"{name} must have shape (items, classes); got {votes.shape}.")
     wrong = ~((votes >= 0) & (votes == np.round(votes))).all(1)

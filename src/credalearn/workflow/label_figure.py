@@ -1,4 +1,4 @@
-"""The figure of a study of label rules: coverage against imprecision."""
+"""The figure of a study of label rules: agreement with held-out votes against imprecision."""
 
 from pathlib import Path
 
@@ -42,9 +42,10 @@ def check_figure(path: Path) -> Path:
 def coverage_figure(study: LabelStudy, path: str | Path) -> None:
     """Share of sets that the held-out votes agree with against their mean diameter.
 
-    A point a rule, with two standard errors to each side; hollow where something speaks against
-    the rule. The name of the rule of smallest sets that holds is bold; where the held-out votes
-    can hardly reject any set, a name is slanted.
+    The share is an upper limit of coverage. A point a rule, with two standard errors to each side;
+    hollow where something speaks against the rule. The name of the rule of smallest sets that
+    nothing speaks against is bold; where the held-out votes can hardly reject any set, a name is
+    slanted.
 
     Raises:
         CredalError: If the suffix is no picture's.
@@ -83,8 +84,8 @@ def draw_coverage(axes: Axes, study: LabelStudy) -> None:
         colour = colour_of(place)
         axes.errorbar(
             each.diameter,
-            100 * each.coverage,
-            yerr=min(200 * each.coverage_error, 100),
+            100 * each.agree,
+            yerr=min(200 * each.agree_error, 100),
             fmt=MARKERS[place % len(MARKERS)],
             color=colour,
             markerfacecolor="none" if study.fails(each) else colour,
@@ -94,15 +95,17 @@ def draw_coverage(axes: Axes, study: LabelStudy) -> None:
             elinewidth=1.5,
             clip_on=False,
         )
-    ends = [100 * (each.coverage - 2 * each.coverage_error) for each in study.rules]
+    ends = [100 * (each.agree - 2 * each.agree_error) for each in study.rules]
     lowest = max(0.0, min(wanted, *ends) - 3)
     axes.set_ylim(lowest, 100 + (100 - lowest) / 12)
     widest = max(0.1, *(each.diameter for each in study.rules))
     axes.set_xlim(-0.03 * widest, 1.15 * widest)
     axes.set_xlabel("imprecision: mean total-variation diameter of the sets")
-    axes.set_ylabel("sets the held-out votes agree with (%)")
+    axes.set_ylabel("sets the held-out votes agree with (%),\nan upper limit of coverage")
     what = "annotators" if study.people else "each item's votes"
-    axes.set_title(f"{study.rules[0].items:,} items, {study.splits} splits of {what}", pad=24)
+    items = study.rules[0].items
+    title = f"{items:,} item{'s' * (items != 1)}, {study.splits:,} splits of {what}"
+    axes.set_title(title, pad=24)
     hardly = any(each.testable < HARDLY for each in study.rules)
     axes.annotate(
         "hollow: something speaks against it" + "; slanted: too few votes to test" * hardly,
@@ -131,16 +134,14 @@ def draw_coverage(axes: Axes, study: LabelStudy) -> None:
 def _name_points(axes: Axes, study: LabelStudy) -> None:
     """Each rule's name beside its point, where it covers neither a point nor another name."""
     best = study.best
-    points = axes.transData.transform(
-        [(each.diameter, 100 * each.coverage) for each in study.rules]
-    )
+    points = axes.transData.transform([(each.diameter, 100 * each.agree) for each in study.rules])
     taken = [Bbox.from_bounds(x - 9, y - 9, 18, 18) for x, y in points]
     inside = axes.get_window_extent()
     for number, each in enumerate(study.rules):
         for dx, dy, across, along in _PLACES:
             name = axes.annotate(
                 each.rule,
-                (each.diameter, 100 * each.coverage),
+                (each.diameter, 100 * each.agree),
                 xytext=(dx, dy),
                 textcoords="offset points",
                 ha=across,

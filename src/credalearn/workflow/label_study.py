@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 from credalearn.annotations import Annotations, vote_counts
 from credalearn.annotations.dawid_skene import named_votes, posteriors
 from credalearn.annotations.places import shown
+from credalearn.annotations.weights import refuse_weights
 from credalearn.credal.checks import check_choice
 from credalearn.errors import CredalError
 from credalearn.labels import VOTE_RULES, VoteRule
+from credalearn.labels.vote_rules import check_option
 from credalearn.theory import (
     Half,
     RuleCoverage,
@@ -27,12 +29,12 @@ from credalearn.theory import (
 )
 from credalearn.workflow.options import Skill
 
-HARDLY = 0.05  # of a rule's sets open to rejection: with less, its coverage says nothing
+HARDLY = 0.05  # of a rule's sets open to rejection: with less, their agreement says nothing
 SCHEMA: dict[str, type[pl.DataType]] = {
     "rule": pl.String,
     "diameter": pl.Float64,
-    "coverage": pl.Float64,
-    "coverage_error": pl.Float64,
+    "agree": pl.Float64,
+    "agree_error": pl.Float64,
     "testable": pl.Float64,
     "stated": pl.Float64,
     "held_out": pl.Float64,
@@ -74,6 +76,7 @@ class LabelStudy:
         splits: How often the votes were split.
         people: Whether annotators were split, or the votes of each item.
         confidence: Wanted of the sets.
+        skill: Whether votes counted alike, or after a model of the annotators.
 
     Example:
         >>> from credalearn.annotations.examples import three_items
@@ -89,6 +92,7 @@ class LabelStudy:
     splits: int
     people: bool
     confidence: float
+    skill: Skill = "equal"
 
     @property
     def left_out(self) -> int:
@@ -96,11 +100,11 @@ class LabelStudy:
         return self.items - self.rules[0].items
 
     def fails(self, found: RuleCoverage) -> str:
-        """What speaks against a rule: ``"coverage"``, ``"bound"``, ``"both"`` or nothing."""
-        covers, holds = found.covers(self.confidence), found.bound_holds
-        if covers and holds:
+        """What speaks against a rule: ``"agree"``, ``"bound"``, ``"both"`` or nothing."""
+        agrees, holds = found.agrees(self.confidence), found.bound_holds
+        if agrees and holds:
             return ""
-        return "coverage" if holds else "bound" if covers else "both"
+        return "agree" if holds else "bound" if agrees else "both"
 
     @property
     def best(self) -> RuleCoverage | None:
@@ -139,7 +143,7 @@ def study_labels(
     Args:
         annotations: Votes or counts.
         rules: Names of the rules.
-        splits: How often to split.
+        splits: How often to split, twice or more.
         share: Of the annotators, or of the votes, that build labels.
         s: Strength of the imprecise Dirichlet model.
         confidence: Wanted of the sets, and given to the rules that promise one.
@@ -149,7 +153,8 @@ def study_labels(
         done: Told after each split how many are done.
 
     Raises:
-        CredalError: If these are no votes, have weights, or cannot be split.
+        CredalError: If these are no votes, have weights, or cannot be split, or are to be split
+            once alone.
 
     Example:
         >>> from credalearn.annotations.examples import three_items
@@ -158,6 +163,13 @@ def study_labels(
     """
     check_choice(skill, get_args(Skill), name="skill")
     _check(annotations)
+    check_option(
+        splits,
+        lambda value: value >= 2,
+        name="splits",
+        rule="2 or more: one does not tell how much depends on the split",
+        remedy="give 20",
+    )
     votes = _Counted(_halves(annotations, splits, share, skill, seed), done)
     rules_found = coverage_of_rules(votes, rules=rules, s=s, confidence=confidence)
     return LabelStudy(
@@ -168,6 +180,7 @@ def study_labels(
         splits=splits,
         people=bool(annotations.annotators),
         confidence=confidence,
+        skill=skill,
     )
 
 
@@ -179,24 +192,19 @@ def _check(annotations: Annotations) -> None:
             "nothing can be held out. To fix: give the votes themselves, or how many each class "
             "got."
         )
-    if annotations.kind == "votes":
-        weights = annotations.table["weight"].to_numpy()
-        if (weights != 1).any():
-            row = int((weights != 1).argmax())
-            raise CredalError(
-                "the test of held-out votes counts people; a vote about item "
-                f"{shown(annotations.table['item'][row])} of {path} has the weight "
-                f"{weights[row]:g}. To fix: leave --weight out."
-            )
+    refuse_weights(annotations, rule="the test of held-out votes counts people", instead="")
     if vote_counts(annotations).sum(1).max() < 2:
         raise CredalError(
             f"no item of {path} has two votes, so that none can be held out. To fix: have some "
             "items labelled by two people or more."
         )
-    if len(annotations.annotators) == 1:
+    if len(annotations.annotators) == 1:  # and others without a name, or no item had two votes
+        nameless = int((annotations.codes("annotator") < 0).sum())
         raise CredalError(
-            f"all named votes of {path} are by {shown(annotations.annotators[0])}: nobody is left "
-            "to hold labels against. To fix: name the column of the annotators with --annotator."
+            f"{path} names {shown(annotations.annotators[0])} alone and leaves {nameless:,} of "
+            f"{len(annotations.table):,} votes without a name, so that people cannot be split. To "
+            "fix: name everybody, or drop the column of the names: then the votes of each item are "
+            "split."
         )
 
 

@@ -5,18 +5,26 @@ from rich.table import Column, Table
 
 from credalearn.annotations import Annotations
 from credalearn.decide.shortfall import percent
+from credalearn.labels import VoteRule
 from credalearn.theory import RuleCoverage
 from credalearn.workflow.label_study import HARDLY, LabelStudy
 
 LEGEND = """\
-diameter: mean imprecision of the sets. coverage: sets that the held-out votes agree with, by
-binomial tests at 5 % for all classes together, ± one standard error. testable: sets that some
-outcome could have rejected. says at least: mean lower bound of the class with most votes, beside
-the share of the held-out votes that it got, ± the standard error of the difference. Tested are
-labels from the building votes alone: from all votes of an item they rest on more."""
+diameter: mean imprecision of the sets. agree: sets that the held-out votes agree with, by binomial
+tests at 5 % for all classes together. It is an upper limit of coverage: what these votes cannot
+refute. testable: sets that some outcome could have rejected. says at least: mean lower bound of the
+class with most votes, beside the share of the held-out votes that it got. ±: one standard error
+(beside the share: of the difference), for the chance of items and splits, not of who was asked.
+Tested are labels from the building votes alone: from all votes of an item they rest on more."""
 
-_HEADS = ("diameter", "coverage\n%", "testable\n%", "says at\nleast %", "held-out\nshare %")
-_HALF = 0.5  # of the sets must be open to rejection before coverage is called tested
+_HEADS = ("diameter", "agree\n%", "testable\n%", "says at\nleast %", "held-out\nshare %")
+_HALF = 0.5  # of the sets must be open to rejection before a rule is called tested
+# Rules that contain the distribution of independent votes with the confidence, whatever it is.
+PROMISING: tuple[VoteRule, ...] = (
+    "clopper-pearson",
+    "clopper-pearson-intervals",
+    "total-variation",
+)
 
 
 def read_line(annotations: Annotations) -> str:
@@ -27,11 +35,13 @@ def read_line(annotations: Annotations) -> str:
         >>> read_line(three_items())
         'votes.csv: 3 items, 3 annotators, 2 classes (one row a vote)'
     """
-    people = f"{len(annotations.annotators):,} annotators, " if annotations.annotators else ""
+    people = (
+        _many(len(annotations.annotators), "annotator") + ", " if annotations.annotators else ""
+    )
     source = annotations.source
     return (
-        f"{source.path}: {len(annotations.items):,} items, {people}"
-        f"{len(annotations.classes):,} classes ({source.words})"
+        f"{source.path}: {_many(len(annotations.items), 'item')}, {people}"
+        f"{_many(len(annotations.classes), 'class', 'classes')} ({source.words})"
     )
 
 
@@ -46,11 +56,12 @@ def split_line(study: LabelStudy) -> str:
     """
     what = "the annotators" if study.people else "each item's votes"
     line = (
-        f"{study.splits:,} splits of {what}; votes an item: {study.building} build, "
+        f"{_many(study.splits, 'split')} of {what}; votes an item: {study.building} build, "
         f"{study.held_out} held out"
     )
     if study.left_out:
-        line += f"; {study.left_out:,} items never have votes on both sides and are left out"
+        never, are = ("never has", "is") if study.left_out == 1 else ("never have", "are")
+        line += f"; {_many(study.left_out, 'item')} {never} votes on both sides and {are} left out"
     return line
 
 
@@ -73,7 +84,7 @@ def coverage_table(study: LabelStudy) -> Table:
         cells = (
             each.rule,
             f"{each.diameter:.3f}",
-            f"{_hundredths(each.coverage)}±{_hundredths(each.coverage_error)}",
+            f"{_hundredths(each.agree)}±{_hundredths(each.agree_error)}",
             f"{100 * each.testable:.1f}",
             _hundredths(each.stated),
             f"{_hundredths(each.held_out)}±{_hundredths(each.gap_error)}",
@@ -84,16 +95,17 @@ def coverage_table(study: LabelStudy) -> Table:
 
 
 def recommendation(study: LabelStudy) -> str:
-    """Which rule to take, or why none can be named, in a sentence or two.
+    """Which rule to take, or why none can be named; and what sets with a promise cost.
 
-    The rule of smallest mean diameter among those whose coverage is not below the confidence and
-    whose bounds are not above the held-out share, each by more than two standard errors.
+    The rule of smallest mean diameter among those of whose sets the held-out votes refute no more
+    than the confidence allows, and whose bounds are not above the held-out share, each by more than
+    two standard errors. That is no proof of coverage, which it says.
 
     Example:
         >>> from credalearn.annotations.examples import three_items
         >>> from credalearn.workflow.label_study import study_labels
         >>> recommendation(study_labels(three_items(), rules=("idm",), splits=5)).split(":")[0]
-        'No rule can be named for its coverage'
+        'No rule can be named by these votes'
     """
     best = study.best
     wanted = percent(study.confidence)
@@ -106,7 +118,10 @@ def recommendation(study: LabelStudy) -> str:
     if best.testable >= _HALF:
         only = len([each for each in study.rules if not study.fails(each)]) == 1
         sets = "the only one" if only else "the one of smallest sets"
-        return f"Take {best.rule}: {sets} {why} (mean diameter {best.diameter:.3f})."
+        return (
+            f"Take {best.rule}: {sets} {why} (mean diameter {best.diameter:.3f}).\n"
+            f"{_LIMIT} {_promise(study, wanted)}"
+        )
     votes = "vote" if str(study.held_out) == "1" else "votes"
     share = "none" if best.testable == 0 else f"only {percent(best.testable)}"
     few = f"{study.held_out} held-out {votes} an item can reject {share} of its sets"
@@ -114,20 +129,44 @@ def recommendation(study: LabelStudy) -> str:
     if best.testable >= HARDLY:
         return (
             f"Take {best.rule} with care: it has the smallest sets {why} (mean diameter "
-            f"{best.diameter:.3f}), but {few}. {needed}"
+            f"{best.diameter:.3f}), but {few}. {needed}\n{_LIMIT} {_promise(study, wanted)}"
         )
     refuted = [each.rule for each in study.rules if study.fails(each)]
     against = f" What can be told: {_listed(refuted)} {_fail(refuted)}." if refuted else ""
     return (
-        f"No rule can be named for its coverage: {best.rule} has the smallest sets of those that "
-        f"nothing speaks against, but {few}. {needed}{against}"
+        f"No rule can be named by these votes: {best.rule} has the smallest sets of those that "
+        f"nothing speaks against, but {few}. {needed}{against}\n{_promise(study, wanted)}"
     )
 
 
+_LIMIT = (
+    "That votes agree is an upper limit of coverage: they do not refute sets that miss by less "
+    "than the votes' own noise."
+)
+
+
+def _promise(study: LabelStudy, wanted: str) -> str:
+    """Which rules promise to contain the distribution, and how wide their sets are here."""
+    if study.skill != "equal":
+        return "On top of a model of the annotators no rule promises to contain a distribution."
+    start = (
+        "If sets must contain the distribution that votes are drawn from, with probability "
+        f"{wanted}, these promise it of independent votes:"
+    )
+    tried = [each for each in study.rules if each.rule in PROMISING]
+    if not tried:
+        return f"{start} {_listed(list(PROMISING))}, none of them tried here."
+    prices = [
+        f"{each.rule} (mean diameter {each.diameter:.3f}{', fails here' * bool(study.fails(each))})"
+        for each in tried
+    ]
+    return f"{start} {_listed(prices)}."
+
+
 def _none_holds(study: LabelStudy, wanted: str) -> str:
-    nearest = max(study.rules, key=lambda each: each.coverage)
+    nearest = max(study.rules, key=lambda each: each.agree)
     low = {
-        "coverage": f"reaches {percent(nearest.coverage)} and not {wanted}",
+        "agree": f"agrees with the held-out votes for {percent(nearest.agree)} and not {wanted}",
         "bound": (
             f"states {percent(nearest.stated)} where the held-out votes give "
             f"{percent(nearest.held_out)}"
@@ -144,8 +183,12 @@ def _none_holds(study: LabelStudy, wanted: str) -> str:
 def _needed(found: RuleCoverage) -> str:
     if found.votes_needed == float("inf"):
         return "No number of held-out votes can reject half of them: they exclude too little."
-    votes = f"{found.votes_needed:.0f} held-out votes an item"
-    return f"It takes {votes} to be able to reject half of them."
+    votes = _many(round(found.votes_needed), "held-out vote")
+    return f"It takes {votes} an item to be able to reject half of them."
+
+
+def _many(number: int, one: str, more: str | None = None) -> str:
+    return f"{number:,} {one if number == 1 else more or f'{one}s'}"
 
 
 def _fail(rules: list[str]) -> str:

@@ -12,6 +12,7 @@ import torch
 from credalearn.annotations import Annotations, typo_classes
 from credalearn.annotations.numbers import plain_number
 from credalearn.annotations.places import listed, nearest, shown
+from credalearn.annotations.weights import refuse_weights
 from credalearn.credal import CredalSet, LowerBounds
 from credalearn.errors import CredalError
 from credalearn.labels import VoteRule, at_least, from_posterior, from_votes
@@ -55,6 +56,11 @@ def make_labels(
         return _left_open(labels, rule, values)
     whole = annotations.kind != "probabilities" and bool((values == values.round()).all())
     if rule not in SOFT_RULES:  # it counts: so many of so many
+        refuse_weights(
+            annotations,
+            rule=f"the rule {rule!r} counts votes",
+            instead=", or give --labels relax-ties or --labels precise, which take shares",
+        )
         if not whole:
             raise CredalError(_no_counts(annotations, values, rule))
         # Where nobody voted it leaves the set open.
@@ -78,13 +84,13 @@ def _left_open(labels: CredalSet, rule: VoteRule, values: np.ndarray) -> CredalS
 
 def _no_counts(annotations: Annotations, values: np.ndarray, rule: str) -> str:
     if annotations.kind == "probabilities":
-        what, fix = "probabilities", "give the votes themselves"
+        what = "probabilities"
     else:
         value = values[values != values.round()][0]
-        what, fix = f"weighted, such as {value:g}", "leave --weight out"
+        what = f"not whole, such as {value:g}"
     return (
         f"the rule {rule!r} counts votes; those of {annotations.source.path} are {what}. To fix: "
-        f"give --labels relax-ties or --labels precise, or {fix}."
+        "give --labels relax-ties or --labels precise, or give the votes themselves."
     )
 
 
