@@ -84,7 +84,7 @@ def coverage_table(study: LabelStudy) -> Table:
         cells = (
             each.rule,
             f"{each.diameter:.3f}",
-            f"{_hundredths(each.agree)}±{_hundredths(each.agree_error)}",
+            f"{_hundredths(each.agree)}±{_hundredths(each.agree_error)}" if each.testable else "–",
             f"{100 * each.testable:.1f}",
             _hundredths(each.stated),
             f"{_hundredths(each.held_out)}±{_hundredths(each.gap_error)}",
@@ -107,6 +107,17 @@ def recommendation(study: LabelStudy) -> str:
         >>> recommendation(study_labels(three_items(), rules=("idm",), splits=5)).split(":")[0]
         'No rule can be named by these votes'
     """
+    return f"{_named(study)}\n{_TO_LEARN}"
+
+
+_TO_LEARN = (
+    "Which rule to learn from is another question: sets that hold may be too wide to teach "
+    "anything. The default of train, relax-ties, learnt about as accurately as plain vote shares "
+    "or better wherever it was measured, from one vote to fifty."
+)
+
+
+def _named(study: LabelStudy) -> str:
     best = study.best
     wanted = percent(study.confidence)
     if best is None:
