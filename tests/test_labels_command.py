@@ -246,13 +246,13 @@ def test_what_agreement_is_worth_is_said_with_the_price_of_a_promise() -> None:
         promise = "clopper-pearson (mean diameter 0.500) and total-variation (mean diameter 0.750, "
         assert f"promise it of independent votes: {promise}fails here).\nWhich rule to" in told
     untried = recommendation(study_of(rule_of("idm")))
-    assert untried.endswith(
-        "clopper-pearson-intervals and total-variation, none of them tried here."
+    assert (
+        "clopper-pearson-intervals and total-variation, none of them tried here.\nWhich" in untried
     )
     hard = recommendation(study_of(rule_of("idm", testable=0.0), wide))
-    assert hard.endswith("promise it of independent votes: clopper-pearson (mean diameter 0.500).")
+    assert "promise it of independent votes: clopper-pearson (mean diameter 0.500)." in hard
     skilled = recommendation(replace(study_of(rule_of("idm"), wide), skill="dawid-skene"))
-    assert skilled.endswith("no rule promises to contain a distribution.")
+    assert "no rule promises to contain a distribution." in skilled
 
 
 def test_fifty_votes_do_not_make_a_point_hold() -> None:
