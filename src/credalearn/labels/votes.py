@@ -53,8 +53,8 @@ def from_votes(
 
     Args:
         counts: Whole numbers of votes, shape (N, K), each 0 or more.
-        rule: One of those above. The default learns as accurately as plain vote shares, or better,
-            from one vote to fifty; docs/few-votes.md has the figures.
+        rule: One of those above. The default learnt about as accurately as plain vote shares, or
+            better, wherever it was measured, from one vote to fifty: docs/few-votes.md.
         s: Strength of the imprecise Dirichlet model, above 0: how many unseen votes to allow for.
         confidence: In (0, 1), for the two Clopper–Pearson rules and ``"total-variation"``.
 
