@@ -161,7 +161,7 @@ def start_up_cost() -> list[Measurement]:
         python("-c", "import torch, credalearn"),
         python("-c", "import torch, credalearn; credalearn.CredalClassifier"),
         python("-m", "credalearn", "--help"),
-        repeats=5,
+        repeats=3,
     )
     return [
         Measurement("import credalearn, beyond import torch", with_package - torch_alone, "s", 0.3),

@@ -8,6 +8,8 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -158,32 +160,69 @@ FAULTS = {
 SLOW = "not killed and not demo and not whole_scikit"
 
 
-def run_guards(folder: Path, *guards: str) -> subprocess.CompletedProcess[str]:
-    """Run test files against the copy of the package in this folder."""
-    command = [sys.executable, "-m", "pytest", "-x", "-p", "no:cacheprovider", "-k", SLOW]
-    return subprocess.run(
-        [*command, *(f"tests/{guard}" for guard in guards)],
-        cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+# Importing torch and the rest takes longer than most guards: once, and a fork for each fault.
+SERVER = """
+import os, sys
+import numpy, pytest, scipy.optimize, scipy.stats, sklearn.utils.estimator_checks, torch
+for line in sys.stdin:
+    folder, *arguments = line.rstrip("\\n").split("\\t")
+    child = os.fork()
+    if child == 0:
+        sys.path.insert(0, folder)  # before the installed package
+        written = os.open(f"{folder}/output", os.O_WRONLY | os.O_CREAT)
+        os.dup2(written, 1)
+        os.dup2(written, 2)
+        code = int(pytest.main(arguments))
+        sys.stdout.flush()
+        os._exit(code)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
 
 
-def test_a_copy_without_fault_passes(tmp_path: Path) -> None:
+@dataclass(frozen=True)
+class Guards:
+    """A process that runs test files against copies of the package."""
+
+    process: "subprocess.Popen[str]"
+
+    def run(self, folder: Path, *guards: str) -> tuple[int, str]:
+        """Exit code and output of pytest on these files, with the package in this folder."""
+        asked = ["-x", "-p", "no:cacheprovider", "-p", "no:xdist", "-k", SLOW]
+        asked += [f"tests/{guard}" for guard in guards]
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write("\t".join([str(folder), *asked]) + "\n")
+        self.process.stdin.flush()
+        code = int(self.process.stdout.readline())
+        return code, (folder / "output").read_text()
+
+
+@pytest.fixture(scope="module")
+def guards() -> Iterator[Guards]:
+    command = [sys.executable, "-c", SERVER]
+    environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdin=pipe, stdout=pipe, text=True
+    ) as process:
+        yield Guards(process)
+        assert process.stdin is not None
+        process.stdin.close()
+
+
+def test_a_copy_without_fault_passes(guards: Guards, tmp_path: Path) -> None:
     shutil.copytree(ROOT / "src" / "credalearn", tmp_path / "credalearn")
-    run = run_guards(tmp_path, *sorted({fault.guard for fault in FAULTS.values()}))
-    assert run.returncode == 0, run.stdout + run.stderr
+    code, said = guards.run(tmp_path, *sorted({fault.guard for fault in FAULTS.values()}))
+    assert code == 0, said
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_the_fault_is_caught(name: str, tmp_path: Path) -> None:
+def test_the_fault_is_caught(name: str, guards: Guards, tmp_path: Path) -> None:
     fault = FAULTS[name]
     shutil.copytree(ROOT / "src" / "credalearn", tmp_path / "credalearn")
     path = tmp_path / "credalearn" / fault.file
     text = path.read_text()
     assert text.count(fault.right) == 1, "the fault's place has moved: name it anew"
     path.write_text(text.replace(fault.right, fault.wrong))
-    run = run_guards(tmp_path, fault.guard)
-    assert run.returncode == 1, f"no test of {fault.guard} fails:\n{run.stdout}{run.stderr}"
+    code, said = guards.run(tmp_path, fault.guard)
+    assert code == 1, f"no test of {fault.guard} fails:\n{said}"
