@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from credalearn.annotations import read_annotations
 from credalearn.annotations.examples import three_items
 from credalearn.bench.data.lidc import CLASSES, load_nodules
-from credalearn.cli.steps import Labels, Skill
+from credalearn.cli.options import Labels, Skill
 from credalearn.errors import CredalError
 from credalearn.labels import VOTE_RULES, VoteRule, from_votes
 from credalearn.labels.soft import SOFT_RULES

@@ -1,4 +1,4 @@
-"""``credalearn labels``: which label rules hold on real annotators."""
+"""``credalearn labels``: which label rules held-out annotators contradict."""
 
 import sys
 import time
@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from credalearn.cli.steps import (
+from credalearn.cli.options import (
     Annotator,
     Classes,
     Delimiter,
@@ -66,7 +66,7 @@ def labels(
     encoding: Encoding = None,
     delimiter: Delimiter = None,
 ) -> None:
-    """Say which label rules hold: build labels from some annotators, test them on the others."""
+    """Say which label rules fail: build labels from some annotators, test them on the others."""
     import torch
     from rich.console import Console
 

@@ -5,6 +5,8 @@ Shapes: N items, K classes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 from numpy.typing import ArrayLike
@@ -18,6 +20,18 @@ def check_range(ok: bool, *, name: str, rule: str, value: float) -> None:
     """Refuse an option outside its range; NaN is outside every range."""
     if not ok:
         raise CredalError(f"{name} must be {rule}; got {value!r}.")
+
+
+def check_option(
+    value: float, inside: Callable[[float], bool], *, name: str, rule: str, remedy: str
+) -> None:
+    """Refuse what is no number, such as a text or None, or out of range; NaN always is."""
+    try:
+        ok = bool(inside(value))
+    except (TypeError, ValueError, RuntimeError):  # not to be compared with numbers
+        ok = False
+    if not ok:
+        raise CredalError(f"{name} must be {rule}; got {value!r}. To fix: {remedy}.")
 
 
 def as_classes(labels: ArrayLike, num_classes: int) -> Tensor:

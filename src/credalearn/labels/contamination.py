@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from credalearn.credal import LowerBounds
 from credalearn.credal.checks import as_distributions
-from credalearn.labels.vote_rules import check_option
+from credalearn.labels.checks import check_option
 
 
 def contaminate(probs: ArrayLike, epsilon: float) -> LowerBounds:

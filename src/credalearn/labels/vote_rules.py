@@ -14,7 +14,7 @@ from torch import Tensor
 
 from credalearn.credal import CredalSet, Intervals, LowerBounds, TotalVariationBall
 from credalearn.credal.checks import check_choice
-from credalearn.errors import CredalError
+from credalearn.labels.checks import check_option
 from credalearn.labels.limits import lower_limits, upper_limits, variation_radius
 from credalearn.labels.soft import precise_at, relax_at, relax_ties_at
 
@@ -126,15 +126,3 @@ def check_options(rule: VoteRule, *, s: float, confidence: float) -> None:
         rule="in (0, 1)",
         remedy="give a share, 0.95 for 95 %",
     )
-
-
-def check_option(
-    value: float, inside: Callable[[float], bool], *, name: str, rule: str, remedy: str
-) -> None:
-    """Refuse what is no number, such as a text or None, or out of range; NaN always is."""
-    try:
-        ok = bool(inside(value))
-    except (TypeError, ValueError, RuntimeError):  # not to be compared with numbers
-        ok = False
-    if not ok:
-        raise CredalError(f"{name} must be {rule}; got {value!r}. To fix: {remedy}.")

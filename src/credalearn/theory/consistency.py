@@ -13,7 +13,7 @@ from torch import Tensor
 
 from credalearn.credal.checks import as_floats, require
 from credalearn.errors import CredalError
-from credalearn.labels.vote_rules import check_option
+from credalearn.labels.checks import check_option
 
 _ROUNDING = 1e-6  # a bound this near to 0 or 1 excludes nothing: float32 sums drift by as much
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from credalearn.errors import CredalError
-from credalearn.labels.vote_rules import check_option
+from credalearn.labels.checks import check_option
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]

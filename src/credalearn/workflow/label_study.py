@@ -1,4 +1,4 @@
-"""``credalearn labels``: which label rules hold on votes that they have not seen.
+"""``credalearn labels``: which label rules fail on votes that they have not seen.
 
 Shapes: N items, K classes.
 """
@@ -19,7 +19,7 @@ from credalearn.annotations.weights import refuse_weights
 from credalearn.credal.checks import check_choice
 from credalearn.errors import CredalError
 from credalearn.labels import VOTE_RULES, VoteRule
-from credalearn.labels.vote_rules import check_option
+from credalearn.labels.checks import check_option
 from credalearn.theory import (
     Half,
     RuleCoverage,
