@@ -242,6 +242,15 @@ def test_image_backbones_are_captured_in_a_cuda_graph(
     assert len(found) == 3  # dropout draws anew at every replay
 
 
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")  # torch's own, on import
+def test_a_compiled_network_computes_the_same(generator: torch.Generator) -> None:
+    """Here by torch's own stand-in for a compiler; test_together.py compiles on a GPU."""
+    network = Network(ResNet18((3, 8, 8)), num_features=512, num_heads=2, num_classes=3).eval()
+    images = torch.rand(2, 3, 8, 8, generator=generator)
+    with torch.compiler.set_stance("force_eager"):
+        assert_close(network.compiled()(images), network(images))
+
+
 @pytest.mark.parametrize("name", IMAGE_BACKBONES)
 def test_dropout_stands_in_every_block_and_not_before_the_heads(name: str) -> None:
     backbone = build_backbone(name, (3, 8, 8), dropout=0.3)

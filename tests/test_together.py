@@ -116,6 +116,32 @@ def test_one_batch_an_epoch_gives_the_plain_loops_weights(method: str, optimizer
 
 
 @needs_gpu
+def test_compiled_layers_give_the_same_losses() -> None:
+    """Two sizes of batch and two numbers of heads, with one backbone compiled for both."""
+    recipe = Recipe(epochs=6, batch_size=40, learning_rate=0.01, precision="float32")
+    methods = ("softmax", "pocc")
+    plain = train_together([job(method, recipe=recipe) for method in methods])
+    fused = train_together([job(method, recipe=recipe, compile=True) for method in methods])
+    for expected, losses in zip(plain, fused, strict=True):
+        assert losses == pytest.approx(expected, rel=1e-3)
+
+
+@needs_gpu
+def test_where_compiling_fails_training_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("no compiler here")
+
+    compiler = torch.compile
+    monkeypatch.setattr(
+        torch, "compile", lambda net, **options: compiler(net, backend=broken, **options)
+    )
+    recipe = Recipe(epochs=2, batch_size=ITEMS, learning_rate=0.01, precision="float32")
+    (plain,) = train_together([job(recipe=recipe)])
+    (losses,) = train_together([job(recipe=recipe, compile=True)])
+    assert losses == pytest.approx(plain, rel=1e-3)
+
+
+@needs_gpu
 def test_batches_of_two_sizes_and_augmentation_learn() -> None:
     recipe = Recipe(epochs=30, batch_size=40, learning_rate=0.01, precision="bfloat16")
     training = job("pocc", recipe=recipe, augment=crop_and_flip)

@@ -3,6 +3,7 @@
 Shapes: N items, D features, H heads, K classes.
 """
 
+from collections.abc import Callable
 from typing import Self
 
 import torch
@@ -105,6 +106,14 @@ class Network(nn.Module):
     def forward(self, inputs: Tensor) -> Tensor:
         """Logits of every head, shape (N, H, K)."""
         return self.logits(self.features(inputs))
+
+    def compiled(self) -> Callable[[Tensor], Tensor]:
+        """The forward pass with the backbone's layers fused by torch.compile, at its first call.
+
+        Only the backbone: networks that differ in their heads share what was compiled.
+        """
+        backbone = torch.compile(self.backbone, dynamic=False)
+        return lambda inputs: self.logits(backbone(inputs).flatten(1))
 
     def _check_dropout(self, dropout: float) -> None:
         if _places_dropout(self.backbone) and self.backbone.dropout != dropout:
