@@ -20,6 +20,7 @@ from credalearn.train import (
     train_together,
 )
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")  # by its compiler
 needs_gpu = pytest.mark.skipif(
     not torch.cuda.is_available(), reason="CUDA graphs are recorded on a GPU; torch sees none here"
 )
@@ -32,7 +33,7 @@ class Small(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.layers = nn.Sequential(
-            nn.Conv2d(3, 8, 3, padding=1),
+            nn.Conv2d(3, 8, 3, padding=1, bias=False),  # one would have no gradient but noise
             nn.BatchNorm2d(8),
             nn.ReLU(),
             nn.AdaptiveAvgPool2d(2),
@@ -195,6 +196,14 @@ def test_killed_and_resumed_it_ends_the_same(
     (losses,) = train_together([again])
     assert losses == pytest.approx(expected, rel=1e-3)
     torch.testing.assert_close(weights(again), weights(whole), rtol=1e-3, atol=1e-3)
+
+
+@needs_gpu
+def test_the_network_ends_in_the_memory_order_of_a_loaded_one() -> None:
+    """Else passes with dropout, drawn in that order, would differ between the two."""
+    training = job(recipe=Recipe(epochs=1, batch_size=40))
+    train_together([training])
+    assert all(weight.is_contiguous() for weight in training.network.parameters())
 
 
 @needs_gpu

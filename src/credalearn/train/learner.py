@@ -213,6 +213,14 @@ class Learner:
                 losses=self.losses,
             )
 
+    def leave(self) -> None:
+        """Keep the state, and give the weights the memory order that loaded ones have.
+
+        The order in which dropout draws follows it, so predictions do not tell the two apart.
+        """
+        self.save()
+        self.training.network.to(memory_format=torch.contiguous_format)  # type: ignore[call-overload]
+
     def _adopt_loaded_state(self) -> None:
         """Give what was loaded the memory order and the learning rate that the steps use."""
         for group in self.optimizer.param_groups:

@@ -87,7 +87,7 @@ def train_together(
                 saved = time.monotonic()
             active = [learner for learner in active if not learner.finished]
         for learner in learners:
-            learner.save()
+            learner.leave()
     return [learner.failure or learner.losses for learner in learners]
 
 
