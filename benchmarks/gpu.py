@@ -67,9 +67,11 @@ def network(method: str, images: Tensor, seed: int) -> Network:
     return built.cuda()
 
 
-def recipe(epochs: int, seed: int = 0) -> Recipe:
+def recipe(epochs: int, seed: int = 0, *, learning_rate: float = 0.1) -> Recipe:
     """The paper's, but for the epochs."""
-    return Recipe(epochs=epochs, optimizer="sgd", learning_rate=0.1, weight_decay=5e-4, seed=seed)
+    return Recipe(
+        epochs=epochs, optimizer="sgd", learning_rate=learning_rate, weight_decay=5e-4, seed=seed
+    )
 
 
 def eager(epochs: int = 4) -> float:
@@ -102,8 +104,13 @@ def side_by_side(method: str, count: int, *, compile_: bool, epochs: int = 6) ->
     return clock.images_a_second(count)
 
 
-def agreement(seeds: int = 6, epochs: int = 8) -> str:
-    """Test accuracy on CIFAR-10H after a few epochs, by the plain loop and side by side."""
+def agreement(seeds: int = 6, epochs: int = 12) -> str:
+    """Test accuracy on CIFAR-10H after a few epochs, by the plain loop and side by side.
+
+    At a fifth of the paper's learning rate: at the whole of it so short a training ends anywhere
+    between 40 and 57 %, which tells nothing apart.
+    """
+    recipes = [recipe(epochs, seed, learning_rate=0.02) for seed in range(seeds)]
     task = load_task("cifar10h", DataFolders.named())
     assert task.train_soft is not None
     images, test = task.train_images.cuda(), task.test_images
@@ -118,7 +125,7 @@ def agreement(seeds: int = 6, epochs: int = 8) -> str:
 
     plain = [network("softmax", images, seed) for seed in range(seeds)]
     for seed, built in enumerate(plain):
-        train(built, images, labels, loss, recipe(epochs, seed), augment=crop_and_flip)
+        train(built, images, labels, loss, recipes[seed], augment=crop_and_flip)
     fast = [network("softmax", images, seed) for seed in range(seeds)]
     train_together(
         [
@@ -127,7 +134,7 @@ def agreement(seeds: int = 6, epochs: int = 8) -> str:
                 inputs=images,
                 labels=labels,
                 loss=loss,
-                recipe=recipe(epochs, seed),
+                recipe=recipes[seed],
                 augment=crop_and_flip,
                 compile=True,
             )

@@ -273,6 +273,17 @@ def test_a_metric_that_some_seeds_lack_is_left_out_and_named() -> None:
     assert said[-1] == "Not on every seed, so left out: auroc_svhn of pocc."
 
 
+def test_foreign_images_are_told_by_the_seeds_that_looked_at_some() -> None:
+    records = fake_records(methods=["pocc", "edl"])
+    first = records[0]
+    more = {**first.metrics, "auroc_training_svhn": 0.9}
+    records = [replace(first, metrics=more), *records[1:]]
+    table = foreign_table(records, "cifar10h", inside="training")
+    assert table is not None
+    assert (table.corner, table.rows) == ("method (1 seed)", {"pocc": {"svhn": (0.9, None)}})
+    assert not any("left out" in line for line in notes(records, "cifar10h"))
+
+
 def test_notes_say_who_shares_members_and_what_is_no_whole_run() -> None:
     shared = " ".join(notes(fake_records(), "cifar10h"))
     assert "Members of deep-ensemble and pocc-ensemble are shared: ensembles of neigh" in shared

@@ -1,6 +1,6 @@
 """What must be said with every table of a setting: seeds, members, what differs from the paper."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from credalearn.bench.catalogue import ALL_SETTINGS
 from credalearn.bench.records import Record
@@ -97,9 +97,15 @@ def _difference_notes(runs: Runs, setting: str) -> list[str]:
             f"{metric} of {method}"
             for method, found in runs.items()
             for metric in {name for record in found.values() for name in record.metrics}
-            if any(metric not in record.metrics for record in found.values())
+            if any(metric not in record.metrics for record in _of_its_table(metric, found))
         }
     )
     if partial:
         lines.append(f"Not on every seed, so left out: {', '.join(partial)}.")
     return lines
+
+
+def _of_its_table(metric: str, found: Mapping[int, Record]) -> list[Record]:
+    """The records that a metric's table counts: for an AUROC those that have one of its kind."""
+    kind = next((each for each in ("auroc_training_", "auroc_") if metric.startswith(each)), "")
+    return [r for r in found.values() if any(name.startswith(kind) for name in r.metrics)]

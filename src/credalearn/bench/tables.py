@@ -120,6 +120,8 @@ def foreign_table(
 ) -> ResultTable | None:
     """AUROC of telling foreign images by the method's own score; None where none were looked at.
 
+    Runs that looked at none are not counted among the seeds.
+
     Args:
         records: Of any settings.
         setting: Name of the one wanted.
@@ -143,12 +145,17 @@ def foreign_table(
     }
     if not found:
         return None
+    looked = {
+        method: {seed: record for seed, record in by_seed.items() if found & record.metrics.keys()}
+        for method, by_seed in runs.items()
+    }
     known = ALL_SETTINGS[setting].foreign if setting in ALL_SETTINGS else ()
     order = [f"{prefix}{name.replace('-', '_')}" for name in known]
     metrics = [*(name for name in order if name in found), *sorted(found - set(order))]
     names = {metric: metric.removeprefix(prefix).replace("_", "-") for metric in metrics}
     return _table(
-        runs, {metric: Column(name, percent=False, digits=3) for metric, name in names.items()}
+        {method: by_seed for method, by_seed in looked.items() if by_seed},
+        {metric: Column(name, percent=False, digits=3) for metric, name in names.items()},
     )
 
 
