@@ -20,6 +20,7 @@ from credalearn.bench.runner import Bench
 from credalearn.bench.runs import Run, parse_seeds, plan
 from credalearn.bench.settings import SETTINGS
 from credalearn.bench.store import Store
+from credalearn.bench.work import measure
 from credalearn.methods import METHODS, Model
 from credalearn.train import crop_and_flip, train
 from tiny_bench import LIMIT, command, start, tiny_place, tiny_plan, tiny_setting, wait_until
@@ -345,3 +346,29 @@ def test_a_foreign_set_that_is_missing_is_named_and_left_out(
     assert list(foreign) == ["svhn"]
     expected = evaluate("softmax", test, y, foreign)["auroc_svhn"]
     assert metrics["auroc_svhn"] == pytest.approx(expected)
+
+
+def test_finished_runs_are_measured_on_foreign_images_that_come_later(
+    data: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "cifar-100-python").symlink_to(data / "cifar-100-python")
+    setting = tiny_setting("mc-dropout", "decalibration", epochs=1)
+    runs = plan([replace(setting, foreign=("svhn",))], limit=LIMIT)
+    place = tiny_place(tmp_path / "store", tmp_path / "data")
+    execute(place, runs)
+    store = Store(place.store)
+    before = {run: store.record(run) for run in runs}
+    assert not any("auroc_svhn" in record.metrics for record in before.values())
+    (tmp_path / "data" / "svhn").symlink_to(data / "svhn")
+    log = [epochs_logged(store, run) for run in runs]
+    started = Run(replace(setting, foreign=("svhn",)), "edl", 1, limit=LIMIT)
+    assert measure(place.bench(), [*runs, started]) == len(runs)
+    assert [epochs_logged(store, run) for run in runs] == log  # nothing was trained
+    assert store.state(started) == "new"
+    for run, old in before.items():
+        assert store.damage(run, thorough=True) is None
+        new = store.record(run)
+        assert new.metrics.keys() - old.metrics.keys() == {"auroc_svhn", "auroc_training_svhn"}
+        assert {name: new.metrics[name] for name in old.metrics} == pytest.approx(old.metrics)
+        assert new.seconds > old.seconds

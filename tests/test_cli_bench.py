@@ -265,6 +265,9 @@ def test_a_rehearsal_from_run_to_table(
     refused(bench(*more), r"limit \(4 there, 5 here\).* To fix: .*--store")
     assert stamps(tmp_path / "store") == before
 
+    again = bench("measure", *asked, "--seeds", "2")
+    assert again.out == "3 of 6 runs were done in store and are measured once more\n"
+
     copied = bench("records", "--output", "copied")
     assert copied.out == "3 records in copied\n"
     paths = sorted((tmp_path / "copied").rglob("*.*"))
@@ -599,8 +602,8 @@ def test_help_answers_at_once_and_imports_nothing_heavy(arguments: list[str]) ->
 def test_help_of_bench_names_every_command() -> None:
     command = [sys.executable, "-m", "credalearn", "bench", "--help"]
     shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    commands = ("list", "run", "status", "records", "table", "compare", "figures", "votes", "sets")
-    for name in commands:
+    works = ("list", "run", "measure", "status", "records")
+    for name in (*works, "table", "compare", "figures", "votes", "sets"):
         assert re.search(rf"^│ {name} ", shown, re.MULTILINE), name
 
 

@@ -10,13 +10,13 @@ from credalearn.bench.setting import Setting
 from credalearn.errors import CredalError
 from credalearn.methods import BASES, METHODS
 
-# Training images a second on one H200, bfloat16, several models side by side. ResNet-18's is
-# measured; the others are estimated from it by their arithmetic: 0.56 billion multiplications an
+# Training images a second on one H200, bfloat16, compiled, several models side by side. ResNet-18's
+# is measured; the others are estimated from it by their arithmetic: 0.56 billion multiplications an
 # image for ResNet-18 at 32 px, 0.85 for WRN-28-4, 2.87 for DenseNet-121 at 224 px.
 IMAGES_PER_SECOND = {
-    "resnet18": 58_000.0,
-    "wrn-28-4": 58_000 * 0.56 / 0.85,
-    "torchvision:densenet121": 58_000 * 0.56 / 2.87,
+    "resnet18": 68_000.0,
+    "wrn-28-4": 68_000 * 0.56 / 0.85,
+    "torchvision:densenet121": 68_000 * 0.56 / 2.87,
 }
 TRAINING_IMAGES = {
     "cifar10h": 10_000,
@@ -129,7 +129,7 @@ def gpu_minutes(setting: Setting, independent: bool = False) -> float:
 
     Example:
         >>> round(gpu_minutes(ALL_SETTINGS["cifar10h"]))
-        23
+        20
     """
     if setting.backbone not in IMAGES_PER_SECOND or setting.task not in TRAINING_IMAGES:
         raise CredalError(

@@ -130,6 +130,15 @@ class Bench:
         except CredalError as error:
             self._fail(run, error)
 
+    def measure(self, run: Run) -> None:
+        """Measure a finished run once more, from its kept networks, and keep what is found now.
+
+        For foreign images that came later, or a metric that is new; nothing is trained.
+        """
+        started = time.monotonic()
+        members = tuple(self._trained(base) for base in run.bases or (run,))
+        self._measure(run, members, self.store.record(run).seconds, started=started)
+
     def labels(self, run: Run) -> CredalSet:
         """The training labels of a run, on the device; the seed counts where votes are drawn."""
         setting = run.setting

@@ -191,6 +191,10 @@ class Store:
         write_record(folder / "metrics.json", record)
         (folder / "resume.safetensors").unlink(missing_ok=True)
 
+    def record(self, run: Run) -> Record:
+        """What a finished run found."""
+        return read_record(self.path(run) / "metrics.json")
+
     def fail(self, run: Run, reason: str) -> None:
         """Say why a run stopped for good."""
         with whole_file(self.path(run) / "failure.txt") as partial:

@@ -70,6 +70,19 @@ def work(
                 lock.release()
 
 
+def measure(bench: Bench, runs: Sequence[Run]) -> int:
+    """Measure once more those of the runs that are done and that nobody works on; how many."""
+    count = 0
+    for run in runs:
+        lock = bench.store.claim(run) if bench.store.state(run) == "done" else None
+        if lock is None:
+            continue
+        with lock:
+            bench.measure(run)
+        count += 1
+    return count
+
+
 def claim(store: Store, runs: Sequence[Run], group: int) -> tuple[dict[Run, FileLock], bool]:
     """Locks of what to do next, one run or several trainings; and if others work.
 

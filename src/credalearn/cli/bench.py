@@ -74,6 +74,14 @@ Weights = Annotated[
     Path | None,
     typer.Option(help="State dict that pretrained networks start from; 'none': random."),
 ]
+Data = Annotated[
+    str | None,
+    typer.Option(
+        help=f"Folders of data sets, with {os.pathsep!r} between them.",
+        show_default="the variable CREDALEARN_DATA",
+    ),
+]
+Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, …")]
 # What a title and a remark start with, so that a table's reader takes them for what they are.
 _HEADS = {Format.markdown: "## ", Format.latex: "% ", Format.csv: "# "}
 _COMMENTS = {Format.markdown: "", Format.latex: "% ", Format.csv: "# "}
@@ -141,14 +149,8 @@ def run(
     epochs: Epochs = None,
     limit: Limit = None,
     store: StoreOption = DEFAULT_STORE,
-    data: Annotated[
-        str | None,
-        typer.Option(
-            help=f"Folders of data sets, with {os.pathsep!r} between them.",
-            show_default="the variable CREDALEARN_DATA",
-        ),
-    ] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, …")] = "auto",
+    data: Data = None,
+    device: Device = "auto",
     side_by_side: Annotated[int, typer.Option(min=1, help="Models at once on a GPU.")] = 8,
     workers: Annotated[int, typer.Option(min=1, help="Processes on this machine.")] = 1,
     ray: Annotated[bool, typer.Option("--ray", help="Every run a task of Ray.")] = False,
@@ -208,6 +210,32 @@ def run(
         raise typer.Exit(1)
     if states.count("done") < len(runs):
         print("Not all: give the same command again to go on.")
+
+
+@app.command()
+def measure(
+    names: Names = None,
+    method: Method = None,
+    seeds: Seeds = None,
+    epochs: Epochs = None,
+    limit: Limit = None,
+    store: StoreOption = DEFAULT_STORE,
+    data: Data = None,
+    device: Device = "auto",
+    independent: Independent = False,
+    weights: Weights = None,
+) -> None:
+    """Measure finished runs once more, as on foreign images that came later; train nothing."""
+    from credalearn.bench.data import DataFolders
+    from credalearn.bench.place import Place
+    from credalearn.bench.runs import plan
+    from credalearn.bench.work import measure as measure_runs
+
+    settings = _settings(names, method, seeds, epochs)
+    runs = plan(settings, independent=independent, limit=limit, weights=weights)
+    place = Place(store, DataFolders.named(data).folders, device=device, weights=weights)
+    count = measure_runs(place.bench(), runs)
+    print(f"{count} of {len(runs)} runs were done in {store} and are measured once more")
 
 
 @app.command()
