@@ -18,6 +18,7 @@ from credalearn.scores import SCORES
 DIRICHLET = ("edl", "edl-soft", "dappr", "laplace-bridge")
 NUM_VERTICES = {
     "pocc": 2,
+    "pocc-mean": 2,
     "pocc-center": 3,
     "pocc-ensemble": 10,
     "softmax": 1,

@@ -56,6 +56,15 @@ def test_precise_labels_give_two_cross_entropies(generator: torch.Generator) -> 
     assert_close(cl.pocc_loss(pessimistic, optimistic, cl.precise(soft)), expected)
 
 
+def test_averaged_on_precise_labels_two_equal_heads_are_softmax(generator: torch.Generator) -> None:
+    labels = cl.precise(distributions(50, 3, generator=generator))
+    one = logits(50, 3, generator)[0][:, None]
+    both = one.expand(-1, 2, -1)
+    assert_close(
+        METHODS["pocc-mean"].loss(both, labels, 0), METHODS["softmax"].loss(one, labels, 0)
+    )
+
+
 def test_labels_in_another_precision_serve(generator: torch.Generator) -> None:
     soft = distributions(10, 3, generator=generator)
     single = torch.zeros(10, 3, requires_grad=True)

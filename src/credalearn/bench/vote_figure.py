@@ -30,7 +30,7 @@ def vote_figure(
     The line is the mean over the seeds, the band one standard deviation to each side. Where a rule
     leaves so much open that accuracy is more than five points below the best at that number of
     votes, it is shown in the panel of the accuracy alone, which its line may leave: the others
-    would look alike. The title says so.
+    would look alike; and one that is so at every number of votes is not drawn. The title says so.
 
     Args:
         cells: What :func:`credalearn.bench.vote_tables.family_cells` returned.
@@ -59,34 +59,44 @@ def vote_figure(
     columns = min(_COLUMNS, len(shown))
     lines = -(-len(shown) // columns)
 
+    failed = _failed(cells, FAMILIES[family])
+    drawn = {
+        row: by_number
+        for row, by_number in cells.items()
+        if any((row, _position(number, FAMILIES[family])) not in failed for number in by_number)
+    }
+    title = family
+    if len(drawn) < len(cells):
+        title += f", without {'; '.join(cells.keys() - drawn.keys())}"
+    if failed:
+        title += ": left out where accuracy is over 5 points below the best"
+
     def draw(figure: Figure) -> None:
         grid = figure.subplots(lines, columns, squeeze=False)
         for number, axes in enumerate(grid.flat):
             if number >= len(shown):
                 axes.set_axis_off()
                 continue
-            _draw(axes, cells, shown[number], family)
+            _draw(axes, drawn, shown[number], FAMILIES[family], failed)
             if number >= len(shown) - columns:  # nothing stands below it
                 axes.set_xlabel("votes an item")
         handles, labels = grid.flat[0].get_legend_handles_labels()
-        cut = ": left out where accuracy is over 5 points below the best"
-        named = f"{family}{cut if _failed(cells, FAMILIES[family]) else ''}"
-        figure.suptitle(named, x=0.01, ha="left", fontsize=11)
+        figure.suptitle(title, x=0.01, ha="left", fontsize=11)
         figure.legend(handles, labels, loc="outside lower center", ncols=min(4, len(labels)))
 
     save_figure(draw, path, width=3.4 * columns + 0.4, height=2.7 * lines + 1.2)
 
 
-def _draw(axes: Axes, cells: Cells, metric: str, family: str) -> None:
+def _draw(
+    axes: Axes, cells: Cells, metric: str, family: Family, failed: set[tuple[str, float]]
+) -> None:
     column = METRICS[metric]
     scale = 100 if column.percent else 1
-    known = FAMILIES[family]
-    numbers = numbers_held(cells, known)
-    failed = _failed(cells, known)
+    numbers = numbers_held(cells, family)
     inside: list[float] = []
     for place, (row, by_number) in enumerate(cells.items()):
         points = {
-            _position(number, known): [
+            _position(number, family): [
                 scale * record.metrics[metric]
                 for record in by_number.get(number, {}).values()
                 if metric in record.metrics
@@ -112,7 +122,7 @@ def _draw(axes: Axes, cells: Cells, metric: str, family: str) -> None:
             list(points), means - stds, means + stds, color=look["color"], alpha=0.15, linewidth=0
         )
     axes.set_xscale("log")
-    places = [_position(number, known) for number in numbers]
+    places = [_position(number, family) for number in numbers]
     axes.set_xticks(places, [in_words(number) for number in numbers])
     axes.xaxis.set_minor_locator(NullLocator())
     if failed and inside:

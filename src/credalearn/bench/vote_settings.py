@@ -32,14 +32,14 @@ _FEATURES = Recipe(
 _ON_IMAGES: dict[VoteRule, tuple[str, ...]] = {
     "precise": ("softmax",),
     "relax": ("pocc",),
-    "relax-ties": ("pocc",),
+    "relax-ties": ("pocc", "pocc-mean"),
     "idm": ("pocc",),
     "clopper-pearson": ("pocc",),
 }
 _ON_FEATURES: dict[VoteRule, tuple[str, ...]] = {
     **_ON_IMAGES,
     "precise": ("softmax", "pocc"),  # tells what the rule does from what the two heads do
-    "relax-ties": ("pocc", "pocc-center"),
+    "relax-ties": ("pocc", "pocc-mean", "pocc-center"),
     "idm": ("pocc", "pocc-center"),
     "hull": ("pocc",),
 }

@@ -24,7 +24,8 @@ Cells = Mapping[str, Mapping[int | None, Runs]]
 METRICS: dict[str, Column] = {
     "accuracy": Column("accuracy", digits=2),
     "ece": Column("ECE", better="lower", digits=2),
-    "auarc": Column("AUARC", digits=2),
+    "auarc": Column("AUARC by each method's own score", digits=2),
+    "auarc_top_probability": Column("AUARC by 1 − top probability", digits=2),
     "error_at_80": Column("error of the most certain 80 %", better="lower", digits=2),
     "error_at_90": Column("error of the most certain 90 %", better="lower", digits=2),
     "human_cross_entropy": Column(

@@ -45,8 +45,9 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     same seed on the same machine gives the same weights, bit for bit on a CPU.
 
     Args:
-        method: A key of ``credalearn.methods.METHODS``: ``"pocc"`` (two heads, a segment), with a
-            ``"pocc-center"`` head or as a ``"pocc-ensemble"``; ``"softmax"`` (a single point);
+        method: A key of ``credalearn.methods.METHODS``: ``"pocc"`` (two heads, a segment), with
+            their losses averaged, not summed (``"pocc-mean"``), with a ``"pocc-center"`` head or as
+            a ``"pocc-ensemble"``; ``"softmax"`` (a single point);
             ``"edl"``, ``"edl-soft"``, ``"dappr"``, ``"laplace-bridge"`` (a Dirichlet);
             ``"mc-dropout"``, ``"deep-ensemble"`` (a hull); ``"decalibration"`` (a box).
         backbone: ``"mlp"`` for tables; ``"resnet18"`` or ``"wrn-28-4"`` for small images;

@@ -8,12 +8,13 @@ from credalearn.methods.ensemble import DEEP_ENSEMBLE
 from credalearn.methods.laplace_bridge import LAPLACE_BRIDGE
 from credalearn.methods.mc_dropout import MC_DROPOUT
 from credalearn.methods.model import Model
-from credalearn.methods.pocc import POCC, POCC_ENSEMBLE, pocc_loss
+from credalearn.methods.pocc import POCC, POCC_ENSEMBLE, POCC_MEAN, pocc_loss
 from credalearn.methods.pocc_center import POCC_CENTER
 from credalearn.methods.softmax import SOFTMAX
 
 METHODS: dict[str, Method] = {
     "pocc": POCC,
+    "pocc-mean": POCC_MEAN,
     "pocc-center": POCC_CENTER,
     "pocc-ensemble": POCC_ENSEMBLE,
     "softmax": SOFTMAX,

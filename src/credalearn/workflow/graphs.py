@@ -56,6 +56,7 @@ def _shifted(logits: Tensor, features: Tensor, state: State) -> _Said:  # noqa: 
 RULES: dict[str, Callable[[Tensor, Tensor, State], _Said]] = {
     "pocc": _hull,
     "pocc-center": _hull,
+    "pocc-mean": _hull,
     "pocc-ensemble": _hull,
     "softmax": _hull,
     "deep-ensemble": _hull,
