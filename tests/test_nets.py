@@ -305,6 +305,21 @@ def test_passes_with_dropout_in_the_blocks_differ_and_repeat(generator: torch.Ge
     assert_close(network.state_dict(), before)  # normalisation has learnt nothing
 
 
+def test_predictions_are_made_in_whole_float32() -> None:
+    """On a GPU cuDNN would round the inputs of convolutions, and two ways to predict would differ."""
+    seen = []
+
+    class Watching(nn.Module):
+        def forward(self, inputs: Tensor) -> Tensor:
+            seen.append(torch.backends.cudnn.allow_tf32)
+            return inputs
+
+    network = Network(Watching(), num_features=3, num_heads=1, num_classes=2)
+    before = torch.backends.cudnn.allow_tf32
+    Model(METHODS["softmax"], (network,), {}, seed=0).predict(torch.zeros(4, 3))
+    assert (seen, torch.backends.cudnn.allow_tf32) == ([False], before)
+
+
 def test_large_items_are_predicted_in_small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
     network = Network(nn.Flatten(), num_features=48, num_heads=1, num_classes=2)

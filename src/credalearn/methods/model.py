@@ -3,8 +3,8 @@
 Shapes: N items, M members or passes, H heads, D features, K classes.
 """
 
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -154,7 +154,7 @@ class Model:
                 for layer in member.modules():
                     if isinstance(layer, _DropoutNd):
                         layer.train()
-            with torch.no_grad(), seeded(device, self.seed, 0, 1):
+            with torch.no_grad(), seeded(device, self.seed, 0, 1), _whole_float32():
                 for _ in range(self.method.num_passes):
                     found = member.features(inputs.to(device))
                     logits.append(member.logits(found).float().cpu())
@@ -162,3 +162,14 @@ class Model:
             member.eval()
         assert features is not None
         return Outputs(torch.stack(logits, 1), features)
+
+
+@contextmanager
+def _whole_float32() -> Iterator[None]:
+    """Convolutions on a GPU in float32, where cuDNN would round their inputs to 10 bits (TF32)."""
+    before = torch.backends.cudnn.allow_tf32
+    torch.backends.cudnn.allow_tf32 = False
+    try:
+        yield
+    finally:
+        torch.backends.cudnn.allow_tf32 = before
