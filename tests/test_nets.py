@@ -306,7 +306,7 @@ def test_passes_with_dropout_in_the_blocks_differ_and_repeat(generator: torch.Ge
 
 
 def test_predictions_are_made_in_whole_float32() -> None:
-    """On a GPU cuDNN would round the inputs of convolutions, and two ways to predict would differ."""
+    """Where cuDNN would round the inputs of convolutions, two ways to predict would differ."""
     seen = []
 
     class Watching(nn.Module):
