@@ -4,6 +4,7 @@ import inspect
 import json
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any, get_args
 
 import conformal_scales
@@ -474,8 +475,10 @@ def test_the_default_scale_is_the_one_with_the_narrowest_sets() -> None:
 
 
 def test_an_inflation_survives_its_file() -> None:
-    for radius in (0.0, 0.1 + 0.2, math.inf):
-        found = Inflation(coverage=0.9, radius=radius, distance="box", scale="binomial", items=7)
+    for radius, items in ((0.0, 9), (0.1 + 0.2, 9), (math.inf, 8)):
+        found = Inflation(
+            coverage=0.9, radius=radius, distance="box", scale="binomial", items=items
+        )
         text = found.to_json()
         assert Inflation.from_json(text) == found
         assert json.loads(text)["statement"] == found.statement
@@ -490,6 +493,8 @@ def test_statements_say_what_is_promised() -> None:
         "Nothing is promised and every set holds all distributions: 95 % takes 19 calibration "
         "items or more, and there are 5."
     )
+    sure = Inflation(coverage=0.999999, radius=math.inf, distance="box", scale="none", items=5)
+    assert "99.9999 % takes 999,999 calibration items" in sure.statement
 
 
 P = torch.tensor([[0.5, 0.5]])
@@ -526,6 +531,7 @@ def test_bad_calibrations_are_refused(
         ({"coverage": 2}, "coverage must lie in"),
         ({"scale": "nonsense"}, "scale must be one of"),
         ({"distance": None}, "distance must be one of"),
+        ({"items": 8}, "a coverage of 0.9 takes 9 items or more; got items=8 and radius=0.1. To"),
     ],
 )
 def test_damaged_files_are_refused(change: dict[str, object], message: str) -> None:
@@ -533,6 +539,24 @@ def test_damaged_files_are_refused(change: dict[str, object], message: str) -> N
     text = json.dumps(json.loads(good.to_json()) | change)
     with pytest.raises(CredalError, match=f"this is no inflation of sets: {message}"):
         Inflation.from_json(text)
+
+
+def test_too_few_items_promise_no_radius() -> None:
+    with pytest.raises(CredalError, match=r"takes 9 items or more; got items=3 and radius=0.1"):
+        Inflation(coverage=0.9, radius=0.1, distance="box", scale="none", items=3)
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64, Fraction])
+@pytest.mark.parametrize("num_items", [9, 19, 30])
+def test_any_real_number_is_a_coverage(
+    kind: Callable[[float], Any], num_items: int, generator: torch.Generator
+) -> None:
+    pred = segment(num_items, 3, generator)
+    votes = torch.randint(1, 9, (num_items, 3), generator=generator)
+    found = pred.inflation(votes, coverage=kind(0.75))
+    assert found == pred.inflation(votes, coverage=0.75)
+    assert Inflation.from_json(found.to_json()) == found
+    assert not pred.inflation(votes, coverage=kind(0.9)).vacuous
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", "null", '{"coverage": 0.9}', "3"])

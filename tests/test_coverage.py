@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from credalearn import CredalError, from_votes
-from credalearn.labels import VOTE_RULES, VoteRule, from_posterior
+from credalearn.labels import PROMISING, VOTE_RULES, VoteRule, from_posterior
 from credalearn.theory import (
     Half,
     RuleCoverage,
@@ -115,6 +115,15 @@ def test_so_it_is_for_more_classes(num_classes: int, total: int) -> None:
     upper = np.where(slack[:, 1:], probs, 1)
     rejected = 1 - consistent(votes, lower, upper).double().mean().item()
     assert rejected <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / draws)
+
+
+def test_coverage_is_limited_by_agreement_and_the_level() -> None:
+    """Sets that are the truth itself always cover, and 98 % of them agree: 1 <= 0.98 / 0.95."""
+    rng = np.random.default_rng(0)
+    probs = rng.dirichlet(np.ones(3), 20_000)
+    agree = consistent(rng.multinomial(30, probs), probs, probs).double().mean().item()
+    assert agree == pytest.approx(0.98, abs=0.005)  # so that it is no upper limit itself
+    assert agree >= 0.95
 
 
 def test_a_wrong_set_is_found_out() -> None:
@@ -250,10 +259,19 @@ def test_the_same_seed_splits_alike() -> None:
 def test_bad_splits_are_refused() -> None:
     with pytest.raises(CredalError, match=r"whole numbers of 0 or more; row 1 has \[0.5, 1.0\]"):
         halves_of_counts([[1.0, 2.0], [0.5, 1.0]])
+    for many in (1e9, 1e300, float("inf")):
+        with pytest.raises(CredalError, match=r"fewer than 1,000,000,000 votes.*row 1 .*To fix"):
+            halves_of_counts([[1.0, 2.0], [1.0, many]])
     with pytest.raises(CredalError, match=r"share must be in \(0, 1\).*got 1.0"):
         halves_of_counts([[1, 2]], share=1.0)
     with pytest.raises(CredalError, match="splits must be a whole number of 1 or more; got 0"):
         halves_of_counts([[1, 2]], splits=0)
+    with pytest.raises(CredalError, match=r"splits must be a whole number .* got 2\.0. To fix"):
+        halves_of_counts([[1, 2]], splits=2.0)  # type: ignore[arg-type]
+    with pytest.raises(CredalError, match="seed must be a whole number of 0 or more; got -1"):
+        halves_of_counts([[1, 2]], seed=-1)
+    with pytest.raises(CredalError, match="seed must be a whole number of 0 or more; got -1"):
+        halves_of_annotators([0], [0], [0], shape=(1, 2), seed=-1)
     with pytest.raises(CredalError, match=r"share must be in .*got None. To fix"):
         halves_of_counts([[1, 2]], share=None)  # type: ignore[arg-type]
     with pytest.raises(CredalError, match=r"counts must be whole numbers .*'a'.* To fix"):
@@ -368,7 +386,7 @@ def test_known_truth_tells_the_rules_apart() -> None:
     rng = np.random.default_rng(0)
     counts = rng.multinomial(20, rng.dirichlet(np.ones(4), 2000))
     found = {each.rule: each for each in coverage_of_rules(halves_of_counts(counts, splits=3))}
-    for rule in ("clopper-pearson", "clopper-pearson-intervals", "total-variation"):
+    for rule in PROMISING:
         assert found[rule].agrees(0.95)
         assert found[rule].bound_holds
         assert found[rule].agree > 0.99
@@ -454,6 +472,8 @@ def test_one_item_has_no_standard_error() -> None:
     found = coverage_of_rules(halves_of_counts([[5, 1]]), rules=["idm"])[0]
     assert isinstance(found, RuleCoverage)
     assert found.agree_error == float("inf")
+    assert not found.agrees(0.95)  # which cannot be told
+    assert not found.bound_holds
 
 
 def test_nor_has_one_split() -> None:

@@ -25,6 +25,8 @@ RULES = get_args(VoteRule)
 OPEN = [rule for rule in RULES if rule not in ("relax", "precise")]
 UNKNOWN: Any = "other"
 NAN = float("nan")
+ARRAY: Any = np.array([0.1])
+RAGGED: Any = [[1, 2], [1]]
 
 votes = st.lists(st.lists(st.integers(0, 60), min_size=4, max_size=4), min_size=1, max_size=5)
 
@@ -325,6 +327,16 @@ def test_precision_follows_the_input() -> None:
         (lambda: cl.from_votes([[1, 2]], confidence=None), r"confidence .*; got None. To fix"),  # type: ignore[arg-type]
         (lambda: cl.from_votes([[1, 2]], s="1"), r"s must be .*; got '1'. To fix"),  # type: ignore[arg-type]
         (lambda: contaminate([[0.5, 0.5]], "x"), r"epsilon .*; got 'x'. To fix"),  # type: ignore[arg-type]
+        (lambda: contaminate([[0.5, 0.5]], ARRAY), r"epsilon .*; got array\(\[0.1\]\). To fix"),
+        (lambda: cl.smooth([0], ARRAY, 2), r"epsilon .*; got array\(\[0.1\]\). To fix"),
+        (lambda: cl.smooth([0], 0.1, 0), "num_classes must be a whole number of 1 or more; got 0"),
+        (lambda: cl.from_teacher([[1.0]], temperature=ARRAY), "temperature must .*; got array"),
+        (lambda: cl.from_votes(RAGGED), "counts must be an array of numbers; .* To fix"),
+        (lambda: from_posterior([[0.5, 0.5]], RAGGED), "num_votes must be an array of numbers"),
+        (
+            lambda: from_posterior([[0.5, 0.5]], 1, rule=["idm"]),  # type: ignore[arg-type]
+            r"rule must be one of 'relax', .*; got \['idm'\]",
+        ),
         (
             lambda: from_posterior([[0.5, 0.5]] * 2, [1, -1]),
             r"num_votes must be 0 or more; row 1 .*-1.0\]. To fix: give how many",

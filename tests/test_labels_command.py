@@ -18,7 +18,7 @@ from credalearn.annotations.examples import three_items
 from credalearn.bench.data.lidc import CLASSES, load_nodules
 from credalearn.cli.options import Labels, Skill
 from credalearn.errors import CredalError
-from credalearn.labels import VOTE_RULES, VoteRule, from_votes
+from credalearn.labels import PROMISING, VOTE_RULES, VoteRule, from_votes
 from credalearn.labels.soft import SOFT_RULES
 from credalearn.theory import RuleCoverage, coverage_of_rules, halves_of_counts
 from credalearn.workflow import options
@@ -27,7 +27,7 @@ from credalearn.workflow.inputs import read_features
 from credalearn.workflow.joining import prepare
 from credalearn.workflow.label_figure import coverage_figure, draw_coverage
 from credalearn.workflow.label_study import LabelStudy, Spread, study_labels
-from credalearn.workflow.label_words import LEGEND, PROMISING, recommendation, split_line
+from credalearn.workflow.label_words import LEGEND, recommendation, split_line
 from credalearn.workflow.labelling import make_labels
 from credalearn.workflow.options import TrainOptions
 from team_files import command, full_disk, in_process, make_team, snapshot, train_arguments
@@ -161,6 +161,16 @@ def test_help_names_every_rule(capsys: Capture) -> None:
             ("--confidence", "95"),
             r"confidence must be in \(0, 1\); got 95.0. To fix: give a share, 0.95 for 95 %",
         ),
+        (
+            "item,annotator,label\nx,ann,cat\nx,bo,dog\ny,ann,cat\n",
+            (),
+            "only one item of .* on both sides .*nothing can be told .*To fix: have more items",
+        ),
+        (
+            "item,cat,dog\nx,1,2\ny,1e9,1\nz,2,2e9\n",
+            ("--format", "counts"),
+            "fewer than 1,000,000,000 votes to be split; row 1 has 1,000,000,001. To fix: leave it",
+        ),
         ("item,annotator,label\nx,ann,cat\nx,bo,dog\n", ("--figure", "a.gif"), "must end in .png"),
         ("item,annotator,label\nx,ann,cat\nx,bo,dog\n", ("-o", "a.xlsx"), "must end in one of"),
     ],
@@ -189,6 +199,45 @@ def test_votes_of_one_person_leave_nobody_to_ask(tmp_path: Path, capsys: Capture
     votes.write_text("item,label\nx,cat\nx,dog\ny,dog\ny,dog\n")
     done = in_process(capsys, "labels", votes, "--rule", "idm")
     assert done.code == 0, done.err  # as the message says
+
+
+@pytest.mark.parametrize(("flag", "name"), [("-o", "votes.csv"), ("--figure", "votes.png")])
+@pytest.mark.parametrize("link", [False, True])
+def test_the_votes_are_never_overwritten(
+    tmp_path: Path, capsys: Capture, flag: str, name: str, link: bool
+) -> None:
+    votes = tmp_path / name
+    votes.write_text("item,label\nx,cat\nx,dog\ny,dog\ny,dog\n")
+    output = tmp_path / f"linked{votes.suffix}" if link else votes
+    if link:
+        output.symlink_to(votes)
+    before = snapshot(tmp_path)
+    done = in_process(capsys, "labels", votes, "--rule", "idm", "--splits", 2, flag, output)
+    assert done.code == 2
+    assert f"{output} is the data itself. To fix: name another output" in done.err
+    assert not done.out  # before the work, not after it
+    assert snapshot(tmp_path) == before
+
+
+def test_items_that_never_return_tell_nothing(tmp_path: Path, capsys: Capture) -> None:
+    """Each item has two people, who are on different sides in one of the two splits alone."""
+    votes = tmp_path / "votes.csv"
+    votes.write_text("item,annotator,label\nx,a,cat\nx,b,dog\ny,a,cat\ny,c,dog\n")
+    done = in_process(capsys, "labels", votes, "--splits", 2, "--seed", 6)
+    assert done.code == 2
+    assert "no item of" in done.err
+    assert "votes on both sides of more than one split" in done.err
+    assert "splits is 2. To fix: give --splits 20" in done.err
+    done = in_process(capsys, "labels", votes, "--splits", 20)
+    assert done.code == 0, done.err  # as the message says
+
+
+def test_many_votes_of_an_item_take_no_memory(tmp_path: Path) -> None:
+    """A list of every number of votes up to the most would be 450 million long."""
+    many = np.array([[9 * 10**8, 1], [2, 8 * 10**8]])
+    path = write_counts(tmp_path / "votes.csv", many, ("cat", "dog"))
+    study = study_labels(read_annotations(path, format="counts"), rules=("idm",), splits=2)
+    assert (study.building.fewest, study.building.most) == (4 * 10**8 + 1, 45 * 10**7 + 1)
 
 
 def test_one_split_is_too_few() -> None:
@@ -242,7 +291,7 @@ def test_what_agreement_is_worth_is_said_with_the_price_of_a_promise() -> None:
     for best in (rule_of("idm"), rule_of("idm", testable=0.3)):
         told = recommendation(study_of(best, wide, wrong))
         assert told.startswith("Take idm")
-        assert "agree is an upper limit of coverage" in told
+        assert "Coverage is at most agree / 0.95, and may be far less" in told
         promise = "clopper-pearson (mean diameter 0.500) and total-variation (mean diameter 0.750, "
         assert f"promise it of independent votes: {promise}fails here).\nWhich rule to" in told
     untried = recommendation(study_of(rule_of("idm")))
@@ -264,8 +313,26 @@ def test_fifty_votes_do_not_make_a_point_hold() -> None:
     truly = from_votes(halves[0].building, rule="idm").contains(probs).double().mean().item()
     assert idm.agree > 0.94
     assert truly < 0.1
-    assert "upper limit of coverage" in LEGEND
-    assert "upper limit of coverage" in recommendation(study_of(idm))
+    assert "Coverage is at most agree / 0.95" in LEGEND
+    assert "Coverage is at most agree / 0.95" in recommendation(study_of(idm))
+
+
+def test_what_is_said_of_learning_stays_true_whatever_is_measured() -> None:
+    told = recommendation(study_of(rule_of("idm")))
+    assert "docs/few-votes.md shows how accurately models learnt" in told
+    for text in (told, from_votes.__doc__ or ""):
+        assert "docs/few-votes.md" in text
+        assert "wherever it was measured" not in text
+
+
+def test_a_confidence_is_not_rounded_up_to_certainty() -> None:
+    study = replace(study_of(rule_of("idm", agree=1.0)), confidence=0.999999999)
+    assert "for 99.9999999 % of the items" in recommendation(study)
+    assert "100 %" not in recommendation(study)
+    axes = FigureCanvasAgg(Figure()).figure.subplots()
+    draw_coverage(axes, study)
+    assert "wanted: 99.9999999 %" in [text.get_text() for text in axes.texts]
+    assert axes.get_ylabel().endswith("coverage is at most this / 0.95")
 
 
 def test_two_standard_errors_are_forgiven_and_no_more() -> None:
@@ -360,12 +427,12 @@ def test_names_in_the_figure_do_not_meet(points: list[tuple[float, float]]) -> N
     assert len(boxes) == len(points)
 
 
-@pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
+@pytest.mark.parametrize("suffix", ["png", "PNG", "svg", "pdf"])
 def test_the_figure_is_what_its_name_says(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"coverage.{suffix}"
     coverage_figure(study_of(rule_of("idm"), rule_of("hull", agree_error=float("inf"))), path)
     start = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
-    assert path.read_bytes().startswith(start[suffix])
+    assert path.read_bytes().startswith(start[suffix.lower()])
     (tmp_path / "a.png").mkdir()
     with pytest.raises(CredalError, match="is a folder"):
         coverage_figure(study_of(rule_of("idm")), tmp_path / "a.png")

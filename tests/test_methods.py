@@ -115,6 +115,20 @@ def test_the_right_fields_are_filled(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
+def test_what_learns_sets_is_what_has_a_loss_that_sees_them(
+    method: str, generator: torch.Generator
+) -> None:
+    soft = torch.tensor([[0.6, 0.3, 0.1]] * 20)
+    logits = torch.randn(20, METHODS[method].num_heads, 3, generator=generator)
+    point, everything = (
+        METHODS[method].loss(logits, cl.LowerBounds(lower, soft=soft), 5)
+        for lower in (soft, 0 * soft)
+    )
+    assert METHODS[method].learns_sets == (not torch.equal(point, everything))
+    assert METHODS[method].learns_sets == method.startswith("pocc")
+
+
+@pytest.mark.parametrize("method", METHODS)
 def test_hard_soft_and_credal_labels_serve(method: str) -> None:
     X, y, counts = clouds(3)
     shares = counts / counts.sum(1, keepdims=True)

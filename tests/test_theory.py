@@ -2,6 +2,7 @@
 
 import json
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -175,14 +176,30 @@ def test_few_items_are_said_to_be_too_few(items: int) -> None:
     assert ("each with 95 % confidence" in told) == (items >= 50)
 
 
+def test_numbers_of_numpy_are_options_and_can_be_written() -> None:
+    options: Any = {"confidence": np.float32(0.5), "draws": np.int64(9), "seed": np.uint8(3)}
+    profile = risk_profile([[0.5, 0.5]], LowerBounds([[0.5, 0.0]]), **options)
+    assert RiskProfile.from_json(profile.to_json()) == profile
+
+
 def test_bad_profiles_are_refused() -> None:
     labels = LowerBounds([[0.5, 0.0]])
     with pytest.raises(CredalError, match=r"shape \(1, 2\); got \(2, 2\)"):
         risk_profile([[0.5, 0.5], [0.5, 0.5]], labels)
     with pytest.raises(CredalError, match="must sum to 1"):
         risk_profile([[0.5, 0.4]], labels)
-    with pytest.raises(CredalError, match=r"got confidence=1.0, draws=1000"):
-        risk_profile([[0.5, 0.5]], labels, confidence=1.0)
+    for options, message in (
+        ({"confidence": 1.0}, r"confidence must be in \(0, 1\); got 1.0. To fix"),
+        ({"confidence": "a"}, "confidence must be .* got 'a'. To fix"),
+        ({"draws": 1.5}, "draws must be a whole number of 1 or more; got 1.5. To fix"),
+        ({"draws": 0}, "draws must be a whole number of 1 or more; got 0. To fix"),
+        ({"seed": -1}, "seed must be a whole number of 0 or more; got -1. To fix"),
+    ):
+        with pytest.raises(CredalError, match=message):
+            risk_profile([[0.5, 0.5]], labels, **options)
+    soft: Any = np.array([[1.0, 0.0]])
+    with pytest.raises(CredalError, match=r"labels must be credal sets.* got ndarray. To fix"):
+        risk_profile([[0.5, 0.5]], soft)
     with pytest.raises(CredalError, match="one label or more"):
         risk_profile(torch.zeros(0, 2), labels[:0])
     good = json.loads(risk_profile([[0.5, 0.5]], labels).to_json())

@@ -4,6 +4,7 @@ import json
 import math
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import pytest
 import torch
@@ -319,11 +320,29 @@ def test_the_verdict_says_what_the_bound_is_worth() -> None:
     assert "More items would not mend it: the last two terms, 1.60," in never.verdict
     assert "nor below B" not in never.verdict
     assert "nor below B = 2.80, which no risk exceeds" in some_bound(imprecision=5.0).verdict
-    assert "95 % confidence" in some_bound().statement
     told = json.loads(never.to_json())
     assert told["vacuous"] is True
     assert told["imprecision"]["value"] == 1.5
     assert told["total"] == pytest.approx(1.9)
+
+
+def test_what_is_not_known_is_said_to_be_assumed(generator: torch.Generator) -> None:
+    told = some_bound().statement
+    assumed = told.index("if all that is assumed is so")
+    for what in (
+        "every label's set holds the true distribution",
+        "without the chance of who voted",
+        "the mean diameter is no larger than the 0.100 of these",
+        "no two classes' losses differ by more than 2.00 nats",
+        "the features and the largest norms of the heads had been fixed before training",
+    ):
+        assert told.index(what) > assumed > told.index("95 % confidence")
+    features, weights, biases, labels = example(generator)
+    bound = generalisation_bound(features, weights, labels, biases=biases)
+    assert bound.complexity.basis == "estimated"
+    assert "the trained ones', as if chosen before training" in bound.complexity.source
+    assert bound.imprecision.basis == "assumed"
+    assert "both measured on the training items and assumed" in bound.imprecision.source
 
 
 def test_a_classifiers_bound_is_that_of_its_heads(generator: torch.Generator) -> None:
@@ -358,8 +377,17 @@ def test_bad_input_is_refused(generator: torch.Generator) -> None:
         generalisation_bound(features, weights[:1], labels)
     with pytest.raises(CredalError, match="one row of features a label"):
         generalisation_bound(features[:9], weights, labels)
-    with pytest.raises(CredalError, match=r"confidence must lie in \(0, 1\); got 1"):
+    with pytest.raises(CredalError, match=r"confidence must be in \(0, 1\); got 1"):
         generalisation_bound(features, weights, labels, confidence=1)
+    array: Any = features.numpy()
+    with pytest.raises(CredalError, match=r"features must be a tensor; got ndarray. To fix: give"):
+        generalisation_bound(array, weights, labels)
+    array = biases.numpy()
+    with pytest.raises(CredalError, match=r"biases must be a tensor; got ndarray. To fix: give"):
+        generalisation_bound(features, weights, labels, biases=array)
+    array = labels.lower.numpy()
+    with pytest.raises(CredalError, match=r"labels must be credal sets.* got ndarray. To fix"):
+        generalisation_bound(features, weights, array)
     with pytest.raises(CredalError, match=r"weights must be finite. To fix: train again"):
         generalisation_bound(features, weights * math.nan, labels)
     with pytest.raises(CredalError, match="finite and 0 or more; η is -1"):

@@ -335,7 +335,7 @@ def test_labels_that_leave_everything_open_are_said_to(trained: Team, capsys: Ca
     arguments[arguments.index("-o") + 1] = str(trained.run.parent / "open")
     done = in_process(capsys, *arguments)
     assert done.code == 0, done.err
-    said = r"leave nearly everything open \(mean diameter 0\.\d\d of 1 under 'total-variation'\)"
+    said = r"leave much open \(mean diameter 0\.\d\d of 1 under 'total-variation'\)"
     assert re.search(said, done.out)
     facts = RunFolder(trained.run).facts
     assert 0 < facts["label_diameter"] < 0.5

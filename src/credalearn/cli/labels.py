@@ -74,6 +74,7 @@ def labels(
     from credalearn.labels import VOTE_RULES
     from credalearn.workflow import label_words
     from credalearn.workflow.label_study import SCHEMA, study_labels
+    from credalearn.workflow.overwriting import refuse_overwriting
     from credalearn.workflow.tables_out import check_output, write_frames
 
     if output is not None:  # before the work, not after it
@@ -82,6 +83,9 @@ def labels(
         from credalearn.workflow.label_figure import check_figure
 
         check_figure(figure)
+    for path in (output, figure):
+        if path is not None:
+            refuse_overwriting(path, export)
     torch.set_num_threads(1)  # the tables are small: threads would wait for each other
     found = read_annotations(
         export,

@@ -57,6 +57,7 @@ def calibrate(
         0.4
     """
     check_coverage(coverage)
+    coverage = float(coverage)  # as the Inflation holds it, so that both find one rank
     check_choice(distance, get_args(Distance), name="distance")
     check_choice(scale, SCALES, name="scale")
     shares = as_shares(observed, lower)

@@ -3,6 +3,8 @@
 Shapes: N items, K classes.
 """
 
+from numbers import Real
+
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
@@ -17,11 +19,11 @@ def check_coverage(coverage: float) -> None:
     Example:
         >>> check_coverage(0.9)
     """
-    number = isinstance(coverage, int | float)
+    number = isinstance(coverage, Real)
     if number and 0 < coverage < 1:
         return
     percent = number and 1 < coverage < 100
-    fix = f"write {coverage:g} % as {coverage / 100:g}" if percent else "give 0.9"
+    fix = f"write {float(coverage):g} % as {coverage / 100:g}" if percent else "give 0.9"
     raise CredalError(f"coverage must lie in (0, 1); got {coverage!r}. To fix: {fix}.")
 
 

@@ -6,6 +6,7 @@ Shapes: N items, V vertices, K classes.
 import json
 import math
 from dataclasses import asdict, dataclass, fields
+from numbers import Real
 from typing import Any, Literal, Self, final, get_args
 
 import torch
@@ -60,7 +61,7 @@ class Inflation:
         items: How many calibration items there were, n.
 
     Raises:
-        CredalError: If a field is out of its range.
+        CredalError: If a field is out of its range, or a radius is promised from too few items.
 
     Example:
         >>> import torch
@@ -85,8 +86,16 @@ class Inflation:
         check_choice(self.scale, SCALES, name="scale")
         if type(self.items) is not int or self.items < 0:
             raise CredalError(f"items must be a whole number, 0 or more; got {self.items!r}.")
-        if not isinstance(self.radius, int | float) or not self.radius >= 0:
+        if not isinstance(self.radius, Real) or not self.radius >= 0:
             raise CredalError(f"radius must be a number, 0 or more; got {self.radius!r}.")
+        for name in ("coverage", "radius"):  # numbers of NumPy, which JSON does not hold, too
+            object.__setattr__(self, name, float(getattr(self, name)))
+        if self.rank > self.items and not self.vacuous:
+            raise CredalError(
+                f"a coverage of {self.coverage:g} takes {self.items_needed:,} items or more; got "
+                f"items={self.items} and radius={self.radius:g}. To fix: calibrate on more items, "
+                "or give radius=inf."
+            )
 
     @property
     def rank(self) -> int:
@@ -109,7 +118,8 @@ class Inflation:
     @property
     def statement(self) -> str:
         """What is promised, in one sentence; or that nothing is."""
-        share = f"{100 * self.coverage:.4g} %"
+        texts = (f"{100 * self.coverage:.{digits}g}" for digits in range(4, 18))
+        share = next(text for text in texts if float(text) < 100) + " %"  # 99.9999 is not 100
         if self.vacuous:
             return (
                 f"Nothing is promised and every set holds all distributions: {share} takes "
@@ -186,7 +196,8 @@ class Inflation:
             return cls(**given)
         except (TypeError, KeyError, ValueError) as error:
             missing = isinstance(error, KeyError)
-            reason = f"{error} is missing" if missing else str(error).rstrip(".")
+            told = str(error).partition(" To fix:")[0].rstrip(".")
+            reason = f"{error} is missing" if missing else told
             raise CredalError(
                 f"this is no inflation of sets: {reason}. To fix: calibrate again."
             ) from error

@@ -74,7 +74,7 @@ def require_distributions(probs: Tensor, *, name: str) -> None:
 
 def check_choice(value: object, choices: Collection[str], *, name: str) -> None:
     """Refuse a name that is not among those there are."""
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         raise CredalError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}.")
 
 

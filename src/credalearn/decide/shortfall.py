@@ -54,13 +54,14 @@ class Shortfall:
 
 
 def percent(share: float) -> str:
-    """A share as people write it.
+    """A share as people write it; what is below 1 is never rounded up to 100 %.
 
     Example:
-        >>> percent(0.1), percent(0.0125)
-        ('10 %', '1.25 %')
+        >>> percent(0.1), percent(0.0125), percent(0.99999)
+        ('10 %', '1.25 %', '99.999 %')
     """
-    return f"{100 * share:.3g} %"
+    texts = (f"{100 * share:.{digits}g}" for digits in range(3, 18))  # 17 tell all floats apart
+    return next(text for text in texts if not share < 1 or float(text) < 100) + " %"
 
 
 def explain(sample: Sample, *, method: str, max_error: float, risk: float) -> Shortfall:

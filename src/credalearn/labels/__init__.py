@@ -8,10 +8,11 @@ from credalearn.labels.smoothing import smooth
 from credalearn.labels.soft import precise, relax
 from credalearn.labels.statements import at_least
 from credalearn.labels.teacher import from_teacher
-from credalearn.labels.vote_rules import VOTE_RULES, VoteRule
+from credalearn.labels.vote_rules import PROMISING, VOTE_RULES, VoteRule
 from credalearn.labels.votes import from_votes
 
 __all__ = [
+    "PROMISING",
     "VOTE_RULES",
     "VoteRule",
     "at_least",

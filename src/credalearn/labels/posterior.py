@@ -5,13 +5,13 @@ Shapes: N items, K classes.
 
 from __future__ import annotations
 
-import numpy as np
 from numpy.typing import ArrayLike
 from torch import Tensor
 
 from credalearn.credal import CredalSet
 from credalearn.credal.checks import as_distributions, as_floats, require
 from credalearn.errors import CredalError
+from credalearn.labels.checks import as_array
 from credalearn.labels.vote_rules import VOTE_RULES, Tally, VoteRule, check_options
 
 
@@ -66,7 +66,7 @@ def from_posterior(
 
 def _as_numbers(num_votes: ArrayLike, shares: Tensor) -> Tensor:
     """The number of votes of each item, shape (N, 1)."""
-    given = num_votes if isinstance(num_votes, Tensor) else np.asarray(num_votes)
+    given = as_array(num_votes, name="num_votes")
     if given.shape not in ((), (len(shares),)):
         raise CredalError(
             f"num_votes must be one number, or one an item, shape ({len(shares)},); "

@@ -11,7 +11,7 @@ from torch.nn.functional import one_hot
 
 from credalearn.credal import LowerBounds
 from credalearn.credal.checks import check_choice
-from credalearn.labels.checks import as_classes, check_range
+from credalearn.labels.checks import as_classes, check_option
 from credalearn.labels.soft import SOFT_RULES, SoftRule
 
 
@@ -37,7 +37,13 @@ def smooth(
         tensor([[0.0000, 0.8500, 0.0000, 0.0000]])
     """
     check_choice(rule, SOFT_RULES, name="rule")
-    check_range(0 <= epsilon < 1, name="epsilon", rule="0 or more and below 1", value=epsilon)
+    check_option(
+        epsilon,
+        lambda value: 0 <= value < 1,
+        name="epsilon",
+        rule="0 or more and below 1",
+        remedy="give a share, 0.1 for 10 %",
+    )
     top = as_classes(labels, num_classes)
     hard = one_hot(top, num_classes).to(torch.get_default_dtype())
     probs = (1 - epsilon) * hard + epsilon / num_classes

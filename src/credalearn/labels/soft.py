@@ -61,21 +61,16 @@ def relax_at(probs: Tensor, top: Tensor) -> LowerBounds:
     return LowerBounds(lower, soft=probs)
 
 
-def relax_ties_at(probs: Tensor, top: Tensor) -> LowerBounds:  # noqa: ARG001
+def relax_ties(probs: Tensor) -> LowerBounds:
     """Relax soft labels (N, K), and let every class that ties for the top keep its probability."""
     rounding = 8 * torch.finfo(probs.dtype).eps  # 0.1 + 0.2 ties with 0.3
     tied = probs >= probs.amax(1, keepdim=True) * (1 - rounding)
     return LowerBounds(torch.where(tied, probs, 0), soft=probs)
 
 
-def precise_at(probs: Tensor, top: Tensor) -> LowerBounds:  # noqa: ARG001
-    """Soft labels (N, K) as they are, whatever their top class."""
-    return LowerBounds(probs, soft=probs)
-
-
-# A rule's name: what it makes of soft labels (N, K) and their top classes (N,).
+# A rule's name: what it makes of soft labels (N, K) and, if it asks, their top classes (N,).
 SOFT_RULES: dict[str, Callable[[Tensor, Tensor], LowerBounds]] = {
     "relax": relax_at,
-    "relax-ties": relax_ties_at,
-    "precise": precise_at,
+    "relax-ties": lambda probs, _: relax_ties(probs),
+    "precise": lambda probs, _: LowerBounds(probs, soft=probs),
 }

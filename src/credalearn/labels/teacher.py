@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from credalearn.credal import LowerBounds
 from credalearn.credal.checks import as_floats, check_choice
-from credalearn.labels.checks import check_range
+from credalearn.labels.checks import check_option
 from credalearn.labels.soft import SOFT_RULES, SoftRule
 
 
@@ -37,8 +37,13 @@ def from_teacher(
         tensor([[0.7311, 0.0000]])
     """
     check_choice(rule, SOFT_RULES, name="rule")
-    in_range = 0 < temperature < float("inf")
-    check_range(in_range, name="temperature", rule="above 0 and finite", value=temperature)
+    check_option(
+        temperature,
+        lambda value: 0 < value < float("inf"),
+        name="temperature",
+        rule="above 0 and finite",
+        remedy="give 2.5, or 1 for the teacher's own probabilities",
+    )
     outputs = as_floats(logits, name="logits", ndim=2)
     probs = (outputs / temperature).softmax(1)
     return SOFT_RULES[rule](probs, outputs.argmax(1))

@@ -14,9 +14,9 @@ from torch import Tensor
 
 from credalearn.credal import CredalSet, Intervals, LowerBounds, TotalVariationBall
 from credalearn.credal.checks import check_choice
-from credalearn.labels.checks import check_option
+from credalearn.labels.checks import check_confidence, check_option
 from credalearn.labels.limits import lower_limits, upper_limits, variation_radius
-from credalearn.labels.soft import precise_at, relax_at, relax_ties_at
+from credalearn.labels.soft import relax_at, relax_ties
 
 VoteRule = Literal[
     "relax",
@@ -59,13 +59,13 @@ def _relax(votes: Tally) -> LowerBounds:
 
 
 def _relax_ties(votes: Tally) -> LowerBounds:
-    sets = relax_ties_at(votes.shares, votes.counts.argmax(1))
+    sets = relax_ties(votes.shares)
     voted = votes.total > 0
     return LowerBounds(torch.where(voted, sets.lower, 0), soft=votes.shares)
 
 
 def _precise(votes: Tally) -> LowerBounds:
-    return precise_at(votes.shares, votes.counts.argmax(1))
+    return LowerBounds(votes.shares, soft=votes.shares)
 
 
 def _idm(votes: Tally) -> LowerBounds:
@@ -106,6 +106,12 @@ VOTE_RULES: dict[VoteRule, Callable[[Tally], CredalSet]] = {
     "hull": _hull,
 }
 
+# They contain the distribution of independent votes with the confidence, whatever it is.
+PROMISING: tuple[VoteRule, ...] = (
+    "clopper-pearson",
+    "clopper-pearson-intervals",
+    "total-variation",
+)
 NEEDS_A_VOTE = ("relax", "precise")  # all other rules leave an item without votes open
 
 
@@ -119,10 +125,4 @@ def check_options(rule: VoteRule, *, s: float, confidence: float) -> None:
         rule="above 0 and finite",
         remedy="give 1, or 2 for wider sets",
     )
-    check_option(
-        confidence,
-        lambda value: 0 < value < 1,
-        name="confidence",
-        rule="in (0, 1)",
-        remedy="give a share, 0.95 for 95 %",
-    )
+    check_confidence(confidence)

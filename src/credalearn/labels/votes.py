@@ -13,6 +13,7 @@ from torch import Tensor
 from credalearn.credal import CredalSet
 from credalearn.credal.checks import as_floats, require
 from credalearn.errors import CredalError
+from credalearn.labels.checks import as_array
 from credalearn.labels.vote_rules import NEEDS_A_VOTE, VOTE_RULES, Tally, check_options
 from credalearn.labels.vote_rules import VoteRule as VoteRule
 
@@ -53,8 +54,8 @@ def from_votes(
 
     Args:
         counts: Whole numbers of votes, shape (N, K), each 0 or more.
-        rule: One of those above. The default learnt about as accurately as plain vote shares, or
-            better, wherever it was measured, from one vote to fifty: docs/few-votes.md.
+        rule: One of those above. docs/few-votes.md shows how accurately models learnt from each,
+            the default among them, by the number of votes.
         s: Strength of the imprecise Dirichlet model, above 0: how many unseen votes to allow for.
         confidence: In (0, 1), for the two Clopper–Pearson rules and ``"total-variation"``.
 
@@ -99,7 +100,7 @@ def from_votes(
 
 def _as_votes(counts: ArrayLike) -> tuple[Tensor, torch.dtype]:
     """Whole numbers in float64, which holds them to 2^53, and the dtype of the answer."""
-    given = counts if isinstance(counts, Tensor | np.ndarray) else np.asarray(counts)
+    given = as_array(counts, name="counts")
     if isinstance(given, np.ndarray) and given.dtype.kind in "biuO":
         try:
             given = given.astype(np.float64)

@@ -64,6 +64,14 @@ class Method:
     dropout: float = 0.0
     post_hoc: Callable[[Outputs, CredalSet], State] | None = None
 
+    @property
+    def learns_sets(self) -> bool:
+        """Whether it learns from a label's whole set, and not from its ``reference`` alone.
+
+        The worst and the best case take a head each; one head has one distribution to learn.
+        """
+        return self.num_heads > 1
+
 
 def hull_of_outputs(outputs: Outputs, state: State) -> CredalPredictions:  # noqa: ARG001
     """The hull of all heads of all members and passes; their mean for class and probabilities.

@@ -59,8 +59,9 @@ class GeneralisationBound:
               + 2B\sqrt{\tfrac{\log(2/\delta)}{2n}} + \eta + L\,\mathbb E[d_Q]
 
     with probability 1 − δ (Wang and Chau, 2026, Theorem 1), for the risk R₀ under the true label
-    distributions, which every label's set must contain. Made by
-    :func:`~credalearn.theory.generalisation_bound`.
+    distributions, which every label's set must contain. The theorem is about sets that are a fixed
+    function of the item and a class fixed beforehand; what is assumed in their place is in the
+    ``statement``. Made by :func:`~credalearn.theory.generalisation_bound`.
 
     Args:
         complexity: 4 times the Rademacher complexity of the objective.
@@ -162,12 +163,16 @@ class GeneralisationBound:
 
     @property
     def statement(self) -> str:
-        """What the bound claims and under which conditions, in a sentence."""
+        """What the bound claims and what it assumes for that, in two sentences."""
         return (
             f"With {100 * self.confidence:g} % confidence the risk of the averaged prediction is "
-            f"at most {self.total:.2f} nats above the best of its class, if every label's set "
-            f"holds the true distribution, no two classes' losses differ by more than "
-            f"{self.loss_range:.2f} nats on any item, and the features had been fixed before."
+            f"at most {self.total:.2f} nats above the best of its class, if all that is assumed is "
+            "so: every label's set holds the true distribution and follows from its item alone, "
+            "without the chance of who voted; over all items the mean diameter is no larger than "
+            f"the {self.mean_diameter:.3f} of these, and no two classes' losses differ by more "
+            f"than {self.loss_range:.2f} nats; the features and the largest norms of the heads had "
+            "been fixed before training. The confidence is in the draw of the items, not in any "
+            "of this."
         )
 
     def to_json(self) -> str:

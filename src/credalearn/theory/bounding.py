@@ -12,6 +12,7 @@ from torch import Tensor
 
 from credalearn.credal import CredalSet
 from credalearn.errors import CredalError
+from credalearn.labels.checks import check_confidence, check_sets
 from credalearn.methods import METHODS, Model, pocc_loss
 from credalearn.theory.attainable import least_objective
 from credalearn.theory.bound import BoundTerm, GeneralisationBound
@@ -43,7 +44,9 @@ def generalisation_bound(
     range over L has no probability below :math:`1/(1 + (K - 1)e^L)`, so this B is what the theorem
     asks for, and is below the paper's :math:`\log K + 2A` by up to :math:`\log\frac{K}{K-1}`. Both
     are the training items' own; that they hold for every other item and every network of the class
-    is assumed. The objective is half the training loss, and so is its gap. In float64.
+    is assumed. The mean diameter is taken for that of all items, without a term for chance, and the
+    norms of the trained heads for limits chosen before training. The objective is half the training
+    loss, and so is its gap. In float64.
 
     Args:
         features: What the heads see of the training items, shape (N, D).
@@ -53,8 +56,8 @@ def generalisation_bound(
         confidence: 1 − δ, in (0, 1).
 
     Raises:
-        CredalError: If the shapes do not fit, there is one class only, or confidence is no
-            probability.
+        CredalError: If these are no tensors or no sets, the shapes do not fit, there is one class
+            only, or confidence is no probability.
 
     Example:
         Heads of zeros say 50/50 on every item: the range L is 0, B = log 2, and the objective of
@@ -67,6 +70,8 @@ def generalisation_bound(
         [0.0, 0.1883, 0.3466, 0.0]
     """
     check_heads(features, weights, biases)
+    check_sets(labels)
+    check_confidence(confidence)
     num_items, num_classes = labels.shape
     if weights.shape[:2] != (2, num_classes) or len(features) != num_items or num_classes < 2:
         raise CredalError(
@@ -74,8 +79,6 @@ def generalisation_bound(
             f"a label; got weights {tuple(weights.shape)}, features {tuple(features.shape)} and "
             f"labels {labels.shape}."
         )
-    if not 0 < confidence < 1:
-        raise CredalError(f"confidence must lie in (0, 1); got {confidence!r}.")
     logits = _logits(features, weights, biases)
     exact = labels.to(device=logits.device, dtype=torch.float64)
     loss_range = float((logits.amax(2) - logits.amin(2)).max())
@@ -93,8 +96,8 @@ def generalisation_bound(
             4 * complexity,
             "4 · Rademacher complexity",
             "estimated",
-            "last layer only, the backbone taken as fixed; norms of the trained heads, "
-            "Maurer's vector contraction",
+            "last layer only, the backbone taken as fixed; the class is of heads with norms up to "
+            "the trained ones', as if chosen before training; Maurer's vector contraction",
         ),
         sampling=BoundTerm(
             "finite sample",
@@ -117,12 +120,12 @@ def generalisation_bound(
             loss_range * mean_diameter,
             "L · mean diameter",
             "assumed",
-            f"mean diameter {mean_diameter:.3f}, measured; L = {loss_range:.2f}, the largest range "
-            "of logits on the training items, assumed for all others",
+            f"mean diameter {mean_diameter:.3f} and L = {loss_range:.2f}, the largest range of "
+            "logits, both measured on the training items and assumed for all others",
         ),
         items=num_items,
         num_classes=num_classes,
-        confidence=confidence,
+        confidence=float(confidence),
         loss_range=loss_range,
         loss_bound=loss_bound,
         mean_diameter=mean_diameter,
@@ -159,6 +162,7 @@ def bound_of_model(
             f"{len(model.members)} networks of {model.method.num_heads} heads, or another loss. "
             "To fix: fit with method='pocc'."
         )
+    check_sets(labels)
     given = inputs if isinstance(inputs, Tensor) else torch.from_numpy(np.array(inputs))
     features = model.outputs(given).features
     heads = model.members[0].heads

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -33,15 +34,17 @@ class RuleCoverage:
 
     Means are over items, of each item's mean over the splits that it was part of. Standard errors
     hold the chance of which items there are, and of how the votes were split, which moves all items
-    together where people are few; they are inf of one item or one split. They do not hold the
-    chance of who happened to be an annotator: other people may fare otherwise.
+    together where people are few; they are inf of one item or one split, which tell nothing. They
+    do not hold the chance of who happened to be an annotator: other people may fare otherwise.
 
     Args:
         rule: Name of the rule.
         items: How many had votes on both sides of some split.
         diameter: Mean total-variation diameter of the sets, the imprecision.
-        agree: Share of sets with which the held-out votes are consistent, an upper limit of the
-            coverage: votes do not refute a set that misses by less than their own noise.
+        agree: Share of sets with which the held-out votes are consistent. The test refutes 5 % of
+            right sets at most, the level of :func:`coverage_of_rules`, so that coverage is at most
+            agree/0.95. It may be far less: votes do not refute a set that misses by less than
+            their own noise.
         agree_error: Its standard error.
         testable: Share of sets that some outcome of the held-out votes could have rejected.
         stated: Mean lower bound of the building votes' top class.
@@ -67,8 +70,13 @@ class RuleCoverage:
     votes_needed: float
 
     def agrees(self, confidence: float) -> bool:
-        """Whether no more sets are refuted than the confidence allows, by two standard errors."""
-        return self.agree + _ERRORS * self.agree_error >= confidence
+        """Whether the share that agrees is the confidence or more, but for two standard errors.
+
+        False where its standard error is not known. That asks for more than coverage: a rule that
+        covers just so often may have 5 % of its right sets refuted.
+        """
+        known = isfinite(self.agree_error)
+        return known and self.agree + _ERRORS * self.agree_error >= confidence
 
     @property
     def bound_holds(self) -> bool:
@@ -76,8 +84,9 @@ class RuleCoverage:
 
         Pooled over all items this needs no power of a single one: it speaks where votes are few.
         """
+        known = isfinite(self.gap_error)
         # Equal sums of thousands of terms differ by rounding where the error is 0.
-        return self.stated <= self.held_out + _ERRORS * self.gap_error + 1e-9
+        return known and self.stated <= self.held_out + _ERRORS * self.gap_error + 1e-9
 
 
 def coverage_of_rules(
@@ -90,11 +99,11 @@ def coverage_of_rules(
 ) -> tuple[RuleCoverage, ...]:
     """Build sets from one part of the votes by each rule, and hold them against the other part.
 
-    The share that agrees is an upper limit of the coverage: a set that misses the truth a little
-    is consistent with a few votes all the same, and ``testable`` says how often the votes could
-    have told at all. Simulated with ten classes, truths from Dirichlet(0.1), 25 votes to build and
-    25 held out, ``"idm"`` agrees for 96 % of the items and holds the truth of 6 %. Items without
-    votes on both sides of a split are left out of it.
+    Coverage is at most the share that agrees, divided by 1 − level. It may be far less: a set that
+    misses the truth a little is consistent with a few votes all the same, and ``testable`` says how
+    often the votes could have told at all. Simulated with ten classes, truths from Dirichlet(0.1),
+    25 votes to build and 25 held out, ``"idm"`` agrees for 96 % of the items and holds the truth of
+    6 %. Items without votes on both sides of a split are left out of it.
 
     Args:
         halves: The splits, from :func:`halves_of_annotators` or :func:`halves_of_counts`.

@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from credalearn.errors import CredalError
-from credalearn.labels.checks import check_option
+from credalearn.labels.checks import check_option, check_whole
+
+_TOO_MANY = 10**9  # votes of an item: numpy draws from fewer, without replacement
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -75,15 +77,16 @@ def halves_of_counts(
         seed: Of the draws.
 
     Raises:
-        CredalError: If a count is not whole, or an option out of range.
+        CredalError: If a count is not whole, an item has 10⁹ votes or more, or an option is out of
+            range.
 
     Example:
         >>> half = next(halves_of_counts([[3, 1]], splits=1))
         >>> half.building.sum().item(), (half.building + half.held_out).tolist()
         (2.0, [[3.0, 1.0]])
     """
-    votes = _whole_numbers(counts, "counts").astype(np.int64)
-    _check_options(splits, share)
+    votes = _few_enough(_whole_numbers(counts, "counts")).astype(np.int64)
+    _check_options(splits, share, seed)
     random = np.random.default_rng(seed)
     total = votes.sum(1)
     wanted = np.clip(np.floor(share * total + 0.5), np.minimum(total, 1), np.maximum(total - 1, 0))
@@ -143,7 +146,7 @@ def halves_of_annotators(
             f"item, annotator and label are numbers from 0; {error}. To fix: number the names."
         ) from error
     _check_codes(items, who, labels, shape)
-    _check_options(splits, share)
+    _check_options(splits, share, seed)
     known = labels >= 0
     items, who, labels = items[known], who[known], labels[known]
     people = np.unique(who[who >= 0])
@@ -168,14 +171,9 @@ def halves_of_annotators(
     return drawn()
 
 
-def _check_options(splits: int, share: float) -> None:
-    check_option(
-        splits,
-        lambda value: value >= 1 and value == int(value),
-        name="splits",
-        rule="a whole number of 1 or more",
-        remedy="give 20",
-    )
+def _check_options(splits: int, share: float, seed: int) -> None:
+    check_whole(splits, least=1, name="splits", remedy="give 20")
+    check_whole(seed, least=0, name="seed", remedy="give 0")
     check_option(
         share,
         lambda value: 0 < value < 1,
@@ -218,5 +216,16 @@ def _whole_numbers(counts: ArrayLike, name: str) -> Floats:
         raise CredalError(
             f"{name} must be whole numbers of 0 or more; row {row} has {votes[row].tolist()[:8]}. "
             "To fix: give the votes themselves, without weights."
+        )
+    return votes
+
+
+def _few_enough(votes: Floats) -> Floats:
+    total = votes.sum(1)
+    if (total >= _TOO_MANY).any():
+        row = int((total >= _TOO_MANY).argmax())
+        raise CredalError(
+            f"an item must have fewer than {_TOO_MANY:,} votes to be split; row {row} has "
+            f"{total[row]:,.0f}. To fix: leave it out, or give a part of its votes."
         )
     return votes

@@ -43,7 +43,7 @@ def last_layer_complexity(features: Tensor, weights: Tensor, biases: Tensor | No
             features' norm is left out.
 
     Raises:
-        CredalError: If the shapes do not fit.
+        CredalError: If these are no tensors, or the shapes do not fit.
 
     Example:
         One feature of 1, one head of two classes with weights 1 and −1, so ρ = √2.
@@ -65,6 +65,15 @@ def last_layer_complexity(features: Tensor, weights: Tensor, biases: Tensor | No
 
 def check_heads(features: Tensor, weights: Tensor, biases: Tensor | None) -> None:
     """Refuse features (N, D), weights (H, K, D) and biases (H, K) that do not fit."""
+    tensors = {"features": features, "weights": weights}
+    if biases is not None:
+        tensors["biases"] = biases
+    for name, tensor in tensors.items():
+        if not isinstance(tensor, Tensor):
+            raise CredalError(
+                f"{name} must be a tensor; got {type(tensor).__name__}. To fix: give "
+                f"torch.as_tensor({name})."
+            )
     fit = (
         features.ndim == 2
         and weights.ndim == 3
@@ -79,6 +88,6 @@ def check_heads(features: Tensor, weights: Tensor, biases: Tensor | None) -> Non
             f"biases (heads, classes); got {tuple(features.shape)}, {tuple(weights.shape)} and "
             f"{given}."
         )
-    for name, tensor in (("features", features), ("weights", weights), ("biases", biases)):
-        if tensor is not None and not bool(tensor.isfinite().all()):
+    for name, tensor in tensors.items():
+        if not bool(tensor.isfinite().all()):
             raise CredalError(f"{name} must be finite. To fix: train again; the loss diverged.")

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from credalearn.credal import CredalSet
 from credalearn.credal.checks import as_distributions
 from credalearn.errors import CredalError
+from credalearn.labels.checks import check_confidence, check_sets, check_whole
 
 Ends = tuple[float, float]
 ENOUGH_ITEMS = 50  # for an interval: below it 95 % is 78 to 92 %, see risk_profile
@@ -171,7 +172,8 @@ def risk_profile(
         seed: Of the bootstrap; the same seed gives the same intervals.
 
     Raises:
-        CredalError: If shapes differ, a row is no distribution, or an option is out of range.
+        CredalError: If the labels are no sets, shapes differ, a row is no distribution, or an
+            option is out of range.
 
     Example:
         A prediction of 50/50 costs log 2 whatever the label. One of (0.8, 0.2) on the label "at
@@ -184,16 +186,15 @@ def risk_profile(
         >>> round(profile.optimistic, 4), round(profile.pessimistic, 4)
         (0.4581, 0.8047)
     """
+    check_sets(labels)
+    check_confidence(confidence)
+    check_whole(draws, least=1, name="draws", remedy="give 1000")
+    check_whole(seed, least=0, name="seed", remedy="give 0")
     given = as_distributions(probs, name="probs", ndim=2).detach()
     if given.shape != labels.shape or len(given) == 0:
         raise CredalError(
             "probs must have one row for each of one label or more, shape "
             f"{labels.shape}; got {tuple(given.shape)}."
-        )
-    if not 0 < confidence < 1 or draws < 1:
-        raise CredalError(
-            "confidence must lie in (0, 1) and draws be 1 or more; "
-            f"got confidence={confidence!r}, draws={draws!r}."
         )
     costs = -given.to(labels.lower.device).double().log()
     exact = labels.to(costs.dtype)
@@ -208,7 +209,7 @@ def risk_profile(
         optimistic_interval=(float(low[0]), float(high[0])),
         pessimistic_interval=(float(low[1]), float(high[1])),
         items=len(given),
-        confidence=confidence,
+        confidence=float(confidence),
         infinite_items=int(np.isinf(losses[1]).sum()),
     )
 

@@ -118,15 +118,8 @@ def certify_sets(run: RunFolder, *, coverage: float) -> SetCertificate:
 
 def widened(inflation: Inflation, items: VotedItems) -> WidenedSets:
     """The items' sets, widened, and what they hold."""
-    sets = items.predicted
     return widen_sets(
-        inflation,
-        sets.lower.numpy(),
-        sets.upper.numpy(),
-        sets.probs.numpy(),
-        items.observed,
-        items.usable,
-        counted=items.counted,
+        inflation, items.predicted, items.observed, items.usable, counted=items.counted
     )
 
 

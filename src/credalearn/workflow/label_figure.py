@@ -7,6 +7,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
+from credalearn.decide.shortfall import percent
 from credalearn.errors import CredalError
 from credalearn.files import whole_file
 from credalearn.report.style import GREY, MARKERS, colour_of, house_style
@@ -29,10 +30,10 @@ def check_figure(path: Path) -> Path:
         CredalError: If it is not.
 
     Example:
-        >>> check_figure(Path("coverage.png")).name
-        'coverage.png'
+        >>> check_figure(Path("coverage.PNG")).name
+        'coverage.PNG'
     """
-    if path.suffix not in _SUFFIXES:
+    if path.suffix.lower() not in _SUFFIXES:
         raise CredalError(f"a figure's path must end in {', '.join(_SUFFIXES)}; got {path.name!r}.")
     if path.is_dir():
         raise CredalError(f"{path} is a folder. To fix: name a file.")
@@ -42,10 +43,10 @@ def check_figure(path: Path) -> Path:
 def coverage_figure(study: LabelStudy, path: str | Path) -> None:
     """Share of sets that the held-out votes agree with against their mean diameter.
 
-    The share is an upper limit of coverage. A point a rule, with two standard errors to each side;
-    hollow where something speaks against the rule. The name of the rule of smallest sets that
-    nothing speaks against is bold; where the held-out votes can hardly reject any set, a name is
-    slanted.
+    Coverage is at most this share / 0.95: the test refutes 5 % of right sets at most. A point a
+    rule, with two standard errors to each side; hollow where something speaks against the rule. The
+    name of the rule of smallest sets that nothing speaks against is bold; where the held-out votes
+    can hardly reject any set, a name is slanted.
 
     Raises:
         CredalError: If the suffix is no picture's.
@@ -66,7 +67,7 @@ def coverage_figure(study: LabelStudy, path: str | Path) -> None:
         axes = figure.subplots()
         draw_coverage(axes, study)
         with whole_file(path) as partial:
-            figure.savefig(partial, format=path.suffix[1:])
+            figure.savefig(partial, format=path.suffix[1:].lower())
 
 
 def draw_coverage(axes: Axes, study: LabelStudy) -> None:
@@ -101,7 +102,7 @@ def draw_coverage(axes: Axes, study: LabelStudy) -> None:
     widest = max(0.1, *(each.diameter for each in study.rules))
     axes.set_xlim(-0.03 * widest, 1.15 * widest)
     axes.set_xlabel("imprecision: mean total-variation diameter of the sets")
-    axes.set_ylabel("sets the held-out votes agree with (%),\nan upper limit of coverage")
+    axes.set_ylabel("sets the held-out votes agree with (%);\ncoverage is at most this / 0.95")
     what = "annotators" if study.people else "each item's votes"
     items = study.rules[0].items
     title = f"{items:,} item{'s' * (items != 1)}, {study.splits:,} splits of {what}"
@@ -119,7 +120,7 @@ def draw_coverage(axes: Axes, study: LabelStudy) -> None:
     axes.figure.draw_without_rendering()  # type: ignore[union-attr]
     _name_points(axes, study)
     axes.annotate(
-        f"wanted: {wanted:g} %",
+        f"wanted: {percent(study.confidence)}",
         (1, wanted),
         xycoords=("axes fraction", "data"),
         xytext=(0, -4),

@@ -3,14 +3,16 @@
 Shapes: N items, K classes.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import isfinite
+from pathlib import Path
 from typing import get_args
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from credalearn.annotations import Annotations, vote_counts
 from credalearn.annotations.dawid_skene import named_votes, posteriors
@@ -153,8 +155,8 @@ def study_labels(
         done: Told after each split how many are done.
 
     Raises:
-        CredalError: If these are no votes, have weights, or cannot be split, or are to be split
-            once alone.
+        CredalError: If these are no votes, have weights, or cannot be split, are to be split once
+            alone, or tell nothing: of one item, or where no item returns in a second split.
 
     Example:
         >>> from credalearn.annotations.examples import three_items
@@ -172,6 +174,7 @@ def study_labels(
     )
     votes = _Counted(_halves(annotations, splits, share, skill, seed), done)
     rules_found = coverage_of_rules(votes, rules=rules, s=s, confidence=confidence)
+    _check_found(rules_found[0], splits, annotations.source.path)
     return LabelStudy(
         rules=rules_found,
         items=len(annotations.items),
@@ -208,6 +211,21 @@ def _check(annotations: Annotations) -> None:
         )
 
 
+def _check_found(found: RuleCoverage, splits: int, path: Path) -> None:
+    if isfinite(found.agree_error):
+        return
+    if found.items == 1:
+        raise CredalError(
+            f"only one item of {path} has votes on both sides of a split, and nothing can be told "
+            "of a rule from one item. To fix: have more items labelled by two people or more."
+        )
+    raise CredalError(
+        f"no item of {path} has votes on both sides of more than one split, so that it cannot be "
+        f"told how much depends on the split; splits is {splits}. To fix: give --splits "
+        f"{max(20, 5 * splits)}."
+    )
+
+
 def _halves(
     annotations: Annotations, splits: int, share: float, skill: Skill, seed: int
 ) -> Iterator[Half]:
@@ -231,23 +249,20 @@ class _Counted:
 
     def __init__(self, halves: Iterator[Half], done: Callable[[int], None] | None) -> None:
         self.halves, self.done = halves, done
-        self.items_with: dict[str, NDArray[np.int64]] = {}
+        self.items_with: dict[str, Counter[int]] = {"building": Counter(), "held_out": Counter()}
 
     def __iter__(self) -> Iterator[Half]:
         for number, half in enumerate(self.halves, 1):
-            for name in ("building", "held_out"):
+            for name, items_with in self.items_with.items():
                 votes = getattr(half, name)[half.used].sum(1).astype(np.int64)
-                before = self.items_with.get(name, np.zeros(1, np.int64))
-                now = np.bincount(votes, minlength=len(before))
-                now[: len(before)] += before
-                self.items_with[name] = now
+                items_with.update(votes.tolist())
             yield half
             if self.done is not None:
                 self.done(number)
 
     def spread(self, name: str) -> Spread:
         """Fewest, middle and most votes an item, of all splits."""
-        counts = self.items_with[name]
-        held = np.flatnonzero(counts)
-        middle = held[np.searchsorted(counts[held].cumsum(), counts.sum() / 2)]
-        return Spread(int(held[0]), float(middle), int(held[-1]))
+        votes = sorted(self.items_with[name])
+        items = np.cumsum([self.items_with[name][number] for number in votes])
+        middle = votes[np.searchsorted(items, items[-1] / 2)]
+        return Spread(votes[0], float(middle), votes[-1])

@@ -5,26 +5,21 @@ from rich.table import Column, Table
 
 from credalearn.annotations import Annotations
 from credalearn.decide.shortfall import percent
-from credalearn.labels import VoteRule
+from credalearn.labels import PROMISING
 from credalearn.theory import RuleCoverage
 from credalearn.workflow.label_study import HARDLY, LabelStudy
 
 LEGEND = """\
 diameter: mean imprecision of the sets. agree: sets that the held-out votes agree with, by binomial
-tests at 5 % for all classes together. It is an upper limit of coverage: what these votes cannot
-refute. testable: sets that some outcome could have rejected. says at least: mean lower bound of the
-class with most votes, beside the share of the held-out votes that it got. ±: one standard error
-(beside the share: of the difference), for the chance of items and splits, not of who was asked.
-Tested are labels from the building votes alone: from all votes of an item they rest on more."""
+tests of all classes together, which refute 5 % of right sets at most, whatever --confidence is.
+Coverage is at most agree / 0.95, and may be far less. testable: sets that some outcome could have
+rejected. says at least: mean lower bound of the class with most votes, beside the share of the
+held-out votes that it got. ±: one standard error (beside the share: of the difference), for the
+chance of items and splits, not of who was asked. Tested are labels from the building votes alone:
+from all votes of an item they rest on more."""
 
 _HEADS = ("diameter", "agree\n%", "testable\n%", "says at\nleast %", "held-out\nshare %")
 _HALF = 0.5  # of the sets must be open to rejection before a rule is called tested
-# Rules that contain the distribution of independent votes with the confidence, whatever it is.
-PROMISING: tuple[VoteRule, ...] = (
-    "clopper-pearson",
-    "clopper-pearson-intervals",
-    "total-variation",
-)
 
 
 def read_line(annotations: Annotations) -> str:
@@ -97,8 +92,8 @@ def coverage_table(study: LabelStudy) -> Table:
 def recommendation(study: LabelStudy) -> str:
     """Which rule to take, or why none can be named; and what sets with a promise cost.
 
-    The rule of smallest mean diameter among those of whose sets the held-out votes refute no more
-    than the confidence allows, and whose bounds are not above the held-out share, each by more than
+    The rule of smallest mean diameter among those whose sets agree with the held-out votes for a
+    share of the confidence or more, and whose bounds are not above the held-out share, each but for
     two standard errors. That is no proof of coverage, which it says.
 
     Example:
@@ -112,8 +107,8 @@ def recommendation(study: LabelStudy) -> str:
 
 _TO_LEARN = (
     "Which rule to learn from is another question: sets that hold may be too wide to teach "
-    "anything. The default of train, relax-ties, learnt about as accurately as plain vote shares "
-    "or better wherever it was measured, from one vote to fifty."
+    "anything. docs/few-votes.md shows how accurately models learnt from each, train's default "
+    "relax-ties among them, by the number of votes."
 )
 
 
@@ -151,8 +146,8 @@ def _named(study: LabelStudy) -> str:
 
 
 _LIMIT = (
-    "That votes agree is an upper limit of coverage: they do not refute sets that miss by less "
-    "than the votes' own noise."
+    "Coverage is at most agree / 0.95, and may be far less: votes do not refute sets that miss by "
+    "less than their own noise."
 )
 
 

@@ -51,35 +51,30 @@ def make_labels(
     """
     if annotations.kind == "bounds":
         return at_least(values)
+    if rule in SOFT_RULES:
+        return _of_shares(values, rule, posterior)
+    # The others count, so many of so many, and leave the set open where nobody voted.
     if posterior is not None:
-        labels = from_posterior(posterior, values.sum(1), rule=rule, s=s, confidence=confidence)
-        return _left_open(labels, rule, values)
-    whole = annotations.kind != "probabilities" and bool((values == values.round()).all())
-    if rule not in SOFT_RULES:  # it counts: so many of so many
-        refuse_weights(
-            annotations,
-            rule=f"the rule {rule!r} counts votes",
-            instead=", or give --labels relax-ties or --labels precise, which take shares",
-        )
-        if not whole:
-            raise CredalError(_no_counts(annotations, values, rule))
-        # Where nobody voted it leaves the set open.
-        return from_votes(values, rule=rule, s=s, confidence=confidence)
-    filled = np.where(values.sum(1, keepdims=True) > 0, values, 1.0)
-    if whole:
-        labels = from_votes(filled, rule=rule)
-    else:
-        shares = torch.from_numpy(filled / filled.sum(1, keepdims=True))
-        labels = SOFT_RULES[rule](shares, shares.argmax(1))
-    return _left_open(labels, rule, values)
+        return from_posterior(posterior, values.sum(1), rule=rule, s=s, confidence=confidence)
+    refuse_weights(
+        annotations,
+        rule=f"the rule {rule!r} counts votes",
+        instead=", or give --labels relax-ties or --labels precise, which take shares",
+    )
+    if annotations.kind == "probabilities" or (values != values.round()).any():
+        raise CredalError(_no_counts(annotations, values, rule))
+    return from_votes(values, rule=rule, s=s, confidence=confidence)
 
 
-def _left_open(labels: CredalSet, rule: VoteRule, values: np.ndarray) -> CredalSet:
-    """The labels, with the set of all distributions where nobody voted."""
+def _of_shares(values: np.ndarray, rule: VoteRule, posterior: np.ndarray | None) -> LowerBounds:
+    """The rule on the posterior or else the shares, and all distributions where nobody voted."""
     voted = values.sum(1, keepdims=True) > 0
-    if rule not in SOFT_RULES or voted.all():
-        return labels
-    return LowerBounds(labels.lower.numpy() * voted, soft=labels.reference)
+    if posterior is None:
+        filled = np.where(voted, values, 1.0)
+        posterior = filled / filled.sum(1, keepdims=True)
+    shares = torch.from_numpy(posterior)
+    labels = SOFT_RULES[rule](shares, shares.argmax(1))
+    return LowerBounds(labels.lower.numpy() * voted, soft=posterior)
 
 
 def _no_counts(annotations: Annotations, values: np.ndarray, rule: str) -> str:

@@ -1,7 +1,7 @@
 """What the page's promises rest on, in sentences, and how the page came about, as HTML."""
 
+from credalearn.labels import PROMISING
 from credalearn.report.page.data import Page
-from credalearn.report.page.holding import PROMISING
 from credalearn.report.page.html import Html, element, short_percent, table
 from credalearn.report.page.sections import section
 from credalearn.report.page.verdict import PageRule

@@ -6,17 +6,17 @@ Shapes: N items, K classes.
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from scipy.stats import betabinom
 
 from credalearn.conformal import Inflation
 from credalearn.decide.bounds import interval
 from credalearn.errors import CredalError
+from credalearn.labels import PROMISING
+from credalearn.predictions import CredalPredictions
 from credalearn.theory import RiskProfile
 
 CONFIDENCE = 0.95  # of every interval on the page
 _EDGE = 1e-3
-PROMISING = ("clopper-pearson", "clopper-pearson-intervals", "total-variation")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +141,7 @@ class WidenedSets:
 
 def widen_sets(
     inflation: Inflation,
-    lower: np.ndarray,
-    upper: np.ndarray,
-    probs: np.ndarray,
+    predicted: CredalPredictions,
     observed: np.ndarray,
     usable: np.ndarray,
     *,
@@ -153,28 +151,23 @@ def widen_sets(
 
     Args:
         inflation: By how much.
-        lower: Smallest probabilities of the predicted sets, shape (N, K).
-        upper: Largest probabilities, shape (N, K).
-        probs: The chosen distributions, shape (N, K).
+        predicted: Their sets.
         observed: Votes or shares by class, shape (N, K).
         usable: Which items have votes enough to see it on, bool (N,).
         counted: Whether it is known how many votes an item has.
 
     Example:
         >>> found = Inflation(coverage=0.9, radius=0.1, distance="box", scale="none", items=50)
-        >>> point, votes = np.array([[0.7, 0.3]]), np.array([[3.0, 1.0]])
-        >>> wide = widen_sets(found, point, point, point, votes, np.array([True]))
+        >>> point = CredalPredictions(*[np.array([[0.7, 0.3]])] * 3)
+        >>> wide = widen_sets(found, point, np.array([[3.0, 1.0]]), np.array([True]))
         >>> wide.lower.round(3), wide.covered, round(wide.width_after, 3)
         (array([[0.6, 0.2]]), 1, 0.2)
     """
-    sets = tuple(map(torch.from_numpy, (lower, upper, probs)))
-    wide_lower, wide_upper = (bound.numpy() for bound in inflation.widen(*sets))
-    rows = np.flatnonzero(usable)
+    wide = predicted.conformalise(inflation)
+    lower, upper = wide.lower.numpy(), wide.upper.numpy()
+    seen = int(usable.sum())
     covered, before, after = 0, 0.0, 0.0
-    if len(rows):
-        covered = int(inflation.covers(observed[rows], *(each[rows] for each in sets)).sum())
-        before = float((upper - lower)[rows].mean())
-        after = float((wide_upper - wide_lower)[rows].mean())
-    return WidenedSets(
-        inflation, wide_lower, wide_upper, len(rows), covered, before, after, counted
-    )
+    if seen:
+        covered = int(predicted[usable].covers(observed[usable], inflation).sum())
+        before, after = (float((s.upper - s.lower)[usable].mean()) for s in (predicted, wide))
+    return WidenedSets(inflation, lower, upper, seen, covered, before, after, counted)
