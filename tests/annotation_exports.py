@@ -348,10 +348,11 @@ def count_shares(content: bytes) -> Counts:
     found: Counts = {}
     for row in filter(None, csv_rows(content)):
         item, *classes = row
+        prefix = "count_" if all(name.startswith("count_") for name in classes) else ""
         for name in classes:
             value = float((row[name].strip() or "0").replace(",", "."))
             if value:
-                found[clean(row[item]), name.removeprefix("count_")] = value
+                found[clean(row[item]), name.removeprefix(prefix)] = value
     return found
 
 
@@ -448,16 +449,17 @@ def count_lewidi(content: bytes) -> Counts:
     def pairs(given: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
         return given  # an object with its members in order, repeated names and all
 
-    found = []
+    found, soft = [], {}
     for item, fields in json.loads(text_in(content), object_pairs_hook=pairs):
         row = dict(fields)
+        soft.update({(clean(item), name): value for name, value in row.get("soft_label") or []})
         labels = row.get("annotations") or ""
         people = row.get("annotators") or ""
         names = people.split(",") if people.strip() else [None] * len(labels.split(","))
         if labels:
             for who, label in zip(names, labels.split(","), strict=True):
                 found.append((item, who, label))
-    return counted(found)
+    return counted(found) if found else soft  # as of a split whose votes are kept back
 
 
 def count_doccano(content: bytes) -> Counts:

@@ -1,6 +1,9 @@
 """Readers of annotation exports: every format gives the same counts, bad input one clear line."""
 
+import io
 import os
+import random
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,6 +27,8 @@ from annotation_exports import (
 from credalearn.annotations import READERS, Annotations, Source, read_annotations
 from credalearn.annotations.coding import coded
 from credalearn.annotations.places import edit_distance, nearest
+from credalearn.annotations.quiet import quiet_panics
+from credalearn.cli import main
 from credalearn.errors import CredalError
 
 Write = Callable[..., Path]
@@ -93,6 +98,32 @@ def test_delimiters_and_encodings_are_detected_and_said(
     assert found.classes == ("chat", "grüne Eule")
     said = {"cp1252": "Windows-1252", "utf-16": "UTF-16"}.get(encoding, "UTF-8")
     assert said in found.source.words
+    assert ("by guess" in found.source.words) == (encoding == "cp1252")
+
+
+def test_an_encoding_is_a_guess_unless_the_user_names_it(write: Write) -> None:
+    text = "task,worker,label\nx,a,кот\nx,b,пёс\n"
+    found = read_annotations(write(text.encode("cp1251")))
+    assert found.source.words.endswith(
+        "Windows-1252 by guess: if names look wrong, say --encoding)"
+    )
+    found = read_annotations(write(text.encode("cp1251")), encoding="cp1251")
+    assert found.classes == ("кот", "пёс")
+    assert found.source.words.endswith("cp1251)")
+    lines = '{"item": "x", "label": "chât"}\n{"item": "y", "label": "chien"}\n'
+    assert (
+        "(JSON Lines, Windows-1252 by guess"
+        in read_annotations(write(lines.encode("cp1252"))).source.words
+    )
+
+
+def test_the_columns_taken_as_annotators_are_said(write: Write) -> None:
+    found = read_annotations(write("id,colour,shape,site\n1,red,round,A\n2,red,square,A\n"))
+    said = "one row an item 'id', one column an annotator: 'colour', 'shape', 'site' ("
+    assert found.source.words.startswith(said)
+    people = [f"rater_{i}" for i in range(9)]
+    table = f"id,{','.join(people)}\n1{',cat' * 9}\n2{',dog' * 9}\n"
+    assert "'rater_5' and 3 more (" in read_annotations(write(table)).source.words
 
 
 def test_labels_are_trimmed_normalised_and_numbers_are_one(write: Write) -> None:
@@ -153,10 +184,24 @@ REFUSED = {
     "no item": (LONG.encode() + b"x,a,cat\n,a,dog\n", "line 3: the vote names no item"),
     "too long": (LONG.encode() + b"x,a,cat\nx,b,dog,3\n", "line 3: this row has more fields"),
     "too short": (LONG.encode() + b"x,a,cat\nx,b\nx,c,dog\n", "line 3: this row has fewer fields"),
+    "short after a return": (LONG.encode() + b"x,a,cat\ry\nx,b,dog\n", "line 3: .* fewer fields"),
+    "header again": (
+        LONG.encode() + b"x,a,cat\ntask,worker,label\nx,b,dog\n",
+        "line 3: this row holds the names of the columns again.*keep one header",
+    ),
+    "header again, marked": (
+        '"task","worker","label"\nx,a,cat\n\ufeff"task","worker","label"\nx,b,dog\n'.encode(),
+        "line 3: this row holds the names of the columns again",
+    ),
+    "header again, wide": (
+        b"item,rater_1,rater_2,text\nx,cat,dog,t\nitem,rater_1,rater_2,text\ny,cat,dog,t\n",
+        "line 3: this row holds the names of the columns again",
+    ),
     "open quote": (LONG.encode() + b'x,a,"cat\nx,b,dog\n', "line 3: the row cannot be read"),
     "same name": (b"task,label,label\nx,a,cat\n", "two columns are called 'label'"),
     "zero byte": (LONG.encode() + b"x,a,c\0t\n", "line 2: a zero byte: this file is binary"),
     "binary": (bytes(range(1, 256)) * 4, "this file is binary"),
+    "random": (random.Random(0).randbytes(5000), "control characters: this file is binary"),
     "image": (b"\x89PNG\r\n\x1a\n" + bytes(99), "this file is an image"),
     "spreadsheet": (b"PK\x03\x04" + bytes(99), "zip archive or a spreadsheet"),
     "damaged parquet": (b"PAR1" + bytes(99), "no readable Parquet"),
@@ -344,6 +389,92 @@ def test_argilla_in_parquet(tmp_path: Path) -> None:
     found = read_annotations(tmp_path / "argilla.parquet")
     assert as_counts(found) == {("x", "cat"): 1, ("x", "dog"): 1}
     assert found.source.left_out == {"draft": 1}
+
+
+def argilla(number: int, **answers: list[str]) -> dict[str, object]:
+    """A record that two people answered, or nobody."""
+    record: dict[str, object] = {"id": f"r{number}", "status": "completed", "_server_id": "s"}
+    record["q1.suggestion"] = "cat"
+    for question, labels in answers.items():
+        record[f"{question}.responses"] = labels
+        record[f"{question}.responses.users"] = ["a", "b"]
+        record[f"{question}.responses.status"] = ["submitted", "submitted"]
+    return record
+
+
+def test_argillas_answers_may_begin_after_hundreds_of_records(write: Write) -> None:
+    pending = [argilla(i) for i in range(200)]
+    one = [*pending, argilla(200, q1=["cat", "dog"])]
+    found = as_counts(read_annotations(write(to_lines(one))))
+    assert found == {("r200", "cat"): 1, ("r200", "dog"): 1}
+    path = write(to_lines([*one, argilla(201, q1=["cat", "cat"], q2=["a", "b"])]))
+    found = as_counts(read_annotations(path, question="q2"))
+    assert found == {("r201", "a"): 1, ("r201", "b"): 1}
+    with pytest.raises(CredalError, match="answers to 'q1', 'q2': which one is the label"):
+        read_annotations(path)
+
+
+def test_argillas_records_without_answers_are_no_votes(write: Write) -> None:
+    lost = [argilla(i, q1=["cat", "dog"]) for i in range(9)]
+    for record in lost:
+        del record["q1.responses"]
+    table = "id,status,q1.suggestion\n" + "".join(f"r{i},pending,cat\n" for i in range(9))
+    for content in (to_lines(lost), to_lines([argilla(i) for i in range(9)]), table):
+        with pytest.raises(CredalError, match=r"no list of answers in a field '<question>.respon"):
+            read_annotations(write(content))
+    long = "id,user,label,label.suggestion\nx,a,cat,cat\nx,b,dog,cat\n"
+    assert read_annotations(write(long)).source.format == "long"
+
+
+def test_records_are_a_table_without_lists_and_objects(write: Write) -> None:
+    records = [
+        {"meta": {"a": 1}, "item": 7, "label": "cat"},
+        {"label": 1.0, "item": 8.0, "more": [1], "": "x"},
+        {"item": "7", "label": True, "more": None},
+    ]
+    found = read_annotations(write(to_lines(records)))
+    assert as_counts(found) == {("7", "cat"): 1, ("8", "1"): 1, ("7", "true"): 1}
+    by_name = {"x": {"label": "cat"}, "y": {"label": "dog", "id": "z"}, "w": {"id": [], "label": 1}}
+    assert read_annotations(write(to_json(by_name))).items == ("x", "z", "w")
+    with pytest.raises(CredalError, match=r"line 3: .* is not valid Unicode text"):
+        read_annotations(write(to_lines([*records[:2], {"item": "y", "label": "\ud800"}])))
+    with pytest.raises(CredalError, match="line 1: the records hold no text and no number"):
+        read_annotations(write(to_lines([{"meta": {}}] * 2)))
+
+
+def test_only_panics_are_hushed(capfd: pytest.CaptureFixture[str]) -> None:
+    def fail(error: BaseException) -> None:
+        with quiet_panics():
+            os.write(2, f"{error}\n".encode())
+            raise error
+
+    with quiet_panics():
+        os.write(2, b"a warning\n")
+    with pytest.raises(OSError, match="full"):
+        fail(OSError("full"))
+    with pytest.raises(pl.exceptions.PanicException):
+        fail(pl.exceptions.PanicException("unwrap"))
+    os.write(2, b"the end\n")
+    assert capfd.readouterr().err == "a warning\nfull\nthe end\n"
+
+
+def test_a_terminal_that_knows_ascii_only(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command says what it can: other letters are escaped."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), "ascii", "strict") for _ in range(2))
+    monkeypatch.setattr(sys, "stdout", out)
+    monkeypatch.setattr(sys, "stderr", err)
+    path = write(LONG + "x,a,café\nx,b,犬\n", "votes-é.csv")
+    monkeypatch.setattr(sys, "argv", ["credalearn", "inspect", str(path)])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    out.seek(0)
+    assert not stopped.value.code
+    assert r"classes caf\xe9, \u72ac" in out.read()
+    monkeypatch.setattr(sys, "argv", ["credalearn", "inspect", f"{path}s"])
+    with pytest.raises(SystemExit, match="2"):
+        main()
+    err.seek(0)
+    assert r"votes-\xe9.csvs: there is no such file" in err.read()
 
 
 def test_a_hundred_megabytes_on_one_line_are_quick(write: Write) -> None:

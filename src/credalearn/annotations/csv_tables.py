@@ -11,7 +11,7 @@ import polars as pl
 
 from credalearn.annotations.places import refuse, shown
 from credalearn.annotations.tables import Table, make_table
-from credalearn.annotations.text import NAMES, decoded, look
+from credalearn.annotations.text import decoded, look
 
 if TYPE_CHECKING:
     import _csv
@@ -39,7 +39,7 @@ def read_csv(path: Path, encoding: str | None, delimiter: str | None) -> Table:
     header, header_lines = _header(path, start, delimiter)
     kind = "table" if len(header) > 1 else "single column"
     name = _DELIMITERS.get(delimiter, repr(delimiter))
-    words = f"{name}-separated {kind}, {NAMES.get(seen.encoding, seen.encoding)}"
+    words = f"{name}-separated {kind}, {seen.words}"
     standard = header_lines == 1 and not seen.lone_returns and '"' not in delimiter
     raw: bytes | None = None
     if seen.encoding not in ("utf-8", "ascii"):
@@ -62,7 +62,8 @@ def read_csv(path: Path, encoding: str | None, delimiter: str | None) -> Table:
         return _line_of(decoded(path, seen.encoding), delimiter, row, len(header))
 
     def short() -> str | None:
-        return _short_row(decoded(path, seen.encoding), delimiter, len(header), seen.quotes)
+        plain = not seen.quotes and not seen.lone_returns
+        return _short_row(decoded(path, seen.encoding), delimiter, len(header), plain)
 
     return make_table(path, words, lazy, named, place, short)
 
@@ -164,10 +165,10 @@ def _line_of(text: str, delimiter: str, row: int, width: int) -> str:
     return f"row {row + 1}" if row >= 0 else ""
 
 
-def _short_row(text: str, delimiter: str, width: int, quotes: bool) -> str | None:
+def _short_row(text: str, delimiter: str, width: int, plain: bool) -> str | None:
     """Where the first row with too few fields begins; a blank line is none."""
     lines = text.count("\n") + (not text.endswith("\n"))
-    if not quotes and text.count(delimiter) == lines * (width - 1):
+    if plain and text.count(delimiter) == lines * (width - 1):
         return None  # none is too long, so that none is too short
     rows = _rows(text, delimiter)
     line = 1

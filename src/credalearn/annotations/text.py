@@ -2,12 +2,13 @@
 
 import codecs
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from credalearn.annotations.places import refuse, shown
 
 _CHUNK = 1 << 24
+_CONTROL = bytes(byte for byte in range(32) if byte not in b"\t\n\r\f\v")
 _SIGNATURES = {  # how files begin that are often given by mistake: what they are, what to do
     b"PK\x03\x04": ("a zip archive or a spreadsheet (.xlsx)", "unpack it, or save it as CSV"),
     b"\x1f\x8b": ("compressed with gzip", "unpack it with gunzip"),
@@ -25,7 +26,7 @@ _MARKS = {  # byte order marks; those of UTF-32 begin like those of UTF-16 and c
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-NAMES = {  # an encoding in words
+_NAMES = {  # an encoding in words
     "utf-8": "UTF-8",
     "utf-8-sig": "UTF-8 with a byte order mark",
     "utf-16": "UTF-16",
@@ -45,11 +46,23 @@ class Looked:
         encoding: As Python names it.
         quotes: Whether it has quotation marks.
         lone_returns: Whether it has carriage returns without a line feed.
+        guessed: Whether other encodings of one byte a character would fit as well.
+
+    Example:
+        >>> Looked("utf-8", quotes=False, lone_returns=False).words
+        'UTF-8'
     """
 
     encoding: str
     quotes: bool
     lone_returns: bool
+    guessed: bool = False
+
+    @property
+    def words(self) -> str:
+        """The encoding as people call it, and whether it is a guess."""
+        name = _NAMES.get(self.encoding, self.encoding)
+        return f"{name} by guess: if names look wrong, say --encoding" if self.guessed else name
 
 
 def look(path: Path, encoding: str | None = None) -> Looked:
@@ -109,7 +122,7 @@ def _whole(path: Path, encoding: str) -> Looked:
                 except UnicodeDecodeError:
                     if encoding == "utf-8":
                         return _not_utf8(path)
-                    name = NAMES.get(encoding, encoding)
+                    name = _NAMES.get(encoding, encoding)
                     fix = "export the file again, or name its encoding"
                     refuse(path, f"line {line} or after", f"this is no {name} text", fix=fix)
                 if not chunk:
@@ -133,16 +146,17 @@ def _not_utf8(path: Path) -> Looked:
     assert wrong is not None, "only what is not UTF-8 comes here"
     where = f"line {1 + lenient.count(chr(10), 0, wrong.start())}"
     right = re.search("[^\x00-\x7f\udc80-\udcff]", lenient)
+    # Of random bytes a tenth are control characters, and some look like UTF-8.
+    control = len(content) - len(content.translate(None, _CONTROL))
+    if control > len(content) / 100 or (control and right is None):
+        fix = "give the export of the annotation tool as text, or as Parquet"
+        refuse(path, where, "control characters: this file is binary", fix=fix)
     if right is not None:
         byte = f"byte 0x{ord(wrong[0]) - 0xDC00:02x}"
         rule = f"{byte} is not UTF-8, but {shown(right[0])} elsewhere is: encodings are mixed"
         refuse(path, where, rule, fix="save the whole file as UTF-8, or name its encoding")
-    control = sum(content.count(bytes([byte])) for byte in range(32) if byte not in b"\t\n\r\f\v")
-    if control:
-        fix = "give the export of the annotation tool as text, or as Parquet"
-        refuse(path, where, "control characters: this file is binary", fix=fix)
     try:
         content.decode("cp1252")
-        return _whole(path, "cp1252")
+        return replace(_whole(path, "cp1252"), guessed=True)
     except UnicodeDecodeError:
-        return _whole(path, "latin-1")
+        return replace(_whole(path, "latin-1"), guessed=True)

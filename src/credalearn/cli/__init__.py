@@ -3,6 +3,7 @@
 Nothing heavy is imported before a command needs it: ``--help`` answers at once.
 """
 
+import io
 import os
 import sys
 from enum import StrEnum
@@ -89,6 +90,9 @@ def main() -> None:
     """Run the command; what a user can mend ends with one message and exit code 2."""
     from credalearn.errors import CredalError, TrainingError
 
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a letter that it cannot show becomes \u00e9
+            stream.reconfigure(errors="backslashreplace")
     try:
         app()
     except (CredalError, TrainingError, OSError) as error:

@@ -44,7 +44,6 @@ class Reader:
 READERS = {  # formats with fields of their own before those told by common names
     "label-studio": Reader(label_studio.recognise, label_studio.read),
     "ground-truth": Reader(ground_truth.recognise, ground_truth.read),
-    "argilla": Reader(argilla.recognise, argilla.read),
     "prodigy": Reader(prodigy.recognise, prodigy.read),
     "lewidi": Reader(lewidi.recognise, lewidi.read),
     "doccano": Reader(doccano.recognise, doccano.read),
@@ -52,6 +51,7 @@ READERS = {  # formats with fields of their own before those told by common name
     "label-studio-csv": Reader(label_studio.recognise_csv, label_studio.read_csv),
     "bounds": Reader(bounds.recognise, bounds.read),
     "long": Reader(long.recognise, long.read),
+    "argilla": Reader(argilla.recognise, argilla.read),  # a table of its questions is no votes
     "counts": Reader(shares.recognise_counts, shares.read_counts),
     "probabilities": Reader(shares.recognise_probabilities, shares.read_probabilities),
     "wide": Reader(wide.recognise, wide.read),

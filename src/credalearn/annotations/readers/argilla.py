@@ -1,7 +1,7 @@
 """Argilla: flat records, with lists of answers, of users and of statuses for each question.
 
 ``<question>.responses``, ``<question>.responses.users``, ``<question>.responses.status``; only
-submitted answers are votes.
+submitted answers are votes. A record that nobody has answered lacks these fields.
 """
 
 from typing import Any
@@ -13,20 +13,26 @@ from credalearn.annotations.records import Record, Records
 from credalearn.annotations.tables import Table
 
 _END = ".responses"
+_OF_ANSWERS = (_END, f"{_END}.users", f"{_END}.status")
+_OF_QUESTIONS = (*_OF_ANSWERS, ".suggestion", ".suggestion.score", ".suggestion.agent")
 
 
-def recognise(content: Table | Records, asked: Asked) -> str | None:  # noqa: ARG001
-    """Records with a field that ends in ``.responses``."""
-    if isinstance(content, Table):
+def recognise(content: Table | Records, asked: Asked) -> str | None:
+    """Records with a field of answers; a table with one of a question, which ``read`` refuses."""
+    if isinstance(content, Table) and asked.label is not None:
         return None
-    found = any(name.endswith(_END) for record in content.head for name in record.value)
-    return "Argilla's flat records" if found else None
+    ends = _OF_QUESTIONS if isinstance(content, Table) else _OF_ANSWERS
+    return "Argilla's flat records" if _fields(content, ends) else None
 
 
 def read(content: Table | Records, asked: Asked) -> Raw:
     """One vote a submitted answer."""
-    assert isinstance(content, Records)
-    question = _question(content, asked)
+    answered = [name.removesuffix(_END) for name in _fields(content, (_END,))]
+    if isinstance(content, Table) or not answered:
+        rule = f"Argilla's records hold no list of answers in a field {shown('<question>' + _END)}"
+        fix = "export the answered records as JSON Lines; if these are votes, say their --format"
+        refuse(content.path, "", rule, fix=fix)
+    question = _question(content, answered, asked)
     votes = Votes(content.path)
     for record in content:
         responses, users, statuses = (
@@ -46,21 +52,25 @@ def read(content: Table | Records, asked: Asked) -> Raw:
     return votes.raw(f"Argilla's flat records: question {question!r} ({content.words})")
 
 
-def _question(content: Records, asked: Asked) -> str:
+def _fields(content: Table | Records, ends: tuple[str, ...]) -> list[str]:
+    """Names that end like this, in the order in which they appear in any record."""
+    if isinstance(content, Table):
+        return [name for name in content.columns if name.endswith(ends)]
+    if content.text is not None and not any(f'{end}"' in content.text for end in ends):
+        return []  # a million records of another tool need not be decoded to know
+    names = dict.fromkeys(name for record in content for name in record.value)
+    return [name for name in names if name.endswith(ends)]
+
+
+def _question(content: Records, names: list[str], asked: Asked) -> str:
     """The one question, or the one asked for."""
-    names = dict.fromkeys(
-        name.removesuffix(_END)
-        for record in content.head
-        for name in record.value
-        if name.endswith(_END)
-    )
     wanted = asked.question or asked.label
     if wanted is None and len(names) == 1:
-        return next(iter(names))
+        return names[0]
     if wanted is not None and wanted in names:
         return wanted
-    guess = (nearest(wanted, names) if wanted else None) or next(iter(names), "")
-    rule = f"there are answers to {listed(list(names))}"
+    guess = (nearest(wanted, names) if wanted else None) or names[0]
+    rule = f"there are answers to {listed(names)}"
     rule += f" and none to {shown(wanted)}" if wanted else ": which one is the label"
     return refuse(content.path, "", rule, fix=f"choose with --question {guess!r}")
 

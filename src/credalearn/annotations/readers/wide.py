@@ -3,9 +3,9 @@
 import polars as pl
 
 from credalearn.annotations.asked import Asked
-from credalearn.annotations.places import refuse
+from credalearn.annotations.places import listed, refuse
 from credalearn.annotations.raw import Raw
-from credalearn.annotations.readers.shapes import layout
+from credalearn.annotations.readers.shapes import Layout, layout
 from credalearn.annotations.records import Records
 from credalearn.annotations.tables import Table
 
@@ -21,7 +21,7 @@ def recognise(content: Table | Records, asked: Asked) -> str | None:
         rule = "the columns could be annotators with numbers for labels, or counts by class"
         fix = "say --format wide or --format counts"
         refuse(content.path, "line 1", rule, fix=fix)
-    return f"one row an item {found.item!r}, one column an annotator ({len(found.others)})"
+    return _words(found)
 
 
 def read(content: Table | Records, asked: Asked) -> Raw:
@@ -45,6 +45,11 @@ def read(content: Table | Records, asked: Asked) -> Raw:
         .rename({"\0item": "item", "variable": "annotator", "value": "label", "\0row": "row"})
     )
     empty = long["label"].fill_null("").str.strip_chars() == ""
-    words = f"one row an item {found.item!r}, one column an annotator ({content.words})"
+    words = f"{_words(found)} ({content.words})"
     left_out = {"no vote in the cell": int(empty.sum())}
     return Raw("votes", long.filter(~empty), table.height, content.place, words, left_out)
+
+
+def _words(found: Layout) -> str:
+    """The columns by name: where they are no people's, the user sees it."""
+    return f"one row an item {found.item!r}, one column an annotator: {listed(found.others, 6)}"
