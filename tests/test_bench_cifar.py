@@ -222,6 +222,12 @@ def test_digests_are_demanded_and_met(tiny: Path, monkeypatch: pytest.MonkeyPatc
     (tiny / "cifar-100-python" / "meta").write_bytes(b"")
     with pytest.raises(CredalError, match=r"meta is damaged .*; its md5 .* To fix: unpack http"):
         load_task("cifar100", folders)
+    for name, official in (("counts", "9b36"), ("probs", "436a")):
+        with pytest.raises(
+            CredalError, match=rf"{name}.npy is damaged .* its sha256 is .*, not {official}"
+        ):
+            cifar10h_shares(folders)
+        (tiny / f"cifar10h/cifar10h-{name}.npy").unlink()
 
 
 def table(**parts: object) -> bytes:
@@ -238,6 +244,8 @@ def table(**parts: object) -> bytes:
         (python2({b"labels": [1]}), r"\(KeyError: b'data'\)"),
         (table(labels=[0]), r"uint8 with 3072 pixels for each of 1 labels; .*shape \(2, 3072\)"),
         (table(data=np.zeros((2, 3072))), r"it is float64 of shape"),
+        (table(labels=[[0], [1]]), r"whole numbers, one an image; .*int64 of shape \(2, 1\)"),
+        (table(labels=[0, 1.5]), r"whole numbers, one an image; they are float64"),
         (table(labels=[0, 10]), r"labels go from 0 to 9; image 1 has 10"),
         (b"cos\nsystem\n(S'true'\ntR.", r"this one names os.system and may be hostile"),
     ],
@@ -288,13 +296,10 @@ def test_damaged_votes_are_named(save: Callable[[Path], None], message: str, tin
         cifar10h_shares(DataFolders([tiny]))
 
 
-def test_votes_and_images_must_be_as_many(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_votes_and_images_must_be_as_many(tiny: Path) -> None:
     write_cifar10h(tiny, np.ones((3, 10)))
     with pytest.raises(CredalError, match=rf"it has 3 rows for {ITEMS} images. To fix"):
         load_task("cifar10h", DataFolders([tiny]))
-    monkeypatch.delenv("CREDALEARN_UNVERIFIED")
-    with pytest.raises(CredalError, match=r"counts.npy is damaged .* it has 3 images, not 10000"):
-        cifar10h_shares(DataFolders([tiny]))
 
 
 def test_damaged_labels_of_cifar10n_are_named(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -314,7 +319,7 @@ def test_damaged_labels_of_cifar10n_are_named(tiny: Path, monkeypatch: pytest.Mo
         cifar10n_labels(folders)
     np.savez(path, **good)  # type: ignore[arg-type]
     monkeypatch.delenv("CREDALEARN_UNVERIFIED")
-    with pytest.raises(CredalError, match=r"npz is damaged .* it has 100 images, not 50000"):
+    with pytest.raises(CredalError, match=r"npz is damaged .* sha256 of its labels is .* not e14c"):
         cifar10n_labels(folders)
     path.unlink()
     with pytest.raises(CredalError, match=r"CIFAR-10N is missing: .* CIFAR-10_human.pt .*savez"):
@@ -349,6 +354,33 @@ def test_the_real_cifar10h_is_as_published() -> None:
     probs = folders.look("cifar10h/cifar10h-probs.npy")
     if probs is not None:
         torch.testing.assert_close(task.train_soft, torch.from_numpy(np.load(probs)))
+
+
+def test_one_changed_vote_of_the_real_files_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CREDALEARN_UNVERIFIED", raising=False)
+    folders = real("cifar10h/cifar10h-counts.npy", "cifar10n/cifar10n.npz")
+    copy = DataFolders([tmp_path])
+    for name in ("cifar10h/cifar10h-counts.npy", "cifar10n/cifar10n.npz"):
+        path = folders.look(name)
+        assert path is not None
+        write(tmp_path / name, path.read_bytes())
+    labels = cifar10n_labels(copy)  # as they are, in whatever order and kind of number
+    reordered = {name: labels[name].numpy() for name in reversed(labels)}
+    np.savez(tmp_path / "cifar10n/cifar10n.npz", **reordered)  # type: ignore[arg-type]
+    assert torch.equal(cifar10n_votes(copy), cifar10n_votes(folders))
+    reordered["random_label2"][77] ^= 1
+    np.savez(tmp_path / "cifar10n/cifar10n.npz", **reordered)  # type: ignore[arg-type]
+    with pytest.raises(CredalError, match="npz is damaged or not the official file"):
+        cifar10n_labels(copy)
+    assert torch.equal(cifar10h_counts(copy), cifar10h_counts(folders))
+    counts = tmp_path / "cifar10h/cifar10h-counts.npy"
+    content = bytearray(counts.read_bytes())
+    content[5000] ^= 1
+    counts.write_bytes(content)
+    with pytest.raises(CredalError, match=r"counts.npy is damaged or not the official file"):
+        cifar10h_counts(copy)
 
 
 def test_the_real_cifar10_is_the_official_one_and_cifar10n_knows_its_labels() -> None:

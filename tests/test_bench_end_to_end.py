@@ -1,8 +1,11 @@
 """Every setting from files to records, on tiny generated files of the official layouts."""
 
 import shutil
+import sys
 from dataclasses import replace
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import ModuleType
 from typing import Literal
 
 import numpy as np
@@ -28,6 +31,7 @@ from credalearn.bench.vote_settings import FAMILIES
 from credalearn.bench.voted import evaluate_voted
 from credalearn.bench.work import work
 from credalearn.methods import METHODS
+from credalearn.nets import outside
 from fake_records import VOTED, VOTED_METRICS
 from tiny_data import write_tiny_data
 
@@ -216,7 +220,7 @@ def test_a_foreign_set_that_is_not_at_hand_is_named_and_left_out(
 ) -> None:
     less = shutil.copytree(data.folders[0], tmp_path / "data")
     shutil.rmtree(less / "svhn")
-    (less / "fashion-mnist/t10k-images-idx3-ubyte.gz").write_bytes(b"no idx file")
+    shutil.rmtree(less / "fashion-mnist")
     setting = SETTINGS["cifar10h"]
     do(rehearsal(setting, "pocc", "softmax"), DataFolders([less]), tmp_path / "store")
     told = capsys.readouterr().err
@@ -228,6 +232,56 @@ def test_a_foreign_set_that_is_not_at_hand_is_named_and_left_out(
     there = replace(setting, foreign=("places365", "imagenet", "tiny-imagenet"))
     for record in read_records(tmp_path / "store").records:
         assert set(record.metrics) == metrics_of(there, record.method)
+
+
+def test_a_damaged_foreign_set_stops_before_anything_is_done(
+    data: DataFolders, tmp_path: Path
+) -> None:
+    setting = replace(SETTINGS["cifar10h"], foreign=("fashion-mnist",))
+    trained, built = rehearsal(setting, "decalibration")
+    store = do([trained], data, tmp_path / "store")
+    less = shutil.copytree(data.folders[0], tmp_path / "data")
+    (less / "fashion-mnist/t10k-images-idx3-ubyte.gz").write_bytes(b"no idx file")
+    for runs in ([trained, built], rehearsal(setting, "pocc")):
+        with pytest.raises(CredalError, match=r"idx3-ubyte.gz could not be read as an idx file"):
+            work(Bench(store, DataFolders([less]), CPU, verbose=False), runs)
+        assert store.state(runs[-1]) == "new"
+
+
+class TimmsNetwork(torch.nn.Module):
+    """What ``timm.create_model`` gives, with one layer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pretrained_cfg = {"classifier": "classifier"}
+        self.features = torch.nn.Conv2d(3, 1024, 1)
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        maps: torch.Tensor = self.features(images[:, :, ::56, ::56])
+        return maps.mean((2, 3))
+
+
+def test_without_torchvision_timm_will_do_and_the_record_says_so(
+    data: DataFolders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timm = ModuleType("timm")
+    timm.is_model = lambda name: name == "densenet121"  # type: ignore[attr-defined]
+    timm.create_model = lambda name, **options: TimmsNetwork()  # type: ignore[attr-defined]
+    timm.__spec__ = ModuleSpec("timm", None)
+    monkeypatch.setitem(sys.modules, "timm", timm)
+    monkeypatch.setitem(sys.modules, "torchvision", None)  # import then fails
+    monkeypatch.setattr(outside, "find_spec", lambda name: object())
+    do(rehearsal(SETTINGS["micebone"], "pocc"), data, tmp_path / "store")
+    (record,) = read_records(tmp_path / "store").records
+    assert record.config["backbone"] == "timm:densenet121"
+    torch.save({"stem.weight": torch.zeros(1)}, tmp_path / "other.pth")
+    with pytest.raises(CredalError, match=r"other\.pth do not fit TimmsNetwork: .*stem\.weight"):
+        do(
+            rehearsal(SETTINGS["micebone"], "pocc"),
+            data,
+            tmp_path / "second",
+            weights=str(tmp_path / "other.pth"),
+        )
 
 
 @pytest.mark.parametrize("name", SETTINGS)

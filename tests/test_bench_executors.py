@@ -6,6 +6,7 @@ import signal
 import sys
 import threading
 import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from credalearn.bench.runner import Bench
 from credalearn.bench.runs import Run
 from credalearn.bench.store import Store
 from credalearn.bench.work import claim, work
+from team_files import full_disk
 from tiny_bench import command, holders, start, tiny_place, tiny_plan, wait_until
 from tiny_data import write_tiny_data
 
@@ -57,7 +59,7 @@ def contents(folder: Path) -> dict[str, tuple[int, bytes]]:
 
 
 def epochs_logged(store: Store, run: Run) -> list[int]:
-    return [line["epoch"] for line in store._log(run)]
+    return [line.epoch for line in store._log(run)]
 
 
 def check_all_done_once(store: Store, runs: list[Run], *, killed: Run | None = None) -> None:
@@ -121,7 +123,8 @@ def test_what_is_damaged_is_named_and_done_again(
     execute(place, runs)
     check_all_done_once(store, runs)
     said = capsys.readouterr().err
-    assert said.count(f": {run.name} is done again\n") == 1
+    again = "measured" if name == "predictions.safetensors" else "done"
+    assert said.count(f": {run.name} is {again} again\n") == 1
     assert str(path) in said
     for other, before in others.items():  # nothing else is touched
         assert contents(store.folder / run.setting.name / other / "seed-1") == before
@@ -250,6 +253,53 @@ def test_a_message_of_a_worker_stops_all_at_once(
     assert "replaced" not in said
 
 
+def test_workers_end_with_the_process_that_started_them(data: Path, tmp_path: Path) -> None:
+    """As ``timeout`` and schedulers end it: by a signal that no code of its own answers."""
+    runs = tiny_plan("softmax", "edl", epochs=500)
+    place = tiny_place(tmp_path / "store", data)
+    locks = [Store(place.store).path(run) / ".lock" for run in runs]
+    process = start(command(place, runs, "--workers", "2"))
+    try:
+        wait_until(lambda: all(map(holders, locks)) or process.poll() is not None)
+        workers = {pid for lock in locks for pid in holders(lock)}
+        assert len(workers - {process.pid}) == 2
+        process.terminate()
+        process.communicate(timeout=30)  # the pipes are closed only when the workers have ended
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    assert process.returncode == -signal.SIGTERM
+
+
+def test_a_full_disk_is_one_message_and_nothing_is_lost(
+    done: tuple[Place, list[Run]], tmp_path: Path
+) -> None:
+    whole, _ = done
+    place = replace(whole, store=tmp_path / "store")
+    shutil.copytree(whole.store, place.store)
+    before = contents(place.store)
+    runs = tiny_plan("softmax", "edl", epochs=1)
+    message = r"store cannot be written: .*File too large.* To fix: free some space, .* --store; "
+    with full_disk(1_000_000), pytest.raises(CredalError, match=message):
+        execute(place, runs)  # the checkpoint has 47 MB
+    assert {name: contents(place.store)[name] for name in before} == before
+    assert not list(place.store.rglob("*.partial"))
+    execute(place, runs)
+    check_all_done_once(Store(place.store), runs)
+
+
+def test_a_full_disk_stops_the_workers(
+    data: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    place = tiny_place(tmp_path / "store", data)
+    with full_disk(1_000_000), pytest.raises(CredalError, match="a worker process stopped"):
+        execute(place, tiny_plan("softmax", "edl", epochs=1), workers=2)
+    said = capfd.readouterr().err
+    assert "store cannot be written: " in said
+    assert "replaced" not in said
+    assert "Traceback" not in said
+
+
 def test_several_processes_stop_at_the_deadline(data: Path, tmp_path: Path) -> None:
     runs = tiny_plan("softmax", "edl", epochs=40)
     place = tiny_place(tmp_path / "store", data)
@@ -267,6 +317,13 @@ def test_a_device_that_is_not_there_is_named(tmp_path: Path) -> None:
     place = replace(tiny_place(tmp_path, tmp_path), device="cuda:7")
     with pytest.raises(CredalError, match=r"device 'cuda:7' is not to be had here: .*'auto'"):
         place.bench()
+    with pytest.raises(CredalError, match=r"device 'meta' is not to be had here: .*'auto'"):
+        replace(place, device="meta").bench()
+
+
+def test_an_address_of_ray_needs_ray(tmp_path: Path) -> None:
+    with pytest.raises(CredalError, match=r"--ray-address auto names .* To fix: give --ray too"):
+        execute(tiny_place(tmp_path, tmp_path), tiny_plan("softmax"), ray_address="auto")
 
 
 def test_without_ray_the_message_says_what_to_install(

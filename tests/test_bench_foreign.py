@@ -147,6 +147,18 @@ def test_a_damaged_fashion_mnist_is_named(content: bytes, message: str, tiny: Pa
         load("fashion-mnist", tiny)
 
 
+@pytest.mark.parametrize("name", ["svhn", "fashion-mnist", "tiny-imagenet"])
+def test_a_set_without_images_is_refused(name: str, tmp_path: Path) -> None:
+    write_foreign(tmp_path, 1, np.random.default_rng(3))
+    none = np.zeros((0, 28, 28), np.uint8)
+    savemat(tmp_path / "svhn/test_32x32.mat", {"X": np.zeros((32, 32, 3, 0), np.uint8)})
+    packed = gzip.compress(idx(none))
+    write(tmp_path / "fashion-mnist/t10k-images-idx3-ubyte.gz", packed)
+    (tmp_path / "tiny-imagenet-200/val/images/val_0.JPEG").unlink()
+    with pytest.raises(CredalError, match=r"must hold (an image or more|images .*); it holds none"):
+        load(name, tmp_path)
+
+
 def test_image_files_are_sorted_by_path(tmp_path: Path) -> None:
     for name in ("b/1.png", "a/2.jpg", "a/10.JPEG", "c.webp", "a/.hidden.png", "a/readme.txt"):
         write(tmp_path / name, b"")

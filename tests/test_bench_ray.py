@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -53,6 +54,29 @@ assert ray.is_initialized()  # theirs, so it is theirs to end
 ray.shutdown()
 """
 
+# A cluster with a GPU, whose driver sees none; the task says what it was given.
+GPU_SCRIPT = """
+import sys
+from dataclasses import replace
+from pathlib import Path
+import ray, torch
+from tiny_bench import tiny_place, tiny_plan
+from credalearn.bench import on_ray
+from credalearn.bench.executors import execute
+
+def told(place, run, until):
+    given = ray.get_runtime_context().get_assigned_resources()
+    (place.store / place.device).write_text(str(given.get("GPU", 0)))
+
+on_ray._task = told
+torch.cuda.is_available = lambda: False
+ray.init(num_cpus=1, num_gpus=1, include_dashboard=False, object_store_memory=80_000_000)
+for device in ("auto", "cpu"):
+    place = replace(tiny_place(Path(sys.argv[1]), Path(sys.argv[1])), device=device)
+    execute(replace(place, side_by_side=4), tiny_plan("softmax"), ray=True)
+ray.shutdown()
+"""
+
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -93,7 +117,7 @@ def end(process: "subprocess.Popen[str]", folder: Path) -> str:
 
 
 def epochs_logged(store: Store, run: Run) -> list[int]:
-    return [line["epoch"] for line in store._log(run)]
+    return [line.epoch for line in store._log(run)]
 
 
 def test_a_worker_killed_in_the_middle_is_replaced_and_its_run_goes_on(
@@ -147,3 +171,34 @@ def test_the_command_starts_ray_and_ends_it(data: Path, tmp_path: Path, ray_fold
     store = Store(place.store)
     assert [store.state(run) for run in runs] == ["done"] * 3
     assert [epochs_logged(store, run) for run in runs] == [[1], [1], []]
+
+
+def test_a_task_takes_its_share_of_the_clusters_gpus(tmp_path: Path, ray_folder: Path) -> None:
+    words = [sys.executable, "-c", GPU_SCRIPT, str(tmp_path)]
+    here = str(Path(__file__).parent)
+    process = start(words, RAY_TMPDIR=str(ray_folder), PYTHONPATH=here, **QUIET)
+    try:
+        end(process, ray_folder)
+    finally:
+        process.kill()
+        process.wait()
+    assert (tmp_path / "auto").read_text() == "0.25"
+    assert (tmp_path / "cpu").read_text() == "0"
+
+
+@pytest.mark.parametrize("where", ["127.0.0.1:{port}", "nonsense"])
+def test_an_address_without_a_cluster_is_named(where: str, data: Path, tmp_path: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = where.format(port=free.getsockname()[1])
+    place = tiny_place(tmp_path / "store", data)
+    asked = command(place, tiny_plan("softmax"), "--ray", "--ray-address", address)
+    process = start(asked, **QUIET)
+    try:
+        _, said = process.communicate(timeout=30)
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == 2
+    assert re.search(rf"credalearn: Ray cannot be used at {address}: .* To fix: give --ray-a", said)
+    assert "Traceback" not in said

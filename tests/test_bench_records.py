@@ -10,8 +10,16 @@ import numpy as np
 import pytest
 
 from credalearn import CredalError
+from credalearn.bench.compare import compare, comparison_markdown
 from credalearn.bench.notes import notes
-from credalearn.bench.records import Record, read_record, read_records, result_path, write_record
+from credalearn.bench.records import (
+    Record,
+    copy_records,
+    read_record,
+    read_records,
+    result_path,
+    write_record,
+)
 from credalearn.bench.seeds import (
     MAIN,
     POCC_COLLAPSED,
@@ -87,6 +95,7 @@ def test_text_with_brackets_is_left_alone(tmp_path: Path) -> None:
         ({"config": None}, "config must be an object"),
         ({"versions": "1"}, "versions must be an object"),
         ({"seconds": math.inf}, "seconds must be a finite number"),
+        ({"seconds": 10**400}, "seconds must be a finite number"),
     ],
 )
 def test_a_wrong_record_is_refused(changes: dict[str, Any], message: str) -> None:
@@ -126,6 +135,31 @@ def test_a_folder_is_read_and_its_damage_named(tmp_path: Path) -> None:
         read_records(tmp_path / "nowhere")
 
 
+def test_copies_replace_records_of_their_kind_alone(tmp_path: Path) -> None:
+    config: dict[str, Any] = {"epochs": 150, "limit": None, "files": {"model.safetensors": {}}}
+    whole = [one(seed=seed, config=config) for seed in (1, 2)]
+    copy_records(whole, tmp_path)
+    paths = sorted(tmp_path.rglob("*.json"))
+    assert [path.name for path in paths] == ["pocc-seed-1.json", "pocc-seed-2.json"]
+    assert read_record(paths[0]).config == {"epochs": 150, "limit": None}
+    copy_records([replace(record, metrics={"accuracy": 0.8}) for record in whole], tmp_path)
+    assert read_record(paths[0]).metrics == {"accuracy": 0.8}
+    before = [path.read_text() for path in paths]
+    for changed, told in (
+        ({"epochs": 1}, "epochs=150, that of the store epochs=1"),
+        ({"limit": 512}, "limit=None, that of the store limit=512"),
+        ({"weights": "random"}, "weights=None, that of the store weights=random"),
+    ):
+        rehearsal = [one(seed=seed, config=config | changed) for seed in (3, 2)]
+        message = rf"pocc-seed-2\.json has {told}\. To fix: name another folder with --output"
+        with pytest.raises(CredalError, match=message):
+            copy_records(rehearsal, tmp_path)
+        assert [path.read_text() for path in sorted(tmp_path.rglob("*.*"))] == before
+    paths[1].write_text("{")  # a damaged record is replaced
+    copy_records(whole, tmp_path)
+    assert read_record(paths[1]).seed == 2
+
+
 def test_runs_are_in_the_papers_order_without_mere_members() -> None:
     records = fake_records()
     members = fake_records(methods=["softmax"], seeds=range(1, 15))
@@ -138,6 +172,21 @@ def test_runs_are_in_the_papers_order_without_mere_members() -> None:
     assert list(runs_of(members + other, "cifar10h")["softmax"]) == list(range(1, 12))
 
 
+@pytest.mark.parametrize("method", ["pocc", "softmax"])
+def test_networks_that_are_members_only_answer_for_no_method(method: str) -> None:
+    ensemble = {"pocc": "pocc-ensemble", "softmax": "deep-ensemble"}[method]
+    members = fake_records(methods=[method], seeds=range(100, 105))
+    records = members + fake_records(methods=[ensemble], seeds=[1], members="independent")
+    assert list(runs_of(records, "cifar10h")) == [ensemble]
+    assert {row.method for row in compare(records)} == {ensemble}
+    assert notes(records, "cifar10h")[0] == "1 seed of every method."
+    # Nor where POCC on the labels as they are stands beside collapsed labels.
+    collapsed = fake_records("cifar10h-collapsed", methods=["edl"], seeds=[1])
+    assert list(runs_of(records + collapsed, "cifar10h-collapsed")) == ["edl"]
+    own = fake_records(methods=[method], seeds=[1, 2])
+    assert list(runs_of(records + own, "cifar10h")[method]) == [1, 2]
+
+
 def test_records_of_different_kinds_are_not_mixed() -> None:
     record = one(config={"epochs": 150, "limit": None})
     assert runs_of([record, record], "cifar10h") == {"pocc": {1: record}}
@@ -147,8 +196,11 @@ def test_records_of_different_kinds_are_not_mixed() -> None:
         rehearsal = one(seed=2, config=changed)
         with pytest.raises(CredalError, match=r"must all have the same (epochs|limit); got"):
             runs_of([record, rehearsal], "cifar10h")
-    with pytest.raises(CredalError, match=r"no record of setting 'micebone'; .* of \['cifar10h'\]"):
+    with pytest.raises(CredalError, match=r"no record of setting 'micebone'; .* of cifar10h\.$"):
         runs_of([record], "micebone")
+    few = [one(setting=f"cifar10h-votes-{number}-idm") for number in (1, 2, 3)]
+    with pytest.raises(CredalError, match=r"there are some of cifar10h, cifar10h-votes-K-RULE\.$"):
+        runs_of([*few, record], "micebone")
 
 
 def test_collapsed_labels_are_set_beside_pocc_on_credal_ones() -> None:
@@ -298,6 +350,15 @@ def test_notes_say_who_shares_members_and_what_is_no_whole_run() -> None:
     assert "A rehearsal: epochs 1, not 150." in said
     assert "A rehearsal: 512 training and test items at most." in said
     assert any(line.startswith("Without runs: edl, laplace-bridge") for line in said)
+
+
+def test_notes_say_that_networks_started_from_random_weights() -> None:
+    line = "The networks started from random weights, the paper's from pretrained ones."
+    photos = one(setting="micebone", config={"weights": "random"})
+    assert line in notes([photos], "micebone")
+    assert line in comparison_markdown([photos])
+    assert line not in notes([one(setting="micebone", config={"weights": "a.pth"})], "micebone")
+    assert line not in notes([one()], "cifar10h")
 
 
 def test_settings_that_are_not_the_papers_have_tables_too() -> None:

@@ -44,7 +44,7 @@ def names(runs: list[Run]) -> list[str]:
 
 
 def epochs_logged(store: Store, run: Run) -> list[int]:
-    return [line["epoch"] for line in store._log(run)]
+    return [line.epoch for line in store._log(run)]
 
 
 # Plans.
@@ -372,3 +372,94 @@ def test_finished_runs_are_measured_on_foreign_images_that_come_later(
         assert new.metrics.keys() - old.metrics.keys() == {"auroc_svhn", "auroc_training_svhn"}
         assert {name: new.metrics[name] for name in old.metrics} == pytest.approx(old.metrics)
         assert new.seconds > old.seconds
+
+
+def with_svhn(data: Path, folder: Path) -> tuple[Path, list[Run]]:
+    """A folder of data where SVHN can be taken away, and runs that are measured on it."""
+    folder.mkdir()
+    for name in ("cifar-100-python", "svhn"):
+        (folder / name).symlink_to(data / name)
+    setting = tiny_setting("decalibration", epochs=1)
+    return folder, plan([replace(setting, foreign=("svhn",))], limit=LIMIT)
+
+
+def test_a_measuring_that_is_killed_costs_no_training(
+    data: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    folder, runs = with_svhn(data, tmp_path / "data")
+    (folder / "svhn").unlink()
+    place = tiny_place(tmp_path / "store", folder)
+    execute(place, runs)
+    store = Store(place.store)
+    (folder / "svhn").symlink_to(data / "svhn")
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    for run in runs:  # between the predictions and the record
+        with monkeypatch.context() as patch:
+            patch.setattr("credalearn.bench.store.write_record", killed)
+            with pytest.raises(KeyboardInterrupt):
+                measure(place.bench(), [run])
+    assert [store.state(run) for run in runs] == ["unmeasured", "unmeasured"]
+    model = store.path(runs[0]) / "model.safetensors"
+    before = [(epochs_logged(store, run), model.stat().st_mtime_ns) for run in runs]
+    capsys.readouterr()
+    execute(place, runs)
+    said = capsys.readouterr().err
+    assert [(epochs_logged(store, run), model.stat().st_mtime_ns) for run in runs] == before
+    for run in runs:
+        path = re.escape(str(store.path(run) / "predictions.safetensors"))
+        assert re.search(rf"{path} has .* instead of .*: {run.name} is measured again\n", said)
+        assert store.look(run, thorough=True) == ("done", None)
+        assert "auroc_svhn" in store.record(run).metrics
+    # Without `bench run`, another `bench measure` does as well.
+    store.forget_predictions(runs[0])
+    assert measure(place.bench(), runs) == 2
+    assert store.look(runs[0], thorough=True) == ("done", None)
+
+
+def test_what_was_found_on_foreign_images_that_are_gone_is_kept(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, runs = with_svhn(data, tmp_path / "data")
+    place = tiny_place(tmp_path / "store", folder)
+    execute(place, runs)
+    store = Store(place.store)
+    before = {run: store.record(run).metrics for run in runs}
+    (folder / "svhn").unlink()
+    capsys.readouterr()
+    for _ in range(2):
+        assert measure(place.bench(), runs) == 2
+        said = capsys.readouterr().err
+        for run, metrics in before.items():
+            assert store.record(run).metrics == pytest.approx(metrics)
+            kept = store.tensors(run, "predictions.safetensors")
+            assert list(unpack(kept)[2]) == ["svhn"]
+            told = "auroc_svhn, auroc_training_svhn: these images are not at hand now\n"
+            assert said.count(f"{run.name} keeps {told}") == 1
+    store.forget_predictions(runs[0])
+    execute(place, runs)  # the predictions are gone, the figures are not
+    assert store.record(runs[0]).metrics == pytest.approx(before[runs[0]])
+    assert not unpack(store.tensors(runs[0], "predictions.safetensors"))[2]
+
+
+def test_measuring_names_what_is_damaged_and_goes_on(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = tiny_plan("softmax", "decalibration", epochs=1, seeds=(1, 2))
+    place = tiny_place(tmp_path / "store", data)
+    execute(place, runs)
+    store = Store(place.store)
+    model = store.path(runs[0]) / "model.safetensors"
+    model.write_bytes(model.read_bytes()[:-1])
+    capsys.readouterr()
+    assert measure(place.bench(), runs) == 2  # those of the other seed
+    said = capsys.readouterr().err
+    left_out = "is left out; `credalearn bench run` does it again"
+    assert re.search(rf"model.safetensors has .* bytes .*: {runs[0].name} {left_out}\n", said)
+    built = f"it is built on {runs[0].name}, not done: {runs[2].name} {left_out}\n"
+    assert built in said

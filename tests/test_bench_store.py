@@ -13,10 +13,11 @@ import torch
 from safetensors.torch import save_file
 
 from credalearn import CredalError
+from credalearn.bench.catalogue import ALL_SETTINGS
 from credalearn.bench.log import EpochLog
 from credalearn.bench.records import read_record
-from credalearn.bench.runs import Run
-from credalearn.bench.status import status_lines
+from credalearn.bench.runs import Run, plan
+from credalearn.bench.status import status_lines, stored_runs
 from credalearn.bench.store import Store, versions
 from tiny_bench import environment, holders, tiny_plan, tiny_setting, wait_until
 
@@ -111,7 +112,8 @@ def test_a_missing_file_is_damage_and_starting_again_removes_the_rest(
 ) -> None:
     folder = finish(store, RUN)
     (folder / name).unlink()
-    assert store.state(RUN) == "damaged"
+    weights_are_whole = name == "predictions.safetensors"
+    assert store.state(RUN) == ("unmeasured" if weights_are_whole else "damaged")
     assert name in str(store.damage(RUN))
     store.start(RUN)
     assert store.state(RUN) == "started"  # not done, while it is done again
@@ -136,6 +138,59 @@ def test_another_runs_record_or_one_without_files_is_damage(store: Store) -> Non
     del content["config"]["files"]  # as `bench records` writes it
     path.write_text(json.dumps(content))
     assert store.state(RUN) == "damaged"
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        *(None, [], "files", {"model.safetensors": {}, "predictions.safetensors": {}}),
+        {"model.safetensors": "a", "predictions.safetensors": "b"},
+        {"model.safetensors": {"bytes": 1}, "predictions.safetensors": {"bytes": "1"}},
+    ],
+)
+def test_a_record_with_any_other_word_on_files_is_damage_and_no_crash(
+    store: Store, files: object
+) -> None:
+    path = finish(store, RUN) / "metrics.json"
+    content = json.loads(path.read_text())
+    content["config"]["files"] = files
+    path.write_text(json.dumps(content))
+    told = f"{path} is not what this run wrote"
+    assert store.look(RUN, thorough=True) == ("damaged", told)
+    assert status_lines(store.folder, [RUN])[1] == f"  {RUN.name}: {told}"
+
+
+def test_predictions_are_unmeasured_where_the_weights_are_whole(store: Store) -> None:
+    folder = finish(store, RUN)
+    damage_file(folder / "predictions.safetensors", "flipped")
+    assert store.look(RUN)[0] == "done"  # a quick look sees sizes alone
+    assert store.look(RUN, thorough=True)[0] == "unmeasured"
+    store.forget_predictions(RUN)
+    assert store.state(RUN) == "unmeasured"
+    head, line = status_lines(store.folder, [RUN])
+    assert head.endswith(": 0 of 1 runs done, 1 to be measured again")  # and no time left
+    assert line.endswith("predictions.safetensors is missing; will be measured again")
+    damage_file(folder / "model.safetensors", "flipped")
+    assert store.look(RUN, thorough=True)[0] == "damaged"
+
+
+def test_weights_that_are_kept_stay_as_they_are(store: Store) -> None:
+    folder = finish(store, RUN)
+    model, before = (folder / "model.safetensors").stat(), store.record(RUN).config["files"]
+    store.finish(
+        RUN,
+        metrics={"accuracy": 0.6},
+        curves={},
+        predictions={"y": torch.arange(5)},
+        weights=None,
+        seconds=3.0,
+        device="cpu",
+    )
+    assert store.look(RUN, thorough=True) == ("done", None)
+    assert (folder / "model.safetensors").stat().st_mtime_ns == model.st_mtime_ns
+    after = store.record(RUN).config["files"]
+    assert after["model.safetensors"] == before["model.safetensors"]
+    assert after["predictions.safetensors"] != before["predictions.safetensors"]
 
 
 def test_another_configuration_is_refused_with_what_differs(store: Store) -> None:
@@ -182,6 +237,10 @@ def test_a_failed_run_keeps_its_reason_until_it_is_started_again(store: Store) -
     store.fail(RUN, "the loss became nan")
     assert store.state(RUN) == "failed"
     assert (store.path(RUN) / "failure.txt").read_text() == "the loss became nan\n"
+    assert store.failure(RUN) == "the loss became nan"
+    (store.path(RUN) / "failure.txt").write_bytes(b"the loss \xff became nan\n")
+    assert store.failure(RUN) == "the loss \ufffd became nan"
+    assert status_lines(store.folder, [RUN])[1].endswith("failed: the loss \ufffd became nan")
     store.start(RUN)
     assert store.state(RUN) == "started"
     assert [each.name for each in store.path(RUN).iterdir()] == ["config.json"]
@@ -255,6 +314,92 @@ def test_the_log_survives_half_a_line_and_counts_the_time_of_every_process(store
     assert store.seconds_spent(RUN) == pytest.approx(5.0 + 4.0, abs=0.1)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"\xff\xfe{}",
+        b'{"epoch": 1e999, "seconds": 1}',
+        b'{"epoch": 9, "seconds": 1e999}',
+        b'{"epoch": 9, "seconds": NaN}',
+        b'{"epoch": null, "seconds": 1}',
+        b'{"epoch": 9}',
+        b"[]",
+        b"3",
+    ],
+)
+def test_a_broken_line_of_the_log_is_left_out(store: Store, line: bytes) -> None:
+    store.start(RUN)
+    good = b'{"epoch": %d, "seconds": %d}\n'
+    (store.path(RUN) / "log.jsonl").write_bytes(good % (1, 3) + line + b"\n" + good % (2, 5))
+    assert (store.epochs_done(RUN), store.seconds_spent(RUN)) == (2, 5.0)
+
+
+def test_the_time_of_a_process_whose_first_epoch_is_slower_counts_too(store: Store) -> None:
+    path = store.path(RUN) / "log.jsonl"
+    store.start(RUN)
+    for seconds in (3.0, 10.0):
+        log = EpochLog(path)
+        log.started -= seconds
+        log.epoch(1, of=4, loss=0.5, items=4)
+    assert store.seconds_spent(RUN) == pytest.approx(13.0, abs=0.1)
+    removed = EpochLog(path)
+    removed.started -= 2.0
+    store.restart(RUN)
+    removed.epoch(1, of=4, loss=0.5, items=4)
+    assert store.seconds_spent(RUN) == pytest.approx(2.0, abs=0.1)
+
+
+def keep_epochs(store: Store, run: Run, epochs: int) -> None:
+    """A checkpoint as training leaves it, as far as the store reads it."""
+    save_file({"losses": torch.zeros(epochs)}, store.checkpoint(run))
+
+
+def test_status_says_what_is_kept_and_not_what_is_logged(store: Store) -> None:
+    [run] = tiny_plan("softmax", epochs=10)
+    store.start(run)
+    lines = [{"epoch": epoch, "seconds": 60.0 * epoch} for epoch in range(1, 8)]
+    text = "".join(f"{json.dumps(line)}\n" for line in lines)
+    (store.path(run) / "log.jsonl").write_text(text)
+    stopped = f"  {run.name}: epoch 7/10, stopped; "
+    # Before any training is done, the log says how long an epoch takes.
+    assert status_lines(store.folder, [run]) == [
+        "cifar100-smooth-0.05: 0 of 1 runs done, 1 begun; about 10 min left",
+        f"{stopped}will be begun again",
+    ]
+    keep_epochs(store, run, 5)
+    assert status_lines(store.folder, [run]) == [
+        "cifar100-smooth-0.05: 0 of 1 runs done, 1 begun; about 5 min left",
+        f"{stopped}will go on from its checkpoint, after epoch 5",
+    ]
+    claim = store.claim(run)
+    assert claim is not None
+    assert status_lines(store.folder, [run]) == [
+        "cifar100-smooth-0.05: 0 of 1 runs done, 1 begun; about 3 min left",
+        f"  {run.name}: epoch 7/10, going",
+    ]
+    claim.release()
+    store.checkpoint(run).write_bytes(b"damaged")
+    assert status_lines(store.folder, [run])[1] == f"{stopped}will be begun again"
+
+
+def test_what_is_not_given_is_as_the_store_has_it(store: Store) -> None:
+    runs = tiny_plan("softmax", "deep-ensemble", epochs=3, independent=True)
+    setting = ALL_SETTINGS[RUN.setting.name].narrowed(
+        seeds=(1,), methods=("softmax", "deep-ensemble")
+    )
+    assert stored_runs(store.folder, setting) == plan([setting])
+    for run in runs:
+        finish(store, run)
+    assert [run.name for run in stored_runs(store.folder, setting)] == [run.name for run in runs]
+    asked = [run.asked for run in stored_runs(store.folder, setting)]
+    assert asked == [run.asked for run in runs]
+    other = stored_runs(store.folder, setting, epochs=5, limit=9)
+    assert {(run.setting.recipe.epochs, run.limit) for run in other} == {(5, 9)}
+    (store.path(runs[0]) / "config.json").write_text('{"asked": {"epochs": "3"}}')
+    (store.path(runs[1]) / "config.json").write_text("{")
+    assert stored_runs(store.folder, setting)[-1].asked == asked[-1]
+
+
 def test_status_counts_every_state_and_estimates_what_is_left(store: Store) -> None:
     runs = tiny_plan("softmax", "decalibration", epochs=4, seeds=(1, 2, 3, 4, 5, 6))
     softmax = [run for run in runs if not run.bases]
@@ -263,10 +408,11 @@ def test_status_counts_every_state_and_estimates_what_is_left(store: Store) -> N
     finish(store, next(run for run in runs if run.bases), seconds=1.0)  # no training: not counted
     store.start(softmax[2])
     EpochLog(store.path(softmax[2]) / "log.jsonl").epoch(1, of=4, loss=0.5, items=4)
+    keep_epochs(store, softmax[2], 1)
     store.start(softmax[3])
     store.fail(softmax[3], "the loss became nan")
     damage_file(finish(store, softmax[4]) / "model.safetensors", "truncated")
-    name = "cifar100-smooth-0.05"
+    name, kept = "cifar100-smooth-0.05", "will go on from its checkpoint, after epoch 1"
     head, *lines = status_lines(store.folder, runs)
     # Of 3 epochs of one, 4 of the damaged and 4 of the last: 11 epochs of 50 s, and no more of the
     # one that failed.
@@ -274,7 +420,7 @@ def test_status_counts_every_state_and_estimates_what_is_left(store: Store) -> N
         f"{name}: 3 of 12 runs done, 1 begun, 1 failed, 1 damaged, 6 not begun; about 9 min left"
     )
     assert lines[:2] == [
-        f"  {name}/softmax/seed-3: epoch 1/4, stopped; will go on from its checkpoint",
+        f"  {name}/softmax/seed-3: epoch 1/4, stopped; {kept}",
         f"  {name}/softmax/seed-4: failed: the loss became nan",
     ]
     assert lines[2].startswith(f"  {name}/softmax/seed-5: {store.path(softmax[4])}")

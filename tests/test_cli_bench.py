@@ -112,7 +112,7 @@ def test_list_shows_every_setting_by_its_whole_name(bench: Bench) -> None:
     assert f"{total:,}" in shown["together"]
     assert "estimated" in answer.out
     assert "--all shows a line for each" in answer.out
-    assert shown["cifar10h-votes-K-RULE"][:5] == ["resnet18", "2", "3", "150", "90"]
+    assert shown["cifar10h-votes-K-RULE"][:5] == ["resnet18", "3", "3", "150", "108"]
     assert shown["cifar10h-features"][-1] == "none"  # no GPU
     every = bench("list", "--all")
     assert set(rows(every.out)) == {*ALL_SETTINGS, "together"}
@@ -265,8 +265,17 @@ def test_a_rehearsal_from_run_to_table(
     refused(bench(*more), r"limit \(4 there, 5 here\).* To fix: .*--store")
     assert stamps(tmp_path / "store") == before
 
+    # Without options the store says how the runs were asked for.
+    held = bench("status", "--store", "store")
+    assert held.code == 0, held.err
+    assert re.match(r"cifar10h: 3 of \d\d runs done, \d\d not begun; about .* left\n$", held.out)
+    assert bench("status", "cifar10h").out == held.out
+    refused(bench("status", "--limit", "5"), r"limit \(4 there, 5 here\)")
+
     again = bench("measure", *asked, "--seeds", "2")
     assert again.out == "3 of 6 runs were done in store and are measured once more\n"
+    again = bench("measure")
+    assert re.match(r"3 of \d\d runs were done in store and are measured once more", again.out)
 
     copied = bench("records", "--output", "copied")
     assert copied.out == "3 records in copied\n"
@@ -279,6 +288,16 @@ def test_a_rehearsal_from_run_to_table(
     assert table.code == 0
     assert "A rehearsal: epochs 1, not 150." in table.out
     assert table == bench("table", "--records", "store")
+
+    # A rehearsal replaces no record of a whole run.
+    whole = tmp_path / "copied/cifar10h/pocc-seed-1.json"
+    whole.write_text(whole.read_text().replace('"epochs": 1,', '"epochs": 150,'))
+    before = stamps(tmp_path / "copied")
+    refused(
+        bench("records", "--output", "copied"),
+        r"copied/cifar10h/pocc-seed-1\.json has epochs=150, that of the store epochs=1\. To fix",
+    )
+    assert stamps(tmp_path / "copied") == before
 
 
 def test_time_that_is_up_leaves_the_rest_for_another_call(bench: Bench, data: Path) -> None:
@@ -322,12 +341,38 @@ def test_a_damaged_run_is_named_and_done_again(
     path = tmp_path / "store/cifar10h/pocc/seed-1" / file
     path.write_bytes(path.read_bytes()[:-9])
     status = bench("status", *POCC[1:])
-    assert status.out.splitlines()[0] == "cifar10h: 0 of 1 runs done, 1 damaged"
+    assert re.match("cifar10h: 0 of 1 runs done, 1 (damaged|to be measured again)", status.out)
     assert file in status.out
     again = bench(*asked)
     assert again.out == "1 of 1 runs are done in store\n"
-    assert re.search(rf"{file}.*cifar10h/pocc/seed-1 is done again", again.err)
+    word = "measured" if file == "predictions.safetensors" else "done"
+    assert re.search(rf"{file}.*cifar10h/pocc/seed-1 is {word} again", again.err)
     assert bench("status", *POCC[1:]).out == "cifar10h: 1 of 1 runs done\n"
+
+
+def test_damage_of_any_kind_holds_nothing_up(bench: Bench, data: Path, tmp_path: Path) -> None:
+    asked = ["cifar10h", "--method", "pocc", "--seeds", "3", *REHEARSAL]
+    first, second, third = (tmp_path / f"store/cifar10h/pocc/seed-{seed}" for seed in (1, 2, 3))
+    assert bench("run", *asked, "--data", data, "--seeds", "2").code == 0
+    content = json.loads((first / "metrics.json").read_text())
+    content["config"]["files"] = None
+    (first / "metrics.json").write_text(json.dumps(content))
+    (second / "metrics.json").unlink()
+    (second / "failure.txt").write_bytes(b"\xff")
+    third.mkdir()
+    (third / "config.json").write_bytes((second / "config.json").read_bytes())
+    text = (third / "config.json").read_text().replace('"seed": 2', '"seed": 3')
+    (third / "config.json").write_text(text)
+    (third / "log.jsonl").write_bytes(b'\xff\n{"epoch": 1e999, "seconds": 1}\n')
+    status = bench("status", *asked)
+    assert status.code == 0, status.err
+    assert "metrics.json is not what this run wrote" in status.out
+    assert "seed-2: failed: \ufffd" in status.out
+    assert "seed-3: epoch 0/1, stopped; will be begun again" in status.out
+    again = bench("run", *asked, "--data", data)
+    assert (again.code, again.out) == (1, "2 of 3 runs are done in store\n")
+    assert "failed: cifar10h/pocc/seed-2: \ufffd" in again.err
+    assert "cifar10h/pocc/seed-1 is done again" in again.err
 
 
 def test_photos_start_from_a_file_or_from_random_weights_as_asked(
@@ -387,6 +432,15 @@ def test_tables_say_whose_they_are_and_what_they_rest_on(bench: Bench, results: 
     assert one.out in answer.out
     assert "mc-dropout" not in one.out
     refused(bench("table", "treeversity", "--records", results), "no record of .*'treeversity'")
+
+
+def test_what_there_are_records_of_is_said_shortly(bench: Bench, voted: Path) -> None:
+    short = r"there are some of [a-z0-9, -]*cifar10h-votes-K-RULE[A-Za-z0-9, -]*\."
+    refused(bench("sets", "nothere", "--records", voted), rf"setting 'nothere'; {short}")
+    refused(
+        bench("votes", "--records", voted, "--family", "cifar10h-features-votes"),
+        rf"the family 'cifar10h-features-votes'; {short} To fix",
+    )
 
 
 def test_tables_as_latex_and_csv(bench: Bench, results: Path) -> None:
@@ -471,7 +525,7 @@ def test_votes_as_latex_csv_and_figure(bench: Bench, voted: Path, tmp_path: Path
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
     table = list(csv.reader(lines))
     assert table[0] == ["votes an item", *(f"{k} {w}" for k in KS for w in ("mean", "std"))]
-    assert len(table) == 1 + 5 + 1 + 4
+    assert len(table) == 1 + 6 + 1 + 5
     answer = bench("votes", "--records", voted, "--metric", "ece", "-o", "new/votes.png")
     assert answer.code == 0
     assert (tmp_path / "new/votes.png").read_bytes().startswith(b"\x89PNG")
@@ -521,7 +575,7 @@ def test_a_rehearsal_on_features_from_run_to_votes_and_sets(bench: Bench, data: 
     asked += ["--epochs", "1", "--limit", "8", "--seeds", "2", "--data", str(data)]
     answer = bench(*asked)
     assert answer.code == 0, answer.err
-    assert answer.out == "22 of 22 runs are done in store\n"
+    assert answer.out == "24 of 24 runs are done in store\n"
     shown = bench("votes", "--store", "store", "--family", "cifar10h-features-votes")
     assert shown.code == 0, shown.err
     assert "A rehearsal: 8 training and test items at most." in shown.out
@@ -597,6 +651,26 @@ def test_help_answers_at_once_and_imports_nothing_heavy(arguments: list[str]) ->
     imported = {line.rpartition("|")[2].strip().split(".")[0] for line in listing.splitlines()}
     assert "typer" in imported
     assert not imported & {"torch", "numpy", "scipy", "sklearn", "matplotlib", "PIL", "ray"}
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("run", "one or more."),
+        ("measure", "all that the store holds if none."),
+        ("status", "all that the store holds if none."),
+        ("list", "all if none."),
+    ],
+)
+def test_help_says_what_no_name_means(command: str, told: str, bench: Bench) -> None:
+    words = re.sub(r"[\s│]+", " ", bench(command, "--help").out)
+    assert f"such as 'cifar10h-votes-3-*'; {told}" in words
+
+
+def test_the_readme_counts_the_settings_of_the_paper() -> None:
+    count = sum(setting.published is not None for setting in SETTINGS.values())
+    text = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    assert f"the paper's {count} settings and ours" in text
 
 
 def test_help_of_bench_names_every_command() -> None:

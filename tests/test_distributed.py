@@ -6,6 +6,7 @@ The processes run this file: ``python tests/test_distributed.py CASE FOLDER``.
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -22,7 +23,14 @@ import credalearn as cl
 from credalearn.methods import METHODS
 from credalearn.nets import Network
 from credalearn.train import Progress, Recipe, seeded, train
-from credalearn.train.distributed import _synchronised, own_gpu, part, process_group, rank
+from credalearn.train.distributed import (
+    _synchronised,
+    own_gpu,
+    part,
+    process_group,
+    rank,
+    under_torchrun,
+)
 from tiny_data import write_tiny_data
 
 CPU = torch.device("cpu")
@@ -163,8 +171,10 @@ def case_killed(folder: Path) -> None:
 CASES: dict[str, Callable[[Path], None]] = {"same": case_same, "killed": case_killed}
 
 
-def torchrun(*command: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Two processes of ``command``; one that hangs fails the test."""
+def torchrun(
+    *command: str, made: Path | None = None, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Two processes of ``command``, which makes ``made``; one that hangs fails the test."""
     start = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", *command]
     for _ in range(4):
         done = subprocess.run(
@@ -179,18 +189,22 @@ def torchrun(*command: str, **environment: str) -> subprocess.CompletedProcess[s
         # of about 30 runs, torch 2.13): that is no fault of the work, which is asked for again.
         if "terminate called without an active exception" not in done.stderr:
             break
+        if made is not None:
+            shutil.rmtree(made)
+            made.mkdir()
     return done
 
 
-def bench(*options: str) -> subprocess.CompletedProcess[str]:
-    return torchrun("-m", "credalearn", "bench", "run", *options, CREDALEARN_UNVERIFIED="1")
+def bench(*options: str, made: Path | None = None) -> subprocess.CompletedProcess[str]:
+    words = ("-m", "credalearn", "bench", "run", *options)
+    return torchrun(*words, made=made, CREDALEARN_UNVERIFIED="1")
 
 
 @pytest.fixture(scope="module")
 def outcome(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder in which two processes left what they found."""
     folder = tmp_path_factory.mktemp("two")
-    done = torchrun(__file__, "same", str(folder))
+    done = torchrun(__file__, "same", str(folder), made=folder)
     assert done.returncode == 0, done.stderr
     return folder
 
@@ -253,7 +267,7 @@ def test_a_stop_of_the_first_process_stops_all_and_they_go_on_together(outcome: 
 
 
 def test_one_process_goes_on_where_two_were_killed(tmp_path: Path) -> None:
-    done = torchrun(__file__, "killed", str(tmp_path))
+    done = torchrun(__file__, "killed", str(tmp_path), made=tmp_path)
     assert done.returncode != 0
     assert "SIGKILL" in done.stderr
     assert len(load_file(tmp_path / "resume")["losses"]) == STOPS_AFTER
@@ -269,7 +283,7 @@ def test_the_bench_trains_on_all_processes_and_only_once(tmp_path: Path) -> None
     options = ["cifar10h", "--method", "pocc", "--method", "decalibration", "--seeds", "1"]
     options += ["--epochs", "1", "--limit", "8"]
     options += ["--store", str(store), "--data", str(tmp_path / "data")]
-    done = bench(*options)
+    done = bench(*options, made=store)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("3 of 3 runs are done") == 1  # softmax is decalibration's base
     assert done.stderr.count("pocc/seed-1: epoch 1/1") == 1
@@ -344,6 +358,24 @@ def test_a_gpu_for_each_process_or_a_message(monkeypatch: pytest.MonkeyPatch) ->
         own_gpu("cuda")
     with pytest.raises(cl.CredalError, match="a GPU of its own; got device 'cuda:1'"):
         own_gpu("cuda:1")
+
+
+def test_half_of_torchruns_environment_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("RANK", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("WORLD_SIZE", "x")
+    with pytest.raises(cl.CredalError, match=r"WORLD_SIZE must be a number .* it is 'x'. To fix"):
+        under_torchrun()
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("MASTER_PORT", "29500")
+    message = "2 processes .* RANK, LOCAL_RANK, MASTER_ADDR are not set. To fix: start .* torchrun"
+    with pytest.raises(cl.CredalError, match=message):
+        under_torchrun()
+    for name in ("RANK", "LOCAL_RANK", "MASTER_ADDR"):
+        monkeypatch.setenv(name, "0")
+    assert under_torchrun()
+    monkeypatch.setenv("WORLD_SIZE", "1")
+    assert not under_torchrun()
 
 
 if __name__ == "__main__":

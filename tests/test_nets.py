@@ -379,6 +379,33 @@ def test_a_torchvision_for_another_torch_is_named(monkeypatch: pytest.MonkeyPatc
             build_backbone(f"{package}:resnet18", (3, 8, 8))
 
 
+def test_densenet_is_timms_where_torchvision_does_not_import(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    there = {"timm"}
+
+    def imported(name: str) -> object:
+        if name not in there:
+            raise RuntimeError("operator torchvision::nms does not exist")
+        return object()
+
+    monkeypatch.setattr(outside, "find_spec", lambda name: object())
+    monkeypatch.setattr(outside, "import_module", imported)
+    name = "torchvision:densenet121"
+    assert outside.at_hand(name) == "timm:densenet121"
+    assert outside.at_hand("torchvision:resnet18") == "torchvision:resnet18"
+    there.add("torchvision")
+    assert outside.at_hand(name) == name
+    there.clear()
+    assert outside.at_hand(name) == name
+    message = r"needs torchvision, .*nms does not exist.*, or timm: timm:densenet121 is the same"
+    with pytest.raises(cl.CredalError, match=message):
+        build_backbone(name, (3, 8, 8))
+    monkeypatch.setattr(outside, "find_spec", lambda name: None)
+    with pytest.raises(cl.CredalError, match="pip install torchvision, or timm: timm:densenet121"):
+        build_backbone(name, (3, 8, 8))
+
+
 def need(*packages: str) -> None:
     """Skip the test where a package is missing."""
     for package in packages:

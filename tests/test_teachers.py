@@ -43,6 +43,11 @@ def test_published_teachers_have_their_accuracy(name: str, right: int) -> None:
     assert (logits.argmax(1) == classes).sum() == right
 
 
+@pytest.fixture
+def unverified(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CREDALEARN_UNVERIFIED", "1")
+
+
 def publish(folder: Path, weights: Any, *, dataset: str, model: str) -> Path:
     """Write a state dict as the source does: the name ends with the start of the SHA-256."""
     (folder / "teachers").mkdir(exist_ok=True)
@@ -123,6 +128,7 @@ def random_weights(name: str, num_classes: int, generator: torch.Generator) -> d
     }
 
 
+@pytest.mark.usefixtures("unverified")
 @pytest.mark.parametrize("dataset", ["cifar10", "cifar100"])
 @pytest.mark.parametrize("name", TEACHERS)
 def test_weights_under_the_published_names_load(
@@ -188,6 +194,7 @@ def test_the_channels_of_two_branches_take_turns(generator: torch.Generator) -> 
         assert_close(channel, branches[number % 2][:, number // 2])
 
 
+@pytest.mark.usefixtures("unverified")
 def test_many_images_go_in_batches(
     tmp_path: Path, generator: torch.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -212,6 +219,27 @@ def test_a_missing_teacher_says_how_to_get_it(tmp_path: Path) -> None:
         load_teacher("mobilenetv2", DataFolders([tmp_path]), dataset="cifar100")
 
 
+def test_other_weights_than_the_published_are_read_where_that_is_allowed(
+    tmp_path: Path,
+    generator: torch.Generator,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    weights = random_weights("resnet20", 10, generator)
+    path = publish(tmp_path, weights, dataset="cifar10", model="resnet20")
+    message = (
+        rf"{path.name} is damaged or not the official file; its SHA-256 starts with \w{{8}}, not "
+        r"4118986f\. To fix: download https://\S*/cifar10_resnet20-4118986f\.pt .*UNVERIFIED=1"
+    )
+    monkeypatch.delenv("CREDALEARN_UNVERIFIED", raising=False)
+    with pytest.raises(cl.CredalError, match=message):
+        load_teacher("resnet20", DataFolders([tmp_path]), dataset="cifar10")
+    monkeypatch.setenv("CREDALEARN_UNVERIFIED", "1")
+    load_teacher("resnet20", DataFolders([tmp_path]), dataset="cifar10")
+    assert f"{path} is not the official file" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("unverified")
 def test_a_damaged_or_wrong_file_is_named(tmp_path: Path, generator: torch.Generator) -> None:
     folders = DataFolders([tmp_path])
     weights = random_weights("resnet20", 100, generator)

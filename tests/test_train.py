@@ -19,7 +19,7 @@ import credalearn as cl
 from credalearn.methods import METHODS
 from credalearn.nets import Network
 from credalearn.train import Progress, Recipe, seeded, train
-from credalearn.train.loop import _optimizer, _uses_bfloat16
+from credalearn.train.loop import _uses_bfloat16, make_optimizer
 
 CPU = torch.device("cpu")
 
@@ -249,12 +249,13 @@ def test_the_rate_reaches_the_optimizer() -> None:
 
 def test_optimizers_are_the_ones_asked_for() -> None:
     network = problem()[0]
-    sgd = _optimizer(network, Recipe(optimizer="sgd", momentum=0.8, weight_decay=5e-4))
+    recipe = Recipe(optimizer="sgd", momentum=0.8, weight_decay=5e-4)
+    sgd = make_optimizer(network, recipe, 0.3)
     assert isinstance(sgd, torch.optim.SGD)
     assert sgd.defaults["momentum"] == 0.8
     assert sgd.defaults["weight_decay"] == 5e-4
     assert sgd.defaults["nesterov"] is False
-    adam = _optimizer(network, Recipe(weight_decay=1e-3))
+    adam = make_optimizer(network, Recipe(weight_decay=1e-3), 0.3)
     assert isinstance(adam, torch.optim.Adam)
     assert adam.defaults["weight_decay"] == 1e-3
 
@@ -319,7 +320,8 @@ def test_a_foreign_file_is_no_checkpoint(tmp_path: Path) -> None:
     save_file({"x": torch.zeros(1)}, checkpoint)
     with pytest.raises(cl.TrainingError, match="no checkpoint of this version"):
         run(Recipe(epochs=1), checkpoint=checkpoint)
-    with pytest.raises(cl.TrainingError, match="is a folder"):
+    message = "is a folder where the file of a checkpoint should be. To fix: delete it"
+    with pytest.raises(cl.TrainingError, match=message):
         run(Recipe(epochs=1), checkpoint=tmp_path)
 
 

@@ -1,6 +1,6 @@
 """Every setting by name, the paper's and ours, and names with shell-style patterns."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
 from credalearn.bench.setting import Setting
@@ -28,6 +28,20 @@ def family_of(name: str) -> str | None:
     )
 
 
+def folded(names: Iterable[str]) -> list[str]:
+    """Names for a message: alone in order, then one for all of a family, which has dozens.
+
+    Example:
+        >>> folded(["cifar10h-votes-3-idm", "cifar10h-votes-1-idm", "cifar10h"])
+        ['cifar10h', 'cifar10h-votes-K-RULE']
+    """
+    known = list(ALL_SETTINGS)
+    ordered = sorted(names, key=lambda name: known.index(name) if name in known else len(known))
+    families = {name: family_of(name) for name in ordered}
+    alone = [name for name, family in families.items() if family is None]
+    return [*alone, *dict.fromkeys(f"{each}-K-RULE" for each in families.values() if each)]
+
+
 def setting_named(name: str) -> Setting:
     """The setting of this name.
 
@@ -39,11 +53,9 @@ def setting_named(name: str) -> Setting:
         'cifar10h'
     """
     if name not in ALL_SETTINGS:
-        alone = [each for each in ALL_SETTINGS if family_of(each) is None]
-        folded = [f"{family}-K-RULE" for family in FAMILIES]
         raise CredalError(
-            f"setting {name!r} is unknown; known are {', '.join([*alone, *folded])}. To fix: see "
-            "`credalearn bench list --all`."
+            f"setting {name!r} is unknown; known are {', '.join(folded(ALL_SETTINGS))}. To fix: "
+            "see `credalearn bench list --all`."
         )
     return ALL_SETTINGS[name]
 

@@ -4,7 +4,7 @@ import sys
 import time
 from collections.abc import Sequence
 
-from credalearn.bench.place import Place
+from credalearn.bench.place import REFUSED, Place
 from credalearn.bench.runner import Bench
 from credalearn.bench.runs import Run
 from credalearn.bench.store import Store
@@ -14,7 +14,6 @@ from credalearn.train.distributed import hear, process_group, rank, tell
 
 _DONE, _STOP = "done", "stop"  # what the first process of torchrun tells the others at the end
 _SECONDS_TO_SPEAK = 10.0
-_REFUSED = 2  # exit code of a process that stopped with a message
 
 
 def on_all_devices(
@@ -70,6 +69,6 @@ def _follow(place: Place) -> None:
         if runs == _STOP:
             # torchrun stops all processes when one ends badly: first the first one says why.
             time.sleep(_SECONDS_TO_SPEAK)
-            sys.exit(_REFUSED)
+            sys.exit(REFUSED)
         bench = bench or place.bench()
         bench.take_part(runs)

@@ -6,8 +6,6 @@ whoever claims it next. So any number of processes, started in any way, share th
 
 from collections.abc import Sequence
 
-import torch
-
 from credalearn.bench.devices import on_all_devices
 from credalearn.bench.on_ray import on_ray
 from credalearn.bench.place import Place
@@ -41,21 +39,29 @@ def execute(
         ray_address: Of that cluster; None starts one here.
         deadline: Time of ``time.monotonic()`` after which nothing is begun.
         retry_failed: Whether runs that failed before are tried again.
+
+    Raises:
+        CredalError: If the options do not go together, or the store cannot be written to.
     """
-    if under_torchrun():
-        if ray or workers > 1:
-            raise CredalError(
-                "torchrun has started the processes. To fix: leave --workers and --ray out."
-            )
-        on_all_devices(place, runs, deadline=deadline, retry_failed=retry_failed)
-        return
-    store = Store(place.store)
-    for run in runs:
-        set_right(store, run, retry_failed=retry_failed)
-    if ray:
-        share = 1 / place.side_by_side if torch.cuda.is_available() else 0
-        on_ray(place, runs, gpus_a_run=share, address=ray_address, deadline=deadline)
-    elif workers > 1:
-        in_processes(place, runs, workers=workers, deadline=deadline)
-    else:
-        work(place.bench(), runs, side_by_side=place.side_by_side, deadline=deadline)
+    if ray_address is not None and not ray:
+        raise CredalError(
+            f"--ray-address {ray_address} names a cluster that nothing is done on without --ray. "
+            "To fix: give --ray too, or leave --ray-address out."
+        )
+    if under_torchrun() and (ray or workers > 1):
+        raise CredalError(
+            "torchrun has started the processes. To fix: leave --workers and --ray out."
+        )
+    with place.keeping():
+        if under_torchrun():
+            on_all_devices(place, runs, deadline=deadline, retry_failed=retry_failed)
+            return
+        store = Store(place.store)
+        for run in runs:
+            set_right(store, run, retry_failed=retry_failed)
+        if ray:
+            on_ray(place, runs, address=ray_address, deadline=deadline)
+        elif workers > 1:
+            in_processes(place, runs, workers=workers, deadline=deadline)
+        else:
+            work(place.bench(), runs, side_by_side=place.side_by_side, deadline=deadline)

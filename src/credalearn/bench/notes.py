@@ -84,6 +84,8 @@ def _difference_notes(runs: Runs, setting: str) -> list[str]:
         lines.append(f"A rehearsal: epochs {epochs}, not {known.recipe.epochs}.")
     if limit is not None:
         lines.append(f"A rehearsal: {limit} training and test items at most.")
+    if known is not None and known.pretrained and record.config.get("weights") == "random":
+        lines.append("The networks started from random weights, the paper's from pretrained ones.")
     missing = [method for method in paper_methods(setting) if method not in runs]
     if known is not None and missing:
         lines.append(f"Without runs: {', '.join(missing)}.")

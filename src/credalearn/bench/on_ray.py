@@ -1,5 +1,6 @@
 """The runs as tasks of Ray."""
 
+import socket
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -11,29 +12,31 @@ from credalearn.bench.store import Store
 from credalearn.bench.work import deadline_at, time_of_day, work
 from credalearn.errors import CredalError
 
+_SECONDS_TO_ANSWER = 10.0
+
 
 def on_ray(
     place: Place,
     runs: Sequence[Run],
     *,
-    gpus_a_run: float,
     address: str | None,
     deadline: float | None = None,
 ) -> None:
     """Every run a task of Ray, on this machine or a cluster that shares the store's folder.
 
-    A task whose worker dies is begun again by Ray, and goes on from its last checkpoint.
+    A task whose worker dies is begun again by Ray, and goes on from its last checkpoint. Where the
+    cluster has GPUs, a task takes one of ``place.side_by_side`` shares of a GPU.
 
     Args:
         place: Where the store and the data lie, as every worker sees them.
         runs: What, with what they are built on among them.
-        gpus_a_run: Share of a GPU that a run takes; 0 for none.
         address: Of a running cluster, for instance ``auto``; None starts one here.
         deadline: Time of ``time.monotonic()`` after which nothing is begun; training stops there
             too, to be resumed.
 
     Raises:
-        CredalError: If Ray is not installed, or a task failed for good.
+        CredalError: If Ray is not installed, no cluster is at the address, or a task failed for
+            good.
     """
     try:
         import ray
@@ -46,8 +49,19 @@ def on_ray(
     until = time_of_day(deadline)
     ours = not ray.is_initialized()
     if ours:
-        ray.init(address=address, log_to_driver=place.verbose, include_dashboard=False)
-    task = ray.remote(num_cpus=1, num_gpus=gpus_a_run, max_retries=3)(_task)
+        try:
+            _check_answers(ray, address)
+            ray.init(address=address, log_to_driver=place.verbose, include_dashboard=False)
+        except (OSError, ValueError, RuntimeError) as error:
+            where = "" if address is None else f" at {address}"
+            raise CredalError(
+                f"Ray cannot be used{where}: {error}. To fix: give --ray-address as HOST:PORT of a "
+                "running cluster or as auto, or leave it out: one is started here then."
+            ) from error
+    # Of the cluster: the machine that starts the tasks may have no GPU, or be alone in having one.
+    resources: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
+    share = 1 / place.side_by_side if place.device != "cpu" and resources.get("GPU") else 0
+    task = ray.remote(num_cpus=1, num_gpus=share, max_retries=3)(_task)
     waiting = [run for run in runs if store.state(run) not in ("done", "failed")]
     going: dict[Any, Run] = {}
     try:
@@ -74,8 +88,19 @@ def on_ray(
             ray.shutdown()
 
 
+def _check_answers(ray: Any, address: str | None) -> None:
+    """Refuse an address where nothing listens: Ray itself would try for a quarter of an hour."""
+    host, _, port = (address or "").rpartition(":")
+    if not port.isdecimal() or "/" in host:
+        return  # "auto", or another word of Ray's
+    if host in ("127.0.0.1", "localhost"):
+        host = ray.util.get_node_ip_address()  # where Ray looks then
+    socket.create_connection((host.strip("[]"), int(port)), _SECONDS_TO_ANSWER).close()
+
+
 def _task(place: Place, run: Run, until: float | None) -> None:
-    work(_bench(place), [run], side_by_side=1, deadline=deadline_at(until))
+    with place.keeping():
+        work(_bench(place), [run], side_by_side=1, deadline=deadline_at(until))
 
 
 @cache

@@ -1,5 +1,6 @@
 """Where runs are done, in words that travel to other processes."""
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -9,8 +10,10 @@ from credalearn.bench.data import DataFolders
 from credalearn.bench.runner import Bench
 from credalearn.bench.store import Store
 from credalearn.errors import CredalError
+from credalearn.files import writing
 from credalearn.train.distributed import own_gpu, world_size
 
+REFUSED = 2  # exit code of a process that stopped with a message
 SIDE_BY_SIDE = 8  # models on one GPU: beyond eight an H200 does no more images a second
 
 
@@ -49,6 +52,14 @@ class Place:
             else self.weights.absolute(),
         )
 
+    def keeping(self) -> AbstractContextManager[None]:
+        """Where the store cannot be written inside, as on a full disk, one message says so."""
+        return writing(
+            self.store,
+            other="name another --store; what was kept before is whole, and the same command goes "
+            "on from there",
+        )
+
     def bench(self) -> Bench:
         """A bench there, in this process.
 
@@ -61,7 +72,7 @@ class Place:
         if world_size() > 1 and name.startswith("cuda"):
             name = str(own_gpu(name))
         try:
-            torch.empty(0, device=name)
+            torch.zeros(1, device=name).item()  # "meta" is a device, but holds no values
         except (RuntimeError, AssertionError) as error:
             raise CredalError(
                 f"device {self.device!r} is not to be had here: {error}. To fix: take 'auto'."

@@ -3,17 +3,16 @@
 import multiprocessing
 import os
 import sys
+import threading
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 
-from credalearn.bench.place import Place
+from credalearn.bench.place import REFUSED, Place
 from credalearn.bench.runs import Run
 from credalearn.bench.work import deadline_at, time_of_day, work
 from credalearn.errors import CredalError, TrainingError
-
-_REFUSED = 2  # exit code of a worker that stopped with a message
 
 
 def in_processes(
@@ -44,7 +43,7 @@ def in_processes(
                 if process.exitcode == 0:
                     processes.pop(number)
                     break
-                if process.exitcode == _REFUSED:
+                if process.exitcode == REFUSED:
                     raise CredalError("a worker process stopped; its message stands above.")
                 replaced += 1
                 if replaced > 3 * workers:
@@ -63,9 +62,19 @@ def in_processes(
 
 
 def _worker(place: Place, runs: list[Run], threads: int, until: float | None) -> None:
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     torch.set_num_threads(threads)
     try:
-        work(place.bench(), runs, side_by_side=place.side_by_side, deadline=deadline_at(until))
+        with place.keeping():
+            work(place.bench(), runs, side_by_side=place.side_by_side, deadline=deadline_at(until))
     except (CredalError, TrainingError) as error:  # another process would say the same
         print(f"credalearn: {error}", file=sys.stderr)
-        sys.exit(_REFUSED)
+        sys.exit(REFUSED)
+
+
+def _end_with_parent() -> None:
+    """End this process when the one that started it ends, however that was: by a signal too."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(REFUSED)

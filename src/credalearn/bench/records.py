@@ -7,8 +7,8 @@ Tables, figures and comparisons read records and nothing else. In a store a reco
 import json
 import math
 import re
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from credalearn.errors import CredalError
 from credalearn.files import whole_file
 
 CURVE_POINTS = 101  # accuracy at rejection 0, 0.01, …, 1: the last is at the most certain item
+KIND = ("epochs", "limit", "weights")  # of config: what runs that are compared must share
 _FIELDS = ("setting", "method", "seed", "metrics", "curves", "config", "versions", "seconds")
 
 
@@ -205,6 +206,48 @@ def result_path(folder: Path, setting: str, method: str, seed: int) -> Path:
     return folder / setting / f"{method}-seed-{seed}.json"
 
 
+def copy_records(records: Iterable[Record], folder: Path) -> None:
+    """Write records as committed results, without what they say of a store's files.
+
+    Args:
+        records: Of finished runs.
+        folder: Of results. A record that is there already is replaced, as is a damaged one.
+
+    Raises:
+        CredalError: If a record there is of another kind, as a rehearsal is; nothing is written.
+
+    Example:
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> record = Record(setting="cifar10h", method="pocc", seed=1, metrics={"accuracy": 0.87})
+        >>> copy_records([record], folder)
+        >>> [path.name for path in folder.rglob("*.json")]
+        ['pocc-seed-1.json']
+    """
+    paths = {result_path(folder, each.setting, each.method, each.seed): each for each in records}
+    for path, record in paths.items():
+        _check_kind(path, record)
+    for path, record in paths.items():
+        config = {name: value for name, value in record.config.items() if name != "files"}
+        write_record(path, replace(record, config=config))
+
+
+def _check_kind(path: Path, record: Record) -> None:
+    """Refuse to replace a record of another kind."""
+    try:
+        there = read_record(path)
+    except (CredalError, OSError):  # none, or none that can be read
+        return
+    for what in KIND:
+        old, new = there.config.get(what), record.config.get(what)
+        if old != new:
+            raise CredalError(
+                f"a record is replaced by one of its kind alone; {path} has {what}={old}, that of "
+                f"the store {what}={new}. To fix: name another folder with --output, or delete "
+                "that file."
+            )
+
+
 def _check_place(path: Path, record: Record) -> None:
     """A copied or renamed file would count one run as two."""
     if path.name == "metrics.json":
@@ -219,7 +262,12 @@ def _check_place(path: Path, record: Record) -> None:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # of an int that no float can hold
+        return False
 
 
 def _rounded(value: float) -> float:

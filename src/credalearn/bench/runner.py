@@ -10,13 +10,14 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from credalearn.bench.data import DataFolders, Task, load_foreign, load_task
+from credalearn.bench.data import DataFolders, MissingDataError, Task, load_foreign, load_task
 from credalearn.bench.evaluate import evaluate, pack, pack_voted, rejection_curve
 from credalearn.bench.labels import make_labels
 from credalearn.bench.log import EpochLog
+from credalearn.bench.records import Record
 from credalearn.bench.runs import Run
 from credalearn.bench.setting import Setting
-from credalearn.bench.store import Store
+from credalearn.bench.store import PREDICTIONS, Store
 from credalearn.bench.voted import evaluate_voted
 from credalearn.credal import CredalSet
 from credalearn.errors import CredalError, TrainingError
@@ -79,9 +80,7 @@ class Bench:
             The runs that are done now.
         """
         started = time.monotonic()
-        # 45 MB each: those of settings that are done with are not needed again.
-        going = {run.setting for run in runs}
-        self._networks = {run: net for run, net in self._networks.items() if run.setting in going}
+        self._keep_networks({run.setting for run in runs})
         # First what may be refused, data, weights or teachers: a run that was is not begun.
         trainings = [self._training(run, beside=len(runs)) for run in runs]
         self._foreign_sets(runs[0])  # what is missing is said before hours of training
@@ -89,12 +88,13 @@ class Bench:
             self.store.start(run)
         before = [self.store.seconds_spent(run) for run in runs]
         tell(runs)  # only now: what is wrong with data or settings is said once, by this process
+        pairs = zip(runs, trainings, strict=True)
         if self.device.type == "cuda" and world_size() == 1:
+            logged = [replace(each, listener=self._log(run, len(runs))) for run, each in pairs]
             with Progress(_together(runs)) as progress:
                 shown = progress if self.verbose else None
-                ends = train_together(trainings, progress=shown, deadline=deadline)
+                ends = train_together(logged, progress=shown, deadline=deadline)
         else:
-            pairs = zip(runs, trainings, strict=True)
             ends = [self._train_alone(*pair, deadline=deadline) for pair in pairs]
         seconds = (time.monotonic() - started) / len(runs)
         done = []
@@ -123,7 +123,9 @@ class Bench:
         """Build a run on finished ones, measure it and keep it: nothing is trained."""
         started = time.monotonic()
         members = tuple(self._trained(base) for base in run.bases)
-        self.labels(run)  # missing data stops the work, and is no fault of a run
+        # Data that are missing or damaged stop the work, and are no fault of a run.
+        self.labels(run)
+        self._foreign_sets(run)
         self.store.start(run)
         try:
             self._measure(run, members, 0.0, started=started)
@@ -133,11 +135,14 @@ class Bench:
     def measure(self, run: Run) -> None:
         """Measure a finished run once more, from its kept networks, and keep what is found now.
 
-        For foreign images that came later, or a metric that is new; nothing is trained.
+        For foreign images that came later, or a metric that is new; nothing is trained. What was
+        found on foreign images that are not at hand now is kept, and named.
         """
         started = time.monotonic()
+        self._keep_networks({run.setting})
         members = tuple(self._trained(base) for base in run.bases or (run,))
-        self._measure(run, members, self.store.record(run).seconds, started=started)
+        before = self.store.record(run)
+        self._measure(run, members, before.seconds, started=started, before=before)
 
     def labels(self, run: Run) -> CredalSet:
         """The training labels of a run, on the device; the seed counts where votes are drawn."""
@@ -167,7 +172,6 @@ class Bench:
             recipe=recipe,
             augment=crop_and_flip if run.setting.augment else None,
             checkpoint=self.store.checkpoint(run),
-            listener=EpochLog(self.store.path(run) / "log.jsonl", share=1 / beside),
             # Dropout stays as it is, so that its numbers come from the seed and the epoch.
             compile=images >= _WORTH_COMPILING and not method.dropout,
         )
@@ -178,14 +182,16 @@ class Bench:
             self.store.restart(run)
         return training
 
+    def _log(self, run: Run, beside: int, then: Listener | None = None) -> EpochLog:
+        return EpochLog(self.store.path(run) / "log.jsonl", then, share=1 / beside)
+
     def _train_alone(
         self, run: Run, training: Training, *, deadline: float | None
     ) -> list[float] | TrainingError:
         with Progress(run.name) as progress:
             shown = progress if self.verbose else None
-            log = EpochLog(self.store.path(run) / "log.jsonl", _Until(deadline, shown))
             try:
-                return _plain_loop(training, log)
+                return _plain_loop(training, self._log(run, 1, _Until(deadline, shown)))
             except TrainingError as error:
                 return error
             except _TimeUpError:
@@ -220,6 +226,10 @@ class Bench:
                 layer.fit(task.train_images)
         return network.to(self.device)
 
+    def _keep_networks(self, settings: set[Setting]) -> None:
+        """Drop the networks of other settings, which are done with: they take 45 MB each."""
+        self._networks = {r: net for r, net in self._networks.items() if r.setting in settings}
+
     def _trained(self, run: Run) -> Network:
         """The trained network of a finished run."""
         if run not in self._networks:
@@ -235,8 +245,9 @@ class Bench:
         seconds: float,
         *,
         started: float | None = None,
+        before: Record | None = None,
     ) -> None:
-        """Predict, measure and keep."""
+        """Predict, measure and keep; ``before`` is what was found the last time."""
         began = time.monotonic() if started is None else started
         task = self._task(run.setting, run.limit)
         labels = self.labels(run)
@@ -258,12 +269,20 @@ class Bench:
             voted = test.to("cpu") if same else model.predict(task.voted_images)
             metrics |= evaluate_voted(test.to("cpu"), y, voted, task.voted_counts)
             kept |= pack_voted(voted, task.voted_counts)
+        old = before.metrics.items() if before is not None else ()
+        lost = {k: x for k, x in old if k.startswith("auroc_") and k not in metrics}
+        if lost:
+            told = ", ".join(lost)
+            print(f"{run.name} keeps {told}: these images are not at hand now", file=sys.stderr)
+            metrics |= lost
+            kept |= self._foreign_tensors(run, set(run.setting.foreign) - foreign.keys())
+        trained = members[0].state_dict() if not run.bases else {}
         self.store.finish(
             run,
             metrics=metrics,
             curves={"accuracy_rejection": rejection_curve(run.method, test, y.to(self.device))},
             predictions=kept,
-            weights=members[0].state_dict() if not run.bases else {},
+            weights=trained if before is None else None,
             seconds=seconds + time.monotonic() - began,
             device=_device_name(self.device, processes=1 if run.bases else world_size()),
         )
@@ -273,6 +292,13 @@ class Bench:
             )
             print(f"{run.name}: {told}", file=sys.stderr)
 
+    def _foreign_tensors(self, run: Run, absent: set[str]) -> dict[str, Tensor]:
+        """What is kept of predictions on foreign images that are not at hand now."""
+        if self.store.damage(run, thorough=True) is not None:
+            return {}
+        tensors = self.store.tensors(run, PREDICTIONS)
+        return {name: x for name, x in tensors.items() if name.rpartition(".")[0] in absent}
+
     def _task(self, setting: Setting, limit: int | None) -> Task:
         key = (setting.task, limit)
         if key not in self._tasks:
@@ -281,14 +307,18 @@ class Bench:
         return self._tasks[key]
 
     def _foreign_sets(self, run: Run) -> dict[str, Tensor]:
-        """Foreign images by set; a set that is not at hand is left out, and named once."""
+        """Foreign images by set; a set that is not at hand is left out, and named once.
+
+        Raises:
+            CredalError: If one is there and damaged.
+        """
         found = {}
         for name in run.setting.foreign:
             key = (name, run.setting.image_size, run.limit)
             if key not in self._foreign:
                 try:
                     images = load_foreign(name, self.data, size=key[1], limit=run.limit)
-                except CredalError as error:
+                except MissingDataError as error:
                     print(f"no AUROC on {name}: {error}", file=sys.stderr)
                     images = torch.empty(0)
                 self._foreign[key] = images

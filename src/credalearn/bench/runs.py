@@ -11,6 +11,7 @@ from credalearn.bench.costs import base_of, member_seeds
 from credalearn.bench.setting import Setting
 from credalearn.errors import CredalError
 from credalearn.methods import METHODS
+from credalearn.nets.outside import at_hand
 
 _MOST_SEEDS = 1000
 
@@ -107,7 +108,8 @@ def plan(
     """Every run of the settings, each once, with what it is built on before it.
 
     All trainings of a setting come first, so that as many as possible are there to be trained side
-    by side.
+    by side. Where the package of a setting's backbone does not import, the runs have the same
+    network of another package, and their configuration says so.
 
     Example:
         >>> setting = ALL_SETTINGS["cifar10h"]
@@ -116,7 +118,8 @@ def plan(
         ['softmax/seed-1', 'pocc/seed-1', 'decalibration/seed-1']
     """
     runs: dict[Run, None] = {}
-    for setting in settings:
+    for asked in settings:
+        setting = replace(asked, backbone=at_hand(asked.backbone))
         wanted = [
             Run(
                 setting,

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from credalearn.bench.catalogue import ALL_SETTINGS
-from credalearn.bench.records import Record
+from credalearn.bench.catalogue import ALL_SETTINGS, folded
+from credalearn.bench.records import KIND, Record
 from credalearn.bench.settings import SEVEN
 from credalearn.errors import CredalError
 from credalearn.methods import BASES, METHODS
@@ -48,7 +48,7 @@ def runs_of(records: Iterable[Record], setting: str) -> dict[str, dict[int, Reco
     """The setting's records by method, in the paper's order, then by seed.
 
     Softmax and POCC networks that are members of ensembles only, of seeds that are neither the
-    setting's nor another method's, are left out.
+    setting's nor another method's, are left out; with them a method that has no other runs.
 
     The paper sets methods trained on collapsed labels beside POCC trained on the labels as they
     are. So in a collapsed setting the method ``pocc`` is that of the setting it was collapsed from;
@@ -71,17 +71,16 @@ def runs_of(records: Iterable[Record], setting: str) -> dict[str, dict[int, Reco
         ['edl', 'pocc']
     """
     records = list(records)
-    runs = _by_method([record for record in records if record.setting == setting])
+    runs = _own_runs(records, setting)
     if not runs:
-        held = sorted({record.setting for record in records})
+        held = ", ".join(folded({record.setting for record in records}))
         raise CredalError(f"there is no record of setting {setting!r}; there are some of {held}.")
     known = ALL_SETTINGS.get(setting)
     if known is not None and known.collapsed:
         if "pocc" in runs:
             runs[POCC_COLLAPSED] = runs.pop("pocc")
-        originals = [r for r in records if r.setting == known.task and r.method == "pocc"]
-        runs |= _by_method(originals)
-    runs = _without_members(runs, known.seeds if known is not None else ())
+        originals = _own_runs(records, known.task)
+        runs |= {"pocc": originals["pocc"]} if "pocc" in originals else {}
     check_one_kind(
         (record for found in runs.values() for record in found.values()), f"setting {setting!r}"
     )
@@ -223,7 +222,7 @@ def check_one_kind(records: Iterable[Record], where: str) -> None:
         >>> check_one_kind([record, record], "setting 's'")
     """
     held = list(records)
-    for what in ("epochs", "limit", "weights"):
+    for what in KIND:
         kinds: dict[str, str] = {}
         for record in held:
             kinds.setdefault(str(record.config.get(what)), record.name)
@@ -247,14 +246,16 @@ def _by_method(records: Iterable[Record]) -> dict[str, dict[int, Record]]:
     return runs
 
 
-def _without_members(
-    runs: dict[str, dict[int, Record]], own: Sequence[int]
-) -> dict[str, dict[int, Record]]:
-    bases = set(BASES.values())
+def _own_runs(records: Iterable[Record], setting: str) -> dict[str, dict[int, Record]]:
+    """A setting's runs by method and seed, without those that are members of ensembles only."""
+    runs = _by_method([record for record in records if record.setting == setting])
+    known, bases = ALL_SETTINGS.get(setting), set(BASES.values())
     wanted = {seed for method, found in runs.items() if method not in bases for seed in found}
-    wanted |= set(own)
+    wanted |= set(known.seeds if known is not None else ())
     kept = {}
     for method, found in runs.items():
-        some = {seed: record for seed, record in found.items() if seed in wanted}
-        kept[method] = some if method in bases and some else found
+        own = {seed: record for seed, record in found.items() if seed in wanted}
+        members_only = not own and any(BASES.get(other) == method for other in runs)
+        if not members_only:
+            kept[method] = own if method in bases and own else found
     return kept

@@ -9,7 +9,7 @@ from typing import Literal
 from credalearn.bench.records import Record
 from credalearn.bench.seeds import count_of_seeds, mean_and_std, runs_of
 from credalearn.errors import CredalError
-from credalearn.report.escape import escape_csv, escape_latex, escape_markdown
+from credalearn.escape import escape_csv, escape_latex, escape_markdown
 
 # Metric: title, whether it is in per cent, digits. Coverage is near what was asked for whatever the
 # method, so nothing is marked there; of widths the smallest is.

@@ -10,7 +10,7 @@ from credalearn.methods import METHODS
 from credalearn.train import Recipe
 
 # By our names, the paper's.
-TEACHERS = {
+PAPER_TEACHERS = {
     "resnet20": "ResNet-20",
     "shufflenetv2": "ShuffleNetV2-0.5x",
     "mobilenetv2": "MobileNetV2-x0.5",
@@ -73,8 +73,9 @@ class Teacher:
     temperature: float
 
     def __post_init__(self) -> None:
-        if self.name not in TEACHERS:
-            raise CredalError(f"a teacher must be one of {', '.join(TEACHERS)}; got {self.name!r}.")
+        if self.name not in PAPER_TEACHERS:
+            known = ", ".join(PAPER_TEACHERS)
+            raise CredalError(f"a teacher must be one of {known}; got {self.name!r}.")
         if not 0 < self.temperature < math.inf:
             raise CredalError(f"temperature must be above 0; got {self.temperature!r}.")
 

@@ -10,7 +10,7 @@ Momentum 0.9 and the augmentation (random crop and flip) are ours too: the paper
 from dataclasses import replace
 
 from credalearn.bench.setting import (
-    TEACHERS,
+    PAPER_TEACHERS,
     TEN_SEEDS,
     Annotators,
     Setting,
@@ -157,7 +157,7 @@ def teachers(task: str, teacher: str, temperature: float) -> Setting:
         recipe=_RECIPES[task],
         methods=(*SEVEN, "pocc-ensemble") if with_foreign else SEVEN,
         foreign=FOREIGN_SETS if with_foreign else (),
-        published=(PAPER_TASKS[task], f"teacher T={temperature:g}", TEACHERS[teacher]),
+        published=(PAPER_TASKS[task], f"teacher T={temperature:g}", PAPER_TEACHERS[teacher]),
     )
 
 
@@ -186,7 +186,7 @@ _ALL = (
     *(
         teachers(task, teacher, temperature)
         for temperature in (2.5, 1.0)
-        for teacher in TEACHERS
+        for teacher in PAPER_TEACHERS
         for task in ("cifar10", "cifar100")
     ),
     *(

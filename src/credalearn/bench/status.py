@@ -2,18 +2,58 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from credalearn.bench.records import read_record
-from credalearn.bench.runs import Run
+from credalearn.bench.runs import Run, plan
+from credalearn.bench.setting import Setting
 from credalearn.bench.store import Store
+
+
+def stored_runs(
+    folder: Path,
+    setting: Setting,
+    *,
+    limit: int | None = None,
+    independent: bool = False,
+    weights: Path | None = None,
+    epochs: int | None = None,
+) -> list[Run]:
+    """Every run of a setting; what is not given is as the store has it, where it has some of them.
+
+    So a rehearsal can be looked at without its options.
+
+    Args:
+        folder: Of the store.
+        setting: With the methods and seeds that are wanted.
+        limit: At most so many items.
+        independent: Whether ensembles have networks of their own.
+        weights: File that pretrained networks start from.
+        epochs: Of every training.
+
+    Example:
+        >>> import tempfile
+        >>> from credalearn.bench.catalogue import ALL_SETTINGS
+        >>> setting = ALL_SETTINGS["cifar10h"].narrowed(methods=("pocc",), seeds=(1,))
+        >>> stored_runs(Path(tempfile.mkdtemp()), setting)[0].setting.recipe.epochs
+        150
+    """
+    held = Store(folder).configurations(setting.name)
+    first = held[0] if held else {}
+    runs = plan(
+        [setting.narrowed(epochs=epochs or first.get("epochs"))],
+        independent=independent or any(each.get("members") == "independent" for each in held),
+        limit=limit or first.get("limit"),
+        weights=weights,
+    )
+    return [replace(run, weights=run.weights or first.get("weights")) for run in runs]
 
 
 def status_lines(folder: Path, runs: Sequence[Run]) -> list[str]:
     """A headline with the time left, and a line for every run that is neither done nor new.
 
-    Time left is the mean time of the trainings that are done times the share of epochs that are
-    not, at the pace of one process.
+    Time left is the mean time of an epoch times the epochs that are left, at the pace of one
+    process: by the trainings that are done, and while there is none by the logs of those begun.
 
     Args:
         folder: Of the store.
@@ -26,37 +66,53 @@ def status_lines(folder: Path, runs: Sequence[Run]) -> list[str]:
         ['cifar10h: 0 of 1 runs done, 1 not begun']
     """
     store = Store(folder)
-    states = {run: store.state(run) for run in runs}
-    counts = Counter(states.values())
-    lines, epochs_left, seconds = [], 0, []
-    for run, state in states.items():
-        if state == "done" and not run.bases:
-            seconds.append(read_record(store.path(run) / "metrics.json").seconds)
-        if state in ("done", "failed") or run.bases:
-            continue
+    found = {run: store.look(run) for run in runs}
+    counts = Counter(state for state, _ in found.values())
+    begun, wrong, epochs_left, paces, logged = [], [], 0, [], []
+    for run, (state, why) in found.items():
         of, done = run.setting.recipe.epochs, 0
-        if state == "started":
-            done = store.epochs_done(run)
-            claim = store.claim(run)
-            resumes = "will go on from its checkpoint" if done else "will be begun again"
-            going = f"stopped; {resumes}" if claim else "going"
-            if claim:
-                claim.release()
-            lines.append(f"  {run.name}: epoch {done}/{of}, {going}")
-        epochs_left += of - done
-    for run, state in states.items():
         if state == "failed":
-            reason = (store.path(run) / "failure.txt").read_text(encoding="utf-8").strip()
-            lines.append(f"  {run.name}: failed: {reason}")
-        elif state == "damaged":
-            lines.append(f"  {run.name}: {store.damage(run)}")
-    words = {"started": "begun", "failed": "failed", "damaged": "damaged", "new": "not begun"}
+            wrong.append(f"  {run.name}: failed: {store.failure(run)}")
+        elif why is not None:
+            again = "; will be measured again" if state == "unmeasured" else ""
+            wrong.append(f"  {run.name}: {why}{again}")
+        if run.bases:
+            continue
+        if state == "done":
+            paces.append(store.record(run).seconds / of)
+        if state == "started":
+            done, line = _begun(store, run)
+            begun.append(line)
+            pace = store.pace(run)
+            logged += [] if pace is None else [pace]
+        if state not in ("done", "failed", "unmeasured"):
+            epochs_left += of - done
+    words = {
+        "started": "begun",
+        "failed": "failed",
+        "damaged": "damaged",
+        "unmeasured": "to be measured again",
+        "new": "not begun",
+    }
     told = [f"{counts[state]} {word}" for state, word in words.items() if counts[state]]  # type: ignore[index]
     head = ", ".join([f"{counts['done']} of {len(runs)} runs done", *told])
-    if seconds and epochs_left:
-        epochs = runs[0].setting.recipe.epochs
-        head += f"; about {_words(epochs_left / epochs * sum(seconds) / len(seconds))} left"
-    return [f"{runs[0].setting.name}: {head}", *lines]
+    paces = paces or logged
+    if paces and epochs_left:
+        head += f"; about {_words(epochs_left * sum(paces) / len(paces))} left"
+    return [f"{runs[0].setting.name}: {head}", *begun, *wrong]
+
+
+def _begun(store: Store, run: Run) -> tuple[int, str]:
+    """Epochs that need not be done again, and the line, of a training that was begun."""
+    of = run.setting.recipe.epochs
+    done = min(store.epochs_done(run), of)  # more, where the log is damaged
+    claim = store.claim(run)
+    if claim is None:
+        return done, f"  {run.name}: epoch {done}/{of}, going"
+    kept = store.epochs_kept(run)
+    claim.release()
+    then = f"will go on from its checkpoint, after epoch {kept}" if kept else "will be begun again"
+    return kept, f"  {run.name}: epoch {done}/{of}, stopped; {then}"
 
 
 def _words(seconds: float) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard
 
 import torch
 from filelock import FileLock, Timeout
@@ -22,12 +22,15 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from credalearn import __version__
+from credalearn.bench.log import Logged, read_log, seconds_logged
 from credalearn.bench.records import Record, read_record, write_record
 from credalearn.bench.runs import Run
 from credalearn.errors import CredalError
 from credalearn.files import whole_file
 
-State = Literal["done", "started", "new", "failed", "damaged"]
+State = Literal["done", "started", "new", "failed", "damaged", "unmeasured"]
+"""Unmeasured is a finished run whose weights are whole and whose predictions are not."""
+PREDICTIONS, MODEL = "predictions.safetensors", "model.safetensors"
 # All that a run's folder may hold, but for its lock; config.json first: without it, what is left of
 # a removal that was killed is nobody's.
 _FILES = (
@@ -36,8 +39,8 @@ _FILES = (
     "failure.txt",
     "resume.safetensors",
     "log.jsonl",
-    "predictions.safetensors",
-    "model.safetensors",
+    PREDICTIONS,
+    MODEL,
 )
 
 
@@ -71,51 +74,66 @@ class Store:
         Raises:
             CredalError: If the store holds this run as it was asked for otherwise.
         """
-        folder = self.path(run)
-        finished = (folder / "metrics.json").exists()
-        if not (folder / "config.json").exists():
-            return "damaged" if finished else "new"
-        there = _read_asked(folder / "config.json")
-        if there is None:
-            return "damaged"
-        self._check_same(run, there)
-        if finished:
-            return "done" if self.damage(run) is None else "damaged"
-        return "failed" if (folder / "failure.txt").exists() else "started"
+        return self.look(run)[0]
 
     def damage(self, run: Run, *, thorough: bool = False) -> str | None:
-        """What is wrong with the files of a finished or damaged run, in words; None if nothing is.
+        """What is wrong with a run's files, in words; None if nothing is. See :meth:`look`."""
+        return self.look(run, thorough=thorough)[1]
+
+    def look(self, run: Run, *, thorough: bool = False) -> tuple[State, str | None]:
+        """How far a run is, and what is wrong with its files, in words; None if nothing is.
 
         Args:
-            run: One whose record was written, or whose ``config.json`` cannot be read.
-            thorough: Read all bytes of its files, not just their heads and sizes.
+            run: Which.
+            thorough: Read all bytes of a finished run's files, not just their sizes.
+
+        Raises:
+            CredalError: If the store holds this run as it was asked for otherwise.
         """
         folder = self.path(run)
-        if _read_asked(folder / "config.json") is None:
-            return f"{folder / 'config.json'} is missing or damaged"
+        finished = (folder / "metrics.json").exists()
+        begun = (folder / "config.json").exists()
+        asked = _read_asked(folder / "config.json") if begun else None
+        if asked is None:
+            damaged = f"{folder / 'config.json'} is missing or damaged"
+            return ("damaged", damaged) if begun or finished else ("new", None)
+        self._check_same(run, asked)
+        if finished:
+            return self._look_at_finished(run, thorough=thorough)
+        return "failed" if (folder / "failure.txt").exists() else "started", None
+
+    def _look_at_finished(self, run: Run, *, thorough: bool) -> tuple[State, str | None]:
+        folder = self.path(run)
         try:
             record = read_record(folder / "metrics.json")
         except (CredalError, OSError) as error:
             reason = str(error).partition(" To fix: ")[0].rstrip(".")
-            return f"{folder / 'metrics.json'} is damaged ({reason})"
-        files = record.config.get("files", {})
-        needed = {"predictions.safetensors"} | (set() if run.bases else {"model.safetensors"})
+            return "damaged", f"{folder / 'metrics.json'} is damaged ({reason})"
+        files = record.config.get("files")
         same = (record.setting, record.method, record.seed) == (
             run.setting.name,
             run.method,
             run.seed,
         )
-        if not same or not needed <= files.keys():
-            return f"{folder / 'metrics.json'} is not what this run wrote"
-        for name, known in files.items():
-            path = folder / name
-            if not path.exists():
-                return f"{path} is missing"
-            if path.stat().st_size != known["bytes"]:
-                return f"{path} has {path.stat().st_size} bytes instead of {known['bytes']}"
-            if thorough and _sha256(path) != known["sha256"]:
-                return f"{path} is not what was written"
-        return None
+        needed = {PREDICTIONS} if run.bases else {PREDICTIONS, MODEL}
+        if not same or not _are_files(files) or not needed <= files.keys():
+            return "damaged", f"{folder / 'metrics.json'} is not what this run wrote"
+        # Predictions last: where they alone are wrong, networks need not be trained again.
+        for name in sorted(files, key=lambda name: name == PREDICTIONS):
+            wrong = _wrong(folder / name, files[name], thorough=thorough)
+            if wrong is not None:
+                return "unmeasured" if name == PREDICTIONS else "damaged", wrong
+        return "done", None
+
+    def configurations(self, setting: str) -> list[dict[str, Any]]:
+        """What the runs of a setting were asked for with, of those that say it."""
+        paths = sorted((self.folder / setting).glob("*/seed-*/config.json"))
+        found = [asked for path in paths if (asked := _read_asked(path)) is not None]
+        return [
+            asked
+            for asked in found
+            if isinstance(asked.get("epochs"), int) and isinstance(asked.get("limit"), int | None)
+        ]
 
     def claim(self, run: Run) -> FileLock | None:
         """The lock of a run, held; None if another process has it. Ends with the process."""
@@ -144,6 +162,10 @@ class Store:
         for name in _FILES:
             (self.path(run) / name).unlink(missing_ok=True)
 
+    def forget_predictions(self, run: Run) -> None:
+        """Remove what a finished, claimed run predicted, which is unmeasured then."""
+        (self.path(run) / PREDICTIONS).unlink(missing_ok=True)
+
     def checkpoint(self, run: Run) -> Path:
         """File of an unfinished training's state."""
         return self.path(run) / "resume.safetensors"
@@ -160,14 +182,20 @@ class Store:
         metrics: Mapping[str, float],
         curves: Mapping[str, tuple[float, ...]],
         predictions: Mapping[str, Tensor],
-        weights: Mapping[str, Tensor],
+        weights: Mapping[str, Tensor] | None,
         seconds: float,
         device: str,
     ) -> None:
-        """Keep what a run found; the record last, then the unfinished state goes."""
+        """Keep what a run found; the record last, then the unfinished state goes.
+
+        Weights of None are those that the run has kept already, which stay as they are: one killed
+        between predictions and record is then unmeasured, and not damaged.
+        """
         folder = self.path(run)
         files: dict[str, dict[str, object]] = {}
-        kept = {"predictions.safetensors": predictions, "model.safetensors": weights}
+        if weights is None:
+            files |= self.record(run).config["files"]
+        kept = {PREDICTIONS: predictions, MODEL: weights}
         for name, tensors in kept.items():
             if not tensors:
                 continue
@@ -195,6 +223,11 @@ class Store:
         """What a finished run found."""
         return read_record(self.path(run) / "metrics.json")
 
+    def failure(self, run: Run) -> str:
+        """Why a run stopped for good."""
+        path = self.path(run) / "failure.txt"
+        return path.read_text(encoding="utf-8", errors="replace").strip()
+
     def fail(self, run: Run, reason: str) -> None:
         """Say why a run stopped for good."""
         with whole_file(self.path(run) / "failure.txt") as partial:
@@ -217,27 +250,27 @@ class Store:
 
     def epochs_done(self, run: Run) -> int:
         """Epochs that the log of a run knows of."""
-        return max((line["epoch"] for line in self._log(run)), default=0)
+        return max((line.epoch for line in self._log(run)), default=0)
+
+    def epochs_kept(self, run: Run) -> int:
+        """Epochs that the checkpoint of a run holds; on a GPU the log may be minutes ahead."""
+        try:
+            with safe_open(self.checkpoint(run), framework="pt") as file:
+                return int(file.get_tensor("losses").numel())
+        except (SafetensorError, OSError):  # a training that begins says what is wrong with it
+            return 0
 
     def seconds_spent(self, run: Run) -> float:
         """Seconds that the log of a run knows of, over all processes that worked on it."""
-        total = last = 0.0
-        for line in self._log(run):
-            if line["seconds"] < last:  # the clock of a process starts at 0
-                total += last
-            last = line["seconds"]
-        return total + last
+        return seconds_logged(self.path(run) / "log.jsonl")
 
-    def _log(self, run: Run) -> list[dict[str, Any]]:
-        path = self.path(run) / "log.jsonl"
-        lines = []
-        for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
-            try:
-                found = json.loads(line)
-                lines.append({"epoch": int(found["epoch"]), "seconds": float(found["seconds"])})
-            except (ValueError, KeyError, TypeError):
-                continue  # the last line of a killed process
-        return lines
+    def pace(self, run: Run) -> float | None:
+        """Seconds an epoch, by the log of a run; None without any."""
+        lines = self._log(run)
+        return self.seconds_spent(run) / len(lines) if lines else None
+
+    def _log(self, run: Run) -> list[Logged]:
+        return read_log(self.path(run) / "log.jsonl")
 
     def _check_same(self, run: Run, there: dict[str, Any]) -> None:
         """Refuse to mix runs that were asked for in different ways."""
@@ -275,6 +308,26 @@ def _read_asked(path: Path) -> dict[str, Any] | None:
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return asked if isinstance(asked, dict) else None
+
+
+def _are_files(files: object) -> TypeGuard[Mapping[str, Mapping[str, Any]]]:
+    """Whether this is what a record says of a run's files: by name, how many bytes and which."""
+    return isinstance(files, Mapping) and all(
+        isinstance(known, Mapping)
+        and isinstance(known.get("bytes"), int)
+        and isinstance(known.get("sha256"), str)
+        for known in files.values()
+    )
+
+
+def _wrong(path: Path, known: Mapping[str, Any], *, thorough: bool) -> str | None:
+    if not path.is_file():
+        return f"{path} is missing"
+    if path.stat().st_size != known["bytes"]:
+        return f"{path} has {path.stat().st_size} bytes instead of {known['bytes']}"
+    if thorough and _sha256(path) != known["sha256"]:
+        return f"{path} is not what was written"
+    return None
 
 
 def _flat(table: Mapping[str, Any], before: str = "") -> dict[str, Any]:

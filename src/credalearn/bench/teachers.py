@@ -1,7 +1,8 @@
 """The paper's teachers: public networks for CIFAR whose soft labels or features others learn from.
 
 Their weights are the state dicts of github.com/chenyaofo/pytorch-cifar-models, from files that the
-user downloads. The end of a file's name is the start of its SHA-256.
+user downloads. The end of a file's name is the start of its SHA-256; other weights than the
+published ones are read where ``CREDALEARN_UNVERIFIED=1`` asks for it.
 
 Shapes: N items, K classes.
 """
@@ -141,13 +142,13 @@ def load_teacher(
     """The teacher with its published weights, in evaluation mode, on the CPU.
 
     Raises:
-        CredalError: If there is no such teacher or data set, or the file is missing, damaged or
-            another network's.
+        CredalError: If there is no such teacher or data set, or the file is missing, damaged, not
+            the published one or another network's.
     """
     check_choice(name, TEACHERS, name="teacher")
     check_choice(dataset, _INPUTS, name="dataset")
     path = _find(name, folders, dataset)
-    _check_digest(path)
+    _check_digest(path, name, dataset)
     network = TEACHERS[name].build(_INPUTS[dataset].num_classes)
     load_weights(network, read_weights(path), source=path)
     return network.eval()
@@ -187,15 +188,27 @@ def _find(name: str, folders: DataFolders, dataset: str) -> Path:
     return folders.find(
         f"teachers/{file}",
         what=f"the teacher {name} for {dataset}",
-        get=f"download {_SOURCE}/{teacher.release}/{file} into teachers/ of such a folder",
+        get=_get(name, dataset),
     )
 
 
-def _check_digest(path: Path) -> None:
+def _get(name: str, dataset: str) -> str:
+    teacher = TEACHERS[name]
+    file = f"{dataset}_{teacher.model}-{teacher.digests[dataset]}.pt"
+    return f"download {_SOURCE}/{teacher.release}/{file} into teachers/ of the data folder"
+
+
+def _check_digest(path: Path, name: str, dataset: str) -> None:
+    from credalearn.bench.data.reading import refuse  # here, since the data read features from here
+
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     stated = path.stem.rpartition("-")[2]
     if len(stated) != 8 or not digest.startswith(stated):
         raise CredalError(
             f"{path} is damaged: its SHA-256 starts with {digest[:8]}, its name ends with "
-            f"{stated}. To fix: download it again."
+            f"{stated}. To fix: {_get(name, dataset)}."
         )
+    published = TEACHERS[name].digests[dataset]
+    if stated != published:
+        difference = f"its SHA-256 starts with {stated}, not {published}"
+        refuse(path, difference, get=_get(name, dataset))

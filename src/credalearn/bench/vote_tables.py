@@ -7,6 +7,7 @@ Rows are a method and a rule, columns a number of votes; ``markdown``, ``latex``
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from credalearn.bench.catalogue import folded
 from credalearn.bench.records import Record
 from credalearn.bench.seeds import check_one_kind, count_of_seeds, mean_and_std, runs_of
 from credalearn.bench.vote_settings import FAMILIES, Family, in_words
@@ -82,7 +83,8 @@ def family_cells(records: Iterable[Record], family: str) -> dict[str, dict[int |
                 cells.setdefault(row_name(rule, method), {})[number] = runs
     if not cells:
         raise CredalError(
-            f"there is no record of the family {family!r}; there are some of {sorted(held)}. "
+            f"there is no record of the family {family!r}; there are some of "
+            f"{', '.join(folded(held))}. "
             f"To fix: make some with `credalearn bench run '{family}-*'`."
         )
     check_one_kind(_records(cells), f"the family {family!r}")

@@ -1,4 +1,4 @@
-"""Doing the runs that nobody else does: claim, train or build, release."""
+"""Doing the runs that nobody else does: claim, train, build or measure, release."""
 
 import sys
 import time
@@ -9,30 +9,37 @@ from filelock import FileLock
 from credalearn.bench.place import SIDE_BY_SIDE
 from credalearn.bench.runner import Bench
 from credalearn.bench.runs import Run
-from credalearn.bench.store import Store
+from credalearn.bench.store import State, Store
 
 _SECONDS_BETWEEN_LOOKS = 0.5
 
 
 def set_right(store: Store, run: Run, *, retry_failed: bool) -> None:
-    """Forget a run that is damaged, which is said, or one that failed and is to be tried again."""
+    """Forget what is damaged, which is said, or a run that failed and is to be tried again.
 
-    def reason() -> str | None:
-        state = store.state(run)
-        if state in ("done", "damaged"):
-            return store.damage(run, thorough=True)
-        return f"{run.name} failed before" if state == "failed" and retry_failed else None
+    Where the weights are whole and the predictions are not, these alone are forgotten.
+    """
 
-    if reason() is None:
+    def look() -> tuple[State, str | None]:
+        state, why = store.look(run, thorough=True)
+        again = state == "failed" and retry_failed
+        return state, f"{run.name} failed before" if again else why
+
+    if look()[1] is None:
         return
     lock = store.claim(run)
     if lock is None:
         return  # another process does it again already
-    with lock:
-        why = reason()  # as it is now that nobody changes it
-        if why is not None:
+    try:
+        state, why = look()  # as it is now that nobody changes it
+        if why is not None and state == "unmeasured":
+            print(f"{why}: {run.name} is measured again", file=sys.stderr)
+            store.forget_predictions(run)
+        elif why is not None:
             print(f"{why}: {run.name} is done again", file=sys.stderr)
             store.forget(run)
+    finally:
+        lock.release()
 
 
 def work(
@@ -61,7 +68,9 @@ def work(
             continue
         try:
             chosen = list(claims)
-            if chosen[0].bases:
+            if bench.store.state(chosen[0]) == "unmeasured":
+                bench.measure(chosen[0])
+            elif chosen[0].bases:
                 bench.build(chosen[0])
             else:
                 bench.train(chosen, deadline=deadline)
@@ -71,16 +80,38 @@ def work(
 
 
 def measure(bench: Bench, runs: Sequence[Run]) -> int:
-    """Measure once more those of the runs that are done and that nobody works on; how many."""
+    """Measure once more those of the runs that are done and that nobody works on; how many.
+
+    A run that is damaged, or built on networks that are not there, is named and left out.
+    """
     count = 0
     for run in runs:
-        lock = bench.store.claim(run) if bench.store.state(run) == "done" else None
+        if bench.store.state(run) in ("new", "started", "failed"):
+            continue
+        lock = bench.store.claim(run)
         if lock is None:
             continue
-        with lock:
-            bench.measure(run)
-        count += 1
+        try:
+            why = _why_not(bench.store, run)
+            if why is None:
+                bench.measure(run)
+                count += 1
+        finally:
+            lock.release()
+        if why is not None:
+            again = "left out; `credalearn bench run` does it again"
+            print(f"{why}: {run.name} is {again}", file=sys.stderr)
     return count
+
+
+def _why_not(store: Store, run: Run) -> str | None:
+    """Why a run cannot be measured from what is kept, in words; None if it can be."""
+    measurable = ("done", "unmeasured")  # the weights are whole
+    state, why = store.look(run, thorough=True)
+    if state not in measurable:
+        return why or f"{run.name} is not done"
+    missing = [base.name for base in run.bases if store.state(base) not in measurable]
+    return f"it is built on {', '.join(missing)}, not done" if missing else None
 
 
 def claim(store: Store, runs: Sequence[Run], group: int) -> tuple[dict[Run, FileLock], bool]:
@@ -91,13 +122,16 @@ def claim(store: Store, runs: Sequence[Run], group: int) -> tuple[dict[Run, File
     """
     claims: dict[Run, FileLock] = {}
     waiting = False
-    open_runs = [run for run in runs if store.state(run) not in ("done", "failed")]
-    # What is built on others takes seconds: first, so that it is kept as soon as it can be.
-    for run in sorted(open_runs, key=lambda run: not run.bases):
+    states = {run: store.state(run) for run in runs}
+    # What is built on others or only measured takes seconds: first, so that it is kept as soon as
+    # it can be.
+    quick = {run: bool(run.bases) or states[run] == "unmeasured" for run in runs}
+    open_runs = [run for run in runs if states[run] not in ("done", "failed")]
+    for run in sorted(open_runs, key=lambda run: not quick[run]):
         if any(store.state(base) != "done" for base in run.bases):
             continue
         first = next(iter(claims), None)
-        if first is not None and (run.bases or run.surroundings != first.surroundings):
+        if first is not None and (quick[run] or run.surroundings != first.surroundings):
             continue
         lock = store.claim(run)
         if lock is None:
@@ -107,7 +141,7 @@ def claim(store: Store, runs: Sequence[Run], group: int) -> tuple[dict[Run, File
             waiting = True
         else:
             claims[run] = lock
-            if run.bases or len(claims) == group:
+            if quick[run] or len(claims) == group:
                 break
     return claims, waiting
 

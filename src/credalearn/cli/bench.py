@@ -11,6 +11,7 @@ import typer
 
 if TYPE_CHECKING:
     from credalearn.bench.records import Record
+    from credalearn.bench.runs import Run
     from credalearn.bench.setting import Setting
 
 app = typer.Typer(
@@ -44,11 +45,16 @@ class VoteFamily(StrEnum):
     lidc = "lidc-votes"
 
 
+_NAMES = "Names, or patterns such as 'cifar10h-votes-3-*'"
 Names = Annotated[
+    list[str] | None, typer.Argument(metavar="SETTING", help=f"{_NAMES}; all if none.")
+]
+NamesToRun = Annotated[
+    list[str] | None, typer.Argument(metavar="SETTING", help=f"{_NAMES}; one or more.")
+]
+NamesHeld = Annotated[
     list[str] | None,
-    typer.Argument(
-        metavar="SETTING", help="Names, or patterns such as 'cifar10h-votes-3-*'; all if none."
-    ),
+    typer.Argument(metavar="SETTING", help=f"{_NAMES}; all that the store holds if none."),
 ]
 StoreOption = Annotated[Path, typer.Option("--store", help="Folder that keeps the runs.")]
 Records = Annotated[
@@ -143,7 +149,7 @@ def list_settings(
 
 @app.command()
 def run(
-    names: Names = None,
+    names: NamesToRun = None,
     method: Method = None,
     seeds: Seeds = None,
     epochs: Epochs = None,
@@ -204,8 +210,7 @@ def run(
     print(f"{states.count('done')} of {len(runs)} runs are done in {store}")
     for each, state in zip(runs, states, strict=True):
         if state == "failed":
-            reason = (kept.path(each) / "failure.txt").read_text(encoding="utf-8").strip()
-            print(f"failed: {each.name}: {reason}", file=sys.stderr)
+            print(f"failed: {each.name}: {kept.failure(each)}", file=sys.stderr)
     if "failed" in states:
         raise typer.Exit(1)
     if states.count("done") < len(runs):
@@ -214,7 +219,7 @@ def run(
 
 @app.command()
 def measure(
-    names: Names = None,
+    names: NamesHeld = None,
     method: Method = None,
     seeds: Seeds = None,
     epochs: Epochs = None,
@@ -228,11 +233,10 @@ def measure(
     """Measure finished runs once more, as on foreign images that came later; train nothing."""
     from credalearn.bench.data import DataFolders
     from credalearn.bench.place import Place
-    from credalearn.bench.runs import plan
     from credalearn.bench.work import measure as measure_runs
 
-    settings = _settings(names, method, seeds, epochs)
-    runs = plan(settings, independent=independent, limit=limit, weights=weights)
+    held = _stored(names, method, seeds, store, epochs, limit, independent, weights)
+    runs = [run for runs in held for run in runs]
     place = Place(store, DataFolders.named(data).folders, device=device, weights=weights)
     count = measure_runs(place.bench(), runs)
     print(f"{count} of {len(runs)} runs were done in {store} and are measured once more")
@@ -240,7 +244,7 @@ def measure(
 
 @app.command()
 def status(
-    names: Names = None,
+    names: NamesHeld = None,
     method: Method = None,
     seeds: Seeds = None,
     epochs: Epochs = None,
@@ -250,18 +254,13 @@ def status(
     weights: Weights = None,
 ) -> None:
     """Show how far the runs are and how long the rest will take."""
-    from credalearn.bench.runs import plan
     from credalearn.bench.status import status_lines
 
-    settings = _settings(names, method, seeds, epochs)
-    if not names:
-        settings = [setting for setting in settings if (store / setting.name).is_dir()]
-        if not settings:
-            print(f"{store} holds no runs yet.")
-    for setting in settings:
-        for line in status_lines(
-            store, plan([setting], independent=independent, limit=limit, weights=weights)
-        ):
+    held = _stored(names, method, seeds, store, epochs, limit, independent, weights)
+    if not held:
+        print(f"{store} holds no runs yet.")
+    for runs in held:
+        for line in status_lines(store, runs):
             print(line)
 
 
@@ -419,14 +418,10 @@ def records(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder.")] = Path("results"),
 ) -> None:
     """Copy the records of a store's finished runs, without predictions and weights."""
-    from dataclasses import replace
+    from credalearn.bench.records import copy_records
 
-    from credalearn.bench.records import result_path, write_record
-
-    for record in (found := _records(store)):
-        config = {name: value for name, value in (record.config or {}).items() if name != "files"}
-        path = result_path(output, record.setting, record.method, record.seed)
-        write_record(path, replace(record, config=config))
+    found = _records(store)
+    copy_records(found, output)
     print(f"{len(found)} records in {output}")
 
 
@@ -445,6 +440,28 @@ def _settings(
             methods=None if method is None else tuple(method),
         )
         for setting in chosen
+    ]
+
+
+def _stored(
+    names: list[str] | None,
+    method: list[str] | None,
+    seeds: str | None,
+    store: Path,
+    epochs: int | None,
+    limit: int | None,
+    independent: bool,
+    weights: Path | None,
+) -> "list[list[Run]]":
+    """The runs of each setting asked for; without names, of each that the store has runs of."""
+    from credalearn.bench.status import stored_runs
+
+    return [
+        stored_runs(
+            store, each, epochs=epochs, limit=limit, independent=independent, weights=weights
+        )
+        for each in _settings(names, method, seeds, None)
+        if names or (store / each.name).is_dir()
     ]
 
 

@@ -19,6 +19,10 @@ from credalearn.nets.weights import load_weights, read_weights
 
 PACKAGES = ("torchvision", "timm")
 
+# The same layers under the same names in the other package: 1024 features, and one file of weights
+# fits both.
+_ALIKE = {"torchvision:densenet121": "timm:densenet121"}
+
 # Files of DenseNet are older than its names: denselayer1.norm.1.weight is norm1's weight.
 _OLD_DENSENET = re.compile(r"(denselayer\d+\.(?:norm|conv))\.(\d\.)")
 
@@ -61,12 +65,36 @@ class OutsideBackbone(nn.Module):
         return features
 
 
+def at_hand(name: str) -> str:
+    """The backbone, or the same of another package where its own does not import.
+
+    Where neither does, the name stays: who builds it is told what is missing.
+
+    Example:
+        >>> at_hand("resnet18")
+        'resnet18'
+    """
+    other = _ALIKE.get(name)
+    if other is None or _imports(name) or not _imports(other):
+        return name
+    return other
+
+
+def _imports(name: str) -> bool:
+    try:
+        _package(name.partition(":")[0], name)
+    except CredalError:
+        return False
+    return True
+
+
 def _package(package: str, name: str) -> Any:
     """The package, imported; else why not, and what to do."""
+    other = f", or timm: {_ALIKE[name]} is the same network" if name in _ALIKE else ""
     if find_spec(package) is None:
         raise CredalError(
             f"backbone {name!r} needs {package}, which is not installed. To fix: "
-            f"pip install {package}."
+            f"pip install {package}{other}."
         )
     try:
         return import_module(package)
@@ -75,7 +103,8 @@ def _package(package: str, name: str) -> Any:
             f"backbone {name!r} needs {package}, which is installed but does not import beside "
             f"torch {torch.__version__}: {error}. A missing operator torchvision::nms means that "
             "torchvision was built for another torch, for instance one with a GPU. To fix: install "
-            "the torchvision that belongs to this torch, from the same place as torch itself."
+            "the torchvision that belongs to this torch, from the same place as torch itself"
+            f"{other}."
         ) from error
 
 

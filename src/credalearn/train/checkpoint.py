@@ -139,7 +139,10 @@ def read_checkpoint(path: Path, *, run: Run) -> dict[str, Tensor]:
         TrainingError: If it is a folder.
     """
     if path.is_dir():
-        raise TrainingError(f"{path} is a folder. To fix: name a file as checkpoint.")
+        raise TrainingError(
+            f"{path} is a folder where the file of a checkpoint should be. To fix: delete it, or "
+            "name another checkpoint."
+        )
     if not path.exists():
         return {}
     try:

@@ -10,6 +10,7 @@ is, on GPUs too, for layers of other makes than torch's own.
 """
 
 import copy
+import gc
 import os
 import zlib
 from collections.abc import Iterator
@@ -28,17 +29,34 @@ from credalearn.train.recipe import Recipe
 
 # The others wait while the first process measures a model. Should one die, torchrun ends them all.
 _PATIENCE = timedelta(days=7)
+_FROM_TORCHRUN = ("RANK", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
+_START = "To fix: start the command with torchrun, or unset WORLD_SIZE."
 _SYNCHRONISED = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
 
 
 def under_torchrun() -> bool:
     """Whether torchrun started this process as one of several.
 
+    Raises:
+        CredalError: If the environment says so by halves.
+
     Example:
         >>> under_torchrun()
         False
     """
-    return int(os.environ.get("WORLD_SIZE", "1")) > 1
+    size = os.environ.get("WORLD_SIZE", "1")
+    missing = [name for name in _FROM_TORCHRUN if name not in os.environ]
+    if not size.isdecimal():
+        raise CredalError(
+            f"the environment variable WORLD_SIZE must be a number of processes; it is {size!r}. "
+            f"{_START}"
+        )
+    if int(size) > 1 and missing:
+        raise CredalError(
+            f"the environment variable WORLD_SIZE says that {size} processes train together, but "
+            f"{', '.join(missing)} are not set. {_START}"
+        )
+    return int(size) > 1
 
 
 @contextmanager
@@ -53,6 +71,7 @@ def process_group() -> Iterator[None]:
     dist.init_process_group(backend, timeout=_PATIENCE)
     yield
     dist.all_reduce(torch.zeros(1))  # none leaves while another still reads its last message
+    gc.collect()  # models in cycles hold the group, whose threads must not outlive it
     dist.destroy_process_group()
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import torch
 from torch import Tensor, nn
-from torch.optim import SGD, Adam, Optimizer
+from torch.optim import Optimizer
 
 from credalearn.credal import CredalSet
 from credalearn.credal.checks import map_tensors
@@ -25,7 +25,15 @@ from credalearn.train.checkpoint import (
     read_checkpoint,
     save_checkpoint,
 )
-from credalearn.train.loop import Loss, autocast, batch_sizes, check_loss, seed_from, seeded
+from credalearn.train.loop import (
+    Loss,
+    autocast,
+    batch_sizes,
+    check_loss,
+    make_optimizer,
+    seed_from,
+    seeded,
+)
 from credalearn.train.progress import Listener
 from credalearn.train.recipe import Recipe
 
@@ -119,7 +127,7 @@ class Learner:
             network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.forward = network.compiled() if training.compile else network
         self.rate = torch.tensor(recipe.learning_rate, device=self.device)
-        self.optimizer = _optimizer(network, recipe, self.rate)
+        self.optimizer = make_optimizer(network, recipe, self.rate, recorded=True)
         self.losses: list[float] = []
         self.failure: TrainingError | None = None
         if training.checkpoint is not None:
@@ -278,25 +286,6 @@ class Learner:
         self.totals.zero_()
         torch.cuda.synchronize(self.device)
         return graphs
-
-
-def _optimizer(network: nn.Module, recipe: Recipe, rate: Tensor) -> Optimizer:
-    """The recipe's optimiser with a learning rate that lies on the device."""
-    if recipe.optimizer == "sgd":
-        return SGD(
-            network.parameters(),
-            lr=rate,
-            momentum=recipe.momentum,
-            weight_decay=recipe.weight_decay,
-            fused=True,
-        )
-    return Adam(
-        network.parameters(),
-        lr=rate,
-        weight_decay=recipe.weight_decay,
-        fused=True,
-        capturable=True,
-    )
 
 
 def _copy(source: CredalSet, target: CredalSet) -> None:

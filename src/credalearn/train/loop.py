@@ -84,7 +84,7 @@ def train(
     """
     device = next(network.parameters()).device
     inputs, labels = inputs.to(device), labels.to(device)
-    optimizer = _optimizer(network, recipe)
+    optimizer = make_optimizer(network, recipe, recipe.learning_rate)
     losses: list[float] = []
     if rank() > 0:
         progress = None
@@ -222,15 +222,15 @@ def _own_dropout(device: torch.device, recipe: Recipe, epoch: int) -> AbstractCo
     return seeded(device, recipe.seed, epoch + 1, 1 + rank())
 
 
-def _optimizer(network: nn.Module, recipe: Recipe) -> Optimizer:
+def make_optimizer(
+    network: nn.Module, recipe: Recipe, rate: float | Tensor, *, recorded: bool = False
+) -> Optimizer:
+    """The recipe's optimiser, at this learning rate; ``recorded`` if its steps are, on a GPU."""
+    decay, fused = recipe.weight_decay, True if recorded else None
     if recipe.optimizer == "sgd":
-        return SGD(
-            network.parameters(),
-            lr=recipe.learning_rate,
-            momentum=recipe.momentum,
-            weight_decay=recipe.weight_decay,
-        )
-    return Adam(network.parameters(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay)
+        momentum = recipe.momentum
+        return SGD(network.parameters(), rate, momentum=momentum, weight_decay=decay, fused=fused)
+    return Adam(network.parameters(), rate, weight_decay=decay, fused=fused, capturable=recorded)
 
 
 def autocast(recipe: Recipe, device: torch.device) -> AbstractContextManager[None]:

@@ -17,7 +17,7 @@ from credalearn.bench.data.cifar_people import (
 )
 from credalearn.bench.data.cifar_voted import cifar10h_features, cifar10h_voted, cifar10n
 from credalearn.bench.data.dcic import micebone, treeversity
-from credalearn.bench.data.folders import DATA_VARIABLE, DataFolders
+from credalearn.bench.data.folders import DATA_VARIABLE, DataFolders, MissingDataError
 from credalearn.bench.data.foreign import (
     ForeignLoader,
     fashion_mnist,
@@ -61,6 +61,7 @@ __all__ = [
     "UNVERIFIED_VARIABLE",
     "DataFolders",
     "ForeignLoader",
+    "MissingDataError",
     "Task",
     "cifar10h_counts",
     "cifar10h_shares",
@@ -106,7 +107,8 @@ def load_foreign(name: str, folders: DataFolders, *, size: int, limit: int | Non
         limit: At most so many, the first ones.
 
     Raises:
-        CredalError: If there is no such set, or a file is missing or damaged.
+        MissingDataError: If a file is missing.
+        CredalError: If there is no such set, or a file is damaged or holds no image.
 
     Example:
         >>> sorted(FOREIGN)
@@ -115,7 +117,10 @@ def load_foreign(name: str, folders: DataFolders, *, size: int, limit: int | Non
     _check("a foreign set", name, FOREIGN, limit)
     if size < 1:
         raise CredalError(f"size must be 1 pixel or more; got {size}.")
-    return FOREIGN[name](folders, size, limit)
+    images = FOREIGN[name](folders, size, limit)
+    if not len(images):
+        raise CredalError(f"the foreign set {name} must hold an image or more; it holds none.")
+    return images
 
 
 def _check(what: str, name: str, table: Mapping[str, object], limit: int | None) -> None:

@@ -135,6 +135,11 @@ def _from_python(layout: CifarLayout, content: bytes) -> tuple[Bytes, Bytes]:
     table = _by_bytes(read_pickled(content))
     pixels = table[b"data"]
     labels = np.array(table[layout.label_key])
+    if labels.ndim != 1 or labels.dtype.kind not in "iu":
+        raise CredalError(
+            f"labels must be whole numbers, one an image; they are {labels.dtype} of shape "
+            f"{labels.shape}"
+        )
     if pixels.dtype != np.uint8 or pixels.shape != (len(labels), _PIXELS) or not len(labels):
         raise CredalError(
             f"data must be uint8 with {_PIXELS} pixels for each of {len(labels)} labels; "

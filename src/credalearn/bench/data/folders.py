@@ -9,6 +9,15 @@ from credalearn.errors import CredalError
 DATA_VARIABLE = "CREDALEARN_DATA"
 
 
+class MissingDataError(CredalError):
+    """A file or folder of data that is not there; one that is there but damaged is another error.
+
+    Example:
+        >>> issubclass(MissingDataError, CredalError)
+        True
+    """
+
+
 class DataFolders:
     """The folders that hold data sets, in the order in which they are searched.
 
@@ -58,10 +67,10 @@ class DataFolders:
         """Refuse to look for something where no folder is named.
 
         Raises:
-            CredalError: If there is none.
+            MissingDataError: If there is none.
         """
         if not self.folders:
-            raise CredalError(
+            raise MissingDataError(
                 f"{what} cannot be read: no data folder is named. To fix: give --data FOLDER, or "
                 f"set the environment variable {DATA_VARIABLE}."
             )
@@ -83,14 +92,14 @@ class DataFolders:
             get: How to get it, for the message.
 
         Raises:
-            CredalError: If no folder holds any of them.
+            MissingDataError: If no folder holds any of them.
         """
         self.check_named(what)
         found = self.look(*names)
         if found is None:
             wanted = " or ".join(names)
             places = ", ".join(str(folder) for folder in self.folders)
-            raise CredalError(f"{what} is missing: no {wanted} in {places}. To fix: {get}.")
+            raise MissingDataError(f"{what} is missing: no {wanted} in {places}. To fix: {get}.")
         return found
 
     def __repr__(self) -> str:

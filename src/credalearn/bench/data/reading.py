@@ -12,7 +12,8 @@ from credalearn.errors import CredalError
 UNVERIFIED_VARIABLE = "CREDALEARN_UNVERIFIED"
 
 # What is known of each official file, by its folder and name. The authors published no digest of
-# CIFAR-100's binary files that we could check: there, the exact size is what is verified.
+# CIFAR-100's binary files that we could check: there, the exact size is what is verified. Those of
+# CIFAR-10H are of the files as we got them.
 DIGESTS = {
     "cifar-10-batches-py/data_batch_1": "md5:c99cafc152244af753f735de768cd75f",
     "cifar-10-batches-py/data_batch_2": "md5:d4bba439e000b95fd0a9bffe97cbabec",
@@ -31,6 +32,12 @@ DIGESTS = {
     "cifar-100-python/meta": "md5:7973b15100ade9c7d40fb424638fde48",
     "cifar-100-binary/train.bin": "size in bytes:153700000",  # 50,000 records of 3,074
     "cifar-100-binary/test.bin": "size in bytes:30740000",
+    "cifar10h/cifar10h-counts.npy": (
+        "sha256:9b36b4550349af56c79083356312eb4af856cc5fd3caf1f669d40b9d0bbb69ff"
+    ),
+    "cifar10h/cifar10h-probs.npy": (
+        "sha256:436ae98620e00073f9d08585ac870573b588853e7af9f54eb1647408114af77d"
+    ),
 }
 
 
@@ -121,5 +128,5 @@ def naming(path: Path, what: str, *, get: str) -> Iterator[None]:
 
 
 def _digest(kind: str, content: bytes) -> str:
-    # Against damage, not against forgers: the published digests are md5 and sha1.
+    # Against damage, not against forgers: most of the published digests are md5 and sha1.
     return hashlib.new(kind, content, usedforsecurity=False).hexdigest()
