@@ -115,7 +115,7 @@ def test_lidc_in_one_sitting(tmp_path: Path) -> None:
     done = command("export", run, "--onnx", tmp_path / "model.onnx")
     assert done.code == 0, done.err
     assert (tmp_path / "model.onnx").stat().st_size > 1_000
-    assert len(done.out.splitlines()) == 2
+    assert len(done.out.splitlines()) == 3
 
     done = command("report", run)
     assert done.code == 0, done.err
@@ -187,6 +187,15 @@ def test_gold_labels_own_splits_and_columns_of_other_names(tmp_path: Path, capsy
     assert "wrong against the gold labels" in done.out
 
 
+def test_row_numbers_by_pandas_are_no_feature(tmp_path: Path, capsys: Capture) -> None:
+    team = make_team(tmp_path)
+    pl.read_csv(team.features).with_row_index("").write_csv(team.features)
+    done = in_process(capsys, *train_arguments(team))
+    assert done.code == 0, done.err
+    assert RunFolder(team.run).facts["inputs"]["features"] == ["size", "weight"]
+    assert f"left out: the column without a name of {team.features}, as pandas" in done.out
+
+
 def test_a_second_round_is_merged(tmp_path: Path, capsys: Capture) -> None:
     team = make_team(tmp_path)
     later = tmp_path / "later.csv"
@@ -194,6 +203,131 @@ def test_a_second_round_is_merged(tmp_path: Path, capsys: Capture) -> None:
     done = in_process(capsys, *train_arguments(team, "--merge", later))
     assert done.code == 0, done.err
     assert "60 items, 6 annotators, 302 votes" in done.out
+
+
+def test_a_second_round_may_name_images_columns_and_formulas_its_own_way(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    team = make_team(tmp_path)
+    text = team.votes.read_text().replace("item,annotator,label", "file,who,what")
+    team.votes.write_text(text.replace("x000", "=x000"))
+    names = ["=x000", *(f"x{number:03d}" for number in range(1, 60))]
+    images = make_images(tmp_path / "images" / "b", names).parent
+    given = ["train", team.votes, "-o", team.run, "--epochs", "1", "--image-size", "8"]
+    given += ["--images", images, "--annotator", "who", "--label", "what"]
+    later = tmp_path / "later.csv"
+    later.write_text("item,annotator,label\n'=x000,finn,cat\nb/x001.png,finn,dog\n")
+    done = in_process(capsys, *given, "--merge", later)
+    assert done.code == 0, done.err
+    assert "60 items, 6 annotators, 302 votes" in done.out
+    assert "images found: 60 by file name" in done.out
+    result = {"type": "choices", "from_name": "label", "value": {"choices": ["cat"]}}
+    votes = [{"completed_by": 7, "result": [result]}]
+    task = {"id": 1, "data": {"image": "/data/local-files/?d=b/x002.png"}, "annotations": votes}
+    export = tmp_path / "export.json"
+    export.write_text(json.dumps([task]))
+    done = in_process(capsys, *given, "--merge", later, "--merge", export)
+    assert done.code == 0, done.err
+    assert "60 items, 7 annotators, 303 votes" in done.out
+    # A file that has the column asked for is not read by another.
+    later.write_text("item,who,what,label\nx001,finn,?,dog\n")
+    done = in_process(capsys, *given, "--merge", later)
+    assert done.code == 2
+    assert "'?'" in done.err
+
+
+def test_two_items_of_a_round_never_become_one(tmp_path: Path, capsys: Capture) -> None:
+    team = make_team(tmp_path)
+    images = make_images(tmp_path / "images", [f"x{number:03d}" for number in range(60)])
+    later = tmp_path / "later.csv"
+    later.write_text("item,annotator,label\na/x001.png,finn,cat\nb/x001.png,finn,dog\n")
+    more = ("--images", images, "--image-size", "8", "--merge", later)
+    done = in_process(capsys, *train_arguments(team, *more))
+    assert done.code == 2
+    assert "the items 'x001' and 'b/x001.png'" in done.err
+    assert "have the same image" in done.err
+
+
+def test_rounds_that_differ_are_refused_or_the_newest_holds(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    team = make_team(tmp_path)
+    first = team.votes.read_text().splitlines()[1].rpartition(",")
+    later = tmp_path / "later.csv"
+    other = "dog" if first[2] == "cat" else "cat"
+    later.write_text(f"item,annotator,label\n{first[0]},{other}\n")
+    arguments = train_arguments(team, "--merge", later)
+    done = in_process(capsys, *arguments)
+    assert done.code == 2
+    assert "let the newest hold with --merge-conflicts newest" in done.err
+    done = in_process(capsys, *arguments, "--merge-conflicts", "newest")
+    assert done.code == 0, done.err
+    assert "60 items, 5 annotators, 300 votes" in done.out
+
+
+def test_votes_are_added_to_counts_and_to_votes_without_a_name(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    team = make_team(tmp_path)
+    later = tmp_path / "later.csv"
+    later.write_text("item,label\nx000,cat\n")
+    counts = read_annotations(team.votes).counts()
+    pl.read_csv(team.votes).drop("annotator").write_csv(team.votes)
+    done = in_process(capsys, *train_arguments(team, "--merge", later, "--merge", later))
+    assert done.code == 0, done.err
+    assert "302 votes" in done.out
+    names = [f"x{number:03d}" for number in range(60)]
+    columns = {name: counts[:, k] for k, name in enumerate(("cat", "dog", "owl"))}
+    pl.DataFrame({"item": names, **columns}).write_csv(team.votes)
+    done = in_process(capsys, *train_arguments(team, "--format", "counts", "--merge", later))
+    assert done.code == 0, done.err
+    assert RunFolder(team.run).items["n:cat"][0] == counts[0, 0] + 1
+
+
+def test_images_stay_with_their_patient(tmp_path: Path, capsys: Capture) -> None:
+    team = make_team(tmp_path)
+    images = make_images(tmp_path / "images", [f"x{number:03d}" for number in range(60)])
+    beside = pl.read_csv(team.features).select("item", "patient", "part")
+    pl.read_csv(team.votes).join(beside, on="item").write_csv(team.votes)
+    shown = ("--images", images, "--image-size", "8", "--epochs", "1", "--group", "patient")
+    for more in ((), ("--table", team.features)):
+        done = in_process(capsys, *train_arguments(team, *shown, *more))
+        assert done.code == 0, done.err
+        splits = RunFolder(team.run).items.group_by("group").agg(pl.col("split").n_unique())
+        assert splits["split"].to_list() == [1] * 12
+    done = in_process(capsys, *train_arguments(team, *shown, "--split", "part"))
+    assert done.code == 2
+    assert f"{team.votes}, line 17: 'p0' is in two splits: 'train' (item 'x000')" in done.err
+
+
+def test_what_defer_can_be_told(trained: Team, tmp_path: Path, capsys: Capture) -> None:
+    given = ["defer", trained.run, trained.features, "-o", tmp_path / "t.json"]
+    more = ["--threshold", "0.2", "--limit", "3", "--no-predictions"]
+    done = in_process(capsys, *given, *more)
+    assert done.code == 0, done.err
+    tasks = json.loads((tmp_path / "t.json").read_text())
+    assert [set(task) for task in tasks] == [{"data"}] * 3
+    features = {row["item"]: row for row in pl.read_csv(trained.features).iter_rows(named=True)}
+    for task in tasks:
+        assert task["data"]["row"]["size"] == features[task["data"]["item"]]["size"]
+
+
+def test_deferred_images_are_found_in_their_folder(tmp_path: Path, capsys: Capture) -> None:
+    team = make_team(tmp_path)
+    images = make_images(tmp_path / "images", [f"x{number:03d}" for number in range(60)])
+    shown = ("--images", images, "--image-size", "8", "--epochs", "1")
+    assert in_process(capsys, *train_arguments(team, *shown)).code == 0
+    decided = tmp_path / "d.csv"
+    given = ["predict", team.run, images, "-o", decided, "--threshold", "0"]
+    assert in_process(capsys, *given).code == 0
+    given = ["defer", team.run, decided, "-o", tmp_path / "t.json"]
+    done = in_process(capsys, *given)
+    assert done.code == 2
+    assert "with --images" in done.err
+    done = in_process(capsys, *given, "--images", images, "--image-prefix", "https://x.org/")
+    assert done.code == 0, done.err
+    task = json.loads((tmp_path / "t.json").read_text())[0]["data"]
+    assert task["image"] == f"https://x.org/{task['item']}.png"
 
 
 def test_one_vote_an_item_trains_and_is_said(tmp_path: Path, capsys: Capture) -> None:
@@ -204,6 +338,37 @@ def test_one_vote_an_item_trains_and_is_said(tmp_path: Path, capsys: Capture) ->
         done = in_process(capsys, *arguments)
         assert done.code == 0, done.err
         assert "one vote an item: labels collapse to hard ones" in done.out
+
+
+@pytest.mark.parametrize("method", ["pocc", "pocc-center", "softmax", "decalibration"])
+def test_sets_that_leave_nearly_everything_open_are_said_to_who_learns_from_them(
+    tmp_path: Path, capsys: Capture, method: str
+) -> None:
+    team = make_team(tmp_path)
+    arguments = train_arguments(team, "--labels", "clopper-pearson", "--method", method)
+    done = in_process(capsys, *arguments)
+    assert done.code == 0, done.err
+    assert RunFolder(team.run).facts["label_diameter"] > 0.6
+    warned = "the labels leave much open" in done.out
+    assert warned == method.startswith("pocc")  # the others learn the shares of the votes
+
+
+@pytest.mark.parametrize(
+    ("bounds", "labels", "fix"),
+    [
+        (True, "relax-ties", "of 1): little can be learnt from them. To fix: state larger bounds"),
+        (False, "clopper-pearson", "To fix: give --labels relax-ties, or collect more votes"),
+    ],
+)
+def test_what_to_do_about_open_labels_fits_what_was_said(
+    tmp_path: Path, capsys: Capture, bounds: bool, labels: str, fix: str
+) -> None:
+    team = make_team(tmp_path)
+    if bounds:
+        as_bounds(team, *(f"x{n:03d},{('cat', 'dog', 'owl')[n % 3]},0.1" for n in range(60)))
+    done = in_process(capsys, *train_arguments(team, "--labels", labels))
+    assert done.code == 0, done.err
+    assert fix in done.out
 
 
 def test_a_typo_is_seen_by_inspect_and_taken_where_classes_are_named(
@@ -241,20 +406,42 @@ def test_weights_are_read(tmp_path: Path, capsys: Capture) -> None:
 # What cannot be certified
 
 
-def test_a_target_out_of_reach_is_exit_code_3_and_defers_all(
+def test_a_target_out_of_reach_is_one_message_and_exit_code_2(
+    trained: Team, capsys: Capture
+) -> None:
+    (trained.run / "rule.json").unlink(missing_ok=True)
+    before = snapshot(trained.folder)
+    both = ("--max-error", "0.001", "--set-coverage", "0.9")  # the sets alone could be
+    for asked in (both[:2], both):
+        done = in_process(capsys, "certify", trained.run, *asked)
+        assert done.code == 2
+        assert not done.out
+        assert len(done.err.strip().splitlines()) == 1
+        assert "0.1 % with 95 % confidence cannot be certified, and nothing was wr" in done.err
+        assert "calibration items like these would do. With these items" in done.err
+        assert snapshot(trained.folder) == before
+
+
+def test_as_many_are_deferred_as_a_team_can_review(
     trained: Team, tmp_path: Path, capsys: Capture
 ) -> None:
-    done = in_process(capsys, "certify", trained.run, "--max-error", "0.001")
-    assert done.code == 3
-    assert not done.err
-    assert "Nothing is promised and every item is deferred" in done.out
-    assert "calibration items" in done.out
-    assert "next:" not in done.out
+    (trained.run / "rule.json").unlink(missing_ok=True)  # it takes none
     output = tmp_path / "d.csv"
-    done = in_process(capsys, "predict", trained.run, trained.features, "-o", output)
+    given = ("predict", trained.run, trained.features, "-o", output)
+    done = in_process(capsys, *given, "--defer", "37")
     assert done.code == 0, done.err
-    assert "predict 0 and defer 500 of 500 items" in done.out
-    assert set(pl.read_csv(output)["decision"]) == {"defer"}
+    assert "predict 463 and defer 37 of 500 items" in done.out
+    table = pl.read_csv(output)
+    score, deferred = table["score"], table["decision"] == "defer"
+    assert deferred.sum() == 37
+    assert score.filter(deferred).min() >= score.filter(~deferred).max()  # type: ignore[operator]
+    assert table["item"].to_list() == pl.read_csv(trained.features)["item"].to_list()
+    for count, wanted in ((0, "defer 0 of 500"), (1000, "predict 0 and defer 500")):
+        assert wanted in in_process(capsys, *given, "--defer", str(count)).out
+    for other in (("--threshold", "0.5"), ("--no-decision",)):
+        done = in_process(capsys, *given, "--defer", "3", *other)
+        assert done.code == 2
+        assert f"so does {other[0]}. To fix: leave one of them out" in done.err
 
 
 def test_certify_prints_what_it_promises(trained: Team, capsys: Capture) -> None:
@@ -427,7 +614,8 @@ BAD = {
         ("features.csv, line 62", "column 'size' is empty", "'x999'"),
     ),
     "a patient in two splits": Bad(
-        lambda t: None, ("'p0' is in two splits: 'train' (item 'x000') and 'calibration'",),
+        lambda t: None,
+        ("features.csv, line 5: 'p0' is in two splits: 'train' (item 'x000') and 'calibration'",),
         ("--group", "patient", "--split", "part"),
     ),
     "calibration that overlaps training": Bad(
@@ -437,11 +625,22 @@ BAD = {
     ),
     "a split of another name": Bad(
         lambda t: t.change("features.csv", "calibration", "calibraton"),
-        ("item 'x003' has 'calibraton'", "write 'calibration'"), ("--split", "part"),
+        ("features.csv, line 5: a split must", "item 'x003' has 'calibraton'",
+         "write 'calibration'"),
+        ("--split", "part"),
+    ),
+    "an item without its group": Bad(
+        lambda t: t.change("features.csv", "x001,p0", "x001,"),
+        ("features.csv, line 3: item 'x001' has no 'patient'",), ("--group", "patient"),
+    ),
+    "no gold label": Bad(
+        lambda t: pl.read_csv(t.features).with_columns(truth=None).write_csv(t.features),
+        ("features.csv, column 'truth': no item has a gold label",), ("--gold", "truth"),
     ),
     "a gold label nobody gave": Bad(
         lambda t: t.features.write_text(t.features.read_text().replace("owl", "ow1")),
-        ("gold label of item", "'ow1'", "write 'owl'"), ("--gold", "truth"),
+        ("features.csv, line ", ": the gold label of item", "'ow1'", "write 'owl'"),
+        ("--gold", "truth"),
     ),
     "an empty export": Bad(lambda t: t.votes.write_text(""), ("votes.csv", "the file is empty")),
     "empty features": Bad(lambda t: t.features.write_text(""), ("features.csv is empty",)),
@@ -463,7 +662,23 @@ BAD = {
     "an unknown encoding": Bad(lambda t: None, ("votes.csv",), ("--encoding", "utf-99")),
     "columns beside images": Bad(
         lambda t: make_images(t.folder / "images", ["x000"]), ("with --images there are none",),
+        (*IMAGES, "--drop", "patient"),
+    ),
+    "a group that images have not": Bad(
+        lambda t: make_images(t.folder / "images", ["x000"]),
+        ("votes.csv has no column 'patient' but 'item', 'annotator', 'label'",),
         (*IMAGES, "--group", "patient"),
+    ),
+    "a table beside features": Bad(
+        lambda t: None, ("--table goes with --images",), ("--table", "{folder}/features.csv")
+    ),
+    "a network of numbers for images": Bad(
+        lambda t: make_images(t.folder / "images", ["x000"]),
+        ("the backbone 'mlp' takes numbers", "--backbone resnet18"), (*IMAGES, "--backbone", "mlp"),
+    ),
+    "classes in one word": Bad(
+        lambda t: None, ("got 'cat,dog, owl'", "--classes cat --classes dog --classes owl"),
+        ("--classes", "cat,dog, owl"),
     ),
 }  # fmt: skip
 
@@ -504,7 +719,7 @@ def test_bad_input_is_one_message_exit_code_2_and_nothing_written(
         (["defer", "{run}", "{folder}/none.csv", "-o", "{new}/t.json"], "none.csv"),
         (["export", "{run}", "--onnx", "{new}/model.bin"], "must end in .onnx"),
         (["report", "{new}"], "there is no finished run at"),
-        (["report", "{run}", "-o", "{votes}/page.html"], "cannot be written to"),
+        (["report", "{run}", "-o", "{votes}/page.html"], "page.html cannot be written"),
         (["inspect", "{folder}"], "this is a folder"),
     ],
 )  # fmt: skip

@@ -1,8 +1,7 @@
 """The promise holds: a thousand calibration sets from populations whose true risk is known.
 
-A method promises that its threshold's true risk exceeds max_error in at most a share δ of the sets.
-If it keeps its promise, the number of such sets is at most binomial; the tests allow the 99.9 %
-quantile of that, 73 of 1,000 at δ = 5 %, and the seeds are fixed.
+A method promises that its threshold's true risk exceeds max_error in at most a share δ of the sets:
+50 of 1,000 at δ = 5 %. The seeds are fixed, and there is room: 30 is the most that was seen.
 """
 
 from collections.abc import Callable
@@ -10,14 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from scipy.stats import binom
 
 from credalearn import certify
 from credalearn.decide.sample import Sample, as_sample
 from credalearn.decide.search import METHODS
 
 DRAWS, NUM_ITEMS, RISK = 1_000, 300, 0.05
-ALLOWED = int(binom.ppf(0.999, DRAWS, RISK))
+ALLOWED = int(DRAWS * RISK)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import credalearn as cl
-from credalearn.demo import load_nodules
+from credalearn.demo import load_nodules, way
 from credalearn.demo.compare import BASIC, compare
 from credalearn.demo.run import make_folder
 from credalearn.methods import METHODS
@@ -37,7 +37,7 @@ def test_the_demo_from_start_to_end(tmp_path: Path) -> None:
         "20.1 % are unanimous and 16.1 % tie",
         "no patient in two of them",
         "With 95 % confidence, at most 20 % of the items it predicts are wrong",
-        "test items with a truth it predicts",
+        "test items it predicts",
         "In 90 % of cases or more, the shares of a new item's votes lie in its widened set",
         "report.html: open it in a browser",
     ):
@@ -68,6 +68,17 @@ def test_the_demos_commands_are_what_it_did(tmp_path: Path) -> None:
     assert (tmp_path / "d" / "decisions.csv").read_bytes() == before
     inspect = next(line for line in shown if line.startswith("inspect"))
     assert command(*inspect.split(), cwd=tmp_path).stdout in done.stdout
+
+
+def test_a_demo_that_certifies_nothing_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(way, "MAX_ERROR", 0.01)
+    way.run_way(tmp_path, epochs=1)
+    shown = capsys.readouterr().out
+    assert "1 % with 95 % confidence cannot be certified" in shown
+    assert f"{tmp_path / 'decisions.csv'} --no-decision\n1,395 nodules\n" in shown
+    assert (tmp_path / "run" / "report.html").exists()
 
 
 def test_the_comparison_from_start_to_end(tmp_path: Path) -> None:

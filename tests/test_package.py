@@ -19,8 +19,8 @@ SOURCE = ROOT / "src" / "credalearn"
 
 # The way of the data: a stage may import what stands above it and itself, nothing below.
 STAGES = [
-    *["errors", "files", "credal", "annotations", "labels", "scores", "conformal", "predictions"],
-    *["nets", "train", "methods", "metrics", "decide", "theory"],
+    *["errors", "escape", "files", "credal", "annotations", "labels", "scores", "conformal"],
+    *["predictions", "nets", "train", "methods", "metrics", "decide", "theory"],
     *["estimator", "report", "bench", "workflow", "demo", "cli"],
 ]
 
@@ -133,6 +133,7 @@ def test_heavy_imports_wait_until_they_are_needed() -> None:
     sets = modules_after("import credalearn; credalearn.LowerBounds")
     assert "torch" in sets
     assert not {"sklearn", "matplotlib"} & sets
+    assert "matplotlib" not in modules_after("import credalearn.workflow.predicting")
 
 
 def test_the_version_is_stated_once_for_all() -> None:

@@ -5,11 +5,14 @@ import json
 import shutil
 import zlib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+from PIL import Image
+from scipy.stats import binomtest
 
 from credalearn.report.page.html import percent
 from credalearn.workflow.folder import RunFolder
@@ -122,7 +125,10 @@ def check_readings(browser: "webdriver.Chrome", run: RunFolder, column: str, lim
     assert text(browser, "deferred") == percent(len(deferred) / len(table))
     wrong = int(judged["wrong"].sum())
     assert text(browser, "error") == (percent(wrong / len(judged)) if len(judged) else "–")
-    assert text(browser, "error-note").endswith(f"; {wrong} wrong of {len(judged)}")
+    low, high = clopper_pearson(wrong, len(judged))
+    interval = f"95 % interval {percent(low)} to {percent(high)}"
+    assert text(browser, "error-note") == f"{interval}; {wrong} wrong of {len(judged)}"
+    assert (f"({interval})" in text(browser, "reading")) == bool(len(judged))
     assert text(browser, "hours") == f"{1000 * len(deferred) / len(table) / 60:.1f}"
     rows = browser.find_elements(By.CSS_SELECTOR, "#deferrals tbody tr")
     shown = {
@@ -137,6 +143,39 @@ def check_readings(browser: "webdriver.Chrome", run: RunFolder, column: str, lim
         share = percent(count / total).replace("\N{NO-BREAK SPACE}", " ")
         found = [cell.replace("\N{NO-BREAK SPACE}", " ") for cell in shown[name]]
         assert found == [str(total), str(count), share]
+
+
+def clopper_pearson(wrong: int, judged: int) -> tuple[float, float]:
+    """The exact 95 % interval of a share, by scipy; of nothing anything."""
+    if not judged:
+        return 0.0, 1.0
+    found = binomtest(wrong, judged).proportion_ci(0.95, method="exact")
+    return float(found.low), float(found.high)
+
+
+def test_images_are_drawn_and_the_slider_moves_beside_them(
+    browser: "webdriver.Chrome", tmp_path: Path
+) -> None:
+    run = add_rule(fake_run(tmp_path / "run", images=True, num_items=400), capacity=0.1)
+    browser.get(write_report(run).as_uri())
+    pictures = browser.find_elements(By.CSS_SELECTOR, "#gallery img")
+    cards = browser.find_elements(By.CSS_SELECTOR, "#gallery h3")
+    assert 0 < len(pictures) == len(cards) <= 24
+    drawn = (
+        "arguments[0].scrollIntoView(); const done = arguments[1], found = arguments[0];"
+        "found.decode().then(() => done([found.naturalWidth, found.naturalHeight]), done);"
+    )
+    for picture, name in zip(pictures, cards, strict=True):
+        with Image.open(tmp_path / "images" / name.text) as image:
+            size = image.size
+        shown: list[int] = browser.execute_async_script(drawn, picture)
+        assert shown[0] * size[1] == shown[1] * size[0] > 0  # decoded, in its proportions
+        assert picture.is_displayed()
+        assert picture.get_attribute("alt") == f"Image of {name.text}"
+    check_readings(browser, run, "score", threshold(browser))
+    move(browser, 20)
+    check_readings(browser, run, "score", threshold(browser))
+    assert log(browser, "browser") == []
 
 
 def test_the_slider_starts_at_the_rule(page: "webdriver.Chrome", run: RunFolder) -> None:

@@ -31,12 +31,13 @@ from credalearn.decide import DecisionRule, coverage_curve
 from credalearn.labels import VOTE_RULES, VoteRule
 from credalearn.report.page import HeldOut, LabelSets, PageRule, Walk, WidenedSets, walk
 from credalearn.report.page.heldout import NO_TRUTH
-from credalearn.report.page.html import element, json_in_html, percent, range_bar
+from credalearn.report.page.html import element, json_in_html, percent, range_bar, short_percent
 from credalearn.report.page.risk_line import nats, risk_line
 from credalearn.report.page.sets import _beside_guessing, _infinite
 from credalearn.report.page.verdict import verdict
 from credalearn.report.page.walks import MOST_POSITIONS, OTHERS, TIED, class_groups
 from credalearn.theory import RiskProfile, risk_profile
+from credalearn.workflow.certifying import certify_run
 from credalearn.workflow.covering import certify_sets, keep_sets
 from credalearn.workflow.folder import RunFolder, write_json
 from credalearn.workflow.reporting import write_report
@@ -506,7 +507,7 @@ def test_bad_runs_are_named(tmp_path: Path) -> None:
     run = fake_run(tmp_path / "run", num_items=100)
     with pytest.raises(CredalError, match=r"there is no folder .*nowhere of images"):
         write_report(run, images=tmp_path / "nowhere")
-    with pytest.raises(CredalError, match=r"cannot be written to .* To fix: name another file"):
+    with pytest.raises(CredalError, match=r"cannot be written: .* To fix: name another file"):
         write_report(run, output=tmp_path / "run" / "run.json" / "page.html")
     (run.path / "rule.json").write_text('{"threshold": 1}')
     with pytest.raises(CredalError, match=r"no decision rule: .* To fix: certify again"):
@@ -939,3 +940,45 @@ def test_what_sets_hold_is_checked() -> None:
     some = WidenedSets(found, half + np.array([0.0, 0.1]), 1 - half, 0, 0, 0.0, 0.0)
     assert some.saying_nothing == 0.5
     assert not none.short
+
+
+# What is not about votes
+
+
+@pytest.mark.parametrize("said", ["bounds", "probabilities"])
+def test_what_was_stated_is_not_called_votes(tmp_path: Path, said: str) -> None:
+    run = fake_run(tmp_path / "run", num_items=200)
+    items = run.items.with_columns(pl.col("^n:.*$") * 0.17)
+    items.write_parquet(run.path / "items.parquet")
+    table: dict[str, Any] = {"item": items["item"]}
+    table |= {name: items[f"n:{name}"] for name in run.classes}
+    if said == "bounds":
+        table = {"item": items["item"], "label": run.classes[0], "at_least": 0.17}
+    pl.DataFrame(table).write_parquet(run.path / "annotations.parquet")
+    facts = run.facts
+    facts["annotations"] |= {"votes": None, "agreement": None}
+    write_json(run.path / "run.json", facts)
+    text = write_report(run).read_text(encoding="utf-8")
+    assert f"Stated {said} by class, summed over items" in text
+    assert f"sum of {said}" in text
+    assert "Votes by class" not in text
+    assert f"<dt>{said}</dt>" in text
+    assert "<dt>votes</dt>" not in text
+    assert "the majority" not in text
+
+
+def test_the_verdict_says_what_the_promise_is_about(tmp_path: Path) -> None:
+    run = fake_run(tmp_path / "run")
+    rule = certify_run(run, max_error=0.1).rule
+    text = write_report(run).read_text(encoding="utf-8")
+    share = short_percent(round(rule.coverage, 3))
+    assert f"Keep {share} of the items at an error of at most" in text
+    assert "among those with a majority, with" in text
+    total = rule.num_items + rule.left_out
+    assert f"Of the {total} calibration items {rule.left_out} have none and took no part" in text
+    assert f"from {rule.num_items} calibration items with a majority by" in text
+    assert "for new items with a majority. It holds" in text
+    kept = run.predictions.filter((pl.col("split") == "test") & (pl.col("score") <= rule.threshold))
+    judged = kept["wrong"].count()
+    assert judged < len(kept)
+    assert f"among the {judged} kept that have a truth (95" in text

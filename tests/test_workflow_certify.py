@@ -1,6 +1,7 @@
 """Certifying a run: the rule is that of the calibration items, and says what it is about."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,12 @@ import pytest
 import credalearn as cl
 from credalearn.annotations import read_annotations
 from credalearn.decide import DecisionRule, by_capacity
+from credalearn.decide.truths import LACKING
+from credalearn.workflow.card import card
 from credalearn.workflow.certifying import certify_run
 from credalearn.workflow.folder import RunFolder
 from credalearn.workflow.inspecting import annotation_facts, inspection
+from credalearn.workflow.tested import read_rule, read_test_items
 from fake_run import fake_run
 from team_files import full_disk, snapshot
 
@@ -46,11 +50,58 @@ def test_the_rule_is_certifys_on_the_calibration_items(
         confidence=0.9,
         method=method,
     )
-    assert found.rule == wanted == kept_rule(run)
     ties = run.predictions.filter(pl.col("wrong").is_null() & (pl.col("split") == "calibration"))
-    assert found.left_out == len(ties) > 0
-    assert found.lines[0] == f"left out: {len(ties)} calibration items, {found.why_left_out}"
-    assert "tie" in found.why_left_out
+    kept_ties = int(wanted.keeps(ties["score"].to_numpy()).sum())
+    wanted = replace(wanted, left_out=len(ties), left_out_kept=kept_ties)
+    assert found.rule == wanted == kept_rule(run)
+    assert len(ties) > 0
+    assert found.lines[0] == f"left out: {len(ties)} calibration items, {LACKING['majority']}"
+
+
+def test_the_promise_is_about_items_with_a_majority_and_the_share_of_all(run: RunFolder) -> None:
+    found = certify_run(run, max_error=0.1)
+    rule, every = found.rule, run.predictions.filter(pl.col("split") == "calibration")
+    kept = every.filter(pl.col("score") <= rule.threshold)
+    assert rule.coverage == len(kept) / len(every)
+    assert rule.left_out + rule.num_items == len(every)
+    said = f"for items with a majority, drawn like the {rule.num_items} calibration items that"
+    assert said in rule.statement
+    assert f"the {rule.left_out} without took no part" in rule.statement
+    share, judged = 100 * rule.coverage, 100 * rule.kept / rule.num_items
+    assert found.lines[1].startswith(f"keep {share:.3g} % and defer")
+    assert f"of the {len(every)} calibration items (score above" in found.lines[1]
+    assert f"of the {rule.num_items} with a majority it keeps {judged:.3g} %" in found.lines[1]
+    page = read_rule(run)
+    assert page is not None
+    assert page.coverage == rule.coverage
+    walked = read_test_items(run)
+    observed = (walked.scores["lower-probability"] <= rule.threshold).mean()
+    assert f"test items it predicts {100 * observed:.3g} %" in found.test_line
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        (["item", "label", "at_least"], "the class with the largest stated bound"),
+        (["item", "benign", "malignant"], "the class with the largest stated probability"),
+    ],
+)
+def test_the_truth_of_what_was_stated_is_no_majority(
+    tmp_path: Path, columns: list[str], said: str
+) -> None:
+    run = fake_run(tmp_path / "run")
+    pl.DataFrame({name: ["x"] for name in columns}).write_parquet(run.path / "annotations.parquet")
+    facts = run.facts
+    facts["annotations"] |= {"votes": None, "agreement": None}
+    (run.path / "run.json").write_text(json.dumps(facts))
+    found = certify_run(run, max_error=0.2)
+    assert f"wrong against {said}" in found.rule.statement
+    assert "majority" not in " ".join(found.lines)
+    assert "their largest" in found.lines[0]
+    assert "majority" not in card(run)
+    facts["truth"] = "gold"
+    (run.path / "run.json").write_text(json.dumps(facts))
+    assert run.truth == "gold"
 
 
 def test_the_test_items_have_no_part_in_it_and_are_reported(run: RunFolder) -> None:
@@ -61,10 +112,11 @@ def test_the_test_items_have_no_part_in_it_and_are_reported(run: RunFolder) -> N
         if row["split"] == "test" and row["wrong"] is not None
     ]
     kept = [row for row in test if row["score"] <= found.rule.threshold]
-    assert (found.test_items, found.test_kept) == (len(test), len(kept))
-    assert found.test_errors == sum(row["wrong"] for row in kept)
-    share, error = 100 * len(kept) / len(test), 100 * found.test_errors / len(kept)
-    assert f"it predicts {share:.3g} % with an error of {error:.3g} %" in found.test_line
+    assert (found.judged, found.judged_kept) == (len(test), len(kept))
+    assert found.errors == sum(row["wrong"] for row in kept)
+    share, error = 100 * len(kept) / len(test), 100 * found.errors / len(kept)
+    said = f"on the {len(test)} with a majority {share:.3g} %, with an error of {error:.3g} %."
+    assert found.test_line.endswith(said)
 
 
 def test_items_are_deferred_by_one_minus_their_lower_probability(run: RunFolder) -> None:
@@ -87,7 +139,7 @@ def test_against_an_annotator_errors_are_shares(run: RunFolder) -> None:
     )
     assert found.rule == wanted
     assert found.rule.bound_by == "hoeffding-bentkus"
-    assert found.left_out == 0  # items whose votes tie have annotators too
+    assert found.rule.left_out == 0  # items whose votes tie have annotators too
     assert "a random annotator" in found.lines[-2]
 
 
@@ -112,24 +164,31 @@ def test_a_capacity_promises_nothing(run: RunFolder) -> None:
 def test_what_cannot_be_certified_leaves_a_rule_that_holds(tmp_path: Path) -> None:
     run = fake_run(tmp_path / "run")
     (run.path / "rule.json").unlink(missing_ok=True)
-    assert not certify_run(run, max_error=0.001).rule.certified
-    assert kept_rule(run).threshold is None  # nothing was there: everything is deferred
+    before = snapshot(run.path)
+    with pytest.raises(cl.CredalError, match=r"0.1 % with 95 % confidence cannot be certified"):
+        certify_run(run, max_error=0.001)
+    assert snapshot(run.path) == before  # no rule
     good = certify_run(run, max_error=0.2).rule
     assert good.certified
-    assert not certify_run(run, max_error=0.001).rule.certified
+    with pytest.raises(cl.CredalError, match=r"nothing was written.* The rule that was there stay"):
+        certify_run(run, max_error=0.001)
     assert kept_rule(run) == good
 
 
 def test_what_cannot_be_certified_says_what_it_takes(tmp_path: Path) -> None:
     run = fake_run(tmp_path / "run", num_items=100)
-    found = certify_run(run, max_error=0.01)
-    assert not found.rule.certified
-    assert found.rule.shortfall is not None
-    said = " ".join(found.lines)
-    assert "every item is deferred" in said
-    assert f"About {found.rule.shortfall.items_needed:,} calibration items" in said
-    assert kept_rule(run).threshold is None
-    assert (kept_rule(run).decide([0.0, 1.0]) == "defer").all()
+    rows = run.predictions.filter(
+        pl.col("wrong").is_not_null() & (pl.col("split") == "calibration")
+    )
+    score, wrong = rows["score"].to_numpy(), rows["wrong"].to_numpy()
+    short = cl.certify(score, wrong, max_error=0.01).shortfall
+    with pytest.raises(cl.CredalError) as raised:
+        certify_run(run, max_error=0.01)
+    assert str(short) in str(raised.value)
+    assert "calibration items like these would do" in str(short)
+    assert "can be certified, keeping" in str(short)
+    fix = "To fix: have more items annotated and train again, or give a larger --max-error."
+    assert str(raised.value).endswith(fix)
 
 
 def test_gold_labels_are_named(tmp_path: Path) -> None:
@@ -138,7 +197,7 @@ def test_gold_labels_are_named(tmp_path: Path) -> None:
     (run.path / "run.json").write_text(json.dumps(facts | {"truth": "gold"}))
     found = certify_run(run, max_error=0.2)
     assert found.rule.against == "gold"
-    assert found.why_left_out == "they have no gold label"
+    assert found.lines[0].endswith("they have no gold label")
 
 
 @pytest.mark.parametrize(
@@ -146,19 +205,19 @@ def test_gold_labels_are_named(tmp_path: Path) -> None:
     [
         ({}, "give one of --max-error and --capacity"),
         ({"max_error": 0.1, "capacity": 0.1}, "give one of --max-error and --capacity"),
-        ({"capacity": 25}, r"--capacity is a share .*got 25. To fix: write 25 % as 0.25"),
+        ({"capacity": 25}, r"--capacity is a share .*got 25. To fix: write 25 % as 0.25; or, for 25"
+         r" items of a file, credalearn predict … --defer 25"),
+        ({"capacity": 0.2, "method": "sgr"}, "--capacity certifies nothing, so it has no --method"),
         ({"capacity": -1}, r"--capacity is a share .*got -1"),
         ({"max_error": 10}, r"max_error must lie in \(0, 1\); got 10"),
         ({"max_error": 0.1, "confidence": 95}, "confidence must lie in"),
         ({"max_error": float("nan")}, "max_error must lie in"),
     ],
-)
-def test_bad_options_change_nothing(
-    run: RunFolder, options: dict[str, float], message: str
-) -> None:
+)  # fmt: skip
+def test_bad_options_change_nothing(run: RunFolder, options: dict[str, Any], message: str) -> None:
     before = snapshot(run.path)
     with pytest.raises(cl.CredalError, match=message):
-        certify_run(run, **options)  # type: ignore[arg-type]
+        certify_run(run, **options)
     assert snapshot(run.path) == before
 
 

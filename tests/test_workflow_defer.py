@@ -14,8 +14,9 @@ from PIL import Image
 
 from credalearn import CredalError
 from credalearn.annotations import Annotations, Source, read_annotations
-from credalearn.workflow.deferring import defer, unescaped
+from credalearn.workflow.deferring import defer
 from credalearn.workflow.folder import RunFolder
+from credalearn.workflow.item_names import unescaped
 from credalearn.workflow.label_studio import interface
 from credalearn.workflow.merging import merge
 from credalearn.workflow.predicting import predict
@@ -84,6 +85,16 @@ def test_the_interface_fits_the_tasks(run: RunFolder, data: Path, tmp_path: Path
     assert shown is not None
     assert (choices.get("name"), choices.get("toName")) == ("label", shown.get("name"))
     assert shown.attrib == {"name": "item", "value": "$item"}
+    table = tree.find("Table")
+    assert table is not None
+    assert table.attrib == {"name": "row", "value": "$row"}
+    given = {row["item"]: row for row in pl.read_csv(data).iter_rows(named=True)}
+    for task in json.loads((tmp_path / "tasks.json").read_text(encoding="utf-8")):
+        row = {name: x for name, x in given[task["data"]["item"]].items() if x is not None}
+        assert task["data"]["row"] == {name: row[name] for name in row if name != "item"}
+    predict(run, data, tmp_path / "decisions.csv")  # does not repeat the features
+    defer(run, tmp_path / "decisions.csv", tmp_path / "tasks.json")
+    assert "Table" not in (tmp_path / "label_config.xml").read_text()
     assert [choice.get("value") for choice in choices] == list(CLASSES)
 
 
@@ -252,11 +263,13 @@ def test_unknown_annotators_and_unsure_votes() -> None:
     first = annotations(
         ("x", None, "cat"), ("x", None, "cat"), ("y", "ann", None), ("y", "bo", "cat")
     )
-    assert merge(first, first).counts().tolist() == first.counts().tolist()
-    other = annotations(("x", None, "dog"), path="new.csv")
-    with pytest.raises(CredalError, match=r"the vote 'cat' and 'cat' in .* the vote 'dog'"):
-        merge(first, other)
-    assert merge(first, other, conflicts="newest").counts().tolist() == [[0, 1], [1, 0]]
+    # Who is unknown cannot be known again, so an equal vote is a new one.
+    assert merge(first, first).counts().tolist() == [[4], [1]]
+    other = annotations(("x", None, "dog"), ("y", "ann", None), path="new.csv")
+    for conflicts in ("refuse", "newest"):
+        both = merge(first, other, conflicts=conflicts)
+        assert both.counts().tolist() == [[2, 1], [1, 0]]
+        assert said(both).count(("y", "ann", None)) == 1
 
 
 def shares(kind: Any, classes: tuple[str, ...], **rows: list[float]) -> Annotations:
@@ -276,6 +289,14 @@ def test_counts_and_bounds_merge_too() -> None:
     assert both.counts().tolist() == [[1, 0, 1], [0, 0, 3], [5, 0, 0]]
     with pytest.raises(CredalError, match=r"holds counts and .* probabilities; they cannot"):
         merge(first, shares("probabilities", ("cat", "dog"), x=[0.5, 0.5]))
+
+    more = merge(first, annotations(("z", "ann", "ant"), ("x", "bo", "dog"), ("y", "bo", None)))
+    assert more.kind == "counts"
+    assert more.items == ("x", "y", "z")
+    assert more.counts().tolist() == [[0, 2, 2], [0, 0, 3], [1, 0, 0]]
+    turned = merge(annotations(("z", "ann", "ant"), ("x", "bo", "dog")), first)
+    assert turned.items == ("z", "x", "y")
+    assert turned.counts().tolist() == [[1, 0, 0], [0, 2, 2], [0, 0, 3]]
 
     def bounds(at_least: float) -> Annotations:
         table = pl.DataFrame({"item": ["x"], "label": ["cat"], "at_least": [at_least]})

@@ -19,7 +19,9 @@ from credalearn.workflow.card import card, write_card
 from credalearn.workflow.exporting import OUTPUTS, export_onnx
 from credalearn.workflow.folder import RunFolder, write_json
 from credalearn.workflow.graphs import RULES, Graph
+from credalearn.workflow.overwriting import CARD
 from small_run import CLASSES, FEATURES, features, make_image_run, make_run, votes
+from team_files import in_process, snapshot
 
 onnxruntime: Any = pytest.importorskip("onnxruntime", reason="pip install 'credalearn[onnx]'")
 
@@ -152,8 +154,8 @@ def test_without_the_packages_the_user_is_told(
 
 def test_the_card_says_what_the_run_says(runs: dict[str, RunFolder], tmp_path: Path) -> None:
     run = runs["pocc"]
-    path = write_card(run, tmp_path)
-    assert path == tmp_path / "README.md"
+    path = tmp_path / "model.md"
+    write_card(run, path)
     text = path.read_text(encoding="utf-8")
     test = run.predictions.filter(pl.col("split") == "test")
     right = accuracy(
@@ -167,10 +169,36 @@ def test_the_card_says_what_the_run_says(runs: dict[str, RunFolder], tmp_path: P
     headings = re.findall(r"^## (.*)$", text, re.MULTILINE)
     wanted = ["Model", "Data", "Quality on the test items", "Rule", "Limits", "Versions"]
     assert headings == wanted
-    assert write_card(run, tmp_path) == path  # its own card is replaced
+    write_card(run, path)  # its own card is replaced
     path.write_text("# My project\n")
-    assert write_card(run, tmp_path) == tmp_path / "MODEL_CARD.md"
+    with pytest.raises(CredalError, match=r"model.md is there already and no model card of cred"):
+        write_card(run, path)
     assert path.read_text() == "# My project\n"
+
+
+@pytest.mark.parametrize("taken", ["out/model.md", "RUN/model/MODEL_CARD.md"])
+def test_an_export_has_cards_and_leaves_what_others_wrote(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], taken: str
+) -> None:
+    run = make_run(tmp_path / "RUN")
+    arguments = ("export", run.path, "--onnx", tmp_path / "out" / "model.onnx")
+    foreign = tmp_path / taken
+    foreign.parent.mkdir(exist_ok=True)
+    foreign.write_text("# Mine\n")
+    before = snapshot(tmp_path)
+    done = in_process(capsys, *arguments)
+    assert done.code == 2
+    assert f"{foreign} is there already" in done.err
+    assert snapshot(tmp_path) == before
+    foreign.unlink()
+    for _ in range(2):  # its own files are replaced
+        done = in_process(capsys, *arguments)
+        assert done.code == 0, done.err
+    wanted = [tmp_path / "out/model.onnx", tmp_path / "out/model.md", run.path / "model" / CARD]
+    assert done.out.split() == [str(path) for path in wanted]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["model.md", "model.onnx"]
+    assert wanted[1].read_text() == wanted[2].read_text() == card(run)
+    assert run.model().predict(features(2)).shape == (2,)
 
 
 def test_the_card_escapes_what_comes_from_outside(tmp_path: Path) -> None:
@@ -193,5 +221,5 @@ def test_a_card_without_truths_says_so(tmp_path: Path) -> None:
     table.write_parquet(run.path / "predictions.parquet")
     assert "No test item has a truth" in card(run)
     (tmp_path / "file").touch()
-    with pytest.raises(CredalError, match="the model card cannot be written"):
-        write_card(run, tmp_path / "file")
+    with pytest.raises(CredalError, match=r"card.md cannot be written: .* name another file"):
+        write_card(run, tmp_path / "file" / "card.md")

@@ -13,10 +13,18 @@ from PIL import Image
 import credalearn as cl
 from credalearn.annotations import Annotations, read_annotations
 from credalearn.annotations.examples import three_items
-from credalearn.workflow.inputs import FeatureTable, find_images, read_features, read_images
+from credalearn.workflow.inputs import (
+    FeatureTable,
+    find_images,
+    match_images,
+    read_features,
+    read_images,
+)
+from credalearn.workflow.item_columns import read_item_columns
 from credalearn.workflow.joining import prepare
 from credalearn.workflow.labelling import gold_classes, majority, make_labels, refuse_typos
 from credalearn.workflow.options import TrainOptions
+from credalearn.workflow.pixels import upright
 from credalearn.workflow.splits import SHARES, SPLITS, check_splits, split_items
 from credalearn.workflow.staging import check_place, partial_of, staged
 from team_files import make_images, make_team
@@ -144,6 +152,31 @@ def test_images_are_found_by_path_name_and_stem(tmp_path: Path) -> None:
         find_images(tmp_path / "c", ["one"])
 
 
+def test_images_are_found_by_the_names_of_exports(tmp_path: Path) -> None:
+    make_images(tmp_path, ["i 00", "1a2b3c4d-x", "x"])
+    make_images(tmp_path / "a", ["i01", "two"])
+    make_images(tmp_path / "b", ["two"])
+    wanted = {
+        "i 00.png": ("i 00.png", "path"),
+        "a/i01": ("a/i01.png", "path"),
+        "/data/local-files/?d=i%2000.png": ("i 00.png", "path in the address"),
+        "/data/local-files/?d=b/two.png": ("b/two.png", "path in the address"),
+        "/data/local-files/?d=img/a/two.png": ("a/two.png", "file name"),
+        "/data/local-files/?d=img%2Fb%2Ftwo.png": ("b/two.png", "file name"),
+        "/data/upload/3/1a2b3c4d-i01.png": ("a/i01.png", "file name"),
+        "/data/upload/3/1a2b3c4d-x.png": ("1a2b3c4d-x.png", "file name"),
+        "/data/upload/3/ffffffff-x.png": ("x.png", "file name"),
+        "https://example.org/i%2000.png?sig=1&d2=3": ("i 00.png", "file name"),
+        "s3://bucket/img/i01.png": ("a/i01.png", "file name"),
+    }
+    found = match_images(tmp_path, [*wanted, "/data/upload/3/1a2b3c4d-none.png"])
+    assert {
+        item: (path.relative_to(tmp_path).as_posix(), how) for item, (path, how) in found.items()
+    } == wanted
+    with pytest.raises(cl.CredalError, match=r"item '/data/upload/3/1a2b3c4d-two.png' fits 2 im"):
+        match_images(tmp_path, ["/data/upload/3/1a2b3c4d-two.png"])
+
+
 def test_images_of_every_mode_become_three_colours(tmp_path: Path) -> None:
     for mode in ("1", "L", "LA", "P", "RGB", "RGBA", "CMYK", "I;16"):
         suffix = ".tif" if mode in ("CMYK", "I;16") else ".png"
@@ -154,6 +187,49 @@ def test_images_of_every_mode_become_three_colours(tmp_path: Path) -> None:
     assert pixels.dtype == np.uint8
     assert len(items) == 8
     assert not broken
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "wanted"),
+    [
+        ("grey.png", np.array([[0, 257], [32_896, 65_535]], np.uint16), [0, 1, 128, 255]),
+        ("grey.tif", np.array([[0, 257], [32_896, 65_535]], np.uint16), [0, 1, 128, 255]),
+        ("dim.png", np.array([[0, 257], [514, 771]], np.uint16), [0, 1, 2, 3]),
+        ("whole.tif", np.array([[-5, 257], [32_896, 65_535]], np.int32), [0, 1, 128, 255]),
+        ("large.tif", np.array([[0, 2**30], [0, 2**31 - 1]], np.int32), [0, 128, 0, 255]),
+        ("share.tif", np.array([[0, 0.2], [np.nan, 1]], np.float32), [0, 51, 0, 255]),
+        ("eight.tif", np.array([[0, 20], [200, 255]], np.float32), [0, 20, 200, 255]),
+        ("sixteen.tif", np.array([[0, 257], [771, 7e4]], np.float32), [0, 1, 3, 255]),
+    ],
+)  # fmt: skip
+def test_more_than_eight_bits_are_scaled_by_their_type(
+    tmp_path: Path, name: str, values: np.ndarray, wanted: list[int]
+) -> None:
+    Image.fromarray(values).save(tmp_path / name)
+    pixels, *_ = read_images({"x": tmp_path / name}, 2)
+    assert pixels[0].reshape(3, 4).tolist() == [wanted] * 3
+
+
+def test_images_are_turned_as_their_exif_says(tmp_path: Path) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6  # a quarter turn clockwise
+    lying = np.array([[[255, 0, 0], [0, 255, 0]], [[0, 0, 255], [255, 255, 255]]], np.uint8)
+    Image.fromarray(lying).save(tmp_path / "x.png", exif=exif)
+    pixels, *_ = read_images({"x": tmp_path / "x.png"}, 2)
+    assert (pixels[0].transpose(1, 2, 0) == np.rot90(lying, -1)).all()
+
+
+def test_damaged_exif_leaves_an_image_as_it_lies(tmp_path: Path) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    Image.new("RGB", (3, 2)).save(tmp_path / "x.webp", exif=exif)
+    with Image.open(tmp_path / "x.webp") as image:
+        assert upright(image).size == (2, 3)
+    good = (tmp_path / "x.webp").read_bytes()
+    (tmp_path / "x.webp").write_bytes(good.replace(b"MM\0*", b"????"))
+    with Image.open(tmp_path / "x.webp") as image:
+        assert upright(image).size == (3, 2)
+    assert not read_images({"x": tmp_path / "x.webp"}, 2)[2]
 
 
 def test_one_broken_image_in_a_hundred_is_left_out_and_two_are_refused(tmp_path: Path) -> None:
@@ -326,39 +402,73 @@ def test_a_typo_is_refused_with_its_place(tmp_path: Path) -> None:
 
 
 def test_items_are_joined_by_name_in_the_order_of_the_votes(tmp_path: Path) -> None:
-    found = annotations_of(tmp_path, "item,annotator,label\nb,ann,cat\na,ann,dog\n")
+    votes = "".join(f"{name},ann,{'dog' if name == 'a' else 'cat'}\n" for name in "edcba")
+    found = annotations_of(tmp_path, f"item,annotator,label\n{votes}")
     table = FeatureTable(
         Path("f.csv"),
-        ["a", "b"],
+        list("abcde"),
         ["size"],
-        np.array([[1.0], [2.0]]),
-        pl.DataFrame({"site": ["s", "t"]}),
+        np.arange(5.0)[:, None],
+        pl.DataFrame({"site": list("stuvw")}),
     )
     prepared = prepare(found, table, TrainOptions(group="site"))
-    assert prepared.items == ["b", "a"]
-    assert prepared.X.tolist() == [[2.0], [1.0]]
-    assert prepared.groups == ["t", "s"]
-    assert prepared.truth.tolist() == [0, 1]
+    assert prepared.items == list("edcba")
+    assert prepared.X.tolist() == [[4.0], [3.0], [2.0], [1.0], [0.0]]
+    assert prepared.groups == list("wvuts")
+    assert prepared.truth.tolist() == [0, 0, 0, 0, 1]
+    assert prepared.split == split_items(5).tolist()
 
 
 def test_what_lacks_its_counterpart_is_refused_or_counted(tmp_path: Path) -> None:
-    found = annotations_of(tmp_path, "item,annotator,label\na,ann,cat\nb,ann,dog\nc,ann,dog\n")
-    table = read_features(table_of(tmp_path / "f.csv", "item,size\na,1\nb,2\nd,3\ne,4\n"))
-    with pytest.raises(cl.CredalError, match=r"1 of 3 items have no features in .*f.csv: 'c'"):
+    votes = "".join(f"{name},ann,{'cat' if name == 'a' else 'dog'}\n" for name in "abcxyz")
+    found = annotations_of(tmp_path, f"item,annotator,label\n{votes}")
+    text = "item,size\na,1\nb,2\nx,3\ny,4\nz,5\nd,3\ne,4\n"
+    table = read_features(table_of(tmp_path / "f.csv", text))
+    with pytest.raises(cl.CredalError, match=r"1 of 6 items have no features in .*f.csv: 'c'"):
         prepare(found, table, TrainOptions())
     prepared = prepare(found, table, TrainOptions(skip_missing=True))
-    assert prepared.items == ["a", "b"]
+    assert prepared.items == list("abxyz")
     assert prepared.left_out == {"without features": 1, "without annotations": 2}
     strangers = read_features(table_of(tmp_path / "g.csv", "item,size\nx1,1\nx2,2\n"))
-    with pytest.raises(cl.CredalError, match=r"called 'a', 'b' and 1 more there and 'x1', 'x2'"):
+    with pytest.raises(cl.CredalError, match=r"called 'a', 'b' and 4 more there and 'x1', 'x2'"):
         prepare(found, strangers, TrainOptions(skip_missing=True))
 
 
 def test_an_item_without_its_group_is_refused(tmp_path: Path) -> None:
     found = annotations_of(tmp_path, "item,annotator,label\na,ann,cat\nb,ann,dog\n")
     table = table_of(tmp_path / "f.csv", "item,site,size\na,s,1\nb,,2\n")
-    with pytest.raises(cl.CredalError, match="item 'b' has no 'site'"):
+    with pytest.raises(cl.CredalError, match=r"f\.csv, line 3: item 'b' has no 'site'"):
         prepare(found, read_features(table, extra=("site",)), TrainOptions(group="site"))
+
+
+def test_a_table_says_what_images_belong_to(tmp_path: Path) -> None:
+    votes = "item,annotator,label,site,part\na,ann,cat,s,train\na,bo,dog,s,train\nb,bo,dog,,test\n"
+    path = table_of(tmp_path / "votes.csv", votes)
+    found = read_item_columns(path, ("site", "part"))
+    assert (found.items, found.rows) == (["a", "b"], [0, 2])
+    assert found.column("site") == ["s", None]
+    assert found.column(None) is None
+    path.write_text(votes.replace("bo,dog,s", "bo,dog,t"))
+    with pytest.raises(cl.CredalError, match=r"line 3: item 'a' has 'site' 't', and 's' in line 2"):
+        read_item_columns(path, ("site",))
+    with pytest.raises(cl.CredalError, match=r"no column 'sitee' .* did you mean 'site'"):
+        read_item_columns(path, ("sitee",))
+    path.write_text('[{"item": "a"}]')
+    with pytest.raises(cl.CredalError, match=r"is JSON and has no column 'site'.*--table"):
+        read_item_columns(path, ("site",))
+    path.write_text("foo,site\na,s\n")
+    with pytest.raises(cl.CredalError, match=r"no column that names the items.*--item"):
+        read_item_columns(path, ("site",))
+    assert read_item_columns(path, ("site",), item="foo").items == ["a"]
+
+
+def test_images_without_their_row_are_refused(tmp_path: Path) -> None:
+    make_images(tmp_path / "i", ["a", "b"])
+    found = annotations_of(tmp_path, "item,annotator,label\na,ann,cat\nb,bo,dog\n")
+    path = table_of(tmp_path / "f.csv", "item,site\na.png,s\nc,t\n")
+    columns = read_item_columns(path, ("site",))
+    with pytest.raises(cl.CredalError, match=r"1 of 2 items have no row in .*f.csv: 'b'.*--table"):
+        prepare(found, tmp_path / "i", TrainOptions(group="site"), columns=columns)
 
 
 def test_two_items_of_one_image_are_refused(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from credalearn import CredalError
-from credalearn.report.escape import escape_csv
+from credalearn.escape import escape_csv
 from credalearn.workflow import blocks as blocks_module
 from credalearn.workflow import twice as twice_module
 from credalearn.workflow.blocks import TextTable, blocks
@@ -127,6 +127,18 @@ def test_other_columns_are_ignored_and_said(run: RunFolder, tmp_path: Path) -> N
     assert summary.ignored == ("note", "id")
     assert "ignored: columns that are no features, 'note', 'id'" in summary.lines
     assert (tmp_path / "out.csv").read_text().splitlines()[0] == ",".join(SCHEMA)
+
+
+@pytest.mark.parametrize(("suffix", "name"), [("csv", ""), ("parquet", "__index_level_0__")])
+def test_row_numbers_by_pandas_are_not_read(
+    run: RunFolder, tmp_path: Path, suffix: str, name: str
+) -> None:
+    data = tmp_path / f"data.{suffix}"
+    frame = table(4).with_row_index(name)
+    frame.write_csv(data) if suffix == "csv" else frame.write_parquet(data)
+    assert [block.columns for block in blocks(data)] == [table().columns]
+    summary = predict(run, data, tmp_path / "out.csv")
+    assert summary.ignored == (name,)
 
 
 def test_formulas_are_neutralised_in_csv_and_kept_elsewhere(run: RunFolder, tmp_path: Path) -> None:

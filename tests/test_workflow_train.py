@@ -23,8 +23,10 @@ from credalearn.labels import VOTE_RULES
 from credalearn.workflow import training
 from credalearn.workflow.folder import RunFolder
 from credalearn.workflow.inputs import FeatureTable, read_features
-from credalearn.workflow.joining import prepare
+from credalearn.workflow.item_columns import read_item_columns
+from credalearn.workflow.joining import Prepared, prepare
 from credalearn.workflow.options import TrainOptions
+from credalearn.workflow.overwriting import CARD, CARD_MARK
 from credalearn.workflow.staging import partial_of
 from credalearn.workflow.training import train_run
 from team_files import Team, full_disk, make_images, make_team, snapshot, train_arguments
@@ -153,13 +155,13 @@ def test_nothing_held_out_is_ever_trained_on(seed: int, grouped: bool, own: bool
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cl.CredalClassifier, "fit", watch)
         checked: list[np.ndarray] = []
-        inner = training._split
 
-        def keep(*args: Any) -> np.ndarray:
-            checked.append(inner(*args))
-            return checked[-1]
+        def keep(*args: Any, **named: Any) -> Prepared:
+            made = prepare(*args, **named)
+            checked.append(np.array(made.split))
+            return made
 
-        patch.setattr(training, "_split", keep)
+        patch.setattr(training, "prepare", keep)
         with pytest.raises(StopError):
             train_run(Path(tempfile.mkdtemp()) / "run", found, table, options, verbose=False)
     held_out = {number for number in range(size) if checked[0][number] != "train"}
@@ -256,7 +258,30 @@ def test_images_train(team: Team, tmp_path: Path) -> None:
     assert run.facts["inputs"]["kind"] == "images"
     assert run.facts["inputs"]["image_size"] == 8
     assert run.facts["backbone"] == "resnet18"
+    assert run.facts["inputs"]["matched"] == {"path": 60}
     assert len(run.predictions) == 24
+    with pytest.raises(cl.CredalError, match=r"'mlp' takes numbers and .*images .*--backbone res"):
+        train_run(tmp_path / "mlp", read(team), folder, TrainOptions(backbone="mlp"))
+
+
+def test_images_keep_groups_splits_and_gold_labels(team: Team, tmp_path: Path) -> None:
+    found, table = read(team), pl.read_csv(team.features)
+    folder = make_images(tmp_path / "images", list(found.items))
+    options = TrainOptions(epochs=1, image_size=8, group="patient", gold="truth")
+    with pytest.raises(cl.CredalError, match=r"images have no column 'patient'. To fix: give"):
+        train_run(tmp_path / "run", found, folder, options)
+    renamed = pl.col("item").str.replace("^", "/data/local-files/?d=") + ".png"
+    table.with_columns(renamed).reverse().write_csv(tmp_path / "items.csv")
+    columns = read_item_columns(tmp_path / "items.csv", options.columns)
+    run = train_run(tmp_path / "run", found, folder, options, columns=columns, verbose=False)
+    assert run.items["group"].to_list() == table["patient"].to_list()
+    assert run.items["truth"].to_list() == table["truth"].to_list()
+    splits = run.items.group_by("group").agg(pl.col("split").n_unique())
+    assert splits["split"].to_list() == [1] * 12
+    own = TrainOptions(epochs=1, image_size=8, split="part")
+    columns = read_item_columns(team.features, own.columns)
+    run = train_run(tmp_path / "own", found, folder, own, columns=columns, verbose=False)
+    assert run.items["split"].to_list() == table["part"].to_list()
 
 
 def test_a_failed_training_leaves_an_older_run(team: Team, tmp_path: Path) -> None:
@@ -265,7 +290,7 @@ def test_a_failed_training_leaves_an_older_run(team: Team, tmp_path: Path) -> No
     before = snapshot(tmp_path)
     with (
         full_disk(2_000),
-        pytest.raises(cl.CredalError, match=r"cannot be written to .*run: .*To "),
+        pytest.raises(cl.CredalError, match=r"run cannot be written: .*To "),
     ):
         train(run.path, team, seed=1)
     assert snapshot(tmp_path) == before
@@ -367,3 +392,16 @@ def test_a_class_that_training_never_sees_is_refused(team: Team, tmp_path: Path)
         cl.CredalError, match=rf"training split was called 'owl' in .*votes.csv, and {len(owls)} of"
     ):
         train(tmp_path / "run", Team(tmp_path), split="part")
+
+
+def test_nothing_of_a_killed_checkpoint_or_an_older_model_stays(team: Team, tmp_path: Path) -> None:
+    half = partial_of(tmp_path / "run") / ".resume-0123.safetensors.partial"
+    half.parent.mkdir()
+    half.write_bytes(b"half of it")
+    run = train(tmp_path / "run", team)
+    assert not list(run.path.glob(".*"))
+    card = run.path / "model" / CARD
+    for text, stays in ((CARD_MARK, False), ("# Mine", True)):
+        card.write_text(text)
+        train(run.path, team, seed=1)
+        assert card.exists() == stays

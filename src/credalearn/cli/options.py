@@ -70,6 +70,13 @@ class Against(StrEnum):
     annotator = "annotator"
 
 
+class Conflicts(StrEnum):
+    """What happens where two rounds differ about one vote."""
+
+    refuse = "refuse"
+    newest = "newest"
+
+
 class Target(StrEnum):
     """Where deferred items go."""
 

@@ -11,6 +11,7 @@ from credalearn.cli.options import (
     Annotator,
     Certify,
     Classes,
+    Conflicts,
     Delimiter,
     Encoding,
     Export,
@@ -52,6 +53,7 @@ def inspect(
     from credalearn.annotations import read_annotations
     from credalearn.workflow.inspecting import inspection
 
+    _refuse_joined(classes)
     found = read_annotations(
         export,
         format=form,
@@ -93,13 +95,20 @@ def train(
         ),
     ] = None,
     group: Annotated[
-        str | None, typer.Option(help="Column of the features: its items stay in one split.")
+        str | None, typer.Option(help="Column beside the features: its items stay in one split.")
     ] = None,
     gold: Annotated[
-        str | None, typer.Option(help="Column of the features with the true class.")
+        str | None, typer.Option(help="Column beside the features with the true class.")
     ] = None,
     split: Annotated[
-        str | None, typer.Option(help="Column of the features: train, calibration or test.")
+        str | None, typer.Option(help="Column beside the features: train, calibration or test.")
+    ] = None,
+    table: Annotated[
+        Path | None,
+        typer.Option(
+            help="With --images, the table that --group, --gold and --split name columns of.",
+            show_default="the export",
+        ),
     ] = None,
     drop: Annotated[
         list[str] | None, typer.Option(help="A column to leave out; may be repeated.")
@@ -118,6 +127,9 @@ def train(
     merge: Annotated[
         list[Path] | None, typer.Option(help="A later export to add; may be repeated.")
     ] = None,
+    merge_conflicts: Annotated[
+        Conflicts, typer.Option(help="Where one annotator says two things of an item.")
+    ] = Conflicts.refuse,
     item: Item = None,
     annotator: Annotator = None,
     label: Label = None,
@@ -134,9 +146,11 @@ def train(
     from credalearn.errors import CredalError
     from credalearn.workflow.inputs import read_features
     from credalearn.workflow.inspecting import inspection
+    from credalearn.workflow.item_columns import read_item_columns
     from credalearn.workflow.labelling import refuse_typos
     from credalearn.workflow.merging import merge as merged
     from credalearn.workflow.options import TrainOptions
+    from credalearn.workflow.rounds import read_round
     from credalearn.workflow.staging import check_place
     from credalearn.workflow.training import train_run
 
@@ -157,11 +171,17 @@ def train(
         seed=seed,
         skip_missing=skip_missing,
     )
-    if images is not None and (options.columns or drop):
+    if images is not None and drop:
         raise CredalError(
-            "--group, --gold, --split and --drop name columns of --features; with --images there "
-            "are none. To fix: leave them out."
+            "--drop names a column of --features; with --images there are none. To fix: leave it "
+            "out."
         )
+    if features is not None and table is not None:
+        raise CredalError(
+            "--table goes with --images; the columns beside features stand in --features. To fix: "
+            "leave it out."
+        )
+    _refuse_joined(classes)
     check_place(output)  # before a large export is read
     asked: dict[str, Any] = {
         "item": item,
@@ -176,28 +196,44 @@ def train(
     }
     found = read_annotations(export, format=form, **asked)
     for later in merge or ():
-        # A round may hold votes for one class alone, so it is read with the classes of the first.
-        # Its items are found on their own: `defer` writes them as `item`, whatever --item says.
-        known = {**asked, "classes": asked["classes"] or found.classes, "item": merge_item}
-        found = merged(found, read_annotations(later, **known))
+        again = read_round(later, found, asked, item=merge_item, images=images)
+        found = merged(found, again, conflicts=merge_conflicts.value)
     if classes is None:
         refuse_typos(found)
+    columns = None
     if features is None:
         assert images is not None
         inputs: FeatureTable | Path = images
+        if options.columns:
+            columns = read_item_columns(table or export, options.columns, item=item)
     else:
         column = _item_column(features, item)
         inputs = read_features(features, item=column, extra=options.columns, drop=tuple(drop or ()))
     for line in inspection(found):
         print(line)
+    if features is not None:
+        for line in _row_numbers(features):
+            print(line)
     if (output / "run.json").exists():
         print(
             f"{output} holds a finished run: it stays until this one is done, which then replaces"
         )
         print("it with its rule and its sets; give another -o to keep both")
-    run = train_run(output, found, inputs, options)
+    run = train_run(output, found, inputs, options, columns=columns)
     for line in _trained(run):
         print(line)
+
+
+def _refuse_joined(classes: list[str] | None) -> None:
+    """One class with commas in it is meant to be several."""
+    from credalearn.errors import CredalError
+
+    if classes is not None and len(classes) == 1 and "," in classes[0]:
+        names = [name.strip() for name in classes[0].split(",")]
+        repeated = " ".join(f"--classes {name}" for name in names)
+        raise CredalError(
+            f"--classes takes one class; got {classes[0]!r}. To fix: repeat it: {repeated}."
+        )
 
 
 def _item_column(features: Path, item: str | None) -> str | None:
@@ -209,18 +245,39 @@ def _item_column(features: Path, item: str | None) -> str | None:
     return item if item in columns_of(features) else None
 
 
+def _row_numbers(features: Path) -> Iterator[str]:
+    """Which columns are not read, as they number the rows."""
+    from credalearn.workflow.blocks import index_columns
+
+    if features.suffix.lower() in (".npy", ".npz"):
+        return
+    for name in index_columns(features):
+        what = f"the column {name!r}" if name else "the column without a name"
+        yield f"left out: {what} of {features}, as pandas writes the numbers of the rows"
+
+
 def _trained(run: "RunFolder") -> Iterator[str]:
+    from credalearn.methods import METHODS
+
     facts = run.facts
     inputs, splits = facts["inputs"], facts["splits"]
     for name, why in list(inputs["unreadable"].items())[:5]:
         yield f"cannot be read: {name}, {why}"
+    if inputs["matched"]:
+        found = ", ".join(f"{count:,} by {how}" for how, count in inputs["matched"].items())
+        yield f"images found: {found}"
     for reason, count in inputs["left_out"].items():
         yield f"left out: {count:,} items {reason}"
-    if facts["label_diameter"] > _NEARLY_EVERYTHING:
+    open_sets = facts["label_diameter"] > _NEARLY_EVERYTHING
+    if open_sets and METHODS[facts["method"]].learns_sets:
+        under, fix = f" under {facts['label_rule']!r}", "collect more votes an item"
+        if run.said == "bounds":  # as they were stated, whatever the rule
+            under, fix = "", "state larger bounds"
+        elif facts["label_rule"] != "relax-ties":
+            fix = f"give --labels relax-ties, or {fix}"
         yield (
-            f"the labels leave nearly everything open (mean diameter {facts['label_diameter']:.2f} "
-            f"of 1 under {facts['label_rule']!r}): little can be learnt from them. To fix: give "
-            "--labels relax-ties, or collect more votes an item"
+            f"the labels leave much open (mean diameter {facts['label_diameter']:.2f} "
+            f"of 1{under}): little can be learnt from them. To fix: {fix}"
         )
     sizes = ", ".join(f"{splits[name]:,} {name}" for name in ("train", "calibration", "test"))
     yield f"{run.path}: trained {facts['method']} in {facts['seconds']:.1f} s; {sizes}"
@@ -236,7 +293,9 @@ def certify(
         float | None, typer.Option(help="Share of items that reviewers can take, such as 0.25.")
     ] = None,
     confidence: Annotated[float, typer.Option(help="Of the promise.")] = 0.95,
-    method: Annotated[Certify, typer.Option(help="How it is certified.")] = Certify.sgr,
+    method: Annotated[
+        Certify | None, typer.Option(help="How an error is certified.", show_default="sgr")
+    ] = None,
     against: Annotated[
         Against, typer.Option(help="Wrong against the run's truth, or a random annotator.")
     ] = Against.truth,
@@ -246,12 +305,18 @@ def certify(
     ] = None,
 ) -> None:
     """Choose the threshold above which items go to a human, with what that promises."""
+    from credalearn.errors import CredalError
     from credalearn.workflow.certifying import certify_run
     from credalearn.workflow.covering import certify_sets, keep_sets
     from credalearn.workflow.folder import RunFolder
 
     folder = RunFolder(run)
     sets = None if set_coverage is None else certify_sets(folder, coverage=set_coverage)
+    if sets is not None and sets.inflation.vacuous:
+        raise CredalError(
+            f"sets cannot be widened so far, and nothing was written. {sets.inflation.statement} "
+            "To fix: have more items annotated and train again, or give a smaller --set-coverage."
+        )
     found = None
     if sets is None or max_error is not None or capacity is not None:
         found = certify_run(
@@ -259,24 +324,14 @@ def certify(
             max_error=max_error,
             capacity=capacity,
             confidence=confidence,
-            method=method.value,
+            method=method.value if method else None,
             against=against.value,
         )
     if sets is not None:  # after the rule, so that what is refused there changes nothing
         keep_sets(folder, sets.inflation)
     for line in (*(found.lines if found else ()), *(sets.lines if sets else ())):
         print(line)
-    short = sets is not None and sets.inflation.vacuous
-    if short and folder.sets is not None and not folder.sets.vacuous:
-        print(f"the sets that were there stay: {folder.sets.statement}")
-    there = folder.rule
-    if found is not None and max_error is not None and not found.rule.certified:
-        short = True
-        if there is not None and there.get("threshold") is not None:
-            print(f"the rule that was there stays: {there['statement']}")
-    if short:
-        raise typer.Exit(3)
-    without = " --no-decision" if there is None else ""
+    without = " --no-decision" if folder.rule is None else ""
     print(f"next: credalearn predict {run} DATA -o decisions.csv{without}; credalearn report {run}")
 
 
@@ -293,13 +348,23 @@ def predict(
     no_decision: Annotated[
         bool, typer.Option("--no-decision", help="Predict without a rule; nothing is deferred.")
     ] = False,
+    defer: Annotated[
+        int | None,
+        typer.Option(min=0, help="Defer so many, the least certain, instead of by the rule."),
+    ] = None,
 ) -> None:
     """Label every item and say which to give to a human."""
     from credalearn.workflow.folder import RunFolder
     from credalearn.workflow.predicting import predict as predict_items
 
     summary = predict_items(
-        RunFolder(run), data, output, item=item, threshold=threshold, decide=not no_decision
+        RunFolder(run),
+        data,
+        output,
+        item=item,
+        threshold=threshold,
+        decide=not no_decision,
+        defer=defer,
     )
     for line in summary.lines:
         print(line)
@@ -315,13 +380,34 @@ def defer(
     threshold: Annotated[
         float | None, typer.Option(help="Defer above this score instead of by the rule.")
     ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Write at most this many.")] = None,
+    images: Annotated[
+        Path | None, typer.Option(help="Folder of the images, where DATA is what `predict` wrote.")
+    ] = None,
+    image_prefix: Annotated[
+        str, typer.Option(help="What stands before an image's path in Label Studio's tasks.")
+    ] = "/data/local-files/?d=",
+    no_predictions: Annotated[
+        bool, typer.Option("--no-predictions", help="Hide what the model said from annotators.")
+    ] = False,
     item: Item = None,
 ) -> None:
     """Hand the deferred items, least certain first, back to the annotators."""
     from credalearn.workflow.deferring import defer as defer_items
     from credalearn.workflow.folder import RunFolder
 
-    summary = defer_items(RunFolder(run), data, output, to=to.value, threshold=threshold, item=item)
+    summary = defer_items(
+        RunFolder(run),
+        data,
+        output,
+        to=to.value,
+        threshold=threshold,
+        limit=limit,
+        item=item,
+        images=images,
+        image_prefix=image_prefix,
+        predictions=not no_predictions,
+    )
     for line in summary.lines:
         print(line)
 
@@ -330,15 +416,17 @@ def export(
     run: Run,
     onnx: Annotated[Path, typer.Option("--onnx", help="The ONNX file to write.")],
 ) -> None:
-    """Write the model as ONNX, with both heads, bounds and score, and a model card beside it."""
-    from credalearn.workflow.card import write_card
+    """Write the model as ONNX, with both heads, bounds and score, and its model card."""
+    from credalearn.workflow.card import card_places, write_card
     from credalearn.workflow.exporting import export_onnx
     from credalearn.workflow.folder import RunFolder
 
     folder = RunFolder(run)
+    cards = card_places(folder, onnx)
     export_onnx(folder, onnx)
-    card = write_card(folder, onnx.parent)
-    print(f"{onnx}\n{card}")
+    for path in cards:
+        write_card(folder, path)
+    print(onnx, *cards, sep="\n")
 
 
 def report(

@@ -2,7 +2,7 @@
 
 import json
 import math
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from typing import Any, Literal, Self, final, get_args
 
 import numpy as np
@@ -10,19 +10,13 @@ from numpy.typing import ArrayLike
 
 from credalearn.credal.checks import check_choice
 from credalearn.decide.shortfall import Shortfall, percent
+from credalearn.decide.truths import HAVING, TRUTHS, Truth
 from credalearn.errors import CredalError
 from credalearn.metrics.ranking import as_scores
 
 CertifyMethod = Literal["sgr", "learn-then-test", "conformal-risk-control"]
 RuleMethod = Literal[CertifyMethod, "capacity"]
-Truth = Literal["majority", "gold", "a random annotator"]
 Bound = Literal["binomial", "hoeffding-bentkus", "exchangeability"]
-
-_TRUTHS: dict[Truth, str] = {
-    "majority": "the majority of the annotators",
-    "gold": "the gold labels",
-    "a random annotator": "a random annotator",
-}
 
 
 @final
@@ -36,7 +30,7 @@ class DecisionRule:
         method: How the threshold was chosen.
         against: What the predictions are wrong against.
         threshold: Largest score that is predicted; None: everything is deferred.
-        num_items: How many calibration items there were.
+        num_items: How many calibration items there were that can be right or wrong.
         kept: How many of them the rule predicts.
         errors: How many of those are wrong, or the sum of the shares that disagree.
         max_error: What was to be certified; None for a capacity.
@@ -49,6 +43,8 @@ class DecisionRule:
         bound_by: The inequality the bound, or a capacity's interval, comes from.
         interval: For a capacity, the two ends of the interval for the error; otherwise None.
         shortfall: Why nothing could be certified and what it would take, or None.
+        left_out: Further calibration items, which cannot be right or wrong: their votes tie.
+        left_out_kept: How many of those the rule predicts.
 
     Raises:
         CredalError: If the fields contradict each other.
@@ -77,6 +73,8 @@ class DecisionRule:
     bound_by: Bound
     interval: tuple[float, float] | None = None
     shortfall: Shortfall | None = None
+    left_out: int = 0
+    left_out_kept: int = 0
 
     def __post_init__(self) -> None:
         check_choice(self.method, get_args(RuleMethod), name="method")
@@ -86,12 +84,14 @@ class DecisionRule:
         for name in ("threshold", "max_error", "confidence", "bound"):
             value = getattr(self, name)
             self._check(value is None or _is_number(value), f"{name} must be a number or None")
-        for name in ("num_items", "kept"):
+        for name in ("num_items", "kept", "left_out", "left_out_kept"):
             whole = type(getattr(self, name)) is int
             self._check(whole, f"{name} must be a whole number")
         self._check(_is_number(self.errors), "errors must be a number")
         self._check(self.num_items >= 1, "num_items must be 1 or more")
         self._check(0 <= self.kept <= self.num_items, "kept must lie in 0..num_items")
+        left_out = 0 <= self.left_out_kept <= self.left_out
+        self._check(left_out, "left_out_kept must lie in 0..left_out")
         # Shares add up with rounding errors.
         self._check(0 <= self.errors <= self.kept + 1e-6, "errors must lie in 0..kept")
         self._check((self.threshold is None) == (self.kept == 0), "no threshold: nothing is kept")
@@ -110,8 +110,8 @@ class DecisionRule:
 
     @property
     def coverage(self) -> float:
-        """Share of the calibration items that are predicted."""
-        return self.kept / self.num_items
+        """Share of the calibration items that are predicted, those left out among them."""
+        return (self.kept + self.left_out_kept) / (self.num_items + self.left_out)
 
     @property
     def error(self) -> float | None:
@@ -121,8 +121,13 @@ class DecisionRule:
     @property
     def statement(self) -> str:
         """What is promised, about what, in one sentence; or that nothing is."""
-        truth = _TRUTHS[self.against]
+        truth = TRUTHS[self.against]
         drawn = f"for items drawn like the {self.num_items:,} calibration items"
+        if self.left_out:
+            drawn = (
+                f"for items with {HAVING[self.against]}, drawn like the {self.num_items:,} "
+                f"calibration items that have one; the {self.left_out:,} without took no part"
+            )
         if self.method == "capacity":
             return self._capacity_statement(truth)
         if self.threshold is None or self.max_error is None:
@@ -173,10 +178,14 @@ class DecisionRule:
         """
         try:
             content: Any = json.loads(text)
-            given = {each.name: content[each.name] for each in fields(cls)}
-            if given["interval"] is not None:
+            given = {
+                each.name: content[each.name]
+                for each in fields(cls)
+                if each.name in content or each.default is MISSING
+            }
+            if given.get("interval") is not None:
                 given["interval"] = tuple(map(float, given["interval"]))
-            if given["shortfall"] is not None:
+            if given.get("shortfall") is not None:
                 given["shortfall"] = Shortfall(**given["shortfall"])
             return cls(**given)
         except (TypeError, KeyError, ValueError) as error:
@@ -189,7 +198,11 @@ class DecisionRule:
 
     def _capacity_statement(self, truth: str) -> str:
         deferred = self.num_items - self.kept
-        start = f"No error is promised: {deferred:,} of {self.num_items:,} calibration items are "
+        which = f" with {HAVING[self.against]}" if self.left_out else ""
+        start = (
+            f"No error is promised: {deferred:,} of {self.num_items:,} calibration items{which} "
+        )
+        start += "are "
         if self.error is None or self.interval is None or self.confidence is None:
             return f"{start}deferred."
         low, high = map(percent, self.interval)

@@ -9,10 +9,11 @@ from numpy.typing import ArrayLike
 
 from credalearn.credal.checks import check_choice
 from credalearn.decide.bounds import interval
-from credalearn.decide.rule import Bound, CertifyMethod, DecisionRule, Truth
+from credalearn.decide.rule import Bound, CertifyMethod, DecisionRule
 from credalearn.decide.sample import Sample, as_sample
 from credalearn.decide.search import METHODS
 from credalearn.decide.shortfall import explain
+from credalearn.decide.truths import Truth
 from credalearn.errors import CredalError
 
 

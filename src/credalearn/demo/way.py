@@ -8,6 +8,7 @@ import torch
 from credalearn.annotations import read_annotations
 from credalearn.bench.data.lidc import CLASSES, Nodules, load_nodules
 from credalearn.demo.run import make_folder
+from credalearn.errors import CredalError
 from credalearn.files import whole_file
 from credalearn.workflow.certifying import certify_run
 from credalearn.workflow.covering import certify_sets, keep_sets
@@ -51,15 +52,20 @@ def run_way(output: Path, *, epochs: int = 40, seed: int = 0) -> None:
 
     _say(f"certify {run} --max-error {MAX_ERROR:.2f} --set-coverage {COVERAGE:.2f}")
     sets = certify_sets(trained, coverage=COVERAGE)
-    found = certify_run(trained, max_error=MAX_ERROR)
+    try:
+        lines = certify_run(trained, max_error=MAX_ERROR).lines
+    except CredalError as error:  # as after a single epoch: the way goes on without decisions
+        lines = (str(error),)
     keep_sets(trained, sets.inflation)
-    for line in (*found.lines, *sets.lines):
+    for line in (*lines, *sets.lines):
         print(line)
 
     decisions = output / "decisions.csv"
-    _say(f"predict {run} {features} -o {decisions}")
-    summary = predict(trained, features, decisions)
-    print(f"{summary.items:,} nodules, {summary.deferred or 0:,} of them deferred")
+    decide = trained.rule is not None
+    _say(f"predict {run} {features} -o {decisions}{'' if decide else ' --no-decision'}")
+    summary = predict(trained, features, decisions, decide=decide)
+    told = "" if summary.deferred is None else f", {summary.deferred:,} of them deferred"
+    print(f"{summary.items:,} nodules{told}")
 
     _say(f"report {run}")
     page = write_report(trained, title="Lung nodules that radiologists disagree about")

@@ -21,6 +21,8 @@ _RISE = 10  # epochs over which a penalty rises to its full weight
 def edl_loss(logits: Tensor, labels: CredalSet, epoch: int | Tensor) -> Tensor:
     r"""Evidential loss of logits (N, 1, K) on the one-hot top class of each label's reference.
 
+    Of equally probable classes the first is the top one.
+
     .. math:: \sum_k y_k(\log S - \log\alpha_k)
               + \lambda\,\mathrm{KL}(\mathrm{Dir}(\tilde\alpha) \| \mathrm{Dir}(1)),
               \quad \tilde\alpha = y + (1 - y)\alpha
@@ -33,6 +35,9 @@ def edl_loss(logits: Tensor, labels: CredalSet, epoch: int | Tensor) -> Tensor:
         >>> from credalearn import LowerBounds
         >>> edl_loss(torch.zeros(1, 1, 2), LowerBounds([[1.0, 0.0]]), 0)
         tensor(0.6931)
+        >>> tied = edl_loss(torch.tensor([[[5.0, -5.0]]]), LowerBounds([[0.5, 0.5]]), 0)
+        >>> bool(tied == edl_loss(torch.tensor([[[5.0, -5.0]]]), LowerBounds([[1.0, 0.0]]), 0))
+        True
     """
     reference = labels.reference
     y = one_hot(reference.argmax(1), reference.shape[1])

@@ -11,7 +11,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
 from credalearn.errors import CredalError
-from credalearn.report.escape import escape_csv, escape_latex, escape_markdown
+from credalearn.escape import escape_csv, escape_latex, escape_markdown
 
 Value = tuple[float, float | None] | None
 """Mean and standard deviation; a deviation of None is not printed, None alone is a dash."""

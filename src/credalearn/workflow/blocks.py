@@ -6,6 +6,7 @@ that are read and dropped keep it small, whatever the number of rows.
 
 import csv
 import io
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
@@ -19,11 +20,12 @@ from credalearn.errors import CredalError
 CHARACTERS = 1 << 22  # of text at a time: 4 MB, some 25,000 rows of 20 features
 NUMBERS = 1 << 20  # of a Parquet file at a time: 8 MB
 _SEPARATORS = (",", ";", "\t", "|")
+_PARQUET_INDEX = re.compile(r"__index_level_\d+__")
 _FIX = "give CSV, TSV, Parquet, npy or npz with a row an item"
 
 
 def columns_of(path: Path) -> list[str]:
-    r"""Names of a table's columns, in order.
+    r"""Names of a table's columns, in order, but for those of :func:`index_columns`.
 
     Raises:
         CredalError: If the file is empty, binary or no table, or a name comes twice.
@@ -35,14 +37,29 @@ def columns_of(path: Path) -> list[str]:
         >>> columns_of(path)
         ['id', 'size']
     """
-    if is_parquet(path):
-        with naming(path):
-            return pl.scan_parquet(path, glob=False).collect_schema().names()
-    return TextTable(path).columns
+    return [name for name in _all_columns(path) if not _is_index(name)]
+
+
+def index_columns(path: Path) -> list[str]:
+    r"""Columns that hold the row numbers of a pandas table, which are never read.
+
+    In text they have no name, in Parquet they are called ``__index_level_0__`` and so on.
+
+    Raises:
+        CredalError: As for :func:`columns_of`.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "items.csv"
+        >>> _ = path.write_text(",id,size\n0,a,1\n")
+        >>> index_columns(path), columns_of(path)
+        ([''], ['id', 'size'])
+    """
+    return [name for name in _all_columns(path) if _is_index(name)]
 
 
 def blocks(path: Path, *, characters: int = CHARACTERS) -> Iterator[pl.DataFrame]:
-    r"""The rows of a CSV, TSV or Parquet file, in order, with all columns.
+    r"""The rows of a CSV, TSV or Parquet file, in order, with the columns of :func:`columns_of`.
 
     Of CSV and TSV every value is text, null where empty; rows without any value are left out.
     Parquet has types of its own.
@@ -103,7 +120,7 @@ class TextTable:
                 f"{path} has no header. To fix: {_FIX}, and the columns' names first."
             )
         for name in self.columns:
-            if self.columns.count(name) > 1:
+            if name and self.columns.count(name) > 1:
                 raise CredalError(
                     f"{path}: the column {name!r} comes twice. To fix: rename or remove one."
                 )
@@ -150,8 +167,10 @@ class TextTable:
             )
         except pl.exceptions.PolarsError as error:
             raise self._misfit(error) from error
-        frame.columns = self.columns
-        return frame.filter(~pl.all_horizontal(pl.all().is_null()))
+        named = {f"c{number}": name for number, name in enumerate(self.columns)}
+        named = {place: name for place, name in named.items() if not _is_index(name)}
+        frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))
+        return frame.select(list(named)).rename(named)
 
     def _misfit(self, error: Exception) -> CredalError:
         """Which line does not fit the header, found slowly."""
@@ -191,10 +210,22 @@ def naming(path: Path) -> Iterator[None]:
         raise CredalError(f"{path} is damaged. To fix: write it again.") from error
 
 
+def _all_columns(path: Path) -> list[str]:
+    if is_parquet(path):
+        with naming(path):
+            return pl.scan_parquet(path, glob=False).collect_schema().names()
+    return TextTable(path).columns
+
+
+def _is_index(name: str) -> bool:
+    return not name or _PARQUET_INDEX.fullmatch(name) is not None
+
+
 def _parquet(path: Path) -> Iterator[pl.DataFrame]:
     with naming(path):
-        table = pl.scan_parquet(path, glob=False, low_memory=True)
-        rows = max(1, NUMBERS // max(1, len(table.collect_schema())))
+        columns = columns_of(path)
+        table = pl.scan_parquet(path, glob=False, low_memory=True).select(columns)
+        rows = max(1, NUMBERS // max(1, len(columns)))
         start = 0
         while len(block := table.slice(start, rows).collect()):
             yield block

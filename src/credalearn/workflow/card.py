@@ -5,45 +5,43 @@ from typing import Any
 
 import polars as pl
 
-from credalearn.errors import CredalError
-from credalearn.files import whole_file
+from credalearn.decide.truths import LACKING, TRUTHS
+from credalearn.escape import escape_markdown
+from credalearn.files import whole_file, writing
 from credalearn.metrics import accuracy, auarc, ece
-from credalearn.report.escape import escape_markdown
 from credalearn.workflow.folder import RunFolder
+from credalearn.workflow.overwriting import CARD, CARD_MARK, refuse_foreign_card
+from credalearn.workflow.staging import MODEL
 
-_MARK = "<!-- model card by credalearn -->"
-_NAMES = ("README.md", "MODEL_CARD.md")  # the second where the first is somebody else's
 
-
-def write_card(run: RunFolder, folder: str | Path) -> Path:
-    """Write the model card of a run into a folder; returns its path.
-
-    It is ``README.md``, or ``MODEL_CARD.md`` where there is a README of another hand.
+def card_places(run: RunFolder, onnx: Path) -> tuple[Path, Path]:
+    """Where the model cards of an export are: beside the ONNX file, and in the model's folder.
 
     Raises:
-        CredalError: If the folder cannot be written to.
+        CredalError: If something is there that credalearn did not write.
     """
-    folder = Path(folder)
-    path = folder / _NAMES[0]
-    try:
-        if path.exists() and not path.read_text(encoding="utf-8", errors="replace").startswith(
-            _MARK
-        ):
-            path = folder / _NAMES[1]
-        with whole_file(path) as partial:
-            partial.write_text(card(run), encoding="utf-8")
-    except OSError as error:
-        raise CredalError(
-            f"the model card cannot be written to {path}: {error.strerror or error}."
-        ) from error
-    return path
+    places = onnx.with_suffix(".md"), run.path / MODEL / CARD
+    for path in places:
+        refuse_foreign_card(path)
+    return places
+
+
+def write_card(run: RunFolder, path: Path) -> None:
+    """Write the model card of a run.
+
+    Raises:
+        CredalError: If something else is there, or it cannot be written.
+    """
+    refuse_foreign_card(path)
+    with writing(path), whole_file(path) as partial:
+        partial.write_text(card(run), encoding="utf-8")
 
 
 def card(run: RunFolder) -> str:
     """The text of the card, Markdown; every value from outside is escaped."""
     facts = run.facts
     parts = [
-        _MARK,
+        CARD_MARK,
         f"# {_said(run.path.resolve().name)}",
         "A classifier that returns, for each item, a set of probabilities over the classes: its "
         "bounds tell how sure the label is, and its rule which items to give to a human.",
@@ -57,7 +55,7 @@ def card(run: RunFolder) -> str:
         *_rule(run),
         *_sets(run),
         "## Limits",
-        *_limits(run, facts),
+        *_limits(run),
         "## Versions",
         _table(facts.get("versions", {})),
     ]
@@ -77,7 +75,11 @@ def _model_rows(run: RunFolder, facts: dict[str, Any]) -> dict[str, Any]:
         "takes": takes,
         "method": facts["method"],
         "network": facts["backbone"],
-        "labels": f"votes by the rule {facts['label_rule']}",
+        "labels": (
+            "bounds as people stated them"
+            if run.said == "bounds"
+            else f"{run.said} by the rule {facts['label_rule']}"
+        ),
         "epochs": facts["epochs"],
         "seed": facts["seed"],
         "trained": facts["created"],
@@ -120,9 +122,8 @@ def _quality(run: RunFolder) -> list[str]:
         "items": len(known),
     }
     if len(known) < len(test):
-        rows["left out, their votes tie"] = len(test) - len(known)
-    against = "gold labels" if run.facts["truth"] == "gold" else "the majority of the annotators"
-    return [f"Against {against}.", _table(rows)]
+        rows[f"left out: {LACKING[run.truth]}"] = len(test) - len(known)
+    return [f"Against {TRUTHS[run.truth]}.", _table(rows)]
 
 
 def _rule(run: RunFolder) -> list[str]:
@@ -133,7 +134,7 @@ def _rule(run: RunFolder) -> list[str]:
     if rule["threshold"] is not None:
         lines.append(
             f"Predict where the score, 1 − lower probability of the label, is at most "
-            f"{_said(rule['threshold'])}; defer the rest. Of the calibration items it predicts "
+            f"{_said(rule['threshold'])}; defer the rest. Of all calibration items it predicts "
             f"{rule['coverage']:.1%}.".replace("%.", " %.")
         )
     return lines
@@ -154,12 +155,11 @@ def _sets(run: RunFolder) -> list[str]:
     return lines
 
 
-def _limits(run: RunFolder, facts: dict[str, Any]) -> list[str]:
-    truth = "gold labels" if facts["truth"] == "gold" else "the majority of the annotators"
+def _limits(run: RunFolder) -> list[str]:
     limits = [
         f"It knows {len(run.classes)} classes and gives every item one of them, also an item of "
         "none.",
-        f"Right and wrong here mean {truth}, which may themselves be mistaken.",
+        f"Right and wrong here are against {TRUTHS[run.truth]}; people can be wrong together.",
         "What is promised holds for items drawn like the calibration items: from other sources or "
         "later times, certify again on new items.",
         "The promise is about all predicted items together, not about each class or group.",

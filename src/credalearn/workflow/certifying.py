@@ -7,19 +7,14 @@ import numpy as np
 import polars as pl
 
 from credalearn.decide import DecisionRule, by_capacity, certify
-from credalearn.decide.rule import CertifyMethod, Truth
+from credalearn.decide.rule import CertifyMethod
 from credalearn.decide.shortfall import percent
+from credalearn.decide.truths import HAVING, LACKING, Truth
 from credalearn.errors import CredalError
-from credalearn.files import whole_file
+from credalearn.files import whole_file, writing
 from credalearn.workflow.folder import RunFolder
 
 Against = Literal["truth", "annotator"]
-
-_LACKING: dict[Truth, str] = {
-    "majority": "their votes tie, so they have no truth",
-    "gold": "they have no gold label",
-    "a random annotator": "nobody voted on them",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,40 +23,42 @@ class Certificate:
 
     Args:
         rule: By which items are predicted or deferred.
-        test_items: How many test items have a truth to be wrong against.
+        test_items: How many test items there are.
         test_kept: How many of them the rule predicts.
-        test_errors: How many of those are wrong, or the sum of the shares that disagree.
-        left_out: Calibration items without such a truth.
-        why_left_out: What they lack.
+        judged: How many test items have a truth to be wrong against.
+        judged_kept: How many of them the rule predicts.
+        errors: How many of those are wrong, or the sum of the shares that disagree.
 
     Example:
         >>> from credalearn import certify
         >>> rule = certify([0.1] * 300, [False] * 300, max_error=0.1)
-        >>> print("\n".join(Certificate(rule, 100, 80, 4.0, 0, "").lines))
-        keep 100 % and defer 0 % of the items (score above 0.1)
+        >>> print("\n".join(Certificate(rule, 100, 80, 90, 75, 3.0).lines))
+        keep 100 % and defer 0 % of the 300 calibration items (score above 0.1)
         With 95 % confidence, at most 10 % of the items it predicts are wrong against the majority
         of the annotators, for items drawn like the 300 calibration items.
-        On 100 test items with a truth it predicts 80 % with an error of 5 %.
+        On 100 test items it predicts 80 %; on the 90 with a majority 83.3 %, with an error of 4 %.
     """
 
     rule: DecisionRule
     test_items: int
     test_kept: int
-    test_errors: float
-    left_out: int
-    why_left_out: str
+    judged: int
+    judged_kept: int
+    errors: float
 
     @property
     def lines(self) -> tuple[str, ...]:
         """What to tell the user."""
-        told = []
-        if self.left_out:
-            told.append(f"left out: {self.left_out:,} calibration items, {self.why_left_out}")
-        rule = self.rule
+        told, rule = [], self.rule
+        if rule.left_out:
+            told.append(f"left out: {rule.left_out:,} calibration items, {LACKING[rule.against]}")
         if rule.threshold is not None:
+            of_judged = f"; of the {rule.num_items:,} with {HAVING[rule.against]} it keeps "
+            of_judged += percent(rule.kept / rule.num_items)
             told.append(
                 f"keep {percent(rule.coverage)} and defer {percent(1 - rule.coverage)} of the "
-                f"items (score above {rule.threshold:.4g})"
+                f"{rule.num_items + rule.left_out:,} calibration items (score above "
+                f"{rule.threshold:.4g}){of_judged if rule.left_out else ''}"
             )
         return (*told, rule.statement, self.test_line)
 
@@ -69,12 +66,15 @@ class Certificate:
     def test_line(self) -> str:
         """What the rule does on the test items, in a sentence."""
         if not self.test_kept:
-            return f"On {self.test_items:,} test items with a truth it predicts none."
-        share, error = self.test_kept / self.test_items, self.test_errors / self.test_kept
-        return (
-            f"On {self.test_items:,} test items with a truth it predicts {percent(share)} with an "
-            f"error of {percent(error)}."
-        )
+            return f"On {self.test_items:,} test items it predicts none."
+        start = f"On {self.test_items:,} test items it predicts "
+        start += percent(self.test_kept / self.test_items)
+        if not self.judged_kept:
+            return f"{start}, none of them with {HAVING[self.rule.against]}."
+        if self.judged < self.test_items:
+            start += f"; on the {self.judged:,} with {HAVING[self.rule.against]} "
+            start += percent(self.judged_kept / self.judged)
+        return f"{start}, with an error of {percent(self.errors / self.judged_kept)}."
 
 
 def certify_run(
@@ -83,7 +83,7 @@ def certify_run(
     max_error: float | None = None,
     capacity: float | None = None,
     confidence: float = 0.95,
-    method: CertifyMethod = "sgr",
+    method: CertifyMethod | None = None,
     against: Against = "truth",
 ) -> Certificate:
     """Choose the threshold on a run's calibration items and keep the rule in ``rule.json``.
@@ -95,13 +95,14 @@ def certify_run(
         max_error: Largest error of what is predicted; or give ``capacity``.
         capacity: Share of the items, in [0, 1], that reviewers can take.
         confidence: Of the promise.
-        method: How; see :func:`credalearn.certify`.
+        method: How an error is certified, "sgr" unless given; see :func:`credalearn.certify`.
         against: The run's truth (majority or gold labels), or a random annotator: then an error is
             the share of an item's votes that disagree.
 
     Raises:
         CredalError: If neither or both of max_error and capacity are given, an option is out of
-            range, or there is nothing to calibrate on.
+            range, there is nothing to calibrate on, or the error cannot be certified: then the
+            message says what it would take, and an older rule stays.
     """
     if (max_error is None) == (capacity is None):
         raise CredalError(
@@ -109,23 +110,29 @@ def certify_run(
             "--max-error 0.10 for an error of at most 10 %; or neither, and --set-coverage 0.90 "
             "for the predicted sets alone."
         )
-    truth: Truth = run.facts["truth"] if against == "truth" else "a random annotator"
+    if capacity is not None and method is not None:
+        raise CredalError(
+            f"--capacity certifies nothing, so it has no --method {method}. To fix: leave one of "
+            "them out."
+        )
+    truth: Truth = run.truth if against == "truth" else "a random annotator"
     column = "wrong" if against == "truth" else "disagreement"
-    table = run.predictions
-    usable = table.filter(pl.col(column).cast(pl.Float64).is_finite().fill_null(False))
-    calibration, test = (usable.filter(split=name) for name in ("calibration", "test"))
+    known = pl.col(column).cast(pl.Float64).is_finite().fill_null(False)
+    every, tested = (run.predictions.filter(split=name) for name in ("calibration", "test"))
+    calibration, judged = every.filter(known), tested.filter(known)
     if not len(calibration):
         remedy = "give --against annotator" if against == "truth" else "leave --against out"
         raise CredalError(
-            f"no calibration item of {run.path} can be right or wrong: {_LACKING[truth]}. To fix: "
+            f"no calibration item of {run.path} can be right or wrong: {LACKING[truth]}. To fix: "
             f"train with --gold COLUMN, or {remedy}."
         )
     score, wrong = calibration["score"].to_numpy(), calibration[column].to_numpy()
     if capacity is not None:
         _check_share(capacity)
         # Reviewers get the items without a truth too, so these count in what they can take.
-        every = table.filter(split="calibration")["score"].to_numpy()
-        threshold = by_capacity(every, np.zeros(len(every), bool), defer=float(capacity)).threshold
+        scores = every["score"].to_numpy()
+        none = np.zeros(len(scores), bool)
+        threshold = by_capacity(scores, none, defer=float(capacity)).threshold
         deferred = len(score) if threshold is None else int((score > threshold).sum())
         rule = by_capacity(score, wrong, defer=deferred, confidence=confidence, against=truth)
         if rule.threshold is not None:
@@ -133,30 +140,59 @@ def certify_run(
     else:
         assert max_error is not None
         rule = certify(
-            score, wrong, max_error=max_error, confidence=confidence, method=method, against=truth
+            score,
+            wrong,
+            max_error=max_error,
+            confidence=confidence,
+            method=method or "sgr",
+            against=truth,
         )
-    if rule.certified or rule.method == "capacity" or not _has_threshold(run):
-        # What cannot be certified does not take the place of a rule that holds.
-        keep(run, "rule.json", rule.to_json())
-    kept = rule.keeps(test["score"].to_numpy())
+    rule = replace(
+        rule,
+        left_out=len(every) - len(calibration),
+        left_out_kept=int(rule.keeps(every.filter(~known)["score"].to_numpy()).sum()),
+    )
+    if rule.shortfall is not None:
+        raise _short(run, rule)
+    keep(run, "rule.json", rule.to_json())
+    kept = rule.keeps(judged["score"].to_numpy())
     return Certificate(
         rule,
-        test_items=len(test),
-        test_kept=int(kept.sum()),
-        test_errors=float(test[column].to_numpy()[kept].sum()),
-        left_out=len(table.filter(split="calibration")) - len(calibration),
-        why_left_out=_LACKING[truth],
+        test_items=len(tested),
+        test_kept=int(rule.keeps(tested["score"].to_numpy()).sum()),
+        judged=len(judged),
+        judged_kept=int(kept.sum()),
+        errors=float(judged[column].to_numpy()[kept].sum()),
     )
 
 
-def _has_threshold(run: RunFolder) -> bool:
-    """Whether a rule that predicts something is there already."""
-    return run.rule is not None and run.rule.get("threshold") is not None
+def _short(run: RunFolder, rule: DecisionRule) -> CredalError:
+    """That the error cannot be certified, and what can be done about it."""
+    short = rule.shortfall
+    assert short is not None
+    assert rule.max_error is not None
+    sure = f" with {percent(rule.confidence)} confidence" if rule.confidence else ""
+    left_out = (
+        f" {rule.left_out:,} calibration items were left out: {LACKING[rule.against]}."
+        if rule.left_out
+        else ""
+    )
+    stays = " The rule that was there stays." if run.rule is not None else ""
+    fixes = ["have more items annotated and train again"] if short.items_needed else []
+    fixes += ["give a larger --max-error"] if short.reachable_error else []
+    fix = ", or ".join(fixes) or "train a better model"
+    return CredalError(
+        f"an error of at most {percent(rule.max_error)}{sure} cannot be certified, and nothing was "
+        f"written. {short}{left_out}{stays} To fix: {fix}."
+    )
 
 
 def _check_share(capacity: float) -> None:
     if not 0 <= capacity <= 1:
         fix = f"write {capacity:g} % as {capacity / 100:g}" if 1 < capacity <= 100 else "give 0.25"
+        if capacity > 1:
+            fix += f"; or, for {int(capacity):,} items of a file, credalearn predict … --defer "
+            fix += f"{int(capacity)}"
         raise CredalError(
             f"--capacity is a share of the items, in [0, 1]; got {capacity:g}. To fix: {fix}."
         )
@@ -169,11 +205,8 @@ def keep(run: RunFolder, name: str, text: str) -> None:
         CredalError: If it cannot be written.
     """
     path = run.path / name
-    try:
-        with whole_file(path) as partial:
-            partial.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise CredalError(
-            f"{path} cannot be written: {error.strerror or error}. To fix: free some space, or "
-            "copy the run to a folder of your own."
-        ) from error
+    with (
+        writing(path, other="copy the run to a folder of your own"),
+        whole_file(path) as partial,
+    ):
+        partial.write_text(text, encoding="utf-8")

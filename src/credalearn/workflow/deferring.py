@@ -11,12 +11,13 @@ import polars as pl
 from credalearn.annotations.places import listed, shown
 from credalearn.credal.checks import check_choice
 from credalearn.errors import CredalError
-from credalearn.files import whole_file
-from credalearn.report.escape import escape_csv
+from credalearn.files import whole_file, writing
+from credalearn.workflow.batches import Stream
 from credalearn.workflow.blocks import blocks, columns_of, naming
 from credalearn.workflow.folder import RunFolder
 from credalearn.workflow.inputs import IMAGE_SUFFIXES, find_images
-from credalearn.workflow.label_studio import LOCAL_FILES, image_address, interface, task
+from credalearn.workflow.item_names import unescaped
+from credalearn.workflow.label_studio import LOCAL_FILES, ROW, image_address, interface, task
 from credalearn.workflow.predicting import SCHEMA, decisions
 from credalearn.workflow.rules import find_rule
 from credalearn.workflow.streaming import open_stream
@@ -73,6 +74,9 @@ def defer(
 ) -> DeferSummary:
     """Write the deferred items, least certain first.
 
+    A task shows the image, or the text and the numbers of the item's row; the numbers only where
+    source is the data, as ``predict`` does not repeat them.
+
     Args:
         run: A finished run.
         source: The data, or what ``predict`` wrote about them.
@@ -98,6 +102,7 @@ def defer(
     if limit is not None and limit < 1:
         raise CredalError(f"limit must be 1 or more; got {limit}.")
     source = Path(source)
+    stream = None
     if is_decisions(source):
         if threshold is not None:
             raise CredalError(
@@ -106,7 +111,8 @@ def defer(
         frames = read_decisions(source, run.classes)
     else:
         rule = find_rule(run, threshold=threshold)
-        frames = decisions(run, open_stream(run, source, item=item), rule)
+        stream = open_stream(run, source, item=item)
+        frames = decisions(run, stream, rule)
     num_items, kept = 0, []
     for frame in frames:
         num_items += len(frame)
@@ -122,13 +128,10 @@ def defer(
         return DeferSummary(output, None, num_items, len(deferred), len(chosen))
     if run.facts["inputs"]["kind"] == "images":
         chosen = _with_images(chosen, images, image_prefix)
-    try:
-        config = _write_tasks(run, output, chosen, predictions)
-    except OSError as error:
-        raise CredalError(
-            f"{output} cannot be written: {error.strerror or error}. To fix: free some space, "
-            "or name another file."
-        ) from error
+        stream = None
+    seen = {} if stream is None else _features(run, stream, set(chosen["item"]))
+    with writing(output):
+        config = _write_tasks(run, output, chosen, seen, predictions)
     return DeferSummary(output, config, num_items, len(deferred), len(chosen))
 
 
@@ -178,16 +181,6 @@ def read_decisions(path: Path, classes: tuple[str, ...]) -> Iterator[pl.DataFram
             yield frame
 
 
-def unescaped(text: str) -> str:
-    """What :func:`escape_csv` was given: without the apostrophe before a formula.
-
-    Example:
-        >>> unescaped("'=1+1"), unescaped("'tis")
-        ('=1+1', "'tis")
-    """
-    return text[1:] if text.startswith("'") and escape_csv(text[1:]) == text else text
-
-
 def _typed(path: Path, frame: pl.DataFrame) -> pl.DataFrame:
     numbers = frame.with_columns(pl.col(*_NUMBERS).cast(pl.Float64, strict=False))
     texts = ["item", "label", "decision"]
@@ -234,7 +227,24 @@ def _with_images(frame: pl.DataFrame, folder: str | Path | None, prefix: str) ->
     return frame.with_columns(pl.Series("image", addresses, dtype=pl.String))
 
 
-def _write_tasks(run: RunFolder, output: Path, frame: pl.DataFrame, predictions: bool) -> Path:
+def _features(run: RunFolder, stream: Stream, items: set[str]) -> dict[str, dict[str, float]]:
+    """What the model saw of these items, by name."""
+    names = run.facts["inputs"]["features"]
+    return {
+        item: dict(zip(names, values.tolist(), strict=True))
+        for batch in stream.batches()
+        for item, values in zip(batch.items, batch.X, strict=True)
+        if item in items
+    }
+
+
+def _write_tasks(
+    run: RunFolder,
+    output: Path,
+    frame: pl.DataFrame,
+    seen: dict[str, dict[str, float]],
+    predictions: bool,
+) -> Path:
     extra = [name for name in frame.columns if name not in SCHEMA]
     image = run.facts["inputs"]["kind"] == "images"
     field = "image" if image else ("text" if "text" in extra else "item")
@@ -244,6 +254,9 @@ def _write_tasks(run: RunFolder, output: Path, frame: pl.DataFrame, predictions:
         before = "[\n"
         for row in frame.iter_rows(named=True):
             data = {name: _plain(row[name]) for name in extra if row[name] is not None}
+            if seen:
+                # Under one name, so that no feature takes the place of the item's.
+                data[ROW] = {**seen[row["item"]], **data}
             label = row["label"] if predictions else None
             made = task(row["item"], data, label=label, lower=row["lower"], model=model)
             file.write(before + json.dumps(made, ensure_ascii=False, allow_nan=False))
@@ -251,7 +264,7 @@ def _write_tasks(run: RunFolder, output: Path, frame: pl.DataFrame, predictions:
         file.write("\n]\n")
     config = output.with_name(_CONFIG)
     with whole_file(config) as partial:
-        text = interface(run.classes, image=image, field=field)
+        text = interface(run.classes, image=image, field=field, row=bool(seen))
         partial.write_text(f"{text}\n", encoding="utf-8")
     return config
 

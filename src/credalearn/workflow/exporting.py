@@ -19,7 +19,7 @@ import torch
 
 from credalearn import __version__
 from credalearn.errors import CredalError
-from credalearn.files import whole_file
+from credalearn.files import whole_file, writing
 from credalearn.nets import Standardise
 from credalearn.workflow.folder import RunFolder
 from credalearn.workflow.graphs import Graph
@@ -87,15 +87,9 @@ def export_onnx(run: RunFolder, path: str | Path) -> ExportSummary:
     program = _exported(graph, name, sample)
     program.model.metadata_props.update(_metadata(run))
     program.model.producer_name, program.model.producer_version = "credalearn", __version__
-    try:
-        with whole_file(path) as partial:
-            program.save(str(partial), external_data=False)
-            difference = _difference(partial, graph, name, sample)
-    except OSError as error:
-        raise CredalError(
-            f"{path} cannot be written: {error.strerror or error}. To fix: free some space, "
-            "or name another file."
-        ) from error
+    with writing(path), whole_file(path) as partial:
+        program.save(str(partial), external_data=False)
+        difference = _difference(partial, graph, name, sample)
     shape = ", ".join(map(str, sample.shape[1:]))
     return ExportSummary(path, f"{name}: {str(sample.dtype)[6:]} (N, {shape})", difference)
 

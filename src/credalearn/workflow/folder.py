@@ -9,15 +9,18 @@ was asked and found, there last.
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import polars as pl
 
 from credalearn.conformal import Inflation
+from credalearn.decide.truths import Truth
 from credalearn.errors import CredalError
 from credalearn.estimator import CredalClassifier, load
 from credalearn.files import whole_file
 from credalearn.workflow.staging import partial_of
+
+Said = Literal["votes", "bounds", "probabilities"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,22 @@ class RunFolder:
     def classes(self) -> tuple[str, ...]:
         """Names of the classes, in the order of the columns."""
         return tuple(self.facts["classes"])
+
+    @property
+    def said(self) -> Said:
+        """What people gave: votes (or how many), lower bounds, or probabilities."""
+        known = self.facts.get("annotations") or {}
+        if known.get("votes", 0) is not None:
+            return "votes"
+        return "bounds" if "at_least" in self.annotations.columns else "probabilities"
+
+    @property
+    def truth(self) -> Truth:
+        """What predictions are right or wrong against."""
+        if self.facts.get("truth") == "gold":
+            return "gold"
+        said = self.said
+        return "majority" if said == "votes" else said
 
     @property
     def items(self) -> pl.DataFrame:

@@ -15,6 +15,8 @@ from credalearn.annotations.places import listed, nearest, shown
 from credalearn.errors import CredalError
 from credalearn.workflow.arrays import open_array
 from credalearn.workflow.blocks import TextTable, blocks, columns_of, is_parquet
+from credalearn.workflow.item_names import How, ImageNames
+from credalearn.workflow.pixels import upright_rgb
 
 ITEM_NAMES = (
     "item",
@@ -91,6 +93,27 @@ def read_features(
     return _from_table(path, item, extra, drop)
 
 
+def check_columns(path: Path, columns: Sequence[str], wanted: Sequence[str]) -> None:
+    """Refuse a column that the table does not have.
+
+    Raises:
+        CredalError: With the nearest that it has.
+
+    Example:
+        >>> check_columns(Path("items.csv"), ["id", "site"], ["sitee"])
+        Traceback (most recent call last):
+        credalearn.errors.CredalError: items.csv has no column 'sitee' but 'id', 'site'. To fix: did
+        you mean 'site'?
+    """
+    for name in wanted:
+        if name not in columns:
+            near = nearest(name, columns)
+            hint = f"did you mean {near!r}?" if near else "name a column that is there."
+            raise CredalError(
+                f"{path} has no column {name!r} but {listed(columns)}. To fix: {hint}"
+            )
+
+
 def place_of(path: Path, row: int) -> str:
     r"""A row of a table, from 0, as a message names it: in text by its line.
 
@@ -107,10 +130,10 @@ def place_of(path: Path, row: int) -> str:
 
 
 def find_images(folder: str | Path, items: Sequence[str]) -> dict[str, Path]:
-    """The image file of each item that has one: by relative path, by name, or by name without end.
+    """The image file of each item that has one, as :func:`match_images` finds it.
 
     Raises:
-        CredalError: If the folder is not there or holds no image, or two files fit one item.
+        CredalError: As there.
 
     Example:
         >>> import tempfile
@@ -118,6 +141,26 @@ def find_images(folder: str | Path, items: Sequence[str]) -> dict[str, Path]:
         >>> Image.new("RGB", (4, 4)).save(folder / "cat-1.png")
         >>> find_images(folder, ["cat-1", "cat-2"])["cat-1"].name
         'cat-1.png'
+    """
+    return {item: file for item, (file, _) in match_images(folder, items).items()}
+
+
+def match_images(folder: str | Path, items: Sequence[str]) -> dict[str, tuple[Path, How]]:
+    """The image file of each item that has one, and by what it was found.
+
+    By its path below the folder, with or without its end; by the path that an address such as
+    ``/data/local-files/?d=a/1.png`` holds; or by the name of the file, where one file alone has
+    it, also behind the letters that Label Studio puts before an upload's name.
+
+    Raises:
+        CredalError: If the folder is not there or holds no image, or two files fit one item.
+
+    Example:
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> Image.new("RGB", (4, 4)).save(folder / "1.png")
+        >>> match_images(folder, ["/data/local-files/?d=1.png"]).popitem()[1][1]
+        'path in the address'
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -127,26 +170,9 @@ def find_images(folder: str | Path, items: Sequence[str]) -> dict[str, Path]:
         raise CredalError(
             f"{folder} holds no image; looked for files ending in {', '.join(IMAGE_SUFFIXES)}."
         )
-    known: dict[str, list[Path]] = {}
-    for file in files:
-        relative = file.relative_to(folder)
-        keys = {relative.as_posix(), relative.with_suffix("").as_posix(), file.name, file.stem}
-        for key in keys:
-            known.setdefault(key, []).append(file)
-    found: dict[str, Path] = {}
-    for item in items:
-        # The longest path that is known: exports often carry the folders of another machine.
-        parts = item.replace("\\", "/").split("/")
-        tails = ("/".join(parts[start:]) for start in range(len(parts)))
-        fits = next((known[tail] for tail in tails if tail in known), [])
-        if len(fits) > 1:
-            raise CredalError(
-                f"item {item!r} fits {len(fits)} images: {fits[0]} and {fits[1]}. To fix: name "
-                "items by their path within the folder."
-            )
-        if fits:
-            found[item] = fits[0]
-    return found
+    names = ImageNames(files, folder)
+    found = ((item, names.find(item)) for item in items)
+    return {item: match for item, match in found if match is not None}
 
 
 def read_images(
@@ -178,7 +204,7 @@ def read_images(
     for item, path in paths.items():
         try:
             with Image.open(path) as image:
-                small = image.convert("RGB").resize((size, size), Image.Resampling.BILINEAR)
+                small = upright_rgb(image).resize((size, size), Image.Resampling.BILINEAR)
                 pixels.append(np.asarray(small).transpose(2, 0, 1))
         except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
             broken[item] = f"{path}: {error}"
@@ -197,13 +223,7 @@ def _from_table(
     path: Path, item: str | None, extra: Sequence[str], drop: Sequence[str]
 ) -> FeatureTable:
     columns = columns_of(path)
-    for name in (*([item] if item is not None else []), *extra, *drop):
-        if name not in columns:
-            near = nearest(name, columns)
-            hint = f"did you mean {near!r}?" if near else "name a column that is there."
-            raise CredalError(
-                f"{path} has no column {name!r} but {listed(columns)}. To fix: {hint}"
-            )
+    check_columns(path, columns, (*([item] if item is not None else []), *extra, *drop))
     if item is None:
         known = {column.lower(): column for column in reversed(columns)}
         item = next((known[name] for name in ITEM_NAMES if name in known), None)

@@ -3,19 +3,20 @@
 Shapes: N items, K classes.
 """
 
+from collections import Counter
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 
 from credalearn.annotations import Annotations
 from credalearn.annotations.dawid_skene import dawid_skene
 from credalearn.annotations.places import listed, shown
 from credalearn.credal import CredalSet
 from credalearn.errors import CredalError
-from credalearn.workflow.inputs import FeatureTable, find_images, read_images
+from credalearn.workflow.inputs import FeatureTable, find_images, match_images, read_images
+from credalearn.workflow.item_columns import ItemColumns
 from credalearn.workflow.labelling import gold_classes, majority, make_labels
 from credalearn.workflow.options import TrainOptions
 from credalearn.workflow.splits import check_splits, split_items
@@ -33,9 +34,10 @@ class Prepared:
         counts: Votes or shares by class, shape (N, K).
         truth: Index of the true class, −1 where there is none, shape (N,).
         groups: What each item belongs to, or None.
-        split: A split of the user's own, or the one that the labels needed, or None.
+        split: Name of each item's split, the user's own or drawn.
         left_out: How many items were left out, by reason.
         broken: Why images could not be read, by item.
+        matched: How many images were found, by what they were found by.
     """
 
     items: list[str]
@@ -44,71 +46,82 @@ class Prepared:
     counts: np.ndarray
     truth: np.ndarray
     groups: list[object] | None
-    split: list[object] | None
+    split: list[str]
     left_out: dict[str, int]
     broken: dict[str, str]
+    matched: dict[str, int]
 
 
 def prepare(
-    annotations: Annotations, inputs: FeatureTable | Path, options: TrainOptions
+    annotations: Annotations,
+    inputs: FeatureTable | Path,
+    options: TrainOptions,
+    *,
+    columns: ItemColumns | None = None,
 ) -> Prepared:
-    """Join annotations and inputs by item, and make labels and truths.
+    """Join annotations and inputs by item, split them, and make labels and truths.
 
     Args:
         annotations: What people said.
         inputs: Features, or the folder of images.
         options: How labels are made, what the columns beside the features are, and whether items
             that lack something are left out.
+        columns: Those columns for images; features have their own.
 
     Raises:
-        CredalError: If an item lacks annotation or input and is not to be left out.
+        CredalError: If an item lacks annotation or input and is not to be left out, or a split
+            leaks.
     """
     left_out: dict[str, int] = {}
     broken: dict[str, str] = {}
-    columns: dict[str, list[object]] = {}
+    matched: dict[str, int] = {}
     if isinstance(inputs, Path):
-        items, X, broken = _images(annotations, inputs, options, left_out)
+        if options.columns and columns is None:  # passed over, a patient would be in two splits
+            raise CredalError(
+                f"images have no column {options.columns[0]!r}. To fix: give the table that has it."
+            )
+        items, X, broken, matched = _images(annotations, inputs, options, left_out)
+        beside = None if columns is None else _of_images(columns, items, inputs)
     else:
-        items, X, columns = _features(annotations, inputs, options, left_out)
+        items, X, beside = _features(annotations, inputs, options, left_out)
     values = dict(zip(annotations.items, annotations.counts(), strict=True))
     counts = np.stack([values[item] for item in items])
-    gold = columns.get(options.gold or "")
-    groups = columns.get(options.group or "")
-    if groups is not None:
-        _check_groups(items, groups, str(options.group))
-    split = columns.get(options.split or "")
+    groups = None if beside is None else _groups(beside, options)
+    split = _split(items, groups, beside, options)
     if options.skill == "equal":
         labels = make_labels(
             annotations, counts, options.labels, s=options.s, confidence=options.confidence
         )
     else:
-        split = _split(items, groups, split, options)
         labels = _skilled(annotations, items, counts, split, options)
+    gold = None if beside is None else _gold(beside, annotations.classes, options)
     return Prepared(
         items=items,
         X=X,
         labels=labels,
         counts=counts,
-        truth=majority(counts) if gold is None else gold_classes(gold, annotations.classes, items),
+        truth=majority(counts) if gold is None else gold,
         groups=groups,
         split=split,
         left_out=left_out,
         broken=broken,
+        matched=matched,
     )
 
 
 def _split(
     items: list[str],
     groups: list[object] | None,
-    split: list[object] | None,
+    beside: ItemColumns | None,
     options: TrainOptions,
-) -> list[object]:
-    """The split, made before the labels where these must not see the votes of other splits."""
-    if split is not None:
-        found = check_splits(split, items, groups=groups)
-    else:
+) -> list[str]:
+    """The split, made before the labels, which may not see the votes of other splits."""
+    own = None if beside is None else beside.column(options.split)
+    if own is None or beside is None:
         found = split_items(len(items), groups=groups, seed=options.seed)
-    names: list[object] = found.tolist()
+    else:
+        found = check_splits(own, items, groups=groups, place=beside.place)
+    names: list[str] = found.tolist()
     return names
 
 
@@ -116,7 +129,7 @@ def _skilled(
     annotations: Annotations,
     items: list[str],
     counts: np.ndarray,
-    split: list[object],
+    split: list[str],
     options: TrainOptions,
 ) -> CredalSet:
     """Labels after a model of the annotators that knows the votes about training items alone.
@@ -141,7 +154,7 @@ def _skilled(
 
 def _features(
     annotations: Annotations, table: FeatureTable, options: TrainOptions, left_out: dict[str, int]
-) -> tuple[list[str], np.ndarray, dict[str, list[object]]]:
+) -> tuple[list[str], np.ndarray, ItemColumns]:
     """Items that have features, those features, and the columns beside them."""
     place = {item: row for row, item in enumerate(table.items)}
     items = [item for item in annotations.items if item in place]
@@ -158,15 +171,18 @@ def _features(
     ):
         _lacking(names, there, what, path, skip=skip, left_out=left_out)
     rows = [place[item] for item in items]
-    extra = table.extra[rows] if table.extra.width else pl.DataFrame()
-    return items, table.values[rows], {name: extra[name].to_list() for name in extra.columns}
+    beside = ItemColumns(
+        table.path, items, rows, table.extra[rows] if options.columns else table.extra
+    )
+    return items, table.values[rows], beside
 
 
 def _images(
     annotations: Annotations, folder: Path, options: TrainOptions, left_out: dict[str, int]
-) -> tuple[list[str], np.ndarray, dict[str, str]]:
-    """Items whose image could be read, their pixels as float32, and why others could not."""
-    files = find_images(folder, annotations.items)
+) -> tuple[list[str], np.ndarray, dict[str, str], dict[str, int]]:
+    """Items whose image could be read, their pixels, why others could not, what found how many."""
+    matches = match_images(folder, annotations.items)
+    files = {item: file for item, (file, _) in matches.items()}
     if not files:
         raise CredalError(
             f"no item of {annotations.source.path} has an image in {folder}: they are called "
@@ -186,7 +202,24 @@ def _images(
     pixels, items, broken = read_images(files, options.image_size)
     if broken:
         left_out["with an unreadable image"] = len(broken)
-    return items, pixels.astype(np.float32), broken
+    matched: Counter[str] = Counter(how for _, how in matches.values())
+    return items, pixels.astype(np.float32), broken, dict(matched)
+
+
+def _of_images(columns: ItemColumns, items: list[str], folder: Path) -> ItemColumns:
+    """The row of each item: under its own name, or else of the same image."""
+    number = {name: row for row, name in enumerate(columns.items)}
+    if not all(item in number for item in items):
+        row_of = {file: number[name] for name, file in find_images(folder, columns.items).items()}
+        files = find_images(folder, items)
+        number = {item: row_of[file] for item, file in files.items() if file in row_of} | number
+    missing = [item for item in items if item not in number]
+    if missing:
+        raise CredalError(
+            f"{len(missing):,} of {len(items):,} items have no row in {columns.path}: "
+            f"{listed(missing, 3)}. To fix: add them, or name another table with --table."
+        )
+    return columns.taken([number[item] for item in items], items)
 
 
 def _lacking(
@@ -210,10 +243,32 @@ def _lacking(
     left_out[f"without {what}"] = len(missing)
 
 
-def _check_groups(items: list[str], groups: list[object], column: str) -> None:
-    for item, group in zip(items, groups, strict=True):
+def _groups(beside: ItemColumns, options: TrainOptions) -> list[object] | None:
+    """What each item belongs to."""
+    groups = beside.column(options.group)
+    for row, group in enumerate(groups or ()):
         if group is None or group == "":
             raise CredalError(
-                f"item {shown(item)} has no {column!r}, so nothing says what it belongs with. To "
-                "fix: fill the column, with a name of its own if it stands alone."
+                f"{beside.place(row)}: item {shown(beside.items[row])} has no {options.group!r}, "
+                "so nothing says what it belongs with. To fix: fill the column, with a name of "
+                "its own if it stands alone."
             )
+    return groups
+
+
+def _gold(
+    beside: ItemColumns, classes: tuple[str, ...], options: TrainOptions
+) -> np.ndarray | None:
+    """The true classes; one that is none is refused with its place."""
+    gold = beside.column(options.gold)
+    if gold is None:
+        return None
+    try:
+        return gold_classes(gold, classes, beside.items)
+    except CredalError as refused:
+        for row, (item, value) in enumerate(zip(beside.items, gold, strict=True)):
+            try:
+                gold_classes([value, classes[0]], classes, [item, item])
+            except CredalError as error:
+                raise CredalError(f"{beside.place(row)}: {error}") from None
+        raise CredalError(f"{beside.path}, column {options.gold!r}: {refused}") from None

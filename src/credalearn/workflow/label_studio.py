@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 from xml.sax.saxutils import quoteattr
 
-CHOICES, SHOWN = "label", "item"
+CHOICES, SHOWN, ROW = "label", "item", "row"
 LOCAL_FILES = "/data/local-files/?d="  # Label Studio's own address of files on its machine
 
 
@@ -43,13 +43,14 @@ def task(
     return made
 
 
-def interface(classes: tuple[str, ...], *, image: bool, field: str) -> str:
+def interface(classes: tuple[str, ...], *, image: bool, field: str, row: bool = False) -> str:
     """The labelling interface that the tasks fit, as XML.
 
     Args:
         classes: What can be chosen, one of them.
         image: Whether the item is an image; else text.
         field: The field of the task that is shown.
+        row: Whether the tasks hold names and numbers of the item's row, to be shown as a table.
 
     Example:
         >>> print(interface(("cat", "<dog>"), image=True, field="image"))
@@ -63,8 +64,9 @@ def interface(classes: tuple[str, ...], *, image: bool, field: str) -> str:
     """
     choices = "\n".join(f"    <Choice value={quoteattr(name)}/>" for name in classes)
     tag = "Image" if image else "Text"
+    table = f'  <Table name="{ROW}" value="${ROW}"/>\n' if row else ""
     return (
-        f'<View>\n  <{tag} name="{SHOWN}" value={quoteattr(f"${field}")}/>\n'
+        f'<View>\n  <{tag} name="{SHOWN}" value={quoteattr(f"${field}")}/>\n{table}'
         f'  <Choices name="{CHOICES}" toName="{SHOWN}" choice="single" required="true">\n'
         f"{choices}\n  </Choices>\n</View>"
     )

@@ -14,22 +14,24 @@ _KEYS = {"votes": ["item", "annotator"], "bounds": ["item", "label"]}
 
 
 def merge(
-    first: Annotations, second: Annotations, *, conflicts: Literal["error", "newest"] = "error"
+    first: Annotations, second: Annotations, *, conflicts: Literal["refuse", "newest"] = "refuse"
 ) -> Annotations:
     """What was said in the first round and in the second.
 
-    Exports repeat: a statement that is in both, word for word, counts once. Items and classes that
-    are new in the second come after those of the first; sorted classes stay sorted.
+    Exports repeat: a statement that is in both, word for word, counts once. Votes without an
+    annotator cannot be known again: those of the second round are added. So are votes to counts,
+    and the sum is counts. Items and classes that are new in the second come after those of the
+    first; sorted classes stay sorted.
 
     Args:
         first: The earlier round.
-        second: The later one, of the same kind.
+        second: The later one, of the same kind, or votes beside counts.
         conflicts: Where both say something different of the same item, by the same annotator (of
             votes), of the same class (of bounds), or at all (of counts and probabilities):
-            ``"error"``, or the ``"newest"`` holds.
+            ``"refuse"``, or the ``"newest"`` holds.
 
     Raises:
-        CredalError: If the kinds differ, or statements do and are not to be replaced.
+        CredalError: If the kinds do not fit, or statements differ and are not to be replaced.
 
     Example:
         >>> from pathlib import Path
@@ -43,29 +45,40 @@ def merge(
         >>> both.counts().tolist(), both.classes
         ([[1.0, 1.0]], ('cat', 'dog'))
     """
-    check_choice(conflicts, ("error", "newest"), name="conflicts")
+    check_choice(conflicts, ("refuse", "newest"), name="conflicts")
+    classes = _classes(first, second)
+    if {first.kind, second.kind} == {"counts", "votes"}:
+        return _added(first, second, classes)
     if first.kind != second.kind:
         raise CredalError(
             f"{first.source.path} holds {first.kind} and {second.source.path} {second.kind}; they "
             "cannot be merged. To fix: give the same kind in both rounds."
         )
     keys = _KEYS.get(first.kind, ["item"])
-    classes = _classes(first, second)
     old, new = (_whole(each, classes) for each in (first, second))
-    again = new.join(old, on=keys, how="semi", nulls_equal=True).select(keys).unique()
-    theirs = old.join(again, on=keys, how="semi", nulls_equal=True)
-    if conflicts == "error" and len(again):
-        _refuse_changes(
-            first, second, theirs, new.join(again, on=keys, how="semi", nulls_equal=True)
-        )
-    old = old.join(again, on=keys, how="anti", nulls_equal=True)
+    again = new.join(old, on=keys, how="semi").select(keys).unique()  # never without an annotator
+    if conflicts == "refuse" and len(again):
+        theirs, ours = (each.join(again, on=keys, how="semi") for each in (old, new))
+        _refuse_changes(first, second, theirs, ours)
     items = tuple(dict.fromkeys((*first.items, *second.items)))
     # In the order of the items, so that the rows are what one export would have held.
     place = pl.DataFrame({"item": items, "_place": range(len(items))})
-    table = (
-        pl.concat([old, new]).join(place, on="item", how="left").sort("_place", maintain_order=True)
-    )
+    table = pl.concat([old.join(again, on=keys, how="anti"), new])
+    table = table.join(place, on="item", how="left").sort("_place", maintain_order=True)
     return Annotations(first.kind, items, classes, table.drop("_place"), _source(first, second))
+
+
+def _added(first: Annotations, second: Annotations, classes: tuple[str, ...]) -> Annotations:
+    """Counts and votes as counts."""
+    tables = []
+    for each in (first, second):
+        counts = pl.DataFrame(each.counts(), schema=list(each.classes), orient="row")
+        missing = [pl.lit(0.0).alias(name) for name in classes if name not in each.classes]
+        named = counts.with_columns(missing).select(classes)
+        tables.append(named.insert_column(0, pl.Series("item", each.items, dtype=pl.String)))
+    both = pl.concat(tables).group_by("item", maintain_order=True).sum()
+    items = tuple(both["item"])
+    return Annotations("counts", items, classes, both, _source(first, second))
 
 
 def _classes(first: Annotations, second: Annotations) -> tuple[str, ...]:
@@ -99,7 +112,8 @@ def _refuse_changes(
     before, after = (_said(first.kind, table, row) for table in (old, new))
     raise CredalError(
         f"item {shown(row['item'])} has {before}{who} in {first.source.path} and {after} in "
-        f"{second.source.path}. To fix: take out one of them, or let the newest hold."
+        f"{second.source.path}. To fix: take out one of them, or let the newest hold "
+        "with --merge-conflicts newest."
     )
 
 

@@ -24,9 +24,9 @@ class TrainOptions:
             between them and the rule.
         method: Name of a method.
         backbone: Name of a network; ``mlp`` for features and ``resnet18`` for images unless given.
-        group: Column of the features whose items stay in one split.
-        gold: Column of the features that holds the true class.
-        split: Column of the features that holds the split.
+        group: Column beside the features or images whose items stay in one split.
+        gold: Column beside them that holds the true class.
+        split: Column beside them that holds the split.
         image_size: Height and width that images are brought to.
         epochs: Passes over the training items.
         seed: Of everything random.

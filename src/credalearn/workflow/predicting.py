@@ -21,6 +21,8 @@ from credalearn.estimator import CredalClassifier
 from credalearn.predictions import CredalPredictions
 from credalearn.workflow.batches import Batch, Stream, rebatched
 from credalearn.workflow.folder import RunFolder
+from credalearn.workflow.least_certain import defer_least_certain
+from credalearn.workflow.overwriting import refuse_overwriting
 from credalearn.workflow.rules import Cut, find_rule
 from credalearn.workflow.streaming import open_stream
 from credalearn.workflow.tables_out import check_output, write_frames
@@ -51,7 +53,8 @@ class PredictSummary:
         items: How many items it holds.
         deferred: How many of them are deferred; None where nothing was decided.
         by_label: Of each class, how many are predicted and how many deferred.
-        threshold: Largest score that is predicted; None: all are deferred, or nothing decided.
+        threshold: Largest score that is predicted; None: all are deferred, or nothing decided, or
+            as many deferred as were asked.
         ignored: Columns of the data that are no features of the model.
         broken: Why images could not be read, by item.
         seconds: How long it took.
@@ -101,6 +104,7 @@ def predict(
     *,
     threshold: float | None = None,
     decide: bool = True,
+    defer: int | None = None,
     item: str | None = None,
     batch_rows: int = BATCH_ROWS,
     progress: Callable[[int], None] | None = None,
@@ -118,6 +122,8 @@ def predict(
         output: CSV, TSV, Parquet or JSON lines, by its suffix; whole or not at all.
         threshold: Predict up to this score, instead of the rule.
         decide: False leaves the decision out, and needs no rule.
+        defer: Defer so many of these items, the least certain, instead of by the rule; nothing is
+            promised then.
         item: Column that names the items.
         batch_rows: Items at a time.
         progress: Called with the number of items after each batch.
@@ -127,9 +133,10 @@ def predict(
     """
     started = time.monotonic()
     output = check_output(output)
-    if output.exists() and Path(data).exists() and output.samefile(data):
-        raise CredalError(f"{output} is the data itself. To fix: name another output.")
-    rule = find_rule(run, threshold=threshold) if decide else None
+    refuse_overwriting(output, data)
+    if defer is not None:
+        _check_defer(defer, threshold, decide)
+    rule = find_rule(run, threshold=threshold) if decide and defer is None else None
     sets = run.sets
     stream = open_stream(run, data, item=item)
     tally: dict[tuple[str, str], int] = {}
@@ -138,22 +145,30 @@ def predict(
     def frames() -> Iterator[pl.DataFrame]:
         nonlocal done
         for frame in decisions(run, stream, rule, sets=sets, batch_rows=batch_rows):
-            keys = ("label", "decision") if rule else ("label",)
-            for *key, count in frame.select(keys).group_by(keys).len().rows():
-                pair = (key[0], key[1] if rule else "")
-                tally[pair] = tally.get(pair, 0) + count
             done += len(frame)
             if progress is not None:
                 progress(done)
+            yield frame.select(name for name in schema if name in frame.columns)
+
+    def counted(frames: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+        keys = ("label", "decision") if decide else ("label",)
+        for frame in frames:
+            for *key, count in frame.select(keys).group_by(keys).len().rows():
+                pair = (key[0], key[1] if decide else "")
+                tally[pair] = tally.get(pair, 0) + count
             yield frame.select(list(schema))
 
-    schema = {name: kind for name, kind in SCHEMA.items() if rule or name != "decision"}
+    schema = {name: kind for name, kind in SCHEMA.items() if decide or name != "decision"}
     schema |= {} if sets is None else SET_SCHEMA
-    write_frames(output, frames(), schema)
+    decided = frames()
+    if defer is not None:
+        undecided = {name: kind for name, kind in schema.items() if name != "decision"}
+        decided = defer_least_certain(decided, undecided, defer)
+    write_frames(output, counted(decided), schema)
     return PredictSummary(
         output,
         done,
-        sum(n for (_, what), n in tally.items() if what == "defer") if rule else None,
+        sum(n for (_, what), n in tally.items() if what == "defer") if decide else None,
         {
             name: (
                 tally.get((name, "predict"), 0) + tally.get((name, ""), 0),
@@ -238,6 +253,17 @@ def _decided(
     taken = {*SCHEMA, *frame.columns}
     extra = batch.extra.select(name for name in batch.extra.columns if name not in taken)
     return frame.hstack(extra) if extra.width else frame
+
+
+def _check_defer(defer: int, threshold: float | None, decide: bool) -> None:
+    if threshold is not None or not decide:
+        other = "--threshold" if decide else "--no-decision"
+        raise CredalError(
+            f"--defer {defer} decides how many items are deferred, and so does {other}. To fix: "
+            "leave one of them out."
+        )
+    if defer < 0:
+        raise CredalError(f"defer must be 0 or more; got {defer}.")
 
 
 def _unpredictable(clf: CredalClassifier, batch: Batch, path: Path) -> CredalError | None:

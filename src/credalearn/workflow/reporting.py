@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from credalearn import __version__
-from credalearn.errors import CredalError
-from credalearn.files import whole_file
+from credalearn.decide.truths import TRUTHS
+from credalearn.files import whole_file, writing
 from credalearn.report.page import (
     Compared,
     build_page,
@@ -22,7 +22,6 @@ from credalearn.report.page.shown import gallery_rows
 from credalearn.workflow.folder import RunFolder
 from credalearn.workflow.inputs import find_images
 from credalearn.workflow.tested import (
-    TRUTHS,
     read_disagreement,
     read_label_sets,
     read_rule,
@@ -71,7 +70,7 @@ def write_report(
         labels,
         title=title or f"Predict or defer: {run.path.resolve().name}",
         command=f"{certify} --max-error 0.10",
-        truth=TRUTHS.get(str(facts.get("truth")), TRUTHS["majority"]),
+        truth=TRUTHS[run.truth],
         widened=compared[0].widened,
         widen_command=f"{certify} --set-coverage 0.90" if labels.rule else "",
         group=(facts.get("splits") or {}).get("group"),
@@ -84,14 +83,8 @@ def write_report(
     subtitle = f"{len(held_out.classes)} classes, trained with {what}; page made {made}"
     text = render_page(page, subtitle=subtitle, generator=f"credalearn {__version__}")
     path = output or run.path / "report.html"
-    try:
-        with whole_file(path) as partial:
-            partial.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise CredalError(
-            f"the page cannot be written to {path}: {error.strerror}. To fix: name another file "
-            "with --output."
-        ) from error
+    with writing(path, other="name another file with --output"), whole_file(path) as partial:
+        partial.write_text(text, encoding="utf-8")
     return path
 
 

@@ -3,7 +3,7 @@
 Shapes: N items.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -63,7 +63,11 @@ def split_items(
 
 
 def check_splits(
-    split: Sequence[object], items: Sequence[str], *, groups: Sequence[object] | None = None
+    split: Sequence[object],
+    items: Sequence[str],
+    *,
+    groups: Sequence[object] | None = None,
+    place: Callable[[int], str] | None = None,
 ) -> np.ndarray:
     """A split of one's own, checked: known names, none empty, no group in two of them.
 
@@ -71,6 +75,7 @@ def check_splits(
         split: Name of each item's split.
         items: Names of the items, each once.
         groups: What each item belongs to; every item by itself unless given.
+        place: From an item's number to where it stands, such as "items.csv, line 7".
 
     Raises:
         CredalError: If it leaks or is not one.
@@ -80,13 +85,13 @@ def check_splits(
         ['train', 'calibration', 'test']
     """
     names = ["" if name is None else str(name).strip() for name in split]
-    for item, name in zip(items, names, strict=True):
+    for row, (item, name) in enumerate(zip(items, names, strict=True)):
         if name not in SPLITS:
             near = nearest(name, SPLITS)
             fix = f"write {near!r}" if near else f"write one of {', '.join(SPLITS)}"
             raise CredalError(
-                f"a split must be one of {', '.join(SPLITS)}; item {shown(item)} has "
-                f"{shown(name)}. To fix: {fix}."
+                f"{_where(place, row)}a split must be one of {', '.join(SPLITS)}; item "
+                f"{shown(item)} has {shown(name)}. To fix: {fix}."
             )
     for wanted in SPLITS:
         if wanted not in names:
@@ -99,11 +104,15 @@ def check_splits(
         before = first.setdefault(group, row)
         if names[before] != names[row]:
             raise CredalError(
-                f"{shown(group)} is in two splits: {names[before]!r} (item {shown(items[before])}) "
-                f"and {names[row]!r} (item {shown(items[row])}), so that what is trained on would "
-                "be tested on. To fix: put all of it into one split."
+                f"{_where(place, row)}{shown(group)} is in two splits: {names[before]!r} (item "
+                f"{shown(items[before])}) and {names[row]!r} (item {shown(items[row])}), so that "
+                "what is trained on would be tested on. To fix: put all of it into one split."
             )
     return np.array(names)
+
+
+def _where(place: Callable[[int], str] | None, row: int) -> str:
+    return "" if place is None else f"{place(row)}: "
 
 
 def _codes(groups: Sequence[object]) -> np.ndarray:

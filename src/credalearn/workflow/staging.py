@@ -14,6 +14,8 @@ import polars as pl
 from safetensors import SafetensorError
 
 from credalearn.errors import CredalError
+from credalearn.files import not_written
+from credalearn.workflow.overwriting import CARD, is_card
 
 # What stands in a run's folder; run.json last, since with it the run is there.
 FILES = ("annotations.parquet", "items.parquet", "predictions.parquet", "run.json")
@@ -99,11 +101,7 @@ def staged(output: Path) -> Iterator[Path]:
                     path.rmdir()
         # A full disk: the weights' writer and polars have errors of their own for it.
         if isinstance(error, OSError | SafetensorError | pl.exceptions.PolarsError):
-            why = getattr(error, "strerror", None) or error
-            raise CredalError(
-                f"the run cannot be written to {output}: {why}. To fix: free some space, or name "
-                "another folder with --output."
-            ) from error
+            raise not_written(output, error, other="name another folder with --output") from error
         raise
 
 
@@ -116,6 +114,8 @@ def _put(folder: Path, output: Path) -> None:
         # as the last checkpoint is of a training that is done.
         for name in ("run.json", *ABOUT_THE_MODEL):
             (output / name).unlink(missing_ok=True)
+        if is_card(output / MODEL / CARD):
+            (output / MODEL / CARD).unlink()
         for path in (folder / MODEL).glob("*"):
             (output / MODEL).mkdir(exist_ok=True)
             path.replace(output / MODEL / path.name)
@@ -123,5 +123,6 @@ def _put(folder: Path, output: Path) -> None:
             if (folder / name).exists():
                 (folder / name).replace(output / name)
         shutil.rmtree(folder)
-    for leftover in output.glob(CHECKPOINTS):
-        leftover.unlink()
+    for pattern in (CHECKPOINTS, f".{CHECKPOINTS}.partial"):  # the second: killed in writing it
+        for leftover in output.glob(pattern):
+            leftover.unlink()

@@ -14,7 +14,7 @@ from credalearn.annotations.places import listed, nearest, shown
 from credalearn.errors import CredalError
 from credalearn.workflow.arrays import open_array
 from credalearn.workflow.batches import Batch, Stream
-from credalearn.workflow.blocks import TextTable, blocks, columns_of, is_parquet
+from credalearn.workflow.blocks import TextTable, blocks, columns_of, index_columns, is_parquet
 from credalearn.workflow.folder import RunFolder
 from credalearn.workflow.inputs import IMAGE_SUFFIXES, ITEM_NAMES, UNREADABLE_SHARE, read_images
 
@@ -69,7 +69,7 @@ def _table(path: Path, names: list[str], item: str | None) -> Stream:
         if not row:
             raise CredalError(f"{path} holds no row below its header.")
 
-    return Stream(path, batches, ignored)
+    return Stream(path, batches, (*index_columns(path), *ignored))
 
 
 def _item_column(path: Path, columns: list[str], names: list[str], item: str | None) -> str:

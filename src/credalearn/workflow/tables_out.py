@@ -8,8 +8,8 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from credalearn.errors import CredalError
-from credalearn.files import whole_file
-from credalearn.report.escape import escape_csv
+from credalearn.escape import escape_csv
+from credalearn.files import whole_file, writing
 
 _FORMULA = r"^[=+\-@\t\r]"  # where escape_csv may have to act
 _ROWS_A_GROUP = 1 << 15
@@ -58,14 +58,8 @@ def write_frames(
         ['item', "'=1+1", 'b']
     """
     path = check_output(path)
-    try:
-        with whole_file(path) as partial:
-            WRITERS[path.suffix.lower()](partial, frames, schema)
-    except OSError as error:
-        raise CredalError(
-            f"{path} cannot be written: {error.strerror or error}. To fix: free some space, "
-            "or name another file."
-        ) from error
+    with writing(path), whole_file(path) as partial:
+        WRITERS[path.suffix.lower()](partial, frames, schema)
 
 
 def neutral(frame: pl.DataFrame) -> pl.DataFrame:

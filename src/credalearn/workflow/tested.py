@@ -13,6 +13,7 @@ import polars as pl
 from credalearn.annotations import dawid_skene
 from credalearn.decide import DecisionRule
 from credalearn.decide.rule import RuleMethod
+from credalearn.decide.truths import HAVING, TRUTHS
 from credalearn.errors import CredalError
 from credalearn.labels import VoteRule
 from credalearn.report.page import (
@@ -32,11 +33,6 @@ from credalearn.workflow.voted import read_voted, said_of
 
 # Column of predictions.parquet by name of the score; rules are about the first.
 _SCORES = {"lower-probability": "score", "mmi": "mmi", "top-probability": "top_probability"}
-TRUTHS = {
-    "majority": "the majority of the annotators",
-    "gold": "the gold labels",
-    "a random annotator": "a random annotator",
-}
 _METHODS: dict[RuleMethod, tuple[Quantity, str]] = {
     "sgr": ("error", "selection with guaranteed risk (Geifman and El-Yaniv, 2017)"),
     "learn-then-test": ("error", "learn then test (Angelopoulos et al., 2021)"),
@@ -107,7 +103,9 @@ def read_rule(run: RunFolder) -> PageRule | None:
         confidence=rule.confidence,
         coverage=rule.coverage,
         num_items=rule.num_items,
+        left_out=rule.left_out,
         truth=TRUTHS[rule.against],
+        having=HAVING[rule.against],
         why_not=why,
         remedy=remedy,
     )
@@ -132,6 +130,7 @@ def read_disagreement(run: RunFolder) -> Disagreement:
         tied=agreement.get("tied"),
         confused=tuple((one, other, share) for one, other, share in agreement.get("confused", [])),
         left_out={**known.get("left_out", {}), **(facts.get("inputs") or {}).get("left_out", {})},
+        said=run.said,
         class_votes=found,
         splits={name: count for name, count in splits.items() if isinstance(count, int)},
     )

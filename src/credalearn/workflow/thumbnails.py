@@ -7,6 +7,8 @@ from pathlib import Path
 
 from PIL import Image, ImageOps
 
+from credalearn.workflow.pixels import upright
+
 MOST_BYTES = 15_000  # of the data URI
 _SIDES = (192, 144, 96, 64, 32)  # pixels: the first that fits
 
@@ -30,7 +32,7 @@ def thumbnail(path: Path) -> str | None:
             warnings.simplefilter("error", Image.DecompressionBombWarning)
             with Image.open(path) as opened:
                 opened.draft("RGB", (2 * _SIDES[0],) * 2)  # a JPEG is read at a fraction
-                image = ImageOps.exif_transpose(opened)
+                image = upright(opened)
                 if image.mode.startswith("I") or image.mode == "F":
                     image = ImageOps.autocontrast(_eight_bits(image))
                 image = image.convert("RGB")

@@ -25,10 +25,11 @@ from credalearn.files import whole_file
 from credalearn.workflow.folder import RunFolder, write_json
 from credalearn.workflow.inputs import FeatureTable
 from credalearn.workflow.inspecting import annotation_facts
+from credalearn.workflow.item_columns import ItemColumns
 from credalearn.workflow.joining import Prepared, prepare
 from credalearn.workflow.options import TrainOptions
 from credalearn.workflow.predicted import item_table, prediction_table
-from credalearn.workflow.splits import SPLITS, check_splits, split_items
+from credalearn.workflow.splits import SPLITS
 from credalearn.workflow.staging import check_place, staged
 
 
@@ -38,6 +39,7 @@ def train_run(
     inputs: FeatureTable | Path,
     options: TrainOptions,
     *,
+    columns: ItemColumns | None = None,
     verbose: bool = True,
 ) -> RunFolder:
     """Train on annotated items and write a run.
@@ -50,6 +52,7 @@ def train_run(
         annotations: What people said.
         inputs: Features, or the folder of images.
         options: How.
+        columns: Groups, splits and true classes of images; features have their own.
         verbose: Show progress on standard error.
 
     Raises:
@@ -59,8 +62,9 @@ def train_run(
     started = time.monotonic()
     output = Path(output)
     check_place(output)
-    prepared = prepare(annotations, inputs, options)
-    split = _split(prepared, options)
+    _check_backbone(inputs, options)
+    prepared = prepare(annotations, inputs, options, columns=columns)
+    split = np.array(prepared.split)
     _check_classes(annotations, prepared, split)
     with staged(output) as folder:
         clf = _fitted(folder, annotations, prepared, split, options, verbose=verbose)
@@ -85,10 +89,12 @@ def train_run(
     return RunFolder(output)
 
 
-def _split(prepared: Prepared, options: TrainOptions) -> np.ndarray:
-    if prepared.split is not None:
-        return check_splits(prepared.split, prepared.items, groups=prepared.groups)
-    return split_items(len(prepared.items), groups=prepared.groups, seed=options.seed)
+def _check_backbone(inputs: FeatureTable | Path, options: TrainOptions) -> None:
+    if isinstance(inputs, Path) and options.backbone == "mlp":
+        raise CredalError(
+            f"the backbone 'mlp' takes numbers and {inputs} holds images. To fix: give --backbone "
+            "resnet18 or another for images, or their embeddings as --features."
+        )
 
 
 def _check_classes(annotations: Annotations, prepared: Prepared, split: np.ndarray) -> None:
@@ -98,10 +104,15 @@ def _check_classes(annotations: Annotations, prepared: Prepared, split: np.ndarr
         return
     missing = [name for name, ok in zip(annotations.classes, seen, strict=True) if not ok]
     elsewhere = int((prepared.counts[:, annotations.classes.index(missing[0])] > 0).sum())
+    named, path = listed(missing, 3), annotations.source.path
+    if not elsewhere:
+        raise CredalError(
+            f"no item with inputs was called {named} in {path}. To fix: leave that class out of "
+            "--classes, or collect some."
+        )
     raise CredalError(
-        f"no item of the training split was called {listed(missing, 3)} in "
-        f"{annotations.source.path}, and {elsewhere:,} of the others were. To fix: leave that "
-        "class out, collect more of it, or take another --seed."
+        f"no item of the training split was called {named} in {path}, and {elsewhere:,} of the "
+        "others were. To fix: leave that class out, collect more of it, or take another --seed."
     )
 
 
@@ -160,6 +171,7 @@ def _facts(
             "image_size": options.image_size if features is None else None,
             "left_out": prepared.left_out,
             "unreadable": prepared.broken,
+            "matched": prepared.matched,
         },
         "splits": {name: int((split == name).sum()) for name in SPLITS} | {"group": options.group},
         "truth": "gold" if options.gold else "majority",

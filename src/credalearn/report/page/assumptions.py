@@ -58,15 +58,16 @@ def _guarantee(rule: PageRule) -> str:
         ),
     }[rule.quantity]
     items = f"{rule.num_items:,} calibration items" if rule.num_items else "calibration items"
+    having = f" with {rule.having}" if rule.left_out else ""
     sure = (
         f"with a probability of at least {short_percent(rule.confidence)} over their draw, "
         if rule.confidence
         else "over their draw, "
     )
     return (
-        f"The guarantee, from {items} by {rule.method}: {sure}{about}, against {rule.truth}, "
-        "for new items. It holds for the rule’s own threshold, on average over the kept: not for "
-        "each class, and not for each item."
+        f"The guarantee, from {items}{having} by {rule.method}: {sure}{about}, against "
+        f"{rule.truth}, for new items{having}. It holds for the rule’s own threshold, on average "
+        "over the kept: not for each class, and not for each item."
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 
@@ -26,7 +27,8 @@ class Disagreement:
         tied: Share of the items without a majority.
         confused: Pairs of classes that people confuse, and their share of all disagreements.
         left_out: By reason, answers that were read and are not votes.
-        class_votes: By class, votes.
+        said: What people gave: votes, or ``bounds`` or ``probabilities`` that they stated.
+        class_votes: By class, votes; or the sum of what was stated.
         splits: By split, items.
 
     Example:
@@ -43,6 +45,7 @@ class Disagreement:
     tied: float | None = None
     confused: tuple[tuple[str, str, float], ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)
+    said: Literal["votes", "bounds", "probabilities"] = "votes"
     class_votes: Mapping[str, float] = field(default_factory=dict)
     splits: Mapping[str, int] = field(default_factory=dict)
 

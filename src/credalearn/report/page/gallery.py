@@ -26,7 +26,7 @@ def gallery_section(page: Page) -> Html:
             " Below them is each class’s interval in the widened set; such sets hold the votes of "
             f"{short_percent(widened.inflation.coverage)} of all new items, clear or not."
         )
-    cards = [_card(each, heads) for each in page.gallery]
+    cards = [_card(each, heads, page.disagreement.said) for each in page.gallery]
     key = [
         element("span", element("i", class_=f"swatch head-{place}"), name)
         for place, name in enumerate(heads)
@@ -42,14 +42,15 @@ def gallery_section(page: Page) -> Html:
     )
 
 
-def _card(shown: Shown, heads: tuple[str, ...]) -> Html:
+def _card(shown: Shown, heads: tuple[str, ...], said: str) -> Html:
     picture = (
         element("img", src=shown.image, alt=f"Image of {shown.item}") if shown.image else Html()
     )
-    votes = (
-        ", ".join(f"{count:g}\N{NO-BREAK SPACE}× {name}" for name, count in shown.votes)
-        or "not known"
+    told = (
+        f"{count:g}\N{NO-BREAK SPACE}× {name}" if said == "votes" else f"{name} {count:g}"
+        for name, count in shown.votes
     )
+    votes = ", ".join(told) or "not known"
     rows = []
     for number, (name, values) in enumerate(shown.bars):
         first = element("th", name, scope="row", rowspan=2 if shown.widened else None)
@@ -77,7 +78,7 @@ def _card(shown: Shown, heads: tuple[str, ...]) -> Html:
             for name, value in (
                 ("model says", shown.label),
                 ("truth", shown.truth or "tied"),
-                ("votes", votes),
+                (said, votes),
             )
         ),
     )

@@ -105,8 +105,11 @@ def _class_votes(found: Disagreement) -> Html:
         [name, f"{votes:,.6g}", bar(votes / total)] for name, votes in ranked[:_MOST_LISTED]
     ]
     more = len(ranked) - len(rows)
-    caption = "Votes by class" + (f", the largest {_MOST_LISTED} of {len(ranked)}" if more else "")
-    return table(caption, ["class", "votes", "share"], rows, class_="bars")
+    counted = found.said == "votes"
+    caption = "Votes by class" if counted else f"Stated {found.said} by class, summed over items"
+    caption += f", the largest {_MOST_LISTED} of {len(ranked)}" if more else ""
+    what = "votes" if counted else f"sum of {found.said}"
+    return table(caption, ["class", what, "share"], rows, class_="bars")
 
 
 def _confused(found: Disagreement) -> Html:

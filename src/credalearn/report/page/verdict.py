@@ -22,9 +22,11 @@ class PageRule:
         method: How the threshold was found, in words.
         max_error: The error that was asked for; None for a capacity.
         confidence: How sure the promise is; None where it is an expectation, or there is none.
-        coverage: Share of the calibration items that is kept.
+        coverage: Share of the calibration items that is kept, those left out among them.
         num_items: Items that the rule was made on.
+        left_out: Calibration items without a truth, which the promise is not about.
         truth: Against what an error counts, in words: "the majority of the annotators".
+        having: What an item with a truth has: "a majority".
         why_not: Why nothing could be certified, in sentences.
         remedy: What it would take, in sentences.
 
@@ -44,7 +46,9 @@ class PageRule:
     confidence: float | None = None
     coverage: float = 0.0
     num_items: int | None = None
+    left_out: int = 0
     truth: str = "the majority of the annotators"
+    having: str = "a majority"
     why_not: str = ""
     remedy: str = ""
 
@@ -118,17 +122,30 @@ def verdict(
         note = "This fits the reviewers' capacity; no error is promised."
         return Verdict("capacity", sentence, (note, *notes))
     limit = short_percent(rule.max_error or 0.0)
+    having = f" with {rule.having}" if rule.left_out else ""
+    if rule.left_out:
+        notes += (_left_out(rule),)
     if rule.quantity == "kept-and-wrong":
         sentence = (
-            f"Keep {keep} of the items; at most {limit} of all items are expected to be kept and "
-            f"wrong. {defer} go to a human."
+            f"Keep {keep} of the items; at most {limit} of all items{having} are expected to be "
+            f"kept and wrong. {defer} go to a human."
         )
     else:
+        among = f" among those{having}," if having else ""
         sentence = (
-            f"Keep {keep} of the items at an error of at most {limit}{_sure(rule)}; {defer} go to "
-            "a human."
+            f"Keep {keep} of the items at an error of at most {limit}{among}{_sure(rule)}; {defer} "
+            "go to a human."
         )
     return Verdict("certified", sentence, notes)
+
+
+def _left_out(rule: PageRule) -> str:
+    """What the promise is not about."""
+    total = (rule.num_items or 0) + rule.left_out
+    return (
+        f"The promise is about items with {rule.having}. Of the {total:,} calibration items "
+        f"{rule.left_out:,} have none and took no part; the share that is kept is of all of them."
+    )
 
 
 def _sure(rule: PageRule) -> str:
@@ -147,9 +164,11 @@ def _observed(rule: PageRule, walk: Walk, counted: str) -> str:
         return f"{start} {percent(walk.coverage(place))}."
     low, high = percent(float(walk.low[place])), percent(float(walk.high[place]))
     against = f" against {counted}" if counted and counted != rule.truth else ""
+    judged, kept = int(walk.judged[place]), int(walk.kept[place])
+    among = f" among the {judged:,} kept that have a truth" if judged < kept else ""
     text = (
         f"{start} {percent(walk.coverage(place))}, with an observed error of {percent(error)}"
-        f"{against} (95 % interval {low} to {high})"
+        f"{against}{among} (95 % interval {low} to {high})"
     )
     if rule.quantity == "kept-and-wrong":
         share = int(walk.wrong[place]) / int(walk.judged[-1])

@@ -1,0 +1,107 @@
+"""What a table says of items beside what a model sees: a group, a split, a true class."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from credalearn.annotations.columns import ITEM, find
+from credalearn.annotations.places import listed, shown
+from credalearn.annotations.records import looks_like_json
+from credalearn.errors import CredalError
+from credalearn.workflow.blocks import blocks, columns_of
+from credalearn.workflow.inputs import check_columns, place_of
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ItemColumns:
+    r"""Columns of a table, a value an item.
+
+    Args:
+        path: Where they were read.
+        items: Name of each item, all different.
+        rows: The row of each item, from 0: the first where it has several.
+        values: A column for each that was asked for, a row an item.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "votes.csv"
+        >>> _ = path.write_text("item,label,site\na,cat,x\na,dog,x\nb,dog,y\n")
+        >>> found = read_item_columns(path, ("site",))
+        >>> found.items, found.column("site"), found.place(1).split(", ")[1]
+        (['a', 'b'], ['x', 'y'], 'line 4')
+    """
+
+    path: Path
+    items: list[str]
+    rows: list[int]
+    values: pl.DataFrame
+
+    def column(self, name: str | None) -> list[object] | None:
+        """The values of a column; None for none."""
+        return self.values[name].to_list() if name in self.values.columns else None
+
+    def taken(self, numbers: list[int], items: list[str]) -> "ItemColumns":
+        """Some of the items, under other names."""
+        rows = [self.rows[number] for number in numbers]
+        return ItemColumns(self.path, items, rows, self.values[numbers])
+
+    def place(self, number: int) -> str:
+        """Where the item stands, as a message names it."""
+        return place_of(self.path, self.rows[number])
+
+
+def read_item_columns(
+    path: str | Path, names: Sequence[str], *, item: str | None = None
+) -> ItemColumns:
+    """Columns of a CSV, TSV or Parquet file with one row an item, or several that agree.
+
+    Args:
+        path: The file, such as a table of votes.
+        names: The columns.
+        item: Column that names the items, where the table has it; else one that is called like it.
+
+    Raises:
+        CredalError: If a column is missing, or two rows of an item differ.
+    """
+    path = Path(path)
+    if _is_json(path):
+        raise CredalError(
+            f"{path} is JSON and has no column {names[0]!r}. To fix: name a table with a row an "
+            "item, CSV or Parquet, with --table."
+        )
+    columns = columns_of(path)
+    check_columns(path, columns, names)
+    known = item if item in columns else find(columns, ITEM)
+    if known is None:
+        raise CredalError(
+            f"{path} has no column that names the items; it has {listed(columns)}. To fix: name it "
+            "with --item."
+        )
+    table = pl.concat(list(blocks(path)) or [pl.DataFrame(schema=columns)])
+    named = table[known].cast(pl.String).str.strip_chars().str.normalize("NFC").to_list()
+    values = table.select(pl.col(list(dict.fromkeys(names))).cast(pl.String).str.strip_chars())
+    first: dict[str, int] = {}
+    for row, name in enumerate(named):
+        before = first.setdefault(name, row) if name else row
+        if before != row and values.row(row) != values.row(before):
+            _refuse_difference(path, name, values, before, row)
+    rows = list(first.values())
+    return ItemColumns(path, list(first), rows, values[rows])
+
+
+def _is_json(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return looks_like_json(file.read(4096))
+
+
+def _refuse_difference(path: Path, name: str, values: pl.DataFrame, before: int, row: int) -> None:
+    column = next(each for each in values.columns if values[each][row] != values[each][before])
+    line = place_of(path, before).removeprefix(f"{path}, ")
+    raise CredalError(
+        f"{place_of(path, row)}: item {shown(name)} has {column!r} {shown(values[column][row])}, "
+        f"and {shown(values[column][before])} in {line}. To fix: one value an item."
+    )
