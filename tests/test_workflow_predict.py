@@ -189,7 +189,9 @@ def test_a_score_at_the_threshold_is_predicted(run: RunFolder, tmp_path: Path) -
     assert summary.deferred == (scores > scores[20]).sum() < 30
 
 
-def test_damaged_files_are_refused_or_read_and_never_crash(run: RunFolder, tmp_path: Path) -> None:
+def test_damaged_files_are_refused_or_read_and_never_crash(
+    run: RunFolder, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     random = np.random.default_rng(0)
     frame, values = table(), features(50)
     frame.write_csv(tmp_path / "data.csv")
@@ -199,7 +201,7 @@ def test_damaged_files_are_refused_or_read_and_never_crash(run: RunFolder, tmp_p
     refused = []
     for data in sorted(tmp_path.iterdir()):
         whole = data.read_bytes()
-        for number in range(25):
+        for number in range(150 if data.suffix == ".parquet" else 25):  # where polars may panic
             content = bytearray(whole)
             if number % 2:
                 del content[int(random.integers(len(content))) :]
@@ -215,8 +217,9 @@ def test_damaged_files_are_refused_or_read_and_never_crash(run: RunFolder, tmp_p
             except CredalError as error:
                 refused.append(f"{error}")
                 assert not out.exists()
-    assert len(refused) > 40
+    assert len(refused) > 140
     assert all(message.startswith(str(tmp_path / "bad.")) for message in refused)
+    assert capfd.readouterr().err == ""  # no panic's stack
 
 
 GOOD = "item,size,weight,seen\na,1,2,1.7e9\nb,1,2,1.7e9\n"

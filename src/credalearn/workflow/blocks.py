@@ -14,6 +14,7 @@ from pathlib import Path
 
 import polars as pl
 
+from credalearn.annotations.quiet import quiet_panics
 from credalearn.annotations.text import look
 from credalearn.errors import CredalError
 
@@ -212,7 +213,7 @@ def naming(path: Path) -> Iterator[None]:
 
 def _all_columns(path: Path) -> list[str]:
     if is_parquet(path):
-        with naming(path):
+        with naming(path), quiet_panics():
             return pl.scan_parquet(path, glob=False).collect_schema().names()
     return TextTable(path).columns
 
@@ -227,7 +228,11 @@ def _parquet(path: Path) -> Iterator[pl.DataFrame]:
         table = pl.scan_parquet(path, glob=False, low_memory=True).select(columns)
         rows = max(1, NUMBERS // max(1, len(columns)))
         start = 0
-        while len(block := table.slice(start, rows).collect()):
+        while True:
+            with quiet_panics():
+                block = table.slice(start, rows).collect()
+            if not len(block):
+                return
             yield block
             start += len(block)
 

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import polars as pl
 
+from credalearn.annotations.quiet import quiet_panics
 from credalearn.conformal import Inflation
 from credalearn.decide.truths import Truth
 from credalearn.errors import CredalError
@@ -135,8 +136,9 @@ class RunFolder:
 
     def _table(self, name: str) -> pl.DataFrame:
         try:
-            return pl.read_parquet(self.path / name)
-        except (OSError, pl.exceptions.PolarsError) as error:
+            with quiet_panics():
+                return pl.read_parquet(self.path / name)
+        except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
             raise CredalError(
                 f"{self.path / name} cannot be read: {error}. To fix: train again."
             ) from error
