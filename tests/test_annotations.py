@@ -78,6 +78,19 @@ def test_answers_that_are_no_votes_are_counted(tmp_path: Path, name: str) -> Non
     assert len(found.annotators) == 3
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        ",item,annotator,label\n0,x,ann,cat\n1,x,bo,dog\n",  # as pandas writes its index
+        " item , annotator, label\nx,ann,cat\nx,bo,dog\n",
+        "item\tannotator\t\tlabel\nx\tann\t7\tcat\nx\tbo\t8\tdog\n",
+    ],
+)
+def test_columns_without_a_name_and_spaces_in_names_do_no_harm(write: Write, text: str) -> None:
+    found = read_annotations(write(text))
+    assert found.table.rows() == [("x", "ann", "cat", 1.0), ("x", "bo", "dog", 1.0)]
+
+
 def test_columns_go_by_the_names_that_options_give(write: Write) -> None:
     path = write("a,b,c,d\nx,ann,cat,2\nx,bo,dog,1\n")
     found = read_annotations(path, item="A", annotator="b", label="c", weight="d")

@@ -287,6 +287,15 @@ def test_counts_and_bounds_merge_too() -> None:
     both = merge(first, second, conflicts="newest")
     assert both.classes == ("ant", "cat", "dog")
     assert both.counts().tolist() == [[1, 0, 1], [0, 0, 3], [5, 0, 0]]
+    assert merge(first, second, conflicts="add").counts().tolist() == [
+        [1, 2, 2],
+        [0, 0, 3],
+        [5, 0, 0],
+    ]
+    assert merge(first, first).counts().tolist() == [[2, 1], [0, 3]]
+    assert merge(first, first, conflicts="add").counts().tolist() == [[4, 2], [0, 6]]
+    with pytest.raises(CredalError, match=r"counts can be added, and .* holds votes"):
+        merge(*2 * [annotations(("x", "ann", "cat"))], conflicts="add")
     with pytest.raises(CredalError, match=r"holds counts and .* probabilities; they cannot"):
         merge(first, shares("probabilities", ("cat", "dog"), x=[0.5, 0.5]))
 

@@ -50,6 +50,8 @@ def read_csv(path: Path, encoding: str | None, delimiter: str | None) -> Table:
         lazy = pl.scan_csv(
             path if raw is None else io.BytesIO(raw),
             separator=delimiter,
+            has_header=False,  # the names are read above: polars would refuse those it reads else
+            skip_rows=1,
             infer_schema=False,
             schema=dict.fromkeys(header, pl.String),
         )

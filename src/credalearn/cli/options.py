@@ -75,6 +75,7 @@ class Conflicts(StrEnum):
 
     refuse = "refuse"
     newest = "newest"
+    add = "add"
 
 
 class Target(StrEnum):

@@ -128,7 +128,8 @@ def train(
         list[Path] | None, typer.Option(help="A later export to add; may be repeated.")
     ] = None,
     merge_conflicts: Annotated[
-        Conflicts, typer.Option(help="Where one annotator says two things of an item.")
+        Conflicts,
+        typer.Option(help="Where two exports say different things; counts may be added."),
     ] = Conflicts.refuse,
     item: Item = None,
     annotator: Annotator = None,

@@ -66,7 +66,8 @@ def _model_rows(run: RunFolder, facts: dict[str, Any]) -> dict[str, Any]:
     inputs = facts["inputs"]
     names = inputs.get("features")
     takes = (
-        f"images of {inputs['image_size']} × {inputs['image_size']} pixels"
+        f"RGB images of {inputs['image_size']} × {inputs['image_size']} pixels, channels first, "
+        "values from 0 to 255; others were scaled to that size by Pillow's bilinear filter"
         if inputs["kind"] == "images"
         else f"{len(names or ())} features: {', '.join(names or ())}"
     )

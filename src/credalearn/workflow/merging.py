@@ -14,7 +14,10 @@ _KEYS = {"votes": ["item", "annotator"], "bounds": ["item", "label"]}
 
 
 def merge(
-    first: Annotations, second: Annotations, *, conflicts: Literal["refuse", "newest"] = "refuse"
+    first: Annotations,
+    second: Annotations,
+    *,
+    conflicts: Literal["refuse", "newest", "add"] = "refuse",
 ) -> Annotations:
     """What was said in the first round and in the second.
 
@@ -28,7 +31,8 @@ def merge(
         second: The later one, of the same kind, or votes beside counts.
         conflicts: Where both say something different of the same item, by the same annotator (of
             votes), of the same class (of bounds), or at all (of counts and probabilities):
-            ``"refuse"``, or the ``"newest"`` holds.
+            ``"refuse"``, or the ``"newest"`` holds. Counts may ``"add"`` too, equal ones as well: a
+            second round of other people.
 
     Raises:
         CredalError: If the kinds do not fit, or statements differ and are not to be replaced.
@@ -45,14 +49,20 @@ def merge(
         >>> both.counts().tolist(), both.classes
         ([[1.0, 1.0]], ('cat', 'dog'))
     """
-    check_choice(conflicts, ("refuse", "newest"), name="conflicts")
+    check_choice(conflicts, ("refuse", "newest", "add"), name="conflicts")
     classes = _classes(first, second)
-    if {first.kind, second.kind} == {"counts", "votes"}:
+    kinds = {first.kind, second.kind}
+    if kinds == {"counts", "votes"} or (kinds == {"counts"} and conflicts == "add"):
         return _added(first, second, classes)
     if first.kind != second.kind:
         raise CredalError(
             f"{first.source.path} holds {first.kind} and {second.source.path} {second.kind}; they "
             "cannot be merged. To fix: give the same kind in both rounds."
+        )
+    if conflicts == "add":
+        raise CredalError(
+            f"counts can be added, and {first.source.path} holds {first.kind}. To fix: leave "
+            "--merge-conflicts add out."
         )
     keys = _KEYS.get(first.kind, ["item"])
     old, new = (_whole(each, classes) for each in (first, second))
@@ -113,7 +123,7 @@ def _refuse_changes(
     raise CredalError(
         f"item {shown(row['item'])} has {before}{who} in {first.source.path} and {after} in "
         f"{second.source.path}. To fix: take out one of them, or let the newest hold "
-        "with --merge-conflicts newest."
+        f"with --merge-conflicts newest{', or add them with add' * (first.kind == 'counts')}."
     )
 
 
