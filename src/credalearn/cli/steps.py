@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 # Mean diameter of labels. POCC on Clopper–Pearson labels of CIFAR-10H's features: at .84 (three
 # votes) chance, at .68 (five) 20 points below softmax, at .46 (ten) level with it.
-_NEARLY_EVERYTHING = 0.6
+_MUCH_OPEN = 0.6
 
 
 def inspect(
@@ -269,7 +269,7 @@ def _trained(run: "RunFolder") -> Iterator[str]:
         yield f"images found: {found}"
     for reason, count in inputs["left_out"].items():
         yield f"left out: {count:,} items {reason}"
-    open_sets = facts["label_diameter"] > _NEARLY_EVERYTHING
+    open_sets = facts["label_diameter"] > _MUCH_OPEN
     if open_sets and METHODS[facts["method"]].learns_sets:
         under, fix = f" under {facts['label_rule']!r}", "collect more votes an item"
         if run.said == "bounds":  # as they were stated, whatever the rule

@@ -259,16 +259,14 @@ def _groups(beside: ItemColumns, options: TrainOptions) -> list[object] | None:
 def _gold(
     beside: ItemColumns, classes: tuple[str, ...], options: TrainOptions
 ) -> np.ndarray | None:
-    """The true classes; one that is none is refused with its place."""
+    """The true classes, if some are known."""
     gold = beside.column(options.gold)
     if gold is None:
         return None
-    try:
-        return gold_classes(gold, classes, beside.items)
-    except CredalError as refused:
-        for row, (item, value) in enumerate(zip(beside.items, gold, strict=True)):
-            try:
-                gold_classes([value, classes[0]], classes, [item, item])
-            except CredalError as error:
-                raise CredalError(f"{beside.place(row)}: {error}") from None
-        raise CredalError(f"{beside.path}, column {options.gold!r}: {refused}") from None
+    found = gold_classes(gold, classes, beside.items, place=beside.place)
+    if (found < 0).all():
+        raise CredalError(
+            f"{beside.path}, column {options.gold!r}: no item has a gold label. To fix: fill the "
+            "column, or leave --gold out."
+        )
+    return found

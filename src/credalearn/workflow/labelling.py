@@ -3,7 +3,7 @@
 Shapes: N items, K classes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import polars as pl
@@ -103,31 +103,40 @@ def majority(counts: np.ndarray) -> np.ndarray:
 
 
 def gold_classes(
-    gold: Sequence[object], classes: Sequence[str], items: Sequence[str]
+    gold: Sequence[object],
+    classes: Sequence[str],
+    items: Sequence[str],
+    *,
+    place: Callable[[int], str] | None = None,
 ) -> np.ndarray:
     """Index of the true class of each item, −1 where it is not known, shape (N,).
 
+    Args:
+        gold: Name of the true class of each item, None or empty where it is not known.
+        classes: Names of all classes.
+        items: Name of each item.
+        place: Where an item stands, for the message.
+
     Raises:
-        CredalError: If it is none of the classes, or none is known.
+        CredalError: If it is none of the classes.
 
     Example:
         >>> gold_classes(["dog", None], ["cat", "dog"], ["x", "y"]).tolist()
         [1, -1]
     """
-    place = {name: number for number, name in enumerate(classes)}
+    number = {name: index for index, name in enumerate(classes)}
     found = []
-    for item, value in zip(items, gold, strict=True):
+    for row, (item, value) in enumerate(zip(items, gold, strict=True)):
         name = None if value is None else plain_number(str(value).strip())
-        if name and name not in place:
+        if name and name not in number:
             near = nearest(name, classes)
             fix = f"write {near!r}" if near else "correct it, or leave it empty"
+            where = f"{place(row)}: " if place is not None else ""
             raise CredalError(
-                f"the gold label of item {shown(item)} is {shown(name)}, which nobody voted for; "
-                f"the classes are {listed(classes)}. To fix: {fix}."
+                f"{where}the gold label of item {shown(item)} is {shown(name)}, which nobody voted "
+                f"for; the classes are {listed(classes)}. To fix: {fix}."
             )
-        found.append(place[name] if name else -1)
-    if max(found, default=-1) < 0:
-        raise CredalError("no item has a gold label. To fix: fill the column, or leave --gold out.")
+        found.append(number[name] if name else -1)
     return np.array(found)
 
 
