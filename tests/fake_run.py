@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 from PIL import Image
 
+from credalearn.conformal import Distance, Scale
 from credalearn.decide import by_capacity, certify
 from credalearn.decide.rule import CertifyMethod
 from credalearn.workflow.covering import certify_sets, keep_sets
@@ -104,9 +105,16 @@ def add_rule(
     return run
 
 
-def add_sets(run: RunFolder, *, coverage: float = 0.9) -> RunFolder:
+def add_sets(
+    run: RunFolder,
+    *,
+    coverage: float = 0.9,
+    distance: Distance = "box",
+    scale: Scale = "relative-variance",
+) -> RunFolder:
     """Widen the run's sets on its calibration items, as ``credalearn certify`` does."""
-    keep_sets(run, certify_sets(run, coverage=coverage).inflation)
+    found = certify_sets(run, coverage=coverage, distance=distance, scale=scale)
+    keep_sets(run, found.inflation)
     return run
 
 

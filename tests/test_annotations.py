@@ -91,6 +91,37 @@ def test_columns_without_a_name_and_spaces_in_names_do_no_harm(write: Write, tex
     assert found.table.rows() == [("x", "ann", "cat", 1.0), ("x", "bo", "dog", 1.0)]
 
 
+@pytest.mark.parametrize("name", ["row", "obs", "index", "Unnamed: 0"])
+@pytest.mark.parametrize("start", [0, 1])
+def test_a_column_that_numbers_the_rows_is_no_class(write: Write, name: str, start: int) -> None:
+    rows = ["a,2,1", "b,0,3", "c,1,2"]
+    lines = [f"{number},{row}" for number, row in enumerate(rows, start)]
+    text = "\n".join([f"{name},item,cat,dog", *lines, ""])
+    for form, end in ((None, ""), ("counts", ""), ("counts", ",,,\n")):
+        found = read_annotations(write(text + end), format=form)
+        assert found.classes == ("cat", "dog")
+        assert found.counts().tolist() == [[2, 1], [0, 3], [1, 2]]
+        assert found.source.words.endswith(f"; left out: {name!r}, which numbers the rows")
+    people = [f"{number},{row.upper()}" for number, row in enumerate(("x,o,p", "y,o,o", "z,p,p"))]
+    found = read_annotations(write("\n".join([f"{name},item,Zoe,Max", *people])))
+    assert found.annotators == ("Zoe", "Max")
+
+
+def test_numbers_are_votes_where_they_number_no_rows(write: Write) -> None:
+    for text in ("dog,item,cat\n0,a,3\n1,b,2\n", "dog,item,cat\n0,a,3\n2,b,1\n1,c,2\n"):
+        assert read_annotations(write(text), format="counts").classes == ("dog", "cat")
+    path = write("dog,item,cat\n0,a,3\n1,b,2\n2,c,1\n")
+    found = read_annotations(path, format="counts", classes=["cat", "dog"])  # as the user says
+    assert found.counts().tolist() == [[3, 0], [2, 1], [1, 2]]
+
+
+def test_pandas_numbers_of_the_rows_in_parquet_are_no_class(tmp_path: Path) -> None:
+    columns = {"item": ["a", "b"], "cat": [2, 0], "dog": [1, 3], "__index_level_0__": [7, 4]}
+    pl.DataFrame(columns).write_parquet(tmp_path / "counts.parquet")
+    found = read_annotations(tmp_path / "counts.parquet", format="counts")
+    assert found.classes == ("cat", "dog")
+
+
 def test_columns_go_by_the_names_that_options_give(write: Write) -> None:
     path = write("a,b,c,d\nx,ann,cat,2\nx,bo,dog,1\n")
     found = read_annotations(path, item="A", annotator="b", label="c", weight="d")

@@ -200,9 +200,51 @@ def test_a_second_round_is_merged(tmp_path: Path, capsys: Capture) -> None:
     team = make_team(tmp_path)
     later = tmp_path / "later.csv"
     later.write_text("item,annotator,label\nx000,finn,cat\nx001,finn,dog\n")
+    seen = in_process(capsys, "inspect", team.votes, "--merge", later)
+    assert "60 items, 6 annotators, 302 votes" in seen.out
     done = in_process(capsys, *train_arguments(team, "--merge", later))
     assert done.code == 0, done.err
-    assert "60 items, 6 annotators, 302 votes" in done.out
+    assert done.out.startswith(seen.out)
+
+
+def test_what_a_merge_would_give_can_be_inspected(tmp_path: Path, capsys: Capture) -> None:
+    first, later = tmp_path / "first.csv", tmp_path / "later.csv"
+    first.write_text("item,annotator,label\nx,ann,cat\ny,ann,dog\n")
+    later.write_text("thing,annotator,label\na/x.png,bo,cat\na/y.png,ann,cat\n")
+    images = make_images(tmp_path / "images" / "a", ["x", "y"]).parent
+    given = ("inspect", first, "--merge", later, "--merge-item", "thing")
+    assert "4 items, 2 annotators, 4 votes" in in_process(capsys, *given).out
+    done = in_process(capsys, *given, "--images", images)
+    assert done.code == 2
+    assert "item 'y' has the vote 'dog' by 'ann'" in done.err
+    done = in_process(capsys, *given, "--images", images, "--merge-conflicts", "newest")
+    assert "2 items, 2 annotators, 3 votes" in done.out
+
+
+def test_the_format_holds_for_every_round(tmp_path: Path, capsys: Capture) -> None:
+    first, later = tmp_path / "first.csv", tmp_path / "later.csv"
+    first.write_text("item,cat,dog\nx,1,0\ny,1,1\n")
+    later.write_text("item,cat,dog\nx,0,2\nz,1,0\n")  # annotators' labels, or counts
+    given = ("inspect", first, "--format", "counts", "--merge", later)
+    added = in_process(capsys, *given, "--merge-conflicts", "add")
+    assert added.code == 0, added.err
+    assert "3 items, 6 votes; classes cat, dog" in added.out
+    later.write_text("item,annotator,label\nx,ann,dog\n")  # votes are no counts
+    done = in_process(capsys, *given)
+    assert "2 items, 4 votes; classes cat, dog" in done.out
+    later.write_text("item,annotator,label\nx,ann,dgo\n")
+    done = in_process(capsys, *given)
+    assert done.code == 2
+    assert "no columns of classes" in done.err
+    assert "Read without --format counts: " in done.err
+    assert "'dgo'" in done.err
+    # Damaged counts could be votes, where numbers are classes.
+    first.write_text("item,0,1\nx,1,0\ny,1,1\n")
+    later.write_text("item,0,1\nx,0,1\nz,1,\nz,,1\n")
+    assert read_annotations(later, classes=["0", "1"]).source.format == "wide"
+    done = in_process(capsys, *given)
+    assert done.code == 2
+    assert "item 'z' stands twice with different numbers" in done.err
 
 
 def test_a_second_round_may_name_images_columns_and_formulas_its_own_way(
@@ -437,7 +479,10 @@ def test_as_many_are_deferred_as_a_team_can_review(
     assert score.filter(deferred).min() >= score.filter(~deferred).max()  # type: ignore[operator]
     assert table["item"].to_list() == pl.read_csv(trained.features)["item"].to_list()
     for count, wanted in ((0, "defer 0 of 500"), (1000, "predict 0 and defer 500")):
-        assert wanted in in_process(capsys, *given, "--defer", str(count)).out
+        done = in_process(capsys, *given, "--defer", str(count))
+        assert wanted in done.out
+        fewer = f"--defer {count}: all are deferred, as there are no more items"
+        assert (fewer in done.out) == (count == 1000)
     for other in (("--threshold", "0.5"), ("--no-decision",)):
         done = in_process(capsys, *given, "--defer", "3", *other)
         assert done.code == 2

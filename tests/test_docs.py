@@ -1,6 +1,8 @@
 """Documents quote what commands print: their blocks are fresh, and their pictures are there."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -50,6 +52,18 @@ def test_a_stale_block_is_seen() -> None:
     assert re.search(r"-->\n\ncredalearn \d+\.\d+\.\d+\n\n<!-- end", filled(text))
     text = "<!-- $ python -c 'print(6 * 7)' -->\nold\n<!-- end -->"
     assert filled(text).splitlines()[2] == "42"
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_python_in_a_document_runs_and_prints_what_it_says(path: Path, tmp_path: Path) -> None:
+    for block in re.findall(r"```python\n(.*?)```", path.read_text(encoding="utf-8"), re.DOTALL):
+        command = [sys.executable, "-W", "error", "-c", block]
+        run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert run.returncode == 0, run.stderr
+        shown = re.findall(r"# → (.*)", block)
+        assert shown
+        for line in shown:
+            assert line in run.stdout
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)

@@ -329,9 +329,9 @@ def test_a_confidence_is_not_rounded_up_to_certainty() -> None:
     study = replace(study_of(rule_of("idm", agree=1.0)), confidence=0.999999999)
     assert "for 99.9999999 % of the items" in recommendation(study)
     assert "100 %" not in recommendation(study)
-    axes = FigureCanvasAgg(Figure()).figure.subplots()
+    axes = Figure().subplots()
     draw_coverage(axes, study)
-    assert "wanted: 99.9999999 %" in [text.get_text() for text in axes.texts]
+    assert "wanted: 99.9999999 %" in axes.get_legend_handles_labels()[1]
     assert axes.get_ylabel().endswith("coverage is at most this / 0.95")
 
 
@@ -416,15 +416,57 @@ def test_names_in_the_figure_do_not_meet(points: list[tuple[float, float]]) -> N
         rule_of(name, diameter=diameter, agree=agree)
         for name, (diameter, agree) in zip(VOTE_RULES, points, strict=True)
     ]
-    figure = Figure(figsize=(7.2, 4.4), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.subplots()
+    figure = Figure(figsize=(8.4, 4.4), layout="constrained")
+    axes = FigureCanvasAgg(figure).figure.subplots()
     draw_coverage(axes, study_of(*rules))
-    names = {text.get_text(): text.get_window_extent() for text in axes.texts}
-    boxes = [names[rule] for rule in VOTE_RULES]
-    for first, second in combinations(boxes, 2):
+    figure.draw_without_rendering()
+    legend = axes.get_legend()
+    assert legend is not None
+    names = {text.get_text(): text.get_window_extent() for text in legend.get_texts()}
+    assert list(names) == [*VOTE_RULES, "wanted: 95 %"]
+    assert not axes.texts  # no name among the points
+    for first, second in combinations(names.values(), 2):
         assert not first.overlaps(second)
-    assert len(boxes) == len(points)
+    for box in names.values():
+        assert axes.get_window_extent().x1 < box.x0
+        assert box.x1 <= figure.bbox.x1
+
+
+def test_of_points_at_one_place_each_is_seen() -> None:
+    """Of two votes relax-ties and precise make the same sets."""
+    study = study_of(*(rule_of(name, diameter=0.0, agree=0.6) for name in VOTE_RULES))
+    axes = Figure().subplots()
+    draw_coverage(axes, study)
+    points = [line for line in axes.lines if line.get_label() in VOTE_RULES]
+    looks = [(point.get_markersize(), point.get_marker()) for point in points]
+    assert looks == sorted(looks, key=lambda look: -look[0])  # drawn later, smaller
+    assert len(set(looks)) == len({size for size, _ in looks}) == len(VOTE_RULES)
+    assert {point.get_markerfacecolor() for point in points} == {"none"}
+
+
+def test_the_figure_says_what_a_name_s_look_means() -> None:
+    study = study_of(
+        rule_of("precise", agree=0.5), rule_of("idm", diameter=0.3), rule_of("hull", testable=0.0)
+    )
+    axes = Figure().subplots()
+    draw_coverage(axes, study)
+    legend = axes.get_legend()
+    assert legend is not None
+    looks = {
+        text.get_text(): (text.get_fontweight(), text.get_fontstyle())
+        for text in legend.get_texts()
+    }
+    assert looks["precise"] == ("normal", "normal")
+    assert looks["hull"][1] == "italic"
+    assert "slanted: too few votes to test it" in legend.get_title().get_text()
+    assert study.best is not None
+    assert looks[study.best.rule][0] == "bold"
+    assert "bold: smallest sets of the filled" in legend.get_title().get_text()
+    axes = Figure().subplots()
+    draw_coverage(axes, study_of(rule_of("precise", agree=0.5)))
+    legend = axes.get_legend()
+    assert legend is not None
+    assert legend.get_title().get_text() == "hollow: something speaks against it"
 
 
 @pytest.mark.parametrize("suffix", ["png", "PNG", "svg", "pdf"])

@@ -153,18 +153,6 @@ def test_every_dependency_has_its_reason_in_the_readme() -> None:
         assert re.search(rf"^\| {name} \|", readme, re.MULTILINE), f"{name} has no reason"
 
 
-def test_the_readmes_python_runs(tmp_path: Path) -> None:
-    readme = (ROOT / "README.md").read_text()
-    blocks = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
-    assert blocks
-    for block in blocks:
-        command = [sys.executable, "-W", "error", "-c", block]
-        run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-        assert run.returncode == 0, run.stderr
-        for shown in re.findall(r"# → (.*)", block):
-            assert shown in run.stdout
-
-
 def test_nothing_unsafe_is_loaded() -> None:
     for path in SOURCE.rglob("*.py"):
         text = path.read_text()

@@ -767,6 +767,19 @@ def test_widened_sets_are_what_certifying_saw(run: RunFolder, page: str) -> None
     assert "promise to hold the observed shares of a new item’s votes" in rests_on(page)
     assert "certify" not in words
     assert "Fewer are held than that" not in words
+    radius = f"{seen.inflation.radius:.4g}"
+    assert f"Distance box, scale relative-variance, radius {radius}: unclear items are" in words
+    assert "the box around it" not in words
+
+
+def test_the_page_says_what_was_chosen_of_how_sets_are_widened(tmp_path: Path) -> None:
+    run = fake_run(tmp_path / "run", num_items=400)
+    add_sets(run, distance="total-variation", scale="none")
+    assert run.sets is not None
+    words = told(write_report(run).read_text(encoding="utf-8"))
+    chosen = f"Distance total-variation, scale none, radius {run.sets.radius:.4g}:"
+    assert f"{chosen} all items are widened alike." in words
+    assert "the widths are those of the box around it, which holds more." in words
 
 
 @pytest.mark.parametrize(("items", "seen"), [(30, 20), (300, 50), (50, 400)])
@@ -920,6 +933,10 @@ def test_runs_are_compared_by_sets_of_equal_coverage(tmp_path: Path) -> None:
         f"{certify_sets(each, coverage=0.9).widened.width_after:.3f}" for each in (one, other)
     ]
     assert rows == list(zip("abcd", [*widths, "–", "–"], strict=True))
+    add_sets(other, scale="binomial")
+    assert heading in write_report(one, others=[other]).read_text(encoding="utf-8")
+    add_sets(other, distance="total-variation")  # whose box is more than the set
+    assert heading not in write_report(one, others=[other]).read_text(encoding="utf-8")
 
 
 def test_what_sets_hold_is_checked() -> None:

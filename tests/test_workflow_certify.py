@@ -191,6 +191,22 @@ def test_what_cannot_be_certified_says_what_it_takes(tmp_path: Path) -> None:
     assert str(raised.value).endswith(fix)
 
 
+def test_the_method_that_certifies_more_is_named(tmp_path: Path) -> None:
+    run = fake_run(tmp_path / "run", num_items=200)  # 40 to calibrate on
+    right = run.predictions.with_columns(wrong=pl.lit(False))
+    right.write_parquet(run.path / "predictions.parquet")
+    with pytest.raises(cl.CredalError, match=r"To fix: give --method learn-then-test, .* twice th"):
+        certify_run(run, max_error=0.1)
+    assert certify_run(run, max_error=0.1, method="learn-then-test").rule.certified
+    (run.path / "rule.json").unlink()
+    with pytest.raises(cl.CredalError, match=r"cannot be certified") as raised:
+        certify_run(run, max_error=0.01)
+    assert "--method" not in str(raised.value)  # it would not help
+    with pytest.raises(cl.CredalError, match=r"cannot be certified") as raised:
+        certify_run(run, max_error=0.01, method="conformal-risk-control")
+    assert "--method" not in str(raised.value)
+
+
 def test_gold_labels_are_named(tmp_path: Path) -> None:
     run = fake_run(tmp_path / "run")
     facts = run.facts

@@ -16,10 +16,10 @@ from credalearn.methods import METHODS
 from credalearn.metrics import accuracy
 from credalearn.workflow import exporting
 from credalearn.workflow.card import card, write_card
+from credalearn.workflow.card_file import CARD
 from credalearn.workflow.exporting import OUTPUTS, export_onnx
 from credalearn.workflow.folder import RunFolder, write_json
 from credalearn.workflow.graphs import RULES, Graph
-from credalearn.workflow.overwriting import CARD
 from small_run import CLASSES, FEATURES, features, make_image_run, make_run, votes
 from team_files import in_process, snapshot
 

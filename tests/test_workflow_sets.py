@@ -4,16 +4,18 @@ import json
 import math
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import polars as pl
 import pytest
 import torch
+from numpy.testing import assert_allclose
 from scipy.stats import betabinom
 
 from credalearn import CredalError, CredalPredictions
-from credalearn.conformal import Inflation
+from credalearn.cli import options
+from credalearn.conformal import SCALES, Distance, Inflation, Scale
 from credalearn.workflow.card import card
 from credalearn.workflow.covering import certify_sets, keep_sets
 from credalearn.workflow.folder import RunFolder
@@ -88,6 +90,23 @@ def test_sets_are_calibrated_on_calibration_items_and_seen_on_test_items(
     rank = math.ceil(301 * coverage)
     low, high = betabinom(300, rank, 301 - rank).ppf([0.025, 0.975]) / 300
     assert f"between {100 * low:.3g} % and {100 * high:.3g} % is usual." in found.test_line
+
+
+@pytest.mark.parametrize("distance", get_args(Distance))
+@pytest.mark.parametrize("scale", SCALES)
+def test_distance_and_scale_are_those_of_the_predictions(
+    run: RunFolder, distance: Distance, scale: Scale
+) -> None:
+    found = certify_sets(run, coverage=0.9, distance=distance, scale=scale)
+    predicted, votes = slowly(run, "calibration")
+    wanted = predicted.inflation(votes, coverage=0.9, distance=distance, scale=scale)
+    assert (found.inflation.distance, found.inflation.scale) == (distance, scale)
+    assert found.inflation.radius == pytest.approx(wanted.radius, rel=1e-5)
+    tested, votes = slowly(run, "test")
+    assert found.widened.covered == int(tested.covers(votes, wanted).sum())
+    by = "class by class" if distance == "box" else "in total variation"
+    scaled = "not scaled" if scale == "none" else f"scaled by {scale}"
+    assert f"radius {wanted.radius:.4g}, {by}, {scaled}: on the test items" in found.lines[1]
 
 
 def test_items_with_one_vote_are_left_out(tmp_path: Path) -> None:
@@ -306,7 +325,7 @@ def test_the_card_says_what_the_sets_promise(widened: tuple[RunFolder, Inflation
     text = card(run)
     assert "## Widened sets" in text
     assert "In 90 % of cases or more" in text
-    assert "outwards by 0.5, in units of the scale binomial" in text
+    assert "outwards by 0.5, in units of the scale binomial (distance box)" in text
     few = Inflation(coverage=0.9, radius=math.inf, distance="box", scale="none", items=3)
     (run.path / "sets.json").write_text(few.to_json())
     assert "Nothing is promised" in card(run)
@@ -377,6 +396,33 @@ def test_the_command_widens_alone_or_beside_a_rule(trained: Team, capsys: Captur
         assert {"item", "model_label", "label"} <= set(pl.read_csv(tasks).columns)
 
 
+def test_the_command_offers_every_distance_and_scale(capsys: Capture) -> None:
+    assert tuple(options.Distance) == get_args(Distance)
+    assert list(options.Scale) == list(SCALES)
+    asked = in_process(capsys, "certify", "--help").out
+    assert {"--distance", "--scale"} <= set(asked.split())
+
+
+def test_the_command_s_choice_is_kept_told_and_predicted_with(
+    trained: Team, capsys: Capture
+) -> None:
+    chosen = ("--distance", "total-variation", "--scale", "top-probability")
+    done = in_process(capsys, "certify", trained.run, "--set-coverage", "0.9", *chosen)
+    assert done.code == 0, done.err
+    assert "in total variation, scaled by top-probability: on the test items" in done.out
+    kept = json.loads((trained.run / "sets.json").read_text())
+    assert (kept["distance"], kept["scale"]) == ("total-variation", "top-probability")
+    output = trained.folder / "chosen.csv"
+    done = in_process(
+        capsys, "predict", trained.run, trained.features, "-o", output, "--no-decision"
+    )
+    assert done.code == 0, done.err
+    rows = pl.read_csv(output)
+    room = kept["radius"] * (1 - rows["probability"] + 0.01)
+    wanted = (rows["upper"] + room).clip(upper_bound=1.0).to_numpy()
+    assert_allclose(rows["set_upper"], wanted, atol=1e-5)
+
+
 def test_what_is_refused_changes_nothing(trained: Team, capsys: Capture) -> None:
     before = snapshot(trained.run)
     for arguments, message in (
@@ -385,6 +431,8 @@ def test_what_is_refused_changes_nothing(trained: Team, capsys: Capture) -> None
         (("--set-coverage", "0.9", "--capacity", "20"), "write 20 % as 0.2"),
         (("--set-coverage", "1.5", "--capacity", "0.2"), "coverage must lie in"),
         ((), "--set-coverage 0.90 for the predicted sets alone"),
+        (("--capacity", "0.2", "--scale", "none"), "--scale none say how sets are widened, and"),
+        (("--max-error", "0.2", "--distance", "total-variation"), "add --set-coverage 0.90"),
     ):
         done = in_process(capsys, "certify", trained.run, *arguments)
         assert done.code != 0

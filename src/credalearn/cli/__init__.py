@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 import typer
 
 from credalearn import __version__
-from credalearn.cli import bench, labels, steps
+from credalearn.cli import bench, labels, learning, steps
 
 app = typer.Typer(
     help="Learn classifiers from annotators who disagree, and know when to ask a human.",
@@ -21,9 +21,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command()(steps.inspect)  # in the order in which a team comes to them
-app.command()(labels.labels)
-for step in steps.STEPS[1:]:
+# In the order in which a team comes to them.
+for step in (learning.inspect, labels.labels, learning.train, *steps.STEPS):
     app.command()(step)
 app.add_typer(bench.app, name="bench")
 

@@ -33,6 +33,11 @@ Unsure = Annotated[
 Form = Annotated[
     str | None, typer.Option("--format", help="Of the export.", show_default="recognised")
 ]
+Merge = Annotated[list[Path] | None, typer.Option(help="A later export to add; may be repeated.")]
+MergeItem = Annotated[
+    str | None,
+    typer.Option(help="Column or field that names the item in them.", show_default="found"),
+]
 
 
 class Labels(StrEnum):
@@ -70,12 +75,33 @@ class Against(StrEnum):
     annotator = "annotator"
 
 
+class Distance(StrEnum):
+    """How far votes are from a predicted set: ``credalearn.conformal.Distance``."""
+
+    box = "box"
+    total_variation = "total-variation"
+
+
+class Scale(StrEnum):
+    """How much an item's set is widened beside the others': ``credalearn.conformal.SCALES``."""
+
+    relative_variance = "relative-variance"
+    binomial = "binomial"
+    top_probability = "top-probability"
+    none = "none"
+
+
 class Conflicts(StrEnum):
     """What happens where two rounds differ about one vote."""
 
     refuse = "refuse"
     newest = "newest"
     add = "add"
+
+
+MergeConflicts = Annotated[
+    Conflicts, typer.Option(help="Where two exports say different things; counts may be added.")
+]
 
 
 class Target(StrEnum):

@@ -116,6 +116,17 @@ class Inflation:
         return max(1, math.ceil(self.coverage / (1 - self.coverage) - 1e-9))
 
     @property
+    def way(self) -> str:
+        """How sets are widened, in words.
+
+        Example:
+            >>> Inflation(coverage=0.9, radius=1, distance="box", scale="binomial", items=50).way
+            'class by class, scaled by binomial'
+        """
+        by = {"box": "class by class", "total-variation": "in total variation"}[self.distance]
+        return f"{by}, {'not scaled' if self.scale == 'none' else f'scaled by {self.scale}'}"
+
+    @property
     def statement(self) -> str:
         """What is promised, in one sentence; or that nothing is."""
         texts = (f"{100 * self.coverage:.{digits}g}" for digits in range(4, 18))

@@ -9,8 +9,8 @@ from credalearn.decide.truths import LACKING, TRUTHS
 from credalearn.escape import escape_markdown
 from credalearn.files import whole_file, writing
 from credalearn.metrics import accuracy, auarc, ece
+from credalearn.workflow.card_file import CARD, CARD_MARK, refuse_foreign_card
 from credalearn.workflow.folder import RunFolder
-from credalearn.workflow.overwriting import CARD, CARD_MARK, refuse_foreign_card
 from credalearn.workflow.staging import MODEL
 
 
@@ -149,7 +149,8 @@ def _sets(run: RunFolder) -> list[str]:
     if not found.vacuous:
         lines.append(
             f"The bounds of each class are moved outwards by {found.radius:.4g}, in units of the "
-            f"scale {_said(found.scale)}: `set_lower` and `set_upper` of `credalearn predict`. The "
+            f"scale {_said(found.scale)} (distance {_said(found.distance)}): `set_lower` and "
+            "`set_upper` of `credalearn predict`. The "
             "promise is about the shares of as many votes, not about the distribution behind "
             "them. An exported model does not widen its sets."
         )

@@ -16,6 +16,9 @@ from credalearn.workflow.folder import RunFolder
 
 Against = Literal["truth", "annotator"]
 
+# Which other method promises the same.
+_OTHER: dict[str, CertifyMethod] = {"sgr": "learn-then-test", "learn-then-test": "sgr"}
+
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
@@ -153,7 +156,7 @@ def certify_run(
         left_out_kept=int(rule.keeps(every.filter(~known)["score"].to_numpy()).sum()),
     )
     if rule.shortfall is not None:
-        raise _short(run, rule)
+        raise _short(run, rule, _other_way(rule, score, wrong))
     keep(run, "rule.json", rule.to_json())
     kept = rule.keeps(judged["score"].to_numpy())
     return Certificate(
@@ -166,7 +169,20 @@ def certify_run(
     )
 
 
-def _short(run: RunFolder, rule: DecisionRule) -> CredalError:
+def _other_way(rule: DecisionRule, score: np.ndarray, wrong: np.ndarray) -> str | None:
+    """A method that certifies what this one cannot, for the same promise."""
+    other = _OTHER.get(rule.method)
+    if other is None:
+        return None
+    assert rule.max_error is not None
+    assert rule.confidence is not None
+    again = certify(
+        score, wrong, max_error=rule.max_error, confidence=rule.confidence, method=other
+    )
+    return other if again.certified else None
+
+
+def _short(run: RunFolder, rule: DecisionRule, other: str | None) -> CredalError:
     """That the error cannot be certified, and what can be done about it."""
     short = rule.shortfall
     assert short is not None
@@ -178,7 +194,10 @@ def _short(run: RunFolder, rule: DecisionRule) -> CredalError:
         else ""
     )
     stays = " The rule that was there stays." if run.rule is not None else ""
-    fixes = ["have more items annotated and train again"] if short.items_needed else []
+    # The risks of two looks add up, though a rule states that of one.
+    second = f"give --method {other}, which does certify it (a second look at the same items: up "
+    fixes = [f"{second}to twice the risk)"] if other else []
+    fixes += ["have more items annotated and train again"] if short.items_needed else []
     fixes += ["give a larger --max-error"] if short.reachable_error else []
     fix = ", or ".join(fixes) or "train a better model"
     return CredalError(

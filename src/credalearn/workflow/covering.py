@@ -3,7 +3,7 @@
 from contextlib import suppress
 from dataclasses import dataclass
 
-from credalearn.conformal import Inflation
+from credalearn.conformal import Distance, Inflation, Scale
 from credalearn.conformal.checks import check_coverage
 from credalearn.decide.shortfall import percent
 from credalearn.errors import CredalError
@@ -30,8 +30,8 @@ class SetCertificate:
         left out: 12 calibration items with fewer than two votes
         In 90 % of cases or more, the shares of a new item's votes lie in its widened set, for items
         drawn and voted on like the 300 calibration items.
-        radius 0.4, scaled by binomial: on the test items a class's interval is 0.15 wide on
-        average, and was 0.02
+        radius 0.4, class by class, scaled by binomial: on the test items a class's interval is 0.15
+        wide on average, and was 0.02
         On 100 test items with two votes or more, the shares of 91 % lie in the widened set; between
         83 % and 96 % is usual.
     """
@@ -58,9 +58,9 @@ class SetCertificate:
             return tuple(told)
         if wide.seen:
             told.append(
-                f"radius {self.inflation.radius:.4g}, scaled by {self.inflation.scale}: on the "
-                f"test items a class's interval is {wide.width_after:.3g} wide on average, and "
-                f"was {wide.width_before:.3g}"
+                f"radius {self.inflation.radius:.4g}, {self.inflation.way}: on the test items a "
+                f"class's interval is {wide.width_after:.3g} wide on average, and was "
+                f"{wide.width_before:.3g}"
             )
             if wide.saying_nothing > 0.5:
                 told.append(
@@ -86,7 +86,13 @@ class SetCertificate:
         )
 
 
-def certify_sets(run: RunFolder, *, coverage: float) -> SetCertificate:
+def certify_sets(
+    run: RunFolder,
+    *,
+    coverage: float,
+    distance: Distance = "box",
+    scale: Scale = "relative-variance",
+) -> SetCertificate:
     """Calibrate by how much to widen predicted sets, on a run's calibration items.
 
     Those with two votes or more take part. Nothing is written: see :func:`keep_sets`.
@@ -94,9 +100,12 @@ def certify_sets(run: RunFolder, *, coverage: float) -> SetCertificate:
     Args:
         run: A finished run.
         coverage: Share of new items whose observed shares are to lie in their set.
+        distance: How far shares are from a set, which is here known by its bounds.
+        scale: How much an item is widened beside the others.
 
     Raises:
-        CredalError: If coverage is no share, nobody voted, or no calibration item has two votes.
+        CredalError: If coverage is no share, there is no such distance or scale, nobody voted, or
+            no calibration item has two votes.
     """
     check_coverage(coverage)
     if said_of(run).kind == "bounds":
@@ -112,7 +121,8 @@ def certify_sets(run: RunFolder, *, coverage: float) -> SetCertificate:
             "their shares. To fix: have some items voted on again, and train with them."
         )
     known = calibration.predicted[usable]
-    inflation = known.inflation(calibration.observed[usable], coverage=coverage)
+    observed = calibration.observed[usable]
+    inflation = known.inflation(observed, coverage=coverage, distance=distance, scale=scale)
     return SetCertificate(widened(inflation, read_voted(run, "test")), int((~usable).sum()))
 
 

@@ -58,6 +58,7 @@ class PredictSummary:
         ignored: Columns of the data that are no features of the model.
         broken: Why images could not be read, by item.
         seconds: How long it took.
+        wanted: How many were to be deferred; None where a threshold decides.
 
     Example:
         >>> from credalearn.workflow.predicting import PredictSummary
@@ -73,6 +74,7 @@ class PredictSummary:
     ignored: tuple[str, ...]
     broken: dict[str, str]
     seconds: float
+    wanted: int | None = None
 
     @property
     def coverage(self) -> float | None:
@@ -93,6 +95,8 @@ class PredictSummary:
                 f"predict {kept:,} and defer {self.deferred:,} of {self.items:,} items "
                 f"({100 * kept / self.items:.1f} % kept)"
             )
+        if self.wanted is not None and self.wanted > self.items:
+            told.append(f"--defer {self.wanted}: all are deferred, as there are no more items")
         told.append(f"{self.output}: {self.items:,} items in {self.seconds:.1f} s")
         return tuple(told)
 
@@ -180,6 +184,7 @@ def predict(
         stream.ignored,
         dict(stream.broken),
         time.monotonic() - started,
+        defer,
     )
 
 

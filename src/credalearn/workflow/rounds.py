@@ -1,8 +1,9 @@
-"""A later round of annotations, read as what continues the first."""
+"""Rounds of annotations: a later one is read as what continues the first."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import polars as pl
 
@@ -12,8 +13,47 @@ from credalearn.errors import CredalError
 from credalearn.workflow.blocks import columns_of
 from credalearn.workflow.inputs import find_images
 from credalearn.workflow.item_names import unescaped
+from credalearn.workflow.merging import merge
 
 _COLUMNS = ("annotator", "label", "weight", "question")
+_TOLD_BY_CELLS = {"wide", "counts", "probabilities"}  # a damaged one may pass for another
+
+
+def read_rounds(
+    path: str | Path,
+    later: Sequence[Path],
+    asked: dict[str, Any],
+    *,
+    item: str | None = None,
+    images: Path | None = None,
+    conflicts: Literal["refuse", "newest", "add"] = "refuse",
+) -> Annotations:
+    r"""Annotations of a first round and of those after it, as one.
+
+    Args:
+        path: The first file.
+        later: The others, in order.
+        asked: Options of :func:`read_annotations`.
+        item: Column or field that names the item in the later ones.
+        images: Folder of the images, where the items are images.
+        conflicts: As for :func:`merge`.
+
+    Raises:
+        CredalError: If one cannot be read or merged.
+
+    Example:
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> _ = (folder / "a.csv").write_text("item,annotator,label\nx,ann,cat\ny,ann,dog\n")
+        >>> _ = (folder / "b.csv").write_text("item,annotator,label\nx,bo,dog\n")
+        >>> read_rounds(folder / "a.csv", [folder / "b.csv"], {}).counts().tolist()
+        [[1.0, 1.0], [0.0, 1.0]]
+    """
+    found = read_annotations(path, **asked)
+    for each in later:
+        again = read_round(each, found, asked, item=item, images=images)
+        found = merge(found, again, conflicts=conflicts)
+    return found
 
 
 def read_round(
@@ -27,9 +67,10 @@ def read_round(
     r"""Annotations that are to be merged with those of an earlier round.
 
     Columns that were named for the first round and are not here are found anew: ``defer`` writes
-    ``item``, ``annotator`` and ``label``, whatever the first export calls them. An item that goes
-    by another name takes that of the first round: another name of the same image, or the name
-    with the apostrophe that keeps a spreadsheet from running it.
+    ``item``, ``annotator`` and ``label``, whatever the first export calls them. So is a format in
+    which the file cannot be read: votes may follow counts. An item that goes by another name takes
+    that of the first round: another name of the same image, or the name with the apostrophe that
+    keeps a spreadsheet from running it.
 
     Args:
         path: The file.
@@ -53,14 +94,39 @@ def read_round(
     """
     # A round may hold votes for one class alone, so it is read with the classes of the first.
     known = {**asked, "classes": asked.get("classes") or first.classes, "item": item}
+    found = _read(path, known)
+    return _renamed(found, _same_items(first, found, images))
+
+
+def _read(path: str | Path, known: dict[str, Any]) -> Annotations:
+    """In the format that was asked for; else in the one that it is recognised to be in."""
+    form = known.get("format")
     try:
-        found = read_annotations(path, **known)
+        return _with_its_columns(path, known)
+    except CredalError as error:
+        if form is None:
+            raise
+        as_asked = error
+    try:
+        found = _with_its_columns(path, {**known, "format": None})
+    except CredalError as error:
+        if str(error) == str(as_asked):
+            raise
+        raise CredalError(f"{as_asked} Read without --format {form}: {error}") from error
+    if {form, found.source.format} <= _TOLD_BY_CELLS:
+        raise as_asked
+    return found
+
+
+def _with_its_columns(path: str | Path, known: dict[str, Any]) -> Annotations:
+    """By the columns that were named, or without those that are not there."""
+    try:
+        return read_annotations(path, **known)
     except CredalError:
         missing = [name for name in _COLUMNS if known.get(name) and not _has(path, known[name])]
         if not missing:
             raise
-        found = read_annotations(path, **{**known, **dict.fromkeys(missing)})
-    return _renamed(found, _same_items(first, found, images))
+        return read_annotations(path, **{**known, **dict.fromkeys(missing)})
 
 
 def _has(path: str | Path, name: str) -> bool:

@@ -15,7 +15,7 @@ from safetensors import SafetensorError
 
 from credalearn.errors import CredalError
 from credalearn.files import not_written
-from credalearn.workflow.overwriting import CARD, is_card
+from credalearn.workflow.card_file import CARD, is_card
 
 # What stands in a run's folder; run.json last, since with it the run is there.
 FILES = ("annotations.parquet", "items.parquet", "predictions.parquet", "run.json")

@@ -5,7 +5,7 @@ import polars as pl
 from credalearn.annotations.asked import Asked
 from credalearn.annotations.places import refuse
 from credalearn.annotations.raw import Kind, Raw
-from credalearn.annotations.readers.shapes import layout
+from credalearn.annotations.readers.shapes import Layout, layout
 from credalearn.annotations.records import Records
 from credalearn.annotations.tables import Table
 
@@ -36,7 +36,7 @@ def _recognise(content: Table | Records, asked: Asked, kind: Kind) -> str | None
     found = layout(content, asked)
     if found is None or found.shape != kind:
         return None
-    return f"one row an item {found.item!r}, one column a class with its {kind}"
+    return _words(found, kind)
 
 
 def _read(content: Table | Records, asked: Asked, kind: Kind) -> Raw:
@@ -52,8 +52,12 @@ def _read(content: Table | Records, asked: Asked, kind: Kind) -> Raw:
     rows = frame.height
     while frame.height and not any(str(each or "").strip() for each in frame.row(-1)):
         frame = frame.head(-1)  # blank lines at the end
-    words = f"one row an item {found.item!r}, one column a class with its {kind}"
-    return Raw(kind, frame, rows, content.place, f"{words} ({content.words})")
+    words = f"{_words(found, kind)} ({content.words}){found.aside}"
+    return Raw(kind, frame, rows, content.place, words)
+
+
+def _words(found: Layout, kind: Kind) -> str:
+    return f"one row an item {found.item!r}, one column a class with its {kind}"
 
 
 def _classes(columns: tuple[str, ...]) -> list[str]:

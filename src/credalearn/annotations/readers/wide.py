@@ -45,7 +45,7 @@ def read(content: Table | Records, asked: Asked) -> Raw:
         .rename({"\0item": "item", "variable": "annotator", "value": "label", "\0row": "row"})
     )
     empty = long["label"].fill_null("").str.strip_chars() == ""
-    words = f"{_words(found)} ({content.words})"
+    words = f"{_words(found)} ({content.words}){found.aside}"
     left_out = {"no vote in the cell": int(empty.sum())}
     return Raw("votes", long.filter(~empty), table.height, content.place, words, left_out)
 

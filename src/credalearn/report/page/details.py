@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from credalearn.conformal import Distance
 from credalearn.report.page.data import Page
 from credalearn.report.page.holding import WidenedSets
 from credalearn.report.page.html import Html, element, percent, short_percent, table
@@ -136,9 +137,9 @@ def compared_section(page: Page) -> Html:
     headings = ["run", "method", "accuracy", "ECE", "AUARC"]
     if target is not None:
         headings += [f"kept at an error of {short_percent(target)}, observed", "kept by its rule"]
-    held = _comparable_coverage(page)
+    held = _comparable(page)
     if held is not None:
-        headings.append(f"width of sets that hold {short_percent(held)}")
+        headings.append(f"width of sets that hold {short_percent(held[0])}")
     rows: list[list[object]] = []
     for each in page.compared:
         cells: list[object] = [each.name, each.method, percent(each.accuracy)]
@@ -146,7 +147,7 @@ def compared_section(page: Page) -> Html:
         if target is not None:
             cells += [percent(each.reached), percent(each.certified)]
         if held is not None:
-            wide = each.widened if _seen_coverage(each.widened) == held else None
+            wide = each.widened if _promise(each.widened) == held else None
             cells.append(f"{wide.width_after:.3f}" if wide else "–")
         rows.append(cells)
     words = (
@@ -172,13 +173,18 @@ def compared_section(page: Page) -> Html:
     return section("compared", heading, *parts)
 
 
-def _comparable_coverage(page: Page) -> float | None:
+def _comparable(page: Page) -> tuple[float, Distance] | None:
     """What this run's widened sets promise, if another run's promise the same."""
-    own = _seen_coverage(page.widened)
-    same = [each for each in page.compared if _seen_coverage(each.widened) == own]
+    own = _promise(page.widened)
+    same = [each for each in page.compared if _promise(each.widened) == own]
     return own if len(same) > 1 else None
 
 
-def _seen_coverage(found: WidenedSets | None) -> float | None:
-    """What widened sets promise, if they do and test items were there to see their width on."""
-    return found.inflation.coverage if found and found.promised and found.seen else None
+def _promise(found: WidenedSets | None) -> tuple[float, Distance] | None:
+    """Coverage and distance of widened sets, if test items were there to see their width on.
+
+    By another distance the box, whose width it is, is not the set that the promise is about.
+    """
+    if found is None or not found.promised or not found.seen:
+        return None
+    return found.inflation.coverage, found.inflation.distance

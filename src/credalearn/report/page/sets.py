@@ -2,6 +2,7 @@
 
 import math
 
+from credalearn.conformal import Inflation
 from credalearn.report.page.data import Page
 from credalearn.report.page.holding import LabelSets, WidenedSets
 from credalearn.report.page.html import Html, element, join, percent, short_percent
@@ -159,7 +160,7 @@ def _set_tiles(found: WidenedSets) -> list[tuple[str, str, str]]:
 
 
 def _set_notes(found: WidenedSets) -> list[Html]:
-    notes = []
+    notes = [element("p", _way(found.inflation), class_="note")]
     if found.seen:
         low, high = (percent(end) for end in found.usual)
         text = (
@@ -174,6 +175,21 @@ def _set_notes(found: WidenedSets) -> list[Html]:
         text = "The items have probabilities; of how many votes is not known."
         notes.append(element("p", text, class_="note"))
     return notes
+
+
+def _way(inflation: Inflation) -> str:
+    """What was chosen of how sets are widened, and what that does."""
+    told = f"Distance {inflation.distance}, scale {inflation.scale}, radius {inflation.radius:.4g}:"
+    if inflation.scale == "none":
+        told += " all items are widened alike."
+    else:
+        told += " unclear items are widened more than clear ones."
+    if inflation.distance == "total-variation":
+        told += (
+            " A widened set is all distributions within that distance; the widths are those of "
+            "the box around it, which holds more."
+        )
+    return told
 
 
 def _whole(sentence: str) -> str:

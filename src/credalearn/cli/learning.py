@@ -1,0 +1,293 @@
+"""The commands from an annotation export to a trained model, each a thin face of a step."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from credalearn.cli.options import (
+    Annotator,
+    Classes,
+    Conflicts,
+    Delimiter,
+    Encoding,
+    Export,
+    Form,
+    Item,
+    Label,
+    Labels,
+    Merge,
+    MergeConflicts,
+    MergeItem,
+    Question,
+    Skill,
+    Unsure,
+    Weight,
+)
+
+if TYPE_CHECKING:
+    from credalearn.workflow.folder import RunFolder
+    from credalearn.workflow.inputs import FeatureTable
+
+# Mean diameter of labels. POCC on Clopper–Pearson labels of CIFAR-10H's features: at .84 (three
+# votes) chance, at .68 (five) 20 points below softmax, at .46 (ten) level with it.
+_MUCH_OPEN = 0.6
+
+
+def inspect(
+    export: Export,
+    images: Annotated[
+        Path | None,
+        typer.Option(help="Folder of the images, whose names in --merge may be other ones."),
+    ] = None,
+    merge: Merge = None,
+    merge_item: MergeItem = None,
+    merge_conflicts: MergeConflicts = Conflicts.refuse,
+    item: Item = None,
+    annotator: Annotator = None,
+    label: Label = None,
+    weight: Weight = None,
+    question: Question = None,
+    classes: Classes = None,
+    unsure: Unsure = None,
+    form: Form = None,
+    encoding: Encoding = None,
+    delimiter: Delimiter = None,
+) -> None:
+    """Say what an export holds and who disagrees about what."""
+    from credalearn.workflow.inspecting import inspection
+    from credalearn.workflow.rounds import read_rounds
+
+    _refuse_joined(classes)
+    asked: dict[str, Any] = {
+        "format": form,
+        "item": item,
+        "annotator": annotator,
+        "label": label,
+        "weight": weight,
+        "question": question,
+        "classes": classes,
+        "unsure": tuple(unsure or ()),
+        "encoding": encoding,
+        "delimiter": delimiter,
+    }
+    found = read_rounds(
+        export,
+        merge or (),
+        asked,
+        item=merge_item,
+        images=images,
+        conflicts=merge_conflicts.value,
+    )
+    for line in inspection(found):
+        print(line)
+
+
+def train(
+    export: Export,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the run.")],
+    features: Annotated[
+        Path | None, typer.Option(help="Numbers of each item: CSV, TSV, Parquet, npy or npz.")
+    ] = None,
+    images: Annotated[Path | None, typer.Option(help="Folder with an image of each item.")] = None,
+    labels: Annotated[Labels, typer.Option(help="What votes become.")] = Labels.relax_ties,
+    s: Annotated[
+        float, typer.Option("--s", help="Strength of the imprecise Dirichlet model (idm).")
+    ] = 1.0,
+    confidence: Annotated[float, typer.Option(help="Of the label rules that promise one.")] = 0.95,
+    skill: Annotated[
+        Skill, typer.Option(help="Whether votes count alike, or by the annotators' skill.")
+    ] = Skill.equal,
+    method: Annotated[str, typer.Option(help="A method, for instance pocc or softmax.")] = "pocc",
+    backbone: Annotated[
+        str | None,
+        typer.Option(
+            help="mlp, resnet18, wrn-28-4, timm:NAME, torchvision:NAME.",
+            show_default="mlp for features, resnet18 for images",
+        ),
+    ] = None,
+    group: Annotated[
+        str | None, typer.Option(help="Column beside the features: its items stay in one split.")
+    ] = None,
+    gold: Annotated[
+        str | None, typer.Option(help="Column beside the features with the true class.")
+    ] = None,
+    split: Annotated[
+        str | None, typer.Option(help="Column beside the features: train, calibration or test.")
+    ] = None,
+    table: Annotated[
+        Path | None,
+        typer.Option(
+            help="With --images, the table that --group, --gold and --split name columns of.",
+            show_default="the export",
+        ),
+    ] = None,
+    drop: Annotated[
+        list[str] | None, typer.Option(help="A column to leave out; may be repeated.")
+    ] = None,
+    image_size: Annotated[int, typer.Option(min=8, help="Pixels that images become.")] = 64,
+    epochs: Annotated[int, typer.Option(min=1, help="Passes over the training items.")] = 50,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Of everything random.")] = 0,
+    skip_missing: Annotated[
+        bool,
+        typer.Option("--skip-missing", help="Leave out items without input, inputs without votes."),
+    ] = False,
+    merge: Merge = None,
+    merge_item: MergeItem = None,
+    merge_conflicts: MergeConflicts = Conflicts.refuse,
+    item: Item = None,
+    annotator: Annotator = None,
+    label: Label = None,
+    weight: Weight = None,
+    question: Question = None,
+    classes: Classes = None,
+    unsure: Unsure = None,
+    form: Form = None,
+    encoding: Encoding = None,
+    delimiter: Delimiter = None,
+) -> None:
+    """Train a model on annotated items; killed and called again, it goes on where it stopped."""
+    from credalearn.errors import CredalError
+    from credalearn.workflow.inputs import read_features
+    from credalearn.workflow.inspecting import inspection
+    from credalearn.workflow.item_columns import read_item_columns
+    from credalearn.workflow.labelling import refuse_typos
+    from credalearn.workflow.options import TrainOptions
+    from credalearn.workflow.rounds import read_rounds
+    from credalearn.workflow.staging import check_place
+    from credalearn.workflow.training import train_run
+
+    if (features is None) == (images is None):
+        raise CredalError("give one of --features and --images: what the model is to see.")
+    options = TrainOptions(
+        labels=labels.value,
+        s=s,
+        confidence=confidence,
+        skill=skill.value,
+        method=method,
+        backbone=backbone,
+        group=group,
+        gold=gold,
+        split=split,
+        image_size=image_size,
+        epochs=epochs,
+        seed=seed,
+        skip_missing=skip_missing,
+    )
+    if images is not None and drop:
+        raise CredalError(
+            "--drop names a column of --features; with --images there are none. To fix: leave it "
+            "out."
+        )
+    if features is not None and table is not None:
+        raise CredalError(
+            "--table goes with --images; the columns beside features stand in --features. To fix: "
+            "leave it out."
+        )
+    _refuse_joined(classes)
+    check_place(output)  # before a large export is read
+    asked: dict[str, Any] = {
+        "format": form,
+        "item": item,
+        "annotator": annotator,
+        "label": label,
+        "weight": weight,
+        "question": question,
+        "classes": classes,
+        "unsure": tuple(unsure or ()),
+        "encoding": encoding,
+        "delimiter": delimiter,
+    }
+    found = read_rounds(
+        export,
+        merge or (),
+        asked,
+        item=merge_item,
+        images=images,
+        conflicts=merge_conflicts.value,
+    )
+    if classes is None:
+        refuse_typos(found)
+    columns = None
+    if features is None:
+        assert images is not None
+        inputs: FeatureTable | Path = images
+        if options.columns:
+            columns = read_item_columns(table or export, options.columns, item=item)
+    else:
+        column = _item_column(features, item)
+        inputs = read_features(features, item=column, extra=options.columns, drop=tuple(drop or ()))
+    for line in inspection(found):
+        print(line)
+    if features is not None:
+        for line in _row_numbers(features):
+            print(line)
+    if (output / "run.json").exists():
+        print(
+            f"{output} holds a finished run: it stays until this one is done, which then replaces"
+        )
+        print("it with its rule and its sets; give another -o to keep both")
+    run = train_run(output, found, inputs, options, columns=columns)
+    for line in _trained(run):
+        print(line)
+
+
+def _refuse_joined(classes: list[str] | None) -> None:
+    """One class with commas in it is meant to be several."""
+    from credalearn.errors import CredalError
+
+    if classes is not None and len(classes) == 1 and "," in classes[0]:
+        names = [name.strip() for name in classes[0].split(",")]
+        repeated = " ".join(f"--classes {name}" for name in names)
+        raise CredalError(
+            f"--classes takes one class; got {classes[0]!r}. To fix: repeat it: {repeated}."
+        )
+
+
+def _item_column(features: Path, item: str | None) -> str | None:
+    """The export's name of the item's column, where the features have a column of that name."""
+    from credalearn.workflow.blocks import columns_of
+
+    if item is None or features.suffix.lower() in (".npy", ".npz"):
+        return None
+    return item if item in columns_of(features) else None
+
+
+def _row_numbers(features: Path) -> Iterator[str]:
+    """Which columns are not read, as they number the rows."""
+    from credalearn.workflow.blocks import index_columns
+
+    if features.suffix.lower() in (".npy", ".npz"):
+        return
+    for name in index_columns(features):
+        what = f"the column {name!r}" if name else "the column without a name"
+        yield f"left out: {what} of {features}, as pandas writes the numbers of the rows"
+
+
+def _trained(run: "RunFolder") -> Iterator[str]:
+    from credalearn.methods import METHODS
+
+    facts = run.facts
+    inputs, splits = facts["inputs"], facts["splits"]
+    for name, why in list(inputs["unreadable"].items())[:5]:
+        yield f"cannot be read: {name}, {why}"
+    if inputs["matched"]:
+        found = ", ".join(f"{count:,} by {how}" for how, count in inputs["matched"].items())
+        yield f"images found: {found}"
+    for reason, count in inputs["left_out"].items():
+        yield f"left out: {count:,} items {reason}"
+    open_sets = facts["label_diameter"] > _MUCH_OPEN
+    if open_sets and METHODS[facts["method"]].learns_sets:
+        under, fix = f" under {facts['label_rule']!r}", "collect more votes an item"
+        if run.said == "bounds":  # as they were stated, whatever the rule
+            under, fix = "", "state larger bounds"
+        elif facts["label_rule"] != "relax-ties":
+            fix = f"give --labels relax-ties, or {fix}"
+        yield (
+            f"the labels leave much open (mean diameter {facts['label_diameter']:.2f} "
+            f"of 1{under}): little can be learnt from them. To fix: {fix}"
+        )
+    sizes = ", ".join(f"{splits[name]:,} {name}" for name in ("train", "calibration", "test"))
+    yield f"{run.path}: trained {facts['method']} in {facts['seconds']:.1f} s; {sizes}"
+    yield f"next: credalearn certify {run.path} --max-error 0.10"
