@@ -170,6 +170,10 @@ def test_runs_are_in_the_papers_order_without_mere_members() -> None:
     assert list(runs_of(members[10:], "cifar10h")["softmax"]) == [11, 12, 13, 14]
     other = fake_records(methods=["edl"], seeds=[11])
     assert list(runs_of(members + other, "cifar10h")["softmax"]) == list(range(1, 12))
+    # Where nothing is built on them, they are no members.
+    alone = "cifar10h-votes-2-precise"
+    more = fake_records(alone, methods=["softmax"], seeds=range(1, 7))
+    assert list(runs_of(more, alone)["softmax"]) == [1, 2, 3, 4, 5, 6]
 
 
 @pytest.mark.parametrize("method", ["pocc", "softmax"])

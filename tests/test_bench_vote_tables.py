@@ -65,7 +65,7 @@ def test_rows_are_rules_and_columns_numbers_of_votes() -> None:
         ]
         assert table.rows["pocc, idm"]["10"] == pytest.approx((np.mean(values), np.std(values)))
     assert vote_notes(cells, FAMILY) == [
-        "3 seeds of every run; ± is over seeds, each with votes of its own unless all are used."
+        "3 seeds of every run. ± is over seeds, each with votes of its own unless all are used."
     ]
 
 
@@ -91,7 +91,7 @@ def test_seeds_that_differ_are_said_and_rehearsals_too() -> None:
     ]
     told = vote_notes(family_cells(records, FAMILY), FAMILY)
     assert told[0].startswith(
-        "Seeds: softmax, precise at all votes 2, softmax, precise at 1, 2, 3,"
+        "3 seeds of every run, but 2 seeds at all votes of softmax, precise; pocc, relax; "
     )
     assert told[1:] == [
         "A rehearsal: epochs 1, not 150.",

@@ -249,7 +249,9 @@ def _by_method(records: Iterable[Record]) -> dict[str, dict[int, Record]]:
 def _own_runs(records: Iterable[Record], setting: str) -> dict[str, dict[int, Record]]:
     """A setting's runs by method and seed, without those that are members of ensembles only."""
     runs = _by_method([record for record in records if record.setting == setting])
-    known, bases = ALL_SETTINGS.get(setting), set(BASES.values())
+    known = ALL_SETTINGS.get(setting)
+    built = {*runs, *(known.methods if known is not None else ())}
+    bases = {BASES[method] for method in built if method in BASES}
     wanted = {seed for method, found in runs.items() if method not in bases for seed in found}
     wanted |= set(known.seeds if known is not None else ())
     kept = {}

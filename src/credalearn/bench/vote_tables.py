@@ -4,6 +4,7 @@ Rows are a method and a rule, columns a number of votes; ``markdown``, ``latex``
 :mod:`credalearn.report` write the tables.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
@@ -139,24 +140,24 @@ def vote_notes(cells: Cells, family: str) -> list[str]:
         ...     setting="cifar10h-votes-3-idm", method="pocc", seed=1, metrics={"accuracy": 0.9}
         ... )
         >>> vote_notes(family_cells([record], "cifar10h-votes"), "cifar10h-votes")
-        ['1 seed of every run; ± is over seeds, each with votes of its own unless all are used.']
+        ['1 seed of every run. ± is over seeds, each with votes of its own unless all are used.']
     """
     counts = {
         (row, number): len(runs)
         for row, by_number in cells.items()
         for number, runs in by_number.items()
     }
-    drawn = "± is over seeds, each with votes of its own unless all are used."
-    if len(set(counts.values())) == 1:
-        lines = [f"{count_of_seeds(next(iter(counts.values())))} of every run; {drawn}"]
-    else:
-        told = ", ".join(
-            f"{row} at {listed([in_words(n) for n in by_number if counts[row, n] == count])} "
-            f"{count}"
-            for row, by_number in cells.items()
-            for count in sorted({counts[row, number] for number in by_number})
-        )
-        lines = [f"Seeds: {told}; {drawn}"]
+    usual = Counter(counts.values()).most_common(1)[0][0]
+    others: dict[tuple[int, int | None], list[str]] = {}
+    for (row, number), count in counts.items():
+        if count != usual:
+            others.setdefault((count, number), []).append(row)
+    but = [
+        f"{count_of_seeds(count)} at {listed([in_words(number)])} of {'; '.join(rows)}."
+        for (count, number), rows in others.items()
+    ]
+    seeds = " ".join([f"{count_of_seeds(usual)} of every run{', but' if but else '.'}", *but])
+    lines = [f"{seeds} ± is over seeds, each with votes of its own unless all are used."]
     first = next(iter(_records(cells)))
     epochs, limit = first.config.get("epochs"), first.config.get("limit")
     if epochs is not None and epochs != FAMILIES[family].recipe.epochs:
