@@ -97,7 +97,7 @@ def test_a_column_that_numbers_the_rows_is_no_class(write: Write, name: str, sta
     rows = ["a,2,1", "b,0,3", "c,1,2"]
     lines = [f"{number},{row}" for number, row in enumerate(rows, start)]
     text = "\n".join([f"{name},item,cat,dog", *lines, ""])
-    for form, end in ((None, ""), ("counts", ""), ("counts", ",,,\n")):
+    for form, end in ((None, ""), (None, ",,,\n"), ("counts", ""), ("counts", ",,,\n")):
         found = read_annotations(write(text + end), format=form)
         assert found.classes == ("cat", "dog")
         assert found.counts().tolist() == [[2, 1], [0, 3], [1, 2]]

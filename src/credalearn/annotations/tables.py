@@ -25,7 +25,7 @@ class Table:
         lazy: The columns, all text; empty is null or "".
         columns: Their names, in order.
         place: From a row to where it stands, such as "line 7".
-        head: The first 200 rows.
+        head: Of the first 200 rows those that are not blank.
         short: Where the first row with too few fields begins; None if there is none.
     """
 
@@ -127,10 +127,15 @@ def make_table(
         refuse(path, "line 1", "the table has no named column", fix="name its columns")
     try:
         with quiet_panics():
-            head = lazy.head(_HEAD_ROWS).collect()
+            head = lazy.head(_HEAD_ROWS).filter(_not_blank()).collect()
     except _FAILURES:
         head = pl.DataFrame(schema=dict.fromkeys(names, pl.String))  # ``take`` finds the place
     return Table(path, words, lazy, tuple(names), place, head, short)
+
+
+def _not_blank() -> pl.Expr:
+    """Rows with something in them: spreadsheets leave rows of delimiters alone at the end."""
+    return pl.any_horizontal(pl.all().str.strip_chars() != "")
 
 
 def _reason(error: BaseException) -> str:
