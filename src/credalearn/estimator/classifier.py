@@ -46,8 +46,8 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Args:
         method: A key of ``credalearn.methods.METHODS``: ``"pocc"`` (two heads, a segment), with
-            their losses averaged, not summed (``"pocc-mean"``), with a ``"pocc-center"`` head or as
-            a ``"pocc-ensemble"``; ``"softmax"`` (a single point);
+            their losses averaged, not summed (``"pocc-mean"``, more accurate with SGD), with a
+            ``"pocc-center"`` head or as a ``"pocc-ensemble"``; ``"softmax"`` (a single point);
             ``"edl"``, ``"edl-soft"``, ``"dappr"``, ``"laplace-bridge"`` (a Dirichlet);
             ``"mc-dropout"``, ``"deep-ensemble"`` (a hull); ``"decalibration"`` (a box).
         backbone: ``"mlp"`` for tables; ``"resnet18"`` or ``"wrn-28-4"`` for small images;
