@@ -39,7 +39,7 @@ CPU = torch.device("cpu")
 # Every method at 32 px, with 100 classes, and at 224 px; everywhere else a trained one and one that
 # is built on it.
 WHOLE = ("cifar10h", "cifar100-smooth-0.1", "micebone")
-OURS = {"cifar10h-warm": ("pocc-center", "softmax")}
+OURS = {"cifar10h-warm": ("pocc-mean", "pocc-center", "softmax")}
 # These predict points; the sets of all others have a width.
 POINTS = {"softmax", "edl", "edl-soft", "dappr", "laplace-bridge"}
 LIMIT = 6
@@ -205,7 +205,7 @@ def test_a_record_says_what_the_kept_predictions_say(data: DataFolders, tmp_path
     assert record.metrics["auarc"] == pytest.approx(np.mean(kept), abs=1e-6)
     assert set(foreign) == set(setting.foreign)
     for name, predictions in foreign.items():
-        assert len(predictions.probs) == LIMIT
+        assert len(predictions.probs) == run.foreign_limit == 2
         pairs = [
             (outside > inside) + (outside == inside) / 2
             for inside in test.score(METHODS["pocc"].score).tolist()

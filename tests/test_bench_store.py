@@ -17,8 +17,9 @@ from credalearn.bench.catalogue import ALL_SETTINGS
 from credalearn.bench.log import EpochLog
 from credalearn.bench.records import read_record
 from credalearn.bench.runs import Run, plan
-from credalearn.bench.status import status_lines, stored_runs
+from credalearn.bench.status import status_lines
 from credalearn.bench.store import Store, versions
+from credalearn.bench.stored import stored_runs
 from tiny_bench import environment, holders, tiny_plan, tiny_setting, wait_until
 
 RUN = Run(tiny_setting("softmax"), "softmax", 1, limit=4)
@@ -74,6 +75,40 @@ def test_what_is_built_on_others_keeps_no_weights_and_names_its_members(store: S
     assert not (folder / "model.safetensors").exists()
     config = read_record(folder / "metrics.json").config
     assert (config["members"], config["member_seeds"]) == ("shared", [2, 3, 4, 5, 6])
+
+
+def test_what_is_built_on_networks_that_are_others_now_is_outdated(store: Store) -> None:
+    base, built = tiny_plan("softmax", "decalibration")
+    finish(store, base)
+    content = (finish(store, built) / "metrics.json").read_text()
+    known = read_record(store.path(base) / "metrics.json").config["files"]["model.safetensors"]
+    assert json.loads(content)["config"]["built_on"] == {base.name: known["sha256"]}
+    assert store.state(built) == "done"
+    shutil.rmtree(store.path(base))
+    assert store.look(built) == ("done", None)  # the same network may come back
+    finish(store, base)  # with other weights
+    why = f"{base.name} has been trained again, to another network"
+    assert store.look(built) == ("outdated", why)
+    assert status_lines(store.folder, [base, built]) == [
+        f"{base.setting.name}: 1 of 2 runs done, 1 to be built again",
+        f"  {built.name}: {why}; will be built again",
+    ]
+
+
+@pytest.mark.parametrize("known", [None, {}, "nothing"])
+def test_records_that_do_not_say_what_they_are_built_on_stay_as_they_are(
+    store: Store, known: object
+) -> None:
+    base, built = tiny_plan("softmax", "decalibration")
+    finish(store, base)
+    path = finish(store, built) / "metrics.json"
+    content = json.loads(path.read_text())
+    content["config"]["built_on"] = known
+    if known is None:  # as versions before this wrote it
+        del content["config"]["built_on"]
+    path.write_text(json.dumps(content))
+    finish(store, base)
+    assert store.look(built) == ("done", None)
 
 
 def damage_file(path: Path, how: str) -> None:

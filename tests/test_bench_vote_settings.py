@@ -12,7 +12,6 @@ from credalearn import CredalError
 from credalearn.bench.catalogue import (
     ALL_SETTINGS,
     family_of,
-    setting_named,
     settings_named,
     spelled_out,
 )
@@ -109,15 +108,25 @@ def test_patterns_stand_for_several_settings() -> None:
     ]
     with pytest.raises(CredalError, match=r"no setting fits 'mnist\*'. To fix: see"):
         settings_named(["mnist*"])
-    with pytest.raises(
-        CredalError, match="'cifar10h-votes-4-idm' is unknown; known are cifar10h, "
-    ):
-        settings_named(["cifar10h-votes-4-idm"])
     assert spelled_out(["x"], []) == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("name", "close"),
+    [
+        ("cifar10h-votes-4-idm", "; close are cifar10h-votes-5-idm, "),
+        ("CIFAR10-H", "; close are cifar10h, "),
+        ("miceb?n", "; close are micebone. "),
+        ("nonsense", ". "),
+    ],
+)
+def test_an_unknown_name_is_told_with_the_few_that_are_close(name: str, close: str) -> None:
     with pytest.raises(CredalError) as error:
-        setting_named("nothing")
-    assert "cifar10h-votes-K-RULE" in str(error.value)  # folded: the list stays readable
-    assert "cifar10h-votes-3-idm" not in str(error.value)
+        settings_named([name])
+    words = "no setting fits {!r}" if "?" in name else "setting {!r} is unknown"
+    assert str(error.value).startswith(words.format(name) + close)
+    assert str(error.value).endswith("To fix: see `credalearn bench list --all`.")
+    assert len(str(error.value)) < 220  # of 33 names and 120 more five are told
 
 
 # Side by side.

@@ -1,6 +1,5 @@
 """Rules side by side: cells, tables, paired differences, verdicts, the figure, and set sizes."""
 
-import csv
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +11,7 @@ from scipy import stats
 
 from credalearn import CredalError
 from credalearn.bench.records import Record
-from credalearn.bench.set_tables import set_sizes_of, write_set_sizes
+from credalearn.bench.set_tables import set_table
 from credalearn.bench.vote_differences import (
     Difference,
     difference_table,
@@ -324,28 +323,23 @@ def test_the_figure_is_written_or_says_why_not(tmp_path: Path) -> None:
 
 def test_sizes_of_sets_with_the_coverage_reached() -> None:
     records = fake_records("cifar10h-features")
-    rows = set_sizes_of(records, "cifar10h-features")
-    assert {row.method for row in rows} == {record.method for record in records}
+    table = set_table(records, "cifar10h-features")
+    assert table.rows.keys() == {record.method for record in records}
+    assert table.corner == "method (10 seeds)"
     own = [record.metrics["set_width_90"] for record in records if record.method == "edl"]
-    edl = next(row for row in rows if row.method == "edl")
-    assert edl.seeds == 10
-    assert edl.values["set_width_90"] == pytest.approx((np.mean(own), np.std(own)))
-    text = write_set_sizes(rows)
-    head, rule, *body = text.splitlines()
-    assert head.startswith("| method (10 seeds) | width at 90 % | covered (%) | width at 95 %")
-    assert rule == "| :-- | --: | --: | --: | --: | --: |"
-    assert len(body) == len(rows)
-    smallest = min(row.values["set_width_90"][0] for row in rows)
-    bold = [line for line in body if f"**{smallest:.3f}**" in line.split("|")[2]]
-    assert bold
-    assert not any("**" in line.split("|")[3] for line in body)  # coverage is no contest
-    latex = write_set_sizes(rows, form="latex")
-    assert latex.count(r"\\") == len(rows) + 1
-    assert r"\textbf{" in latex
-    assert r"width at 90 \%" in latex
-    table = list(csv.DictReader(write_set_sizes(rows, form="csv").splitlines()))
-    assert float(table[0]["set_width_90 mean"]) == pytest.approx(rows[0].values["set_width_90"][0])
-    assert [line["method"] for line in table] == [row.method for row in rows]
+    assert table.rows["edl"]["width at 90 %"] == pytest.approx((np.mean(own), np.std(own)))
+    marks = {
+        column.name: {cells[place].mark for cells in table.cells.values() if cells[place]}
+        for place, column in enumerate(table.columns)
+    }
+    assert list(marks) == [
+        *("width at 90 %", "covered at 90 %", "width at 95 %", "covered at 95 %"),
+        "width at 90 %, all items alike",
+    ]
+    for name, found in marks.items():  # coverage is no contest
+        assert ("best" in found) == name.startswith("width")
+    smallest = min(row["width at 90 %"] for row in table.rows.values())[0]
+    assert f"| **{smallest:.3f}**" in markdown(table)
 
 
 def test_methods_without_sizes_are_left_out_and_none_is_an_error() -> None:
@@ -356,9 +350,8 @@ def test_methods_without_sizes_are_left_out_and_none_is_an_error() -> None:
         else record
         for record in records
     ]
-    rows = set_sizes_of(short, "cifar10h-voted")
-    assert "edl" not in {row.method for row in rows}
+    assert "edl" not in set_table(short, "cifar10h-voted").rows
     uneven = [r for r in records if r.method != "pocc" or r.seed == 1]
-    assert "| pocc (1 seed) |" in write_set_sizes(set_sizes_of(uneven, "cifar10h-voted"))
+    assert "pocc (1 seed)" in set_table(uneven, "cifar10h-voted").rows
     with pytest.raises(CredalError, match="no method of setting 'cifar10h' has sizes of sets"):
-        set_sizes_of(fake_records("cifar10h"), "cifar10h")
+        set_table(fake_records("cifar10h"), "cifar10h")

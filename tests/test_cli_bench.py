@@ -21,7 +21,7 @@ from credalearn.bench.settings import SETTINGS
 from credalearn.bench.vote_settings import FAMILIES
 from credalearn.bench.vote_tables import METRICS
 from credalearn.cli import main
-from credalearn.cli.bench import VoteFamily
+from credalearn.cli.bench_results import VoteFamily
 from fake_records import fake_records
 from tiny_data import write_tiny_data
 
@@ -151,7 +151,7 @@ def test_list_is_narrowed(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["cifar10-h"], "setting 'cifar10-h' is unknown; known are cifar10h, micebone, "),
+        (["cifar10-h"], "setting 'cifar10-h' is unknown; close are cifar10h, .* --all`"),
         (["mnist-*"], r"no setting fits 'mnist-\*'. To fix: see `credalearn bench list --all`"),
         (["cifar10h", "--method", "poc"], "method 'poc' .* is unknown; known are pocc, "),
         (["cifar10h", "--seeds", "some"], "seeds are .* such as 3, .*; got 'some'"),
@@ -504,7 +504,7 @@ def test_votes_shows_rules_by_votes_and_says_what_is_worse(bench: Bench, voted: 
     assert re.search(r"^- pocc, relax: (worse|better|not told apart) at ", answer.out, re.MULTILINE)
     assert "- Worse is a mean difference of 0.1 points or more below 0 whose 95 %" in answer.out
     assert "No correction is made for the number of cells" in answer.out
-    assert answer.out.splitlines()[-1].startswith("3 seeds of every run;")
+    assert answer.out.splitlines()[-1].startswith("3 seeds of every run.")
     assert bench("votes", "--store", voted).out == answer.out  # a store is read likewise
     one = bench("votes", "--records", voted, "--family", "cifar10n-votes", "--metric", "ece")
     assert one.out.startswith("## cifar10n-votes: ECE\n\n| votes an item | 3 (%) ↓ |")
@@ -540,7 +540,7 @@ def test_sets_shows_methods_at_equal_coverage(bench: Bench, voted: Path) -> None
     assert answer.code == 0
     assert not answer.err
     assert answer.out.startswith("## cifar10h-features: sets at equal coverage of people's votes")
-    assert "| method (10 seeds) | width at 90 % | covered (%) |" in answer.out
+    assert "| method (10 seeds) | width at 90 % ↓ | covered at 90 % |" in answer.out
     assert "10 seeds of every method." in answer.out
     assert "BQS" not in answer.out
     assert "means over 20 halvings a seed" in answer.out.splitlines()[-1]

@@ -1,6 +1,7 @@
 """Every setting by name, the paper's and ours, and names with shell-style patterns."""
 
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
 from credalearn.bench.setting import Setting
@@ -46,17 +47,14 @@ def setting_named(name: str) -> Setting:
     """The setting of this name.
 
     Raises:
-        CredalError: If there is none; the message lists those that there are, families folded.
+        CredalError: If there is none; the message names those that are close.
 
     Example:
         >>> setting_named("cifar10h").task
         'cifar10h'
     """
     if name not in ALL_SETTINGS:
-        raise CredalError(
-            f"setting {name!r} is unknown; known are {', '.join(folded(ALL_SETTINGS))}. To fix: "
-            "see `credalearn bench list --all`."
-        )
+        raise CredalError(f"setting {name!r} is unknown{_close_to(name, ALL_SETTINGS)}")
     return ALL_SETTINGS[name]
 
 
@@ -87,8 +85,13 @@ def spelled_out(names: Sequence[str], known: Sequence[str]) -> list[str]:
     for name in names:
         fits = [each for each in known if fnmatchcase(each, name)] if set(name) & set("*?[") else []
         if not fits and set(name) & set("*?["):
-            raise CredalError(
-                f"no setting fits {name!r}. To fix: see `credalearn bench list --all`."
-            )
+            raise CredalError(f"no setting fits {name!r}{_close_to(name, known)}")
         found |= dict.fromkeys(fits or [name])
     return list(found)
+
+
+def _close_to(name: str, known: Iterable[str]) -> str:
+    """The end of a message: up to five known names that are close, and where all stand."""
+    close = get_close_matches(name.lower(), list(known), n=5)
+    told = f"; close are {', '.join(close)}" if close else ""
+    return f"{told}. To fix: see `credalearn bench list --all`."

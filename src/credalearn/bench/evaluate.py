@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from credalearn.bench.records import CURVE_POINTS
-from credalearn.errors import CredalError
 from credalearn.methods import METHODS
 from credalearn.metrics import (
     accuracy,
@@ -24,7 +23,6 @@ from credalearn.predictions import CredalPredictions
 
 # Rejection by scores other than the method's own: one that all share, and those of a set.
 _OTHER_SCORES = ("top-probability", "lower-probability", "mmi", "entropy-difference")
-_VOTED = "voted"  # what held-out items with votes are stored under; no foreign set has this name
 # The score that foreign images are told apart by, where it is not the method's own.
 _FOREIGN_SCORES = {"pocc-ensemble": "entropy-difference"}
 
@@ -121,48 +119,7 @@ def pack_voted(voted: CredalPredictions, counts: Tensor) -> dict[str, Tensor]:
         >>> sorted(pack_voted(voted, torch.tensor([[3, 0]])))
         ['voted.lower', 'voted.probs', 'voted.upper', 'voted_counts']
     """
-    return {"voted_counts": counts} | _tensors(_VOTED, voted)
-
-
-def unpack_voted(tensors: Mapping[str, Tensor]) -> tuple[CredalPredictions, Tensor] | None:
-    """What :func:`pack_voted` packed, predictions and votes; None where there are none.
-
-    Example:
-        >>> unpack_voted({}) is None
-        True
-    """
-    if "voted_counts" not in tensors:
-        return None
-    start = f"{_VOTED}."
-    fields = {name.removeprefix(start): x for name, x in tensors.items() if name.startswith(start)}
-    return CredalPredictions(**fields), tensors["voted_counts"]
-
-
-def unpack(
-    tensors: Mapping[str, Tensor],
-) -> tuple[CredalPredictions, Tensor, dict[str, CredalPredictions]]:
-    """What :func:`pack` packed; what :func:`pack_voted` added is left out.
-
-    Raises:
-        CredalError: If it is something else.
-
-    Example:
-        >>> probs = torch.tensor([[0.9, 0.1]])
-        >>> test, y, foreign = unpack(
-        ...     pack(CredalPredictions(probs, probs, probs), torch.tensor([0]), {}))
-        >>> test, y, foreign
-        (CredalPredictions(1 item, 2 classes), tensor([0]), {})
-    """
-    fields: dict[str, dict[str, Tensor]] = {}
-    for name, tensor in tensors.items():
-        place, _, field = name.rpartition(".")
-        if place == _VOTED:
-            continue
-        fields.setdefault(place, {})[field] = tensor
-    if "test" not in fields or "y" not in tensors:
-        raise CredalError(f"these are no predictions of a run: they hold {sorted(tensors)}.")
-    sets = {place: CredalPredictions(**held) for place, held in fields.items() if place}
-    return sets.pop("test"), tensors["y"], sets
+    return {"voted_counts": counts} | _tensors("voted", voted)  # no foreign set has this name
 
 
 def _tensors(place: str, predictions: CredalPredictions) -> dict[str, Tensor]:

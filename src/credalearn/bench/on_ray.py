@@ -62,7 +62,14 @@ def on_ray(
     resources: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
     share = 1 / place.side_by_side if place.device != "cpu" and resources.get("GPU") else 0
     task = ray.remote(num_cpus=1, num_gpus=share, max_retries=3)(_task)
-    waiting = [run for run in runs if store.state(run) not in ("done", "failed")]
+    states = {run: store.state(run) for run in runs}
+    waiting = [
+        run
+        for run in runs
+        if states[run] not in ("done", "failed")
+        # Networks that are trained again may be others: then what was built on them is not done.
+        or (states[run] == "done" and any(states[base] != "done" for base in run.bases))
+    ]
     going: dict[Any, Run] = {}
     try:
         while waiting or going:

@@ -17,6 +17,7 @@ from credalearn.files import whole_file
 
 CURVE_POINTS = 101  # accuracy at rejection 0, 0.01, …, 1: the last is at the most certain item
 KIND = ("epochs", "limit", "weights")  # of config: what runs that are compared must share
+_OF_A_STORE = ("files", "built_on")  # of config: digests of a store's files
 _FIELDS = ("setting", "method", "seed", "metrics", "curves", "config", "versions", "seconds")
 
 
@@ -228,7 +229,7 @@ def copy_records(records: Iterable[Record], folder: Path) -> None:
     for path, record in paths.items():
         _check_kind(path, record)
     for path, record in paths.items():
-        config = {name: value for name, value in record.config.items() if name != "files"}
+        config = {name: x for name, x in record.config.items() if name not in _OF_A_STORE}
         write_record(path, replace(record, config=config))
 
 

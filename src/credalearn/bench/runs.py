@@ -25,7 +25,8 @@ class Run:
         method: Name of the method.
         seed: Of everything random.
         independent: Whether an ensemble has networks of its own instead of sharing them.
-        limit: At most so many training and so many test items; None for all.
+        limit: At most so many training and so many test items; None for all. See
+            :attr:`foreign_limit`.
         weights: What a pretrained network starts from, in words; None where it starts from nothing.
 
     Example:
@@ -56,6 +57,19 @@ class Run:
             Run(self.setting, base, seed, limit=self.limit, weights=self.weights)
             for seed in self._members
         )
+
+    @property
+    def foreign_limit(self) -> int | None:
+        """Foreign images of a set, and training images that they are told from, at most.
+
+        An eighth of the limit, 2 or more: with as many, three quarters of a rehearsal on a CPU
+        would go into predictions.
+
+        Example:
+            >>> Run(ALL_SETTINGS["cifar10h"], "pocc", 1, limit=512).foreign_limit
+            64
+        """
+        return None if self.limit is None else max(2, self.limit // 8)
 
     @property
     def surroundings(self) -> tuple[object, ...]:

@@ -2,51 +2,10 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
-from credalearn.bench.runs import Run, plan
-from credalearn.bench.setting import Setting
+from credalearn.bench.runs import Run
 from credalearn.bench.store import Store
-
-
-def stored_runs(
-    folder: Path,
-    setting: Setting,
-    *,
-    limit: int | None = None,
-    independent: bool = False,
-    weights: Path | None = None,
-    epochs: int | None = None,
-) -> list[Run]:
-    """Every run of a setting; what is not given is as the store has it, where it has some of them.
-
-    So a rehearsal can be looked at without its options.
-
-    Args:
-        folder: Of the store.
-        setting: With the methods and seeds that are wanted.
-        limit: At most so many items.
-        independent: Whether ensembles have networks of their own.
-        weights: File that pretrained networks start from.
-        epochs: Of every training.
-
-    Example:
-        >>> import tempfile
-        >>> from credalearn.bench.catalogue import ALL_SETTINGS
-        >>> setting = ALL_SETTINGS["cifar10h"].narrowed(methods=("pocc",), seeds=(1,))
-        >>> stored_runs(Path(tempfile.mkdtemp()), setting)[0].setting.recipe.epochs
-        150
-    """
-    held = Store(folder).configurations(setting.name)
-    first = held[0] if held else {}
-    runs = plan(
-        [setting.narrowed(epochs=epochs or first.get("epochs"))],
-        independent=independent or any(each.get("members") == "independent" for each in held),
-        limit=limit or first.get("limit"),
-        weights=weights,
-    )
-    return [replace(run, weights=run.weights or first.get("weights")) for run in runs]
 
 
 def status_lines(folder: Path, runs: Sequence[Run]) -> list[str]:
@@ -74,8 +33,8 @@ def status_lines(folder: Path, runs: Sequence[Run]) -> list[str]:
         if state == "failed":
             wrong.append(f"  {run.name}: failed: {store.failure(run)}")
         elif why is not None:
-            again = "; will be measured again" if state == "unmeasured" else ""
-            wrong.append(f"  {run.name}: {why}{again}")
+            again = {"unmeasured": "; will be measured again", "outdated": "; will be built again"}
+            wrong.append(f"  {run.name}: {why}{again.get(state, '')}")
         if run.bases:
             continue
         if state == "done":
@@ -92,6 +51,7 @@ def status_lines(folder: Path, runs: Sequence[Run]) -> list[str]:
         "failed": "failed",
         "damaged": "damaged",
         "unmeasured": "to be measured again",
+        "outdated": "to be built again",
         "new": "not begun",
     }
     told = [f"{counts[state]} {word}" for state, word in words.items() if counts[state]]  # type: ignore[index]

@@ -28,8 +28,9 @@ from credalearn.bench.runs import Run
 from credalearn.errors import CredalError
 from credalearn.files import whole_file
 
-State = Literal["done", "started", "new", "failed", "damaged", "unmeasured"]
-"""Unmeasured is a finished run whose weights are whole and whose predictions are not."""
+State = Literal["done", "started", "new", "failed", "damaged", "unmeasured", "outdated"]
+"""Unmeasured is a finished run whose weights are whole and whose predictions are not; outdated one
+that was built on networks which have been trained again since, and have other weights now."""
 PREDICTIONS, MODEL = "predictions.safetensors", "model.safetensors"
 # All that a run's folder may hold, but for its lock; config.json first: without it, what is left of
 # a removal that was killed is nobody's.
@@ -118,12 +119,35 @@ class Store:
         needed = {PREDICTIONS} if run.bases else {PREDICTIONS, MODEL}
         if not same or not _are_files(files) or not needed <= files.keys():
             return "damaged", f"{folder / 'metrics.json'} is not what this run wrote"
+        other = self._other_networks(run, record)
+        if other is not None:
+            return "outdated", f"{other.name} has been trained again, to another network"
         # Predictions last: where they alone are wrong, networks need not be trained again.
         for name in sorted(files, key=lambda name: name == PREDICTIONS):
             wrong = _wrong(folder / name, files[name], thorough=thorough)
             if wrong is not None:
                 return "unmeasured" if name == PREDICTIONS else "damaged", wrong
         return "done", None
+
+    def _other_networks(self, run: Run, record: Record) -> Run | None:
+        """The first of the runs that this one was built on whose network is another one now.
+
+        By digests in records, no weights are read. One that is not done now is not compared, and
+        nothing is in the records of older versions.
+        """
+        known = record.config.get("built_on")
+        if not isinstance(known, Mapping):
+            return None
+        now = {base: self._network_digest(base) for base in run.bases if base.name in known}
+        return next((base for base, it in now.items() if it not in (None, known[base.name])), None)
+
+    def _network_digest(self, run: Run) -> str | None:
+        """The digest of a finished run's weights, by its record; None if there is none."""
+        try:
+            files = self.record(run).config.get("files")
+        except (CredalError, OSError):
+            return None
+        return files[MODEL]["sha256"] if _are_files(files) and MODEL in files else None
 
     def configurations(self, setting: str) -> list[dict[str, Any]]:
         """What the runs of a setting were asked for with, of those that say it."""
@@ -206,13 +230,17 @@ class Store:
                 "bytes": (folder / name).stat().st_size,
                 "sha256": _sha256(folder / name),
             }
+        config = {**run.asked, "files": files}
+        if run.bases:
+            digests = {base.name: self._network_digest(base) for base in run.bases}
+            config["built_on"] = {name: x for name, x in digests.items() if x is not None}
         record = Record(
             setting=run.setting.name,
             method=run.method,
             seed=run.seed,
             metrics=metrics,
             curves=curves,
-            config={**run.asked, "files": files},
+            config=config,
             versions={**versions(), "device": device},
             seconds=seconds,
         )

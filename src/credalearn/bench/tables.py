@@ -112,7 +112,7 @@ def scores_table(records: Iterable[Record], setting: str) -> ResultTable:
     runs = runs_of(records, setting)
     held = {metric: name for metric, name in _SCORES.items() if _has(runs, metric)}
     columns = {metric: Column(f"{name}", digits=2) for metric, name in held.items()}
-    return _table(runs, columns or {"auarc": Column("own score", digits=2)})
+    return table_of(runs, columns or {"auarc": Column("own score", digits=2)})
 
 
 def foreign_table(
@@ -153,7 +153,7 @@ def foreign_table(
     order = [f"{prefix}{name.replace('-', '_')}" for name in known]
     metrics = [*(name for name in order if name in found), *sorted(found - set(order))]
     names = {metric: metric.removeprefix(prefix).replace("_", "-") for metric in metrics}
-    return _table(
+    return table_of(
         {method: by_seed for method, by_seed in looked.items() if by_seed},
         {metric: Column(name, percent=False, digits=3) for metric, name in names.items()},
     )
@@ -211,13 +211,25 @@ def _with_balance(
         for metric in metrics
     }
     found = balance(runs, compared_methods(runs, setting, compared), metrics)
-    return _table(runs, columns, found, suffix)
+    return table_of(runs, columns, found, suffix)
 
 
-def _table(
+def table_of(
     runs: Runs, columns: dict[str, Column], found: Balance | None = None, suffix: str = ""
 ) -> ResultTable:
-    """A row a method; the number of seeds stands in the corner, or by each where they differ."""
+    """A row a method; the number of seeds stands in the corner, or by each where they differ.
+
+    Args:
+        runs: Of one setting.
+        columns: By metric; a method that lacks it on a seed has a dash.
+        found: Balanced scores, as further columns.
+        suffix: What follows their names.
+
+    Example:
+        >>> record = Record(setting="s", method="pocc", seed=1, metrics={"ece": 0.02})
+        >>> table_of({"pocc": {1: record}}, {"ece": Column("ECE", better="lower")}).corner
+        'method (1 seed)'
+    """
     counts = {method: len(by_seed) for method, by_seed in runs.items()}
     alike = len(set(counts.values())) == 1
     rows: dict[str, dict[str, Value]] = {}

@@ -15,7 +15,7 @@ _SECONDS_BETWEEN_LOOKS = 0.5
 
 
 def set_right(store: Store, run: Run, *, retry_failed: bool) -> None:
-    """Forget what is damaged, which is said, or a run that failed and is to be tried again.
+    """Forget what is damaged or outdated, which is said, or what failed and is to be tried again.
 
     Where the weights are whole and the predictions are not, these alone are forgotten.
     """
@@ -68,7 +68,10 @@ def work(
             continue
         try:
             chosen = list(claims)
-            if bench.store.state(chosen[0]) == "unmeasured":
+            state, why = bench.store.look(chosen[0])
+            if state == "outdated":  # since what it was built on was trained again, just now
+                print(f"{why}: {chosen[0].name} is done again", file=sys.stderr)
+            if state == "unmeasured":
                 bench.measure(chosen[0])
             elif chosen[0].bases:
                 bench.build(chosen[0])

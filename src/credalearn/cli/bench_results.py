@@ -1,0 +1,246 @@
+"""The commands ``credalearn bench …`` that read records of finished runs: tables and figures."""
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from credalearn.bench.records import Record
+
+
+class Picture(StrEnum):
+    """How a figure is written."""
+
+    png = "png"
+    svg = "svg"
+    pdf = "pdf"
+
+
+class Format(StrEnum):
+    """How a table is written."""
+
+    markdown = "markdown"
+    latex = "latex"
+    csv = "csv"
+
+
+class VoteFamily(StrEnum):
+    """Settings that differ in the number of votes and in the rule."""
+
+    cifar10h = "cifar10h-votes"
+    features = "cifar10h-features-votes"
+    cifar10n = "cifar10n-votes"
+    lidc = "lidc-votes"
+
+
+NAMES = "Names, or patterns such as 'cifar10h-votes-3-*'"
+Names = Annotated[
+    list[str] | None, typer.Argument(metavar="SETTING", help=f"{NAMES}; all if none.")
+]
+StoreOption = Annotated[Path, typer.Option("--store", help="Folder that keeps the runs.")]
+Records = Annotated[
+    Path,
+    typer.Option(
+        *("--records", "--results", "--store"),
+        help="A store, or a folder of records such as results.",
+    ),
+]
+# What a title and a remark start with, so that a table's reader takes them for what they are.
+_HEADS = {Format.markdown: "## ", Format.latex: "% ", Format.csv: "# "}
+_COMMENTS = {Format.markdown: "", Format.latex: "% ", Format.csv: "# "}
+DEFAULT_STORE = Path("store")
+DEFAULT_RECORDS = Path("results")
+
+
+def table(
+    names: Names = None,
+    records: Records = DEFAULT_RECORDS,
+    balance: Annotated[
+        list[str] | None,
+        typer.Option("--balance", help="Method among those that BQS compares; may be repeated."),
+    ] = None,
+    form: Annotated[Format, typer.Option("--format", help="How it is written.")] = Format.markdown,
+) -> None:
+    """Print the tables of settings, with the number of seeds and how ensembles were made."""
+    from credalearn.bench.notes import notes
+    from credalearn.bench.tables import setting_tables
+    from credalearn.report import latex, markdown, to_csv
+
+    write = {Format.markdown: markdown, Format.latex: latex, Format.csv: to_csv}[form]
+    found = _records(records)
+    for name in _chosen(names, found):
+        for title, each in setting_tables(found, name, compared=balance).items():
+            print(f"{_HEADS[form]}{name}: {title}\n")
+            print(write(each))
+        for line in notes(found, name, compared=balance):
+            print(f"{_COMMENTS[form]}{line}")
+        print()
+
+
+def votes(
+    records: Records = DEFAULT_RECORDS,
+    family: Annotated[
+        VoteFamily, typer.Option(help="Images, features of images, or CIFAR-10N's own votes.")
+    ] = VoteFamily.cifar10h,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option("--metric", help="Only this one; may be repeated.", show_default="all held"),
+    ] = None,
+    form: Annotated[Format, typer.Option("--format", help="How it is written.")] = Format.markdown,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="A figure: .png, .svg or .pdf.")
+    ] = None,
+) -> None:
+    """Set label rules side by side by the number of votes, and say which is worse than none."""
+    from credalearn.bench import vote_differences as paired
+    from credalearn.bench import vote_tables as tables
+    from credalearn.bench.vote_figure import vote_figure
+    from credalearn.report import latex, markdown, to_csv
+
+    write = {Format.markdown: markdown, Format.latex: latex, Format.csv: to_csv}[form]
+    named = family.value  # of the enumeration itself an error would show the repr
+    cells = tables.family_cells(_records(records), named)
+    asked = metric or [name for name in tables.METRICS if tables.has(cells, name)]
+    written = {name: tables.vote_table(cells, name, named) for name in asked}
+    if output is not None:  # first: a reader that stops early (``| head``) ends the command
+        vote_figure(cells, named, output, metrics=metric)
+    for name, table in written.items():
+        print(f"{_HEADS[form]}{named}: {tables.METRICS[name].name}\n")
+        print(write(table))
+        found = paired.differences(cells) if name == "accuracy" else {}
+        if found:
+            print(f"{_HEADS[form]}{named}: {paired.TITLE}\n")
+            print(write(paired.difference_table(found, named)))
+            for line in (*paired.verdicts(found), paired.NOISE):
+                print(f"{_COMMENTS[form]}{'- ' if form is Format.markdown else ''}{line}")
+            print()
+    for line in tables.vote_notes(cells, named):
+        print(f"{_COMMENTS[form]}{line}")
+
+
+def sets(
+    names: Names = None,
+    records: Records = DEFAULT_RECORDS,
+    form: Annotated[Format, typer.Option("--format", help="How it is written.")] = Format.markdown,
+) -> None:
+    """Set methods side by side at equal coverage: how wide their sets must be to hold votes."""
+    from credalearn.bench.notes import notes
+    from credalearn.bench.set_tables import ABOUT, set_table
+    from credalearn.errors import CredalError
+    from credalearn.report import latex, markdown, to_csv
+
+    found = _records(records)
+    having = [record for record in found if "set_width_90" in record.metrics]
+    if not having and not names:
+        raise CredalError(
+            f"{records} holds no record with sizes of sets. To fix: run a setting whose items have "
+            "held-out votes, such as cifar10h-features."
+        )
+    chosen = _chosen(names, found if names else having)
+    write = {Format.markdown: markdown, Format.latex: latex, Format.csv: to_csv}[form]
+    for name, sizes in {name: set_table(found, name) for name in chosen}.items():
+        print(f"{_HEADS[form]}{name}: sets at equal coverage of people's votes\n")
+        print(write(sizes))
+        for line in notes(found, name, compared=()):
+            print(f"{_COMMENTS[form]}{line}")
+        print()
+    print(f"{_COMMENTS[form]}{ABOUT}")
+
+
+def compare(
+    records: Records = DEFAULT_RECORDS,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="A .csv file, one figure a row.")
+    ] = None,
+) -> None:
+    """Set ours beside every published figure that the records can answer."""
+    from credalearn.bench import compare as comparison
+    from credalearn.files import whole_file
+
+    found = _records(records)
+    rows = comparison.compare(found)
+    if output is not None:  # first: a reader that stops early (``| head``) ends the command
+        with whole_file(output) as partial:
+            partial.write_text(comparison.comparison_csv(rows), encoding="utf-8")
+    print(comparison.comparison_markdown(found, rows))
+    if output is not None:
+        print(f"{len(rows)} figures in {output}")
+
+
+def figures(
+    names: Names = None,
+    records: Records = DEFAULT_RECORDS,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder.")] = Path("figures"),
+    form: Annotated[Picture, typer.Option("--format", help="How it is written.")] = Picture.png,
+) -> None:
+    """Draw rejection curves, balanced scores, significance and ours against the published."""
+    from credalearn.bench import figures as draw
+    from credalearn.errors import CredalError
+
+    found = _records(records)
+    drawn = 0
+    for name in _chosen(names, found):
+        kinds = {
+            "rejection": draw.rejection_figure,
+            "balance": draw.balance_figure,
+            "significance": draw.significance_figure,
+            "published": draw.published_figure,
+        }
+        for kind, function in kinds.items():
+            path = output / f"{name}-{kind}.{form}"
+            try:
+                function(found, name, path)
+            except CredalError as error:
+                print(f"no {path.name}: {error}", file=sys.stderr)
+            else:
+                drawn += 1
+    print(f"{drawn} figures in {output}")
+
+
+def records(
+    store: StoreOption = DEFAULT_STORE,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder.")] = Path("results"),
+) -> None:
+    """Copy the records of a store's finished runs, without predictions and weights."""
+    from credalearn.bench.records import copy_records
+
+    found = _records(store)
+    copy_records(found, output)
+    print(f"{len(found)} records in {output}")
+
+
+COMMANDS = (table, votes, sets, compare, figures, records)
+
+
+def _chosen(names: list[str] | None, found: "list[Record]") -> list[str]:
+    """Settings that were named or fit a pattern; unless any was, those there are records of.
+
+    Then without the families of vote settings, dozens each, which `bench votes` shows.
+    """
+    from credalearn.bench.catalogue import ALL_SETTINGS, family_of, spelled_out
+
+    held = {record.setting for record in found}
+    ordered = [name for name in ALL_SETTINGS if name in held]
+    ordered += sorted(held - ALL_SETTINGS.keys())
+    if names:
+        return spelled_out(names, ordered)
+    return [name for name in ordered if family_of(name) is None] or ordered
+
+
+def _records(folder: Path) -> "list[Record]":
+    """The records of a folder, one or more; what is damaged is named."""
+    from credalearn.bench.records import read_records
+    from credalearn.errors import CredalError
+
+    found = read_records(folder)
+    for line in found.damaged:
+        print(f"left out: {line}", file=sys.stderr)
+    if not found.records:
+        raise CredalError(
+            f"{folder} holds no record of a finished run. To fix: name another folder, or make "
+            "some with `credalearn bench run`."
+        )
+    return list(found.records)
