@@ -1,7 +1,8 @@
 """What `inspect` says: agreement, confusions, annotators far from the rest, typos."""
 
-from itertools import permutations
+from itertools import islice, permutations
 from pathlib import Path
+from time import process_time
 
 import numpy as np
 import polars as pl
@@ -20,6 +21,7 @@ from credalearn.annotations import (
     typo_classes,
     vote_counts,
 )
+from credalearn.annotations.places import edit_distance, folded
 from credalearn.errors import CredalError
 
 COUNTS = arrays(
@@ -174,6 +176,57 @@ def test_typos_are_told_from_classes() -> None:
     }
 
 
+def slow_typos(names: list[str], votes: list[int]) -> dict[str, str]:
+    """Of each class what it was meant to be, pair by pair."""
+    found = {}
+    for i, name in enumerate(names):
+        allowed = 0 if len(name) < 4 else 1 if len(name) < 8 else 2
+        near = []
+        for j, other in enumerate(names):
+            same = folded(name) == folded(other) and (votes[j], -j) > (votes[i], -i)
+            distance = edit_distance(name.casefold(), other.casefold())
+            digits = [each for each in name if each.isdigit()]
+            alike = digits == [each for each in other if each.isdigit()]
+            if same:
+                near.append((0, -votes[j], j))
+            elif votes[i] == 1 and votes[j] >= 3 and 0 < distance <= allowed and alike:
+                near.append((distance, -votes[j], j))
+        if near:
+            found[name] = names[min(near)[2]]
+    return found
+
+
+@given(
+    st.dictionaries(
+        st.text(st.sampled_from("aAbc_1"), min_size=3, max_size=5).map(lambda end: f"horse{end}")
+        | st.text(st.sampled_from("aAb_1"), min_size=1, max_size=5),
+        st.integers(1, 4),
+        min_size=2,
+        max_size=12,
+    )
+)
+def test_typos_are_those_of_a_loop(times: dict[str, int]) -> None:
+    votes: list[tuple[str, str | None, str | None]] = [
+        (f"i{n}", None, name) for name, number in times.items() for n in range(number)
+    ]
+    names = sorted(times)
+    found = typo_classes(annotations_of(votes))
+    assert {each.label: each.like for each in found} == slow_typos(
+        names, [times[name] for name in names]
+    )
+    assert [each.votes for each in found] == sorted(each.votes for each in found)
+
+
+def test_typos_among_thousands_of_classes_are_quick() -> None:
+    names = ["".join(letters) for letters in islice(permutations("abcdefgh"), 0, 40_000, 20)]
+    votes: list[tuple[str, str | None, str | None]] = [
+        (f"i{n}", None, name) for name in names for n in range(3)
+    ]
+    started = process_time()
+    assert typo_classes(annotations_of(votes)) == ()
+    assert process_time() - started < 4
+
+
 def test_statistics_are_of_votes() -> None:
     source = Source(Path("p.csv"), "probabilities", "by hand", 1)
     table = pl.DataFrame({"item": ["x"], "cat": [0.4], "dog": [0.6]})
@@ -181,5 +234,5 @@ def test_statistics_are_of_votes() -> None:
     for function in (agreement, confused_pairs, vote_counts, annotator_agreement):
         with pytest.raises(CredalError, match="got a table of probabilities"):
             function(made)
-    with pytest.raises(CredalError, match=r"confidence must be in \(0, 1\); got 1.0"):
+    with pytest.raises(CredalError, match=r"confidence must lie in \(0, 1\); got 1.0. To fix"):
         annotator_agreement(annotations_of([("x", "a", "1")]), confidence=1.0)

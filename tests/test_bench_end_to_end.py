@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from credalearn import CredalError
 from credalearn.bench.catalogue import ALL_SETTINGS
 from credalearn.bench.data import DataFolders, load_task
-from credalearn.bench.evaluate import unpack, unpack_voted
 from credalearn.bench.labels import make_labels
 from credalearn.bench.notes import notes
 from credalearn.bench.records import Record, read_records
@@ -33,6 +32,7 @@ from credalearn.bench.work import work
 from credalearn.methods import METHODS
 from credalearn.nets import outside
 from fake_records import VOTED, VOTED_METRICS
+from tiny_bench import unpack
 from tiny_data import write_tiny_data
 
 CPU = torch.device("cpu")
@@ -145,11 +145,9 @@ def test_a_setting_of_votes_runs_from_files_to_records(
         check(record, setting)
     # What was measured is what was kept.
     tensors = store.tensors(first, "predictions.safetensors")
-    test, y, _ = unpack(tensors)
-    voted = unpack_voted(tensors)
-    assert voted is not None
+    test, y, others = unpack(tensors)
     (record,) = (record for record in found.records if record.method == first.method)
-    for metric, value in evaluate_voted(test, y, *voted).items():
+    for metric, value in evaluate_voted(test, y, others["voted"], tensors["voted_counts"]).items():
         assert record.metrics[metric] == pytest.approx(value, rel=1e-5), metric
 
 

@@ -13,6 +13,8 @@ import pytest
 
 from credalearn.annotations import read_annotations
 from credalearn.bench.data.lidc import CLASSES, load_nodules
+from credalearn.cli import app
+from credalearn.errors import CredalError
 from credalearn.workflow.folder import RunFolder
 from fake_run import fake_run
 from team_files import (
@@ -33,12 +35,11 @@ Capture = pytest.CaptureFixture[str]
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Team:
     """A team with a finished run of five hundred items; do not change it."""
     team = make_team(tmp_path_factory.mktemp("trained"), num_items=500)
-    done = command(*train_arguments(team, "--epochs", "20"))
-    assert done.code == 0, done.err
+    app([str(each) for each in train_arguments(team, "--epochs", "20")], standalone_mode=False)
     return team
 
 
-# The whole way, each command a process of its own
+# The whole way
 
 
 def write_lidc(folder: Path) -> tuple[Path, Path]:
@@ -56,10 +57,11 @@ def write_lidc(folder: Path) -> tuple[Path, Path]:
     return votes, features
 
 
-def test_lidc_in_one_sitting(tmp_path: Path) -> None:
+def test_lidc_in_one_sitting(tmp_path: Path, capsys: Capture) -> None:
+    """Training and predicting in processes of their own, as on two days."""
     votes, features = write_lidc(tmp_path)
     run = tmp_path / "run"
-    seen = command("inspect", votes)
+    seen = in_process(capsys, "inspect", votes)
     assert seen.code == 0, seen.err
     for said in (
         "item 'task', annotator 'worker', label 'label'",
@@ -82,7 +84,7 @@ def test_lidc_in_one_sitting(tmp_path: Path) -> None:
     assert splits["split"].max() == 1
     assert len(splits) == 695
 
-    done = command("certify", run, "--max-error", "0.25")
+    done = in_process(capsys, "certify", run, "--max-error", "0.25")
     assert done.code == 0, done.err
     assert "With 95 % confidence, at most 25 % of the items it predicts are wrong" in done.out
     assert "calibration items, their votes tie" in done.out
@@ -107,17 +109,17 @@ def test_lidc_in_one_sitting(tmp_path: Path) -> None:
         assert float(by_item[item]["score"]) == pytest.approx(score, abs=1e-6)
 
     tasks = tmp_path / "tasks.json"
-    done = command("defer", run, decisions, "-o", tasks)
+    done = in_process(capsys, "defer", run, decisions, "-o", tasks)
     assert done.code == 0, done.err
     deferred = [row for row in rows if row["decision"] == "defer"]
     assert len(json.loads(tasks.read_text())) == len(deferred)
 
-    done = command("export", run, "--onnx", tmp_path / "model.onnx")
+    done = in_process(capsys, "export", run, "--onnx", tmp_path / "model.onnx")
     assert done.code == 0, done.err
     assert (tmp_path / "model.onnx").stat().st_size > 1_000
     assert len(done.out.splitlines()) == 3
 
-    done = command("report", run)
+    done = in_process(capsys, "report", run)
     assert done.code == 0, done.err
     page = (run / "report.html").read_text()
     assert page.lstrip().lower().startswith("<!doctype html>")
@@ -219,6 +221,30 @@ def test_what_a_merge_would_give_can_be_inspected(tmp_path: Path, capsys: Captur
     assert "item 'y' has the vote 'dog' by 'ann'" in done.err
     done = in_process(capsys, *given, "--images", images, "--merge-conflicts", "newest")
     assert "2 items, 2 annotators, 3 votes" in done.out
+
+
+@pytest.mark.parametrize("command", ["inspect", "labels", "train"])
+def test_the_reader_is_given_what_was_asked_for(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    names = ("item", "annotator", "label", "weight", "question", "format", "encoding", "delimiter")
+    asked: dict[str, object] = {name: f"the {name}" for name in names}
+    asked |= {"classes": ["cat", "dog"], "unsure": ["perhaps"]}
+    seen: list[dict[str, object]] = []
+
+    def read(path: Path, **given: object) -> None:
+        seen.append(given)
+        raise CredalError(f"{path} is not read here.")
+
+    for module in ("credalearn.annotations", "credalearn.workflow.rounds"):
+        monkeypatch.setattr(f"{module}.read_annotations", read)
+    team = make_team(tmp_path)
+    given = train_arguments(team) if command == "train" else [command, team.votes]
+    for name, value in asked.items():
+        for each in value if isinstance(value, list) else [value]:
+            given += [f"--{name}", each]
+    assert "is not read here" in in_process(capsys, *given).err
+    assert seen == [asked]
 
 
 def test_the_format_holds_for_every_round(tmp_path: Path, capsys: Capture) -> None:

@@ -378,8 +378,8 @@ def mean_coverage(
     scale: Scale,
     calibrated: Callable[..., Inflation] = CredalPredictions.inflation,
 ) -> tuple[float, float]:
-    """Over 500 calibration sets of 39 items, of 20 new items each; and its standard error."""
-    draws, old, new = 500, 39, 20
+    """Over 200 calibration sets of 39 items, of 60 new items each; and its standard error."""
+    draws, old, new = 200, 39, 60
     pred, said = drawn(kind, draws * (old + new), torch.Generator().manual_seed(20261115))
     found = []
     for first in range(0, len(pred), old + new):
@@ -505,7 +505,7 @@ P = torch.tensor([[0.5, 0.5]])
     [
         ([[1, 2]], {"coverage": 90}, r"coverage must lie in \(0, 1\); got 90. .* 90 % as 0.9"),
         ([[1, 2]], {"coverage": math.nan}, r"coverage must lie in \(0, 1\); got nan"),
-        ([[1, 2]], {"coverage": 1.0}, r"coverage must lie in .*got 1.0. To fix: give 0.9"),
+        ([[1, 2]], {"coverage": 1.0}, r"coverage must lie in .*got 1.0. To fix: give a share"),
         ([[1, 2]], {"coverage": "0.9"}, r"coverage must lie in .*got '0.9'"),
         ([[1, 2]], {"distance": "kl"}, "distance must be one of 'box', 'total-variation'; got"),
         ([[1, 2]], {"scale": "width"}, "scale must be one of 'relative-variance', .* got 'width'"),

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.stats import binom, binomtest
 
-from credalearn.decide import coverage_curve
 from credalearn.decide.bounds import interval, p_value, upper_bound
+from credalearn.decide.sample import as_sample
 
 COUNTS = [(0, 1), (1, 1), (0, 29), (3, 187), (7, 100), (99, 100), (100, 100), (700, 10_000)]
 
@@ -96,32 +96,30 @@ def test_the_sum_of_shares_is_not_rounded_up_to_another_error() -> None:
     np.testing.assert_allclose(p_value(each(above), each(60), 0.2, binary=False), exact, rtol=1e-9)
 
 
-def test_the_curve_is_what_counting_gives() -> None:
+def test_a_sample_is_what_counting_gives() -> None:
     rng = np.random.default_rng(0)
     score = rng.integers(0, 30, 200) / 30  # many ties
     wrong = rng.random(200) < score / 2
-    curve = coverage_curve(score, wrong, confidence=0.9)
-    assert curve.thresholds.tolist() == sorted(set(score.tolist()))
-    for index, threshold in enumerate(curve.thresholds):
+    sample = as_sample(score, wrong)
+    assert sample.thresholds.tolist() == sorted(set(score.tolist()))
+    low, high = interval(sample.errors, sample.kept, confidence=0.9, binary=sample.binary)
+    upper = upper_bound(sample.errors, sample.kept, level=0.0125, binary=sample.binary)
+    for index, threshold in enumerate(sample.thresholds):
         kept = wrong[score <= threshold]
-        assert curve.kept[index] == len(kept)
-        assert curve.coverage[index] == len(kept) / 200
-        assert curve.error[index] == kept.mean()
+        assert (sample.kept[index], sample.errors[index]) == (len(kept), kept.sum())
         expected = binomtest(int(kept.sum()), len(kept)).proportion_ci(0.9)
-        found = (curve.low[index], curve.high[index])
+        found = (low[index], high[index])
         assert found == pytest.approx((expected.low, expected.high), abs=1e-9)
         one_sided = binomtest(int(kept.sum()), len(kept), alternative="less")
-        level = 0.1 / 8  # 200 items: eight halvings
-        assert curve.upper[index] == pytest.approx(one_sided.proportion_ci(1 - level).high)
+        assert upper[index] == pytest.approx(one_sided.proportion_ci(1 - 0.0125).high)
 
 
-def test_a_long_curve_is_thinned_and_keeps_its_end() -> None:
+def test_a_long_sample_is_thinned_and_keeps_its_end() -> None:
     rng = np.random.default_rng(1)
-    score, wrong = rng.random(100_000), rng.random(100_000) < 0.07
-    few, all_of_it = (coverage_curve(score, wrong, points=points) for points in (500, None))
-    assert len(few.kept) == 500
-    assert len(all_of_it.kept) == 100_000
-    rows = np.searchsorted(all_of_it.kept, few.kept)
+    whole = as_sample(rng.random(100_000), rng.random(100_000) < 0.07)
+    few = whole.thinned(500)
+    assert (len(few.kept), len(whole.kept)) == (500, 100_000)
+    rows = np.searchsorted(whole.kept, few.kept)
     assert few.kept[-1] == 100_000
-    np.testing.assert_array_equal(few.upper, all_of_it.upper[rows])
-    np.testing.assert_array_equal(few.error, all_of_it.error[rows])
+    np.testing.assert_array_equal(few.thresholds, whole.thresholds[rows])
+    np.testing.assert_array_equal(few.errors, whole.errors[rows])

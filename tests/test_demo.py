@@ -2,8 +2,6 @@
 
 import csv
 import re
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -17,20 +15,18 @@ from credalearn.demo.compare import BASIC, compare
 from credalearn.demo.run import make_folder
 from credalearn.methods import METHODS
 from credalearn.report import draw_triangle
+from team_files import command, in_process
 
-
-def command(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    run = [sys.executable, "-m", "credalearn", *arguments]
-    return subprocess.run(run, cwd=cwd, capture_output=True, text=True, check=False)
+Capture = pytest.CaptureFixture[str]
 
 
 def test_the_demo_from_start_to_end(tmp_path: Path) -> None:
     started = time.monotonic()
     done = command("demo", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    assert done.code == 0, done.err
     assert time.monotonic() - started < 60
-    assert not done.stderr
-    steps = re.findall(r"^\$ credalearn (\w+)", done.stdout, re.MULTILINE)
+    assert not done.err
+    steps = re.findall(r"^\$ credalearn (\w+)", done.out, re.MULTILINE)
     assert steps == ["inspect", "train", "certify", "predict", "report"]
     for shown in (
         "1,395 nodules of 695 patients",
@@ -41,8 +37,8 @@ def test_the_demo_from_start_to_end(tmp_path: Path) -> None:
         "In 90 % of cases or more, the shares of a new item's votes lie in its widened set",
         "report.html: open it in a browser",
     ):
-        assert shown in done.stdout
-    assert not re.search(r"\d%", done.stdout)
+        assert shown in done.out
+    assert not re.search(r"\d%", done.out)
     output = tmp_path / "demo-output"
     assert {path.name for path in output.iterdir()} == {
         *("votes.csv", "features.csv", "run", "decisions.csv")
@@ -51,27 +47,30 @@ def test_the_demo_from_start_to_end(tmp_path: Path) -> None:
     assert len(rows) == 1395
     deferred = sum(row["decision"] == "defer" for row in rows)
     assert 0 < deferred < 1395
-    assert f"{deferred:,} of them deferred" in done.stdout
+    assert f"{deferred:,} of them deferred" in done.out
     assert (output / "run" / "report.html").stat().st_size < 3_000_000
 
 
-def test_the_demos_commands_are_what_it_did(tmp_path: Path) -> None:
+def test_the_demos_commands_are_what_it_did(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
     """Copied from the screen, a command gives what the demo gave."""
-    done = command("demo", "--epochs", "2", "-o", "d", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    shown = re.findall(r"^\$ credalearn (.*)", done.stdout, re.MULTILINE)
+    monkeypatch.chdir(tmp_path)
+    done = in_process(capsys, "demo", "--epochs", "2", "-o", "d")
+    assert done.code == 0, done.err
+    shown = re.findall(r"^\$ credalearn (.*)", done.out, re.MULTILINE)
     predict = next(line for line in shown if line.startswith("predict"))
     before = (tmp_path / "d" / "decisions.csv").read_bytes()
     (tmp_path / "d" / "decisions.csv").unlink()
-    again = command(*predict.split(), cwd=tmp_path)
-    assert again.returncode == 0, again.stderr
+    again = command(*predict.split())
+    assert again.code == 0, again.err
     assert (tmp_path / "d" / "decisions.csv").read_bytes() == before
     inspect = next(line for line in shown if line.startswith("inspect"))
-    assert command(*inspect.split(), cwd=tmp_path).stdout in done.stdout
+    assert in_process(capsys, *inspect.split()).out in done.out
 
 
 def test_a_demo_that_certifies_nothing_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     monkeypatch.setattr(way, "MAX_ERROR", 0.01)
     way.run_way(tmp_path, epochs=1)
@@ -81,10 +80,13 @@ def test_a_demo_that_certifies_nothing_goes_on(
     assert (tmp_path / "run" / "report.html").exists()
 
 
-def test_the_comparison_from_start_to_end(tmp_path: Path) -> None:
-    done = command("demo", "--compare", "basic", "--splits", "3", "--epochs", "10", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert not done.stderr
+def test_the_comparison_from_start_to_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = in_process(capsys, "demo", "--compare", "basic", "--splits", "3", "--epochs", "10")
+    assert done.code == 0, done.err
+    assert not done.err
     for shown in (
         "1,395 nodules of 695 patients",
         "3/3",
@@ -92,8 +94,8 @@ def test_the_comparison_from_start_to_end(tmp_path: Path) -> None:
         "ECE",
         "50 %",
     ):
-        assert shown in done.stdout
-    assert "…" not in done.stdout  # nothing of the table is cut at 80 columns
+        assert shown in done.out
+    assert "…" not in done.out  # nothing of the table is cut at 80 columns
     output = tmp_path / "demo-output"
     assert {path.name for path in output.iterdir()} == {
         *("model", "predictions.safetensors", "demo.png")
@@ -116,13 +118,16 @@ def test_a_demo_that_is_stopped_leaves_an_earlier_figure(tmp_path: Path) -> None
     assert list(tmp_path.iterdir()) == [figure]
 
 
-def test_every_method_is_compared_in_one_table_and_one_figure(tmp_path: Path) -> None:
-    done = command("demo", "--compare", "all", "--splits", "2", "--epochs", "10", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    rows = {line.split()[0]: line.split() for line in done.stdout.splitlines() if "±" in line}
+def test_every_method_is_compared_in_one_table_and_one_figure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = in_process(capsys, "demo", "--compare", "all", "--splits", "2", "--epochs", "5")
+    assert done.code == 0, done.err
+    rows = {line.split()[0]: line.split() for line in done.out.splitlines() if "±" in line}
     assert set(METHODS) <= set(rows)
     assert all(len(rows[method]) == 6 for method in METHODS)  # the name and five figures
-    assert "…" not in done.stdout
+    assert "…" not in done.out
     assert (tmp_path / "demo-output" / "demo.png").stat().st_size > 10_000
 
 
@@ -165,12 +170,12 @@ def test_a_triangle_needs_three_classes() -> None:
 
 def test_help_and_version() -> None:
     shown = command("--help")
-    assert shown.returncode == 0
-    assert "demo" in shown.stdout
-    assert command("--version").stdout.strip() == f"credalearn {cl.__version__}"
+    assert shown.code == 0
+    assert "demo" in shown.out
+    assert command("--version").out.strip() == f"credalearn {cl.__version__}"
     unknown = command("predictt")
-    assert unknown.returncode == 2
-    assert "No such command" in unknown.stderr
+    assert unknown.code == 2
+    assert "No such command" in unknown.err
 
 
 @pytest.mark.parametrize(
@@ -183,11 +188,16 @@ def test_help_and_version() -> None:
     ],
 )
 def test_bad_input_is_one_message_and_exit_code_2(
-    arguments: list[str], message: str, tmp_path: Path
+    arguments: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Capture,
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "taken").write_text("a file where the folder should be")
-    done = command(*arguments, cwd=tmp_path)
-    assert done.returncode == 2
-    assert re.search(message, done.stderr)
-    assert not done.stdout  # refused before any work
-    assert "Traceback" not in done.stderr
+    done = in_process(capsys, *arguments)
+    assert done.code == 2
+    assert re.search(message, done.err)
+    assert not done.out  # refused before any work
+    assert "Traceback" not in done.err

@@ -177,6 +177,12 @@ def test_any_module_serves_as_backbone(tmp_path: Path) -> None:
         cl.load(tmp_path, backbone=nn.Flatten())
 
 
+def test_a_module_for_a_backbone_of_the_package_is_refused(tmp_path: Path) -> None:
+    cl.CredalClassifier(epochs=1).fit([[0.0], [1.0]], ["no", "yes"]).save(tmp_path)
+    with pytest.raises(cl.CredalError, match=r"backbone 'mlp'; a module of type Linear .* To fix"):
+        cl.load(tmp_path, backbone=nn.Linear(3, 4))
+
+
 def bright_and_dark(size: int) -> tuple[np.ndarray, np.ndarray]:
     random = np.random.default_rng(0)
     y = random.integers(2, size=24)

@@ -322,7 +322,7 @@ def test_precision_follows_the_input() -> None:
             "one of 'relax', .* got 'other'",
         ),
         (lambda: cl.from_votes([[1, 2]], rule="idm", s=0.0), "s must be above 0"),
-        (lambda: cl.from_votes([[1, 2]], confidence=1.0), r"confidence must be in \(0, 1\)"),
+        (lambda: cl.from_votes([[1, 2]], confidence=1.0), r"confidence must lie in \(0, 1\)"),
         (lambda: cl.from_votes([[1, 2]], confidence=float("nan")), "confidence"),
         (lambda: cl.from_votes([[1, 2]], confidence=None), r"confidence .*; got None. To fix"),  # type: ignore[arg-type]
         (lambda: cl.from_votes([[1, 2]], s="1"), r"s must be .*; got '1'. To fix"),  # type: ignore[arg-type]

@@ -159,7 +159,7 @@ def test_help_names_every_rule(capsys: Capture) -> None:
         (
             "item,annotator,label\nx,ann,cat\nx,bo,dog\n",
             ("--confidence", "95"),
-            r"confidence must be in \(0, 1\); got 95.0. To fix: give a share, 0.95 for 95 %",
+            r"confidence must lie in \(0, 1\); got 95.0. To fix: write 95 % as 0.95",
         ),
         (
             "item,annotator,label\nx,ann,cat\nx,bo,dog\ny,ann,cat\n",
@@ -172,6 +172,11 @@ def test_help_names_every_rule(capsys: Capture) -> None:
             "fewer than 1,000,000,000 votes to be split; row 1 has 1,000,000,001. To fix: leave it",
         ),
         ("item,annotator,label\nx,ann,cat\nx,bo,dog\n", ("--figure", "a.gif"), "must end in .png"),
+        (
+            "item,annotator,label\nx,ann,cat\nx,bo,dog\n",
+            ("--classes", "cat,dog"),
+            "--classes takes one class; got 'cat,dog'. To fix: repeat it: --classes cat --cl",
+        ),
         ("item,annotator,label\nx,ann,cat\nx,bo,dog\n", ("-o", "a.xlsx"), "must end in one of"),
     ],
 )

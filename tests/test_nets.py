@@ -38,6 +38,25 @@ def test_standardise_handles_constant_and_large_features() -> None:
     torch.testing.assert_close(layer(inputs), expected, atol=1e-4, rtol=0)
 
 
+def test_standardise_scales_narrow_features_of_float64_and_whole_numbers() -> None:
+    signs = torch.tensor([[-1.0], [1.0], [1.0], [-1.0]], dtype=torch.float64)
+    for place, spread in ((1e6, 0.05), (1.7e9, 100.0), (-1e7, 0.5)):
+        layer = Standardise(1)
+        layer.fit(place + spread * signs)
+        assert_close(layer(place + spread * signs), signs.float(), atol=1e-6, rtol=0)
+    layer.fit((1_700_000_000 + 3 * signs).long())
+    assert layer.scale.item() == 3
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_feature_that_is_constant_up_to_a_rounding_is_no_feature(dtype: torch.dtype) -> None:
+    inputs = torch.full((4, 1), 0.1, dtype=dtype)
+    inputs[2:] = torch.nextafter(inputs[2:], torch.ones(2, 1, dtype=dtype))
+    layer = Standardise(1)
+    layer.fit(inputs)
+    assert layer.scale.item() == 1
+
+
 def test_an_mlp_refuses_images() -> None:
     with pytest.raises(cl.CredalError, match=r"takes a table .* shape \(3, 8, 8\)"):
         MLP((3, 8, 8))

@@ -19,8 +19,8 @@ SOURCE = ROOT / "src" / "credalearn"
 
 # The way of the data: a stage may import what stands above it and itself, nothing below.
 STAGES = [
-    *["errors", "escape", "files", "credal", "annotations", "labels", "scores", "conformal"],
-    *["predictions", "nets", "train", "methods", "metrics", "decide", "theory"],
+    *["errors", "escape", "files", "shares", "credal", "annotations", "labels", "scores"],
+    *["conformal", "predictions", "nets", "train", "methods", "metrics", "decide", "theory"],
     *["estimator", "report", "bench", "workflow", "demo", "cli"],
 ]
 

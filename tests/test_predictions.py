@@ -133,6 +133,25 @@ def test_rows_and_moving(pred: CredalPredictions) -> None:
 
 
 @pytest.mark.parametrize(
+    ("probs", "lower", "upper"),
+    [
+        ([0.5, 0.5], [-1e-6, 0.0], [1.0, 1.0]),
+        ([0.5, 0.5], [0.500004, 0.5], [0.5, 0.5]),
+        ([0.5, 0.5], [0.5, 0.4], [0.499996, 0.6]),
+        ([1.000004, 0.0], [1.000004, 0.0], [1.000004, 0.0]),
+    ],
+)
+def test_bounds_that_are_off_by_a_rounding_are_moved(
+    probs: list[float], lower: list[float], upper: list[float]
+) -> None:
+    pred = CredalPredictions(*(torch.tensor([each]) for each in (probs, lower, upper)))
+    for name in ("mmi", "entropy-difference"):
+        assert pred.score(name).isfinite().all()
+    assert_close(pred.lower, torch.tensor([lower]), atol=1e-5, rtol=0)
+    assert_close(pred.upper, torch.tensor([upper]), atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize(
     ("make", "message"),
     [
         (lambda p: CredalPredictions(p, p + 0.1, p + 0.2), "lower <= probs <= upper .* row 0"),

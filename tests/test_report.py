@@ -25,7 +25,6 @@ from credalearn.report import (
     ResultTable,
     draw_balanced_quality,
     draw_rejection,
-    draw_reliability,
     draw_significance,
     draw_triangle,
     house_style,
@@ -254,21 +253,6 @@ def test_rejection_curves(axes: Axes) -> None:
     assert beside.get_window_extent().x0 >= axes.get_window_extent().x1  # hides no curve
 
 
-def test_reliability_from_predictions_and_from_arrays(axes: Axes) -> None:
-    bins = metrics.reliability([[0.75, 0.25]] * 4 + [[1.0, 0.0]], [0, 0, 0, 1, 1], num_bins=4)
-    plain = (np.linspace(0, 1, 5), np.array([0, 0, 4, 1]), [0, 0, 0.75, 1], [0, 0, 0.75, 0])
-    draw_reliability(axes, {"object": bins, "arrays": plain})
-    drawn(axes)
-    diagonal, *lines = axes.lines
-    assert np.array_equal(points_of(diagonal), [[0, 0], [100, 100]])
-    for line in lines:  # the empty bins are left out
-        assert np.array_equal(points_of(line), [[75, 75], [100, 0]])
-    sizes = [halo.get_sizes() for halo in axes.collections]  # type: ignore[attr-defined]
-    assert all(large > small for large, small in sizes)  # four items and one
-    assert legend_of(axes) == ["as stated", "object", "arrays"]
-    assert axes.get_xlim() == axes.get_ylim() == (0, 100)
-
-
 def test_balanced_quality_bars(axes: Axes) -> None:
     table = {
         "POCC": {"accuracy": [0.9, 0.8], "ece": [0.1, 0.2], "auarc": [0.9, 0.95]},
@@ -389,7 +373,6 @@ def test_many_vertices_are_drawn_as_their_hull(
 
 
 BOX = CredalPredictions(*torch.tensor([[[0.2, 0.3, 0.5]], [[0.1, 0.2, 0.4]], [[0.3, 0.4, 0.6]]]))
-BINS = ([0, 0.5, 1], [0, 4], [0, 0.9], [0, 0.75])
 
 
 @pytest.mark.parametrize(
@@ -405,11 +388,6 @@ BINS = ([0, 0.5, 1], [0, 4], [0, 0.9], [0, 0.75])
         (draw_rejection, [[], {"a": [[]]}], {}, r"shares of shape \(0,\)"),
         (draw_rejection, [[0, 0.5], {"a": [[0.7]]}], {}, r"curves\['a'\] has shape \(1, 1\)"),
         (draw_rejection, [[0], {"a": [[0.7]], "b": [0.7]}], {}, r"curves\['b'\] has shape \(1,\)"),
-        (draw_reliability, [{}], {}, "one method or more"),
-        (draw_reliability, [{"a": BINS[:3]}], {}, r"\['a'\] must be .* four arrays.*got 3"),
-        (draw_reliability, [{"a": ([0, 1], *BINS[1:])}], {}, r"edges one more.*\(2,\), \(2,\)"),
-        (draw_reliability, [{"a": (BINS[0], [0, 0], *BINS[2:])}], {}, "and 0 items"),
-        (draw_reliability, [{"a": (*BINS[:3], [0, 75])}], {}, "75.0 in bin 1. To fix: give sh"),
         (draw_balanced_quality, [{}], {}, "one method or more"),
         (draw_balanced_quality, [{"a": (86.0, 6.1)}], {}, r"scores\['a'\] has mean 86.0"),
         (draw_balanced_quality, [{"a": (0.5, -1)}], {}, "std -1"),

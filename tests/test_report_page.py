@@ -8,6 +8,7 @@ import json
 import math
 import re
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from html import unescape
@@ -27,7 +28,8 @@ from scipy.stats import binomtest
 from credalearn import CredalError, from_votes, metrics
 from credalearn.annotations import dawid_skene
 from credalearn.conformal import Inflation
-from credalearn.decide import DecisionRule, coverage_curve
+from credalearn.decide import DecisionRule
+from credalearn.decide.sample import as_sample
 from credalearn.labels import VOTE_RULES, VoteRule
 from credalearn.report.page import HeldOut, LabelSets, PageRule, Walk, WidenedSets, walk
 from credalearn.report.page.heldout import NO_TRUTH
@@ -35,11 +37,12 @@ from credalearn.report.page.html import element, json_in_html, percent, range_ba
 from credalearn.report.page.risk_line import nats, risk_line
 from credalearn.report.page.sets import _beside_guessing, _infinite
 from credalearn.report.page.verdict import verdict
-from credalearn.report.page.walks import MOST_POSITIONS, OTHERS, TIED, class_groups
+from credalearn.report.page.walks import MOST_POSITIONS, OTHERS, class_groups
 from credalearn.theory import RiskProfile, risk_profile
+from credalearn.workflow import folder as folder_module
 from credalearn.workflow.certifying import certify_run
 from credalearn.workflow.covering import certify_sets, keep_sets
-from credalearn.workflow.folder import RunFolder, write_json
+from credalearn.workflow.folder import RunFolder, read_json, write_json
 from credalearn.workflow.reporting import write_report
 from credalearn.workflow.tested import (
     read_label_sets,
@@ -143,15 +146,14 @@ def test_a_certified_threshold_has_its_own_position(seed: int, threshold: float)
     assert found.kept[place] == (items.scores["mmi"] <= threshold).sum()
 
 
-def test_the_walk_is_the_curve_that_certifying_knows() -> None:
+def test_the_walk_goes_by_what_certifying_knows() -> None:
     items = some_items(3, 80)
     items = replace(items, truth=np.where(items.truth == NO_TRUTH, 0, items.truth))
     found = walk(items, "mmi", np.zeros(80, dtype=np.int64), 1)
-    curve = coverage_curve(items.scores["mmi"], items.wrong)
-    np.testing.assert_array_equal(found.kept[1:], curve.kept)
-    np.testing.assert_array_equal(found.thresholds[1:], curve.thresholds)
-    np.testing.assert_allclose(found.wrong[1:] / found.judged[1:], curve.error)
-    np.testing.assert_allclose(found.high[1:], curve.high)
+    sample = as_sample(items.scores["mmi"], items.wrong)
+    np.testing.assert_array_equal(found.kept[1:], sample.kept)
+    np.testing.assert_array_equal(found.thresholds[1:], sample.thresholds)
+    np.testing.assert_array_equal(found.wrong[1:], sample.errors)
     with pytest.raises(CredalError, match=r"score must be one of mmi; got 'nonsense'"):
         walk(items, "nonsense", np.zeros(80, dtype=np.int64), 1)
 
@@ -160,7 +162,7 @@ def test_small_classes_share_a_row_and_ties_have_one() -> None:
     items = some_items(0, 3000, num_classes=60)
     names, groups = class_groups(items)
     assert len(names) == 26
-    assert names[-2:] == (OTHERS, TIED)
+    assert names[-2:] == (OTHERS, "no majority")
     assert (groups == 25).sum() == (items.truth == NO_TRUTH).sum()
     for row in range(50):
         if groups[row] < 24:
@@ -173,8 +175,11 @@ def test_test_items_are_checked() -> None:
         replace(items, probs=np.zeros((5, 2)))
     with pytest.raises(CredalError, match=r"scores\['mmi'\] of item '2' is nan"):
         replace(items, scores={"mmi": np.array([0, 0, np.nan, 0, 0])})
-    with pytest.raises(CredalError, match="people tie on each"):
-        replace(items, truth=np.full(5, NO_TRUTH))
+    nothing = np.full(5, NO_TRUTH)
+    with pytest.raises(CredalError, match="none can be right or wrong: their votes tie"):
+        replace(items, truth=nothing)
+    with pytest.raises(CredalError, match=r"wrong: they have no gold label\. To fix: train with"):
+        replace(items, truth=nothing, against="gold")
     with pytest.raises(CredalError, match="one test item and one score or more; got 5 items and 0"):
         replace(items, scores={})
 
@@ -335,6 +340,33 @@ def test_the_page_may_ask_for_nothing(page: str) -> None:
             assert (attrs.get(key) or "#").startswith(("#", "data:")), (tag, attrs)
         assert not [key for key in attrs if key.startswith("on")]
     assert len(page.encode()) < 3_000_000
+
+
+def test_every_card_of_the_gallery_has_its_facts(page: str) -> None:
+    cards = page.split('<ul class="gallery">')[1].split("</ul>")[0].split("<li>")[1:]
+    for card in cards:
+        assert re.findall("<dt>(.*?)</dt>", card) == ["model says", "truth", "votes"]
+        assert '<span class="hidden">widened set </span>' in card
+
+
+@pytest.mark.parametrize(
+    ("truth", "none", "why"),
+    [
+        ("majority", "no majority", "their votes tie, so they have no truth"),
+        ("gold", "no gold label", "they have no gold label"),
+    ],
+)
+def test_items_without_a_truth_are_called_what_they_are(
+    tmp_path: Path, truth: str, none: str, why: str
+) -> None:
+    run = with_facts(fake_run(tmp_path / "run", num_items=400), truth=truth)
+    text = write_report(run).read_text(encoding="utf-8")
+    lacking = run.predictions.filter(pl.col("split") == "test")["truth"].null_count()
+    assert f"{lacking} test items are not counted: {why}." in text
+    assert f"Items without {none.replace('no', 'a', 1)} count as kept or deferred" in text
+    assert f'<th scope="row">{none}</th><td>{lacking}</td>' in text
+    assert f"<dt>truth</dt><dd>{none}</dd>" in text
+    assert text.lower().count("tied") == 1  # the share of ties among the votes
 
 
 def test_thumbnails_are_small_jpegs_of_deferred_items(run: RunFolder, page: str) -> None:
@@ -503,6 +535,27 @@ def test_long_names_are_cut_and_pages_dated(tmp_path: Path) -> None:
     assert "2026-01-02 00:00 UTC" in text
 
 
+def test_a_report_reads_no_file_of_a_run_over_and_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = add_rule(fake_run(tmp_path / "run"), max_error=0.3)
+    other = fake_run(tmp_path / "other", seed=1)
+    read: list[str] = []
+    monkeypatch.setattr(RunFolder, "_table", counting(RunFolder._table, read))
+    monkeypatch.setattr(folder_module, "read_json", counting(read_json, read))
+    write_report(run, others=[other])
+    assert read.count("predictions.parquet") == 2  # of each run once
+    assert "run.json" not in read  # once, when it was opened
+
+
+def counting(function: Callable[..., Any], read: list[str]) -> Callable[..., Any]:
+    def counted(*given: Any) -> Any:
+        read.append(Path(given[-1]).name)
+        return function(*given)
+
+    return counted
+
+
 def test_bad_runs_are_named(tmp_path: Path) -> None:
     run = fake_run(tmp_path / "run", num_items=100)
     with pytest.raises(CredalError, match=r"there is no folder .*nowhere of images"):
@@ -552,7 +605,7 @@ def spaced(html: str) -> str:
 
 def with_facts(run: RunFolder, **changed: Any) -> RunFolder:
     write_json(run.path / "run.json", run.facts | changed)
-    return run
+    return RunFolder(run.path)
 
 
 def as_bounds(run: RunFolder) -> RunFolder:
@@ -827,7 +880,7 @@ def test_widened_sets_are_seen_on_the_items_that_certifying_saw_them_on(
         columns = (pl.col(name).alias(name[2:]) for name in names)
         items.select("item", *columns).write_parquet(run.path / "annotations.parquet")
         known = run.facts["annotations"] | {"votes": 1000 if kind == "counts" else None}
-        with_facts(run, annotations=known)
+        run = with_facts(run, annotations=known)
         left_out = 5 if kind == "counts" else 0
     wanted = certify_sets(run, coverage=0.8)
     keep_sets(run, wanted.inflation)

@@ -189,8 +189,8 @@ def test_bad_profiles_are_refused() -> None:
     with pytest.raises(CredalError, match="must sum to 1"):
         risk_profile([[0.5, 0.4]], labels)
     for options, message in (
-        ({"confidence": 1.0}, r"confidence must be in \(0, 1\); got 1.0. To fix"),
-        ({"confidence": "a"}, "confidence must be .* got 'a'. To fix"),
+        ({"confidence": 1.0}, r"confidence must lie in \(0, 1\); got 1.0. To fix"),
+        ({"confidence": "a"}, "confidence must lie .* got 'a'. To fix"),
         ({"draws": 1.5}, "draws must be a whole number of 1 or more; got 1.5. To fix"),
         ({"draws": 0}, "draws must be a whole number of 1 or more; got 0. To fix"),
         ({"seed": -1}, "seed must be a whole number of 0 or more; got -1. To fix"),

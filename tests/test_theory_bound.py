@@ -377,7 +377,7 @@ def test_bad_input_is_refused(generator: torch.Generator) -> None:
         generalisation_bound(features, weights[:1], labels)
     with pytest.raises(CredalError, match="one row of features a label"):
         generalisation_bound(features[:9], weights, labels)
-    with pytest.raises(CredalError, match=r"confidence must be in \(0, 1\); got 1"):
+    with pytest.raises(CredalError, match=r"confidence must lie in \(0, 1\); got 1"):
         generalisation_bound(features, weights, labels, confidence=1)
     array: Any = features.numpy()
     with pytest.raises(CredalError, match=r"features must be a tensor; got ndarray. To fix: give"):

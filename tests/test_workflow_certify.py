@@ -211,7 +211,7 @@ def test_gold_labels_are_named(tmp_path: Path) -> None:
     run = fake_run(tmp_path / "run")
     facts = run.facts
     (run.path / "run.json").write_text(json.dumps(facts | {"truth": "gold"}))
-    found = certify_run(run, max_error=0.2)
+    found = certify_run(RunFolder(run.path), max_error=0.2)
     assert found.rule.against == "gold"
     assert found.lines[0].endswith("they have no gold label")
 
@@ -225,6 +225,7 @@ def test_gold_labels_are_named(tmp_path: Path) -> None:
          r" items of a file, credalearn predict … --defer 25"),
         ({"capacity": 0.2, "method": "sgr"}, "--capacity certifies nothing, so it has no --method"),
         ({"capacity": -1}, r"--capacity is a share .*got -1"),
+        ({"capacity": float("inf")}, r"--capacity is a share .*got inf. To fix: give 0.25"),
         ({"max_error": 10}, r"max_error must lie in \(0, 1\); got 10"),
         ({"max_error": 0.1, "confidence": 95}, "confidence must lie in"),
         ({"max_error": float("nan")}, "max_error must lie in"),
@@ -253,10 +254,19 @@ def test_without_a_truth_there_is_nothing_to_certify(tmp_path: Path) -> None:
         certify_run(run, max_error=0.1)
     (run.path / "run.json").write_text('{"classes"')
     with pytest.raises(cl.CredalError, match=r"run.json cannot be read"):
-        certify_run(run, max_error=0.1)
+        RunFolder(run.path)
     (run.path / "run.json").write_text("{}")
     with pytest.raises(cl.CredalError, match=r"run.json names no classes.*train again"):
-        certify_run(run, max_error=0.1)
+        RunFolder(run.path)
+
+
+def test_a_damaged_rule_does_not_hide_why_nothing_can_be_certified(tmp_path: Path) -> None:
+    run = fake_run(tmp_path / "run", num_items=400)
+    (run.path / "rule.json").write_text("{}")
+    with pytest.raises(cl.CredalError, match=r"rule.json: this is no decision rule.*certify again"):
+        _ = run.rule
+    with pytest.raises(cl.CredalError, match=r"cannot be certified.*The rule that was there stays"):
+        certify_run(run, max_error=0.001)
 
 
 def test_a_full_disk_leaves_the_older_rule(tmp_path: Path) -> None:

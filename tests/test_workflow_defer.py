@@ -210,7 +210,8 @@ def annotations(*rows: tuple[str, str | None, str | None], path: str = "votes.cs
     table = pl.DataFrame(list(rows), schema=schema, orient="row").with_columns(weight=1.0)
     items = tuple(dict.fromkeys(row[0] for row in rows))
     classes = tuple(sorted({row[2] for row in rows if row[2] is not None}))
-    source = Source(Path(path), "long", "one row a vote", len(rows), {"empty": 1})
+    left_out, mended = {"empty": 1}, {"spaces trimmed": 1}
+    source = Source(Path(path), "long", "one row a vote", len(rows), left_out, mended)
     return Annotations("votes", items, classes, table, source)
 
 
@@ -238,6 +239,7 @@ def test_merging_is_a_dictionary_update(
     assert len(said(found)) == len(wanted)
     assert found.items == tuple(dict.fromkeys(key[0] for key in [*old, *new]))
     assert found.source.left_out == {"empty": 2}
+    assert found.source.mended == {"spaces trimmed": 2}
     if any(old[key] != new[key] for key in old.keys() & new.keys()):
         with pytest.raises(CredalError, match=r"has the vote .* by .* in votes.csv and the vote"):
             merge(*rounds)

@@ -3,6 +3,7 @@
 import copy
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,14 @@ import torch
 
 from credalearn import CredalError
 from credalearn.methods import METHODS
+from credalearn.methods.base import hull_of_outputs
 from credalearn.metrics import accuracy
 from credalearn.workflow import exporting
 from credalearn.workflow.card import card, write_card
 from credalearn.workflow.card_file import CARD
 from credalearn.workflow.exporting import OUTPUTS, export_onnx
 from credalearn.workflow.folder import RunFolder, write_json
-from credalearn.workflow.graphs import RULES, Graph
+from credalearn.workflow.graphs import Graph, why_not
 from small_run import CLASSES, FEATURES, features, make_image_run, make_run, votes
 from team_files import in_process, snapshot
 
@@ -73,13 +75,25 @@ def compare(found: dict[str, np.ndarray], run: RunFolder, X: np.ndarray) -> None
 
 
 def test_every_method_is_exported_or_refused_by_name(runs: dict[str, RunFolder]) -> None:
-    assert set(METHODS) - set(RULES) == {"mc-dropout"}
+    assert [name for name, method in METHODS.items() if why_not(method)] == ["mc-dropout"]
     model = runs["mc-dropout"].model().model_
     with pytest.raises(CredalError, match=r"'mc-dropout' cannot be exported: .* at random"):
         Graph("mc-dropout", model)
 
 
-@pytest.mark.parametrize("method", RULES)
+def test_a_method_under_another_name_is_exported_and_one_of_its_own_kind_refused(
+    runs: dict[str, RunFolder],
+) -> None:
+    model, X = runs["pocc"].model().model_, torch.from_numpy(inputs())
+    with torch.no_grad():
+        for ours, theirs in zip(Graph("a copy", model)(X), Graph("pocc", model)(X), strict=True):
+            assert torch.equal(ours, theirs)
+    own = replace(model.method, predictions=lambda *given: hull_of_outputs(*given))
+    with pytest.raises(CredalError, match=r"'own' cannot be exported: .* torch alone. To fix"):
+        Graph("own", replace(model, method=own))
+
+
+@pytest.mark.parametrize("method", [name for name in METHODS if name != "mc-dropout"])
 def test_the_graph_says_what_the_classifier_says(runs: dict[str, RunFolder], method: str) -> None:
     X = inputs()
     with torch.no_grad():
@@ -109,7 +123,8 @@ def test_onnxruntime_says_what_the_classifier_says(
     kept = session.get_modelmeta().custom_metadata_map
     assert json.loads(kept["classes"]) == list(CLASSES)
     assert json.loads(kept["features"]) == list(FEATURES)
-    assert json.loads(kept["threshold"]) == (run.rule or {})["threshold"]
+    assert run.rule is not None
+    assert json.loads(kept["threshold"]) == run.rule.threshold
 
 
 def test_images_are_exported(tmp_path: Path) -> None:
@@ -163,7 +178,8 @@ def test_the_card_says_what_the_run_says(runs: dict[str, RunFolder], tmp_path: P
         [CLASSES.index(name) for name in test["truth"]],
     )
     assert f"| accuracy | {right:.4f} |" in text
-    assert (run.rule or {})["statement"].replace("_", r"\_") in text
+    assert run.rule is not None
+    assert run.rule.statement.replace("_", r"\_") in text
     assert "| classes | cat, dog, =owl |" in text
     assert "| test items | 30 |" in text
     headings = re.findall(r"^## (.*)$", text, re.MULTILINE)

@@ -29,7 +29,15 @@ from credalearn.workflow.joining import Prepared, prepare
 from credalearn.workflow.options import TrainOptions
 from credalearn.workflow.staging import partial_of
 from credalearn.workflow.training import train_run
-from team_files import Team, full_disk, make_images, make_team, snapshot, train_arguments
+from team_files import (
+    Team,
+    full_disk,
+    in_process,
+    make_images,
+    make_team,
+    snapshot,
+    train_arguments,
+)
 
 QUICK = {"epochs": 2}
 
@@ -314,7 +322,9 @@ def test_a_full_disk_in_any_file_leaves_nothing_half_written(team: Team, tmp_pat
     assert not partial_of(run.path).exists()
 
 
-def test_a_killed_training_goes_on_to_the_same_weights(team: Team, tmp_path: Path) -> None:
+def test_a_killed_training_goes_on_to_the_same_weights(
+    team: Team, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     arguments = train_arguments(team, "--epochs", "60", "-o", tmp_path / "run")
     command = [sys.executable, "-m", "credalearn", *arguments]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
@@ -329,9 +339,9 @@ def test_a_killed_training_goes_on_to_the_same_weights(team: Team, tmp_path: Pat
     assert not (tmp_path / "run").exists()
     with pytest.raises(cl.CredalError, match=r"no finished run .*goes on where it stopped"):
         RunFolder(tmp_path / "run")
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "resum" in done.stderr
+    done = in_process(capsys, *arguments)
+    assert done.code == 0, done.err
+    assert "resum" in done.err
     assert not partial_of(tmp_path / "run").exists()
     never = train(tmp_path / "never", team, epochs=60)
     run = RunFolder(tmp_path / "run")

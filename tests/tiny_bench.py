@@ -4,13 +4,16 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+
+from torch import Tensor
 
 from credalearn.bench.catalogue import ALL_SETTINGS
 from credalearn.bench.place import Place
 from credalearn.bench.runs import Run, plan
 from credalearn.bench.setting import Setting
+from credalearn.predictions import CredalPredictions
 
 # WRN-28-4 has half the weights of ResNet-18: a step on four images and its checkpoint take 0.3 s.
 NAME = "cifar100-smooth-0.05"
@@ -32,6 +35,19 @@ def tiny_plan(
 
 def tiny_place(store: Path, data: Path) -> Place:
     return Place(store, (data,), device="cpu", verbose=False)
+
+
+def unpack(
+    tensors: Mapping[str, Tensor],
+) -> tuple[CredalPredictions, Tensor, dict[str, CredalPredictions]]:
+    """What a run stored: predictions of the test items, their classes, predictions of others."""
+    held: dict[str, dict[str, Tensor]] = {}
+    for name, tensor in tensors.items():
+        place, _, field = name.rpartition(".")
+        held.setdefault(place, {})[field] = tensor
+    classes = held.pop("")["y"]
+    found = {place: CredalPredictions(**fields) for place, fields in held.items()}
+    return found.pop("test"), classes, found
 
 
 def command(place: Place, runs: Sequence[Run], *options: str) -> list[str]:

@@ -13,6 +13,16 @@ class CredalError(ValueError):
         sum(lower) <= 1 must hold, or the set is empty
     """
 
+    @property
+    def reason(self) -> str:
+        """What is wrong, without the remedy and the full stop: to be said in another message.
+
+        Example:
+            >>> CredalError("the item is empty. To fix: name it.").reason
+            'the item is empty'
+        """
+        return str(self).partition(" To fix:")[0].rstrip(".")
+
 
 class TrainingError(RuntimeError):
     """Training cannot go on: the loss is not finite, or the checkpoint is another run's.

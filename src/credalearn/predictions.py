@@ -38,7 +38,8 @@ class CredalPredictions:
     Args:
         probs: The chosen distribution, which classes and probabilities come from, shape (N, K).
         lower: Smallest probability of each class over the set, shape (N, K).
-        upper: Largest probability of each class over the set, shape (N, K).
+        upper: Largest probability of each class over the set, shape (N, K). Bounds that leave
+            [0, 1] or miss ``probs`` by a rounding, up to 1e-5, are moved there.
         vertices: Points whose hull is the set (heads, ensemble members, passes), shape (N, V, K);
             None where the set is only known by its bounds.
         concentration: Dirichlet parameters of a second-order method, shape (N, K), or None.
@@ -87,6 +88,10 @@ class CredalPredictions:
             lower=self.lower,
             upper=self.upper,
         )
+        # Without the tolerance, which the scores do not grant.
+        lower, upper = self.lower.minimum(self.probs), self.upper.maximum(self.probs)
+        object.__setattr__(self, "lower", lower.clamp(0, 1))
+        object.__setattr__(self, "upper", upper.clamp(0, 1))
         if self.vertices is not None:
             require_distributions(self.vertices, name="vertices")
             inside = (self.vertices >= self.lower[:, None] - _TOLERANCE) & (

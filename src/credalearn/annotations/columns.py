@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 
 from credalearn.annotations.asked import Asked
 from credalearn.annotations.places import edit_distance, folded, listed, nearest, refuse, shown
-from credalearn.annotations.tables import Table
+from credalearn.annotations.text_tables import Table
 
 # In the order in which they are tried, without case, spaces, "_", "-" and ".".
 ITEM = (

@@ -95,25 +95,34 @@ def typo_classes(annotations: Annotations) -> tuple[Typo, ...]:
         >>> typo_classes(three_items())
         ()
     """
-    votes = annotations.counts().sum(0)
+    votes = annotations.counts().sum(0).tolist()
     names = annotations.classes
+    rising = sorted(range(len(names)), key=lambda i: (votes[i], -i))
+    leader = {folded(names[i]): i for i in rising}  # of those that fold alike, the most frequent
+    often: dict[str, list[tuple[str, float]]] = {}
+    for name, number in zip(names, votes, strict=True):
+        if number >= _SEEN_ENOUGH:
+            often.setdefault(_digits(name), []).append((name, number))
     found = []
-    for i in np.argsort(votes, kind="stable"):
-        others = [j for j in np.argsort(-votes, kind="stable") if (votes[j], -j) > (votes[i], -i)]
-        found += _meant(names[i], votes[i], [(names[j], votes[j]) for j in others])
+    for i in sorted(range(len(names)), key=votes.__getitem__):
+        like = leader[folded(names[i])]
+        if like != i:
+            pair = names[i], int(votes[i]), names[like], int(votes[like])
+            found.append(Typo(*pair, "only case or spaces differ"))
+        elif votes[i] <= 1:
+            found += _misspelt(names[i], votes[i], often.get(_digits(names[i]), []))
     return tuple(found)
 
 
-def _meant(name: str, votes: float, others: list[tuple[str, float]]) -> list[Typo]:
+def _digits(name: str) -> str:
+    return re.sub(r"\D", "", name)
+
+
+def _misspelt(name: str, votes: float, others: list[tuple[str, float]]) -> list[Typo]:
     """The other class it was meant to be, if one is near enough."""
+    allowed = 0 if len(name) < 4 else 1 if len(name) < 8 else 2
     near = []
-    for other, other_votes in others:
-        if folded(name) == folded(other):
-            return [Typo(name, int(votes), other, int(other_votes), "only case or spaces differ")]
-        allowed = 0 if len(name) < 4 else 1 if len(name) < 8 else 2
-        digits = re.sub(r"\D", "", name) != re.sub(r"\D", "", other)
-        if votes > 1 or other_votes < _SEEN_ENOUGH or digits or not allowed:
-            continue
+    for other, other_votes in others if allowed else ():
         distance = edit_distance(name.casefold(), other.casefold(), most=allowed)
         if distance <= allowed:
             near.append((distance, -other_votes, other))

@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 
 from credalearn.annotations.places import refuse, shown
-from credalearn.annotations.tables import Table, make_table
 from credalearn.annotations.text import decoded, look
+from credalearn.annotations.text_tables import Table, make_table
 
 if TYPE_CHECKING:
     import _csv
@@ -33,7 +33,7 @@ def read_csv(path: Path, encoding: str | None, delimiter: str | None) -> Table:
     if not start.strip():
         refuse(path, "", "the file is empty", fix="export the annotations again")
     if delimiter is None:
-        delimiter = _find_delimiter(start)
+        delimiter = find_delimiter(start)
     elif len(delimiter.encode()) != 1:
         refuse(path, "", f"a delimiter is one character, not {shown(delimiter)}", fix="say ','")
     header, header_lines = _header(path, start, delimiter)
@@ -45,7 +45,7 @@ def read_csv(path: Path, encoding: str | None, delimiter: str | None) -> Table:
     if seen.encoding not in ("utf-8", "ascii"):
         raw = decoded(path, seen.encoding).encode()
     if standard and seen.quotes:
-        standard = _quoted_by_the_rules(raw or path.read_bytes(), delimiter)
+        standard = quoted_by_the_rules(raw or path.read_bytes(), delimiter)
     if standard:
         lazy = pl.scan_csv(
             path if raw is None else io.BytesIO(raw),
@@ -95,8 +95,13 @@ def _header(path: Path, start: str, delimiter: str) -> tuple[list[str], int]:
     return named, rows.line_num
 
 
-def _find_delimiter(start: str) -> str:
-    """The delimiter with which most of the first rows have as many fields as the header."""
+def find_delimiter(start: str) -> str:
+    r"""The delimiter with which most of the first rows have as many fields as the header.
+
+    Example:
+        >>> find_delimiter('item;"width, mm, raw"\na;3\n')
+        ';'
+    """
     best, found = (0.0, 0), ","
     for delimiter in _DELIMITERS:
         try:
@@ -111,10 +116,14 @@ def _find_delimiter(start: str) -> str:
     return found
 
 
-def _quoted_by_the_rules(content: bytes, delimiter: str) -> bool:
+def quoted_by_the_rules(content: bytes, delimiter: str) -> bool:
     """Whether each quotation mark opens, closes or is doubled where RFC 4180 allows it.
 
     Readers differ on the others. Marks open and close in turn; a doubled one closes and opens.
+
+    Example:
+        >>> quoted_by_the_rules(b'a,"b, c"', ","), quoted_by_the_rules(b'a,5" disk', ",")
+        (True, False)
     """
     bytes_ = np.frombuffer(content, np.uint8)
     marks = np.flatnonzero(bytes_ == ord('"'))

@@ -12,6 +12,7 @@ from scipy.stats import beta
 from credalearn.annotations.agreement import vote_counts
 from credalearn.annotations.table import Annotations
 from credalearn.errors import CredalError
+from credalearn.shares import check_share
 
 _MARGIN = (
     0.10  # how far below the rest is far: a difference that matters, not only one that is sure
@@ -72,8 +73,7 @@ def annotator_agreement(
     """
     if annotations.kind != "votes":
         raise CredalError(f"annotators are known of votes; got a table of {annotations.kind}.")
-    if not 0 < confidence < 1:
-        raise CredalError(f"confidence must be in (0, 1); got {confidence!r}.")
+    check_share(confidence, name="confidence")
     names = annotations.annotators
     who, label = annotations.codes("annotator"), annotations.codes("label")
     known = (who >= 0) & (label >= 0)

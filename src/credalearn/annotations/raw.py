@@ -3,7 +3,7 @@
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -22,7 +22,7 @@ class Raw:
     Args:
         kind: Votes: ``item``, ``annotator``, ``label`` and perhaps ``weight``. Bounds: ``item``,
             ``label``, ``at_least``. Counts and probabilities: ``item`` and a column a class.
-            All text or categories of text; perhaps ``row``, for ``place``.
+            All text or categories of text; of votes perhaps ``row``, for ``place``.
         frame: The columns.
         rows: How many rows or answers the file holds.
         place: From a row to where it stands.
@@ -94,6 +94,14 @@ def check_text(path: Path, line: int, text: str | None) -> None:
     except UnicodeEncodeError:
         rule = f"{shown(text)} is not valid Unicode text"
         refuse(path, f"line {line}", rule, fix="export the file again as UTF-8")
+
+
+def check_classes(path: Path, where: str, names: Iterable[str]) -> None:
+    """Refuse a class whose column would be called as that of the items."""
+    if "item" in names:
+        rule = "no class can be called 'item', the name of the items' own column"
+        fix = "give the class another name, or name the item's column with --item"
+        refuse(path, where, rule, fix=fix)
 
 
 def text_of(value: Any) -> str | None:

@@ -12,7 +12,7 @@ from credalearn.annotations.raw import Raw, check_text, text_of
 from credalearn.annotations.readers import READERS, Content
 from credalearn.annotations.records import Records, from_dicts, looks_like_json, read_json
 from credalearn.annotations.table import Annotations
-from credalearn.annotations.tables import Table, from_columns, read_parquet
+from credalearn.annotations.text_tables import Table, from_columns, read_parquet
 from credalearn.annotations.tidy_shares import tidy_bounds, tidy_shares
 from credalearn.annotations.tidy_votes import tidy_votes
 from credalearn.errors import CredalError
@@ -94,8 +94,8 @@ def read_annotations(
         label=label,
         weight=weight,
         question=question,
-        classes=None if classes is None else tuple(classes),
-        unsure=(unsure,) if isinstance(unsure, str) else tuple(unsure),
+        classes=None if classes is None else _names(classes),
+        unsure=_names(unsure),
         encoding=encoding,
         delimiter=delimiter,
     )
@@ -104,7 +104,9 @@ def read_annotations(
         fix = f"say {guess!r}" if guess else f"say one of {listed(list(READERS), 20)}"
         raise CredalError(f"there is no format {shown(format)}. To fix: {fix}.")
     if asked.classes is not None and len(set(asked.classes)) < 2:
-        raise CredalError(f"there must be two classes or more; got {listed(asked.classes)}.")
+        held = listed(asked.classes)
+        fix = "name every class, each by itself"
+        raise CredalError(f"there must be two classes or more; got {held}. To fix: {fix}.")
     path = Path(path)
     try:
         content = _open(path, asked)
@@ -114,6 +116,11 @@ def read_annotations(
         reason = error.strerror or str(error)
         fix = "check the name of the file and that you may read it"
         refuse(path, "", f"the file cannot be read ({reason})", fix=fix)
+
+
+def _names(given: Sequence[str]) -> tuple[str, ...]:
+    """A text is one name, not its letters."""
+    return (given,) if isinstance(given, str) else tuple(given)
 
 
 def _open(path: Path, asked: Asked) -> Content:
@@ -147,19 +154,19 @@ def _beside(path: Path) -> list[Path]:
 
 def _read(path: Path, content: Content, name: str | None, asked: Asked) -> tuple[str, Raw]:
     """By the reader asked for, or the first that recognises the content."""
-    nested = ("label-studio", "ground-truth", "argilla", "prodigy", "lewidi", "doccano")
     if name is not None:
-        if (name in nested) == isinstance(content, Table):
-            if name in nested:
+        nested = READERS[name].nested
+        if nested == isinstance(content, Table):
+            if nested:
                 fix = "give the tool's own export, or another format"
                 refuse(path, "", f"{name} is a format of JSON; this is a table", fix=fix)
             assert isinstance(content, Records)
             content = _flat(content)
         return name, READERS[name].read(content, asked)
     if isinstance(content, Records):
-        for known in nested:
-            if READERS[known].recognise(content, asked):
-                return known, READERS[known].read(content, asked)
+        for known, reader in READERS.items():
+            if reader.nested and reader.recognise(content, asked):
+                return known, reader.read(content, asked)
         content = _flat(content)
     for known, reader in READERS.items():
         if reader.recognise(content, asked):

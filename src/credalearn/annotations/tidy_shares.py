@@ -7,8 +7,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from credalearn.annotations.asked import Asked
-from credalearn.annotations.coding import coded
-from credalearn.annotations.numbers import as_numbers, plain_number
+from credalearn.annotations.coding import coded, label_names, mended
+from credalearn.annotations.numbers import as_numbers
 from credalearn.annotations.places import nearest, refuse, shown
 from credalearn.annotations.raw import Raw
 from credalearn.annotations.table import Annotations, Source
@@ -24,20 +24,18 @@ def tidy_shares(raw: Raw, path: Path, format: str, asked: Asked) -> Annotations:
         CredalError: If an item has no name or stands twice with different numbers, or a number is
             negative or not finite, a count is not whole, or probabilities do not sum to 1.
     """
-    given = [name for name in raw.frame.columns if name not in ("item", "row")]
+    given = [name for name in raw.frame.columns if name != "item"]
     classes = _ordered(path, given, asked)
     blank = 0.0 if raw.kind == "counts" else None
     numbers = np.empty((raw.frame.height, len(classes)))
     for i, name in enumerate(classes):
         numbers[:, i] = as_numbers(raw.frame[name], path, raw.place, name, blank=blank)
     _check_range(raw, path, classes, numbers)
-    mended: dict[str, int] = {}
+    items = coded(raw.frame["item"])
+    changed = mended(items)
     if raw.kind == "probabilities":
         numbers, rescaled = _summing_to_one(raw, path, numbers)
-        mended["probabilities rescaled to sum to 1"] = rescaled
-    items = coded(raw.frame["item"])
-    mended["spaces trimmed"] = items.trimmed
-    mended["Unicode normalised (NFC)"] = items.normalised
+        changed["probabilities rescaled to sum to 1"] = rescaled
     if (items.codes < 0).any():
         where = raw.place(int((items.codes < 0).argmax()))
         refuse(path, where, "the row names no item", fix="name the item, or delete the row")
@@ -54,9 +52,9 @@ def tidy_shares(raw: Raw, path: Path, format: str, asked: Asked) -> Annotations:
     table = pl.DataFrame(
         [names.alias("item"), *(pl.Series(name, numbers[:, i]) for i, name in enumerate(classes))]
     )
-    mended = {how: count for how, count in mended.items() if count}
+    changed = {how: count for how, count in changed.items() if count}
     left_out = {reason: count for reason, count in left_out.items() if count}
-    source = Source(path, format, raw.words, raw.rows, left_out, mended)
+    source = Source(path, format, raw.words, raw.rows, left_out, changed)
     return Annotations(raw.kind, tuple(names.to_list()), tuple(classes), table, source)
 
 
@@ -72,8 +70,10 @@ def tidy_bounds(raw: Raw, path: Path, format: str, asked: Asked) -> Annotations:
         frame["at_least"].fill_null("").set(blank, "0"), path, raw.place, "at_least"
     )
     items, labels = coded(frame["item"]), coded(frame["label"])
+    changed = mended(items, labels)
+    names, label_codes, changed["numbers such as 1.0 read as 1"] = label_names(labels)
     kept = np.flatnonzero(~blank.to_numpy())
-    for name, codes in (("item", items.codes), ("label", labels.codes)):
+    for name, codes in (("item", items.codes), ("label", label_codes)):
         wrong = kept[codes[kept] < 0]
         if len(wrong):
             where = raw.place(int(wrong[0]))
@@ -84,24 +84,23 @@ def tidy_bounds(raw: Raw, path: Path, format: str, asked: Asked) -> Annotations:
         fix = f"write {value / 100:.2f} for {value:g} %" if 1 < value <= 100 else "correct it"
         rule = f"at_least must lie in [0, 1]; this is {value:g}"
         refuse(path, raw.place(int(wrong[0])), rule, fix=fix)
-    names = [plain_number(name) for name in labels.names.to_list()]
-    classes = tuple(sorted(set(names))) if asked.classes is None else asked.classes
+    classes = tuple(sorted(names)) if asked.classes is None else asked.classes
     if asked.classes is None and len(classes) < 2:
         rule = f"every statement is about one class, {shown(classes[0] if classes else '')}"
         refuse(path, "", rule, fix="name all classes with --classes")
     unknown = [i for i, name in enumerate(names) if name not in classes]
     if unknown:
-        where = raw.place(int(np.argmax(labels.codes == unknown[0])))
+        where = raw.place(int(np.argmax(label_codes == unknown[0])))
         guess = nearest(names[unknown[0]], classes)
         rule = f"{shown(names[unknown[0]])} is not among the classes asked for"
         refuse(path, where, rule, fix=f"write {guess!r}" if guess else "add it to the classes")
-    cells = items.codes.astype(np.int64) * len(names) + labels.codes
+    cells = items.codes.astype(np.int64) * len(names) + label_codes
     once = _first_of_each(raw, path, kept, cells, bounds)
     sums = np.bincount(items.codes[once], bounds[once], minlength=len(items.names))
     if (sums > 1 + _EXACT).any():
         worst = int((sums > 1 + _EXACT).argmax())
         rows = [row for row in once if items.codes[row] == worst]
-        said = ", ".join(f"{bounds[r]:g} {names[labels.codes[r]]}" for r in rows[:6])
+        said = ", ".join(f"{bounds[r]:g} {names[label_codes[r]]}" for r in rows[:6])
         rule = (
             f"the bounds of item {shown(items.names[worst])} contradict each other: they sum to "
             f"{sums[worst]:.3g}, above 1 ({said})"
@@ -110,14 +109,13 @@ def tidy_bounds(raw: Raw, path: Path, format: str, asked: Asked) -> Annotations:
     table = pl.DataFrame(
         {
             "item": items.names.gather(items.codes[once]),
-            "label": [names[code] for code in labels.codes[once]],
+            "label": [names[code] for code in label_codes[once]],
             "at_least": bounds[once],
         }
     )
     left_out = {"repeated": len(kept) - len(once)} if len(kept) > len(once) else {}
-    trimmed = items.trimmed + labels.trimmed
-    mended = {"spaces trimmed": trimmed} if trimmed else {}
-    source = Source(path, format, raw.words, raw.rows, left_out, mended)
+    changed = {how: count for how, count in changed.items() if count}
+    source = Source(path, format, raw.words, raw.rows, left_out, changed)
     return Annotations("bounds", tuple(items.names.to_list()), classes, table, source)
 
 

@@ -9,13 +9,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from credalearn.annotations.asked import Asked
-from credalearn.annotations.coding import Coded, coded, taken
+from credalearn.annotations.coding import Coded, coded, label_names, mended, taken
 from credalearn.annotations.numbers import as_numbers, plain_number
 from credalearn.annotations.places import listed, nearest, refuse, shown
 from credalearn.annotations.raw import Raw
 from credalearn.annotations.table import Annotations, Known, Source
 
-_NOT_A_LABEL = ("nan", "NaN", "<NA>")  # what software writes for "nothing", and no person does
 _FREE_TEXT = 1000  # classes, of which most are seen once
 
 
@@ -30,10 +29,8 @@ def tidy_votes(raw: Raw, path: Path, format: str, asked: Asked) -> Annotations: 
     with ThreadPoolExecutor(2) as pool:  # most of it runs outside Python
         given = [frame[name] for name in ("item", "annotator", "label")]
         items, annotators, labels = pool.map(coded, given)
-    mended = _mended(items, annotators, labels)
-    names, label_codes, merged = _label_names(labels)
-    if merged:
-        mended["numbers such as 1.0 read as 1"] = merged
+    changed = mended(items, annotators, labels)
+    names, label_codes, changed["numbers such as 1.0 read as 1"] = label_names(labels)
     _check_items(raw, path, items.codes, label_codes)
     left_out = Counter(raw.left_out)
     empty = (label_codes < 0) & (items.codes >= 0)
@@ -63,7 +60,7 @@ def tidy_votes(raw: Raw, path: Path, format: str, asked: Asked) -> Annotations: 
         raw.words,
         raw.rows,
         {reason: count for reason, count in left_out.items() if count},
-        {how: count for how, count in mended.items() if count},
+        {how: count for how, count in changed.items() if count},
     )
     columns = [
         items.column("item", item, frame["item"]),
@@ -83,26 +80,6 @@ def _clean(label: str) -> str:
     """A label that the user names, as labels in files are cleaned."""
     text = pl.Series([label]).str.strip_chars().str.normalize("NFC")[0]
     return plain_number(text)
-
-
-def _mended(*columns: Coded) -> dict[str, int]:
-    return {
-        "spaces trimmed": sum(column.trimmed for column in columns),
-        "Unicode normalised (NFC)": sum(column.normalised for column in columns),
-    }
-
-
-def _label_names(labels: Coded) -> tuple[list[str], NDArray[np.int32], int]:
-    """Labels with 1.0 as 1 and software's words for nothing as empty; how many rows were 1.0."""
-    given = labels.names.to_list()
-    plain = [plain_number(name) for name in given]
-    names = [name for name in dict.fromkeys(plain) if name not in _NOT_A_LABEL]
-    position = {name: i for i, name in enumerate(names)}
-    if names == given:
-        return names, labels.codes, 0
-    lookup = np.array([*(position.get(name, -1) for name in plain), -1], np.int32)
-    changed = np.array([*(a != b for a, b in zip(given, plain, strict=True)), False])
-    return names, lookup[labels.codes], int(changed[labels.codes].sum())
 
 
 def _check_items(raw: Raw, path: Path, items: NDArray[np.int32], labels: NDArray[np.int32]) -> None:
@@ -195,7 +172,8 @@ def _classes(
             refuse(path, "", rule, fix="name the column of the class with --label")
     else:
         classes = tuple(dict.fromkeys(_clean(each) for each in asked.classes))
-        unknown = [i for i, name in enumerate(names) if name in set(seen) - set(classes)]
+        strange = set(seen) - set(classes)
+        unknown = [i for i, name in enumerate(names) if name in strange]
         if unknown:
             wrong = unknown[0]
             where = raw.place(_row(raw, int(kept[np.argmax(label == wrong)])))

@@ -23,6 +23,7 @@ from credalearn.cli.options import (
     Skill,
     Unsure,
     Weight,
+    reader_options,
 )
 
 _SECONDS_BETWEEN_LINES = 5.0
@@ -77,6 +78,9 @@ def labels(
     from credalearn.workflow.overwriting import refuse_overwriting
     from credalearn.workflow.tables_out import check_output, write_frames
 
+    asked = reader_options(
+        item, annotator, label, weight, question, classes, unsure, form, encoding, delimiter
+    )
     if output is not None:  # before the work, not after it
         check_output(output)
     if figure is not None:
@@ -87,19 +91,7 @@ def labels(
         if path is not None:
             refuse_overwriting(path, export)
     torch.set_num_threads(1)  # the tables are small: threads would wait for each other
-    found = read_annotations(
-        export,
-        format=form,
-        item=item,
-        annotator=annotator,
-        label=label,
-        weight=weight,
-        question=question,
-        classes=classes,
-        unsure=tuple(unsure or ()),
-        encoding=encoding,
-        delimiter=delimiter,
-    )
+    found = read_annotations(export, **asked)
     print(label_words.read_line(found))
     wanted = dict.fromkeys(each.value for each in rule) if rule else VOTE_RULES
     with _progress(splits) as done:

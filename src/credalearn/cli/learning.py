@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -24,6 +24,7 @@ from credalearn.cli.options import (
     Skill,
     Unsure,
     Weight,
+    reader_options,
 )
 
 if TYPE_CHECKING:
@@ -59,19 +60,9 @@ def inspect(
     from credalearn.workflow.inspecting import inspection
     from credalearn.workflow.rounds import read_rounds
 
-    _refuse_joined(classes)
-    asked: dict[str, Any] = {
-        "format": form,
-        "item": item,
-        "annotator": annotator,
-        "label": label,
-        "weight": weight,
-        "question": question,
-        "classes": classes,
-        "unsure": tuple(unsure or ()),
-        "encoding": encoding,
-        "delimiter": delimiter,
-    }
+    asked = reader_options(
+        item, annotator, label, weight, question, classes, unsure, form, encoding, delimiter
+    )
     found = read_rounds(
         export,
         merge or (),
@@ -148,7 +139,6 @@ def train(
     delimiter: Delimiter = None,
 ) -> None:
     """Train a model on annotated items; killed and called again, it goes on where it stopped."""
-    from credalearn.errors import CredalError
     from credalearn.workflow.inputs import read_features
     from credalearn.workflow.inspecting import inspection
     from credalearn.workflow.item_columns import read_item_columns
@@ -158,8 +148,7 @@ def train(
     from credalearn.workflow.staging import check_place
     from credalearn.workflow.training import train_run
 
-    if (features is None) == (images is None):
-        raise CredalError("give one of --features and --images: what the model is to see.")
+    _check_inputs(features, images, table, drop)
     options = TrainOptions(
         labels=labels.value,
         s=s,
@@ -175,30 +164,10 @@ def train(
         seed=seed,
         skip_missing=skip_missing,
     )
-    if images is not None and drop:
-        raise CredalError(
-            "--drop names a column of --features; with --images there are none. To fix: leave it "
-            "out."
-        )
-    if features is not None and table is not None:
-        raise CredalError(
-            "--table goes with --images; the columns beside features stand in --features. To fix: "
-            "leave it out."
-        )
-    _refuse_joined(classes)
+    asked = reader_options(
+        item, annotator, label, weight, question, classes, unsure, form, encoding, delimiter
+    )
     check_place(output)  # before a large export is read
-    asked: dict[str, Any] = {
-        "format": form,
-        "item": item,
-        "annotator": annotator,
-        "label": label,
-        "weight": weight,
-        "question": question,
-        "classes": classes,
-        "unsure": tuple(unsure or ()),
-        "encoding": encoding,
-        "delimiter": delimiter,
-    }
     found = read_rounds(
         export,
         merge or (),
@@ -233,15 +202,23 @@ def train(
         print(line)
 
 
-def _refuse_joined(classes: list[str] | None) -> None:
-    """One class with commas in it is meant to be several."""
+def _check_inputs(
+    features: Path | None, images: Path | None, table: Path | None, drop: list[str] | None
+) -> None:
+    """One kind of input, and only the options that go with it."""
     from credalearn.errors import CredalError
 
-    if classes is not None and len(classes) == 1 and "," in classes[0]:
-        names = [name.strip() for name in classes[0].split(",")]
-        repeated = " ".join(f"--classes {name}" for name in names)
+    if (features is None) == (images is None):
+        raise CredalError("give one of --features and --images: what the model is to see.")
+    if images is not None and drop:
         raise CredalError(
-            f"--classes takes one class; got {classes[0]!r}. To fix: repeat it: {repeated}."
+            "--drop names a column of --features; with --images there are none. To fix: leave it "
+            "out."
+        )
+    if features is not None and table is not None:
+        raise CredalError(
+            "--table goes with --images; the columns beside features stand in --features. To fix: "
+            "leave it out."
         )
 
 

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -38,6 +38,49 @@ MergeItem = Annotated[
     str | None,
     typer.Option(help="Column or field that names the item in them.", show_default="found"),
 ]
+
+
+def reader_options(
+    item: str | None,
+    annotator: str | None,
+    label: str | None,
+    weight: str | None,
+    question: str | None,
+    classes: list[str] | None,
+    unsure: list[str] | None,
+    form: str | None,
+    encoding: str | None,
+    delimiter: str | None,
+) -> dict[str, Any]:
+    """What ``read_annotations`` takes, in the order in which the commands list it.
+
+    Raises:
+        CredalError: If several classes are given as one, with commas between them.
+
+    Example:
+        >>> reader_options("id", *[None] * 9)["item"]
+        'id'
+    """
+    from credalearn.errors import CredalError
+
+    if classes is not None and len(classes) == 1 and "," in classes[0]:
+        names = [name.strip() for name in classes[0].split(",")]
+        repeated = " ".join(f"--classes {name}" for name in names)
+        raise CredalError(
+            f"--classes takes one class; got {classes[0]!r}. To fix: repeat it: {repeated}."
+        )
+    return {
+        "item": item,
+        "annotator": annotator,
+        "label": label,
+        "weight": weight,
+        "question": question,
+        "classes": classes,
+        "unsure": unsure or (),
+        "format": form,
+        "encoding": encoding,
+        "delimiter": delimiter,
+    }
 
 
 class Labels(StrEnum):

@@ -9,11 +9,12 @@ from typing import get_args
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from credalearn.conformal.checks import as_shares, check_coverage
+from credalearn.conformal.checks import as_shares
 from credalearn.conformal.distance import box_distance, total_variation
 from credalearn.conformal.inflation import Distance, Inflation, rank_of, scale_of
 from credalearn.conformal.scales import SCALES, Scale
 from credalearn.credal.checks import check_choice
+from credalearn.shares import check_share
 
 
 def calibrate(
@@ -56,7 +57,7 @@ def calibrate(
         >>> calibrate(q, p, p, p, coverage=0.8, scale="none").radius
         0.4
     """
-    check_coverage(coverage)
+    check_share(coverage, name="coverage")
     coverage = float(coverage)  # as the Inflation holds it, so that both find one rank
     check_choice(distance, get_args(Distance), name="distance")
     check_choice(scale, SCALES, name="scale")

@@ -1,9 +1,7 @@
-"""What calibrating and widening both check.
+"""What people said, as calibrating and widening both take it.
 
 Shapes: N items, K classes.
 """
-
-from numbers import Real
 
 import torch
 from numpy.typing import ArrayLike
@@ -11,20 +9,6 @@ from torch import Tensor
 
 from credalearn.credal.checks import as_floats, require
 from credalearn.errors import CredalError
-
-
-def check_coverage(coverage: float) -> None:
-    """Refuse what is no share of new items.
-
-    Example:
-        >>> check_coverage(0.9)
-    """
-    number = isinstance(coverage, Real)
-    if number and 0 < coverage < 1:
-        return
-    percent = number and 1 < coverage < 100
-    fix = f"write {float(coverage):g} % as {coverage / 100:g}" if percent else "give 0.9"
-    raise CredalError(f"coverage must lie in (0, 1); got {coverage!r}. To fix: {fix}.")
 
 
 def as_shares(observed: ArrayLike, sets: Tensor) -> Tensor:

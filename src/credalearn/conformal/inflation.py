@@ -13,12 +13,13 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from credalearn.conformal.checks import as_shares, check_coverage
+from credalearn.conformal.checks import as_shares
 from credalearn.conformal.distance import total_variation
 from credalearn.conformal.scales import SCALES, Scale
 from credalearn.credal import Intervals
 from credalearn.credal.checks import check_choice
 from credalearn.errors import CredalError
+from credalearn.shares import check_share, percent
 
 Distance = Literal["box", "total-variation"]
 
@@ -81,7 +82,7 @@ class Inflation:
     items: int
 
     def __post_init__(self) -> None:
-        check_coverage(self.coverage)
+        check_share(self.coverage, name="coverage")
         check_choice(self.distance, get_args(Distance), name="distance")
         check_choice(self.scale, SCALES, name="scale")
         if type(self.items) is not int or self.items < 0:
@@ -129,8 +130,7 @@ class Inflation:
     @property
     def statement(self) -> str:
         """What is promised, in one sentence; or that nothing is."""
-        texts = (f"{100 * self.coverage:.{digits}g}" for digits in range(4, 18))
-        share = next(text for text in texts if float(text) < 100) + " %"  # 99.9999 is not 100
+        share = percent(self.coverage, digits=4)
         if self.vacuous:
             return (
                 f"Nothing is promised and every set holds all distributions: {share} takes "
@@ -206,9 +206,8 @@ class Inflation:
                 given["radius"] = math.inf
             return cls(**given)
         except (TypeError, KeyError, ValueError) as error:
-            missing = isinstance(error, KeyError)
-            told = str(error).partition(" To fix:")[0].rstrip(".")
-            reason = f"{error} is missing" if missing else told
+            reason = error.reason if isinstance(error, CredalError) else str(error)
+            reason = f"{error} is missing" if isinstance(error, KeyError) else reason
             raise CredalError(
                 f"this is no inflation of sets: {reason}. To fix: calibrate again."
             ) from error

@@ -19,7 +19,7 @@ from torch.special import entr
 from credalearn.credal.intervals import Intervals
 from credalearn.credal.subsets import class_sets
 
-_ENUMERATED_CLASSES = 10  # 10 · 2^9 vertices: a few seconds for 10,000 boxes
+ENUMERATED_CLASSES = 10  # 10 · 2^9 vertices: a few seconds for 10,000 boxes
 _CHUNK = 2**20  # numbers in each tensor held at once: 8 MB
 _ROUNDING = 1e-12
 
@@ -52,7 +52,7 @@ def min_entropy_box(lower: ArrayLike, upper: ArrayLike) -> Tensor:
     box = Intervals(lower, upper)
     if len(box) == 0:
         return box.lower.new_zeros(0)
-    few = box.num_classes <= _ENUMERATED_CLASSES
+    few = box.num_classes <= ENUMERATED_CLASSES
     solve = _enumerated if few else _searched
     width = box.num_classes * (2**box.num_classes if few else 1)
     rows = max(1, _CHUNK // width)

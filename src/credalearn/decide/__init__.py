@@ -1,15 +1,12 @@
 """When to predict and when to defer: thresholds with a guarantee, and what the guarantee says."""
 
-from credalearn.decide.curve import CoverageCurve, coverage_curve
 from credalearn.decide.rule import DecisionRule
 from credalearn.decide.shortfall import Shortfall
 from credalearn.decide.thresholds import by_capacity, certify
 
 __all__ = [
-    "CoverageCurve",
     "DecisionRule",
     "Shortfall",
     "by_capacity",
     "certify",
-    "coverage_curve",
 ]

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from credalearn.credal.checks import check_choice
-from credalearn.decide.shortfall import Shortfall, percent
+from credalearn.decide.shortfall import Shortfall
 from credalearn.decide.truths import HAVING, TRUTHS, Truth
 from credalearn.errors import CredalError
 from credalearn.metrics.ranking import as_scores
+from credalearn.shares import percent
 
 CertifyMethod = Literal["sgr", "learn-then-test", "conformal-risk-control"]
 RuleMethod = Literal[CertifyMethod, "capacity"]
@@ -43,7 +44,7 @@ class DecisionRule:
         bound_by: The inequality the bound, or a capacity's interval, comes from.
         interval: For a capacity, the two ends of the interval for the error; otherwise None.
         shortfall: Why nothing could be certified and what it would take, or None.
-        left_out: Further calibration items, which cannot be right or wrong: their votes tie.
+        left_out: Further calibration items, without a truth to be right or wrong against.
         left_out_kept: How many of those the rule predicts.
 
     Raises:

@@ -7,6 +7,7 @@ import numpy as np
 
 from credalearn.decide.sample import Sample
 from credalearn.decide.search import METHODS, first_of_sequence
+from credalearn.shares import percent
 
 _MOST_ITEMS = 10**9  # more is called never
 _FIRM = 20  # the error among fewer kept items says too little to build on
@@ -40,28 +41,22 @@ class Shortfall:
     reachable_error: float | None
     reachable_coverage: float | None
 
-    def __str__(self) -> str:
+    @property
+    def remedy(self) -> str:
+        """What it would take, and what is within reach."""
         if self.items_needed is None:
             needed = "By this method no number of calibration items like these would do."
         else:
             needed = f"About {self.items_needed:,} calibration items like these would do."
         if self.reachable_error is None or self.reachable_coverage is None:
-            return f"{self.why} {needed}"
+            return needed
         return (
-            f"{self.why} {needed} With these items {percent(self.reachable_error)} can be "
+            f"{needed} With these items {percent(self.reachable_error)} can be "
             f"certified, keeping {percent(self.reachable_coverage)}."
         )
 
-
-def percent(share: float) -> str:
-    """A share as people write it; what is below 1 is never rounded up to 100 %.
-
-    Example:
-        >>> percent(0.1), percent(0.0125), percent(0.99999)
-        ('10 %', '1.25 %', '99.999 %')
-    """
-    texts = (f"{100 * share:.{digits}g}" for digits in range(3, 18))  # 17 tell all floats apart
-    return next(text for text in texts if not share < 1 or float(text) < 100) + " %"
+    def __str__(self) -> str:
+        return f"{self.why} {self.remedy}"
 
 
 def explain(sample: Sample, *, method: str, max_error: float, risk: float) -> Shortfall:
@@ -115,22 +110,21 @@ def _within_reach(
     search, steps = METHODS[method].search, round(1 / _STEP)
 
     def passes(step: int) -> bool:
-        return step < steps and search(sample, step / steps, risk) is not None
+        return search(sample, step / steps, risk) is not None
 
-    found = _least(passes, int(max_error * steps) + 1)
+    found = _least(passes, int(max_error * steps) + 1, most=steps - 1)
     if found is None or (group := search(sample, found / steps, risk)) is None:
         return None, None
     return found / steps, float(sample.kept[group] / sample.num_items)
 
 
-def _least(passes: Callable[[int], bool], start: int) -> int | None:
-    """The least number from ``start`` on that passes, by doubling and halving; None beyond 1e9."""
-    high = start
-    while not passes(high):
-        if high > _MOST_ITEMS:
+def _least(passes: Callable[[int], bool], start: int, *, most: int = _MOST_ITEMS) -> int | None:
+    """The least number in start..most that passes, by doubling and halving; None if none does."""
+    low, high = start - 1, start  # low fails, or lies below the start
+    while high > most or not passes(high):
+        if high >= most:
             return None
-        high *= 2
-    low = max(high // 2, start - 1)  # fails, or lies below the start
+        low, high = high, min(2 * high, most)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if passes(middle) else (middle, high)

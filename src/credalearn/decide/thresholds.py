@@ -3,6 +3,7 @@
 Shapes: N items.
 """
 
+from numbers import Integral, Real
 from typing import cast, get_args
 
 from numpy.typing import ArrayLike
@@ -15,6 +16,7 @@ from credalearn.decide.search import METHODS
 from credalearn.decide.shortfall import explain
 from credalearn.decide.truths import Truth
 from credalearn.errors import CredalError
+from credalearn.shares import check_share
 
 
 def certify(
@@ -77,8 +79,9 @@ def certify(
     """
     check_choice(method, get_args(CertifyMethod), name="method")
     check_choice(against, get_args(Truth), name="against")
-    _check_share(max_error, name="max_error")
-    _check_share(confidence, name="confidence")
+    check_share(max_error, name="max_error")
+    check_share(confidence, name="confidence")
+    max_error, confidence = float(max_error), float(confidence)
     sample = as_sample(score, wrong)
     chosen, risk = METHODS[method], 1 - confidence
     group = chosen.search(sample, max_error, risk)
@@ -94,8 +97,8 @@ def certify(
         num_items=sample.num_items,
         kept=_at(sample, group)[1],
         errors=_at(sample, group)[2],
-        max_error=float(max_error),
-        confidence=None if method == "conformal-risk-control" else float(confidence),
+        max_error=max_error,
+        confidence=None if method == "conformal-risk-control" else confidence,
         bound=bound,
         bound_by=cast(Bound, chosen.bounded_by(sample)),
         shortfall=short,
@@ -136,7 +139,7 @@ def by_capacity(
         wrong against the majority of the annotators (95 % interval 0 % to 70.8 %).
     """
     check_choice(against, get_args(Truth), name="against")
-    _check_share(confidence, name="confidence")
+    check_share(confidence, name="confidence")
     sample = as_sample(score, wrong)
     most = _number_deferred(defer, sample.num_items)
     fewest_kept = sample.num_items - most
@@ -176,19 +179,11 @@ def _at(sample: Sample, group: int | None) -> tuple[float | None, int, float]:
 
 
 def _number_deferred(defer: float, num_items: int) -> int:
-    whole = isinstance(defer, int) and not isinstance(defer, bool)
-    if whole and 0 <= defer <= num_items:
+    whole = isinstance(defer, Integral)  # of Python or NumPy
+    if whole and not isinstance(defer, bool) and 0 <= defer <= num_items:
         return int(defer)
-    if isinstance(defer, float) and 0 <= defer <= 1:
-        return int(defer * num_items + 1e-9)  # 0.29 of 100 is 28.999…: 29
+    if isinstance(defer, Real) and not whole and 0 <= defer <= 1:
+        return int(float(defer) * num_items + 1e-9)  # 0.29 of 100 is 28.999…: 29
     raise CredalError(
         f"defer must be a whole number in 0..{num_items} or a share in [0, 1]; got {defer!r}."
     )
-
-
-def _check_share(value: float, *, name: str) -> None:
-    number = isinstance(value, int | float)
-    if not number or not 0 < value < 1:
-        percent = number and 1 < value < 100
-        fix = f"write {value:g} % as {value / 100:g}" if percent else "give 0.1 for 10 %"
-        raise CredalError(f"{name} must lie in (0, 1); got {value!r}. To fix: {fix}.")

@@ -20,7 +20,8 @@ def load(folder: str | Path, *, backbone: nn.Module | None = None) -> CredalClas
         backbone: The module that was given as backbone, if one was: its code is not saved.
 
     Raises:
-        CredalError: If the folder is damaged or incomplete, or the backbone does not fit.
+        CredalError: If the folder is damaged or incomplete, or the backbone does not fit or is not
+            wanted.
 
     Example:
         >>> import tempfile
@@ -46,6 +47,11 @@ def load(folder: str | Path, *, backbone: nn.Module | None = None) -> CredalClas
         raise CredalError(
             f"{folder} was trained on a backbone of your own. To fix: give it, untrained, as "
             "load(folder, backbone=...)."
+        )
+    if not own and backbone is not None:
+        raise CredalError(
+            f"{folder} was trained on the backbone {clf.backbone!r}; a module of type "
+            f"{type(backbone).__name__} has no place in it. To fix: load(folder) alone."
         )
     clf.n_features_in_ = clf._input_shape[0]
     if names is not None:

@@ -27,17 +27,6 @@ def check_option(
         raise CredalError(f"{name} must be {rule}; got {value!r}. To fix: {remedy}.")
 
 
-def check_confidence(confidence: float) -> None:
-    """Refuse a confidence that is no share."""
-    check_option(
-        confidence,
-        lambda value: 0 < value < 1,
-        name="confidence",
-        rule="in (0, 1)",
-        remedy="give a share, 0.95 for 95 %",
-    )
-
-
 def check_whole(value: int, *, least: int, name: str, remedy: str) -> None:
     """Refuse what is no whole number of ``least`` or more; 2.0 is none."""
     check_option(

@@ -14,9 +14,10 @@ from torch import Tensor
 
 from credalearn.credal import CredalSet, Intervals, LowerBounds, TotalVariationBall
 from credalearn.credal.checks import check_choice
-from credalearn.labels.checks import check_confidence, check_option
+from credalearn.labels.checks import check_option
 from credalearn.labels.limits import lower_limits, upper_limits, variation_radius
 from credalearn.labels.soft import relax_at, relax_ties
+from credalearn.shares import check_share
 
 VoteRule = Literal[
     "relax",
@@ -125,4 +126,4 @@ def check_options(rule: VoteRule, *, s: float, confidence: float) -> None:
         rule="above 0 and finite",
         remedy="give 1, or 2 for wider sets",
     )
-    check_confidence(confidence)
+    check_share(confidence, name="confidence")

@@ -137,11 +137,12 @@ def box_of_shifts(probs: Tensor, shifts: Tensor) -> tuple[Tensor, Tensor]:
         (tensor([[0.5000, 0.0000]]), tensor([[1.0000, 0.5000]]))
     """
     blocks = 1 + probs.numel() // _BLOCK
-    boxes = [_box(rows, shifts.to(probs)) for rows in probs.tensor_split(blocks)]
+    boxes = [box_of_rows(rows, shifts.to(probs)) for rows in probs.tensor_split(blocks)]
     return torch.cat([lower for lower, _ in boxes]), torch.cat([upper for _, upper in boxes])
 
 
-def _box(probs: Tensor, shifts: Tensor) -> tuple[Tensor, Tensor]:
+def box_of_rows(probs: Tensor, shifts: Tensor) -> tuple[Tensor, Tensor]:
+    """As :func:`box_of_shifts`, all rows at once: a graph of fixed operations, in more memory."""
     rest = _sum_of_others(probs)
     rest = torch.where(rest < torch.finfo(rest.dtype).tiny, 0, rest)  # 1 / rest would overflow
     log_odds = probs.log() - rest.log()

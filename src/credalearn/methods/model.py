@@ -3,6 +3,7 @@
 Shapes: N items, M members or passes, H heads, D features, K classes.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -136,8 +137,7 @@ class Model:
 
     def outputs(self, inputs: Tensor) -> Outputs:
         """What the networks say of ``inputs``, on the CPU, in batches."""
-        numbers = max(1, inputs[:1].numel())
-        size = max(1, min(_BATCH, _NUMBERS // numbers))
+        size = items_at_once(inputs.shape[1:])
         batches = [self._batch_outputs(batch) for batch in torch.split(inputs, size)]
         return Outputs(
             torch.cat([each.logits for each in batches]),
@@ -162,6 +162,19 @@ class Model:
             member.eval()
         assert features is not None
         return Outputs(torch.stack(logits, 1), features)
+
+
+def items_at_once(shape: Sequence[int]) -> int:
+    """How many items of this shape the networks take together.
+
+    What Monte-Carlo dropout says of an item depends on its place among them: the same items in
+    batches of this size get the same answers.
+
+    Example:
+        >>> items_at_once((20,)), items_at_once((3, 224, 224))
+        (4096, 27)
+    """
+    return max(1, min(_BATCH, _NUMBERS // max(1, math.prod(shape))))
 
 
 @contextmanager

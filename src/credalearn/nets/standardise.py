@@ -43,8 +43,10 @@ class Standardise(nn.Module):
             spread, mean = torch.std_mean(inputs.double(), dim=0, correction=0)
         else:
             spread, mean = _of_channels(inputs)
-        # A constant feature's spread is a rounding of its size, not of 0.
-        varies = spread > 1e-7 * mean.abs()
+        # A constant feature's spread is a rounding of its size, not of 0: up to 6e-8 of it in
+        # float32, which images go on in, but 1.7e9 ± 100 in float64 is no rounding.
+        in_float32 = inputs.ndim > 2 or (inputs.is_floating_point() and inputs.itemsize < 8)
+        varies = spread > (1e-7 if in_float32 else 1e-12) * mean.abs()
         self.mean.copy_(mean)
         self.scale.copy_(torch.where(varies, spread, 1))
 

@@ -1,7 +1,7 @@
 """Tables and figures of results, in one style."""
 
 from credalearn.report.comparison import draw_balanced_quality, draw_significance
-from credalearn.report.curves import draw_rejection, draw_reliability
+from credalearn.report.curves import draw_rejection
 from credalearn.report.style import house_style
 from credalearn.report.tables import Cell, Column, ResultTable, latex, markdown, to_csv
 from credalearn.report.triangle import draw_triangle
@@ -12,7 +12,6 @@ __all__ = [
     "ResultTable",
     "draw_balanced_quality",
     "draw_rejection",
-    "draw_reliability",
     "draw_significance",
     "draw_triangle",
     "house_style",

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from credalearn.errors import CredalError
 from credalearn.report.style import GREY, colour_of
+from credalearn.shares import check_share
 
 _WHITE, _EMPTY, _DARK = "#ffffff", "#dddddd", "#002147"  # dark in print too: lightness 13 %
 
@@ -107,8 +108,7 @@ def draw_significance(
         >>> [text.get_text() for text in axes.texts]
         ['.001', '1.000']
     """
-    if not 0 < level < 1:
-        raise CredalError(f"level must lie in (0, 1); got {level}.")
+    check_share(level, name="level")
     p = _matrix(p_values, methods)
     size = len(methods)
     diagonal = np.eye(size, dtype=bool)

@@ -19,9 +19,9 @@ from credalearn.credal import (
     min_entropy_box,
     min_entropy_hull,
 )
+from credalearn.credal.box_min_entropy import ENUMERATED_CLASSES
 from credalearn.errors import PrecisionWarning
 
-_ENUMERATED_CLASSES = 10  # up to here min_entropy_box tries every vertex
 # Frank and Wolfe's: at most 0.001 nats short in 6000 random sets of three to ten classes.
 _STEPS = 200
 
@@ -80,7 +80,7 @@ def _smallest_entropy(labels: CredalSet) -> Tensor:
         return _nats(labels.best_target(-labels.lower))
     if isinstance(labels, Vertices):
         return min_entropy_hull(labels.points) * math.log(2)
-    if labels.num_classes <= _ENUMERATED_CLASSES:
+    if labels.num_classes <= ENUMERATED_CLASSES:
         return min_entropy_box(labels.lower, labels.upper) * math.log(2)
     # With one bound alone the greedy order is exact, and the set only larger.
     above = min_entropy_box(labels.lower, torch.ones_like(labels.upper))

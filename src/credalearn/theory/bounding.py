@@ -12,8 +12,9 @@ from torch import Tensor
 
 from credalearn.credal import CredalSet
 from credalearn.errors import CredalError
-from credalearn.labels.checks import check_confidence, check_sets
+from credalearn.labels.checks import check_sets
 from credalearn.methods import METHODS, Model, pocc_loss
+from credalearn.shares import check_share
 from credalearn.theory.attainable import least_objective
 from credalearn.theory.bound import BoundTerm, GeneralisationBound
 from credalearn.theory.rademacher import check_heads, last_layer_complexity
@@ -71,7 +72,7 @@ def generalisation_bound(
     """
     check_heads(features, weights, biases)
     check_sets(labels)
-    check_confidence(confidence)
+    check_share(confidence, name="confidence")
     num_items, num_classes = labels.shape
     if weights.shape[:2] != (2, num_classes) or len(features) != num_items or num_classes < 2:
         raise CredalError(
@@ -84,45 +85,14 @@ def generalisation_bound(
     loss_range = float((logits.amax(2) - logits.amin(2)).max())
     # log(1 + (K − 1)e^L) without e^L, which overflows
     loss_bound = float(np.logaddexp(0.0, math.log(num_classes - 1) + loss_range))
-    diameters = exact.diameter()
-    mean_diameter = float(diameters.mean())
-    complexity = last_layer_complexity(features, weights, biases)
+    mean_diameter = float(exact.diameter().mean())
     objective = float(pocc_loss(logits[:, 0], logits[:, 1], exact)) / 2
     least = float(least_objective(exact).mean())
-    chance = math.sqrt(math.log(2 / (1 - confidence)) / (2 * num_items))
     return GeneralisationBound(
-        complexity=BoundTerm(
-            "model class",
-            4 * complexity,
-            "4 · Rademacher complexity",
-            "estimated",
-            "last layer only, the backbone taken as fixed; the class is of heads with norms up to "
-            "the trained ones', as if chosen before training; Maurer's vector contraction",
-        ),
-        sampling=BoundTerm(
-            "finite sample",
-            2 * loss_bound * chance,
-            "2B · √(log(2/δ) / 2n)",
-            "assumed",
-            f"n = {num_items:,}, δ = {1 - confidence:.2g}; B = {loss_bound:.2f} from the largest "
-            "range of logits on the training items, assumed for all others",
-        ),
-        optimisation=BoundTerm(
-            "optimisation gap",
-            max(objective - least, 0.0),  # a perfect fit may be below by a rounding
-            "η",
-            "measured",
-            f"at most the objective, {objective:.3f}, less the least that any predictor reaches "
-            f"on these labels, {least:.3f}",
-        ),
-        imprecision=BoundTerm(
-            "annotation imprecision",
-            loss_range * mean_diameter,
-            "L · mean diameter",
-            "assumed",
-            f"mean diameter {mean_diameter:.3f} and L = {loss_range:.2f}, the largest range of "
-            "logits, both measured on the training items and assumed for all others",
-        ),
+        complexity=_complexity(last_layer_complexity(features, weights, biases)),
+        sampling=_sampling(loss_bound, num_items, confidence),
+        optimisation=_optimisation(objective, least),
+        imprecision=_imprecision(loss_range, mean_diameter),
         items=num_items,
         num_classes=num_classes,
         confidence=float(confidence),
@@ -180,3 +150,47 @@ def _logits(features: Tensor, weights: Tensor, biases: Tensor | None) -> Tensor:
     """Of both heads, shape (N, 2, K), in float64."""
     logits = torch.einsum("nd,hkd->nhk", features.double(), weights.double())
     return logits if biases is None else logits + biases.double()
+
+
+def _complexity(rademacher: float) -> BoundTerm:
+    return BoundTerm(
+        "model class",
+        4 * rademacher,
+        "4 · Rademacher complexity",
+        "estimated",
+        "last layer only, the backbone taken as fixed; the class is of heads with norms up to "
+        "the trained ones', as if chosen before training; Maurer's vector contraction",
+    )
+
+
+def _sampling(loss_bound: float, num_items: int, confidence: float) -> BoundTerm:
+    return BoundTerm(
+        "finite sample",
+        2 * loss_bound * math.sqrt(math.log(2 / (1 - confidence)) / (2 * num_items)),
+        "2B · √(log(2/δ) / 2n)",
+        "assumed",
+        f"n = {num_items:,}, δ = {1 - confidence:.2g}; B = {loss_bound:.2f} from the largest "
+        "range of logits on the training items, assumed for all others",
+    )
+
+
+def _optimisation(objective: float, least: float) -> BoundTerm:
+    return BoundTerm(
+        "optimisation gap",
+        max(objective - least, 0.0),  # a perfect fit may be below by a rounding
+        "η",
+        "measured",
+        f"at most the objective, {objective:.3f}, less the least that any predictor reaches "
+        f"on these labels, {least:.3f}",
+    )
+
+
+def _imprecision(loss_range: float, mean_diameter: float) -> BoundTerm:
+    return BoundTerm(
+        "annotation imprecision",
+        loss_range * mean_diameter,
+        "L · mean diameter",
+        "assumed",
+        f"mean diameter {mean_diameter:.3f} and L = {loss_range:.2f}, the largest range of "
+        "logits, both measured on the training items and assumed for all others",
+    )

@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike
 from credalearn.credal import CredalSet
 from credalearn.credal.checks import as_distributions
 from credalearn.errors import CredalError
-from credalearn.labels.checks import check_confidence, check_sets, check_whole
+from credalearn.labels.checks import check_sets, check_whole
+from credalearn.shares import check_share
 
 Ends = tuple[float, float]
 ENOUGH_ITEMS = 50  # for an interval: below it 95 % is 78 to 92 %, see risk_profile
@@ -187,7 +188,7 @@ def risk_profile(
         (0.4581, 0.8047)
     """
     check_sets(labels)
-    check_confidence(confidence)
+    check_share(confidence, name="confidence")
     check_whole(draws, least=1, name="draws", remedy="give 1000")
     check_whole(seed, least=0, name="seed", remedy="give 0")
     given = as_distributions(probs, name="probs", ndim=2).detach()

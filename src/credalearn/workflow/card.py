@@ -131,12 +131,12 @@ def _rule(run: RunFolder) -> list[str]:
     rule = run.rule
     if rule is None:
         return ["No threshold has been certified: nothing is promised about the predictions."]
-    lines = [_said(rule["statement"])]
-    if rule["threshold"] is not None:
+    lines = [_said(rule.statement)]
+    if rule.threshold is not None:
         lines.append(
             f"Predict where the score, 1 − lower probability of the label, is at most "
-            f"{_said(rule['threshold'])}; defer the rest. Of all calibration items it predicts "
-            f"{rule['coverage']:.1%}.".replace("%.", " %.")
+            f"{_said(rule.threshold)}; defer the rest. Of all calibration items it predicts "
+            f"{rule.coverage:.1%}.".replace("%.", " %.")
         )
     return lines
 

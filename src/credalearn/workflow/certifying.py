@@ -8,10 +8,10 @@ import polars as pl
 
 from credalearn.decide import DecisionRule, by_capacity, certify
 from credalearn.decide.rule import CertifyMethod
-from credalearn.decide.shortfall import percent
 from credalearn.decide.truths import HAVING, LACKING, Truth
 from credalearn.errors import CredalError
 from credalearn.files import whole_file, writing
+from credalearn.shares import percent
 from credalearn.workflow.folder import RunFolder
 
 Against = Literal["truth", "annotator"]
@@ -107,17 +107,7 @@ def certify_run(
             range, there is nothing to calibrate on, or the error cannot be certified: then the
             message says what it would take, and an older rule stays.
     """
-    if (max_error is None) == (capacity is None):
-        raise CredalError(
-            "give one of --max-error and --capacity: what is wanted of the rule. To fix: "
-            "--max-error 0.10 for an error of at most 10 %; or neither, and --set-coverage 0.90 "
-            "for the predicted sets alone."
-        )
-    if capacity is not None and method is not None:
-        raise CredalError(
-            f"--capacity certifies nothing, so it has no --method {method}. To fix: leave one of "
-            "them out."
-        )
+    _check_wanted(max_error, capacity, method)
     truth: Truth = run.truth if against == "truth" else "a random annotator"
     column = "wrong" if against == "truth" else "disagreement"
     known = pl.col(column).cast(pl.Float64).is_finite().fill_null(False)
@@ -131,24 +121,15 @@ def certify_run(
         )
     score, wrong = calibration["score"].to_numpy(), calibration[column].to_numpy()
     if capacity is not None:
-        _check_share(capacity)
-        # Reviewers get the items without a truth too, so these count in what they can take.
         scores = every["score"].to_numpy()
-        none = np.zeros(len(scores), bool)
-        threshold = by_capacity(scores, none, defer=float(capacity)).threshold
-        deferred = len(score) if threshold is None else int((score > threshold).sum())
-        rule = by_capacity(score, wrong, defer=deferred, confidence=confidence, against=truth)
-        if rule.threshold is not None:
-            rule = replace(rule, threshold=threshold)
+        rule = _for_capacity(
+            scores, score, wrong, capacity=capacity, confidence=confidence, against=truth
+        )
     else:
         assert max_error is not None
+        how = method or "sgr"
         rule = certify(
-            score,
-            wrong,
-            max_error=max_error,
-            confidence=confidence,
-            method=method or "sgr",
-            against=truth,
+            score, wrong, max_error=max_error, confidence=confidence, method=how, against=truth
         )
     rule = replace(
         rule,
@@ -167,6 +148,47 @@ def certify_run(
         judged_kept=int(kept.sum()),
         errors=float(judged[column].to_numpy()[kept].sum()),
     )
+
+
+def _check_wanted(
+    max_error: float | None, capacity: float | None, method: CertifyMethod | None
+) -> None:
+    if (max_error is None) == (capacity is None):
+        raise CredalError(
+            "give one of --max-error and --capacity: what is wanted of the rule. To fix: "
+            "--max-error 0.10 for an error of at most 10 %; or neither, and --set-coverage 0.90 "
+            "for the predicted sets alone."
+        )
+    if capacity is not None and method is not None:
+        raise CredalError(
+            f"--capacity certifies nothing, so it has no --method {method}. To fix: leave one of "
+            "them out."
+        )
+    if capacity is not None and not 0 <= capacity <= 1:
+        fix = f"write {capacity:g} % as {capacity / 100:g}" if 1 < capacity <= 100 else "give 0.25"
+        if 1 < capacity < float("inf"):
+            fix += f"; or, for {int(capacity):,} items of a file, credalearn predict … --defer "
+            fix += f"{int(capacity)}"
+        raise CredalError(
+            f"--capacity is a share of the items, in [0, 1]; got {capacity:g}. To fix: {fix}."
+        )
+
+
+def _for_capacity(
+    scores: np.ndarray,
+    score: np.ndarray,
+    wrong: np.ndarray,
+    *,
+    capacity: float,
+    confidence: float,
+    against: Truth,
+) -> DecisionRule:
+    """The rule for this share of all ``scores``: reviewers get the items without a truth too."""
+    none = np.zeros(len(scores), bool)
+    threshold = by_capacity(scores, none, defer=float(capacity)).threshold
+    deferred = len(score) if threshold is None else int((score > threshold).sum())
+    rule = by_capacity(score, wrong, defer=deferred, confidence=confidence, against=against)
+    return replace(rule, threshold=threshold if rule.kept else None)
 
 
 def _other_way(rule: DecisionRule, score: np.ndarray, wrong: np.ndarray) -> str | None:
@@ -193,7 +215,7 @@ def _short(run: RunFolder, rule: DecisionRule, other: str | None) -> CredalError
         if rule.left_out
         else ""
     )
-    stays = " The rule that was there stays." if run.rule is not None else ""
+    stays = " The rule that was there stays." if (run.path / "rule.json").exists() else ""
     # The risks of two looks add up, though a rule states that of one.
     second = f"give --method {other}, which does certify it (a second look at the same items: up "
     fixes = [f"{second}to twice the risk)"] if other else []
@@ -204,17 +226,6 @@ def _short(run: RunFolder, rule: DecisionRule, other: str | None) -> CredalError
         f"an error of at most {percent(rule.max_error)}{sure} cannot be certified, and nothing was "
         f"written. {short}{left_out}{stays} To fix: {fix}."
     )
-
-
-def _check_share(capacity: float) -> None:
-    if not 0 <= capacity <= 1:
-        fix = f"write {capacity:g} % as {capacity / 100:g}" if 1 < capacity <= 100 else "give 0.25"
-        if capacity > 1:
-            fix += f"; or, for {int(capacity):,} items of a file, credalearn predict … --defer "
-            fix += f"{int(capacity)}"
-        raise CredalError(
-            f"--capacity is a share of the items, in [0, 1]; got {capacity:g}. To fix: {fix}."
-        )
 
 
 def keep(run: RunFolder, name: str, text: str) -> None:

@@ -4,10 +4,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from credalearn.conformal import Distance, Inflation, Scale
-from credalearn.conformal.checks import check_coverage
-from credalearn.decide.shortfall import percent
 from credalearn.errors import CredalError
 from credalearn.report.page import WidenedSets, widen_sets
+from credalearn.shares import check_share, percent
 from credalearn.workflow.certifying import keep
 from credalearn.workflow.folder import RunFolder
 from credalearn.workflow.voted import VotedItems, read_voted, said_of
@@ -107,7 +106,7 @@ def certify_sets(
         CredalError: If coverage is no share, there is no such distance or scale, nobody voted, or
             no calibration item has two votes.
     """
-    check_coverage(coverage)
+    check_share(coverage, name="coverage")
     if said_of(run).kind == "bounds":
         raise CredalError(
             f"{run.path} was trained on stated bounds: nobody voted, so there are no shares for a "

@@ -13,11 +13,12 @@ from credalearn.credal.checks import check_choice
 from credalearn.errors import CredalError
 from credalearn.files import whole_file, writing
 from credalearn.workflow.batches import Stream
-from credalearn.workflow.blocks import blocks, columns_of, naming
+from credalearn.workflow.blocks import blocks, columns_of
 from credalearn.workflow.folder import RunFolder
 from credalearn.workflow.inputs import IMAGE_SUFFIXES, find_images
 from credalearn.workflow.item_names import unescaped
 from credalearn.workflow.label_studio import LOCAL_FILES, ROW, image_address, interface, task
+from credalearn.workflow.naming import naming
 from credalearn.workflow.predicting import SCHEMA, decisions
 from credalearn.workflow.rules import find_rule
 from credalearn.workflow.streaming import open_stream

@@ -130,8 +130,8 @@ def _metadata(run: RunFolder) -> dict[str, str]:
         "features": facts["inputs"].get("features"),
         "method": facts["method"],
         "credalearn": __version__,
-        "threshold": None if rule is None else rule.get("threshold"),
-        "rule": None if rule is None else rule.get("statement"),
+        "threshold": None if rule is None else rule.threshold,
+        "rule": None if rule is None else rule.statement,
     }
     return {name: json.dumps(value, ensure_ascii=False) for name, value in kept.items()}
 

@@ -7,14 +7,16 @@ was asked and found, there last.
 """
 
 import json
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import polars as pl
 
 from credalearn.annotations.quiet import quiet_panics
 from credalearn.conformal import Inflation
+from credalearn.decide import DecisionRule
 from credalearn.decide.truths import Truth
 from credalearn.errors import CredalError
 from credalearn.estimator import CredalClassifier, load
@@ -22,6 +24,7 @@ from credalearn.files import whole_file
 from credalearn.workflow.staging import partial_of
 
 Said = Literal["votes", "bounds", "probabilities"]
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +33,10 @@ class RunFolder:
 
     Args:
         path: The folder.
+        facts: What was asked and found: the content of ``run.json``, read once.
 
     Raises:
-        CredalError: If it is not there, or training did not finish.
+        CredalError: If it is not there, training did not finish, or ``run.json`` is damaged.
 
     Example:
         >>> import tempfile
@@ -43,6 +47,7 @@ class RunFolder:
     """
 
     path: Path
+    facts: dict[str, Any] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "path", Path(self.path))
@@ -55,15 +60,11 @@ class RunFolder:
                 f"{self.path} holds no finished run: run.json is missing. To fix: give the train "
                 "command again; it goes on where it stopped."
             )
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        """What was asked and found: the content of ``run.json``."""
-        path = self.path / "run.json"
-        content = read_json(path)
-        if not isinstance(content.get("classes"), list):
-            raise CredalError(f"{path} names no classes: it is no run's. To fix: train again.")
-        return content
+        object.__setattr__(self, "facts", read_json(self.path / "run.json"))
+        if not isinstance(self.facts.get("classes"), list):
+            raise CredalError(
+                f"{self.path / 'run.json'} names no classes: it is no run's. To fix: train again."
+            )
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -105,25 +106,17 @@ class RunFolder:
         return self._table("predictions.parquet")
 
     @property
-    def rule(self) -> dict[str, Any] | None:
+    def rule(self) -> DecisionRule | None:
         """What ``credalearn certify`` decided; None before."""
-        path = self.path / "rule.json"
-        return read_json(path) if path.exists() else None
+        fix = f"certify again: credalearn certify {self.path} --max-error 0.10"
+        return self._certified("rule.json", DecisionRule.from_json, fix)
 
     @property
     def sets(self) -> Inflation | None:
         """What ``credalearn certify --set-coverage`` found; None before."""
-        path = self.path / "sets.json"
-        if not path.exists():
-            return None
-        try:
-            return Inflation.from_json(path.read_text(encoding="utf-8"))
-        except (CredalError, OSError, UnicodeDecodeError) as error:
-            reason = str(error).partition(" To fix:")[0].rstrip(".")
-            raise CredalError(
-                f"{path}: {reason}. To fix: credalearn certify {self.path} --set-coverage 0.90; "
-                "or remove the file, to predict without widened sets."
-            ) from error
+        fix = f"credalearn certify {self.path} --set-coverage 0.90; "
+        fix += "or remove the file, to predict without widened sets"
+        return self._certified("sets.json", Inflation.from_json, fix)
 
     @property
     def annotations(self) -> pl.DataFrame:
@@ -133,6 +126,16 @@ class RunFolder:
     def model(self) -> CredalClassifier:
         """The trained classifier."""
         return load(self.path / "model")
+
+    def _certified(self, name: str, parse: Callable[[str], _T], fix: str) -> _T | None:
+        path = self.path / name
+        if not path.exists():
+            return None
+        try:
+            return parse(path.read_text(encoding="utf-8"))
+        except (CredalError, OSError, UnicodeDecodeError) as error:
+            reason = error.reason if isinstance(error, CredalError) else error
+            raise CredalError(f"{path}: {reason}. To fix: {fix}.") from error
 
     def _table(self, name: str) -> pl.DataFrame:
         try:

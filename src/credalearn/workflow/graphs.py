@@ -13,12 +13,15 @@ import torch
 from torch import Tensor, nn
 
 from credalearn.errors import CredalError
-from credalearn.methods import Model, State
-from credalearn.methods.decalibration import _box
-from credalearn.methods.edl import concentration
+from credalearn.methods import METHODS, Method, Model, Outputs, State, decalibration, laplace_bridge
+from credalearn.methods.base import hull_of_outputs
+from credalearn.methods.decalibration import box_of_rows
+from credalearn.methods.edl import concentration, mean_of_dirichlet
 from credalearn.methods.laplace_bridge import logit_variance
+from credalearn.predictions import CredalPredictions
 
 _Said = tuple[Tensor, Tensor, Tensor, Tensor]
+_Rule = Callable[[Tensor, Tensor, State], _Said]
 
 
 def _hull(logits: Tensor, features: Tensor, state: State) -> _Said:  # noqa: ARG001
@@ -48,24 +51,32 @@ def _bridge(logits: Tensor, features: Tensor, state: State) -> _Said:
 
 def _shifted(logits: Tensor, features: Tensor, state: State) -> _Said:  # noqa: ARG001
     probs = logits[:, 0, 0].double().softmax(1)
-    lower, upper = _box(probs, state["shifts"].to(probs))
+    lower, upper = box_of_rows(probs, state["shifts"].to(probs))
     mean = probs.float()
     return mean[:, None], mean, lower.float(), upper.float()
 
 
-RULES: dict[str, Callable[[Tensor, Tensor, State], _Said]] = {
-    "pocc": _hull,
-    "pocc-center": _hull,
-    "pocc-mean": _hull,
-    "pocc-ensemble": _hull,
-    "softmax": _hull,
-    "deep-ensemble": _hull,
-    "edl": _dirichlet,
-    "edl-soft": _dirichlet,
-    "dappr": _dirichlet,
-    "laplace-bridge": _bridge,
-    "decalibration": _shifted,
+# By what a method makes of its outputs: methods that share it are exported alike.
+_RULES: dict[Callable[[Outputs, State], CredalPredictions], _Rule] = {
+    hull_of_outputs: _hull,
+    mean_of_dirichlet: _dirichlet,
+    laplace_bridge.predictions: _bridge,
+    decalibration.predictions: _shifted,
 }
+
+
+def why_not(method: Method) -> str:
+    """Why a method cannot be exported; empty where it can.
+
+    Example:
+        >>> why_not(METHODS["pocc"]), why_not(METHODS["mc-dropout"])[:35]
+        ('', 'its predictions are drawn at random')
+    """
+    if method.num_passes > 1:
+        return "its predictions are drawn at random at every pass, and an ONNX model is fixed"
+    if method.predictions not in _RULES:
+        return "what it makes of its networks' outputs is written for torch alone"
+    return ""
 
 
 class Graph(nn.Module):
@@ -76,7 +87,8 @@ class Graph(nn.Module):
         model: The trained model.
 
     Raises:
-        CredalError: If the method draws at random, as Monte-Carlo dropout does.
+        CredalError: If the method draws at random, as Monte-Carlo dropout does, or has predictions
+            of its own that are not known here.
 
     Example:
         >>> import credalearn as cl
@@ -88,12 +100,13 @@ class Graph(nn.Module):
 
     def __init__(self, method: str, model: Model) -> None:
         super().__init__()
-        if method not in RULES:
+        why = why_not(model.method)
+        if why:
+            others = ", ".join(name for name, other in METHODS.items() if not why_not(other))
             raise CredalError(
-                f"the method {method!r} cannot be exported: its predictions are drawn at random at "
-                f"every pass, and an ONNX model is fixed. To fix: train one of {', '.join(RULES)}."
+                f"the method {method!r} cannot be exported: {why}. To fix: train one of {others}."
             )
-        self.rule = RULES[method]
+        self.rule = _RULES[model.method.predictions]
         self.members = nn.ModuleList(model.members)
         self.names = tuple(model.state)
         for name, tensor in model.state.items():

@@ -11,25 +11,21 @@ import numpy as np
 import polars as pl
 from PIL import Image
 
-from credalearn.annotations.places import listed, nearest, shown
+from credalearn.annotations.places import shown
 from credalearn.errors import CredalError
 from credalearn.workflow.arrays import open_array
-from credalearn.workflow.blocks import TextTable, blocks, columns_of, is_parquet
+from credalearn.workflow.blocks import blocks, columns_of
+from credalearn.workflow.checked import (
+    check_array,
+    check_columns,
+    checked_features,
+    checked_names,
+    item_column,
+    place_of,
+)
 from credalearn.workflow.item_names import How, ImageNames
 from credalearn.workflow.pixels import upright_rgb
 
-ITEM_NAMES = (
-    "item",
-    "item_id",
-    "id",
-    "task",
-    "task_id",
-    "name",
-    "file",
-    "filename",
-    "image",
-    "path",
-)
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp")
 UNREADABLE_SHARE = 0.01  # more unreadable images than this, and something else is wrong
 
@@ -93,42 +89,6 @@ def read_features(
     return _from_table(path, item, extra, drop)
 
 
-def check_columns(path: Path, columns: Sequence[str], wanted: Sequence[str]) -> None:
-    """Refuse a column that the table does not have.
-
-    Raises:
-        CredalError: With the nearest that it has.
-
-    Example:
-        >>> check_columns(Path("items.csv"), ["id", "site"], ["sitee"])
-        Traceback (most recent call last):
-        credalearn.errors.CredalError: items.csv has no column 'sitee' but 'id', 'site'. To fix: did
-        you mean 'site'?
-    """
-    for name in wanted:
-        if name not in columns:
-            near = nearest(name, columns)
-            hint = f"did you mean {near!r}?" if near else "name a column that is there."
-            raise CredalError(
-                f"{path} has no column {name!r} but {listed(columns)}. To fix: {hint}"
-            )
-
-
-def place_of(path: Path, row: int) -> str:
-    r"""A row of a table, from 0, as a message names it: in text by its line.
-
-    Example:
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp()) / "items.csv"
-        >>> _ = path.write_text("id,size\na,1\n")
-        >>> place_of(path, 0).split(", ")[1]
-        'line 2'
-    """
-    if path.suffix.lower() in (".npy", ".npz") or is_parquet(path):
-        return f"{path}, row {row + 1}"
-    return f"{path}, line {TextTable(path).line_of(row)}"
-
-
 def find_images(folder: str | Path, items: Sequence[str]) -> dict[str, Path]:
     """The image file of each item that has one, as :func:`match_images` finds it.
 
@@ -163,16 +123,56 @@ def match_images(folder: str | Path, items: Sequence[str]) -> dict[str, tuple[Pa
         'path in the address'
     """
     folder = Path(folder)
+    names = ImageNames(image_files(folder), folder)
+    found = ((item, names.find(item)) for item in items)
+    return {item: match for item, match in found if match is not None}
+
+
+def image_files(folder: Path) -> list[Path]:
+    """The images in a folder and those below, in order, without hidden files.
+
+    Raises:
+        CredalError: If the folder is not there or holds none.
+
+    Example:
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> for name in ("b.png", "a.JPG", "._a.JPG", "notes.txt"):
+        ...     (folder / name).touch()
+        >>> [file.name for file in image_files(folder)]
+        ['a.JPG', 'b.png']
+    """
     if not folder.is_dir():
         raise CredalError(f"there is no folder {folder} of images.")
-    files = sorted(p for p in folder.rglob("*") if p.suffix.lower() in IMAGE_SUFFIXES)
+    files = sorted(
+        file
+        for file in folder.rglob("*")
+        if file.suffix.lower() in IMAGE_SUFFIXES and not file.name.startswith(".")
+    )
     if not files:
         raise CredalError(
             f"{folder} holds no image; looked for files ending in {', '.join(IMAGE_SUFFIXES)}."
         )
-    names = ImageNames(files, folder)
-    found = ((item, names.find(item)) for item in items)
-    return {item: match for item, match in found if match is not None}
+    return files
+
+
+def read_image(path: Path, size: int) -> np.ndarray:
+    """An image as numbers, uint8 of shape (3, S, S).
+
+    Raises:
+        CredalError: If it cannot be read, with the why.
+
+    Example:
+        >>> read_image(Path("none.png"), 2)
+        Traceback (most recent call last):
+        credalearn.errors.CredalError: none.png: [Errno 2] No such file or directory: 'none.png'
+    """
+    try:
+        with Image.open(path) as image:
+            small = upright_rgb(image).resize((size, size), Image.Resampling.BILINEAR)
+            return np.asarray(small).transpose(2, 0, 1)
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        raise CredalError(f"{path}: {error}") from error
 
 
 def read_images(
@@ -203,11 +203,9 @@ def read_images(
     broken: dict[str, str] = {}
     for item, path in paths.items():
         try:
-            with Image.open(path) as image:
-                small = upright_rgb(image).resize((size, size), Image.Resampling.BILINEAR)
-                pixels.append(np.asarray(small).transpose(2, 0, 1))
-        except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-            broken[item] = f"{path}: {error}"
+            pixels.append(read_image(path, size))
+        except CredalError as error:
+            broken[item] = str(error)
         else:
             items.append(item)
     if len(broken) > UNREADABLE_SHARE * len(paths):
@@ -223,15 +221,8 @@ def _from_table(
     path: Path, item: str | None, extra: Sequence[str], drop: Sequence[str]
 ) -> FeatureTable:
     columns = columns_of(path)
-    check_columns(path, columns, (*([item] if item is not None else []), *extra, *drop))
-    if item is None:
-        known = {column.lower(): column for column in reversed(columns)}
-        item = next((known[name] for name in ITEM_NAMES if name in known), None)
-    if item is None:
-        raise CredalError(
-            f"{path} has no column that names the items; it has {listed(columns)}. To fix: name it "
-            "with --item."
-        )
+    item = item_column(path, columns, item)
+    check_columns(path, columns, (*extra, *drop))
     names = [name for name in columns if name not in (item, *extra, *drop)]
     if not names:
         raise CredalError(f"{path} has no column of features beside {item!r}. To fix: add one.")
@@ -239,56 +230,11 @@ def _from_table(
     if not parts:
         raise CredalError(f"{path} holds no row below its header. To fix: add the items.")
     table = pl.concat(parts)
-    items = _checked_items(path, table[item])
-    values = np.stack([_numbers(path, table[name], items) for name in names], axis=1)
-    return FeatureTable(path, items, names, values, table.select(list(dict.fromkeys(extra))))
-
-
-def _checked_items(path: Path, column: pl.Series) -> list[str]:
-    """Names as annotations have them: trimmed, in Unicode's normal form, each once."""
-    names = column.cast(pl.String).str.strip_chars().str.normalize("NFC").to_list()
-    first: dict[str, int] = {}
-    for row, name in enumerate(names):
-        if not name:
-            raise CredalError(f"{place_of(path, row)}: the item has no name. To fix: name it.")
-        if first.setdefault(name, row) != row:
-            before = place_of(path, first[name]).removeprefix(f"{path}, ")
-            raise CredalError(
-                f"{place_of(path, row)}: the item {shown(name)} comes a second time, first in "
-                f"{before}. To fix: one row an item."
-            )
-    return names
-
-
-def _numbers(path: Path, column: pl.Series, items: list[str]) -> np.ndarray:
-    """A column as float64, every value finite; true and false are 1 and 0."""
-    numbers = column
-    if column.dtype == pl.String:
-        text = column.str.strip_chars()
-        truth = text.str.to_lowercase().replace_strict(
-            ["true", "false"], [1.0, 0.0], default=None, return_dtype=pl.Float64
-        )
-        numbers = text.cast(pl.Float64, strict=False)
-        numbers = numbers.zip_with(numbers.is_not_null(), truth)
-    elif not (column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null)):
-        raise CredalError(
-            f"features must be numbers; {path}, column {column.name!r} is of type {column.dtype}. "
-            f"To fix: leave it out with --drop {column.name}, or turn it into numbers."
-        )
-    numbers = numbers.cast(pl.Float64)
-    wrong = (~numbers.is_finite()).fill_null(True)
-    if wrong.any():
-        row, count = wrong.arg_max() or 0, int(wrong.sum())
-        what = "is empty" if column[row] is None else f"holds {shown(column[row])}"
-        more = f", and {count - 1:,} more such values" if count > 1 else ""
-        text_column = numbers[row] is None and column[row] is not None
-        fix = f"leave the column out with --drop {column.name}, or "
-        fix += "turn it into numbers" if text_column else "fill it, or leave the item out"
-        raise CredalError(
-            f"{place_of(path, row)}: features must be {'numbers' if text_column else 'finite'}; "
-            f"column {column.name!r} {what} for item {shown(items[row])}{more}. To fix: {fix}."
-        )
-    return numbers.to_numpy()
+    items = checked_names(path, table[item])
+    _refuse_twice(path, items)
+    values = checked_features(path, table, names, items, training=True)
+    beside = table.select(list(dict.fromkeys(extra)))
+    return FeatureTable(path, items.to_list(), names, values, beside)
 
 
 def _from_array(path: Path, columns: Sequence[str]) -> FeatureTable:
@@ -301,14 +247,20 @@ def _from_array(path: Path, columns: Sequence[str]) -> FeatureTable:
     values = np.concatenate(list(array.blocks()))
     given = array.items()
     names = range(len(values)) if given is None else given
-    items = _checked_items(path, pl.Series([str(name) for name in names], dtype=pl.String))
-    finite = np.isfinite(values)
-    if not finite.all():
-        row, column = np.argwhere(~finite)[0].tolist()
-        raise CredalError(
-            f"{place_of(path, row)}: features must be finite; feature {column + 1} is "
-            f"{values[row, column]} for item {shown(items[row])}. To fix: fill it, or leave the "
-            "item out."
-        )
+    items = checked_names(path, pl.Series([str(name) for name in names], dtype=pl.String))
+    _refuse_twice(path, items)
+    check_array(path, values, items)
     features = [f"f{number}" for number in range(values.shape[1])]
-    return FeatureTable(path, items, features, values, pl.DataFrame())
+    return FeatureTable(path, items.to_list(), features, values, pl.DataFrame())
+
+
+def _refuse_twice(path: Path, items: pl.Series) -> None:
+    again = ~items.is_first_distinct()
+    if again.any():
+        row = again.arg_max() or 0
+        first = (items == items[row]).arg_max() or 0
+        before = place_of(path, first).removeprefix(f"{path}, ")
+        raise CredalError(
+            f"{place_of(path, row)}: the item {shown(items[row])} comes a second time, first in "
+            f"{before}. To fix: one row an item."
+        )

@@ -9,7 +9,7 @@ from credalearn.annotations import (
     confused_pairs,
     typo_classes,
 )
-from credalearn.decide.shortfall import percent
+from credalearn.shares import percent
 
 _MOST_SHOWN = 5
 

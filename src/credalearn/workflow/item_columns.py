@@ -6,12 +6,11 @@ from pathlib import Path
 
 import polars as pl
 
-from credalearn.annotations.columns import ITEM, find
-from credalearn.annotations.places import listed, shown
+from credalearn.annotations.places import shown
 from credalearn.annotations.records import looks_like_json
 from credalearn.errors import CredalError
 from credalearn.workflow.blocks import blocks, columns_of
-from credalearn.workflow.inputs import check_columns, place_of
+from credalearn.workflow.checked import check_columns, item_column, place_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,12 +72,7 @@ def read_item_columns(
         )
     columns = columns_of(path)
     check_columns(path, columns, names)
-    known = item if item in columns else find(columns, ITEM)
-    if known is None:
-        raise CredalError(
-            f"{path} has no column that names the items; it has {listed(columns)}. To fix: name it "
-            "with --item."
-        )
+    known = item_column(path, columns, item if item in columns else None)
     table = pl.concat(list(blocks(path)) or [pl.DataFrame(schema=columns)])
     named = table[known].cast(pl.String).str.strip_chars().str.normalize("NFC").to_list()
     values = table.select(pl.col(list(dict.fromkeys(names))).cast(pl.String).str.strip_chars())

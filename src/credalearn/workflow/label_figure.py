@@ -6,10 +6,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from credalearn.decide.shortfall import percent
 from credalearn.errors import CredalError
 from credalearn.files import whole_file
 from credalearn.report.style import GREY, MARKERS, colour_of, house_style
+from credalearn.shares import percent
 from credalearn.workflow.label_study import HARDLY, LabelStudy
 
 _SUFFIXES = (".png", ".svg", ".pdf")

@@ -4,8 +4,8 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Column, Table
 
 from credalearn.annotations import Annotations
-from credalearn.decide.shortfall import percent
 from credalearn.labels import PROMISING
+from credalearn.shares import percent
 from credalearn.theory import RuleCoverage
 from credalearn.workflow.label_study import HARDLY, LabelStudy
 

@@ -1,5 +1,6 @@
 """Two rounds of annotations as one."""
 
+from collections import Counter
 from typing import Literal
 
 import polars as pl
@@ -144,13 +145,12 @@ def _said(kind: str, table: pl.DataFrame, row: dict[str, object]) -> str:
 
 
 def _source(first: Annotations, second: Annotations) -> Source:
-    left_out = dict(first.source.left_out)
-    for reason, count in second.source.left_out.items():
-        left_out[reason] = left_out.get(reason, 0) + count
+    one, two = first.source, second.source
     return Source(
-        second.source.path,
-        second.source.format,
-        f"{first.source.words} of {first.source.path}, then {second.source.words}",
-        first.source.rows + second.source.rows,
-        left_out,
+        two.path,
+        two.format,
+        f"{one.words} of {one.path}, then {two.words}",
+        one.rows + two.rows,
+        Counter(one.left_out) + Counter(two.left_out),
+        Counter(one.mended) + Counter(two.mended),
     )

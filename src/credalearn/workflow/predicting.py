@@ -18,6 +18,7 @@ from credalearn.conformal import Inflation
 from credalearn.decide import DecisionRule
 from credalearn.errors import CredalError
 from credalearn.estimator import CredalClassifier
+from credalearn.methods.model import items_at_once
 from credalearn.predictions import CredalPredictions
 from credalearn.workflow.batches import Batch, Stream, rebatched
 from credalearn.workflow.folder import RunFolder
@@ -27,10 +28,6 @@ from credalearn.workflow.rules import Cut, find_rule
 from credalearn.workflow.streaming import open_stream
 from credalearn.workflow.tables_out import check_output, write_frames
 from credalearn.workflow.twice import Twice, first_twice
-
-# Rows predicted together: what the networks take at once (methods/model.py), so that Monte-Carlo
-# dropout, which depends on the place in the batch, says what it says of the whole table.
-BATCH_ROWS = 4096
 
 SCHEMA: dict[str, type[pl.DataType]] = {
     "item": pl.String,
@@ -110,7 +107,7 @@ def predict(
     decide: bool = True,
     defer: int | None = None,
     item: str | None = None,
-    batch_rows: int = BATCH_ROWS,
+    batch_rows: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> PredictSummary:
     """Predict every item of a file or folder; memory does not grow with the number of rows.
@@ -129,7 +126,8 @@ def predict(
         defer: Defer so many of these items, the least certain, instead of by the rule; nothing is
             promised then.
         item: Column that names the items.
-        batch_rows: Items at a time.
+        batch_rows: Items at a time; None: what the networks take at once, so that Monte-Carlo
+            dropout says what it says of the whole table.
         progress: Called with the number of items after each batch.
 
     Raises:
@@ -194,7 +192,7 @@ def decisions(
     rule: DecisionRule | Cut | None,
     *,
     sets: Inflation | None = None,
-    batch_rows: int = BATCH_ROWS,
+    batch_rows: int | None = None,
 ) -> Iterator[pl.DataFrame]:
     """Frames with the columns of ``SCHEMA``, then those of the data that are no features.
 
@@ -203,9 +201,11 @@ def decisions(
     Raises:
         CredalError: After the last frame, if an item came twice.
     """
+    clf, classes = run.model(), pl.Series(run.classes, dtype=pl.String)
+    if batch_rows is None:
+        batch_rows = items_at_once(clf._input_shape)
     if batch_rows < 1:
         raise CredalError(f"batch_rows must be 1 or more; got {batch_rows}.")
-    clf, classes = run.model(), pl.Series(run.classes, dtype=pl.String)
     with _threads(run), Twice() as names:
         for batch in rebatched(stream.batches(), batch_rows):
             if not stream.row_names:

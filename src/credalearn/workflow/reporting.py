@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from credalearn import __version__
-from credalearn.decide.truths import TRUTHS
 from credalearn.files import whole_file, writing
 from credalearn.report.page import (
     Compared,
+    HeldOut,
     build_page,
     render_page,
     walk,
@@ -58,8 +58,8 @@ def write_report(
     score = rule.score if rule else default_score(held_out)
     rows = gallery_rows(held_out, score, rule.threshold if rule else None)
     shown = [held_out.items[row] for row in rows]
-    compared = compare_runs([run, *others], rule.max_error if rule else None)
-    tested = [set(read_test_items(each).items) for each in others]
+    tested = [held_out, *map(read_test_items, others)]
+    compared = compare_runs([run, *others], tested, rule.max_error if rule else None)
     labels = read_label_sets(run, held_out)
     certify = f"credalearn certify {shlex.quote(str(run.path))}"
     made = (now or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M %Z")
@@ -70,12 +70,11 @@ def write_report(
         labels,
         title=title or f"Predict or defer: {run.path.resolve().name}",
         command=f"{certify} --max-error 0.10",
-        truth=TRUTHS[run.truth],
         widened=compared[0].widened,
         widen_command=f"{certify} --set-coverage 0.90" if labels.rule else "",
         group=(facts.get("splits") or {}).get("group"),
         compared=compared,
-        same_items=all(each == set(held_out.items) for each in tested),
+        same_items=all(set(each.items) == set(held_out.items) for each in tested),
         images=_thumbnails(facts, shown, images),
         provenance=provenance(facts, made),
     )
@@ -88,17 +87,20 @@ def write_report(
     return path
 
 
-def compare_runs(runs: Sequence[RunFolder], target: float | None) -> list[Compared]:
+def compare_runs(
+    runs: Sequence[RunFolder], tested: Sequence[HeldOut], target: float | None
+) -> list[Compared]:
     """Each run's numbers on its test items.
 
     Args:
         runs: The runs.
+        tested: The test items of each.
         target: The error at which their coverage is compared, if any.
     """
     found = []
     names = [run.path.resolve().name for run in runs]
-    for run, name in zip(runs, names, strict=True):
-        held_out, rule = read_test_items(run), read_rule(run)
+    for run, held_out, name in zip(runs, tested, names, strict=True):
+        rule = read_rule(run)
         score = rule.score if rule else default_score(held_out)
         threshold = rule.threshold if rule else None
         rows = np.zeros(len(held_out.items), dtype=np.int64)

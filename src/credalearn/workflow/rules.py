@@ -42,18 +42,15 @@ def find_rule(run: RunFolder, *, threshold: float | None = None) -> DecisionRule
     """What decides: the threshold that was given, else the run's certified rule.
 
     Raises:
-        CredalError: If there is neither.
+        CredalError: If there is neither, or ``rule.json`` holds no rule.
     """
     if threshold is not None:
         return Cut(threshold)
-    path = run.path / "rule.json"
-    if not path.exists():
+    rule = run.rule
+    if rule is None:
         raise CredalError(
             f"{run.path} has no rule yet, so nothing can be decided. To fix: credalearn certify "
             f"{run.path} --max-error 0.10; or give a --threshold; or --no-decision for the "
             "predictions alone."
         )
-    try:
-        return DecisionRule.from_json(path.read_text(encoding="utf-8"))
-    except (CredalError, OSError, UnicodeDecodeError) as error:
-        raise CredalError(f"{path}: {error}") from error
+    return rule

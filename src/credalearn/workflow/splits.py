@@ -16,36 +16,29 @@ _DRAWS = 100  # of few large groups some draws leave a split empty
 
 
 def split_items(
-    num_items: int,
-    *,
-    groups: Sequence[object] | None = None,
-    shares: Sequence[float] = SHARES,
-    seed: int = 0,
+    num_items: int, *, groups: Sequence[object] | None = None, seed: int = 0
 ) -> np.ndarray:
     """The name of the split of each item, shape (N,), at random.
 
     Items of a group (a patient, a video) go to the same split, so that none is tested on what it
-    was trained on; the shares then hold as nearly as the groups allow.
+    was trained on; 60, 20 and 20 % then hold as nearly as the groups allow.
 
     Args:
         num_items: N.
         groups: What each item belongs to; every item by itself unless given.
-        shares: Of training, calibration and test, summing to 1.
         seed: Of the draw.
 
     Raises:
-        CredalError: If the shares are none, or a split would be empty.
+        CredalError: If a split would be empty.
 
     Example:
-        >>> split = split_items(6, groups=["a", "a", "b", "b", "c", "c"], shares=(0.4, 0.3, 0.3))
-        >>> sorted(split.tolist())
-        ['calibration', 'calibration', 'test', 'test', 'train', 'train']
+        >>> split = split_items(10, groups=list("aabbccddee"))
+        >>> [split.tolist().count(name) for name in SPLITS]
+        [6, 2, 2]
     """
-    if len(shares) != 3 or min(shares) <= 0 or abs(sum(shares) - 1) > 1e-9:
-        raise CredalError(f"shares must be three numbers above 0 that sum to 1; got {shares}.")
     labels = np.arange(num_items) if groups is None else _codes(groups)
     sizes = np.bincount(labels)
-    edges = np.cumsum(shares)[:2] * num_items
+    edges = np.cumsum(SHARES)[:2] * num_items
     random = np.random.default_rng(seed)
     for _ in range(_DRAWS):
         order = random.permutation(len(sizes))

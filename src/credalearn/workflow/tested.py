@@ -3,7 +3,6 @@
 Shapes: N items, K classes.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -11,7 +10,6 @@ import numpy as np
 import polars as pl
 
 from credalearn.annotations import dawid_skene
-from credalearn.decide import DecisionRule
 from credalearn.decide.rule import RuleMethod
 from credalearn.decide.truths import HAVING, TRUTHS
 from credalearn.errors import CredalError
@@ -71,6 +69,7 @@ def read_test_items(run: RunFolder) -> HeldOut:
             scores={name: table[column].to_numpy() for name, column in _SCORES.items()},
             votes=_votes(run, table, classes),
             heads=heads,
+            against=run.truth,
         )
     except (pl.exceptions.ColumnNotFoundError, KeyError) as error:
         raise CredalError(
@@ -85,15 +84,12 @@ def read_rule(run: RunFolder) -> PageRule | None:
     Raises:
         CredalError: If ``rule.json`` holds no rule.
     """
-    stored = run.rule
-    if stored is None:
+    rule = run.rule
+    if rule is None:
         return None
-    rule = DecisionRule.from_json(json.dumps(stored))
     quantity, method = _METHODS[rule.method]
     short = rule.shortfall
     # A capacity of everything: no threshold and no shortfall, but nothing is kept.
-    why = "" if short is None else short.why
-    remedy = "" if short is None else str(short).removeprefix(short.why).strip()
     return PageRule(
         score="lower-probability",
         threshold=-1.0 if rule.threshold is None and short is None else rule.threshold,
@@ -106,8 +102,8 @@ def read_rule(run: RunFolder) -> PageRule | None:
         left_out=rule.left_out,
         truth=TRUTHS[rule.against],
         having=HAVING[rule.against],
-        why_not=why,
-        remedy=remedy,
+        why_not="" if short is None else short.why,
+        remedy="" if short is None else short.remedy,
     )
 
 

@@ -1,15 +1,16 @@
-"""Whether a name comes twice in a stream, in memory that does not grow with it."""
+"""Whether a name comes twice in a stream, in a sixty-fourth of the memory of its hashes."""
 
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from types import TracebackType
-from typing import Self
+from typing import IO, Self
 
 import numpy as np
 import polars as pl
 
-AT_ONCE = 1 << 18  # hashes looked at together: 2 MB
+_FILES = 64  # of 20 million names each holds 2.5 MB, looked at together
+_EDGES = np.arange(1, _FILES, dtype=np.uint64) << np.uint64(58)  # 2^64 / 64 between them
 
 
 class Twice:
@@ -26,8 +27,7 @@ class Twice:
     """
 
     def __init__(self) -> None:
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115  # closed on exit
-        self._count = 0
+        self._files = [tempfile.TemporaryFile() for _ in range(_FILES)]  # noqa: SIM115  # see exit
 
     def __enter__(self) -> Self:
         return self
@@ -38,28 +38,20 @@ class Twice:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        with suppress(OSError):  # the temporary folder may be full too
-            self._file.close()
+        for file in self._files:
+            with suppress(OSError):  # the temporary folder may be full too
+                file.close()
 
     def add(self, names: pl.Series) -> None:
-        """Remember these names."""
-        self._file.write(_hashed(names).tobytes())
-        self._count += len(names)
+        """Remember these names; equal ones in the same file."""
+        hashes = np.sort(_hashed(names))
+        parts = np.split(hashes, np.searchsorted(hashes, _EDGES))
+        for file, part in zip(self._files, parts, strict=True):
+            file.write(part.tobytes())
 
     def suspects(self) -> np.ndarray:
         """The hashes that came more than once."""
-        parts = -(-self._count // AT_ONCE)
-        found = [_repeated(self._part(part, parts)) for part in range(parts)]
-        return np.concatenate(found) if found else np.empty(0, np.uint64)
-
-    def _part(self, part: int, parts: int) -> np.ndarray:
-        """The hashes that fall into one of ``parts`` classes: equal ones fall into the same."""
-        self._file.seek(0)
-        kept = []
-        while content := self._file.read(8 * AT_ONCE):
-            hashes = np.frombuffer(content, np.uint64)
-            kept.append(hashes if parts == 1 else hashes[hashes % np.uint64(parts) == part])
-        return np.concatenate(kept)
+        return np.concatenate([_repeated(_content(file)) for file in self._files])
 
 
 def first_twice(names: Iterable[pl.Series], suspects: np.ndarray) -> tuple[str, int, int] | None:
@@ -87,6 +79,11 @@ def _with(names: Iterable[pl.Series], suspects: np.ndarray) -> Iterator[tuple[in
 
 def _hashed(names: pl.Series) -> np.ndarray:
     return names.hash(seed=20261115).to_numpy().astype(np.uint64, copy=False)
+
+
+def _content(file: IO[bytes]) -> np.ndarray:
+    file.seek(0)
+    return np.frombuffer(file.read(), np.uint64)
 
 
 def _repeated(hashes: np.ndarray) -> np.ndarray:

@@ -19,7 +19,7 @@ from credalearn.annotations.readers import (
     wide,
 )
 from credalearn.annotations.records import Records
-from credalearn.annotations.tables import Table
+from credalearn.annotations.text_tables import Table
 
 Content = Table | Records
 
@@ -31,6 +31,7 @@ class Reader:
     Args:
         recognise: What it sees in a content, in words; None if it is not its format.
         read: The columns.
+        nested: Whether it reads the records of JSON, lists and objects in them; else a table.
 
     Example:
         >>> sorted(READERS)[:3]
@@ -39,19 +40,21 @@ class Reader:
 
     recognise: Callable[[Content, Asked], str | None]
     read: Callable[[Content, Asked], Raw]
+    nested: bool = False
 
 
 READERS = {  # formats with fields of their own before those told by common names
-    "label-studio": Reader(label_studio.recognise, label_studio.read),
-    "ground-truth": Reader(ground_truth.recognise, ground_truth.read),
-    "prodigy": Reader(prodigy.recognise, prodigy.read),
-    "lewidi": Reader(lewidi.recognise, lewidi.read),
-    "doccano": Reader(doccano.recognise, doccano.read),
+    "label-studio": Reader(label_studio.recognise, label_studio.read, nested=True),
+    "ground-truth": Reader(ground_truth.recognise, ground_truth.read, nested=True),
     "mturk": Reader(mturk.recognise, mturk.read),
     "label-studio-csv": Reader(label_studio.recognise_csv, label_studio.read_csv),
     "bounds": Reader(bounds.recognise, bounds.read),
     "long": Reader(long.recognise, long.read),
-    "argilla": Reader(argilla.recognise, argilla.read),  # a table of its questions is no votes
+    # After "long", as a table of its questions is no votes.
+    "argilla": Reader(argilla.recognise, argilla.read, nested=True),
+    "prodigy": Reader(prodigy.recognise, prodigy.read, nested=True),
+    "lewidi": Reader(lewidi.recognise, lewidi.read, nested=True),
+    "doccano": Reader(doccano.recognise, doccano.read, nested=True),
     "counts": Reader(shares.recognise_counts, shares.read_counts),
     "probabilities": Reader(shares.recognise_probabilities, shares.read_probabilities),
     "wide": Reader(wide.recognise, wide.read),

@@ -10,7 +10,7 @@ from credalearn.annotations.asked import Asked
 from credalearn.annotations.places import listed, nearest, refuse, shown
 from credalearn.annotations.raw import Raw, Votes
 from credalearn.annotations.records import Record, Records
-from credalearn.annotations.tables import Table
+from credalearn.annotations.text_tables import Table
 
 _END = ".responses"
 _OF_ANSWERS = (_END, f"{_END}.users", f"{_END}.status")

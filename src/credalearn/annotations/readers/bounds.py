@@ -6,7 +6,7 @@ from credalearn.annotations import columns as known
 from credalearn.annotations.asked import Asked
 from credalearn.annotations.raw import Raw
 from credalearn.annotations.records import Records
-from credalearn.annotations.tables import Table
+from credalearn.annotations.text_tables import Table
 
 
 def recognise(content: Table | Records, asked: Asked) -> str | None:

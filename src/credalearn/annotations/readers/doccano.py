@@ -5,7 +5,7 @@ from credalearn.annotations.asked import Asked
 from credalearn.annotations.places import refuse, shown
 from credalearn.annotations.raw import Raw, Votes
 from credalearn.annotations.records import Record, Records
-from credalearn.annotations.tables import Table
+from credalearn.annotations.text_tables import Table
 
 _LABELS = ("label", "labels", "cats")
 _ALL = ("all", "unknown")  # what doccano calls a file of everyone's labels

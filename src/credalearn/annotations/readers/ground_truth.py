@@ -13,7 +13,7 @@ from credalearn.annotations.places import refuse, shown
 from credalearn.annotations.raw import Raw, Votes
 from credalearn.annotations.readers.answers import answer_of
 from credalearn.annotations.records import Record, Records
-from credalearn.annotations.tables import Table
+from credalearn.annotations.text_tables import Table
 
 _KEY = "annotationsFromAllWorkers"
 

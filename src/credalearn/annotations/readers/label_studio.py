@@ -15,7 +15,7 @@ from credalearn.annotations.asked import Asked
 from credalearn.annotations.places import folded, listed, nearest, refuse, shown
 from credalearn.annotations.raw import Raw, Votes
 from credalearn.annotations.records import Record, Records
-from credalearn.annotations.tables import Table
+from credalearn.annotations.text_tables import Table
 
 _ITEM_FIELDS = (
     *("item", "id", "itemid", "image", "imageurl", "img", "url", "filename", "file", "text"),

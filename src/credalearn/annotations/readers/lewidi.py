@@ -10,9 +10,9 @@ import polars as pl
 
 from credalearn.annotations.asked import Asked
 from credalearn.annotations.places import refuse, shown
-from credalearn.annotations.raw import Raw, Votes, check_text, text_of
+from credalearn.annotations.raw import Raw, Votes, check_classes, check_text, text_of
 from credalearn.annotations.records import Record, Records
-from credalearn.annotations.tables import Table
+from credalearn.annotations.text_tables import Table
 
 _OWN = ("number of annotations", "number of annotators", "annotation task", "soft_label")
 
@@ -82,9 +82,10 @@ def _soft(content: Records, asked: Asked) -> Raw:
         if not isinstance(soft, dict):
             rule = f"a soft label must be an object; this is {shown(soft)}"
             refuse(content.path, f"line {record.line}", rule, fix="give every item a soft label")
+        check_classes(content.path, f"line {record.line}", soft)
         row = {
             "item": text_of(_item(record, asked)),
-            **{f"p_{k}": text_of(v) for k, v in soft.items()},
+            **{k: text_of(v) for k, v in soft.items()},
         }
         for text in (*row, *row.values()):
             check_text(content.path, record.line, text)
@@ -93,7 +94,6 @@ def _soft(content: Records, asked: Asked) -> Raw:
     names = list(dict.fromkeys(name for row in rows for name in row if name != "item"))
     columns = {name: [row.get(name, "0") for row in rows] for name in ("item", *names)}
     frame = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String))
-    frame = frame.rename({name: name.removeprefix("p_") for name in names})
     place = lambda row: f"line {lines[row]}"  # noqa: E731
     words = f"LeWiDi's JSON, soft labels ({content.words})"
     return Raw("probabilities", frame, len(rows), place, words)

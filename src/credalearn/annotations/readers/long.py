@@ -7,7 +7,7 @@ from credalearn.annotations.asked import Asked
 from credalearn.annotations.places import refuse
 from credalearn.annotations.raw import Raw
 from credalearn.annotations.records import Records
-from credalearn.annotations.tables import Table
+from credalearn.annotations.text_tables import Table
 
 
 def recognise(content: Table | Records, asked: Asked) -> str | None:

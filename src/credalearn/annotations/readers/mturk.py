@@ -17,7 +17,7 @@ from credalearn.annotations.places import listed, nearest, refuse
 from credalearn.annotations.raw import Raw
 from credalearn.annotations.readers.answers import answer_of
 from credalearn.annotations.records import Records
-from credalearn.annotations.tables import Table
+from credalearn.annotations.text_tables import Table
 
 _TASK_ANSWERS = "Answer.taskAnswers"
 

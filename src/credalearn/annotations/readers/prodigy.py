@@ -8,7 +8,7 @@ from credalearn.annotations.asked import Asked
 from credalearn.annotations.places import refuse, shown
 from credalearn.annotations.raw import Raw, Votes
 from credalearn.annotations.records import Record, Records
-from credalearn.annotations.tables import Table
+from credalearn.annotations.text_tables import Table
 
 _ANSWERS = ("accept", "reject", "ignore")
 

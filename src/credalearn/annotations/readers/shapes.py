@@ -9,7 +9,7 @@ from credalearn.annotations import columns as known
 from credalearn.annotations.asked import Asked
 from credalearn.annotations.numbers import parsed
 from credalearn.annotations.places import folded
-from credalearn.annotations.tables import Table
+from credalearn.annotations.text_tables import Table
 
 # Columns that stand beside votes and are none.
 _BESIDE = (

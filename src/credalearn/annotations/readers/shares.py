@@ -4,10 +4,10 @@ import polars as pl
 
 from credalearn.annotations.asked import Asked
 from credalearn.annotations.places import refuse
-from credalearn.annotations.raw import Kind, Raw
+from credalearn.annotations.raw import Kind, Raw, check_classes
 from credalearn.annotations.readers.shapes import Layout, layout
 from credalearn.annotations.records import Records
-from credalearn.annotations.tables import Table
+from credalearn.annotations.text_tables import Table
 
 
 def recognise_counts(content: Table | Records, asked: Asked) -> str | None:
@@ -43,10 +43,11 @@ def _read(content: Table | Records, asked: Asked, kind: Kind) -> Raw:
     """The columns of the classes; their names lose a prefix that all of them share."""
     assert isinstance(content, Table)
     found = layout(content, asked)
-    if found is None or "item" in _classes(found.others) or "row" in _classes(found.others):
+    if found is None:
         rule = "there is no column that names the item, or no columns of classes"
         refuse(content.path, "line 1", rule, fix="name the item's column with --item")
     names = dict(zip(_classes(found.others), found.others, strict=True))
+    check_classes(content.path, "line 1", names)
     columns = (pl.col(column).alias(name) for name, column in names.items())
     frame = content.take(pl.col(found.item).alias("item"), *columns)
     rows = frame.height

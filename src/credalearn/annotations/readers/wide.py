@@ -7,7 +7,7 @@ from credalearn.annotations.places import listed, refuse
 from credalearn.annotations.raw import Raw
 from credalearn.annotations.readers.shapes import Layout, layout
 from credalearn.annotations.records import Records
-from credalearn.annotations.tables import Table
+from credalearn.annotations.text_tables import Table
 
 
 def recognise(content: Table | Records, asked: Asked) -> str | None:

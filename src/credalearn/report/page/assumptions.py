@@ -1,5 +1,6 @@
 """What the page's promises rest on, in sentences, and how the page came about, as HTML."""
 
+from credalearn.decide.truths import HAVING
 from credalearn.labels import PROMISING
 from credalearn.report.page.data import Page
 from credalearn.report.page.html import Html, element, short_percent, table
@@ -31,8 +32,8 @@ def assumptions(page: Page) -> list[str]:
         found.append("No error on this page is guaranteed: those numbers are what was observed.")
     found += [
         f"Right and wrong are counted against {page.truth}. People can be wrong together, and "
-        "then so is this count. Tied items have no truth: they count as kept or deferred, not as "
-        "right or wrong.",
+        f"then so is this count. Items without {HAVING[page.held_out.against]} count as kept or "
+        "deferred, not as right or wrong.",
         *_about_labels(page),
         *_about_widened(page),
         "New items must come as the calibration items did (exchangeable: the same source, "

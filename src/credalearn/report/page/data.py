@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from credalearn.decide.truths import TRUTHS
 from credalearn.report.page.heldout import SCORE_NAMES, HeldOut
 from credalearn.report.page.holding import LabelSets, WidenedSets
 from credalearn.report.page.shown import Shown, gallery
@@ -99,7 +100,6 @@ class Page:
         widen_command: How they are widened, for who has none yet; empty where they cannot be.
         compared: This run first, then others.
         same_items: Whether the runs compared were tested on the same items.
-        truth: Against what an error counts, in words.
         group: What items were split by, if anything.
         provenance: Names and values of how the page came about.
 
@@ -121,9 +121,13 @@ class Page:
     widen_command: str
     compared: tuple[Compared, ...]
     same_items: bool
-    truth: str
     group: str | None
     provenance: tuple[tuple[str, str], ...]
+
+    @property
+    def truth(self) -> str:
+        """Against what an error counts, in words."""
+        return TRUTHS[self.held_out.against]
 
     @property
     def start(self) -> int:
@@ -160,7 +164,6 @@ def build_page(
     *,
     title: str,
     command: str,
-    truth: str,
     widened: WidenedSets | None = None,
     widen_command: str = "",
     group: str | None = None,
@@ -178,7 +181,6 @@ def build_page(
         labels: The sets that the run learns from, and the risk they leave open.
         title: The heading.
         command: How a rule is made, for who has none yet.
-        truth: Against what an error counts, in words.
         widened: Predicted sets that were widened until they hold, if they were.
         widen_command: How they are widened, for who has none yet; empty where they cannot be.
         group: What items were split by, if anything.
@@ -202,7 +204,7 @@ def build_page(
             rule,
             walks[0],
             command=command,
-            counted=truth,
+            counted=TRUTHS[held_out.against],
             disagreement=_disagreement(held_out, rule),
         ),
         rule=rule,
@@ -216,7 +218,6 @@ def build_page(
         widen_command=widen_command,
         compared=tuple(compared),
         same_items=same_items,
-        truth=truth,
         group=group,
         provenance=tuple(provenance),
     )

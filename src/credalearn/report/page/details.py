@@ -3,6 +3,7 @@
 import numpy as np
 
 from credalearn.conformal import Distance
+from credalearn.decide.truths import LACKING
 from credalearn.report.page.data import Page
 from credalearn.report.page.holding import WidenedSets
 from credalearn.report.page.html import Html, element, percent, short_percent, table
@@ -67,10 +68,10 @@ def confusion_section(page: Page) -> Html:
             _confusion(page, "Kept by the rule", held_out.confusion(kept)),
             _confusion(page, "Deferred by the rule", held_out.confusion(~kept)),
         ]
-    tied = int((~held_out.judged).sum())
+    left_out = int((~held_out.judged).sum())
     words = "Rows are the truth, columns what the model says; the diagonal is right."
-    if tied:
-        words += f" {tied:,} tied test items have no truth and are not counted."
+    if left_out:
+        words += f" {left_out:,} test items are not counted: {LACKING[held_out.against]}."
     return section(
         "confusion",
         "What is mistaken for what",

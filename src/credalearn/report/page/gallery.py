@@ -61,8 +61,8 @@ def _card(shown: Shown, heads: tuple[str, ...], said: str) -> Html:
         rows.append(element("tr", first, *cells))
         if shown.widened:
             drawn = range_bar(*shown.widened[number], class_="widened")
-            said = element("span", "widened set ", class_="hidden")
-            rows.append(element("tr", element("td", said, drawn, colspan=len(values))))
+            hidden = element("span", "widened set ", class_="hidden")
+            rows.append(element("tr", element("td", hidden, drawn, colspan=len(values))))
     head = [element("th", name, scope="col") for name in ("class", *heads)]
     bars = element(
         "table",
@@ -77,7 +77,7 @@ def _card(shown: Shown, heads: tuple[str, ...], said: str) -> Html:
             element("div", element("dt", name), element("dd", value))
             for name, value in (
                 ("model says", shown.label),
-                ("truth", shown.truth or "tied"),
+                ("truth", shown.truth),
                 (said, votes),
             )
         ),

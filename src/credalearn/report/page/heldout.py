@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from credalearn.decide.truths import HAVING, LACKING, Truth
 from credalearn.errors import CredalError
 from credalearn.metrics import Reliability, auarc, reliability
 
@@ -29,11 +30,12 @@ class HeldOut:
         classes: Names of the classes, K.
         probs: Probabilities, shape (N, K).
         label: Predicted classes, shape (N,).
-        truth: True classes, −1 where people tie, shape (N,).
+        truth: True classes, −1 where there is none, shape (N,).
         scores: By name, uncertainty: larger is deferred first, shape (N,).
         votes: How many votes each class got, shape (N, K); zeros where they are not known.
         heads: By name, probabilities to show side by side, each of shape (N, K): of POCC the
             pessimist's and the optimist's, of other methods the bounds.
+        against: What the true classes come from.
 
     Raises:
         CredalError: If there is no item, shapes do not fit, or a score is not finite.
@@ -53,6 +55,7 @@ class HeldOut:
     scores: Mapping[str, np.ndarray]
     votes: np.ndarray
     heads: Mapping[str, np.ndarray] = field(default_factory=dict)
+    against: Truth = "majority"
 
     def __post_init__(self) -> None:
         num_items, num_classes = len(self.items), len(self.classes)
@@ -84,8 +87,8 @@ class HeldOut:
                 )
         if not self.judged.any():
             raise CredalError(
-                f"of the {num_items} test items none has a truth: people tie on each. To fix: "
-                "train with a larger test share."
+                f"of the {num_items} test items none can be right or wrong: "
+                f"{LACKING[self.against]}. To fix: train with a larger test share."
             )
 
     @property
@@ -93,6 +96,11 @@ class HeldOut:
         """Which items have a truth, shape (N,)."""
         known: np.ndarray = self.truth != NO_TRUTH
         return known
+
+    @property
+    def no_truth(self) -> str:
+        """What stands where a true class would: "no majority"."""
+        return f"no {HAVING[self.against].removeprefix('a ')}"
 
     @property
     def wrong(self) -> np.ndarray:

@@ -76,7 +76,7 @@ def data_section(found: Disagreement) -> Html:
     if found.unanimous is not None:
         facts.append(("unanimous", percent(found.unanimous), "of the items"))
     if found.tied is not None:
-        facts.append(("tied", percent(found.tied), "of the items: no majority, no right answer"))
+        facts.append(("tied", percent(found.tied), "of the items: no majority"))
     parts: list[object] = [tiles(facts)]
     parts.append(element("div", _class_votes(found), _confused(found), class_="columns"))
     if found.left_out:

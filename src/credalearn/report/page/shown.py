@@ -21,7 +21,7 @@ class Shown:
     Args:
         item: Its name.
         label: The predicted class.
-        truth: The true class; None on a tie.
+        truth: The true class, or that there is none: "no majority".
         score: Its uncertainty, by the score that defers.
         votes: Classes with votes, most first.
         bars: By class, most probable first, the probability each head gives.
@@ -29,12 +29,13 @@ class Shown:
         widened: For each class of the bars, its bounds in the widened set; none without one.
 
     Example:
-        >>> Shown("a.png", "cat", None, 0.5, (("cat", 1.0),), (("cat", (0.2, 0.6)),)).truth
+        >>> Shown("a.png", "cat", "dog", 0.5, (("cat", 1.0),), (("cat", (0.2, 0.6)),)).truth
+        'dog'
     """
 
     item: str
     label: str
-    truth: str | None
+    truth: str
     score: float
     votes: tuple[tuple[str, float], ...]
     bars: tuple[tuple[str, tuple[float, ...]], ...]
@@ -74,7 +75,7 @@ def gallery(
             Shown(
                 item=item if len(item) <= _LONGEST_NAME else f"{item[:_LONGEST_NAME]}…",
                 label=classes[int(held_out.label[row])],
-                truth=None if truth == NO_TRUTH else classes[truth],
+                truth=held_out.no_truth if truth == NO_TRUTH else classes[truth],
                 score=float(held_out.scores[score][row]),
                 votes=tuple(
                     (classes[k], float(votes[k]))

@@ -13,7 +13,6 @@ from credalearn.report.page.heldout import NO_TRUTH, HeldOut
 
 MOST_POSITIONS = 500
 _MOST_GROUPS = 24  # classes with a row of their own; the others share one
-TIED = "no single truth (tied)"
 OTHERS = "other classes"
 
 
@@ -135,7 +134,7 @@ def _stops(ordered: np.ndarray, threshold: float | None) -> tuple[np.ndarray, np
 def class_groups(held_out: HeldOut) -> tuple[tuple[str, ...], np.ndarray]:
     """Names of the rows in which deferrals are counted, and the row of each item, shape (N,).
 
-    A row a true class, one for ties, and one for all but the largest classes where there are many.
+    A row a true class, one for items without, and one for all but the largest where there are many.
     """
     truth = held_out.truth
     sizes = np.bincount(truth[truth != NO_TRUTH], minlength=len(held_out.classes))
@@ -147,5 +146,5 @@ def class_groups(held_out: HeldOut) -> tuple[tuple[str, ...], np.ndarray]:
         names.append(OTHERS)
     groups = np.where(truth == NO_TRUTH, len(names), row_of[truth])
     if (truth == NO_TRUTH).any():
-        names.append(TIED)
+        names.append(held_out.no_truth)
     return tuple(names), groups

@@ -1,0 +1,36 @@
+"""Shares between 0 and 1: checked, and as people write them."""
+
+from numbers import Real
+
+from credalearn.errors import CredalError
+
+
+def check_share(value: float, *, name: str) -> None:
+    """Refuse what is no share between 0 and 1; numbers of NumPy are as good as Python's.
+
+    Raises:
+        CredalError: If it is no number, NaN, 0 or less, or 1 or more.
+
+    Example:
+        >>> check_share(95, name="confidence")
+        Traceback (most recent call last):
+        credalearn.errors.CredalError: confidence must lie in (0, 1); got 95. To fix: write 95 % as
+        0.95.
+    """
+    number = isinstance(value, Real)
+    if number and 0 < value < 1:
+        return
+    stated = number and 1 < value < 100
+    fix = f"write {float(value):g} % as {value / 100:g}" if stated else "give a share, 0.1 for 10 %"
+    raise CredalError(f"{name} must lie in (0, 1); got {value!r}. To fix: {fix}.")
+
+
+def percent(share: float, *, digits: int = 3) -> str:
+    """A share in per cent, to so many digits; what is below 1 is never rounded up to 100 %.
+
+    Example:
+        >>> percent(0.1), percent(0.0125), percent(0.99999)
+        ('10 %', '1.25 %', '99.999 %')
+    """
+    texts = (f"{100 * share:.{each}g}" for each in range(digits, 18))  # 17 tell all floats apart
+    return next(text for text in texts if not share < 1 or float(text) < 100) + " %"

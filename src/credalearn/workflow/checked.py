@@ -1,0 +1,200 @@
+"""Items and their features, checked: every name is there, every value a finite number.
+
+For tables that are read whole and for those that come a block of rows at a time. Shapes: N items,
+D features.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from credalearn.annotations.columns import ITEM, find
+from credalearn.annotations.places import listed, nearest, shown
+from credalearn.errors import CredalError
+from credalearn.workflow.blocks import is_parquet
+from credalearn.workflow.csv_blocks import TextTable
+
+
+def check_columns(path: Path, columns: Sequence[str], wanted: Sequence[str]) -> None:
+    """Refuse a column that the table does not have.
+
+    Raises:
+        CredalError: With the nearest that it has.
+
+    Example:
+        >>> check_columns(Path("items.csv"), ["id", "site"], ["sitee"])
+        Traceback (most recent call last):
+        credalearn.errors.CredalError: items.csv has no column 'sitee' but 'id', 'site'. To fix: did
+        you mean 'site'?
+    """
+    for name in wanted:
+        if name not in columns:
+            near = nearest(name, columns)
+            hint = f"did you mean {near!r}?" if near else "name a column that is there."
+            raise CredalError(
+                f"{path} has no column {name!r} but {listed(columns)}. To fix: {hint}"
+            )
+
+
+def item_column(
+    path: Path, columns: Sequence[str], asked: str | None, *, features: Sequence[str] = ()
+) -> str:
+    """The column that names the items: the one asked for, or else one that is called like it.
+
+    Args:
+        path: The table.
+        columns: Its columns.
+        asked: What the user named, if anything.
+        features: Columns that are features, and so not called like it.
+
+    Raises:
+        CredalError: If there is none.
+
+    Example:
+        >>> item_column(Path("items.csv"), ["size", "Image ID"], None)
+        'Image ID'
+    """
+    if asked is not None:
+        check_columns(path, columns, [asked])
+        return asked
+    found = find([name for name in columns if name not in features], ITEM)
+    if found is None:
+        raise CredalError(
+            f"{path} has no column that names the items; it has {listed(columns)}. To fix: name it "
+            "with --item."
+        )
+    return found
+
+
+def place_of(path: Path, row: int) -> str:
+    r"""A row of a table, from 0, as a message names it: in text by its line.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "items.csv"
+        >>> _ = path.write_text("id,size\na,1\n")
+        >>> place_of(path, 0).split(", ")[1]
+        'line 2'
+    """
+    if path.suffix.lower() in (".npy", ".npz") or is_parquet(path):
+        return f"{path}, row {row + 1}"
+    return f"{path}, line {TextTable(path).line_of(row)}"
+
+
+def checked_names(path: Path, column: pl.Series, *, start: int = 0) -> pl.Series:
+    """Names as annotations have them: trimmed, in Unicode's form NFC.
+
+    Args:
+        path: Where they were read.
+        column: Names of N items.
+        start: The row of the first.
+
+    Raises:
+        CredalError: If an item has none.
+
+    Example:
+        >>> checked_names(Path("items.csv"), pl.Series([" cafe\u0301 "])).to_list()
+        ['café']
+    """
+    names = column.cast(pl.String).str.strip_chars().str.normalize("NFC")
+    empty = names.fill_null("") == ""
+    if empty.any():
+        place = place_of(path, start + (empty.arg_max() or 0))
+        raise CredalError(f"{place}: the item has no name. To fix: name it.")
+    return names
+
+
+def checked_features(
+    path: Path,
+    table: pl.DataFrame,
+    names: Sequence[str],
+    items: pl.Series,
+    *,
+    start: int = 0,
+    training: bool = False,
+) -> np.ndarray:
+    """Columns as float64 (N, D), every value finite; true and false are 1 and 0.
+
+    Args:
+        path: Where they were read.
+        table: A row an item.
+        names: The columns that are features.
+        items: Name of each item.
+        start: The row of the first.
+        training: Whether columns may still be left out, with ``--drop``.
+
+    Raises:
+        CredalError: If a value is no finite number.
+
+    Example:
+        >>> table = pl.DataFrame({"size": [" 1.5", "true"]})
+        >>> checked_features(Path("items.csv"), table, ["size"], pl.Series(["a", "b"])).tolist()
+        [[1.5], [1.0]]
+    """
+    for name in names:
+        kind = table.schema[name]
+        if not (kind.is_numeric() or kind in (pl.String, pl.Boolean, pl.Null)):
+            raise CredalError(
+                f"features must be numbers; {path}, column {name!r} is of type {kind}. To fix: "
+                f"{_without(name, training)}turn it into numbers."
+            )
+    text = table.select(pl.col(names)).with_columns(pl.col(pl.String).str.strip_chars())
+    values = text.cast(pl.Float64, strict=False).to_numpy()
+    if np.isfinite(values).all():
+        return values
+    found = text.select(_number(text, name) for name in names)
+    for name in names:
+        wrong = (~found[name].is_finite()).fill_null(True)
+        if wrong.any():
+            row, count = wrong.arg_max() or 0, int(wrong.sum())
+            value = table[name][row]
+            what = "is empty" if value is None else f"holds {shown(value)}"
+            more = f", and {count - 1:,} more such values" if count > 1 else ""
+            word = found[name][row] is None and value is not None
+            fix = "turn it into numbers" if word else "fill it, or leave the item out"
+            raise CredalError(
+                f"{place_of(path, start + row)}: features must be {'numbers' if word else 'finite'}"
+                f"; column {name!r} {what} for item {shown(items[row])}{more}. To fix: "
+                f"{_without(name, training)}{fix}."
+            )
+    return found.to_numpy()
+
+
+def check_array(path: Path, values: np.ndarray, items: pl.Series, *, start: int = 0) -> None:
+    """Refuse values (N, D) that are not finite.
+
+    Raises:
+        CredalError: With the first of them.
+
+    Example:
+        >>> check_array(Path("f.npy"), np.array([[1.0, np.nan]]), pl.Series(["a"]))
+        Traceback (most recent call last):
+        credalearn.errors.CredalError: f.npy, row 1: features must be finite; feature 2 is nan for
+        item 'a'. To fix: fill it, or leave the item out.
+    """
+    finite = np.isfinite(values)
+    if not finite.all():
+        row, column = np.argwhere(~finite)[0].tolist()
+        raise CredalError(
+            f"{place_of(path, start + row)}: features must be finite; feature {column + 1} is "
+            f"{values[row, column]} for item {shown(items[row])}. To fix: fill it, or leave the "
+            "item out."
+        )
+
+
+def _without(name: str, training: bool) -> str:
+    return f"leave the column out with --drop {name}, or " if training else ""
+
+
+def _number(table: pl.DataFrame, name: str) -> pl.Expr:
+    number = pl.col(name).cast(pl.Float64, strict=False)
+    if table.schema[name] != pl.String:
+        return number
+    truth = (
+        pl.col(name)
+        .str.to_lowercase()
+        .replace_strict(["true", "false"], [1.0, 0.0], default=None, return_dtype=pl.Float64)
+    )
+    return pl.coalesce(number, truth)
