@@ -207,6 +207,31 @@ def test_unsure_votes_are_for_nothing_and_keep_the_item(write: Write) -> None:
     assert found.table["label"].to_list() == ["cat", None, None, "dog"]
 
 
+def test_unsure_labels_that_nobody_gives_are_known(write: Write) -> None:
+    path = write(LONG + "x,a,cat\nx,b,idk\ny,a,dog\n")
+    assert read_annotations(path, unsure=["idk ", "zebra"]).source.unused == ("zebra",)
+    assert read_annotations(path).source.unused == ()
+    path = write("item,count_cat,count_idk\nx,1,2\ny,2,1\n")
+    assert read_annotations(path, unsure=["idk"]).source.unused == ("idk",)
+
+
+def test_a_pivot_tables_blanks_are_counts_of_0_where_asked(write: Write) -> None:
+    path = write("item,cat,dog\nx,1,\ny,,3\nz,2,1\n")
+    assert read_annotations(path, format="counts").counts().tolist() == [[1, 0], [0, 3], [2, 1]]
+
+
+@pytest.mark.parametrize("mark", ["\u200b", "\ufeff", "\u00ad", "\u2060"])
+def test_marks_that_nobody_sees_make_no_class(write: Write, mark: str) -> None:
+    path = write(LONG + f"x,a,cat\nx,b,ca{mark}t\ny,a,{mark} dog\ny,b,{mark}\ny{mark},b,dog\n")
+    found = read_annotations(path)
+    assert found.classes == ("cat", "dog")
+    assert found.counts().tolist() == [[2, 0], [0, 1], [0, 1]]
+    assert found.source.mended["unseen marks taken out"] == 3
+    assert found.source.left_out == {"empty": 1}
+    assert found.items == ("x", "y", f"y{mark}")  # as the table of features has it
+    assert read_annotations(path, classes=[f"do{mark}g", "cat"]).classes == ("dog", "cat")
+
+
 def test_classes_keep_the_order_asked_for(write: Write) -> None:
     path = write("task,worker,label\nx,a,10\nx,b,9\n")
     assert read_annotations(path).classes == ("9", "10")
@@ -294,6 +319,40 @@ REFUSED = {
     ),
     "twice": (b"item,cat,dog\nx,0.5,0.5\nx,0.4,0.6\n", "line 3: item 'x' stands twice"),
     "ambiguous": (b"item,cat,dog\nx,1,0\ny,1,1\n", "say --format wide or --format counts"),
+    "a pivot table": (b"item,cat,dog\nx,1,\ny,,3\nz,2,1\n", "could be .* or counts by class"),
+    "predictions": (
+        b"item,label,probability,lower,upper,score,decision\nx,cat,0.5,0.4,0.6,0.2,predict\n",
+        "line 1: these are predictions, not annotations",
+    ),
+    "undecided predictions": (
+        b'{"item": "x", "label": "cat", "probability": 0.5, "lower": 0, "upper": 1, "score": 1}\n'
+        * 2,
+        "these are predictions, not annotations",
+    ),
+    "tasks": (b'[{"data": {"item": "x"}}]', "there is no annotation in it: these are tasks"),
+    "tasks of a project": (
+        b'[{"id": 1, "data": {"item": "x"}, "annotations": []}]',
+        "there is no annotation in it: these are tasks",
+    ),
+    "first row too long": (LONG.encode() + b"x,a,cat,dog\ny,a,dog\n", "line 2: .* more fields"),
+    "first wide row too long": (
+        b"item,p1,p2\nx,cat,dog,cat\ny,cat,dog\n",
+        "line 2: this row has more fields than the header's 3",
+    ),
+    "several choices": (
+        to_json(
+            [
+                {
+                    "data": {"item": f"x{len(chosen)}"},
+                    "annotations": [
+                        {"result": [{"from_name": "kind", "value": {"choices": chosen}}]}
+                    ],
+                }
+                for chosen in (["a"], ["a", "b"])
+            ]
+        ),
+        r"one class, 'a' \(left out: 1 several classes\)",
+    ),
     "cut short": (b'[{"a": 1},\n{"b": ', "line 2: the JSON ends in the middle of a value"),
     "no json": (b'[{"a": 1},\n{"b": x}]', "line 2, column 7: this is no JSON"),
     "deep": (b"[" * 1_000_000, "nested too deeply"),

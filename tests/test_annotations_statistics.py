@@ -163,7 +163,9 @@ def test_nobody_is_accused_where_all_are_alike() -> None:
 
 def test_typos_are_told_from_classes() -> None:
     names = {"horse": 9, "hrose": 1, "Horse ": 1, "cow": 5, "cov": 1, "class_11": 1, "class_1": 9}
-    names |= {"rhinoceros": 4, "rinocerous": 1, "Cow": 5, "zebra": 1}
+    names |= {"rhinoceros": 4, "rinocerous": 1, "Cow": 5, "zebra": 1, "-1": 1, "1": 9, "10": 1}
+    names |= {"1.0": 1, "-1000": 1, "1000": 3}  # numbers differ in all they hold
+    names |= {"dog": 8, "dgo": 2, "owl": 7, "olw": 2, "ACT": 8, "ATC": 1, "b1a": 8, "ba1": 1}
     votes: list[tuple[str, str | None, str | None]] = [
         (f"i{n}", None, name) for name, times in names.items() for n in range(times)
     ]
@@ -173,7 +175,26 @@ def test_typos_are_told_from_classes() -> None:
         "Horse ": ("horse", "only case or spaces differ"),
         "rinocerous": ("rhinoceros", "2 letters differ"),
         "cow": ("Cow", "only case or spaces differ"),
+        "dgo": ("dog", "two letters are swapped"),
     }
+
+
+def is_number(name: str) -> bool:
+    whole, _, decimals = name.removeprefix("-").partition(".")
+    return whole.isdigit() and (decimals.isdigit() or "." not in name)
+
+
+def bare(name: str) -> str:
+    return name if is_number(name) else folded(name)
+
+
+def is_swap(name: str, other: str) -> bool:
+    a, b = name.casefold(), other.casefold()
+    differs = [k for k in range(min(len(a), len(b))) if a[k] != b[k]]
+    if len(name) < 3 or name.isupper() or len(a) != len(b) or len(differs) != 2:
+        return False
+    i, j = differs
+    return j == i + 1 and a[i] == b[j] and a[j] == b[i] and (a[i] + a[j]).isalpha()
 
 
 def slow_typos(names: list[str], votes: list[int]) -> dict[str, str]:
@@ -183,14 +204,17 @@ def slow_typos(names: list[str], votes: list[int]) -> dict[str, str]:
         allowed = 0 if len(name) < 4 else 1 if len(name) < 8 else 2
         near = []
         for j, other in enumerate(names):
-            same = folded(name) == folded(other) and (votes[j], -j) > (votes[i], -i)
+            number = is_number(name)
+            same = bare(name) == bare(other) and (votes[j], -j) > (votes[i], -i)
             distance = edit_distance(name.casefold(), other.casefold())
             digits = [each for each in name if each.isdigit()]
-            alike = digits == [each for each in other if each.isdigit()]
+            alike = digits == [each for each in other if each.isdigit()] and not number
             if same:
                 near.append((0, -votes[j], j))
             elif votes[i] == 1 and votes[j] >= 3 and 0 < distance <= allowed and alike:
                 near.append((distance, -votes[j], j))
+            elif not number and votes[j] >= max(3, 4 * votes[i]) and is_swap(name, other):
+                near.append((1, -votes[j], j))
         if near:
             found[name] = names[min(near)[2]]
     return found
@@ -199,7 +223,7 @@ def slow_typos(names: list[str], votes: list[int]) -> dict[str, str]:
 @given(
     st.dictionaries(
         st.text(st.sampled_from("aAbc_1"), min_size=3, max_size=5).map(lambda end: f"horse{end}")
-        | st.text(st.sampled_from("aAb_1"), min_size=1, max_size=5),
+        | st.text(st.sampled_from("aAb_1-."), min_size=1, max_size=5),
         st.integers(1, 4),
         min_size=2,
         max_size=12,

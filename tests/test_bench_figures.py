@@ -1,6 +1,7 @@
 """Figures of records, by what was drawn."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -100,6 +101,37 @@ def test_a_matrix_for_each_metric(drawn: list[Figure], tmp_path: Path) -> None:
     assert [text.get_text() for text in drawn[0].axes[1].texts] == [".001", "1.000"]
 
 
+@pytest.mark.parametrize("draw", ALL)
+def test_a_rehearsal_is_called_one(draw: Drawing, drawn: list[Figure], tmp_path: Path) -> None:
+    records = [
+        replace(record, config={**record.config, "epochs": 1, "limit": 128})
+        for record in fake_records(seeds=[1, 2])
+    ]
+    for each in (records, fake_records(seeds=[1, 2])):
+        draw(each, "cifar10h", tmp_path / "a.png")
+    said = "\nA rehearsal: epochs 1, not 150; 128 training and test items at most"
+    short, whole = (
+        [text for axes in figure.axes for text in (axes.get_title(loc="left"), axes.get_xlabel())]
+        for figure in drawn
+    )
+    assert sum(text.endswith(said) for text in short) == 1
+    assert [text.removesuffix(said) for text in short] == whole
+
+
+def test_all_methods_are_compared_where_the_setting_is_not_the_papers(
+    drawn: list[Figure], tmp_path: Path
+) -> None:
+    records = [
+        replace(record, setting="my-setting")
+        for record in fake_records(methods=["pocc", "pocc-center", "softmax"])
+    ]
+    for draw in (figures.balance_figure, figures.significance_figure):
+        draw(records, "my-setting", tmp_path / "a.png")
+    for figure in drawn:
+        labels = {text.get_text() for text in figure.axes[0].get_yticklabels()}
+        assert labels == {"pocc", "pocc-center", "softmax"}
+
+
 def test_dots_are_ours_and_the_papers(drawn: list[Figure], tmp_path: Path) -> None:
     records = fake_records()
     figures.published_figure(records, "cifar10h", tmp_path / "a.png")
@@ -123,7 +155,7 @@ def test_what_cannot_be_drawn_is_said(tmp_path: Path) -> None:
     path = tmp_path / "a.png"
     alone = fake_records(methods=["pocc"])
     for draw in (figures.balance_figure, figures.significance_figure):
-        with pytest.raises(CredalError, match=r"on a common seed; .* has runs of \['pocc'\]"):
+        with pytest.raises(CredalError, match=r"on a common seed; of these .* runs of \['pocc'\]"):
             draw(alone, "cifar10h", path)
     with pytest.raises(CredalError, match=r"the paper has no accuracy.* 'cifar10h-warm' answer"):
         figures.published_figure(fake_records("cifar10h-warm"), "cifar10h-warm", path)

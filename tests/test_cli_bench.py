@@ -7,7 +7,7 @@ import resource
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -400,6 +400,7 @@ def test_what_reads_records_needs_some(command: str, bench: Bench, tmp_path: Pat
     refused(bench(command, "--records", "nowhere"), "records are read .* there is none at nowhere")
     (tmp_path / "empty").mkdir()
     refused(bench(command, "--records", "empty"), "empty holds no records?")
+    refused(bench(command), "there is none at results. To fix: give --records store for the runs")
 
 
 def test_a_damaged_record_is_named_and_the_others_are_read(bench: Bench, tmp_path: Path) -> None:
@@ -529,6 +530,7 @@ def test_votes_as_latex_csv_and_figure(bench: Bench, voted: Path, tmp_path: Path
     answer = bench("votes", "--records", voted, "--metric", "ece", "-o", "new/votes.png")
     assert answer.code == 0
     assert (tmp_path / "new/votes.png").read_bytes().startswith(b"\x89PNG")
+    assert answer.out.splitlines()[-1] == "1 figure in new/votes.png"
     refused(bench("votes", "--records", voted, "-o", "votes.gif"), r"must end in \.png")
 
 
@@ -554,6 +556,54 @@ def test_sets_shows_methods_at_equal_coverage(bench: Bench, voted: Path) -> None
         in bench("sets", "cifar10h-features", "--records", voted, "--format", "latex").out
     )
     refused(bench("sets", "micebone", "--records", voted), "no method of setting 'micebone' has")
+
+
+def test_sets_of_other_data_say_nothing_of_ours(bench: Bench, tmp_path: Path) -> None:
+    for record in fake_records("cifar10h-features", seeds=(1,)):
+        path = result_path(tmp_path, "my-setting", record.method, record.seed)
+        write_record(path, replace(record, setting="my-setting"))
+    answer = bench("sets", "--records", ".")
+    assert answer.code == 0, answer.err
+    assert answer.out.splitlines()[-1].endswith("means over 20 halvings a seed, ± over seeds.")
+
+
+def test_status_names_settings_that_are_not_known(bench: Bench, tmp_path: Path) -> None:
+    folder = tmp_path / "store/my-setting/pocc/seed-1"
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text("{}")
+    assert bench("status").out.startswith("my-setting: runs of a setting that is not known; ")
+    assert "my-setting" not in bench("status", "cifar10h").out
+
+
+def test_the_plugin_of_the_document_runs_in_workers_too(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[1] / "docs/extending.md").read_text(encoding="utf-8")
+    found = re.search(r"```py\n(.*?)```", text, re.DOTALL)
+    assert found is not None
+    (tmp_path / "mine.py").write_text(found[1], encoding="utf-8")
+    options = ["--seeds", "1", "--epochs", "1", "--device", "cpu", "--workers", "2"]
+    command = [sys.executable, "-m", "credalearn", "bench", "--plugin", "mine.py", "run"]
+    done = subprocess.run(
+        [*command, "my-setting", "--method", "pocc-dropout", *options],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "1 of 1 runs are done in store\n"), done.stderr
+
+
+def test_a_plugin_that_is_not_there_is_named(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    refused(bench("--plugin", "absent.py", "list"), r"a Python file; there is none at .*absent\.py")
+    monkeypatch.setenv("CREDALEARN_PLUGIN", "other.py")
+    refused(bench("status"), r"a Python file; there is none at .*other\.py")
+
+
+def test_what_an_own_task_costs_is_not_known(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = replace(ALL_SETTINGS["cifar10h"], name="my-setting", task="my-task")
+    monkeypatch.setitem(ALL_SETTINGS, own.name, own)
+    answer = bench("list", "my-setting")
+    assert answer.code == 0, answer.err
+    assert rows(answer.out)["my-setting"][-1] == "?"
 
 
 def test_sets_of_records_without_votes_are_refused(bench: Bench, results: Path) -> None:
@@ -618,6 +668,10 @@ def test_a_figure_that_cannot_be_drawn_says_why(
         assert re.search(rf"^no micebone-{kind}\.png: \S", alone.err, re.MULTILINE)
     assert alone.out == "2 figures in alone\n"
     assert (tmp_path / "alone/micebone-rejection.png").exists()
+    for record in fake_records("cifar10h-warm", methods=["pocc"]):
+        write_record(result_path(tmp_path, record.setting, record.method, record.seed), record)
+    one = bench("figures", "cifar10h-warm", "--records", ".", "--output", "one")
+    assert one.out == "1 figure in one\n"
 
 
 def processor_seconds() -> float:

@@ -6,15 +6,20 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 
 from credalearn.annotations import read_annotations
+from credalearn.annotations.readers import READERS
 from credalearn.bench.data.lidc import CLASSES, load_nodules
 from credalearn.cli import app
+from credalearn.cli.options import Form, Method
 from credalearn.errors import CredalError
+from credalearn.methods import METHODS
+from credalearn.workflow.card import card
 from credalearn.workflow.folder import RunFolder
 from fake_run import fake_run
 from team_files import (
@@ -207,6 +212,65 @@ def test_a_second_round_is_merged(tmp_path: Path, capsys: Capture) -> None:
     done = in_process(capsys, *train_arguments(team, "--merge", later))
     assert done.code == 0, done.err
     assert done.out.startswith(seen.out)
+    for path in (team.votes, later):
+        again = ("predict", team.run, team.features, "--no-decision", "-o", path)
+        assert f"{path} is what {team.run} was trained on" in in_process(capsys, *again).err
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_items_of_later_rounds_are_only_trained_on(
+    tmp_path: Path, capsys: Capture, grouped: bool
+) -> None:
+    """Two rounds: what the first calibrates and tests on, the second does too."""
+    team = make_team(tmp_path, num_items=90)
+    votes = pl.read_csv(team.votes)
+    is_first = pl.col("item") < "x072"
+    later = tmp_path / "later.csv"
+    votes.filter(~is_first | (pl.col("item") == "x003")).write_csv(later)
+    votes.filter(is_first).write_csv(team.votes)
+    # x070 to x074 are one patient, whom the seed puts into test: three of the new items.
+    more, lost = (["--group", "patient", "--seed", "4"], 3) if grouped else ([], 0)
+    first, second = tmp_path / "first", tmp_path / "second"
+    done = in_process(capsys, *train_arguments(team, *more, "--skip-missing", "-o", first))
+    assert done.code == 0, done.err
+    assert "later exports" not in done.out
+    done = in_process(capsys, *train_arguments(team, *more, "--merge", later, "-o", second))
+    assert done.code == 0, done.err
+    before, after = RunFolder(first), RunFolder(second)
+    merged = after.items.select("item", "split", "group")
+    assert before.items.select("item", "split", "group").equals(merged[:72])
+    new = merged[72:]
+    assert set(new["split"]) == {"train"}
+    held_out = set(merged.filter(pl.col("split") != "train")["group"].drop_nulls())
+    assert len(new) == 18 - lost
+    assert not held_out & set(new["group"])
+    told = f"{len(new)} items of later exports are only trained on: who defers chooses hard ones"
+    assert told in done.out
+    assert (f"left out: {lost} items of later exports whose patient" in done.out) == (lost > 0)
+    assert before.facts["later_items"] == 0
+    assert after.facts["later_items"] == len(new)
+    assert f"| items of later exports, only trained on | {len(new)} |" in card(after)
+    own = in_process(
+        capsys, *train_arguments(team, "--split", "part", "--merge", later, "-o", second)
+    )
+    assert own.code == 0, own.err
+    assert "later exports" not in own.out
+    assert RunFolder(second).facts["splits"]["test"] == 18
+
+
+def test_features_are_named_and_leaks_asked_about(tmp_path: Path, capsys: Capture) -> None:
+    team = make_team(tmp_path)
+    done = in_process(capsys, *train_arguments(team))
+    assert "features: size, weight\n" in done.out
+    assert "a leak?" not in done.out
+    table = pl.read_csv(team.features)
+    named = {name: pl.lit(1.0) for name in ("Label", "Patient", "OWL", "a", "b", "c", "d")}
+    table.with_columns(**named).write_csv(team.features)
+    done = in_process(capsys, *train_arguments(team, "--group", "patient"))
+    assert "features: size, weight, Label, Patient, OWL, a and 3 more\n" in done.out
+    assert (
+        "a leak? called like votes, annotators or classes: 'Label', 'Patient', 'OWL'." in done.out
+    )
 
 
 def test_what_a_merge_would_give_can_be_inspected(tmp_path: Path, capsys: Capture) -> None:
@@ -264,13 +328,13 @@ def test_the_format_holds_for_every_round(tmp_path: Path, capsys: Capture) -> No
     assert "no columns of classes" in done.err
     assert "Read without --format counts: " in done.err
     assert "'dgo'" in done.err
-    # Damaged counts could be votes, where numbers are classes.
-    first.write_text("item,0,1\nx,1,0\ny,1,1\n")
-    later.write_text("item,0,1\nx,0,1\nz,1,\nz,,1\n")
-    assert read_annotations(later, classes=["0", "1"]).source.format == "wide"
+    # Damaged counts could be probabilities.
+    later.write_text("item,cat,dog\nx,0,1\nz,0.5,0.5\n")
+    assert read_annotations(later, classes=["cat", "dog"]).source.format == "probabilities"
     done = in_process(capsys, *given)
     assert done.code == 2
-    assert "item 'z' stands twice with different numbers" in done.err
+    assert "counts must be whole numbers; 'cat' is 0.5" in done.err
+    assert "Read without" not in done.err
 
 
 def test_a_second_round_may_name_images_columns_and_formulas_its_own_way(
@@ -363,6 +427,8 @@ def test_images_stay_with_their_patient(tmp_path: Path, capsys: Capture) -> None
         assert done.code == 0, done.err
         splits = RunFolder(team.run).items.group_by("group").agg(pl.col("split").n_unique())
         assert splits["split"].to_list() == [1] * 12
+    done = in_process(capsys, "predict", team.run, images, "-o", team.features, "--no-decision")
+    assert f"{team.features} is what {team.run} was trained on" in done.err
     done = in_process(capsys, *train_arguments(team, *shown, "--split", "part"))
     assert done.code == 2
     assert f"{team.votes}, line 17: 'p0' is in two splits: 'train' (item 'x000')" in done.err
@@ -783,12 +849,27 @@ def test_bad_input_is_one_message_exit_code_2_and_nothing_written(
         (["predict", "{run}", "{features}", "-o", "{votes}/d.csv"], "votes.csv/d.csv"),
         (["predict", "{folder}", "{features}", "-o", "{new}/d.csv"], "run.json is missing"),
         (["predict", "{new}", "{features}", "-o", "{new}/d.csv"], "there is no finished run at"),
+        (["predict", "{run}", "{folder}/fewer.csv", "-o", "{votes}", "--no-decision"],
+         "votes.csv is what {run} was trained on. To fix: name another output"),
+        (["predict", "{run}", "{folder}/fewer.csv", "-o", "{features}"],
+         "features.csv is what {run} was trained on"),
+        (["predict", "{run}", "{features}", "-o", "{run}/items.parquet"],
+         "items.parquet is a file of the run. To fix: name another output"),
         (["certify", "{run}"], "--max-error and --capacity"),
         (["certify", "{run}", "--max-error", "20"], "write 20 % as 0.2"),
         (["certify", "{run}", "--capacity", "20"], "write 20 % as 0.2"),
         (["certify", "{votes}", "--max-error", "0.1"], "there is no finished run at"),
         (["defer", "{run}", "{folder}/none.csv", "-o", "{new}/t.json"], "none.csv"),
+        (["defer", "{run}", "{features}", "-o", "{votes}", "--to", "csv"],
+         "votes.csv is what {run} was trained on"),
+        (["defer", "{run}", "{folder}/fewer.csv", "-o", "{folder}/fewer.csv", "--to", "csv"],
+         "fewer.csv is the data itself"),
+        (["defer", "{run}", "{features}", "-o", "{run}/run.json"],
+         "run.json is a file of the run"),
         (["export", "{run}", "--onnx", "{new}/model.bin"], "must end in .onnx"),
+        (["export", "{run}", "--onnx", "."], "must end in .onnx; got ."),
+        (["report", "{run}", "-o", "."], "must end in .html or .htm; got ."),
+        (["report", "{run}", "-o", "{votes}"], "must end in .html or .htm; got {votes}"),
         (["report", "{new}"], "there is no finished run at"),
         (["report", "{run}", "-o", "{votes}/page.html"], "page.html cannot be written"),
         (["inspect", "{folder}"], "this is a folder"),
@@ -811,7 +892,7 @@ def test_bad_input_of_later_steps(
     done = in_process(capsys, *(each.format(**places) for each in arguments))
     assert done.code == 2, (done.out, done.err)
     assert len(done.err.strip().splitlines()) == 1, done.err
-    assert says in done.err
+    assert says.format(**places) in done.err
     assert not done.out
     assert (snapshot(trained.folder), snapshot(tmp_path)) == before
 
@@ -904,3 +985,9 @@ def test_help_names_every_step(capsys: Capture) -> None:
     done = in_process(capsys, "--help")
     for step in ("inspect", "train", "certify", "predict", "defer", "export", "report", "demo"):
         assert step in done.out
+
+
+@pytest.mark.parametrize(("option", "choices"), [(Form, READERS), (Method, METHODS)])
+def test_help_lists_every_choice(option: Any, choices: dict[str, object]) -> None:
+    said = option.__metadata__[0].help.removeprefix("Of the export: ").removesuffix(".")
+    assert sorted(said.replace(" or ", ", ").split(", ")) == sorted(choices)

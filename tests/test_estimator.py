@@ -2,8 +2,10 @@
 
 import json
 import os
+import pickle
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from sklearn.base import clone
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
+    cross_val_predict,
     cross_val_score,
     train_test_split,
 )
@@ -23,6 +26,7 @@ from sklearn.preprocessing import PolynomialFeatures
 from torch import Tensor, nn
 
 import credalearn as cl
+from credalearn.methods import METHODS
 from credalearn.nets import ResNet18
 
 CHECKS = """
@@ -133,6 +137,24 @@ def test_credal_and_soft_labels_split_and_score_like_any_other(
         assert search.best_score_ > 0.8
 
 
+def test_predictions_across_folds_and_sets_from_a_pipeline(
+    blobs: tuple[np.ndarray, np.ndarray, np.ndarray],
+) -> None:
+    X, y, counts = blobs
+    pipe = make_pipeline(PolynomialFeatures(1), cl.CredalClassifier(epochs=1))
+    labels = cl.from_votes(counts)
+    assert cross_val_predict(pipe, X, labels, cv=2).shape == (240,)
+    assert cross_val_predict(pipe, X, y, cv=2, method="predict_proba").shape == (240, 3)
+    for coded in (labels, counts / 4):
+        with pytest.raises(cl.CredalError, match="not your numbers, cross_val_predict"):
+            cross_val_predict(pipe, X, coded, cv=2, method="predict_proba")
+    with pytest.raises(cl.CredalError, match=r"from_votes\(counts\)\.$"):  # numbers of one's own
+        pipe.fit(X, counts / 3)
+    pipe.fit(X, labels)
+    sets = pipe[-1].predict_credal(pipe[:-1].transform(X))
+    np.testing.assert_allclose(sets.probs.numpy(), pipe.predict_proba(X), atol=1e-6)
+
+
 def test_data_frames_keep_their_column_names(
     blobs: tuple[np.ndarray, np.ndarray, np.ndarray],
 ) -> None:
@@ -179,8 +201,40 @@ def test_any_module_serves_as_backbone(tmp_path: Path) -> None:
 
 def test_a_module_for_a_backbone_of_the_package_is_refused(tmp_path: Path) -> None:
     cl.CredalClassifier(epochs=1).fit([[0.0], [1.0]], ["no", "yes"]).save(tmp_path)
-    with pytest.raises(cl.CredalError, match=r"backbone 'mlp'; a module of type Linear .* To fix"):
+    with pytest.raises(cl.CredalError, match=r"backbone 'mlp'; one of type Linear has .* To fix"):
         cl.load(tmp_path, backbone=nn.Linear(3, 4))
+
+
+def test_a_method_of_ones_own_trains_clones_saves_and_loads(
+    blobs: tuple[np.ndarray, np.ndarray, np.ndarray],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    X, _, counts = blobs
+    own = replace(METHODS["deep-ensemble"], num_members=2)
+    clf = cl.CredalClassifier(own, epochs=3, verbose=True).fit(X, cl.from_votes(counts))
+    assert "your method 2/2: epoch 3/3" in capsys.readouterr().err
+    again = clone(clf).set_params(verbose=False).fit(X, cl.from_votes(counts))
+    np.testing.assert_array_equal(again.predict_proba(X), clf.predict_proba(X))
+    again.save(tmp_path / "own")
+    loaded = cl.load(tmp_path / "own", method=own)
+    np.testing.assert_array_equal(loaded.predict_proba(X), clf.predict_proba(X))
+    assert loaded.method is own
+    with pytest.raises(cl.CredalError, match=r"a method of your own\. To fix: .*, method=\.\.\.\)"):
+        cl.load(tmp_path / "own")
+    with pytest.raises(cl.CredalError, match="holds 2 trained networks; the method has 5"):
+        cl.load(tmp_path / "own", method=METHODS["deep-ensemble"])
+    # Under a name that another process does not know.
+    with monkeypatch.context() as patch:
+        patch.setitem(METHODS, "mine", own)
+        again.set_params(method="mine").save(tmp_path / "mine")
+        with pytest.raises(cl.CredalError, match=r"method 'mine'; one of type Method has no place"):
+            cl.load(tmp_path / "mine", method=own)
+    with pytest.raises(cl.CredalError, match=r"a method of your own, 'mine'\. To fix"):
+        cl.load(tmp_path / "mine")
+    loaded = cl.load(tmp_path / "mine", method=own)
+    np.testing.assert_array_equal(loaded.predict_proba(X), clf.predict_proba(X))
 
 
 def bright_and_dark(size: int) -> tuple[np.ndarray, np.ndarray]:
@@ -286,6 +340,10 @@ def test_a_damaged_folder_is_named(tmp_path: Path) -> None:
         cl.load(tmp_path)
     with pytest.raises(cl.CredalError, match="there is no such folder"):
         cl.load(tmp_path / "absent")
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / path.name).write_bytes(whole)  # as in the folder of a run
+    with pytest.raises(cl.CredalError, match=r"is missing\. To fix: load .*/model\.$"):
+        cl.load(tmp_path)
 
 
 def test_a_save_that_fails_leaves_the_model_that_was_there(
@@ -354,6 +412,12 @@ def test_members_must_be_networks_of_this_kind(
             post_hoc.fit(inputs, y, members=given)
     with pytest.raises(cl.CredalError, match="but another was fitted"):
         softmax.set_params(method="pocc").save("nowhere")
+
+
+def test_a_pickled_classifier_can_be_saved(tmp_path: Path) -> None:
+    clf = cl.CredalClassifier(epochs=1).fit([[0.0], [1.0]], ["no", "yes"])
+    pickle.loads(pickle.dumps(clf)).save(tmp_path)
+    assert cl.load(tmp_path).classes_.tolist() == ["no", "yes"]
 
 
 def test_features_far_from_zero_keep_their_differences() -> None:

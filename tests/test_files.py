@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from credalearn import CredalError
-from credalearn.files import not_written, writing
+from credalearn.files import not_written, whole_file, writing
 
 
 @pytest.mark.parametrize(
@@ -33,3 +33,10 @@ def test_only_errors_of_files_are_named() -> None:
         raise OSError(errno.EISDIR, "is a folder")
     with pytest.raises(KeyError), writing(Path("d.csv")):
         raise KeyError("x")
+
+
+def test_a_folder_without_a_name_is_no_file() -> None:
+    path = Path()
+    said = r"^\. cannot be written: Is a directory. To fix: name another file.$"
+    with pytest.raises(CredalError, match=said), writing(path), whole_file(path):
+        pass

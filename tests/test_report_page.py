@@ -562,6 +562,14 @@ def test_bad_runs_are_named(tmp_path: Path) -> None:
         write_report(run, images=tmp_path / "nowhere")
     with pytest.raises(CredalError, match=r"cannot be written: .* To fix: name another file"):
         write_report(run, output=tmp_path / "run" / "run.json" / "page.html")
+    with pytest.raises(CredalError, match=r"must end in .html or .htm; got .*page.csv"):
+        write_report(run, output=tmp_path / "page.csv")
+    votes = tmp_path / "votes.htm"
+    votes.write_text("votes")
+    run.facts["annotations"]["path"] = str(votes)
+    other = fake_run(tmp_path / "other", num_items=100)
+    with pytest.raises(CredalError, match=r"votes.htm is what .*run was trained on"):
+        write_report(other, others=[run], output=votes)
     (run.path / "rule.json").write_text('{"threshold": 1}')
     with pytest.raises(CredalError, match=r"no decision rule: .* To fix: certify again"):
         write_report(run)

@@ -17,6 +17,7 @@ from credalearn.workflow.card import card
 from credalearn.workflow.certifying import certify_run
 from credalearn.workflow.folder import RunFolder
 from credalearn.workflow.inspecting import annotation_facts, inspection
+from credalearn.workflow.rounds import read_rounds
 from credalearn.workflow.tested import read_rule, read_test_items
 from fake_run import fake_run
 from team_files import full_disk, snapshot
@@ -306,6 +307,31 @@ def test_an_inspection_says_who_disagrees_about_what(tmp_path: Path) -> None:
     ):
         assert said in text
     assert not [line for line in lines if "\n" in line]
+
+
+def test_labels_that_may_be_no_answer_are_told_with_the_option(tmp_path: Path) -> None:
+    rows = ("a,ann,cat", "a,bo,idk", "b,ann,dog", "b,bo,N/A", "c,ann,?", "c,bo,Don't know")
+    path = votes_file(tmp_path, *rows)
+    lines = inspection(read_annotations(path, unsure=["zebra"]))
+    told = """if people mean that they do not know, say --unsure '?' --unsure 'Don'"'"'t know' """
+    assert [line for line in lines if line.startswith("no answer?")] == [
+        f"""no answer? '?', "Don't know", 'N/A', 'idk': {told}--unsure N/A --unsure idk"""
+    ]
+    assert "--unsure 'zebra' changes nothing: no answer is this" in lines
+    unsure = ["?", "Don't know", "N/A", "idk"]
+    text = "\n".join(inspection(read_annotations(path, unsure=unsure)))
+    assert "no answer" not in text
+    assert "unsure: 4" in text
+    path.write_text("item,count_cat,count_idk\nx,1,2\ny,2,1\n")
+    text = "\n".join(inspection(read_annotations(path, unsure=["idk"])))
+    assert "--unsure 'idk' changes nothing: it is for votes one by one" in text
+
+
+def test_what_was_merged_follows_the_first_line(tmp_path: Path) -> None:
+    path = votes_file(tmp_path, "a,ann,cat", "b,bo,dog")
+    lines = inspection(read_rounds(path, [path], {}))
+    assert lines[0].startswith(f"{path}: one row a vote")
+    assert lines[1] == f"{path} adds 0 items and 0 votes; 2 votes were there before"
 
 
 def test_one_vote_an_item_is_said(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from PIL import Image
 
 from credalearn import CredalError
 from credalearn.annotations import Annotations, Source, read_annotations
+from credalearn.conformal import Inflation
+from credalearn.workflow.covering import keep_sets
 from credalearn.workflow.deferring import defer
 from credalearn.workflow.folder import RunFolder
 from credalearn.workflow.item_names import unescaped
@@ -148,11 +151,31 @@ def test_what_the_model_said_can_be_hidden(run: RunFolder, data: Path, tmp_path:
     assert pl.read_csv(tmp_path / "round.csv").columns == ["item", "note", "annotator", "label"]
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
+def test_bounds_of_all_classes_are_hidden_too(
+    run: RunFolder, data: Path, tmp_path: Path, suffix: str
+) -> None:
+    decided = tmp_path / f"decided{suffix}"
+    inflation = Inflation(coverage=0.9, radius=0.5, distance="box", scale="binomial", items=30)
+    keep_sets(run, inflation)
+    predict(run, data, decided, all_classes=True)
+    (run.path / "sets.json").unlink()
+    defer(run, decided, tmp_path / "round.csv", to="csv", predictions=False)
+    assert pl.read_csv(tmp_path / "round.csv").columns == ["item", "annotator", "label"]
+    defer(run, decided, tmp_path / "tasks.json", predictions=False)
+    for task in json.loads((tmp_path / "tasks.json").read_text()):
+        assert set(task["data"]) == {"item"}
+
+
 def test_bad_requests_are_refused(run: RunFolder, data: Path, tmp_path: Path) -> None:
     with pytest.raises(CredalError, match=r"must end in .json"):
         defer(run, data, tmp_path / "tasks.csv")
     with pytest.raises(CredalError, match=r"limit must be 1 or more; got 0"):
         defer(run, data, tmp_path / "tasks.json", limit=0)
+    rule = (run.path / "rule.json").rename(tmp_path / "rule.json")
+    with pytest.raises(CredalError, match=r"no rule yet.* or give a --threshold\.$"):
+        defer(run, data, tmp_path / "tasks.json")
+    rule.rename(run.path / "rule.json")
     with pytest.raises(CredalError, match=r"none of the 50 items .* is deferred"):
         defer(run, data, tmp_path / "tasks.json", threshold=1.0)
     predict(run, data, tmp_path / "bare.csv", decide=False)
@@ -245,6 +268,37 @@ def test_merging_is_a_dictionary_update(
             merge(*rounds)
     else:
         assert said(merge(*rounds)) == said(found)
+
+
+def test_a_merge_says_what_it_did() -> None:
+    first = annotations(("x", "ann", "cat"), ("y", "ann", "cat"), ("y", "bo", None))
+    same = merge(first, first)
+    assert same.source.merged == ("votes.csv adds 0 items and 0 votes; 3 votes were there before",)
+    second = annotations(
+        *(("x", "ann", "dog"), ("y", "ann", "cat"), ("z", "bo", "eel")), path="new.csv"
+    )
+    both = merge(same, second, conflicts="newest")
+    told = "new.csv adds 1 item and 1 vote; 1 vote was there before; 1 vote replaces an older one"
+    assert both.source.merged == (*same.source.merged, told)
+    assert both.source.path == Path("votes.csv")
+    words = "one row a vote, then one row a vote of votes.csv, then one row a vote of new.csv"
+    assert both.source.words == words
+    counts = shares("counts", ("cat", "dog"), x=[2, 1], w=[0, 3])
+    added = ("counts adds 1 item and 6 votes",)
+    assert merge(first, counts).source.merged == added
+    assert merge(counts, counts, conflicts="add").source.merged == (
+        "counts adds 0 items and 6 votes",
+    )
+    assert merge(counts, counts).source.merged == (
+        "counts adds 0 items and 0 rows; 2 rows were there before",
+    )
+
+
+def test_a_label_is_unused_where_no_round_has_it() -> None:
+    first, second = annotations(("x", "ann", "cat")), annotations(("y", "ann", "cat"))
+    one = replace(first, source=replace(first.source, unused=("zebra", "idk")))
+    two = replace(second, source=replace(second.source, unused=("idk",)))
+    assert merge(one, two).source.unused == ("idk",)
 
 
 def test_a_vote_that_changed_is_named() -> None:

@@ -167,6 +167,17 @@ def test_without_the_packages_the_user_is_told(
         export_onnx(runs["pocc"], tmp_path / "model.bin")
 
 
+def test_what_the_run_was_trained_on_stays(
+    runs: dict[str, RunFolder], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = runs["pocc"]
+    votes = tmp_path / "votes.onnx"
+    votes.write_text("votes")
+    monkeypatch.setitem(run.facts["annotations"], "path", str(votes))
+    with pytest.raises(CredalError, match=r"votes.onnx is what .* was trained on"):
+        export_onnx(run, votes)
+
+
 def test_the_card_says_what_the_run_says(runs: dict[str, RunFolder], tmp_path: Path) -> None:
     run = runs["pocc"]
     path = tmp_path / "model.md"

@@ -20,7 +20,7 @@ from credalearn.workflow import twice as twice_module
 from credalearn.workflow.blocks import blocks
 from credalearn.workflow.csv_blocks import TextTable
 from credalearn.workflow.folder import RunFolder
-from credalearn.workflow.predicting import SCHEMA, predict
+from credalearn.workflow.predicting import SCHEMA, SET_SCHEMA, class_schema, predict
 from credalearn.workflow.tables_out import neutral
 from credalearn.workflow.twice import Twice, first_twice
 from small_run import CLASSES, FEATURES, features, make_image_run, make_run, votes
@@ -103,6 +103,34 @@ def test_every_input_and_output_says_what_the_whole_table_says(
     close(found, wanted)
 
 
+@pytest.mark.parametrize("defer", [None, 9])
+@pytest.mark.parametrize("suffix", READ)
+def test_all_classes_are_written_beside_the_predicted_one(
+    run: RunFolder, tmp_path: Path, suffix: str, defer: int | None
+) -> None:
+    frame = table(lower_cat=["theirs"] * 50)  # a column of the data has the name of one of ours
+    frame.write_parquet(tmp_path / "data.parquet")
+    given = run, tmp_path / "data.parquet"
+    predict(*given, tmp_path / f"plain{suffix}", defer=defer)
+    predict(*given, tmp_path / f"all{suffix}", defer=defer, all_classes=True, batch_rows=7)
+    plain, found = (READ[suffix](tmp_path / f"{name}{suffix}") for name in ("plain", "all"))
+    close(found.select(list(SCHEMA)), plain)
+    pred = run.model().predict_credal(frame.select(FEATURES).to_numpy())
+    parts = {"probability": pred.probs, "lower": pred.lower, "upper": pred.upper}
+    names = [f"{part}_{name}" for name in CLASSES for part in parts]
+    assert found.columns == [*SCHEMA, *names]
+    for part, values in parts.items():
+        for k, name in enumerate(CLASSES):
+            np.testing.assert_allclose(found[f"{part}_{name}"], values[:, k], atol=1e-6)
+
+
+@given(st.lists(st.text(max_size=12), unique=True))
+def test_columns_of_classes_clash_with_none(classes: list[str]) -> None:
+    names = class_schema([*classes, "lower", "upper_lower", "probability_upper"])
+    assert len(names) == 3 * len({*classes, "lower", "upper_lower", "probability_upper"})
+    assert not {*SCHEMA, *SET_SCHEMA} & set(names)
+
+
 @pytest.mark.parametrize("at_once", [4096, 3276])  # as of items with 1,280 features
 def test_monte_carlo_dropout_says_in_batches_what_it_says_of_the_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int
@@ -122,6 +150,30 @@ def test_seconds_since_1970_keep_their_differences(run: RunFolder, tmp_path: Pat
     predict(run, tmp_path / "data.csv", tmp_path / "out.parquet")
     scores = pl.read_parquet(tmp_path / "out.parquet")["score"]
     assert abs(scores[0] - scores[1]) > 1e-3
+
+
+def test_items_that_were_trained_on_are_counted(run: RunFolder, tmp_path: Path) -> None:
+    known = run.items.filter(pl.col("split") == "train")["item"][:3].to_list()
+    other = run.items.filter(pl.col("split") != "train")["item"][:2].to_list()
+    frame = table(9)
+    data, told = tmp_path / "new.csv", "were trained on: what is promised is about others"
+    frame.write_csv(data)
+    assert told not in " ".join(predict(run, data, tmp_path / "a.csv").lines)
+    names = pl.Series("item", [*known, *other, *frame["item"][5:]])
+    frame.with_columns(names).write_csv(data)
+    for rows, defer in ((None, None), (2, None), (4, 1)):
+        summary = predict(run, data, tmp_path / "a.csv", batch_rows=rows, defer=defer)
+        assert f"3 of these items {told}" in summary.lines
+
+
+def test_rows_of_another_array_are_not_those_that_were_trained_on(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "RUN")
+    by_row = run.items.with_columns(item=pl.int_range(pl.len()).cast(pl.String))
+    by_row.write_parquet(run.path / "items.parquet")
+    np.save(tmp_path / "new.npy", table(9).select(FEATURES).to_numpy())
+    assert predict(run, tmp_path / "new.npy", tmp_path / "a.csv").trained == 0
+    table(9).with_columns(item=pl.int_range(9)).write_csv(tmp_path / "new.csv")
+    assert predict(run, tmp_path / "new.csv", tmp_path / "a.csv").trained == 9
 
 
 def test_other_columns_are_ignored_and_said(run: RunFolder, tmp_path: Path) -> None:

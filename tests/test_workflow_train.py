@@ -350,6 +350,31 @@ def test_a_killed_training_goes_on_to_the_same_weights(
     assert len(run.facts["loss_curve"]) == 60
 
 
+def test_who_stops_a_training_is_told_that_it_goes_on(
+    team: Team,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def stop(*args: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    arguments = train_arguments(team, "-o", tmp_path / "run")
+    with monkeypatch.context() as patch:
+        patch.setattr(cl.CredalClassifier, "fit", stop)
+        done = in_process(capsys, *arguments)
+    assert done.code == 130
+    assert "goes on" not in done.err  # nothing is there yet
+    with monkeypatch.context() as patch:
+        patch.setattr(cl.CredalClassifier, "save", stop)
+        done = in_process(capsys, *arguments)
+    assert done.code == 130
+    assert "credalearn: stopped; the same command goes on where it stopped" in done.err
+    done = in_process(capsys, *arguments)
+    assert done.code == 0, done.err
+    assert "resum" in done.err
+
+
 def test_other_options_after_a_kill_start_anew(
     team: Team, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

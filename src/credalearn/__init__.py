@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # the same names as in the table below, for type checkers and
     from credalearn.credal import Possibility as Possibility
     from credalearn.credal import TotalVariationBall as TotalVariationBall
     from credalearn.credal import Vertices as Vertices
+    from credalearn.credal import concatenate as concatenate
     from credalearn.credal import entropy as entropy
     from credalearn.credal import max_entropy_box as max_entropy_box
     from credalearn.credal import max_entropy_hull as max_entropy_hull
@@ -51,7 +52,7 @@ _PUBLIC = {  # module: the names it gives to the package, in the order of the wa
     "errors": ["CredalError", "TrainingError", "PrecisionWarning"],
     "credal": [
         *["CredalSet", "LowerBounds", "Intervals", "Vertices"],
-        *["TotalVariationBall", "Possibility"],
+        *["TotalVariationBall", "Possibility", "concatenate"],
         *["entropy", "max_entropy_box", "min_entropy_box", "max_entropy_hull", "min_entropy_hull"],
         "mmi",
     ],

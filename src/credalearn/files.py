@@ -33,6 +33,8 @@ def whole_file(path: Path) -> Iterator[Path]:
         >>> [each.name for each in folder.iterdir()]
         ['note.txt']
     """
+    if not path.name:
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.partial")
     partial.unlink(missing_ok=True)

@@ -1,5 +1,6 @@
 """Columns of text as codes: ten million names are hashed, and each name is cleaned once."""
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,8 @@ from credalearn.annotations.numbers import plain_number
 
 Codes = NDArray[np.int32]
 _NOT_A_LABEL = ("nan", "NaN", "<NA>")  # what software writes for "nothing", and no person does
+# Zero-width space, word joiner, byte order mark, soft hyphen. Joiners that change letters stay.
+_UNSEEN = re.compile("[\u200b\u2060\ufeff\u00ad]")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,17 +79,39 @@ def coded(column: pl.Series) -> Coded:
     )
 
 
-def label_names(labels: Coded) -> tuple[list[str], Codes, int]:
-    """Labels with 1.0 as 1 and software's words for nothing as empty; how many rows were 1.0."""
+def label_names(labels: Coded) -> tuple[list[str], Codes, dict[str, int]]:
+    """Labels without unseen marks, with 1.0 as 1 and software's words for nothing as empty.
+
+    Returns:
+        The names, of each row which of them, and how many rows were changed, by how.
+    """
     given = labels.names.to_list()
-    plain = [plain_number(name) for name in given]
-    names = [name for name in dict.fromkeys(plain) if name not in _NOT_A_LABEL]
+    seen = [visible(name) for name in given]
+    plain = [plain_number(name) for name in seen]
+    names = [name for name in dict.fromkeys(plain) if name and name not in _NOT_A_LABEL]
     position = {name: i for i, name in enumerate(names)}
     if names == given:
-        return names, labels.codes, 0
+        return names, labels.codes, {}
     lookup = np.array([*(position.get(name, -1) for name in plain), -1], np.int32)
-    changed = np.array([*(a != b for a, b in zip(given, plain, strict=True)), False])
-    return names, lookup[labels.codes], int(changed[labels.codes].sum())
+    changed = {}
+    steps = {
+        "unseen marks taken out": (given, seen),
+        "numbers such as 1.0 read as 1": (seen, plain),
+    }
+    for how, (before, after) in steps.items():
+        differs = np.array([*(a != b for a, b in zip(before, after, strict=True)), False])
+        changed[how] = int(differs[labels.codes].sum())
+    return names, lookup[labels.codes], changed
+
+
+def visible(name: str) -> str:
+    r"""A name without marks that nobody sees, which would make two classes of one.
+
+    Example:
+        >>> visible("ca\u200bt")
+        'cat'
+    """
+    return _UNSEEN.sub("", name).strip()
 
 
 def mended(*columns: Coded) -> dict[str, int]:

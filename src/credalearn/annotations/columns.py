@@ -25,6 +25,7 @@ LABEL = (
 )
 AT_LEAST = ("atleast", "lowerbound", "lower", "minimum", "minprobability", "bound")
 WEIGHT = ("weight",)
+PREDICTED = ("label", "probability", "lower", "upper", "score")  # the columns of ``predict``
 
 
 def find(columns: Sequence[str], names: Collection[str]) -> str | None:
@@ -57,6 +58,14 @@ def label_column(table: Table, asked: Asked) -> str | None:
     if asked.label is not None:
         return table.column(asked.label, option="label")
     return find(table.columns, LABEL)
+
+
+def refuse_predictions(table: Table) -> None:
+    """Refuse what a model said: nobody learns from it what people say."""
+    if set(PREDICTED) <= set(table.columns) and find(table.columns, ANNOTATOR) is None:
+        rule = f"these are predictions, not annotations: there are columns {listed(PREDICTED)}"
+        fix = "give the export of the annotation tool; of predictions, `credalearn defer` makes"
+        refuse(table.path, "line 1", rule, fix=f"{fix} tasks for people")
 
 
 def need(table: Table, column: str | None, names: Sequence[str], *, option: str) -> str:

@@ -13,6 +13,8 @@ from credalearn.annotations.places import edit_distance, folded
 from credalearn.annotations.table import Annotations
 
 _SEEN_ENOUGH = 3  # votes of a class that another could be a misspelling of
+_RARE = 4  # a slip of the same hand comes back, but not once in four times
+_NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +88,10 @@ def confused_pairs(annotations: Annotations, most: int = 10) -> tuple[Confusion,
 def typo_classes(annotations: Annotations) -> tuple[Typo, ...]:
     """Classes that are probably another class misspelt, the fewest votes first.
 
-    A class that differs from a more frequent one only in case, spaces, hyphens or underscores, or
-    that is seen once and is one letter from another (two letters where the name has eight or more).
-    Names that differ in a digit are not misspelt.
+    A class that differs from a more frequent one only in case, spaces, hyphens or underscores; or
+    that is seen once and is one letter from another (two letters where the name has eight or more);
+    or that swaps two letters of one with four times its votes. Names that differ in a digit are not
+    misspelt, nor are numbers.
 
     Example:
         >>> from credalearn.annotations.examples import three_items
@@ -98,20 +101,28 @@ def typo_classes(annotations: Annotations) -> tuple[Typo, ...]:
     votes = annotations.counts().sum(0).tolist()
     names = annotations.classes
     rising = sorted(range(len(names)), key=lambda i: (votes[i], -i))
-    leader = {folded(names[i]): i for i in rising}  # of those that fold alike, the most frequent
+    leader = {_bare(names[i]): i for i in rising}  # of those that fold alike, the most frequent
     often: dict[str, list[tuple[str, float]]] = {}
     for name, number in zip(names, votes, strict=True):
         if number >= _SEEN_ENOUGH:
             often.setdefault(_digits(name), []).append((name, number))
+    words = {names[i].casefold(): (names[i], votes[i]) for i in rising if votes[i] >= _SEEN_ENOUGH}
     found = []
     for i in sorted(range(len(names)), key=votes.__getitem__):
-        like = leader[folded(names[i])]
+        like = leader[_bare(names[i])]
         if like != i:
             pair = names[i], int(votes[i]), names[like], int(votes[like])
             found.append(Typo(*pair, "only case or spaces differ"))
-        elif votes[i] <= 1:
-            found += _misspelt(names[i], votes[i], often.get(_digits(names[i]), []))
+        elif not _NUMBER.fullmatch(names[i]):
+            others = often.get(_digits(names[i]), []) if votes[i] <= 1 else []
+            near = _misspelt(names[i], votes[i], others)
+            found += near or _swapped(names[i], votes[i], words)
     return tuple(found)
+
+
+def _bare(name: str) -> str:
+    """Without case and spaces; the sign and the point of a number stay."""
+    return name if _NUMBER.fullmatch(name) else folded(name)
 
 
 def _digits(name: str) -> str:
@@ -131,3 +142,20 @@ def _misspelt(name: str, votes: float, others: list[tuple[str, float]]) -> list[
     distance, other_votes, other = min(near)
     why = f"{distance} letter{'s' * (distance > 1)} differ{'s' * (distance == 1)}"
     return [Typo(name, int(votes), other, int(-other_votes), why)]
+
+
+def _swapped(name: str, votes: float, words: dict[str, tuple[str, float]]) -> list[Typo]:
+    """The far more frequent class with two neighbouring letters the other way round."""
+    if len(name) < 3 or name.isupper():  # codes such as ACT and ATC
+        return []
+    word = name.casefold()
+    near = []
+    for i in range(len(word) - 1):
+        if word[i].isalpha() and word[i + 1].isalpha():
+            other = words.get(word[:i] + word[i + 1] + word[i] + word[i + 2 :], (name, 0.0))
+            if other[0] != name and other[1] >= _RARE * votes:
+                near.append((-other[1], other[0]))
+    if not near:
+        return []
+    other_votes, like = min(near)
+    return [Typo(name, int(votes), like, int(-other_votes), "two letters are swapped")]

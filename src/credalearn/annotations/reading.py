@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from credalearn.annotations.asked import Asked
+from credalearn.annotations.columns import refuse_predictions
 from credalearn.annotations.csv_tables import read_csv
 from credalearn.annotations.places import listed, nearest, refuse, shown
 from credalearn.annotations.raw import Raw, check_text, text_of
@@ -168,6 +169,7 @@ def _read(path: Path, content: Content, name: str | None, asked: Asked) -> tuple
             if reader.nested and reader.recognise(content, asked):
                 return known, reader.read(content, asked)
         content = _flat(content)
+    refuse_predictions(content)
     for known, reader in READERS.items():
         if reader.recognise(content, asked):
             return known, reader.read(content, asked)

@@ -35,6 +35,10 @@ class Source:
         left_out: Answers that are not votes, by reason: cancelled, skipped, rejected, empty,
             repeated, several classes. Unsure answers are kept, and counted here too.
         mended: Values changed without loss, by how: spaces trimmed, Unicode normalised.
+        first_items: Of several rounds, how many items the first holds: those come first.
+        unused: Labels that were called unsure and are nobody's answer.
+        merged: Of each later round, what it adds, in words.
+        later: Of several rounds, the files after this one.
 
     Example:
         >>> Source(Path("votes.csv"), "long", "one row a vote", 3, {"empty": 1}).left_out
@@ -47,6 +51,10 @@ class Source:
     rows: int
     left_out: Mapping[str, int] = field(default_factory=dict)
     mended: Mapping[str, int] = field(default_factory=dict)
+    first_items: int | None = None
+    unused: tuple[str, ...] = ()
+    merged: tuple[str, ...] = ()
+    later: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

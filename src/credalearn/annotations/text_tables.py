@@ -1,7 +1,7 @@
 """Tables as columns of text, whatever file they come from; those of Parquet and of records."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import polars as pl
@@ -80,7 +80,7 @@ class Table:
             refuse(self.path, self.place(rows[0]), rule, fix="delete the row; keep one header")
 
     def _refuse_damage(self, error: BaseException) -> None:
-        if "more fields" in str(error):
+        if _is_too_long(error):
             where = self.place(-1)
             rule = f"this row has more fields than the header's {len(self.columns)}"
             refuse(self.path, where, rule, fix="quote values that hold the delimiter")
@@ -125,12 +125,21 @@ def make_table(
     """The table with its head, and its names checked."""
     if not names:
         refuse(path, "line 1", "the table has no named column", fix="name its columns")
+    empty = pl.DataFrame(schema=dict.fromkeys(names, pl.String))
+    table = Table(path, words, lazy, tuple(names), place, empty, short)
     try:
         with quiet_panics():
             head = lazy.head(_HEAD_ROWS).filter(_not_blank()).collect()
-    except _FAILURES:
-        head = pl.DataFrame(schema=dict.fromkeys(names, pl.String))  # ``take`` finds the place
-    return Table(path, words, lazy, tuple(names), place, head, short)
+    except _FAILURES as error:
+        if _is_too_long(error):
+            table._refuse_damage(error)
+        return table  # ``take`` finds the place
+    return replace(table, head=head)
+
+
+def _is_too_long(error: BaseException) -> bool:
+    """Whether a row has more fields than the header; of the first polars says it otherwise."""
+    return any(words in str(error) for words in ("more fields", "not specified in schema"))
 
 
 def _not_blank() -> pl.Expr:

@@ -54,7 +54,7 @@ def tidy_shares(raw: Raw, path: Path, format: str, asked: Asked) -> Annotations:
     )
     changed = {how: count for how, count in changed.items() if count}
     left_out = {reason: count for reason, count in left_out.items() if count}
-    source = Source(path, format, raw.words, raw.rows, left_out, changed)
+    source = Source(path, format, raw.words, raw.rows, left_out, changed, unused=asked.unsure)
     return Annotations(raw.kind, tuple(names.to_list()), tuple(classes), table, source)
 
 
@@ -71,7 +71,8 @@ def tidy_bounds(raw: Raw, path: Path, format: str, asked: Asked) -> Annotations:
     )
     items, labels = coded(frame["item"]), coded(frame["label"])
     changed = mended(items, labels)
-    names, label_codes, changed["numbers such as 1.0 read as 1"] = label_names(labels)
+    names, label_codes, relabelled = label_names(labels)
+    changed |= relabelled
     kept = np.flatnonzero(~blank.to_numpy())
     for name, codes in (("item", items.codes), ("label", label_codes)):
         wrong = kept[codes[kept] < 0]
@@ -115,7 +116,7 @@ def tidy_bounds(raw: Raw, path: Path, format: str, asked: Asked) -> Annotations:
     )
     left_out = {"repeated": len(kept) - len(once)} if len(kept) > len(once) else {}
     changed = {how: count for how, count in changed.items() if count}
-    source = Source(path, format, raw.words, raw.rows, left_out, changed)
+    source = Source(path, format, raw.words, raw.rows, left_out, changed, unused=asked.unsure)
     return Annotations("bounds", tuple(items.names.to_list()), classes, table, source)
 
 

@@ -9,7 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from credalearn.annotations.asked import Asked
-from credalearn.annotations.coding import Coded, coded, label_names, mended, taken
+from credalearn.annotations.coding import Coded, coded, label_names, mended, taken, visible
 from credalearn.annotations.numbers import as_numbers, plain_number
 from credalearn.annotations.places import listed, nearest, refuse, shown
 from credalearn.annotations.raw import Raw
@@ -30,7 +30,8 @@ def tidy_votes(raw: Raw, path: Path, format: str, asked: Asked) -> Annotations: 
         given = [frame[name] for name in ("item", "annotator", "label")]
         items, annotators, labels = pool.map(coded, given)
     changed = mended(items, annotators, labels)
-    names, label_codes, changed["numbers such as 1.0 read as 1"] = label_names(labels)
+    names, label_codes, relabelled = label_names(labels)
+    changed |= relabelled
     _check_items(raw, path, items.codes, label_codes)
     left_out = Counter(raw.left_out)
     empty = (label_codes < 0) & (items.codes >= 0)
@@ -61,6 +62,7 @@ def tidy_votes(raw: Raw, path: Path, format: str, asked: Asked) -> Annotations: 
         raw.rows,
         {reason: count for reason, count in left_out.items() if count},
         {how: count for how, count in changed.items() if count},
+        unused=tuple(each for each in asked.unsure if _clean(each) not in names),
     )
     columns = [
         items.column("item", item, frame["item"]),
@@ -79,7 +81,7 @@ def tidy_votes(raw: Raw, path: Path, format: str, asked: Asked) -> Annotations: 
 def _clean(label: str) -> str:
     """A label that the user names, as labels in files are cleaned."""
     text = pl.Series([label]).str.strip_chars().str.normalize("NFC")[0]
-    return plain_number(text)
+    return plain_number(visible(text))
 
 
 def _check_items(raw: Raw, path: Path, items: NDArray[np.int32], labels: NDArray[np.int32]) -> None:
@@ -164,7 +166,10 @@ def _classes(
     if asked.classes is None:
         classes = tuple(sorted(seen, key=_by_number))
         if len(classes) == 1:
-            rule = f"every vote is for one class, {shown(classes[0])}: there is nothing to learn"
+            reasons = ", ".join(f"{count:,} {why}" for why, count in raw.left_out.items() if count)
+            without = f" (left out: {reasons})" if reasons else ""
+            rule = f"every vote is for one class, {shown(classes[0])}{without}"
+            rule += ": there is nothing to learn"
             fix = "export all classes, or name the column of the label with --label"
             refuse(path, "", rule, fix=fix)
         if len(classes) > _FREE_TEXT and len(classes) > len(label) / 5:

@@ -7,10 +7,13 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from credalearn.bench.catalogue import ALL_SETTINGS
 from credalearn.bench.compare import Comparison, compare
 from credalearn.bench.records import CURVE_POINTS, Record
+from credalearn.bench.rehearsal import subtitle
 from credalearn.bench.seeds import (
     MAIN,
+    Runs,
     balance,
     common_seeds,
     compared_methods,
@@ -75,7 +78,7 @@ def rejection_figure(records: Iterable[Record], setting: str, path: str | Path) 
         axes = figure.subplots()
         draw_rejection(axes, deferred, drawn)
         counts = {len(each) for each in curves.values()}
-        axes.set_title(_title(setting, counts))
+        axes.set_title(_title(setting, counts) + _rehearsal(runs, setting))
 
     save_figure(draw, path, width=7.2, height=4.2)
 
@@ -93,7 +96,7 @@ def balance_figure(
         records: Of any settings.
         setting: Name of the one wanted.
         path: Where to.
-        compared: Which methods; the paper's that have runs unless given.
+        compared: Which methods; unless given the paper's that have runs, all in a setting of ours.
 
     Raises:
         CredalError: If fewer than two methods have runs on a common seed.
@@ -115,7 +118,7 @@ def balance_figure(
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
         draw_balanced_quality(axes, found.quality)
-        axes.set_title(_title(setting, {len(found.seeds)}))
+        axes.set_title(_title(setting, {len(found.seeds)}) + _rehearsal(runs, setting))
 
     save_figure(draw, path, width=6.4, height=0.8 + 0.38 * len(methods))
 
@@ -133,7 +136,7 @@ def significance_figure(
         records: Of any settings.
         setting: Name of the one wanted.
         path: Where to.
-        compared: Which methods; the paper's that have runs unless given.
+        compared: Which methods; unless given the paper's that have runs, all in a setting of ours.
 
     Raises:
         CredalError: If fewer than two methods have runs on a common seed.
@@ -162,7 +165,8 @@ def significance_figure(
             axes.set(ylabel="", yticklabels=[])
         # Below the middle, where it has the width of three matrices: names of settings are long.
         about = "p-values of one-sided signed-rank tests, dark where p < 0.05"
-        panels[1].set_xlabel(f"than this one\n\n{_title(setting, {len(seeds)})}: {about}")
+        about = f"{_title(setting, {len(seeds)})}: {about}{_rehearsal(runs, setting)}"
+        panels[1].set_xlabel(f"than this one\n\n{about}")
 
     save_figure(draw, path, width=3.0 + 1.35 * len(methods), height=1.9 + 0.42 * len(methods))
 
@@ -180,6 +184,7 @@ def published_figure(records: Iterable[Record], setting: str, path: str | Path) 
         >>> record = Record(setting="cifar10h", method="pocc", seed=1, metrics={"accuracy": 0.878})
         >>> published_figure([record], "cifar10h", Path(tempfile.mkdtemp()) / "published.svg")
     """
+    records = list(records)
     rows = [
         row
         for row in compare(records)
@@ -189,6 +194,7 @@ def published_figure(records: Iterable[Record], setting: str, path: str | Path) 
         raise CredalError(
             f"the paper has no accuracy, ECE or AUARC that records of setting {setting!r} answer."
         )
+    runs = runs_of(records, setting)
     methods = list(dict.fromkeys(row.method for row in rows))
     names = _with_counts({row.method: row.seeds for row in rows})
 
@@ -201,7 +207,7 @@ def published_figure(records: Iterable[Record], setting: str, path: str | Path) 
         panels[0].set_yticks(range(len(methods)), [names[method] for method in methods])
         panels[0].set_ylim(len(methods) - 0.5, -0.5)
         counts = {row.seeds for row in rows}
-        panels[0].set_title(_title(setting, counts))
+        panels[0].set_title(_title(setting, counts) + _rehearsal(runs, setting))
         shown = next(axes for axes in panels if axes.containers).get_legend_handles_labels()
         panels[-1].legend(*shown, loc="center left", bbox_to_anchor=(1.02, 0.5))
 
@@ -247,9 +253,16 @@ def _title(setting: str, counts: set[int]) -> str:
     return f"{setting}, {count_of_seeds(low) if low == high else f'{low} to {high} seeds'}"
 
 
+def _rehearsal(runs: Runs, setting: str) -> str:
+    """What follows a title where the runs are shorter or smaller than the setting."""
+    known = ALL_SETTINGS.get(setting)
+    record = next(record for found in runs.values() for record in found.values())
+    return subtitle(record, None if known is None else known.recipe.epochs)
+
+
 def _nothing_common(setting: str, methods: Sequence[str]) -> CredalError:
     return CredalError(
-        "two methods or more must have runs on a common seed; setting "
+        "two of the methods compared, or more, must have runs on a common seed; of these setting "
         f"{setting!r} has runs of {list(methods)}."
     )
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from credalearn.bench.catalogue import ALL_SETTINGS
 from credalearn.bench.records import Record
+from credalearn.bench.rehearsal import shortfalls
 from credalearn.bench.seeds import (
     FEWEST_SEEDS,
     POCC_COLLAPSED,
@@ -76,14 +77,10 @@ def _member_notes(runs: Runs) -> list[str]:
 
 def _difference_notes(runs: Runs, setting: str) -> list[str]:
     """Where these runs are not what the paper ran."""
-    lines = []
     record = next(record for found in runs.values() for record in found.values())
     known = ALL_SETTINGS.get(setting)
-    epochs, limit = record.config.get("epochs"), record.config.get("limit")
-    if known is not None and epochs is not None and epochs != known.recipe.epochs:
-        lines.append(f"A rehearsal: epochs {epochs}, not {known.recipe.epochs}.")
-    if limit is not None:
-        lines.append(f"A rehearsal: {limit} training and test items at most.")
+    short = shortfalls(record, None if known is None else known.recipe.epochs)
+    lines = [f"A rehearsal: {each}." for each in short]
     if known is not None and known.pretrained and record.config.get("weights") == "random":
         lines.append("The networks started from random weights, the paper's from pretrained ones.")
     missing = [method for method in paper_methods(setting) if method not in runs]

@@ -7,6 +7,7 @@ from pathlib import Path
 import torch
 
 from credalearn.bench.data import DataFolders
+from credalearn.bench.plugins import load_plugin
 from credalearn.bench.runner import Bench
 from credalearn.bench.store import Store
 from credalearn.errors import CredalError
@@ -28,6 +29,7 @@ class Place:
         weights: File of pretrained weights, or None.
         side_by_side: Models trained at once on a GPU.
         verbose: Show progress.
+        plugin: Python file that makes methods, tasks and settings known, or None.
 
     Example:
         >>> Place(Path("store"), (Path("data"),)).side_by_side
@@ -40,6 +42,7 @@ class Place:
     weights: Path | None = None
     side_by_side: int = SIDE_BY_SIDE
     verbose: bool = True
+    plugin: Path | None = None
 
     def absolute(self) -> "Place":
         """The same place, from whatever folder it is looked for."""
@@ -50,6 +53,7 @@ class Place:
             weights=self.weights
             if self.weights in (None, Path("none"))
             else self.weights.absolute(),
+            plugin=None if self.plugin is None else self.plugin.absolute(),
         )
 
     def keeping(self) -> AbstractContextManager[None]:
@@ -64,8 +68,10 @@ class Place:
         """A bench there, in this process.
 
         Raises:
-            CredalError: If the device is not to be had.
+            CredalError: If the device is not to be had, or there is no such plugin.
         """
+        if self.plugin is not None:
+            load_plugin(self.plugin)
         name = self.device
         if name == "auto":
             name = "cuda" if torch.cuda.is_available() else "cpu"

@@ -103,11 +103,18 @@ def paper_methods(setting: str) -> tuple[str, ...]:
 def compared_methods(runs: Runs, setting: str, asked: Sequence[str] | None) -> tuple[str, ...]:
     """Of the methods asked for, or else of the paper's, those that have runs.
 
+    In a setting that is not the paper's, all that have runs unless some are asked for.
+
     Example:
-        >>> compared_methods({"pocc": {}, "softmax": {}, "edl": {}}, "cifar10h", None)
-        ('edl', 'pocc')
+        >>> runs = {"pocc": {}, "softmax": {}, "edl": {}}
+        >>> compared_methods(runs, "cifar10h", None), compared_methods(runs, "my-setting", None)
+        (('edl', 'pocc'), ('pocc', 'softmax', 'edl'))
     """
-    return tuple(m for m in (paper_methods(setting) if asked is None else asked) if m in runs)
+    if asked is None:
+        known = ALL_SETTINGS.get(setting)
+        theirs = known is not None and known.published is not None
+        asked = paper_methods(setting) if theirs else tuple(runs)
+    return tuple(method for method in asked if method in runs)
 
 
 def count_of_seeds(count: int) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from credalearn.bench.catalogue import ALL_SETTINGS
 from credalearn.bench.records import Record
 from credalearn.bench.seeds import runs_of
 from credalearn.bench.tables import table_of
@@ -20,14 +21,31 @@ _COLUMNS = {
     metric: Column(name, better="lower", marked="width" in metric, percent=False, digits=3)
     for metric, name in _NAMES.items()
 }
-ABOUT = (
+_ABOUT = (
     "Width is the mean over items and classes of upper − lower, after half of the voted items "
     "decided how far all sets are widened; covered is the share of the other half whose vote "
-    "shares lie in their widened set; means over 20 halvings a seed, ± over seeds. The default "
-    "scale was chosen by widths on items of the same data sets (the 4,000 held-out CIFAR-10H "
-    "images and half of the nodule patients), and items measured here are among these; "
+    "shares lie in their widened set; means over 20 halvings a seed, ± over seeds."
+)
+# The 4,000 are among the voted items of each CIFAR task.
+_SCALE_CHOSEN_ON = ("cifar10h-voted", "cifar10h-features", "cifar10n", "lidc")
+_SAME_ITEMS = (
+    " The default scale was chosen by widths on items of the same data sets (the 4,000 held-out "
+    "CIFAR-10H images and half of the nodule patients), and items measured here are among these; "
     "docs/sets.md measures on other items."
 )
+
+
+def about_sets(settings: Iterable[str]) -> str:
+    """What must be said with tables of these settings.
+
+    Example:
+        >>> about_sets(["my-setting"]).endswith("20 halvings a seed, ± over seeds.")
+        True
+        >>> about_sets(["my-setting", "cifar10h-features"]).partition("are among these")[1]
+        'are among these'
+    """
+    tasks = {ALL_SETTINGS[name].task for name in settings if name in ALL_SETTINGS}
+    return _ABOUT + (_SAME_ITEMS if tasks & set(_SCALE_CHOSEN_ON) else "")
 
 
 def set_table(records: Iterable[Record], setting: str) -> ResultTable:

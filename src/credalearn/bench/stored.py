@@ -1,11 +1,28 @@
-"""The runs of a setting as a store has them."""
+"""What a store holds: the runs of a setting as it has them, and settings that are not known."""
 
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
 from credalearn.bench.runs import Run, plan
 from credalearn.bench.setting import Setting
 from credalearn.bench.store import Store
+
+
+def unknown_settings(folder: Path, known: Collection[str]) -> list[str]:
+    """Names of settings that a store has runs of and that are not among the known, in order.
+
+    Example:
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> run = folder / "my-setting" / "pocc" / "seed-1"
+        >>> run.mkdir(parents=True)
+        >>> _ = (run / "config.json").write_text("{}")
+        >>> unknown_settings(folder, ["cifar10h"])
+        ['my-setting']
+    """
+    held = {path.parts[-4] for path in folder.glob("*/*/seed-*/config.json")}
+    return sorted(held - set(known))
 
 
 def stored_runs(

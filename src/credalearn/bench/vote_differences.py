@@ -15,12 +15,14 @@ from credalearn.report.tables import Value
 LEAST_DIFFERENCE = 0.001  # a tenth of a point of accuracy: below it nobody would change a rule
 TITLE = "accuracy less that of softmax on soft labels, paired by seed, ± its standard error"
 CONFIDENCE = 0.95  # of a difference's interval
+FEWEST_PAIRED = 3  # seeds: of two, t is 12.7, and the interval may pass 100 points
 NOISE = (
     "Worse is a mean difference of 0.1 points or more below 0 whose 95 % interval (Student's t for "
-    "the paired seeds) lies below 0; better likewise above; not told apart is everything else, "
-    "which is not to say equal. A loss that is not excluded lies in the interval: the largest is "
-    "its lower end, here that of the group's worst cell. No correction is made for the number of "
-    "cells: of those without any difference, up to one in 20 is called worse or better."
+    "the paired seeds, three or more) lies below 0; better likewise above; not told apart is "
+    "everything else, which is not to say equal. A loss that is not excluded lies in the interval: "
+    "the largest is its lower end, here that of the group's worst cell. No correction is made for "
+    "the number of cells: of those without any difference, up to one in 20 is called worse or "
+    "better."
 )
 
 
@@ -56,23 +58,24 @@ class Difference:
     def interval(self) -> tuple[float, float] | None:
         r"""Both ends of the 95 % interval :math:`\bar d \pm t_{.975, S-1}\,\text{se}`; S seeds.
 
-        Exact where differences are normal (Student, 1908); None of one seed. Two standard errors
-        instead would call 18 % of equal cells worse or better with 3 seeds, where t is 4.30.
+        Exact where differences are normal (Student, 1908); None of fewer than three seeds. Two
+        standard errors instead would call 18 % of equal cells worse or better with 3 seeds, where t
+        is 4.30.
 
         Example:
             >>> [round(end, 4) for end in Difference(-0.005, 0.001, 3).interval]
             [-0.0093, -0.0007]
         """
-        if self.standard_error is None:
+        if self.standard_error is None or self.seeds < FEWEST_PAIRED:
             return None
         room = float(student.ppf((1 + CONFIDENCE) / 2, self.seeds - 1)) * self.standard_error
         return self.mean - room, self.mean + room
 
     @property
     def verdict(self) -> str:
-        """``worse`` or ``better`` beyond the seeds' noise, ``not told apart``, or ``one seed``."""
+        """``worse``, ``better``, ``not told apart`` beyond noise, or ``too few seeds to tell``."""
         if self.interval is None:
-            return "one seed"
+            return "too few seeds to tell"
         low, high = self.interval
         if abs(self.mean) < LEAST_DIFFERENCE or low <= 0 <= high:
             return "not told apart"
@@ -91,7 +94,7 @@ def differences(cells: Cells, metric: str = "accuracy") -> dict[str, dict[int | 
         ...     Record(setting=f"cifar10h-votes-3-{rule}", method=method, seed=seed,
         ...            metrics={"accuracy": value + seed / 100})
         ...     for rule, method, value in (("precise", "softmax", 0.8), ("idm", "pocc", 0.75))
-        ...     for seed in (1, 2)
+        ...     for seed in (1, 2, 3)
         ... ]
         >>> found = differences(family_cells(records, "cifar10h-votes"))["pocc, idm"][3]
         >>> round(found.mean, 6), round(found.standard_error, 6), found.verdict
@@ -156,10 +159,9 @@ def verdicts(found: Mapping[str, Mapping[int | None, Difference]]) -> list[str]:
         groups: dict[str, dict[str, Difference]] = {}
         for number, difference in by_number.items():
             groups.setdefault(difference.verdict, {})[in_words(number)] = difference
-        order = ("worse", "not told apart", "better", "one seed")
+        order = ("worse", "not told apart", "better", "too few seeds to tell")
         told = [
-            f"{verdict if verdict != 'one seed' else 'one seed, which tells nothing,'} at "
-            f"{listed(list(groups[verdict]))}{_loss(groups[verdict].values())}"
+            f"{verdict} at {listed(list(groups[verdict]))}{_loss(groups[verdict].values())}"
             for verdict in order
             if verdict in groups
         ]

@@ -9,8 +9,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from credalearn.bench.figures import save_figure
+from credalearn.bench.rehearsal import subtitle
 from credalearn.bench.vote_settings import FAMILIES, Family, in_words
-from credalearn.bench.vote_tables import METRICS, Cells, has, numbers_held
+from credalearn.bench.vote_tables import METRICS, Cells, first_record, has, numbers_held
 from credalearn.errors import CredalError
 from credalearn.report.style import line_of
 
@@ -70,6 +71,7 @@ def vote_figure(
         title += f", without {'; '.join(cells.keys() - drawn.keys())}"
     if failed:
         title += ": left out where accuracy is over 5 points below the best"
+    title += subtitle(first_record(cells), FAMILIES[family].recipe.epochs)
 
     def draw(figure: Figure) -> None:
         grid = figure.subplots(lines, columns, squeeze=False)

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from credalearn.bench.catalogue import folded
 from credalearn.bench.records import Record
+from credalearn.bench.rehearsal import shortfalls
 from credalearn.bench.seeds import check_one_kind, count_of_seeds, mean_and_std, runs_of
 from credalearn.bench.vote_settings import FAMILIES, Family, in_words
 from credalearn.credal.checks import check_choice
@@ -158,13 +159,8 @@ def vote_notes(cells: Cells, family: str) -> list[str]:
     ]
     seeds = " ".join([f"{count_of_seeds(usual)} of every run{', but' if but else '.'}", *but])
     lines = [f"{seeds} ± is over seeds, each with votes of its own unless all are used."]
-    first = next(iter(_records(cells)))
-    epochs, limit = first.config.get("epochs"), first.config.get("limit")
-    if epochs is not None and epochs != FAMILIES[family].recipe.epochs:
-        lines.append(f"A rehearsal: epochs {epochs}, not {FAMILIES[family].recipe.epochs}.")
-    if limit is not None:
-        lines.append(f"A rehearsal: {limit} training and test items at most.")
-    return lines
+    short = shortfalls(first_record(cells), FAMILIES[family].recipe.epochs)
+    return [*lines, *(f"A rehearsal: {each}." for each in short)]
 
 
 def numbers_held(
@@ -188,6 +184,17 @@ def has(cells: Cells, metric: str) -> bool:
         False
     """
     return any(metric in record.metrics for record in _records(cells))
+
+
+def first_record(cells: Cells) -> Record:
+    """Any record tells of what kind they all are.
+
+    Example:
+        >>> record = Record(setting="s", method="pocc", seed=1, metrics={"accuracy": 0.9})
+        >>> first_record({"pocc, idm": {3: {1: record}}}).name
+        's pocc seed 1'
+    """
+    return next(iter(_records(cells)))
 
 
 def _records(cells: Cells) -> Iterable[Record]:

@@ -55,6 +55,25 @@ Data = Annotated[
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, …")]
 
 
+@app.callback()
+def read_plugin(
+    context: typer.Context,
+    plugin: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="CREDALEARN_PLUGIN",
+            help="Python file with methods, tasks and settings of your own.",
+        ),
+    ] = None,
+) -> None:
+    """Make what the file registers known to the command that follows."""
+    if plugin is not None:
+        from credalearn.bench.plugins import load_plugin
+
+        context.obj = plugin.absolute()
+        load_plugin(context.obj)
+
+
 @app.command("list")
 def list_settings(
     names: Names = None,
@@ -72,7 +91,13 @@ def list_settings(
     from rich.table import Column, Table
 
     from credalearn.bench.catalogue import family_of
-    from credalearn.bench.costs import WITHOUT_GPU, gpu_minutes, trainings
+    from credalearn.bench.costs import (
+        IMAGES_PER_SECOND,
+        TRAINING_IMAGES,
+        WITHOUT_GPU,
+        gpu_minutes,
+        trainings,
+    )
 
     table = Table(Column("setting", no_wrap=True), "network", box=SIMPLE_HEAD)  # whole names
     for head in ("methods", "seeds", "epochs", "trainings", "GPU minutes"):
@@ -85,7 +110,9 @@ def list_settings(
     for name, settings in lines.items():
         count = sum(trainings(setting, independent) for setting in settings)
         gpu = settings[0].backbone not in WITHOUT_GPU
-        cost = sum(gpu_minutes(setting, independent) for setting in settings) if gpu else 0.0
+        known = settings[0].task in TRAINING_IMAGES and settings[0].backbone in IMAGES_PER_SECOND
+        minutes = [gpu_minutes(each, independent) for each in settings] if gpu and known else []
+        cost = sum(minutes)
         totals = [totals[0] + count, totals[1] + cost]
         table.add_row(
             name,
@@ -94,7 +121,7 @@ def list_settings(
             str(len(settings[0].seeds)),
             str(settings[0].recipe.epochs),
             str(count),
-            (f"{cost:,.0f}" if cost >= 1 else "< 1") if gpu else "none",
+            "none" if not gpu else "?" if not known else f"{cost:,.0f}" if cost >= 1 else "< 1",
         )
     table.add_section()
     table.add_row("together", "", "", "", "", f"{totals[0]:,}", f"{totals[1]:,.0f}")
@@ -109,6 +136,7 @@ def list_settings(
 
 @app.command()
 def run(
+    context: typer.Context,
     names: NamesToRun = None,
     method: Method = None,
     seeds: Seeds = None,
@@ -133,7 +161,7 @@ def run(
     ] = False,
 ) -> None:
     """Do the runs that the store does not hold yet; stop and start again as you like."""
-    from credalearn.bench.data import IN_THE_PACKAGE, DataFolders
+    from credalearn.bench.data import WITHOUT_FOLDER, DataFolders
     from credalearn.bench.executors import execute
     from credalearn.bench.place import Place
     from credalearn.bench.runs import plan
@@ -147,7 +175,7 @@ def run(
     runs = plan(settings, independent=independent, limit=limit, weights=weights)
     folders = DataFolders.named(data)
     for setting in settings:
-        if setting.task not in IN_THE_PACKAGE:
+        if setting.task not in WITHOUT_FOLDER:
             folders.check_named(f"the data of {setting.name}")
     place = Place(
         store,
@@ -155,6 +183,7 @@ def run(
         device=device,
         weights=weights,
         side_by_side=side_by_side,
+        plugin=context.obj,
     )
     execute(
         place,
@@ -214,14 +243,19 @@ def status(
     weights: Weights = None,
 ) -> None:
     """Show how far the runs are and how long the rest will take."""
+    from credalearn.bench.catalogue import ALL_SETTINGS
     from credalearn.bench.status import status_lines
+    from credalearn.bench.stored import unknown_settings
 
     held = _stored(names, method, seeds, store, epochs, limit, independent, weights)
-    if not held:
+    unknown = [] if names else unknown_settings(store, ALL_SETTINGS)
+    if not held and not unknown:
         print(f"{store} holds no runs yet.")
     for runs in held:
         for line in status_lines(store, runs):
             print(line)
+    for name in unknown:
+        print(f"{name}: runs of a setting that is not known; --plugin names the file that has it")
 
 
 for command in bench_results.COMMANDS:

@@ -119,6 +119,8 @@ def votes(
             print()
     for line in tables.vote_notes(cells, named):
         print(f"{_COMMENTS[form]}{line}")
+    if output is not None:
+        print(f"{_COMMENTS[form]}{_figures(1, output)}")
 
 
 def sets(
@@ -128,7 +130,7 @@ def sets(
 ) -> None:
     """Set methods side by side at equal coverage: how wide their sets must be to hold votes."""
     from credalearn.bench.notes import notes
-    from credalearn.bench.set_tables import ABOUT, set_table
+    from credalearn.bench.set_tables import about_sets, set_table
     from credalearn.errors import CredalError
     from credalearn.report import latex, markdown, to_csv
 
@@ -147,7 +149,7 @@ def sets(
         for line in notes(found, name, compared=()):
             print(f"{_COMMENTS[form]}{line}")
         print()
-    print(f"{_COMMENTS[form]}{ABOUT}")
+    print(f"{_COMMENTS[form]}{about_sets(chosen)}")
 
 
 def compare(
@@ -167,7 +169,7 @@ def compare(
             partial.write_text(comparison.comparison_csv(rows), encoding="utf-8")
     print(comparison.comparison_markdown(found, rows))
     if output is not None:
-        print(f"{len(rows)} figures in {output}")
+        print(_figures(len(rows), output))
 
 
 def figures(
@@ -197,7 +199,7 @@ def figures(
                 print(f"no {path.name}: {error}", file=sys.stderr)
             else:
                 drawn += 1
-    print(f"{drawn} figures in {output}")
+    print(_figures(drawn, output))
 
 
 def records(
@@ -209,10 +211,15 @@ def records(
 
     found = _records(store)
     copy_records(found, output)
-    print(f"{len(found)} records in {output}")
+    print(f"{len(found)} record{'' if len(found) == 1 else 's'} in {output}")
 
 
 COMMANDS = (table, votes, sets, compare, figures, records)
+
+
+def _figures(count: int, output: Path) -> str:
+    """How many were written, and where."""
+    return f"{count} figure{'' if count == 1 else 's'} in {output}"
 
 
 def _chosen(names: list[str] | None, found: "list[Record]") -> list[str]:
@@ -235,6 +242,11 @@ def _records(folder: Path) -> "list[Record]":
     from credalearn.bench.records import read_records
     from credalearn.errors import CredalError
 
+    if folder == DEFAULT_RECORDS and not folder.is_dir():
+        raise CredalError(
+            f"records are read from a folder; there is none at {folder}. To fix: give "
+            f"--records {DEFAULT_STORE} for the runs of `credalearn bench run`, or name another."
+        )
     found = read_records(folder)
     for line in found.damaged:
         print(f"left out: {line}", file=sys.stderr)

@@ -1,5 +1,6 @@
 """The commands from an annotation export to a trained model, each a thin face of a step."""
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,6 +21,7 @@ from credalearn.cli.options import (
     Merge,
     MergeConflicts,
     MergeItem,
+    Method,
     Question,
     Skill,
     Unsure,
@@ -29,7 +31,6 @@ from credalearn.cli.options import (
 
 if TYPE_CHECKING:
     from credalearn.workflow.folder import RunFolder
-    from credalearn.workflow.inputs import FeatureTable
 
 # Mean diameter of labels. POCC on Clopper–Pearson labels of CIFAR-10H's features: at .84 (three
 # votes) chance, at .68 (five) 20 points below softmax, at .46 (ten) level with it.
@@ -90,7 +91,7 @@ def train(
     skill: Annotated[
         Skill, typer.Option(help="Whether votes count alike, or by the annotators' skill.")
     ] = Skill.equal,
-    method: Annotated[str, typer.Option(help="A method, for instance pocc or softmax.")] = "pocc",
+    method: Method = "pocc",
     backbone: Annotated[
         str | None,
         typer.Option(
@@ -139,13 +140,14 @@ def train(
     delimiter: Delimiter = None,
 ) -> None:
     """Train a model on annotated items; killed and called again, it goes on where it stopped."""
-    from credalearn.workflow.inputs import read_features
+    from credalearn.workflow.feature_names import feature_lines
+    from credalearn.workflow.inputs import FeatureTable, read_features
     from credalearn.workflow.inspecting import inspection
     from credalearn.workflow.item_columns import read_item_columns
     from credalearn.workflow.labelling import refuse_typos
     from credalearn.workflow.options import TrainOptions
     from credalearn.workflow.rounds import read_rounds
-    from credalearn.workflow.staging import check_place
+    from credalearn.workflow.staging import CHECKPOINTS, check_place, partial_of
     from credalearn.workflow.training import train_run
 
     _check_inputs(features, images, table, drop)
@@ -192,12 +194,22 @@ def train(
     if features is not None:
         for line in _row_numbers(features):
             print(line)
+    if isinstance(inputs, FeatureTable):
+        asked_for = (label, annotator, *options.columns)
+        for line in feature_lines(inputs.names, asked=asked_for, classes=found.classes):
+            print(line)
     if (output / "run.json").exists():
         print(
             f"{output} holds a finished run: it stays until this one is done, which then replaces"
         )
         print("it with its rule and its sets; give another -o to keep both")
-    run = train_run(output, found, inputs, options, columns=columns)
+    try:
+        run = train_run(output, found, inputs, options, columns=columns)
+    except KeyboardInterrupt:
+        if any(partial_of(output).glob(CHECKPOINTS)):
+            again = "the same command goes on where it stopped"
+            print(f"credalearn: stopped; {again}", file=sys.stderr)
+        raise
     for line in _trained(run):
         print(line)
 
@@ -264,6 +276,11 @@ def _trained(run: "RunFolder") -> Iterator[str]:
         yield (
             f"the labels leave much open (mean diameter {facts['label_diameter']:.2f} "
             f"of 1{under}): little can be learnt from them. To fix: {fix}"
+        )
+    if facts["later_items"]:
+        yield (
+            f"{facts['later_items']:,} items of later exports are only trained on: who defers "
+            "chooses hard ones, and what is certified must be about items as they come"
         )
     sizes = ", ".join(f"{splits[name]:,} {name}" for name in ("train", "calibration", "test"))
     yield f"{run.path}: trained {facts['method']} in {facts['seconds']:.1f} s; {sizes}"

@@ -31,7 +31,20 @@ Unsure = Annotated[
     typer.Option(help="A label that means 'I do not know'; may be repeated."),
 ]
 Form = Annotated[
-    str | None, typer.Option("--format", help="Of the export.", show_default="recognised")
+    str | None,
+    typer.Option(
+        "--format",
+        help="Of the export: label-studio, label-studio-csv, ground-truth, mturk, argilla, "
+        "prodigy, lewidi, doccano, long, wide, counts, probabilities or bounds.",
+        show_default="recognised",
+    ),
+]
+Method = Annotated[
+    str,
+    typer.Option(
+        help="pocc, pocc-mean, pocc-center, pocc-ensemble, softmax, edl, edl-soft, dappr, "
+        "mc-dropout, deep-ensemble, laplace-bridge or decalibration."
+    ),
 ]
 Merge = Annotated[list[Path] | None, typer.Option(help="A later export to add; may be repeated.")]
 MergeItem = Annotated[

@@ -105,6 +105,10 @@ def predict(
         int | None,
         typer.Option(min=0, help="Defer so many, the least certain, instead of by the rule."),
     ] = None,
+    all_classes: Annotated[
+        bool,
+        typer.Option("--all-classes", help="Also the probability and the bounds of every class."),
+    ] = False,
 ) -> None:
     """Label every item and say which to give to a human."""
     from credalearn.workflow.folder import RunFolder
@@ -118,6 +122,7 @@ def predict(
         threshold=threshold,
         decide=not no_decision,
         defer=defer,
+        all_classes=all_classes,
     )
     for line in summary.lines:
         print(line)
@@ -171,11 +176,11 @@ def export(
 ) -> None:
     """Write the model as ONNX, with both heads, bounds and score, and its model card."""
     from credalearn.workflow.card import card_places, write_card
-    from credalearn.workflow.exporting import export_onnx
+    from credalearn.workflow.exporting import check_onnx, export_onnx
     from credalearn.workflow.folder import RunFolder
 
     folder = RunFolder(run)
-    cards = card_places(folder, onnx)
+    cards = card_places(folder, check_onnx(onnx))
     export_onnx(folder, onnx)
     for path in cards:
         write_card(folder, path)
@@ -189,7 +194,7 @@ def report(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="The file.", show_default="RUN/report.html"),
+        typer.Option("--output", "-o", help="A .html file.", show_default="RUN/report.html"),
     ] = None,
     title: Annotated[str | None, typer.Option(help="Of the page.")] = None,
 ) -> None:

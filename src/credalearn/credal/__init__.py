@@ -3,6 +3,7 @@
 from credalearn.credal.base import CredalSet
 from credalearn.credal.box_max_entropy import max_entropy_box
 from credalearn.credal.box_min_entropy import min_entropy_box
+from credalearn.credal.concatenate import concatenate
 from credalearn.credal.hull_entropy import entropy, max_entropy_hull, min_entropy_hull
 from credalearn.credal.imprecision import mmi
 from credalearn.credal.intervals import Intervals
@@ -18,6 +19,7 @@ __all__ = [
     "Possibility",
     "TotalVariationBall",
     "Vertices",
+    "concatenate",
     "entropy",
     "max_entropy_box",
     "max_entropy_hull",

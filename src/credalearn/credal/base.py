@@ -25,6 +25,8 @@ from credalearn.credal.checks import (
 )
 from credalearn.errors import CredalError
 
+_JOINS = (np.concatenate, np.append, np.stack, np.vstack, np.hstack, np.dstack, np.column_stack)
+
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
 class CredalSet(ABC):
@@ -128,6 +130,17 @@ class CredalSet(ABC):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         """The ``reference`` as an array, for tools that know only soft labels."""
         return np.array(self.reference.numpy(force=True), dtype=dtype, copy=copy)
+
+    @final
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """NumPy's functions see the ``reference``; those that join are refused: sets would go."""
+        if func in _JOINS:
+            raise CredalError(
+                f"np.{func.__name__} would keep the references of {type(self).__name__} and drop "
+                "the sets. To fix: credalearn.concatenate(sets), or np.asarray of each if the "
+                "references are wanted."
+            )
+        return np.ndarray.__array_function__(np.empty(0), func, (), args, kwargs)
 
     @property
     def num_classes(self) -> int:

@@ -41,15 +41,19 @@ from credalearn.train import Recipe
 class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier that learns from credal labels and predicts sets of distributions.
 
-    It keeps scikit-learn's contract: pipelines, cross-validation and cloning work as usual. The
-    same seed on the same machine gives the same weights, bit for bit on a CPU.
+    It keeps scikit-learn's contract. Pipelines, clones, splits, ``cross_val_score`` and searches
+    take every kind of y; ``cross_val_predict(..., method="predict_proba")`` only one class label an
+    item, as it codes the columns of y anew. A pipeline ``p`` gives its predicted sets by
+    ``p[-1].predict_credal(p[:-1].transform(X))``. The same seed on the same machine gives the same
+    weights, bit for bit on a CPU.
 
     Args:
         method: A key of ``credalearn.methods.METHODS``: ``"pocc"`` (two heads, a segment), with
             their losses averaged, not summed (``"pocc-mean"``, more accurate with SGD), with a
             ``"pocc-center"`` head or as a ``"pocc-ensemble"``; ``"softmax"`` (a single point);
             ``"edl"``, ``"edl-soft"``, ``"dappr"``, ``"laplace-bridge"`` (a Dirichlet);
-            ``"mc-dropout"``, ``"deep-ensemble"`` (a hull); ``"decalibration"`` (a box).
+            ``"mc-dropout"``, ``"deep-ensemble"`` (a hull); ``"decalibration"`` (a box). Or a
+            ``credalearn.methods.Method`` of your own, which ``load`` asks for again.
         backbone: ``"mlp"`` for tables; ``"resnet18"`` or ``"wrn-28-4"`` for small images;
             ``"torchvision:NAME"`` or ``"timm:NAME"`` for a network of these packages, where
             installed. All of them standardise their inputs and start from random weights. Or any
@@ -96,11 +100,19 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> pred = clf.predict_credal([[-0.9], [0.0]])
         >>> bool(pred.score("mmi")[0] < pred.score("mmi")[1])
         True
+
+        A method of your own: an ensemble of three.
+
+        >>> from dataclasses import replace
+        >>> three = replace(cl.methods.METHODS["deep-ensemble"], num_members=3)
+        >>> clf = cl.CredalClassifier(three, epochs=2).fit(X, cl.from_votes(votes))
+        >>> clf.predict_credal(X)
+        CredalPredictions(60 items, 2 classes, 3 vertices)
     """
 
     def __init__(
         self,
-        method: str = "pocc",
+        method: str | Method = "pocc",
         *,
         backbone: str | nn.Module = "mlp",
         label_rule: SoftRule = "relax-ties",
@@ -191,7 +203,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 labels,
                 recipe,
                 device=self._device(),
-                name=self.method,
+                name=self.method if isinstance(self.method, str) else "your method",
                 checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
                 verbose=self.verbose,
             )
@@ -242,12 +254,14 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ``credalearn.load`` reads it back, in a new process too, and runs no code from it.
         """
         check_is_fitted(self, "model_")
-        if METHODS.get(self.method) is not self.model_.method:
+        if self._method() != self.model_.method:
             raise CredalError(f"method is now {self.method!r}, but another was fitted. Fit again.")
         params = self.get_params(deep=False)
         params |= {"checkpoint": None, "device": "auto", "seed": self.model_.seed}
         if isinstance(self.backbone, nn.Module):
             params["backbone"] = None  # code does not travel: `load` asks for the module
+        if isinstance(self.method, Method):
+            params["method"] = None  # likewise
         names = getattr(self, "feature_names_in_", None)
         config = {
             "params": params,
@@ -265,6 +279,8 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         write_model(Path(folder), config=config, weights=tensors)
 
     def _method(self) -> Method:
+        if isinstance(self.method, Method):
+            return self.method
         check_choice(self.method, METHODS, name="method")
         return METHODS[self.method]
 

@@ -42,7 +42,9 @@ def read_model(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     path = folder / "model.safetensors"
     if not path.is_file():
         what = "model.safetensors is missing" if folder.is_dir() else "there is no such folder"
-        raise CredalError(f"{folder} holds no model: {what}.")
+        inside = folder / "model"  # where a run has it
+        fix = f" To fix: load {inside}." if (inside / path.name).is_file() else ""
+        raise CredalError(f"{folder} holds no model: {what}.{fix}")
     try:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}

@@ -9,19 +9,23 @@ from torch import Tensor, nn
 from credalearn.errors import CredalError
 from credalearn.estimator.classifier import CredalClassifier
 from credalearn.estimator.folder import read_model
-from credalearn.methods import Model
+from credalearn.methods import METHODS, Method, Model
 
 
-def load(folder: str | Path, *, backbone: nn.Module | None = None) -> CredalClassifier:
+def load(
+    folder: str | Path, *, backbone: nn.Module | None = None, method: Method | None = None
+) -> CredalClassifier:
     """Load a classifier that :meth:`CredalClassifier.save` wrote; runs no code from the folder.
 
     Args:
         folder: Where the model was saved.
-        backbone: The module that was given as backbone, if one was: its code is not saved.
+        backbone: The module that was given as backbone, if one was, trained or not: its code is
+            not saved.
+        method: The ``Method`` that was given as method, if one was, likewise.
 
     Raises:
-        CredalError: If the folder is damaged or incomplete, or the backbone does not fit or is not
-            wanted.
+        CredalError: If the folder is damaged or incomplete, or the backbone or the method does not
+            fit or is not wanted.
 
     Example:
         >>> import tempfile
@@ -33,26 +37,20 @@ def load(folder: str | Path, *, backbone: nn.Module | None = None) -> CredalClas
         array(['no', 'yes'], dtype='<U3')
     """
     config, tensors = read_model(Path(folder))
+    given = {"backbone": backbone, "method": method}
     try:
         params = dict(config["params"])
-        own = params["backbone"] is None
-        clf = CredalClassifier(**params | {"backbone": backbone if own else params["backbone"]})
+        saved = {name: params[name] for name in given}
+        own = {"backbone": saved["backbone"] is None, "method": saved["method"] not in METHODS}
+        clf = CredalClassifier(**params | {name: given[name] for name in given if own[name]})
         clf.classes_ = np.array(config["classes"], dtype=config["classes_dtype"])
         clf.loss_curve_ = config["loss_curve"]
         clf._input_shape = tuple(config["input_shape"])
         names = config["feature_names"]
     except (KeyError, TypeError, ValueError) as error:
         raise CredalError(f"{folder} was written by another version: {error!r}.") from error
-    if own and backbone is None:
-        raise CredalError(
-            f"{folder} was trained on a backbone of your own. To fix: give it, untrained, as "
-            "load(folder, backbone=...)."
-        )
-    if not own and backbone is not None:
-        raise CredalError(
-            f"{folder} was trained on the backbone {clf.backbone!r}; a module of type "
-            f"{type(backbone).__name__} has no place in it. To fix: load(folder) alone."
-        )
+    for name in given:
+        _check_given(folder, name, saved[name], given[name], own=own[name])
     clf.n_features_in_ = clf._input_shape[0]
     if names is not None:
         clf.feature_names_in_ = np.array(names, dtype=object)
@@ -61,6 +59,12 @@ def load(folder: str | Path, *, backbone: nn.Module | None = None) -> CredalClas
         clf._build(torch.zeros(2, *clf._input_shape), len(clf.classes_)).to(clf._device())
         for _ in range(method.num_members)
     ]
+    count = len({name.partition(".")[0] for name in tensors if name.startswith("member")})
+    if count != method.num_members:
+        raise CredalError(
+            f"{folder} holds {count} trained networks; the method has {method.num_members}. To "
+            "fix: give the method that was trained."
+        )
     try:
         for number, member in enumerate(members):
             member.load_state_dict(_part(tensors, f"member{number}."))
@@ -68,6 +72,23 @@ def load(folder: str | Path, *, backbone: nn.Module | None = None) -> CredalClas
         raise CredalError(f"the weights in {folder} do not fit the network: {error}") from error
     clf.model_ = Model(method, tuple(members), _part(tensors, "state."), clf.seed)
     return clf
+
+
+def _check_given(
+    folder: str | Path, name: str, saved: str | None, given: object, *, own: bool
+) -> None:
+    """What is the user's own must be given, and nothing else: its code is not in the folder."""
+    if own and given is None:
+        called = "" if saved is None else f", {saved!r}"
+        raise CredalError(
+            f"{folder} was trained with a {name} of your own{called}. To fix: give it as "
+            f"load(folder, {name}=...)."
+        )
+    if not own and given is not None:
+        raise CredalError(
+            f"{folder} was trained with the {name} {saved!r}; one of type {type(given).__name__} "
+            "has no place in it. To fix: load(folder) alone."
+        )
 
 
 def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:

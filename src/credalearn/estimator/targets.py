@@ -45,7 +45,7 @@ def as_credal(y: Any, *, names: ArrayLike | None, label_rule: str) -> tuple[Cred
         except (CredalError, ValueError) as error:
             raise CredalError(
                 f"y of shape {y.shape} is read as soft labels, a distribution an item: {error} "
-                "Counts of votes become labels by credalearn.from_votes(counts)."
+                f"Counts of votes become labels by credalearn.from_votes(counts).{_if_coded(y)}"
             ) from error
     classes = np.arange(labels.num_classes) if names is None else _as_names(names)
     if classes.shape != (labels.num_classes,):
@@ -54,6 +54,16 @@ def as_credal(y: Any, *, names: ArrayLike | None, label_rule: str) -> tuple[Cred
         )
     _check_two_classes(classes)
     return labels, classes
+
+
+def _if_coded(y: np.ndarray) -> str:
+    """A hint where whole numbers may be scikit-learn's codes: one for each value of a column."""
+    if not np.issubdtype(y.dtype, np.integer):
+        return ""
+    return (
+        " If these are not your numbers, cross_val_predict(..., method='predict_proba') coded the "
+        "columns of your labels: loop over KFold().split(X) and predict_credal there instead."
+    )
 
 
 def _from_labels(y: np.ndarray, names: ArrayLike | None) -> tuple[CredalSet, np.ndarray]:

@@ -53,7 +53,8 @@ def from_votes(
     - ``"hull"`` contains p exactly if every class that p allows got a vote.
 
     Args:
-        counts: Whole numbers of votes, shape (N, K), each 0 or more.
+        counts: Whole numbers of votes, shape (N, K), each 0 or more. Sets have no class names:
+            those of a data frame go to ``CredalClassifier.fit`` as ``classes=list(frame.columns)``.
         rule: One of those above. docs/few-votes.md shows how accurately models learnt from each,
             the default among them, by the number of votes.
         s: Strength of the imprecise Dirichlet model, above 0: how many unseen votes to allow for.

@@ -35,7 +35,7 @@ class Outputs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Method:
-    """A way to learn from credal labels; each is one file and a line in ``METHODS``.
+    """A way to learn from credal labels: a line in ``METHODS``, or given to ``CredalClassifier``.
 
     Args:
         loss: Training loss of logits (N, H, K), labels and the epoch (from 0): a scalar.

@@ -101,6 +101,7 @@ def _data_rows(facts: dict[str, Any]) -> dict[str, Any]:
         "inputs": facts["inputs"].get("path"),
     }
     rows |= {f"{name} items": splits[name] for name in ("train", "calibration", "test")}
+    rows["items of later exports, only trained on"] = facts.get("later_items") or None
     rows["kept together by"] = splits.get("group")
     left_out = {**(votes.get("left_out") or {}), **(facts["inputs"].get("left_out") or {})}
     rows["left out"] = ", ".join(f"{count} {reason}" for reason, count in left_out.items()) or None

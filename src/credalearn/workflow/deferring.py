@@ -19,7 +19,8 @@ from credalearn.workflow.inputs import IMAGE_SUFFIXES, find_images
 from credalearn.workflow.item_names import unescaped
 from credalearn.workflow.label_studio import LOCAL_FILES, ROW, image_address, interface, task
 from credalearn.workflow.naming import naming
-from credalearn.workflow.predicting import SCHEMA, decisions
+from credalearn.workflow.overwriting import refuse_overwriting, refuse_overwriting_run
+from credalearn.workflow.predicting import SCHEMA, SET_SCHEMA, class_schema, decisions
 from credalearn.workflow.rules import find_rule
 from credalearn.workflow.streaming import open_stream
 from credalearn.workflow.tables_out import write_frames
@@ -93,7 +94,8 @@ def defer(
         predictions: False hides from the annotators what the model said, which may sway them.
 
     Raises:
-        CredalError: If source is neither, or nothing is deferred.
+        CredalError: If source is neither, nothing is deferred, or the output is the source or a
+            file that the run was trained on.
     """
     check_choice(to, ("label-studio", "csv"), name="to")
     output = Path(output)
@@ -103,6 +105,8 @@ def defer(
     if limit is not None and limit < 1:
         raise CredalError(f"limit must be 1 or more; got {limit}.")
     source = Path(source)
+    refuse_overwriting(output, source)
+    refuse_overwriting_run(output, run)
     stream = None
     if is_decisions(source):
         if threshold is not None:
@@ -160,17 +164,18 @@ def is_decisions(path: Path) -> bool:
 
 
 def read_decisions(path: Path, classes: tuple[str, ...]) -> Iterator[pl.DataFrame]:
-    """What ``predict`` wrote, checked.
+    """What ``predict`` wrote, checked, without bounds that are not those of ``SCHEMA``.
 
     Raises:
         CredalError: If a value cannot be one of ``predict``'s, or an item comes twice.
     """
     seen: set[str] = set()
+    bounds = [*SET_SCHEMA, *class_schema(classes)]  # else annotators would be shown them
     jsonl = path.suffix.lower() == ".jsonl"
     with naming(path):
         frames = iter([pl.read_ndjson(path)]) if jsonl else blocks(path)
         for frame in frames:
-            frame = _typed(path, frame)
+            frame = _typed(path, frame).drop(bounds, strict=False)
             _check(path, frame, "decision", pl.col("decision").is_in(["predict", "defer"]))
             _check(path, frame, "label", pl.col("label").is_in(list(classes)))
             _check(path, frame, "score", pl.col("score").is_between(0, 1))

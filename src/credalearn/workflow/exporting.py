@@ -23,6 +23,7 @@ from credalearn.files import whole_file, writing
 from credalearn.nets import Standardise
 from credalearn.workflow.folder import RunFolder
 from credalearn.workflow.graphs import Graph
+from credalearn.workflow.overwriting import refuse_overwriting_run
 
 OUTPUTS = ("heads", "probabilities", "lower", "upper", "label", "score")
 TOLERANCE = 1e-5
@@ -69,12 +70,12 @@ def export_onnx(run: RunFolder, path: str | Path) -> ExportSummary:
     The metadata name the classes, the features, the method and the rule's threshold.
 
     Raises:
-        CredalError: If the method cannot be exported, a package is missing, or the ONNX model says
-            anything else than torch, by more than 1e-5.
+        CredalError: If the method cannot be exported, a package is missing, the file is one that
+            the run was trained on, or the ONNX model says anything else than torch, by more than
+            1e-5.
     """
-    path = Path(path)
-    if path.suffix.lower() != ".onnx":
-        raise CredalError(f"the name of an ONNX file must end in .onnx; got {path}.")
+    path = check_onnx(path)
+    refuse_overwriting_run(path, run)
     missing = [name for name in _PACKAGES if find_spec(name) is None]
     if missing:
         raise CredalError(
@@ -82,7 +83,7 @@ def export_onnx(run: RunFolder, path: str | Path) -> ExportSummary:
             "pip install 'credalearn[onnx]'."
         )
     clf = run.model()
-    graph = Graph(clf.method, clf.model_).cpu()
+    graph = Graph(str(clf.method), clf.model_).cpu()
     name, sample = _sample(run, clf._input_shape)
     program = _exported(graph, name, sample)
     program.model.metadata_props.update(_metadata(run))
@@ -92,6 +93,22 @@ def export_onnx(run: RunFolder, path: str | Path) -> ExportSummary:
         difference = _difference(partial, graph, name, sample)
     shape = ", ".join(map(str, sample.shape[1:]))
     return ExportSummary(path, f"{name}: {str(sample.dtype)[6:]} (N, {shape})", difference)
+
+
+def check_onnx(path: str | Path) -> Path:
+    """The path, if its suffix is that of ONNX.
+
+    Raises:
+        CredalError: If it is not.
+
+    Example:
+        >>> check_onnx("model.onnx").name
+        'model.onnx'
+    """
+    path = Path(path)
+    if path.suffix.lower() != ".onnx":
+        raise CredalError(f"the name of an ONNX file must end in .onnx; got {path}.")
+    return path
 
 
 def _sample(run: RunFolder, shape: tuple[int, ...]) -> tuple[str, torch.Tensor]:

@@ -1,5 +1,6 @@
 """``credalearn inspect``: what an export holds and who disagrees about what, in lines to read."""
 
+import shlex
 from typing import Any
 
 from credalearn.annotations import (
@@ -9,9 +10,15 @@ from credalearn.annotations import (
     confused_pairs,
     typo_classes,
 )
+from credalearn.annotations.places import folded, listed
 from credalearn.shares import percent
 
 _MOST_SHOWN = 5
+_UNSURE = {  # what people write who do not know, as ``folded`` has it; "" is "-" or "..."
+    *("", "?", "??", "???", "na", "n/a", "none", "null", "nil", "idk", "dk", "unsure", "notsure"),
+    *("dontknow", "don'tknow", "don’tknow", "unknown", "uncertain", "undecided", "cannottell"),
+    *("can'ttell", "canttell", "noidea", "noanswer", "skip", "skipped"),
+}
 
 
 def inspection(annotations: Annotations) -> list[str]:
@@ -23,7 +30,7 @@ def inspection(annotations: Annotations) -> list[str]:
         3 items, 3 annotators, 7 votes; classes cat, dog
     """
     source = annotations.source
-    lines = [f"{source.path}: {source.words}"]
+    lines = [f"{source.path}: {source.words}", *source.merged]
     if annotations.kind not in ("votes", "counts"):
         count = f"{len(annotations.items):,} items, {annotations.kind} of the classes"
         lines.append(f"{count} {_listed(annotations.classes)}")
@@ -65,6 +72,8 @@ def inspection(annotations: Annotations) -> list[str]:
             f"a typo? {typo.label!r} is seen {_times(typo.votes)} and looks like {typo.like!r}, "
             f"seen {_times(typo.like_votes)}: {typo.why}"
         )
+    if annotations.kind == "votes":
+        lines += _perhaps_unsure(annotations)
     return lines + _left_out(annotations)
 
 
@@ -79,6 +88,7 @@ def annotation_facts(annotations: Annotations) -> dict[str, Any]:
     source = annotations.source
     facts: dict[str, Any] = {
         "path": str(source.path),
+        "later": [str(path) for path in source.later],
         "format": source.words,
         "items": len(annotations.items),
         "annotators": len(annotations.annotators) or None,
@@ -100,12 +110,25 @@ def annotation_facts(annotations: Annotations) -> dict[str, Any]:
     return facts
 
 
+def _perhaps_unsure(annotations: Annotations) -> list[str]:
+    """Classes that may be no answer, and the option that says so."""
+    found = [name for name in annotations.classes if folded(name) in _UNSURE]
+    if not found:
+        return []
+    options = " ".join(f"--unsure {shlex.quote(name)}" for name in found)
+    return [f"no answer? {listed(found)}: if people mean that they do not know, say {options}"]
+
+
 def _left_out(annotations: Annotations) -> list[str]:
     source = annotations.source
+    lines = []
+    if source.unused:
+        why = "no answer is this" if annotations.kind == "votes" else "it is for votes one by one"
+        lines.append(f"--unsure {listed(source.unused)} changes nothing: {why}")
     told = {**source.left_out, **source.mended}
-    if not told:
-        return []
-    return ["; ".join(f"{reason}: {count:,}" for reason, count in told.items())]
+    if told:
+        lines.append("; ".join(f"{reason}: {count:,}" for reason, count in told.items()))
+    return lines
 
 
 def _times(count: int) -> str:

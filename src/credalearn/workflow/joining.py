@@ -19,7 +19,7 @@ from credalearn.workflow.inputs import FeatureTable, find_images, match_images, 
 from credalearn.workflow.item_columns import ItemColumns
 from credalearn.workflow.labelling import gold_classes, majority, make_labels
 from credalearn.workflow.options import TrainOptions
-from credalearn.workflow.splits import check_splits, split_items
+from credalearn.workflow.splits import check_splits, split_rounds
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,6 +35,7 @@ class Prepared:
         truth: Index of the true class, −1 where there is none, shape (N,).
         groups: What each item belongs to, or None.
         split: Name of each item's split, the user's own or drawn.
+        later: How many items only later rounds have, which are trained on alone.
         left_out: How many items were left out, by reason.
         broken: Why images could not be read, by item.
         matched: How many images were found, by what they were found by.
@@ -47,6 +48,7 @@ class Prepared:
     truth: np.ndarray
     groups: list[object] | None
     split: list[str]
+    later: int
     left_out: dict[str, int]
     broken: dict[str, str]
     matched: dict[str, int]
@@ -84,10 +86,19 @@ def prepare(
         beside = None if columns is None else _of_images(columns, items, inputs)
     else:
         items, X, beside = _features(annotations, inputs, options, left_out)
+    groups = None if beside is None else _groups(beside, options)
+    known = set(annotations.items[: annotations.source.first_items])
+    first = sum(item in known for item in items)
+    split = _split(items, first, groups, beside, options)
+    kept = [row for row, name in enumerate(split) if name]
+    if len(kept) < len(items):
+        why = f"of later exports whose {options.group} is in calibration or test"
+        left_out[why] = len(items) - len(kept)
+        items, X, split = [items[row] for row in kept], X[kept], [split[row] for row in kept]
+        groups = None if groups is None else [groups[row] for row in kept]
+        beside = None if beside is None else beside.taken(kept, items)
     values = dict(zip(annotations.items, annotations.counts(), strict=True))
     counts = np.stack([values[item] for item in items])
-    groups = None if beside is None else _groups(beside, options)
-    split = _split(items, groups, beside, options)
     if options.skill == "equal":
         labels = make_labels(
             annotations, counts, options.labels, s=options.s, confidence=options.confidence
@@ -103,6 +114,7 @@ def prepare(
         truth=majority(counts) if gold is None else gold,
         groups=groups,
         split=split,
+        later=0 if options.split else len(items) - first,
         left_out=left_out,
         broken=broken,
         matched=matched,
@@ -111,6 +123,7 @@ def prepare(
 
 def _split(
     items: list[str],
+    first: int,
     groups: list[object] | None,
     beside: ItemColumns | None,
     options: TrainOptions,
@@ -118,7 +131,7 @@ def _split(
     """The split, made before the labels, which may not see the votes of other splits."""
     own = None if beside is None else beside.column(options.split)
     if own is None or beside is None:
-        found = split_items(len(items), groups=groups, seed=options.seed)
+        found = split_rounds(len(items), first, groups=groups, seed=options.seed)
     else:
         found = check_splits(own, items, groups=groups, place=beside.place)
     names: list[str] = found.tolist()

@@ -76,7 +76,17 @@ def merge(
     place = pl.DataFrame({"item": items, "_place": range(len(items))})
     table = pl.concat([old.join(again, on=keys, how="anti"), new])
     table = table.join(place, on="item", how="left").sort("_place", maintain_order=True)
-    return Annotations(first.kind, items, classes, table.drop("_place"), _source(first, second))
+    repeated = new.join(again, on=keys, how="semi")
+    before = repeated.join(old, on=old.columns, how="semi", nulls_equal=True).height
+    told = _told(
+        second,
+        items=len(items) - len(first.items),
+        added=new.height - repeated.height,
+        before=before,
+        replaced=repeated.height - before,
+    )
+    source = _source(first, second, told)
+    return Annotations(first.kind, items, classes, table.drop("_place"), source)
 
 
 def _added(first: Annotations, second: Annotations, classes: tuple[str, ...]) -> Annotations:
@@ -89,7 +99,9 @@ def _added(first: Annotations, second: Annotations, classes: tuple[str, ...]) ->
         tables.append(named.insert_column(0, pl.Series("item", each.items, dtype=pl.String)))
     both = pl.concat(tables).group_by("item", maintain_order=True).sum()
     items = tuple(both["item"])
-    return Annotations("counts", items, classes, both, _source(first, second))
+    num_votes = round(float(second.counts().sum()))
+    told = _told(second, items=len(items) - len(first.items), added=num_votes, unit="vote")
+    return Annotations("counts", items, classes, both, _source(first, second, told))
 
 
 def _classes(first: Annotations, second: Annotations) -> tuple[str, ...]:
@@ -144,13 +156,41 @@ def _said(kind: str, table: pl.DataFrame, row: dict[str, object]) -> str:
     return f"the {kind} {[float(x) for x in table.drop('item').row(0)]}"
 
 
-def _source(first: Annotations, second: Annotations) -> Source:
+def _told(
+    second: Annotations,
+    *,
+    items: int,
+    added: int,
+    before: int = 0,
+    replaced: int = 0,
+    unit: str | None = None,
+) -> str:
+    """What the second adds to the first, in words."""
+    unit = unit or {"votes": "vote", "bounds": "bound"}.get(second.kind, "row")
+    told = f"{second.source.path} adds {_many(items, 'item')} and {_many(added, unit)}"
+    if before:
+        told += f"; {_many(before, unit)} {'was' if before == 1 else 'were'} there before"
+    if replaced:
+        told += f"; {_many(replaced, unit)} "
+        told += "replaces an older one" if replaced == 1 else "replace older ones"
+    return told
+
+
+def _many(count: int, unit: str) -> str:
+    return f"{count:,} {unit}{'s' * (count != 1)}"
+
+
+def _source(first: Annotations, second: Annotations, told: str) -> Source:
     one, two = first.source, second.source
     return Source(
-        two.path,
-        two.format,
-        f"{one.words} of {one.path}, then {two.words}",
+        one.path,
+        one.format,
+        f"{one.words}, then {two.words} of {two.path}",
         one.rows + two.rows,
         Counter(one.left_out) + Counter(two.left_out),
         Counter(one.mended) + Counter(two.mended),
+        len(first.items) if one.first_items is None else one.first_items,
+        tuple(each for each in one.unused if each in two.unused),
+        (*one.merged, told),
+        (*one.later, two.path, *two.later),
     )

@@ -3,6 +3,10 @@
 from pathlib import Path
 
 from credalearn.errors import CredalError
+from credalearn.workflow.folder import RunFolder
+from credalearn.workflow.staging import FILES
+
+_OWN = (*FILES, "rule.json", "sets.json", "model/config.json")
 
 
 def refuse_overwriting(output: Path, data: str | Path) -> None:
@@ -17,5 +21,38 @@ def refuse_overwriting(output: Path, data: str | Path) -> None:
         >>> _ = (folder / "votes.csv").write_text("item,label")
         >>> refuse_overwriting(folder / "table.csv", folder / "votes.csv")
     """
-    if output.exists() and Path(data).exists() and output.samefile(data):
+    if _same(output, data):
         raise CredalError(f"{output} is the data itself. To fix: name another output.")
+
+
+def refuse_overwriting_run(output: Path, *runs: RunFolder) -> None:
+    """Refuse an output that a run was trained on, or that is a file of the run.
+
+    Raises:
+        CredalError: If it is.
+
+    Example:
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> _ = (folder / "run.json").write_text('{"classes": ["cat", "dog"]}')
+        >>> refuse_overwriting_run(folder / "decisions.csv", RunFolder(folder))
+    """
+    for run in runs:
+        if any(_same(output, path) for path in _trained_on(run)):
+            raise CredalError(
+                f"{output} is what {run.path} was trained on. To fix: name another output."
+            )
+        if any(_same(output, run.path / name) for name in _OWN):
+            raise CredalError(f"{output} is a file of the run. To fix: name another output.")
+
+
+def _trained_on(run: RunFolder) -> list[str]:
+    """Annotations of every round, features, and what stands beside images."""
+    annotations, inputs = run.facts.get("annotations") or {}, run.facts.get("inputs") or {}
+    paths = [annotations.get("path"), *(annotations.get("later") or ())]
+    paths += [inputs.get("path"), inputs.get("table")]
+    return [path for path in paths if path]
+
+
+def _same(output: Path, path: str | Path) -> bool:
+    return output.exists() and Path(path).exists() and output.samefile(path)

@@ -4,7 +4,7 @@ Shapes: N items of a batch, K classes.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +23,7 @@ from credalearn.predictions import CredalPredictions
 from credalearn.workflow.batches import Batch, Stream, rebatched
 from credalearn.workflow.folder import RunFolder
 from credalearn.workflow.least_certain import defer_least_certain
-from credalearn.workflow.overwriting import refuse_overwriting
+from credalearn.workflow.overwriting import refuse_overwriting, refuse_overwriting_run
 from credalearn.workflow.rules import Cut, find_rule
 from credalearn.workflow.streaming import open_stream
 from credalearn.workflow.tables_out import check_output, write_frames
@@ -56,6 +56,7 @@ class PredictSummary:
         broken: Why images could not be read, by item.
         seconds: How long it took.
         wanted: How many were to be deferred; None where a threshold decides.
+        trained: How many of the items the model was trained on, by their names.
 
     Example:
         >>> from credalearn.workflow.predicting import PredictSummary
@@ -72,6 +73,7 @@ class PredictSummary:
     broken: dict[str, str]
     seconds: float
     wanted: int | None = None
+    trained: int = 0
 
     @property
     def coverage(self) -> float | None:
@@ -94,6 +96,10 @@ class PredictSummary:
             )
         if self.wanted is not None and self.wanted > self.items:
             told.append(f"--defer {self.wanted}: all are deferred, as there are no more items")
+        if self.trained:
+            told.append(
+                f"{self.trained:,} of these items were trained on: what is promised is about others"
+            )
         told.append(f"{self.output}: {self.items:,} items in {self.seconds:.1f} s")
         return tuple(told)
 
@@ -107,6 +113,7 @@ def predict(
     decide: bool = True,
     defer: int | None = None,
     item: str | None = None,
+    all_classes: bool = False,
     batch_rows: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> PredictSummary:
@@ -115,7 +122,8 @@ def predict(
     The output holds ``item``, ``label`` (always the predicted class), ``probability``, ``lower``
     and ``upper`` (of that class), ``score`` (1 − lower) and ``decision`` (predict or defer), an
     item a row in the order of the data. Where the run has a ``sets.json``, ``set_lower`` and
-    ``set_upper`` follow: the class's bounds in the widened set, which decide nothing.
+    ``set_upper`` follow: the class's bounds in the widened set, which decide nothing. With
+    ``all_classes`` the columns of :func:`class_schema` come last.
 
     Args:
         run: A finished run; its ``rule.json`` decides.
@@ -126,28 +134,38 @@ def predict(
         defer: Defer so many of these items, the least certain, instead of by the rule; nothing is
             promised then.
         item: Column that names the items.
+        all_classes: Whether the probability and the bounds of every class are written too.
         batch_rows: Items at a time; None: what the networks take at once, so that Monte-Carlo
             dropout says what it says of the whole table.
         progress: Called with the number of items after each batch.
 
     Raises:
-        CredalError: If there is no rule, the data do not fit the model, or an item comes twice.
+        CredalError: If there is no rule, the data do not fit the model, an item comes twice, or
+            the output is the data or a file that the run was trained on.
     """
     started = time.monotonic()
     output = check_output(output)
     refuse_overwriting(output, data)
+    refuse_overwriting_run(output, run)
     if defer is not None:
         _check_defer(defer, threshold, decide)
-    rule = find_rule(run, threshold=threshold) if decide and defer is None else None
+    rule = None
+    if decide and defer is None:
+        otherwise = "; or --no-decision for the predictions alone"
+        rule = find_rule(run, threshold=threshold, otherwise=otherwise)
     sets = run.sets
     stream = open_stream(run, data, item=item)
     tally: dict[tuple[str, str], int] = {}
-    done = 0
+    done = trained = 0
+    learnt_from = _trained_items(run, stream)
 
     def frames() -> Iterator[pl.DataFrame]:
-        nonlocal done
-        for frame in decisions(run, stream, rule, sets=sets, batch_rows=batch_rows):
+        nonlocal done, trained
+        for frame in decisions(
+            run, stream, rule, sets=sets, all_classes=all_classes, batch_rows=batch_rows
+        ):
             done += len(frame)
+            trained += sum(name in learnt_from for name in frame["item"].to_list())
             if progress is not None:
                 progress(done)
             yield frame.select(name for name in schema if name in frame.columns)
@@ -162,6 +180,7 @@ def predict(
 
     schema = {name: kind for name, kind in SCHEMA.items() if decide or name != "decision"}
     schema |= {} if sets is None else SET_SCHEMA
+    schema |= class_schema(run.classes) if all_classes else {}
     decided = frames()
     if defer is not None:
         undecided = {name: kind for name, kind in schema.items() if name != "decision"}
@@ -183,7 +202,21 @@ def predict(
         dict(stream.broken),
         time.monotonic() - started,
         defer,
+        trained,
     )
+
+
+def class_schema(classes: Sequence[str]) -> dict[str, type[pl.DataType]]:
+    """Columns of every class, of the set before it is widened.
+
+    No two are the same, and none is one of ``SCHEMA`` or ``SET_SCHEMA``, whatever the classes.
+
+    Example:
+        >>> list(class_schema(["cat", "dog"]))[:4]
+        ['probability_cat', 'lower_cat', 'upper_cat', 'probability_dog']
+    """
+    parts = ("probability", "lower", "upper")
+    return {f"{part}_{name}": pl.Float64 for name in classes for part in parts}
 
 
 def decisions(
@@ -192,11 +225,13 @@ def decisions(
     rule: DecisionRule | Cut | None,
     *,
     sets: Inflation | None = None,
+    all_classes: bool = False,
     batch_rows: int | None = None,
 ) -> Iterator[pl.DataFrame]:
     """Frames with the columns of ``SCHEMA``, then those of the data that are no features.
 
-    With ``sets`` those of ``SET_SCHEMA`` come between.
+    With ``sets`` those of ``SET_SCHEMA`` come between, with ``all_classes`` those of
+    :func:`class_schema`.
 
     Raises:
         CredalError: After the last frame, if an item came twice.
@@ -211,10 +246,17 @@ def decisions(
             if not stream.row_names:
                 names.add(batch.items)
             try:
-                yield _decided(clf, classes, batch, rule, sets)
+                yield _decided(clf, classes, batch, rule, sets, all_classes)
             except CredalError as error:
                 raise _unpredictable(clf, batch, stream.path) or error from error
         _refuse_twice(stream, names)
+
+
+def _trained_items(run: RunFolder, stream: Stream) -> set[str]:
+    """Names of the items that were trained on; none where the data call items by their rows."""
+    if stream.row_names or not (run.path / "items.parquet").exists():
+        return set()
+    return set(run.items.filter(pl.col("split") == "train")["item"])
 
 
 @contextmanager
@@ -235,17 +277,20 @@ def _decided(
     batch: Batch,
     rule: DecisionRule | Cut | None,
     sets: Inflation | None,
+    all_classes: bool,
 ) -> pl.DataFrame:
     predicted: CredalPredictions = clf.predict_credal(batch.X)
     index = predicted.classes.numpy()
     row = np.arange(len(index))
     score = predicted.score("lower-probability").double().numpy()
+    parts = [x.double().numpy() for x in (predicted.probs, predicted.lower, predicted.upper)]
+    probs, lower, upper = parts
     columns = {
         "item": batch.items,
         "label": classes.gather(index),
-        "probability": predicted.probs.double().numpy()[row, index],
-        "lower": predicted.lower.double().numpy()[row, index],
-        "upper": predicted.upper.double().numpy()[row, index],
+        "probability": probs[row, index],
+        "lower": lower[row, index],
+        "upper": upper[row, index],
         "score": score,
     }
     if rule is not None:
@@ -254,6 +299,9 @@ def _decided(
         widened = predicted.conformalise(sets)
         columns["set_lower"] = widened.lower.double().numpy()[row, index]
         columns["set_upper"] = widened.upper.double().numpy()[row, index]
+    if all_classes:
+        of_classes = (part[:, k] for k in range(len(classes)) for part in parts)
+        columns |= dict(zip(class_schema(classes.to_list()), of_classes, strict=True))
     frame = pl.DataFrame(columns)
     taken = {*SCHEMA, *frame.columns}
     extra = batch.extra.select(name for name in batch.extra.columns if name not in taken)

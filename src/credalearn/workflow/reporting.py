@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from credalearn import __version__
+from credalearn.errors import CredalError
 from credalearn.files import whole_file, writing
 from credalearn.report.page import (
     Compared,
@@ -21,6 +22,7 @@ from credalearn.report.page.data import default_score
 from credalearn.report.page.shown import gallery_rows
 from credalearn.workflow.folder import RunFolder
 from credalearn.workflow.inputs import find_images
+from credalearn.workflow.overwriting import refuse_overwriting_run
 from credalearn.workflow.tested import (
     read_disagreement,
     read_label_sets,
@@ -46,14 +48,18 @@ def write_report(
         run: The run.
         others: Runs to compare it with.
         images: Folder of the items' images; unless given, the one the run was trained on.
-        output: The file; ``report.html`` in the run's folder unless given.
+        output: The file, HTML by its suffix; ``report.html`` in the run's folder unless given.
         title: The heading.
         now: The date the page bears.
 
     Raises:
-        CredalError: If a file of a run cannot be read, no test item has a truth, or a folder of
-            images was given and is not there.
+        CredalError: If a file of a run cannot be read, no test item has a truth, a folder of
+            images was given and is not there, or the output is no HTML or a file of a run.
     """
+    path = output or run.path / "report.html"
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise CredalError(f"the name of the output must end in .html or .htm; got {path}.")
+    refuse_overwriting_run(path, run, *others)
     held_out, rule, facts = read_test_items(run), read_rule(run), run.facts
     score = rule.score if rule else default_score(held_out)
     rows = gallery_rows(held_out, score, rule.threshold if rule else None)
@@ -81,7 +87,6 @@ def write_report(
     what = facts.get("method", "a model")
     subtitle = f"{len(held_out.classes)} classes, trained with {what}; page made {made}"
     text = render_page(page, subtitle=subtitle, generator=f"credalearn {__version__}")
-    path = output or run.path / "report.html"
     with writing(path, other="name another file with --output"), whole_file(path) as partial:
         partial.write_text(text, encoding="utf-8")
     return path
@@ -135,6 +140,7 @@ def provenance(facts: Mapping[str, Any], made: str) -> list[tuple[str, str]]:
         "model trained": facts.get("created"),
         "annotations": _joined(annotations.get("path"), annotations.get("format")),
         "inputs": _joined(inputs.get("path"), inputs.get("kind")),
+        "items of later exports, only trained on": facts.get("later_items") or None,
         "split by": (facts.get("splits") or {}).get("group"),
         "method": facts.get("method"),
         "label rule": facts.get("label_rule"),

@@ -38,8 +38,15 @@ class Cut:
         return np.where(score <= self.threshold, "predict", "defer")
 
 
-def find_rule(run: RunFolder, *, threshold: float | None = None) -> DecisionRule | Cut:
+def find_rule(
+    run: RunFolder, *, threshold: float | None = None, otherwise: str = ""
+) -> DecisionRule | Cut:
     """What decides: the threshold that was given, else the run's certified rule.
+
+    Args:
+        run: A finished run.
+        threshold: Predict up to this score.
+        otherwise: What else a user can do who has neither.
 
     Raises:
         CredalError: If there is neither, or ``rule.json`` holds no rule.
@@ -50,7 +57,6 @@ def find_rule(run: RunFolder, *, threshold: float | None = None) -> DecisionRule
     if rule is None:
         raise CredalError(
             f"{run.path} has no rule yet, so nothing can be decided. To fix: credalearn certify "
-            f"{run.path} --max-error 0.10; or give a --threshold; or --no-decision for the "
-            "predictions alone."
+            f"{run.path} --max-error 0.10; or give a --threshold{otherwise}."
         )
     return rule

@@ -55,6 +55,37 @@ def split_items(
     )
 
 
+def split_rounds(
+    num_items: int, num_first: int, *, groups: Sequence[object] | None = None, seed: int = 0
+) -> np.ndarray:
+    """The split of each item of several rounds, shape (N,): the later ones are trained on alone.
+
+    Who defers chooses hard items, and what is certified must be about items as they come. So those
+    of the first round are split as without the others. A later item that belongs with one of
+    calibration or test is in no split, ``""``: trained on, it would tell of that one.
+
+    Args:
+        num_items: N.
+        num_first: How many of them, the first, are of the first round.
+        groups: What each item belongs to; every item by itself unless given.
+        seed: Of the draw.
+
+    Raises:
+        CredalError: If a split of the first round would be empty.
+
+    Example:
+        >>> split_rounds(7, 4, groups=list("abcdabz")).tolist()
+        ['train', 'calibration', 'train', 'test', 'train', '', 'train']
+    """
+    before = None if groups is None else groups[:num_first]
+    first = split_items(num_first, groups=before, seed=seed)
+    later = np.full(num_items - num_first, "train", dtype=first.dtype)
+    if groups is not None:
+        of_group = dict(zip(groups[:num_first], first, strict=True))
+        later[[of_group.get(group, "train") != "train" for group in groups[num_first:]]] = ""
+    return np.concatenate([first, later])
+
+
 def check_splits(
     split: Sequence[object],
     items: Sequence[str],

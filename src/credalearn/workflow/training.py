@@ -83,6 +83,7 @@ def train_run(
         _write(folder / "items.parquet", items)
         _write(folder / "predictions.parquet", predictions)
         facts = _facts(annotations, inputs, prepared, split, clf, options)
+        facts["inputs"]["table"] = None if columns is None else str(columns.path)
         facts["label_diameter"] = _diameter(prepared, split)
         seconds = round(time.monotonic() - started, 2)
         write_json(folder / "run.json", facts | {"seconds": seconds})
@@ -174,6 +175,7 @@ def _facts(
             "matched": prepared.matched,
         },
         "splits": {name: int((split == name).sum()) for name in SPLITS} | {"group": options.group},
+        "later_items": prepared.later,
         "truth": "gold" if options.gold else "majority",
         "label_rule": options.labels,
         "method": options.method,

@@ -35,7 +35,21 @@ def recognise(content: Table | Records, asked: Asked) -> str | None:  # noqa: AR
             continue
         if given and all(isinstance(each, dict) and "result" in each for each in given):
             return "Label Studio's JSON"
+    if all(_is_unanswered(record) for record in content.head):
+        _refuse_tasks(content)
     return None
+
+
+def _is_unanswered(record: Record) -> bool:
+    """A task that holds data and no annotation."""
+    return isinstance(record.value.get("data"), dict) and not _annotations(record)
+
+
+def _refuse_tasks(content: Records) -> None:
+    if all(_is_unanswered(record) for record in content):
+        rule = "there is no annotation in it: these are tasks that nobody has answered yet"
+        fix = "export the project after people have annotated it"
+        refuse(content.path, "", rule, fix=fix)
 
 
 def read(content: Table | Records, asked: Asked) -> Raw:

@@ -82,7 +82,7 @@ def _shape(table: Table, others: tuple[str, ...]) -> Shape | None:
     if len(numbers) < 0.9 * len(filled) or not len(filled):
         return "wide" if _few_labels(filled) else None
     if len(filled) < len(cells):
-        return "wide"  # an empty cell is no vote; a count would be 0
+        return "ambiguous"  # no vote of that annotator, or a 0 that a pivot table leaves out
     rows = table.head.select(pl.sum_horizontal(parsed(table.head[name]) for name in others))
     sums = rows.to_series()
     varied = table.head.select(others).n_unique() > 1

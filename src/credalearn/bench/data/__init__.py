@@ -50,15 +50,15 @@ FOREIGN: dict[str, ForeignLoader] = {
     "tiny-imagenet": tiny_imagenet,
 }
 
-IN_THE_PACKAGE = ("lidc",)
+WITHOUT_FOLDER = {"lidc"}
 """Tasks that need no data folder."""
 
 __all__ = [
     "DATA_VARIABLE",
     "FOREIGN",
-    "IN_THE_PACKAGE",
     "TASKS",
     "UNVERIFIED_VARIABLE",
+    "WITHOUT_FOLDER",
     "DataFolders",
     "ForeignLoader",
     "MissingDataError",
