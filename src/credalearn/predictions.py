@@ -88,10 +88,11 @@ class CredalPredictions:
             lower=self.lower,
             upper=self.upper,
         )
-        # Without the tolerance, which the scores do not grant.
-        lower, upper = self.lower.minimum(self.probs), self.upper.maximum(self.probs)
-        object.__setattr__(self, "lower", lower.clamp(0, 1))
-        object.__setattr__(self, "upper", upper.clamp(0, 1))
+        # Without the tolerance, which the scores do not grant. A point's bounds are its probs.
+        if self.lower is not self.probs:
+            object.__setattr__(self, "lower", self.lower.minimum(self.probs).clamp(0, 1))
+        if self.upper is not self.probs:
+            object.__setattr__(self, "upper", self.upper.maximum(self.probs).clamp(0, 1))
         if self.vertices is not None:
             require_distributions(self.vertices, name="vertices")
             inside = (self.vertices >= self.lower[:, None] - _TOLERANCE) & (
