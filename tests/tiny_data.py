@@ -5,8 +5,10 @@ CIFAR's files cannot have the official digests: set ``CREDALEARN_UNVERIFIED=1`` 
 
 import gzip
 import hashlib
+import io
 import json
 import struct
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -143,8 +145,15 @@ def write_foreign(folder: Path, items: int, rng: np.random.Generator) -> None:
 
 
 def write_teachers(folder: Path) -> None:
-    """Every teacher with random weights, under the published names of its tensors and its file."""
     (folder / "teachers").mkdir(parents=True, exist_ok=True)
+    for name, content in teachers().items():
+        (folder / "teachers" / name).write_bytes(content)
+
+
+@cache
+def teachers() -> dict[str, bytes]:
+    """Every teacher with random weights, under the published names of its tensors and its file."""
+    found = {}
     for seed, teacher in enumerate(TEACHERS.values()):
         for dataset, num_classes in CIFAR_CLASSES.items():
             with torch.random.fork_rng(devices=[]):
@@ -155,10 +164,11 @@ def write_teachers(folder: Path) -> None:
                     if isinstance(layer, torch.nn.BatchNorm2d):
                         layer.momentum = 1.0
                 network(torch.randn(16, 3, 32, 32))
-            partial = folder / "teachers" / "partial"
+            partial = io.BytesIO()
             torch.save(network.state_dict(), partial)
-            digest = hashlib.sha256(partial.read_bytes()).hexdigest()
-            partial.rename(folder / "teachers" / f"{dataset}_{teacher.model}-{digest[:8]}.pt")
+            digest = hashlib.sha256(partial.getvalue()).hexdigest()
+            found[f"{dataset}_{teacher.model}-{digest[:8]}.pt"] = partial.getvalue()
+    return found
 
 
 def write_image(path: Path, image: NDArray[Any]) -> None:
