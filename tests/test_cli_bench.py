@@ -444,6 +444,26 @@ def test_what_there_are_records_of_is_said_shortly(bench: Bench, voted: Path) ->
     )
 
 
+def test_differences_from_a_method_and_from_a_setting(bench: Bench, tmp_path: Path) -> None:
+    for setting in ("cifar10h", "cifar10h-warm"):
+        for record in fake_records(setting, seeds=(1, 2)):
+            write_record(result_path(tmp_path, record.setting, record.method, record.seed), record)
+    beside = bench("differences", "cifar10h-warm", "--than", "pocc", "--records", ".")
+    assert (beside.code, beside.err) == (0, "")
+    assert "## cifar10h-warm less pocc, paired by seed" in beside.out
+    assert "## cifar10h-warm: seeds on which it is better than pocc" in beside.out
+    assert beside.out.count("| softmax (2 seeds) |") == 2
+    assert "| pocc (" not in beside.out
+    other = bench("differences", "cifar10h-warm", "--than", "cifar10h", "--records", ".")
+    assert other.out.count("| pocc (2 seeds) |") == 2
+    assert "pocc-center" not in other.out  # the published recipe's setting has none
+    form = ("--records", ".", "--format", "csv")
+    assert bench("differences", "cifar10h-warm", "--than", "pocc", *form).out.startswith("# ")
+    nowhere = bench("differences", "cifar10h-warm", "--than", "nix", "--records", ".")
+    refused(nowhere, "a method or a setting that has records; got 'nix'. To fix: take one of edl")
+    refused(bench("differences", "nix", "--than", "pocc", "--records", "."), "setting 'nix'")
+
+
 def test_tables_as_latex_and_csv(bench: Bench, results: Path) -> None:
     latex = bench("table", "micebone", "--records", results, "--format", "latex").out
     assert latex.count(r"\begin{tabular}") == latex.count(r"\end{tabular}") == 4

@@ -71,7 +71,7 @@ def runs_of(records: Iterable[Record], setting: str) -> dict[str, dict[int, Reco
         ['edl', 'pocc']
     """
     records = list(records)
-    runs = _own_runs(records, setting)
+    runs = own_runs(records, setting)
     if not runs:
         held = ", ".join(folded({record.setting for record in records}))
         raise CredalError(f"there is no record of setting {setting!r}; there are some of {held}.")
@@ -79,14 +79,12 @@ def runs_of(records: Iterable[Record], setting: str) -> dict[str, dict[int, Reco
     if known is not None and known.collapsed:
         if "pocc" in runs:
             runs[POCC_COLLAPSED] = runs.pop("pocc")
-        originals = _own_runs(records, known.task)
+        originals = own_runs(records, known.task)
         runs |= {"pocc": originals["pocc"]} if "pocc" in originals else {}
     check_one_kind(
         (record for found in runs.values() for record in found.values()), f"setting {setting!r}"
     )
-    order = [*(known.methods if known is not None else ()), *METHODS]
-    places = {method: place for place, method in reversed(list(enumerate(order)))}
-    return dict(sorted(runs.items(), key=lambda item: places.get(item[0], len(order))))
+    return _in_order(runs, setting)
 
 
 def paper_methods(setting: str) -> tuple[str, ...]:
@@ -253,8 +251,16 @@ def _by_method(records: Iterable[Record]) -> dict[str, dict[int, Record]]:
     return runs
 
 
-def _own_runs(records: Iterable[Record], setting: str) -> dict[str, dict[int, Record]]:
-    """A setting's runs by method and seed, without those that are members of ensembles only."""
+def own_runs(records: Iterable[Record], setting: str) -> dict[str, dict[int, Record]]:
+    """A setting's runs by method and seed, without those that are members of ensembles only.
+
+    In a collapsed setting ``pocc`` is POCC on collapsed labels here.
+
+    Example:
+        >>> record = Record(setting="cifar10h", method="pocc", seed=1, metrics={"accuracy": 0.9})
+        >>> own_runs([record], "cifar10h")["pocc"][1].metrics
+        {'accuracy': 0.9}
+    """
     runs = _by_method([record for record in records if record.setting == setting])
     known = ALL_SETTINGS.get(setting)
     built = {*runs, *(known.methods if known is not None else ())}
@@ -267,4 +273,12 @@ def _own_runs(records: Iterable[Record], setting: str) -> dict[str, dict[int, Re
         members_only = not own and any(BASES.get(other) == method for other in runs)
         if not members_only:
             kept[method] = own if method in bases and own else found
-    return kept
+    return _in_order(kept, setting)
+
+
+def _in_order(runs: dict[str, dict[int, Record]], setting: str) -> dict[str, dict[int, Record]]:
+    """Methods as the setting names them, then as the package does, then all others."""
+    known = ALL_SETTINGS.get(setting)
+    order = [*(known.methods if known is not None else ()), *METHODS]
+    places = {method: place for place, method in reversed(list(enumerate(order)))}
+    return dict(sorted(runs.items(), key=lambda item: places.get(item[0], len(order))))

@@ -1,21 +1,14 @@
 """Is a rule worse than plain soft labels? Differences paired by seed, and a verdict in words."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
-import numpy as np
-from scipy.stats import t as student
-
+from credalearn.bench.differences import Difference, paired
 from credalearn.bench.vote_settings import BASELINE, FAMILIES, in_words
 from credalearn.bench.vote_tables import Cells, listed, numbers_held, row_name
-from credalearn.errors import CredalError
 from credalearn.report import Column, ResultTable
 from credalearn.report.tables import Value
 
-LEAST_DIFFERENCE = 0.001  # a tenth of a point of accuracy: below it nobody would change a rule
 TITLE = "accuracy less that of softmax on soft labels, paired by seed, ± its standard error"
-CONFIDENCE = 0.95  # of a difference's interval
-FEWEST_PAIRED = 3  # seeds: of two, t is 12.7, and the interval may pass 100 points
 NOISE = (
     "Worse is a mean difference of 0.1 points or more below 0 whose 95 % interval (Student's t for "
     "the paired seeds, three or more) lies below 0; better likewise above; not told apart is "
@@ -24,62 +17,6 @@ NOISE = (
     "the number of cells: of those without any difference, up to one in 20 is called worse or "
     "better."
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """A metric less the baseline's, paired by seed: the same people were asked for both.
-
-    Args:
-        mean: Over the seeds that both have.
-        standard_error: Of that mean; None of one seed, and only then.
-        seeds: How many.
-
-    Raises:
-        CredalError: If there is no seed, or a standard error of one, or none of several.
-
-    Example:
-        >>> Difference(-0.005, 0.001, 3).verdict, Difference(-0.005, 0.002, 3).verdict
-        ('worse', 'not told apart')
-    """
-
-    mean: float
-    standard_error: float | None
-    seeds: int
-
-    def __post_init__(self) -> None:
-        if self.seeds < 1 or (self.standard_error is None) != (self.seeds == 1):
-            raise CredalError(
-                "a difference needs one seed or more, and a standard error just where there are "
-                f"several; got seeds={self.seeds!r}, standard_error={self.standard_error!r}."
-            )
-
-    @property
-    def interval(self) -> tuple[float, float] | None:
-        r"""Both ends of the 95 % interval :math:`\bar d \pm t_{.975, S-1}\,\text{se}`; S seeds.
-
-        Exact where differences are normal (Student, 1908); None of fewer than three seeds. Two
-        standard errors instead would call 18 % of equal cells worse or better with 3 seeds, where t
-        is 4.30.
-
-        Example:
-            >>> [round(end, 4) for end in Difference(-0.005, 0.001, 3).interval]
-            [-0.0093, -0.0007]
-        """
-        if self.standard_error is None or self.seeds < FEWEST_PAIRED:
-            return None
-        room = float(student.ppf((1 + CONFIDENCE) / 2, self.seeds - 1)) * self.standard_error
-        return self.mean - room, self.mean + room
-
-    @property
-    def verdict(self) -> str:
-        """``worse``, ``better``, ``not told apart`` beyond noise, or ``too few seeds to tell``."""
-        if self.interval is None:
-            return "too few seeds to tell"
-        low, high = self.interval
-        if abs(self.mean) < LEAST_DIFFERENCE or low <= 0 <= high:
-            return "not told apart"
-        return "worse" if self.mean < 0 else "better"
 
 
 def differences(cells: Cells, metric: str = "accuracy") -> dict[str, dict[int | None, Difference]]:
@@ -104,16 +41,8 @@ def differences(cells: Cells, metric: str = "accuracy") -> dict[str, dict[int | 
     found: dict[str, dict[int | None, Difference]] = {}
     for row, by_number in cells.items():
         for number, runs in by_number.items() if row != row_name(*BASELINE) else ():
-            beside = baseline.get(number, {})
-            pairs = [
-                runs[seed].metrics[metric] - beside[seed].metrics[metric]
-                for seed in sorted(runs.keys() & beside.keys())
-                if metric in runs[seed].metrics and metric in beside[seed].metrics
-            ]
-            if pairs:
-                error = float(np.std(pairs, ddof=1) / len(pairs) ** 0.5) if len(pairs) > 1 else None
-                mean = round(float(np.mean(pairs)), 12)
-                each = Difference(mean, None if error is None else round(error, 12), len(pairs))
+            each = paired(runs, baseline.get(number, {}), metric)
+            if each is not None:
                 found.setdefault(row, {})[number] = each
     return found
 

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from credalearn.bench.records import Record
+    from credalearn.report import ResultTable
 
 
 class Picture(StrEnum):
@@ -67,9 +70,8 @@ def table(
     """Print the tables of settings, with the number of seeds and how ensembles were made."""
     from credalearn.bench.notes import notes
     from credalearn.bench.tables import setting_tables
-    from credalearn.report import latex, markdown, to_csv
 
-    write = {Format.markdown: markdown, Format.latex: latex, Format.csv: to_csv}[form]
+    write = _writer(form)
     found = _records(records)
     for name in _chosen(names, found):
         for title, each in setting_tables(found, name, compared=balance).items():
@@ -78,6 +80,38 @@ def table(
         for line in notes(found, name, compared=balance):
             print(f"{_COMMENTS[form]}{line}")
         print()
+
+
+def differences(
+    setting: Annotated[str, typer.Argument(help="Its name.")],
+    than: Annotated[
+        str, typer.Option(help="Method that the others are set beside, or another setting.")
+    ],
+    records: Records = DEFAULT_RECORDS,
+    form: Annotated[Format, typer.Option("--format", help="How it is written.")] = Format.markdown,
+) -> None:
+    """Say how much better methods are than one of them, or than in another setting, by seed."""
+    from credalearn.bench import differences as paired
+    from credalearn.bench.seeds import own_runs, runs_of
+    from credalearn.errors import CredalError
+
+    write = _writer(form)
+    found = _records(records)
+    runs = runs_of(found, setting)
+    if than in runs:
+        differing = paired.beside_method(runs, than)
+    elif than in {record.setting for record in found}:
+        differing = paired.beside_setting(own_runs(found, setting), own_runs(found, than))
+    else:
+        raise CredalError(
+            f"--than names a method or a setting that has records; got {than!r}. To fix: take one "
+            f"of {', '.join(runs)}, or another setting."
+        )
+    points, better = paired.difference_tables(differing)
+    print(f"{_HEADS[form]}{setting} less {than}, paired by seed, ± the standard error\n")
+    print(write(points))
+    print(f"{_HEADS[form]}{setting}: seeds on which it is better than {than}\n")
+    print(write(better))
 
 
 def votes(
@@ -98,9 +132,8 @@ def votes(
     from credalearn.bench import vote_differences as paired
     from credalearn.bench import vote_tables as tables
     from credalearn.bench.vote_figure import vote_figure
-    from credalearn.report import latex, markdown, to_csv
 
-    write = {Format.markdown: markdown, Format.latex: latex, Format.csv: to_csv}[form]
+    write = _writer(form)
     named = family.value  # of the enumeration itself an error would show the repr
     cells = tables.family_cells(_records(records), named)
     asked = metric or [name for name in tables.METRICS if tables.has(cells, name)]
@@ -132,7 +165,6 @@ def sets(
     from credalearn.bench.notes import notes
     from credalearn.bench.set_tables import about_sets, set_table
     from credalearn.errors import CredalError
-    from credalearn.report import latex, markdown, to_csv
 
     found = _records(records)
     having = [record for record in found if "set_width_90" in record.metrics]
@@ -142,7 +174,7 @@ def sets(
             "held-out votes, such as cifar10h-features."
         )
     chosen = _chosen(names, found if names else having)
-    write = {Format.markdown: markdown, Format.latex: latex, Format.csv: to_csv}[form]
+    write = _writer(form)
     for name, sizes in {name: set_table(found, name) for name in chosen}.items():
         print(f"{_HEADS[form]}{name}: sets at equal coverage of people's votes\n")
         print(write(sizes))
@@ -214,12 +246,18 @@ def records(
     print(f"{len(found)} record{'' if len(found) == 1 else 's'} in {output}")
 
 
-COMMANDS = (table, votes, sets, compare, figures, records)
+COMMANDS = (table, differences, votes, sets, compare, figures, records)
 
 
 def _figures(count: int, output: Path) -> str:
     """How many were written, and where."""
     return f"{count} figure{'' if count == 1 else 's'} in {output}"
+
+
+def _writer(form: Format) -> "Callable[[ResultTable], str]":
+    from credalearn.report import latex, markdown, to_csv
+
+    return {Format.markdown: markdown, Format.latex: latex, Format.csv: to_csv}[form]
 
 
 def _chosen(names: list[str] | None, found: "list[Record]") -> list[str]:
