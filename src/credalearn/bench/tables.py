@@ -143,14 +143,15 @@ def foreign_table(
         if metric.startswith(prefix)
         and (inside == "training" or not metric.startswith("auroc_training_"))
     }
-    if not found:
+    known = ALL_SETTINGS.get(setting)
+    if not found or (known is not None and not known.foreign):  # of POCC beside collapsed labels
         return None
     looked = {
         method: {seed: record for seed, record in by_seed.items() if found & record.metrics.keys()}
         for method, by_seed in runs.items()
     }
-    known = ALL_SETTINGS[setting].foreign if setting in ALL_SETTINGS else ()
-    order = [f"{prefix}{name.replace('-', '_')}" for name in known]
+    foreign = known.foreign if known is not None else ()
+    order = [f"{prefix}{name.replace('-', '_')}" for name in foreign]
     metrics = [*(name for name in order if name in found), *sorted(found - set(order))]
     names = {metric: metric.removeprefix(prefix).replace("_", "-") for metric in metrics}
     return table_of(
