@@ -14,6 +14,8 @@ import torch
 from torch import Tensor
 
 import credalearn as cl
+from credalearn.bench.catalogue import ALL_SETTINGS
+from credalearn.bench.costs import networks as trained_networks
 from credalearn.bench.data import DATA_VARIABLE, DataFolders, load_task
 from credalearn.methods import METHODS, Model
 from credalearn.nets import Network, build_backbone
@@ -23,6 +25,7 @@ ITEMS, CLASSES = 10_000, 10
 IMAGES_A_SECOND = 55_000  # at least, models side by side
 TIMES_EAGER = 4.0  # at least
 POCC_OVER_SOFTMAX = 1.03  # at most
+AGREEMENT_ERROR = 1.0  # points of accuracy, at most: more would hide what it is to show
 
 
 class Clock:
@@ -107,7 +110,8 @@ def side_by_side(method: str, count: int, *, compile_: bool, epochs: int = 6) ->
 def agreement(seeds: int = 6, epochs: int = 12) -> tuple[str, bool]:
     """Test accuracy on CIFAR-10H after a few epochs, by the plain loop and side by side.
 
-    The second is whether the difference lies within two of its standard errors.
+    The second is whether the difference lies within two of its standard errors, and these are small
+    enough to tell.
 
     At a fifth of the paper's learning rate: at the whole of it so short a training ends anywhere
     between 40 and 57 %, which tells nothing apart.
@@ -150,7 +154,7 @@ def agreement(seeds: int = 6, epochs: int = 12) -> tuple[str, bool]:
         f"{slow.mean():.2f} ± {slow.std():.2f} %, compiled and side by side {quick.mean():.2f} ± "
         f"{quick.std():.2f} %, difference {difference:.2f} ± {error:.2f} (its standard error)"
     )
-    return told, bool(difference.abs() <= 2 * error)
+    return told, bool(difference.abs() <= 2 * error and error <= AGREEMENT_ERROR)
 
 
 def main() -> int:
@@ -176,9 +180,11 @@ def main() -> int:
         (f"over the plain loop: {best / plain:.2f}", best / plain >= TIMES_EAGER, "≥ 4"),
         (f"POCC's step over softmax's: {ratio:.3f}", ratio <= POCC_OVER_SOFTMAX, "≤ 1.03"),
     ]
+    steps = len(trained_networks(ALL_SETTINGS["cifar10h"])) * 150 * 10_000 / best
+    print(f"at this speed the steps of CIFAR-10H's table (7 methods, 10 seeds) take {steps:,.0f} s")
     if os.environ.get(DATA_VARIABLE):
         told, same = agreement()
-        held.append((told, same, "within two standard errors"))
+        held.append((told, same, f"within two standard errors of {AGREEMENT_ERROR:g} or less"))
     else:
         print(f"without the comparison of accuracies: {DATA_VARIABLE} names no data folder")
     for text, ok, limit in held:

@@ -95,3 +95,6 @@ def test_what_cannot_be_compared_is_refused() -> None:
     mixed = runs("pocc", {1: 0.9}) + runs("edl", {1: 0.9}, epochs=2)
     with pytest.raises(CredalError, match="same epochs"):
         beside_setting(by_method, own_runs(mixed, "s"))
+    short = own_runs(runs("pocc", {1: 0.9}, setting="t", epochs=2), "t")
+    with pytest.raises(CredalError, match="two settings that are compared must all have the same"):
+        beside_setting(by_method, short)

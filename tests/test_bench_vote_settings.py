@@ -93,7 +93,7 @@ def test_names_and_json_are_told_apart() -> None:
 def test_costs_are_known_where_a_gpu_is_needed() -> None:
     one = VOTE_SETTINGS["cifar10h-votes-3-idm"]
     assert trainings(one) == 3
-    assert gpu_minutes(one) == pytest.approx(3 * 150 * 8_000 / 68_000 / 60)
+    assert gpu_minutes(one) == pytest.approx(3 * 150 * 8_000 / 51_000 / 60)
     with pytest.raises(CredalError, match="has 'mlp' and 'cifar10h-features'"):
         gpu_minutes(VOTE_SETTINGS["cifar10h-features"])
 

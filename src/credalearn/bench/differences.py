@@ -14,6 +14,11 @@ from credalearn.report.tables import Value
 
 LEAST_DIFFERENCE = 0.001  # a tenth of a point of accuracy: below it nobody would change a rule
 CONFIDENCE = 0.95  # of a difference's interval
+ABOUT = (
+    "A seed starts both from the same weights and the same order of the items, no more: on a GPU "
+    "the same training run twice ends elsewhere. A standard error of few seeds is itself "
+    "uncertain, and too small for ensembles that share networks."
+)
 FEWEST_PAIRED = 3  # seeds: of two, t is 12.7, and the interval may pass 100 points
 COLUMNS = {
     "accuracy": Column("ACC", marked=False, digits=2),
@@ -147,16 +152,16 @@ def beside_setting(runs: Runs, other: Runs) -> dict[str, dict[str, Difference]]:
     """Every method of a setting less itself in another setting: by method and metric.
 
     Raises:
-        CredalError: If no method has a run with the same seed in both, or runs of one setting
-            differ in epochs, in the number of items or in the weights.
+        CredalError: If no method has a run with the same seed in both, or runs differ in epochs, in
+            the number of items or in the weights.
 
     Example:
         >>> record = Record(setting="s", method="pocc", seed=1, metrics={"accuracy": 0.9})
         >>> beside_setting({"pocc": {1: record}}, {"pocc": {1: record}})["pocc"]["accuracy"].mean
         0.0
     """
-    for setting in (runs, other):
-        check_one_kind((r for found in setting.values() for r in found.values()), "a setting")
+    held = (r for setting in (runs, other) for found in setting.values() for r in found.values())
+    check_one_kind(held, "two settings that are compared")
     both = {name: (found, other[name]) for name, found in runs.items() if name in other}
     return _found(both, "the other setting")
 

@@ -38,9 +38,26 @@ def notes(
     return (
         *lines,
         *_balance_notes(runs, setting, compared),
-        *_member_notes(runs),
+        *how_made(runs, setting),
         *_difference_notes(runs, setting),
     )
+
+
+def how_made(runs: Runs, setting: str) -> list[str]:
+    """Whose members ensembles share, and whether these are rehearsals.
+
+    Example:
+        >>> record = Record(
+        ...     setting="cifar10h", method="deep-ensemble", seed=1, metrics={"accuracy": 0.9},
+        ...     config={"members": "independent"},
+        ... )
+        >>> print(*how_made({"deep-ensemble": {1: record}}, "cifar10h"))
+        Members of deep-ensemble are independent: every ensemble has five networks of its own.
+    """
+    record = next(record for found in runs.values() for record in found.values())
+    known = ALL_SETTINGS.get(setting)
+    short = shortfalls(record, None if known is None else known.recipe.epochs)
+    return [*_member_notes(runs), *(f"A rehearsal: {each}." for each in short)]
 
 
 def _balance_notes(runs: Runs, setting: str, compared: Sequence[str] | None) -> list[str]:
@@ -79,8 +96,7 @@ def _difference_notes(runs: Runs, setting: str) -> list[str]:
     """Where these runs are not what the paper ran."""
     record = next(record for found in runs.values() for record in found.values())
     known = ALL_SETTINGS.get(setting)
-    short = shortfalls(record, None if known is None else known.recipe.epochs)
-    lines = [f"A rehearsal: {each}." for each in short]
+    lines = []
     if known is not None and known.pretrained and record.config.get("weights") == "random":
         lines.append("The networks started from random weights, the paper's from pretrained ones.")
     missing = [method for method in paper_methods(setting) if method not in runs]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from credalearn.bench.catalogue import ALL_SETTINGS, folded
+from credalearn.bench.costs import member_seeds
 from credalearn.bench.records import KIND, Record
 from credalearn.bench.settings import SEVEN
 from credalearn.errors import CredalError
@@ -47,12 +48,14 @@ class Balance:
 def runs_of(records: Iterable[Record], setting: str) -> dict[str, dict[int, Record]]:
     """The setting's records by method, in the paper's order, then by seed.
 
-    Softmax and POCC networks that are members of ensembles only, of seeds that are neither the
-    setting's nor another method's, are left out; with them a method that has no other runs.
+    Softmax and POCC networks that are members of ensembles only are left out: those of seeds that
+    no other method has, and that are not the setting's, or an ensemble's where the setting does not
+    name the method itself; with them a method that has no other runs.
 
     The paper sets methods trained on collapsed labels beside POCC trained on the labels as they
-    are. So in a collapsed setting the method ``pocc`` is that of the setting it was collapsed from;
-    POCC on collapsed labels stands last, as ``pocc, collapsed``.
+    are. So in a collapsed setting the method ``pocc`` is that of the setting it was collapsed from,
+    on the seeds that others have here; POCC on collapsed labels stands last, as ``pocc,
+    collapsed``.
 
     Args:
         records: Of any settings.
@@ -79,8 +82,10 @@ def runs_of(records: Iterable[Record], setting: str) -> dict[str, dict[int, Reco
     if known is not None and known.collapsed:
         if "pocc" in runs:
             runs[POCC_COLLAPSED] = runs.pop("pocc")
-        originals = own_runs(records, known.task)
-        runs |= {"pocc": originals["pocc"]} if "pocc" in originals else {}
+        seeds = {seed for found in runs.values() for seed in found}
+        originals = own_runs(records, known.task).get("pocc", {})
+        beside = {seed: record for seed, record in originals.items() if seed in seeds}
+        runs |= {"pocc": beside} if beside else {}
     check_one_kind(
         (record for found in runs.values() for record in found.values()), f"setting {setting!r}"
     )
@@ -101,17 +106,20 @@ def paper_methods(setting: str) -> tuple[str, ...]:
 def compared_methods(runs: Runs, setting: str, asked: Sequence[str] | None) -> tuple[str, ...]:
     """Of the methods asked for, or else of the paper's, those that have runs.
 
-    In a setting that is not the paper's, all that have runs unless some are asked for.
+    In a setting that is not the paper's and lacks one of its methods, all that have runs unless
+    some are asked for.
 
     Example:
         >>> runs = {"pocc": {}, "softmax": {}, "edl": {}}
         >>> compared_methods(runs, "cifar10h", None), compared_methods(runs, "my-setting", None)
         (('edl', 'pocc'), ('pocc', 'softmax', 'edl'))
+        >>> compared_methods(dict.fromkeys(("softmax", *SEVEN), {}), "my-setting", None) == SEVEN
+        True
     """
     if asked is None:
         known = ALL_SETTINGS.get(setting)
         theirs = known is not None and known.published is not None
-        asked = paper_methods(setting) if theirs else tuple(runs)
+        asked = paper_methods(setting) if theirs or set(SEVEN) <= set(runs) else tuple(runs)
     return tuple(method for method in asked if method in runs)
 
 
@@ -213,14 +221,17 @@ def seed_table(
 
 
 def check_one_kind(records: Iterable[Record], where: str) -> None:
-    """Refuse runs of unlike length, size or start: a rehearsal among them would spoil every mean.
+    """Refuse runs of unlike length, size, start or data, and of one method that was edited between.
+
+    A rehearsal among them would spoil every mean.
 
     Args:
         records: Those that are to stand side by side.
         where: What they are of, for the message.
 
     Raises:
-        CredalError: If they differ in epochs, in the number of items or in the weights.
+        CredalError: If they differ in epochs, in the number of items, in the weights or in the
+            plugin that a task or a method is from.
 
     Example:
         >>> record = Record(setting="s", method="pocc", seed=1, metrics={"ece": 0.1})
@@ -228,15 +239,22 @@ def check_one_kind(records: Iterable[Record], where: str) -> None:
     """
     held = list(records)
     for what in KIND:
-        kinds: dict[str, str] = {}
-        for record in held:
-            kinds.setdefault(str(record.config.get(what)), record.name)
-        if len(kinds) > 1:
-            shown = ", ".join(f"{what}={kind} ({name})" for kind, name in kinds.items())
-            raise CredalError(
-                f"the runs of {where} must all have the same {what}; got {shown}. "
-                "To fix: keep rehearsals in a store of their own."
-            )
+        _check_alike(held, what, where)
+    for method in {record.method for record in held}:
+        own = [record for record in held if record.method == method]
+        _check_alike(own, "method_plugin", f"{where} by {method!r}")
+
+
+def _check_alike(records: Iterable[Record], what: str, where: str) -> None:
+    kinds: dict[str, str] = {}
+    for record in records:
+        kinds.setdefault(str(record.config.get(what)), record.name)
+    if len(kinds) > 1:
+        shown = ", ".join(f"{what}={kind} ({name})" for kind, name in kinds.items())
+        raise CredalError(
+            f"the runs of {where} must all have the same {what}; got {shown}. "
+            "To fix: keep rehearsals, and runs of another plugin, in a store of their own."
+        )
 
 
 def _by_method(records: Iterable[Record]) -> dict[str, dict[int, Record]]:
@@ -263,12 +281,22 @@ def own_runs(records: Iterable[Record], setting: str) -> dict[str, dict[int, Rec
     """
     runs = _by_method([record for record in records if record.setting == setting])
     known = ALL_SETTINGS.get(setting)
-    built = {*runs, *(known.methods if known is not None else ())}
-    bases = {BASES[method] for method in built if method in BASES}
-    wanted = {seed for method, found in runs.items() if method not in bases for seed in found}
-    wanted |= set(known.seeds if known is not None else ())
+    listed = set(known.methods) if known is not None else set()
+    bases = {BASES[method] for method in {*runs, *listed} if method in BASES}
+    named = known.seeds if known is not None else ()
+    members = {
+        (BASES[method], member)
+        for method, found in runs.items()
+        if method in BASES and BASES[method] not in listed
+        for seed, record in found.items()
+        for member in member_seeds(
+            method, seed, named, record.config.get("members") == "independent"
+        )
+    }
+    others = {seed for method, found in runs.items() if method not in bases for seed in found}
     kept = {}
     for method, found in runs.items():
+        wanted = others | {seed for seed in named if (method, seed) not in members}
         own = {seed: record for seed, record in found.items() if seed in wanted}
         members_only = not own and any(BASES.get(other) == method for other in runs)
         if not members_only:

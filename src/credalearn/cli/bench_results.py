@@ -92,16 +92,20 @@ def differences(
 ) -> None:
     """Say how much better methods are than one of them, or than in another setting, by seed."""
     from credalearn.bench import differences as paired
+    from credalearn.bench.notes import how_made
     from credalearn.bench.seeds import own_runs, runs_of
     from credalearn.errors import CredalError
 
     write = _writer(form)
     found = _records(records)
     runs = runs_of(found, setting)
+    said = how_made(runs, setting)
     if than in runs:
         differing = paired.beside_method(runs, than)
     elif than in {record.setting for record in found}:
-        differing = paired.beside_setting(own_runs(found, setting), own_runs(found, than))
+        runs, other = own_runs(found, setting), own_runs(found, than)
+        differing = paired.beside_setting(runs, other)
+        said = list(dict.fromkeys([*said, *how_made(other, than)]))
     else:
         raise CredalError(
             f"--than names a method or a setting that has records; got {than!r}. To fix: take one "
@@ -112,13 +116,19 @@ def differences(
     print(write(points))
     print(f"{_HEADS[form]}{setting}: seeds on which it is better than {than}\n")
     print(write(better))
+    for line in (*said, paired.ABOUT):
+        print(f"{_COMMENTS[form]}{line}")
 
 
 def votes(
     records: Records = DEFAULT_RECORDS,
     family: Annotated[
-        VoteFamily, typer.Option(help="Images, features of images, or CIFAR-10N's own votes.")
-    ] = VoteFamily.cifar10h,
+        VoteFamily | None,
+        typer.Option(
+            help="Images, features of images, CIFAR-10N's own votes, or nodules.",
+            show_default="the first with records",
+        ),
+    ] = None,
     metric: Annotated[
         list[str] | None,
         typer.Option("--metric", help="Only this one; may be repeated.", show_default="all held"),
@@ -134,8 +144,10 @@ def votes(
     from credalearn.bench.vote_figure import vote_figure
 
     write = _writer(form)
-    named = family.value  # of the enumeration itself an error would show the repr
-    cells = tables.family_cells(_records(records), named)
+    held = _records(records)
+    # The value: of the enumeration itself an error would show the repr.
+    named = tables.default_family(held) if family is None else family.value
+    cells = tables.family_cells(held, named)
     asked = metric or [name for name in tables.METRICS if tables.has(cells, name)]
     written = {name: tables.vote_table(cells, name, named) for name in asked}
     if output is not None:  # first: a reader that stops early (``| head``) ends the command
@@ -185,6 +197,7 @@ def sets(
 
 
 def compare(
+    names: Names = None,
     records: Records = DEFAULT_RECORDS,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="A .csv file, one figure a row.")
@@ -196,6 +209,8 @@ def compare(
 
     found = _records(records)
     rows = comparison.compare(found)
+    if names:
+        rows = [row for row in rows if row.setting in _chosen(names, found)]
     if output is not None:  # first: a reader that stops early (``| head``) ends the command
         with whole_file(output) as partial:
             partial.write_text(comparison.comparison_csv(rows), encoding="utf-8")
