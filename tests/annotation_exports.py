@@ -164,8 +164,8 @@ def prodigy_jsonl() -> bytes:
             "image": item,
             "_input_hash": hash_of(item),
             "_task_hash": hash_of(item) + 7,
-            "options": [{"id": name, "text": name.title()} for name in CLASSES],
-            "accept": [label] if label else [],
+            "options": [{"id": i, "text": name} for i, name in enumerate(CLASSES)],
+            "accept": [CLASSES.index(label)] if label else [],
             "answer": "accept" if label else "ignore",
             "_annotator_id": f"pets-{who}",
             "_session_id": f"pets-{who}",
@@ -399,7 +399,16 @@ def count_argilla(content: bytes) -> Counts:
 
 def count_prodigy(content: bytes) -> Counts:
     found = []
-    for row in json_values(content):
+    rows = list(json_values(content))
+    offers = [
+        [(each.get("id"), clean(each.get("text"))) for each in row.get("options", [])]
+        for row in rows
+    ]
+    # The texts are the classes where all records offer the same.
+    names, texts = ({pair[i] for pair in offers[0]} for i in (0, 1))
+    shared = len(names) == len(texts) == len(offers[0]) and not {None, ""} & (names | texts)
+    shared = shared and all(offer == offers[0] for offer in offers)
+    for row in rows:
         if row["answer"] == "accept" and len(row["accept"]) == 1:
             who = row.get("_annotator_id") or row.get("_session_id")
             item = next(
@@ -415,7 +424,8 @@ def count_prodigy(content: bytes) -> Counts:
                 ),
                 None,
             )
-            found.append((item, who, row["accept"][0]))
+            label = row["accept"][0]
+            found.append((item, who, dict(offers[0]).get(label, label) if shared else label))
     return counted(found)
 
 

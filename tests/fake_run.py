@@ -105,6 +105,14 @@ def add_rule(
     return run
 
 
+def without_test_items(run: RunFolder, name: str) -> RunFolder:
+    """The run, as if nobody had found this class among the test items."""
+    gone = (pl.col("split") == "test") & (pl.col("truth") == name)
+    nothing = (pl.when(~gone.fill_null(False)).then(pl.col(each)) for each in ("truth", "wrong"))
+    run.predictions.with_columns(*nothing).write_parquet(run.path / "predictions.parquet")
+    return run
+
+
 def add_sets(
     run: RunFolder,
     *,

@@ -4,6 +4,7 @@ import io
 import os
 import random
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from time import process_time
@@ -31,6 +32,10 @@ from credalearn.annotations.places import edit_distance, nearest
 from credalearn.annotations.quiet import quiet_panics
 from credalearn.cli import main
 from credalearn.errors import CredalError
+from credalearn.workflow.blocks import columns_of
+from credalearn.workflow.checked import place_of
+from credalearn.workflow.inspecting import inspection
+from credalearn.workflow.merging import merge
 
 Write = Callable[..., Path]
 VOTES_TOO = [name for name in EXPORTS if name not in ("probabilities-csv", "bounds-csv")]
@@ -248,6 +253,82 @@ def test_thousands_of_classes_asked_for_are_quick(write: Write) -> None:
     assert process_time() - started < 4
 
 
+@pytest.mark.parametrize("first", ["sep=;", '"sep=;"', "SEP=;"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_excels_line_before_the_header_names_the_delimiter(
+    write: Write, first: str, end: str
+) -> None:
+    rows = ("task;worker;label", "x,1;a,b;cat", 'x,1;b;"dog"', "")
+    found = read_annotations(write("\ufeff" + end.join((first, *rows))))
+    assert as_counts(found) == {("x,1", "cat"): 1, ("x,1", "dog"): 1}
+    assert "semicolon-separated table" in found.source.words
+    path = write("\ufeff" + end.join((first, "item;size", "x;1,5", "y;2,5", "z;red", "")))
+    assert columns_of(path) == ["item", "size"]
+    assert place_of(path, 2) == f"{path}, line 5"
+
+
+def test_jobs_name_the_annotator_and_what_is_not_read_is_said(write: Write) -> None:
+    rows = "1,a,ban,9:00\n1,b,ban,9:01\n1,a,ban,9:00\n2,b,ok,9:02\n"
+    for name in ("moderator", "Nurse ID", "expert_id", "rater_id"):
+        found = read_annotations(write(f"post_id,{name},decision,at\n{rows}"))
+        assert found.counts().sum() == 3
+        assert found.source.unread == ()
+    path = write(f"post_id,who,decision,at\n{rows}")
+    found = read_annotations(path)
+    assert found.counts().sum() == 4  # nobody knows whether they are repeats
+    told = "not read: 'who', 'at'; if one names the annotator, name it with --annotator"
+    assert told in inspection(found)
+    assert "3 votes" in inspection(read_annotations(path, annotator="who"))[1]
+    assert merge(found, found).source.unread == ("who", "at")
+    found = read_annotations(write("id,label,her excerpt\nx,cat,a\nx,dog,b\n"))
+    told = "not read: 'her excerpt'; if one names the annotator, say --annotator 'her excerpt'"
+    assert told in inspection(found)
+
+
+def test_words_like_jobs_are_no_misspelt_annotators(write: Write) -> None:
+    for name in ("excerpt", "export", "physical", "moderated"):
+        found = read_annotations(write(f"id,{name},label\nx,a,cat\nx,b,dog\n"))
+        assert found.source.unread == (name,)
+
+
+def test_jobs_may_be_columns_of_votes(write: Write) -> None:
+    found = read_annotations(write("item,doctor,nurse\nx,cat,dog\ny,dog,dog\n"))
+    assert found.annotators == ("doctor", "nurse")
+
+
+def test_one_of_a_kind_is_told_as_one(write: Write) -> None:
+    found = read_annotations(write("task,worker,label\nx,a,cat\ny,a,dog\n"))
+    assert inspection(found)[1] == "2 items, 1 annotator, 2 votes; classes cat, dog"
+
+
+def test_of_changed_votes_the_last_may_count(write: Write) -> None:
+    path = write(
+        "task,worker,label,weight\nx,a,cat,1\nx,b,dog,1\nx,a,cat,1\nx,a,dog,2\ny,b,cat,1\n"
+    )
+    with pytest.raises(CredalError, match=r"votes twice on item 'x'.*To fix: say --repeats last"):
+        read_annotations(path)
+    found = read_annotations(path, repeats="last")
+    assert found.items == ("x", "y")
+    assert found.counts().tolist() == [[0, 3], [1, 0]]
+    assert found.source.left_out == {"replaced by the annotator's last answer": 2}
+    assert inspection(found)[-1] == "replaced by the annotator's last answer: 2"
+    with pytest.raises(CredalError, match="repeats is 'refuse' or 'last'; got 'first'"):
+        read_annotations(path, repeats="first")  # type: ignore[arg-type]
+
+
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(votes=st.lists(st.tuples(*map(st.sampled_from, ("ijk", "ab ", "uvw"))), min_size=1))
+def test_the_last_votes_are_those_of_a_loop(
+    write: Write, votes: list[tuple[str, str, str]]
+) -> None:
+    path = write(LONG + "".join(f"{','.join(vote)}\n" for vote in votes))
+    found = read_annotations(path, repeats="last", classes=["u", "v", "w"])
+    last: dict[tuple[str, str], str] = {}
+    for i, (item, who, label) in enumerate(votes):
+        last[item, who if who != " " else str(i)] = label  # unknown people are all different
+    assert as_counts(found) == Counter((item, label) for (item, _), label in last.items())
+
+
 def test_identical_repeats_count_once(write: Write) -> None:
     found = read_annotations(write("task,worker,label\nx,a,cat\nx,a,cat\nx,b,dog\nx,a,cat\n"))
     assert as_counts(found) == {("x", "cat"): 1, ("x", "dog"): 1}
@@ -361,6 +442,20 @@ REFUSED = {
     "no records": (b"[]", "the file holds no record"),
     "huge number": (b'[{"item": ' + b"9" * 5000 + b"}]", "this is no JSON"),
     "surrogate": (b'{"item": "x", "label": "\\ud800"}\n' * 2, "not valid Unicode"),
+    "brat": (b"T1\tPerson 0 5\tAnna\nT2\tPerson 9 12\tBob\n", "brat's annotations.* a CSV or Parq"),
+    "brat's relations": (b"R1\tMarried Arg1:T1 Arg2:T2\n", "brat's annotations"),
+    "xml": (
+        b'<?xml version="1.0"?>\n<annotations></annotations>\n',
+        "this is XML.*export a CSV or",
+    ),
+    "a web page": ("\ufeff\n<!DOCTYPE html>".encode("utf-16"), "or a web page, which is not read"),
+    "features": (
+        b"id,f1,f2,site\nx,0.5,-0.27,A\ny,1.5,2.25,B\nz,0.5,0.5,B\n",
+        "line 2: this looks like features, not votes.*sum to 0.23.*with --features",
+    ),
+    "excel's line alone": (b"sep=;\n", "the file is empty"),
+    "excel's line, too long": (b"sep=;\nid;label\nx;cat\ny;dog;1\n", "line 4: .* more fields"),
+    "excel's line, too short": (b"sep=;\nid;label\nx;cat\ny\n", "line 4: .* fewer fields"),
     "one long line": (b"a" * 2_000_000, "the first line is over a megabyte long"),
 }
 
@@ -374,6 +469,18 @@ def test_bad_input_gets_one_line(write: Write, name: str) -> None:
     assert str(refused.value).startswith(str(path))
     assert "To fix: " in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+def test_the_name_of_brats_files_tells_enough(write: Write) -> None:
+    with pytest.raises(CredalError, match="brat's annotations"):
+        read_annotations(write("any,text,here\n1,2,3\n", name="a.ann"))
+
+
+def test_numbers_that_are_called_probabilities_are_no_features(write: Write) -> None:
+    path = write("id,cat,dog\nx,0.5,-0.27\ny,1.5,2.25\n")
+    for asked in ({"format": "probabilities"}, {"classes": ["dog", "cat"]}):
+        with pytest.raises(CredalError, match="probabilities must be finite numbers of 0 or more"):
+            read_annotations(path, **asked)
 
 
 def test_a_class_that_was_not_asked_for_is_refused_with_the_nearest(write: Write) -> None:
@@ -456,6 +563,104 @@ def test_prodigys_binary_answers(write: Write) -> None:
     found = read_annotations(write(to_lines(two)))
     assert as_counts(found) == {("1", "A"): 1, ("2", "B"): 1}
     assert found.source.left_out == {"rejected": 1}
+
+
+def test_the_last_of_prodigys_binary_answers_is_the_last_in_the_file(write: Write) -> None:
+    answers = [("reject", 1), ("accept", 1), ("accept", 2), ("reject", 2)]
+    records = [
+        {"label": "SPAM", "answer": answer, "_input_hash": number, "_session_id": "s"}
+        for answer, number in answers
+    ]
+    found = read_annotations(write(to_lines(records)), repeats="last")
+    assert as_counts(found) == {("1", "SPAM"): 1, ("2", "not SPAM"): 1}
+
+
+def test_prodigys_options_go_by_their_texts_where_all_records_offer_the_same(write: Write) -> None:
+    def records(*texts: str) -> list[dict[str, object]]:
+        return [
+            {
+                "options": [{"id": i, "text": text} for i, text in enumerate([*texts, final])],
+                "accept": [number],
+                "answer": "accept",
+                "_input_hash": number,
+                "_annotator_id": "a",
+            }
+            for number, final in enumerate(["owl", "owl"])
+        ]
+
+    path = write(to_lines(records("cat", "dog")))
+    found = read_annotations(path)
+    assert found.classes == ("cat", "dog")
+    assert "options by their texts" in found.source.words
+    for asked in ({"classes": ["1", "0", "2"]}, {"unsure": ["2"]}):  # the user's names are ids
+        found = read_annotations(path, **asked)  # type: ignore[arg-type]
+        assert set(found.classes) >= {"0", "1"}
+        assert "texts" not in found.source.words
+    assert read_annotations(path, classes=["dog", "cat", "owl"]).classes == ("dog", "cat", "owl")
+    changed = records("cat", "dog")
+    changed[1]["options"] = [{"id": 0, "text": "cats"}, {"id": 1, "text": "dog"}]
+    for other in (changed, records("same", "same")):
+        assert read_annotations(write(to_lines(other))).classes == ("0", "1")
+
+
+NESTED = {
+    "prodigy": [
+        {"answer": "accept", "accept": [label], "_input_hash": 7, "meta": {"item": item, "by": "a"}}
+        for item, label in (("x", "cat"), ("y", "dog"))
+    ],
+    "label-studio": [
+        {
+            "id": 3,
+            "data": {"text": "words"},
+            "meta": {"item": item},
+            "annotations": [
+                {"completed_by": 1, "result": [{"from_name": "q", "value": {"choices": [label]}}]}
+            ],
+        }
+        for item, label in (("x", "cat"), ("y", "dog"))
+    ],
+    "doccano": [
+        {"id": 1, "text": "words", "label": [label], "meta": {"item": item, "by": "a"}}
+        for item, label in (("x", "cat"), ("y", "dog"))
+    ],
+    "argilla": [
+        {"id": 1, "pet.responses": [label], "meta": {"item": item}}
+        for item, label in (("x", "cat"), ("y", "dog"))
+    ],
+    "ground-truth": [
+        {
+            "datasetObjectId": 1,
+            "meta": {"item": item},
+            "annotations": [{"workerId": "a", "annotationData": {"content": {"label": label}}}],
+        }
+        for item, label in (("x", "cat"), ("y", "dog"))
+    ],
+    "lewidi": [
+        {"id": 1, "annotators": "A", "annotations": label, "meta": {"item": item}}
+        for item, label in (("x", "cat"), ("y", "dog"))
+    ],
+    "long": [
+        {"id": 1, "label": label, "meta": {"item": item, "by": "a"}}
+        for item, label in (("x", "cat"), ("y", "dog"))
+    ],
+}
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_fields_of_records_go_by_a_path_and_are_listed(write: Write, name: str) -> None:
+    path = write(to_lines(NESTED[name]))
+    for item in ("meta.item", "item"):
+        found = read_annotations(path, item=item)
+        assert found.source.format == name
+        assert found.items == ("x", "y")
+    if name in ("prodigy", "doccano", "long"):
+        assert read_annotations(path, item="item", annotator="meta.by").annotators == ("a",)
+        with pytest.raises(CredalError, match=r"'nosuch'.*To fix: say with --annotator which"):
+            read_annotations(path, item="item", annotator="nosuch")
+    told = "no record has a field 'nosuch'; the fields are .*'meta.item'.*say with --item which"
+    told = "there is no column 'nosuch'; the columns are 'id', 'label'" if name == "long" else told
+    with pytest.raises(CredalError, match=told):
+        read_annotations(path, item="nosuch")
 
 
 def test_mechanical_turks_three_ways_to_answer(write: Write) -> None:

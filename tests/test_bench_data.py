@@ -4,6 +4,7 @@ import os
 import pickle
 import subprocess
 import sys
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -15,7 +16,7 @@ import torch
 
 from credalearn import CredalError
 from credalearn.bench.data import FOREIGN, TASKS, DataFolders, Task, load_foreign, load_task
-from credalearn.bench.data.lidc import load_nodules
+from credalearn.bench.data.lidc import lidc, load_nodules
 from credalearn.bench.data.pickled import read_pickled
 from credalearn.bench.data.reading import naming, read_verified
 from tiny_data import python2, write, write_tiny_data
@@ -122,6 +123,24 @@ def test_unknown_names_and_limits_are_refused(tmp_path: Path) -> None:
         load_task("cifar10", folders, limit=0)
     with pytest.raises(CredalError, match=r"size must be 1 pixel or more; got 0"):
         load_foreign("svhn", folders, size=0)
+
+
+@pytest.mark.parametrize(("part", "words"), [("train", "training"), ("test", "test")])
+def test_a_task_that_ignores_the_limit_is_refused(
+    part: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def load(folders: DataFolders, limit: int | None) -> Task:
+        whole, few = lidc(folders), lidc(folders, limit)
+        names = [name for name in Task.__annotations__ if name.startswith(part)]
+        return replace(few, **{name: getattr(whole, name) for name in names})
+
+    monkeypatch.setitem(TASKS, "mine", load)
+    assert len(load_task("mine", DataFolders([])).test_y) > 50
+    message = (
+        rf"'mine' must have 50 {words} items at most, .* To fix: let its loader take \[:limit\]"
+    )
+    with pytest.raises(CredalError, match=message):
+        load_task("mine", DataFolders([]), limit=50)
 
 
 def test_folders_come_from_the_option_or_the_variable(

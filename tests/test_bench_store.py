@@ -281,6 +281,20 @@ def test_a_failed_run_keeps_its_reason_until_it_is_started_again(store: Store) -
     assert [each.name for each in store.path(RUN).iterdir()] == ["config.json"]
 
 
+def test_a_run_of_which_nothing_is_kept_is_new_with_another_configuration(store: Store) -> None:
+    other = replace(RUN, limit=5)
+    store.start(RUN)
+    assert store.state(other) == "new"
+    keep_epochs(store, RUN, 1)
+    with pytest.raises(CredalError, match=r"another configuration: limit \(4 there, 5 here\)"):
+        store.state(other)
+    store.fail(RUN, "the loss became nan")
+    assert store.state(other) == "new"
+    store.start(other)
+    assert [each.name for each in store.path(RUN).iterdir()] == ["config.json"]
+    assert store.state(other) == "started"
+
+
 def test_starting_a_begun_run_keeps_its_state_and_log(store: Store) -> None:
     store.start(RUN)
     state = store.path(RUN) / "resume.safetensors"

@@ -105,7 +105,10 @@ def test_seeds_that_differ_are_said_and_rehearsals_too() -> None:
 
 
 def test_what_is_not_there_is_said() -> None:
-    with pytest.raises(CredalError, match=r"no record of the family .* run 'cifar10n-votes-\*'"):
+    message = (
+        r"no record of the family .* run 'cifar10n-votes-\*'`, or give --family cifar10h-votes\."
+    )
+    with pytest.raises(CredalError, match=message):
         family_cells(family_records(), "cifar10n-votes")
     with pytest.raises(CredalError, match=r"family must be one of 'cifar10h-votes', .*; got 'x'"):
         family_cells(family_records(), "x")

@@ -328,6 +328,7 @@ def test_a_failed_run_is_named_and_done_again_when_asked(
     assert again.code == 1
     assert again.out.startswith("0 of 1 runs are done in store\n")
     assert "failed: cifar10h/pocc/seed-1: the loss of epoch 1 is nan" in again.err
+    assert again.err.endswith("To fix: mend what they say and give --retry-failed.\n")
     assert bench(*asked, "--retry-failed").out == "1 of 1 runs are done in store\n"
     assert bench("status", *POCC[1:]).out == "cifar10h: 1 of 1 runs done\n"
 
@@ -457,6 +458,9 @@ def test_differences_from_a_method_and_from_a_setting(bench: Bench, tmp_path: Pa
     other = bench("differences", "cifar10h-warm", "--than", "cifar10h", "--records", ".")
     assert other.out.count("| pocc (2 seeds) |") == 2
     assert "pocc-center" not in other.out  # the published recipe's setting has none
+    for answer in (beside, other):
+        assert answer.out.count("Members of deep-ensemble and pocc-ensemble are shared") == 1
+        assert "the same training run twice ends elsewhere" in answer.out
     form = ("--records", ".", "--format", "csv")
     assert bench("differences", "cifar10h-warm", "--than", "pocc", *form).out.startswith("# ")
     nowhere = bench("differences", "cifar10h-warm", "--than", "nix", "--records", ".")
@@ -496,6 +500,9 @@ def test_the_comparison_is_printed_and_written(bench: Bench, results: Path, tmp_
         assert row["method"] == each.method
         assert float(row["mean"]) == pytest.approx(each.mean, rel=1e-5, abs=1e-9)
     assert bench("compare", "--records", results).out in answer.out
+    one = bench("compare", "micebone", "--records", results).out
+    assert "### micebone: " in one
+    assert "### cifar10h: " not in one
 
 
 @pytest.fixture(scope="module")
@@ -535,6 +542,14 @@ def test_votes_shows_rules_by_votes_and_says_what_is_worse(bench: Bench, voted: 
         r"no record of the family 'cifar10h-features-votes'; .* run 'cifar10h-features-votes-\*'",
     )
     refused(bench("votes", "--records", voted, "--metric", "f1"), "metric must be one of .*'f1'")
+
+
+def test_votes_takes_the_family_that_there_is(bench: Bench, tmp_path: Path) -> None:
+    for record in fake_records("lidc-votes-3-idm", seeds=(1, 2, 3)):
+        write_record(result_path(tmp_path, record.setting, record.method, record.seed), record)
+    answer = bench("votes", "--records", ".", "--metric", "accuracy")
+    assert answer.code == 0, answer.err
+    assert answer.out.startswith("## lidc-votes: accuracy\n")
 
 
 def test_votes_as_latex_csv_and_figure(bench: Bench, voted: Path, tmp_path: Path) -> None:

@@ -258,6 +258,32 @@ def test_items_of_later_rounds_are_only_trained_on(
     assert RunFolder(second).facts["splits"]["test"] == 18
 
 
+def test_the_features_of_deferred_items_stand_in_a_file_of_their_own(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    team = make_team(tmp_path)
+    votes, table = pl.read_csv(team.votes), pl.read_csv(team.features)
+    is_first = pl.col("item") < "x050"
+    later, more = tmp_path / "later.csv", tmp_path / "more.csv"
+    votes.filter(~is_first).write_csv(later)
+    votes.filter(is_first).write_csv(team.votes)
+    table.filter(~is_first).write_csv(more)
+    table.filter(is_first).write_csv(team.features)
+    given = train_arguments(team, "--merge", later)
+    done = in_process(capsys, *given)
+    assert done.code == 2
+    said = f"10 of 60 items have no features in {team.features}: 'x050', 'x051', 'x052' and 7 more."
+    fix = "To fix: add them from the table that was given to defer, with a second --features, or"
+    assert f"{said} {fix}" in done.err
+    done = in_process(capsys, *given, "--features", more)
+    assert done.code == 0, done.err
+    run = RunFolder(team.run)
+    assert run.items["item"].to_list() == table["item"].to_list()
+    assert run.facts["inputs"]["later"] == [str(more)]
+    again = ("predict", team.run, team.features, "--no-decision", "-o", more)
+    assert f"{more} is what {team.run} was trained on" in in_process(capsys, *again).err
+
+
 def test_features_are_named_and_leaks_asked_about(tmp_path: Path, capsys: Capture) -> None:
     team = make_team(tmp_path)
     done = in_process(capsys, *train_arguments(team))
@@ -293,7 +319,7 @@ def test_the_reader_is_given_what_was_asked_for(
 ) -> None:
     names = ("item", "annotator", "label", "weight", "question", "format", "encoding", "delimiter")
     asked: dict[str, object] = {name: f"the {name}" for name in names}
-    asked |= {"classes": ["cat", "dog"], "unsure": ["perhaps"]}
+    asked |= {"classes": ["cat", "dog"], "unsure": ["perhaps"], "repeats": "last"}
     seen: list[dict[str, object]] = []
 
     def read(path: Path, **given: object) -> None:
@@ -552,8 +578,18 @@ def test_a_target_out_of_reach_is_one_message_and_exit_code_2(
         assert not done.out
         assert len(done.err.strip().splitlines()) == 1
         assert "0.1 % with 95 % confidence cannot be certified, and nothing was wr" in done.err
-        assert "calibration items like these would do. With these items" in done.err
+        assert "calibration items like these would do by SGR" in done.err
         assert snapshot(trained.folder) == before
+
+
+def test_one_item_a_group_is_of_no_use_to_sets(trained: Team, capsys: Capture) -> None:
+    before = snapshot(trained.folder)
+    given = ("certify", trained.run, "--one-a-group", "--set-coverage", "0.5")
+    done = in_process(capsys, *given)
+    assert (done.code, snapshot(trained.folder)) == (2, before)
+    assert "give one of --max-error and --capacity" in done.err
+    done = in_process(capsys, *given, "--max-error", "0.5")
+    assert "--one-a-group: the items of" in done.err
 
 
 def test_as_many_are_deferred_as_a_team_can_review(

@@ -559,6 +559,20 @@ def test_any_real_number_is_a_coverage(
     assert not pred.inflation(votes, coverage=kind(0.9)).vacuous
 
 
+@pytest.mark.parametrize("distance", ["box", "total-variation"])
+@pytest.mark.parametrize("num_vertices", [1, 2, 4])
+def test_predictions_may_carry_gradients(
+    distance: Any, num_vertices: int, generator: torch.Generator
+) -> None:
+    heads = distributions(20, num_vertices, 3, generator=generator)
+    pred = CredalPredictions.from_vertices(heads)
+    votes = torch.rand(20, 3, generator=generator)
+    found = CredalPredictions.from_vertices(heads.clone().requires_grad_()).inflation(
+        votes.clone().requires_grad_(), distance=distance
+    )
+    assert found == pred.inflation(votes, distance=distance)
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{}", "null", '{"coverage": 0.9}', "3"])
 def test_what_is_no_inflation_is_refused(text: str) -> None:
     with pytest.raises(CredalError, match=r"this is no inflation of sets: .*To fix: calibrate"):

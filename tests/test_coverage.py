@@ -208,6 +208,12 @@ def test_counts_split_and_add_up(counts: list[list[int]], share: float, seed: in
         np.testing.assert_array_equal(half.used, several)
 
 
+def test_counts_may_carry_gradients() -> None:
+    counts = torch.tensor([[3.0, 1.0], [2.0, 5.0]])
+    halves = halves_of_counts(counts.clone().requires_grad_(), splits=1)
+    assert next(halves).building.tolist() == next(halves_of_counts(counts)).building.tolist()
+
+
 def test_votes_are_drawn_without_replacement() -> None:
     """Class by class, the mean and the variance of the hypergeometric distribution."""
     counts = np.array([6, 3, 1])
@@ -262,6 +268,8 @@ def test_bad_splits_are_refused() -> None:
     for many in (1e9, 1e300, float("inf")):
         with pytest.raises(CredalError, match=r"fewer than 1,000,000,000 votes.*row 1 .*To fix"):
             halves_of_counts([[1.0, 2.0], [1.0, many]])
+    with pytest.raises(CredalError, match=r"counts must have no masked value; .*To fix: fill"):
+        halves_of_counts(np.ma.array([[1, 2]], mask=[[True, False]]))
     with pytest.raises(CredalError, match=r"share must be in \(0, 1\).*got 1.0"):
         halves_of_counts([[1, 2]], share=1.0)
     with pytest.raises(CredalError, match="splits must be a whole number of 1 or more; got 0"):
@@ -409,6 +417,20 @@ def test_few_votes_cannot_be_tested_and_are_judged_by_the_pooled_bound() -> None
     careful = coverage_of_rules(halves_of_counts(counts, splits=5), rules=["idm"], s=3.0)[0]
     assert careful.bound_holds
     assert careful.diameter > idm.diameter
+
+
+def test_options_go_to_the_rules_that_use_them() -> None:
+    counts = np.array([[4, 2], [3, 3], [5, 1]] * 20)
+
+    def diameters(**options: float) -> dict[str, float]:
+        found = coverage_of_rules(halves_of_counts(counts, splits=2), **options)  # type: ignore[arg-type]
+        return {each.rule: each.diameter for each in found}
+
+    base, changed = diameters(), diameters(s=3.0, confidence=0.8)
+    moved = {rule for rule in base if base[rule] != changed[rule]}
+    assert moved == {"idm", "clopper-pearson", "clopper-pearson-intervals", "total-variation"}
+    with pytest.raises(CredalError, match="s must be above 0"):
+        coverage_of_rules(halves_of_counts(counts, splits=2), rules=["relax"], s=0.0)
 
 
 def test_standard_errors_do_not_shrink_with_more_splits() -> None:

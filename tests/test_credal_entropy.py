@@ -1,6 +1,8 @@
 """Entropy over segments, polytopes and boxes against grids and enumeration."""
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -90,6 +92,37 @@ def test_the_cap_on_steps_says_when_it_was_hit(generator: torch.Generator) -> No
     with pytest.warns(PrecisionWarning, match=r"cap of 1 steps: \d+ of 50 items are up to .* bits"):
         capped = max_entropy_hull(points, max_steps=1)
     assert (capped <= max_entropy_hull(points) + 1e-3).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"tolerance": math.nan}, "tolerance must be a finite number, 0 or more; got nan. To fix"),
+        ({"tolerance": math.inf}, "tolerance must be .* got inf"),
+        ({"tolerance": -1e-3}, "tolerance must be .* got -0.001"),
+        ({"tolerance": "a"}, "tolerance must be .* got 'a'"),
+        ({"max_steps": 0}, "max_steps must be a whole number, 1 or more; got 0. To fix"),
+        ({"max_steps": 1.5}, "max_steps must be .* got 1.5"),
+    ],
+)
+def test_options_of_the_search_are_checked(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(CredalError, match=message):
+        max_entropy_hull([[[0.5, 0.5]]], **options)
+
+
+@pytest.mark.parametrize("measure", [mmi, min_entropy_hull, max_entropy_hull])
+def test_a_hull_has_a_vertex(measure: Callable[[Tensor], Tensor]) -> None:
+    with pytest.raises(CredalError, match=r"one vertex or more.* got \(1, 0, 2\)"):
+        measure(torch.zeros(1, 0, 2))
+
+
+def test_entropy_needs_distributions() -> None:
+    with pytest.raises(CredalError, match=r"probs must have shape \(…, classes\) .* got \(\)"):
+        entropy(0.5)
+    ragged: Any = [[0.5, 0.5], [1.0]]
+    with pytest.raises(CredalError, match="probs must be an array of numbers"):
+        entropy(ragged)
+    assert entropy([0.5, 0.5]) == 1
 
 
 def test_mmi_of_a_polytope_is_its_farthest_pair(generator: torch.Generator) -> None:

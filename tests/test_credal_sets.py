@@ -2,6 +2,7 @@
 
 import pickle
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -232,6 +233,7 @@ def test_rows_length_and_moving(kind: str, generator: torch.Generator) -> None:
     assert single.lower.dtype == single.center().dtype == torch.float32
     assert sets.to("meta").lower.device.type == "meta"
     assert "10 sets, 3 classes, float64 on cpu" in repr(sets)
+    assert "(1 set, 3 classes" in repr(sets[:1])
 
 
 def test_rows_of_every_kind_and_those_refused() -> None:
@@ -314,6 +316,9 @@ def test_the_reference_is_the_soft_label_or_the_center() -> None:
         LowerBounds([[0.5, 0.1]], soft=torch.tensor([[0.4, 0.3, 0.3]]))
 
 
+MASKED = np.ma.array([[0.5, 0.1]], mask=[[False, True]])
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -322,6 +327,8 @@ def test_the_reference_is_the_soft_label_or_the_center() -> None:
         (lambda: LowerBounds([[0.5, float("nan")]]), "lower must be finite; row 0"),
         (lambda: LowerBounds([0.5, 0.5]), r"shape \(items, classes\) .* got \(2,\)"),
         (lambda: LowerBounds([["a", "b"]]), "lower must be an array of numbers"),
+        (lambda: LowerBounds(np.array([[0.5, 0.1j]])), "lower must be real numbers; got .*complex"),
+        (lambda: LowerBounds(MASKED), r"lower must have no masked value; that at \(0, 1\)"),
         (lambda: LowerBounds(torch.zeros(2, 2).half()), "float32 or float64; got torch.float16"),
         (lambda: Intervals([[0.6, 0.1]], [[0.5, 0.9]]), "row 0 has lower"),
         (lambda: Intervals([[0.1, 0.1]], [[0.4, 0.4]]), "the set is empty"),
@@ -364,3 +371,35 @@ def test_a_long_row_is_cut_in_the_message() -> None:
     with pytest.raises(CredalError, match="… 1000 values]") as error:
         LowerBounds(torch.full((1, 1000), 0.5))
     assert len(str(error.value)) < 300
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        None,
+        "ab",
+        [[0.5, 0.5], [1.0]],
+        np.array([[0.5, None]]),
+        np.array([[0.5, 0.5]], ">f8"),
+        np.array([[0.5, 0.5]], np.longdouble),
+        np.array([[0.5, 0.5j]]),
+        MASKED,
+    ],
+    ids=["none", "text", "ragged", "objects", "big-endian", "long", "complex", "masked"],
+)
+def test_costs_and_members_must_be_numbers(values: Any) -> None:
+    sets = LowerBounds([[0.5, 0.1]])
+    with pytest.raises(CredalError, match=r"^q must (be an array|be real|have no masked)"):
+        sets.contains(values)
+    for ask in (sets.worst, sets.best, sets.worst_target, sets.best_target):
+        with pytest.raises(CredalError, match=r"^cost must (be an array|be real|have no masked)"):
+            ask(values)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sets_stay_floating_point_numbers(kind: str, generator: torch.Generator) -> None:
+    sets = KINDS[kind](3, 2, generator)
+    for dtype in (torch.int32, torch.bool, torch.complex64):
+        with pytest.raises(CredalError, match=f"floating-point dtype; got {dtype}. To fix"):
+            sets.to(dtype)
+    assert sets.to("cpu", torch.bfloat16).lower.dtype == torch.bfloat16

@@ -217,10 +217,19 @@ class TestShortfall:
         assert 0.9**47 <= 0.05 / 7 < 0.9**46
         rule = certify(np.arange(92), np.zeros(92, bool), max_error=0.1)
         assert rule.shortfall is not None
-        assert (
-            "92 calibration items are too few: even without an error it takes 93"
-            in rule.shortfall.why
+        assert rule.shortfall.why == (
+            "92 calibration items are too few: even without an error it takes 93 by SGR, 29 by "
+            "learn-then-test."
         )
+        assert rule.shortfall.needed_by_other is None  # 92 do, so no number is missing
+        few = certify(np.arange(20), np.zeros(20, bool), max_error=0.1).shortfall
+        assert few is not None
+        assert (few.needed_by_other, 0.9**29 <= 0.05 < 0.9**28) == (29, True)
+        assert " would do by SGR, about 29 by learn-then-test. With" in few.remedy
+        other = certify(np.arange(20), np.zeros(20, bool), max_error=0.1, method="learn-then-test")
+        assert other.shortfall is not None
+        assert "without an error it takes 29 by learn-then-test. About" in str(other.shortfall)
+        assert "SGR" not in str(other.shortfall)
         assert certify(np.arange(93), np.zeros(93, bool), max_error=0.1).coverage == 1
 
     def test_no_number_of_items_would_do(self) -> None:
@@ -329,6 +338,19 @@ class TestRule:
         gold = certify(score, wrong / 1, max_error=0.2, against="a random annotator")
         assert "wrong against a random annotator" in gold.statement
 
+    def test_shares_speak_of_a_random_annotator_unless_told(self) -> None:
+        score, wrong = calibration(1, 500)
+        shares = 0.8 * wrong
+        whole = [(wrong, "majority"), (wrong.astype(int), "majority")]
+        for kind, against in (*whole, (shares, "a random annotator")):
+            promised = certify(score, kind, max_error=0.3)
+            counted = by_capacity(score, kind, defer=0.2)
+            assert (promised.against, counted.against) == (against, against)
+        assert "are wrong against a random annotator" in promised.statement
+        assert "are wrong against a random annotator" in counted.statement
+        assert certify(score, shares, max_error=0.3, against="gold").against == "gold"
+        assert by_capacity(score, shares, defer=0.2, against="majority").against == "majority"
+
     @pytest.mark.parametrize("method", [*METHOD_NAMES, "capacity"])
     @pytest.mark.parametrize("num_items", [3, 400])
     def test_json_gives_it_back(self, method: Any, num_items: int) -> None:
@@ -367,6 +389,9 @@ class TestRule:
             ("confidence", None, "only this method has no confidence"),
             ("max_error", None, "only a capacity has no max_error"),
             ("against", "me", "against must be one of 'majority', 'gold'"),
+            ("group", 3, "group must be a name or None"),
+            ("group", "patient", "group and num_groups belong together"),
+            ("num_groups", 3, "group and num_groups belong together"),
         ],
     )
     def test_a_changed_file_is_refused(self, field: str, value: object, message: str) -> None:
@@ -374,6 +399,23 @@ class TestRule:
         content = json.loads(certify(score, wrong, max_error=0.1).to_json()) | {field: value}
         with pytest.raises(CredalError, match=message):
             DecisionRule.from_json(json.dumps(content))
+
+    @pytest.mark.parametrize("number", [0, 501, 2.5])
+    def test_groups_are_counted_among_the_items(self, number: int) -> None:
+        score, wrong = calibration(0, 500)
+        content = json.loads(certify(score, wrong, max_error=0.1).to_json())
+        content |= {"group": "patient", "num_groups": number}
+        with pytest.raises(
+            CredalError, match=r"num_groups must be a whole number in 1\.\.num_items"
+        ):
+            DecisionRule.from_json(json.dumps(content))
+
+    def test_a_file_from_before_groups_is_read(self) -> None:
+        score, wrong = calibration(0, 500)
+        rule = certify(score, wrong, max_error=0.1)
+        content = json.loads(rule.to_json())
+        del content["group"], content["num_groups"]
+        assert DecisionRule.from_json(json.dumps(content)) == rule
 
     def test_scores_at_the_threshold_are_predicted(self) -> None:
         rule = certify(np.float32(np.arange(300) / 7), np.arange(300) > 290, max_error=0.1)

@@ -24,6 +24,7 @@ from sklearn.model_selection import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 from torch import Tensor, nn
+from torch.testing import assert_close
 
 import credalearn as cl
 from credalearn.methods import METHODS
@@ -197,6 +198,57 @@ def test_any_module_serves_as_backbone(tmp_path: Path) -> None:
     np.testing.assert_array_equal(again.predict_proba(X), clf.predict_proba(X))
     with pytest.raises(cl.CredalError, match="do not fit the network"):
         cl.load(tmp_path, backbone=nn.Flatten())
+
+
+def tiny() -> nn.Module:
+    """A backbone of one's own, for tables of four."""
+    return nn.Sequential(nn.Linear(4, 8), nn.ReLU())
+
+
+def starts(clf: cl.CredalClassifier) -> list[Tensor]:
+    """Each member's first weights."""
+    return [member.state_dict()["backbone.0.weight"] for member in clf.model_.members]
+
+
+@pytest.mark.parametrize("method", ["deep-ensemble", "pocc-ensemble"])
+def test_a_function_starts_every_member_of_an_ensemble_elsewhere(
+    method: str, blobs: tuple[np.ndarray, np.ndarray, np.ndarray], tmp_path: Path
+) -> None:
+    X, y, _ = blobs
+    clf = cl.CredalClassifier(method, backbone=tiny, epochs=1, learning_rate=1e-9)
+    state = torch.random.get_rng_state()
+    weights = starts(clf.fit(X, y))
+    assert torch.equal(torch.random.get_rng_state(), state)
+    for number, one in enumerate(weights):
+        assert all((one - other).abs().max() > 0.1 for other in weights[:number])
+    # The seeds decide, member by member.
+    again = clone(clf).fit(X, y)
+    assert again.get_params()["backbone"] is tiny
+    assert all(map(torch.equal, weights, starts(again)))
+    later = starts(clone(clf).set_params(seed=1).fit(X, y))
+    assert_close(later[:4], weights[1:], atol=1e-6, rtol=0)
+    clf.save(tmp_path)
+    with pytest.raises(cl.CredalError, match="a backbone of your own"):
+        cl.load(tmp_path)
+    for given in (tiny, tiny()):
+        loaded = cl.load(tmp_path, backbone=given)
+        np.testing.assert_array_equal(loaded.predict_proba(X), clf.predict_proba(X))
+    shared = tiny()
+    with pytest.raises(cl.CredalError, match="it gave the same Sequential twice"):
+        cl.load(tmp_path, backbone=lambda: shared)
+
+
+def test_one_module_is_no_ensemble(blobs: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
+    X, y, _ = blobs
+    module = tiny()
+    clf = cl.CredalClassifier("deep-ensemble", backbone=module, epochs=1)
+    message = r"start all 5 networks .* the same weights, .* backbone=lambda: Sequential\(\.\.\.\)"
+    with pytest.raises(cl.CredalError, match=message):
+        clf.fit(X, y)
+    # Members that are trained already start nowhere.
+    one = cl.CredalClassifier("softmax", backbone=module, epochs=1)
+    members = [clone(one).set_params(seed=seed).fit(X, y).model_.members[0] for seed in range(5)]
+    assert clf.fit(X, y, members=members).model_.members == tuple(members)
 
 
 def test_a_module_for_a_backbone_of_the_package_is_refused(tmp_path: Path) -> None:
@@ -462,6 +514,9 @@ def test_verbose_shows_progress_on_standard_error(capsys: pytest.CaptureFixture[
     assert not shown.out
 
 
+SHARED = nn.Identity()
+
+
 @pytest.mark.parametrize(
     ("options", "X", "y", "message"),
     [
@@ -481,7 +536,25 @@ def test_verbose_shows_progress_on_standard_error(capsys: pytest.CaptureFixture[
             [0, 1],
             r"ResNet18 places dropout itself and was built with 0\.0; the method needs 0\.3",
         ),
-        ({"backbone": nn.Flatten}, np.zeros((2, 1, 3, 3)), [0, 1], "an object, not its class"),
+        (
+            {"backbone": nn.Linear},
+            [[0.0], [1]],
+            [0, 1],
+            r"called without arguments; .*Linear'> fails: .* To fix: .*lambda: Net\(10\)",
+        ),
+        (
+            {"backbone": lambda: "mlp"},
+            [[0.0], [1]],
+            [0, 1],
+            r"make a torch\.nn\.Module .*; got str",
+        ),
+        ({"backbone": 3}, [[0.0], [1]], [0, 1], "or a function that makes one; got 3"),
+        (
+            {"backbone": lambda: SHARED},
+            [[0.0], [1]],
+            [0, 1],
+            "a new module at each call; it gave the same Identity twice. To fix: make it inside",
+        ),
         ({"backbone": nn.Linear(3, 2)}, [[0.0], [1]], [0, 1], r"Linear fails on items of shape"),
         ({"device": "gpu"}, [[0.0], [1]], [0, 1], "device 'gpu' is not to be had here"),
         ({"epochs": "5"}, [[0.0], [1]], [0, 1], "epochs must be a whole number; got '5'"),

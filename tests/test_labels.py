@@ -15,8 +15,10 @@ from torch.testing import assert_close
 
 import credalearn as cl
 from credalearn.credal import TotalVariationBall
+from credalearn.estimator.targets import as_credal
 from credalearn.labels import VOTE_RULES, VoteRule, contaminate, from_posterior, hull
 from credalearn.labels.limits import lower_limits
+from credalearn.labels.vote_rules import options_of
 from credalearn.train.checkpoint import describe_run
 from credalearn.train.recipe import Recipe
 from random_sets import distributions
@@ -45,6 +47,23 @@ def test_ties_go_to_the_lowest_class() -> None:
     assert cl.relax([[0.2, 0.4, 0.4]]).lower.argmax() == 1
     assert cl.from_votes([[0, 2, 2]]).lower.argmax() == 1
     assert cl.from_teacher([[1.0, 5.0, 5.0]]).lower.argmax() == 1
+
+
+def test_relaxed_ties_are_those_of_votes_and_of_the_classifier() -> None:
+    probs = [[0.4, 0.4, 0.2], [0.2, 0.7, 0.1], [1 / 3, 1 / 3, 1 / 3]]
+    kept = cl.relax(probs, ties=True)
+    assert_close(kept.lower, torch.tensor([[0.4, 0.4, 0], [0, 0.7, 0], [1 / 3, 1 / 3, 1 / 3]]))
+    assert_close(kept.lower, cl.from_votes([[4, 4, 2], [2, 7, 1], [1, 1, 1]]).lower)
+    fitted, _ = as_credal(np.array(probs), names=None, label_rule="relax-ties")
+    assert_close(kept.lower, fitted.lower.float())
+    assert_close(kept.reference, torch.tensor(probs))
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_the_defaults_of_options_may_be_given_to_every_rule(rule: Any) -> None:
+    plain = cl.from_votes([[3, 1]], rule=rule)
+    told = cl.from_votes([[3, 1]], rule=rule, s=1.0, confidence=0.95)
+    assert torch.equal(told.lower, plain.lower)
 
 
 @given(votes, st.sampled_from(RULES))
@@ -159,6 +178,12 @@ def test_an_item_without_votes_is_open(rule: Any) -> None:
     assert_close(sets.reference[1], torch.full((2,), 0.5))
 
 
+def test_only_sets_collapse() -> None:
+    soft: Any = [[0.5, 0.5]]
+    with pytest.raises(cl.CredalError, match=r"labels must be credal sets, .* got list. To fix"):
+        cl.collapse(soft)
+
+
 @pytest.mark.parametrize("rule", RULES)
 def test_what_consumes_labels_serves_every_rule(rule: Any, generator: torch.Generator) -> None:
     side = torch.arange(400) % 4
@@ -201,7 +226,8 @@ def test_posteriors_are_in_their_sets(
     seed: int, total: float, rule: Any, confidence: float
 ) -> None:
     shares = distributions(20, 5, generator=torch.Generator().manual_seed(seed))
-    sets = from_posterior(shares, total, rule=rule, confidence=confidence)
+    options = options_of(rule, s=1.0, confidence=confidence)
+    sets = from_posterior(shares, total, rule=rule, **options)
     assert sets.contains(shares, tolerance=1e-6).all()
     assert_close(sets.reference, shares)
 
@@ -325,6 +351,19 @@ def test_precision_follows_the_input() -> None:
         (lambda: cl.from_votes([[1, 2]], confidence=1.0), r"confidence must lie in \(0, 1\)"),
         (lambda: cl.from_votes([[1, 2]], confidence=float("nan")), "confidence"),
         (lambda: cl.from_votes([[1, 2]], confidence=None), r"confidence .*; got None. To fix"),  # type: ignore[arg-type]
+        (
+            lambda: cl.from_votes([[1, 2]], s=2),
+            r"rule 'relax-ties' does not use s; got s=2\. To fix: leave it out, or .* rule 'idm'",
+        ),
+        (
+            lambda: cl.from_votes([[1, 2]], rule="idm", confidence=0.9),
+            "'idm' does not use confidence; got confidence=0.9.*'clopper-pearson' or .* or 'total-",
+        ),
+        (lambda: cl.from_votes([[1, 2]], rule="hull", s=2), "'hull' does not use s"),
+        (
+            lambda: from_posterior([[0.5, 0.5]], 3, rule="clopper-pearson", s=2),
+            "'clopper-pearson' does not use s",
+        ),
         (lambda: cl.from_votes([[1, 2]], s="1"), r"s must be .*; got '1'. To fix"),  # type: ignore[arg-type]
         (lambda: contaminate([[0.5, 0.5]], "x"), r"epsilon .*; got 'x'. To fix"),  # type: ignore[arg-type]
         (lambda: contaminate([[0.5, 0.5]], ARRAY), r"epsilon .*; got array\(\[0.1\]\). To fix"),

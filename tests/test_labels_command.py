@@ -45,6 +45,16 @@ def write_counts(path: Path, counts: np.ndarray, classes: tuple[str, ...]) -> Pa
 # What the command says
 
 
+def test_what_was_left_out_is_said(tmp_path: Path, capsys: Capture) -> None:
+    votes = tmp_path / "votes.csv"
+    rows = [f"x{i % 20},{who},{'cat' if i % 3 else 'dog'}" for i in range(40) for who in "abcd"]
+    votes.write_text("\n".join(["item,annotator,label", *rows, ""]))
+    asked = ("labels", votes, "--splits", "2", "--rule", "precise")
+    assert "To fix: say --repeats last" in in_process(capsys, *asked).err
+    said = in_process(capsys, *asked, "--repeats", "last").out.splitlines()[1]
+    assert said == "repeated: 24; replaced by the annotator's last answer: 56"
+
+
 def test_the_radiologists(tmp_path: Path) -> None:
     votes = write_counts(tmp_path / "votes.csv", load_nodules().votes, CLASSES)
     table, figure = tmp_path / "table.csv", tmp_path / "coverage.png"
@@ -581,3 +591,20 @@ def test_skill_of_stated_bounds_is_refused(tmp_path: Path) -> None:
         study_labels(read_annotations(votes), skill="dawid-skene")
     with pytest.raises(CredalError, match="skill must be one of 'equal'"):
         TrainOptions(skill="best")  # type: ignore[arg-type]
+
+
+def test_who_stops_it_is_told_that_nothing_was_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*args: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("credalearn.workflow.label_study.study_labels", stop)
+    team = make_team(tmp_path)
+    before = snapshot(tmp_path)
+    done = in_process(capsys, "labels", team.votes, "-o", tmp_path / "out.csv")
+    assert (done.code, done.err) == (130, "credalearn: stopped; nothing was written\n")
+    assert snapshot(tmp_path) == before
+    monkeypatch.setattr("credalearn.workflow.rounds.read_rounds", stop)
+    done = in_process(capsys, "inspect", team.votes)
+    assert (done.code, done.err) == (130, "credalearn: stopped\n")

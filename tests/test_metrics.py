@@ -243,6 +243,34 @@ def test_the_order_of_the_rows_never_matters(name: str, generator: torch.Generat
         assert METRICS[name](probs, y, score.to(dtype)) == pytest.approx(before, abs=1e-13)
 
 
+def test_calibration_is_the_same_to_the_last_bit_in_any_order(generator: torch.Generator) -> None:
+    probs = distributions(3000, 3, generator=generator)
+    y = torch.randint(3, (3000,), generator=generator)
+    found = set()
+    for _ in range(10):
+        rows = torch.randperm(3000, generator=generator)
+        found.add(metrics.reliability(probs[rows], y[rows]))
+    assert len(found) == 1
+
+
+def test_probabilities_may_carry_gradients(generator: torch.Generator) -> None:
+    probs = distributions(50, 3, generator=generator).requires_grad_()
+    y, score = torch.randint(3, (50,), generator=generator), torch.rand(50).requires_grad_()
+    for name, metric in METRICS.items():
+        assert metric(probs, y, score) == metric(probs.detach(), y, score.detach()), name
+
+
+@pytest.mark.parametrize("num_bins", [0, 1.5, float("nan"), "a", None])
+def test_bins_are_counted(num_bins: Any) -> None:
+    with pytest.raises(CredalError, match="num_bins must be a whole number of 1 or more; got"):
+        metrics.reliability([[0.5, 0.5]], [0], num_bins=num_bins)
+
+
+def test_a_number_of_numpy_counts_bins() -> None:
+    two: Any = np.int64(2)
+    assert metrics.reliability([[0.5, 0.5]], [0], num_bins=two).count == (1, 0)
+
+
 @pytest.mark.parametrize("num_items", [1, 7])
 def test_all_right_and_all_wrong(num_items: int) -> None:
     probs, score = [[0.75, 0.25]] * num_items, list(range(num_items))
@@ -257,6 +285,7 @@ def test_all_right_and_all_wrong(num_items: int) -> None:
 
 
 RAGGED: Any = [0.1, [0.2]]
+MASKED = np.ma.array([1, 0], mask=[False, True])
 
 
 @pytest.mark.parametrize(
@@ -266,9 +295,17 @@ RAGGED: Any = [0.1, [0.2]]
         (lambda: metrics.accuracy([[0.5, 0.5]], [0, 1]), r"shape \(1,\); got .* \(2,\)"),
         (lambda: metrics.accuracy([[0.5, 0.5]], [0.0]), "whole numbers"),
         (lambda: metrics.accuracy(np.zeros((0, 2)), np.zeros(0, int)), "one item or more"),
-        (lambda: metrics.ece([[0.5, 0.5]], [0], num_bins=0), "num_bins must be 1 or more"),
-        (lambda: metrics.ece([[5.0, -3.0]], [0]), "probabilities, not logits; row 0"),
+        (lambda: metrics.ece([[0.5, 0.5]], [0], num_bins=0), "num_bins must be a whole"),
+        (lambda: metrics.ece([[5.0, -3.0]], [0]), "not be negative; row 0 .* take the softmax"),
+        (lambda: metrics.ece([[80.0, 20.0]], [0]), "sum to 1, .* percentages: divide by 100"),
+        (lambda: metrics.accuracy([[0.4, 0.4]], [0]), r"sum to 1, .* row 0 .* sum=\[0.8\]"),
+        (lambda: metrics.auarc([[2.0, 0.5]], [0], [0.1]), "each row of probs must sum to 1"),
+        (lambda: metrics.spearman_error([[2.0, 0.5]], [0], [0.1]), "of probs must sum to 1"),
+        (lambda: metrics.accuracy(MASKED[None], [0]), r"probs must have no masked .*\(0, 1\)"),
+        (lambda: metrics.accuracy([[0.5, 0.5]] * 2, MASKED), r"y must have no masked .*\(1,\)"),
+        (lambda: metrics.auroc([0.1], MASKED), r"outside must have no masked .* fill or drop"),
         (lambda: metrics.accuracy([[0.5, 0.5]], ["a"]), "y must hold class indices"),
+        (lambda: metrics.accuracy([[0.5, 0.5]], RAGGED), "y must hold class indices"),
         (lambda: metrics.auarc([[0.5, 0.5]], [0], [float("nan")]), "none NaN; item 0 has nan"),
         (
             lambda: metrics.auarc([[0.5, 0.5]], [0], [0.1, 0.2]),

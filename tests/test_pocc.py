@@ -1,5 +1,7 @@
 """POCC's loss against the paper's closed form, and what its heads learn."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch.nn.functional import cross_entropy
@@ -103,3 +105,13 @@ def test_logits_of_the_wrong_shape_are_refused() -> None:
     sets = cl.LowerBounds([[0.7, 0.0]])
     with pytest.raises(cl.CredalError, match=r"optimistic_logits .* shape \(1, 2\); got \(1, 3\)"):
         cl.pocc_loss(torch.zeros(1, 2), torch.zeros(1, 3), sets)
+
+
+def test_labels_and_logits_of_another_kind_are_refused() -> None:
+    sets, zeros = cl.LowerBounds([[0.7, 0.0]]), torch.zeros(1, 2)
+    soft: Any = [[0.7, 0.3]]
+    with pytest.raises(cl.CredalError, match=r"labels must be credal sets, .* got list. To fix"):
+        cl.pocc_loss(zeros, zeros, soft)
+    for wrong, kind in ((zeros.int(), "torch.int32"), (zeros.numpy(), "ndarray")):
+        with pytest.raises(cl.CredalError, match=f"optimistic_logits must be .* got {kind}. To"):
+            cl.pocc_loss(zeros, wrong, sets)  # type: ignore[arg-type]

@@ -158,6 +158,10 @@ def test_bounds_that_are_off_by_a_rounding_are_moved(
         (lambda p: CredalPredictions(p, p - 3, p), r"bounds must lie in \[0, 1\]"),
         (lambda p: CredalPredictions(p, p, p, torch.eye(2)[None]), "vertices must lie within"),
         (lambda p: CredalPredictions.from_vertices(torch.zeros(2, 0, 3)), "one vertex or more"),
+        (lambda p: CredalPredictions(p, p, p, torch.zeros(1, 0, 2)), "one vertex or more"),
+        (lambda p: CredalPredictions(None, None, None), "probs must be an array of numbers"),  # type: ignore[arg-type]
+        (lambda p: CredalPredictions(p, p, None), "upper must be an array of numbers"),  # type: ignore[arg-type]
+        (lambda p: CredalPredictions(p, p, p).to(torch.int32), "floating-point dtype; got .*int32"),
         (lambda p: CredalPredictions(p * 2, p, p), "probs must sum to 1"),
         (lambda p: CredalPredictions(p, p[:, :1], p), r"items and classes of probs, \(1, 2\)"),
         (lambda p: CredalPredictions(p, p, p, p[None, :, :] * 3), "vertices must sum to 1"),

@@ -18,7 +18,7 @@ from credalearn.report.page.html import percent
 from credalearn.workflow.folder import RunFolder
 from credalearn.workflow.reporting import write_report
 from credalearn.workflow.tested import read_rule
-from fake_run import add_rule, add_sets, fake_run
+from fake_run import add_rule, add_sets, fake_run, without_test_items
 
 MISSING = [name for name in ("chromium", "chromedriver") if shutil.which(name) is None]
 try:
@@ -175,6 +175,18 @@ def test_images_are_drawn_and_the_slider_moves_beside_them(
     check_readings(browser, run, "score", threshold(browser))
     move(browser, 20)
     check_readings(browser, run, "score", threshold(browser))
+    assert log(browser, "browser") == []
+
+
+def test_a_class_without_test_items_has_no_share(
+    browser: "webdriver.Chrome", tmp_path: Path
+) -> None:
+    run = without_test_items(add_rule(fake_run(tmp_path / "run", num_items=400)), "benign")
+    browser.get(write_report(run).as_uri())
+    for place in (0, 20):
+        move(browser, place)
+        row = browser.find_element(By.CSS_SELECTOR, "#deferrals tbody tr")
+        assert row.text.split() == ["benign", "0", "0", "–"]
     assert log(browser, "browser") == []
 
 

@@ -52,7 +52,7 @@ from credalearn.workflow.tested import (
 )
 from credalearn.workflow.thumbnails import MOST_BYTES, thumbnail
 from credalearn.workflow.voted import said_of
-from fake_run import add_rule, add_sets, fake_run
+from fake_run import add_rule, add_sets, fake_run, without_test_items
 
 EVIL = ("<script>alert(1)</script>", "</script>", "a & \"b\" 'c'", "<!--", "{{x}} ${y} $title")
 VENDORED = Path(__file__).parents[1] / "src" / "credalearn" / "report" / "page" / "vendor"
@@ -167,6 +167,18 @@ def test_small_classes_share_a_row_and_ties_have_one() -> None:
     for row in range(50):
         if groups[row] < 24:
             assert names[groups[row]] == items.classes[items.truth[row]]
+    for many, rows in ((24, 24), (25, 25), (26, 25)):  # a single class needs no row to share
+        names, _ = class_groups(some_items(0, 3000, num_classes=many))
+        assert (len(names) - 1, OTHERS in names) == (rows, many > 25)
+
+
+def test_a_class_without_test_items_has_no_share(tmp_path: Path) -> None:
+    run = without_test_items(add_rule(fake_run(tmp_path / "run")), "benign")
+    text = write_report(run).read_text(encoding="utf-8").split("Deferred by class")[-1]
+    row = re.search(r'<th scope="row">benign</th>(.*?)</tr>', text)
+    assert row is not None
+    assert row[1].startswith("<td>0</td><td>0</td>")
+    assert row[1].endswith('<span class="number">–</span></td>')
 
 
 def test_test_items_are_checked() -> None:

@@ -1,6 +1,7 @@
 """Comparing methods over seeds: against loops, SciPy and enumeration of all signs."""
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -83,6 +84,12 @@ def test_a_metric_without_differences_scales_to_one_for_all() -> None:
     assert (found["b"].mean, found["b"].std) == (0.5, 0.5)
 
 
+def test_the_last_bit_decides_no_metric() -> None:
+    table = {"a": {"accuracy": [0.3]}, "b": {"accuracy": [0.1 + 0.2]}}
+    found = metrics.balanced_quality(table, metrics=["accuracy"])
+    assert (found["a"].mean, found["b"].mean) == (1, 1)
+
+
 @pytest.mark.parametrize(("num_seeds", "digits"), [(5, 6), (10, 6), (25, 6), (5, 2), (9, 2)])
 def test_p_values_against_scipy(num_seeds: int, digits: int) -> None:
     # SciPy is exact without ties up to 50 seeds, and with them, two digits, up to 13, if slow.
@@ -122,6 +129,13 @@ def test_rounding_errors_do_not_break_ties() -> None:
     }
     # Five equal differences, four of them in favour: 6 of 32 ways are as good or better.
     assert metrics.pairwise_p_values(shifted, "accuracy")["a"]["b"] == 6 / 32
+
+
+def test_no_probability_is_above_one() -> None:
+    # Worse on 80 seeds of 80: the chances sum to 1 + 2e-16.
+    rows = {"a": [-k / 1000 for k in range(1, 81)], "b": [0.0] * 80}
+    table = {method: {"accuracy": row} for method, row in rows.items()}
+    assert metrics.pairwise_p_values(table, "accuracy")["a"]["b"] == 1
 
 
 def test_equal_methods_neither_win_nor_lose() -> None:
@@ -210,7 +224,9 @@ GOOD = {"accuracy": [0.9, 0.8], "ece": [0.1, 0.1], "auarc": [0.9, 0.9]}
         ({"a": {"ece": []}}, ("ece",), r"one seed or more.* got shapes {'a': \(0,\)}"),
         ({"a": {"ece": 0.1}}, ("ece",), r"got shapes {'a': \(\)}"),
         ({"a": GOOD | {"ece": [0.1]}}, THREE, r"same seeds; got {'accuracy': 2, 'ece': 1"),
-        ({"a": {"ece": [0.1, np.nan]}}, ("ece",), r"\['a'\]\['ece'\] must be finite; .* nan\]"),
+        ({"a": {"ece": [0.1, np.nan]}}, ("ece",), r"\['a'\]\['ece'\] must be finite .* nan\]"),
+        ({"a": {"ece": ["low"]}}, ("ece",), r"\['a'\]\['ece'\] must be finite .*\['low'\]. To fix"),
+        ({"a": {"ece": np.ma.array([0.1], mask=[True])}}, ("ece",), r"no masked value; .* \(0,\)"),
     ],
 )
 def test_bad_tables_are_refused(table: Table, names: tuple[str, ...], message: str) -> None:
@@ -230,3 +246,9 @@ def test_a_level_must_be_a_probability(level: float) -> None:
 def test_nets_must_hold_the_same_metrics(net: dict[str, dict[str, float]]) -> None:
     with pytest.raises(CredalError, match=r"net must hold the same metrics, one or more"):
         metrics.balanced_significance(net)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, "two", None])
+def test_nets_must_be_numbers(value: Any) -> None:
+    with pytest.raises(CredalError, match=r"net\['b'\]\['ece'\] must be finite numbers; got"):
+        metrics.balanced_significance({"a": {"ece": 1}, "b": {"ece": value}})

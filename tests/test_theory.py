@@ -176,6 +176,16 @@ def test_few_items_are_said_to_be_too_few(items: int) -> None:
     assert ("each with 95 % confidence" in told) == (items >= 50)
 
 
+def test_one_item_is_spoken_of_as_one() -> None:
+    told = risk_profile([[1.0, 0.0]], LowerBounds([[0.5, 0.0]]), draws=5).statement
+    assert told.startswith("If the set holds the true distribution of this item, the risk on it is")
+    assert "1 of the items has probability 0 for a class that its set" in told
+    labels = LowerBounds([[0.5, 0.0]] * 2)
+    told = risk_profile([[1.0, 0.0]] * 2, labels, draws=5).statement
+    assert told.startswith("If the sets hold the true distributions of these 2 items, the risk on")
+    assert "2 of the items have probability 0 for a class that their set" in told
+
+
 def test_numbers_of_numpy_are_options_and_can_be_written() -> None:
     options: Any = {"confidence": np.float32(0.5), "draws": np.int64(9), "seed": np.uint8(3)}
     profile = risk_profile([[0.5, 0.5]], LowerBounds([[0.5, 0.0]]), **options)

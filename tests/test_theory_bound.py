@@ -6,11 +6,12 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import Tensor
+from torch import Tensor, nn
 
 from credalearn import (
     CredalClassifier,
@@ -22,6 +23,7 @@ from credalearn import (
     precise,
 )
 from credalearn.credal.box_min_entropy import _enumerated
+from credalearn.methods import METHODS
 from credalearn.theory import (
     BoundTerm,
     GeneralisationBound,
@@ -58,6 +60,12 @@ def test_the_least_objective_is_what_a_search_of_all_predictions_finds(
     exact = least_objective(sets)
     assert (exact <= searched + 1e-4).all()  # no prediction is better; the dust costs 1e-5
     assert (searched - exact).max() < 0.015  # and the nearest of the grid is nearly as good
+
+
+def test_labels_that_are_no_sets_have_no_least_objective() -> None:
+    soft: Any = [[0.5, 0.5]]
+    with pytest.raises(CredalError, match=r"labels must be credal sets, .* got list. To fix"):
+        least_objective(soft)
 
 
 @settings(max_examples=50)  # eleven classes and more go another way
@@ -365,8 +373,73 @@ def test_a_classifiers_bound_is_that_of_its_heads(generator: torch.Generator) ->
     assert bound.confidence == 0.9
     assert "last layer only, the backbone taken as fixed" in bound.complexity.source
     other = CredalClassifier("softmax", epochs=1, device="cpu").fit(X.numpy(), labels)
-    with pytest.raises(CredalError, match=r"about POCC's two heads .* fit with method='pocc'"):
+    with pytest.raises(CredalError, match=r"two heads .* 1 network of 1 head\. .* method='pocc'"):
         bound_of_model(other.model_, X.numpy(), labels)
+
+
+def own_backbone(num_features: int = 3) -> nn.Module:
+    return nn.Sequential(nn.Linear(num_features, 8), nn.ReLU())
+
+
+def test_a_bound_takes_what_fit_takes(generator: torch.Generator) -> None:
+    X = normal(60, 3, generator=generator).numpy()  # in float64, the backbone in float32
+    labels = KINDS["lower bounds"](60, 4, generator)
+    clf = CredalClassifier(backbone=own_backbone(), epochs=2, device="cpu").fit(X, labels)
+    bound = bound_of_model(clf.model_, X, labels)
+    with torch.no_grad():
+        logits = clf.model_.members[0](torch.from_numpy(X).float())
+    assert bound.loss_range == pytest.approx(float((logits.amax(2) - logits.amin(2)).max()), 1e-5)
+    for model, inputs in ((clf, X), (clf, X.tolist()), (clf.model_, torch.from_numpy(X))):
+        assert bound_of_model(model, inputs, labels).total == bound.total
+    # Standardising would broadcast a single column.
+    table = CredalClassifier(epochs=1, device="cpu").fit(X, labels)
+    for model, columns in ((clf, 2), (clf.model_, 4)):
+        with pytest.raises(CredalError, match=rf"fails on items of shape \({columns},\): .* fix:"):
+            bound_of_model(model, np.zeros((60, columns)), labels)
+    with pytest.raises(CredalError, match=r"items of shape \(3, \.\.\.\), as in fit; got \(1,\)"):
+        bound_of_model(table, X[:, :1], labels)
+    words: Any = [["a"] * 3] * 60
+    with pytest.raises(CredalError, match="inputs must be an array of numbers, one row an item; "):
+        bound_of_model(clf, words, labels)
+    with pytest.raises(CredalError, match=r"inputs must have shape \(items, \.\.\.\); got \(60,\)"):
+        bound_of_model(clf, X[:, 0], labels)
+    unfitted: Any
+    for unfitted in (CredalClassifier(), "pocc"):
+        with pytest.raises(CredalError, match=r"got (CredalClassifier|str)\. To fix: fit it first"):
+            bound_of_model(unfitted, X, labels)
+
+
+def test_averaged_losses_have_the_bound_of_summed_ones(generator: torch.Generator) -> None:
+    X = normal(60, 3, generator=generator).numpy()
+    labels = KINDS["lower bounds"](60, 4, generator)
+    clf = CredalClassifier("pocc-mean", epochs=2, device="cpu").fit(X, labels)
+    averaged = bound_of_model(clf, X, labels)
+    # The same trained heads are the same predictor, however the losses were weighed.
+    summed = bound_of_model(replace(clf.model_, method=METHODS["pocc"]), X, labels)
+    assert averaged == summed
+    logits = clf.model_.outputs(torch.from_numpy(X)).logits[:, 0].double()
+    objective = float(METHODS["pocc-mean"].loss(logits, labels, 0))
+    gap = objective - float(least_objective(labels).mean())
+    assert averaged.optimisation.value == pytest.approx(gap, abs=1e-5)
+    own = replace(METHODS["pocc-mean"], dropout=0.1)
+    assert bound_of_model(CredalClassifier(own, epochs=1).fit(X, labels), X, labels).items == 60
+
+
+@pytest.mark.parametrize(
+    ("changes", "has"),
+    [
+        ({"num_heads": 3}, "1 network of 3 heads"),
+        ({"num_members": 2}, "2 networks of 2 heads"),
+        ({"num_passes": 5, "dropout": 0.3}, "dropout left on"),
+        ({"loss": lambda logits, labels, epoch: logits.square().mean()}, "another loss"),
+    ],
+)
+def test_the_bound_of_another_method_is_refused(changes: dict[str, Any], has: str) -> None:
+    method = replace(METHODS["pocc"], **changes)
+    X, labels = torch.zeros(4, 2).numpy(), LowerBounds(torch.zeros(4, 3))
+    clf = CredalClassifier(method, epochs=1, device="cpu").fit(X, labels)
+    with pytest.raises(CredalError, match=rf"two heads on one backbone.*has {has}\. To fix"):
+        bound_of_model(clf, X, labels)
 
 
 def test_bad_input_is_refused(generator: torch.Generator) -> None:

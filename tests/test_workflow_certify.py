@@ -12,11 +12,15 @@ import pytest
 import credalearn as cl
 from credalearn.annotations import read_annotations
 from credalearn.decide import DecisionRule, by_capacity
+from credalearn.decide.sample import as_sample
+from credalearn.decide.search import selective_guaranteed_risk
 from credalearn.decide.truths import LACKING
 from credalearn.workflow.card import card
-from credalearn.workflow.certifying import certify_run
+from credalearn.workflow.certifying import certify_run, draw_one_a_group
+from credalearn.workflow.covering import certify_sets
 from credalearn.workflow.folder import RunFolder
 from credalearn.workflow.inspecting import annotation_facts, inspection
+from credalearn.workflow.reporting import write_report
 from credalearn.workflow.rounds import read_rounds
 from credalearn.workflow.tested import read_rule, read_test_items
 from fake_run import fake_run
@@ -188,7 +192,7 @@ def test_what_cannot_be_certified_says_what_it_takes(tmp_path: Path) -> None:
     assert str(short) in str(raised.value)
     assert "calibration items like these would do" in str(short)
     assert "can be certified, keeping" in str(short)
-    fix = "To fix: have more items annotated and train again, or give a larger --max-error."
+    fix = "To fix: have more items annotated and recalibrate, or give a larger --max-error."
     assert str(raised.value).endswith(fix)
 
 
@@ -277,6 +281,75 @@ def test_a_full_disk_leaves_the_older_rule(tmp_path: Path) -> None:
     with full_disk(100), pytest.raises(cl.CredalError, match=r"rule.json cannot be written: .*To "):
         certify_run(run, capacity=0.5)
     assert snapshot(run.path) == before
+
+
+# Groups
+
+
+def grouped(run: RunFolder, size: int) -> RunFolder:
+    """The same run, as if so many items in a row were of one patient."""
+    groups = pl.Series("group", [f"p{row // size}" for row in range(len(run.items))])
+    run.items.with_columns(groups).write_parquet(run.path / "items.parquet")
+    facts = run.facts
+    facts["splits"]["group"] = "patient"
+    (run.path / "run.json").write_text(json.dumps(facts))
+    return RunFolder(run.path)
+
+
+def test_a_promise_about_items_of_groups_says_so(tmp_path: Path) -> None:
+    run = fake_run(tmp_path / "run")
+    plain = certify_run(run, max_error=0.2).rule
+    assert (plain.group, plain.num_groups, plain.about_groups) == (None, None, "")
+    run = grouped(run, 10)
+    found = certify_run(run, max_error=0.2)
+    assert found.rule == replace(plain, group="patient", num_groups=30) == kept_rule(run)
+    said = (
+        f"The {plain.num_items} calibration items are of 30 groups ('patient'), and items of one "
+        "group are alike: with few large groups the promise, which takes items as independent, is "
+        "less sure than stated."
+    )
+    assert found.rule.statement == f"{plain.statement} {said}"
+    remedy = "for a promise that does not take them so: certify with --one-a-group"
+    assert found.lines[-3:-1] == (found.rule.statement, remedy)
+    assert said in json.loads((run.path / "rule.json").read_text())["statement"]
+    assert said in write_report(run).read_text().split('id="curve"')[0].replace("&#x27;", "'")
+    assert "of 30 groups" in card(run)
+    assert "large groups the interval, which" in certify_run(run, capacity=0.3).rule.statement
+    sets = certify_sets(run, coverage=0.9)
+    assert sets.lines[1].startswith("The calibration items are of 30 groups ('patient'), and items")
+
+
+def test_one_item_a_group_is_calibrated_on_where_that_is_asked_for(tmp_path: Path) -> None:
+    run = grouped(fake_run(tmp_path / "run"), 3)
+    rule = certify_run(run, max_error=0.2, one_a_group=True).rule
+    assert rule.num_items + rule.left_out == 100
+    assert "--one-a-group" not in " ".join(certify_run(run, max_error=0.2, one_a_group=True).lines)
+    assert rule.num_groups == rule.num_items
+    assert rule.statement.endswith(
+        f"The {rule.num_items} calibration items are one of each group ('patient'): this is about "
+        "one item, drawn at random, of each new group."
+    )
+    assert certify_run(run, max_error=0.2, one_a_group=True).rule == rule
+    with pytest.raises(cl.CredalError, match=r"--capacity is a share of all items, and --one-a-"):
+        certify_run(run, capacity=0.2, one_a_group=True)
+    alone = fake_run(tmp_path / "alone", num_items=60)
+    with pytest.raises(cl.CredalError, match=r"items of .*alone are of no groups.*--group COLUMN"):
+        certify_run(alone, max_error=0.2, one_a_group=True)
+
+
+def test_one_item_a_group_keeps_the_promise_that_whole_groups_break() -> None:
+    """Whole groups are wrong together, 16 % of them; an error of 15 % is certified falsely."""
+    noise = np.random.default_rng(0)
+    broken = {"all": 0, "one": 0}
+    for _ in range(400):
+        wrong = np.repeat(noise.random(80) < 0.16, 10)
+        group = np.repeat(np.arange(80), 10)
+        table = pl.DataFrame({"score": noise.random(800), "wrong": wrong, "group": group})
+        for name, rows in (("all", table), ("one", draw_one_a_group(table))):
+            sample = as_sample(rows["score"].to_numpy(), rows["wrong"].to_numpy())
+            broken[name] += selective_guaranteed_risk(sample, 0.15, 0.05) is not None
+    assert broken["all"] > 0.05 * 400
+    assert broken["one"] <= 0.05 * 400
 
 
 # Inspecting

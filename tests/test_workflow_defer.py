@@ -81,7 +81,7 @@ def test_tasks_are_the_deferred_items_least_certain_first(
 
 def test_the_interface_fits_the_tasks(run: RunFolder, data: Path, tmp_path: Path) -> None:
     summary = defer(run, data, tmp_path / "tasks.json")
-    assert summary.config == tmp_path / "label_config.xml"
+    assert summary.config == tmp_path / "tasks.label_config.xml"
     tree = ElementTree.parse(summary.config).getroot()
     choices, shown = tree.find("Choices"), tree.find("Text")
     assert choices is not None
@@ -97,8 +97,16 @@ def test_the_interface_fits_the_tasks(run: RunFolder, data: Path, tmp_path: Path
         assert task["data"]["row"] == {name: row[name] for name in row if name != "item"}
     predict(run, data, tmp_path / "decisions.csv")  # does not repeat the features
     defer(run, tmp_path / "decisions.csv", tmp_path / "tasks.json")
-    assert "Table" not in (tmp_path / "label_config.xml").read_text()
+    assert "Table" not in (tmp_path / "tasks.label_config.xml").read_text()
     assert [choice.get("value") for choice in choices] == list(CLASSES)
+
+
+def test_an_interface_of_another_output_stays(run: RunFolder, data: Path, tmp_path: Path) -> None:
+    own = tmp_path / "label_config.xml"
+    own.write_text("<View/>")
+    first, second = (defer(run, data, tmp_path / f"{name}.json").config for name in ("a", "b"))
+    assert (first, second) == (tmp_path / "a.label_config.xml", tmp_path / "b.label_config.xml")
+    assert own.read_text() == "<View/>"
 
 
 @given(st.lists(st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"])), min_size=1))
@@ -198,7 +206,7 @@ def test_bad_requests_are_refused(run: RunFolder, data: Path, tmp_path: Path) ->
             with pytest.raises(CredalError, match=message):
                 defer(run, decided, tmp_path / "tasks.json")
     assert not (tmp_path / "tasks.json").exists()
-    assert not (tmp_path / "label_config.xml").exists()
+    assert not (tmp_path / "tasks.label_config.xml").exists()
 
 
 def test_images_have_addresses(tmp_path: Path) -> None:
@@ -212,7 +220,8 @@ def test_images_have_addresses(tmp_path: Path) -> None:
     defer(run, tmp_path / "pictures", tmp_path / "tasks.json", threshold=0.0)
     first = json.loads((tmp_path / "tasks.json").read_text())[0]["data"]
     assert first["image"] == f"/data/local-files/?d=a%20b/{Path(first['item']).name}.png"
-    assert '<Image name="item" value="$image"/>' in (tmp_path / "label_config.xml").read_text()
+    interface = (tmp_path / "tasks.label_config.xml").read_text()
+    assert '<Image name="item" value="$image"/>' in interface
     predict(run, tmp_path / "pictures", tmp_path / "decisions.csv", threshold=0.0)
     with pytest.raises(CredalError, match=r"the file of the image .* is not known.*--images"):
         defer(run, tmp_path / "decisions.csv", tmp_path / "again.json")

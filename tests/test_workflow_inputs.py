@@ -1,5 +1,6 @@
 """What a model sees, what it learns from, and which items it may see when."""
 
+import dataclasses
 import re
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from credalearn.workflow.inputs import (
     read_images,
 )
 from credalearn.workflow.item_columns import read_item_columns
+from credalearn.workflow.joined_features import join_features
 from credalearn.workflow.joining import prepare
 from credalearn.workflow.labelling import gold_classes, majority, make_labels, refuse_typos
 from credalearn.workflow.options import TrainOptions
@@ -101,6 +103,42 @@ def test_bad_features_are_named(
     with pytest.raises(cl.CredalError, match=message) as raised:
         read_features(path, **options)  # type: ignore[arg-type]
     assert str(path) in str(raised.value)
+
+
+@pytest.mark.parametrize("separator", [";", "\t", "|"])
+def test_decimal_commas_are_points_where_something_else_separates(
+    tmp_path: Path, separator: str
+) -> None:
+    rows = (("item", "a", "b", "c"), ("x", "0,0012", "1,234", "7"), ("y", "-3", "-1,5E-05", "1.5"))
+    path = table_of(tmp_path / "f.csv", "\n".join(map(separator.join, rows)) + "\n")
+    found = read_features(path)
+    assert found.values.tolist() == [[0.0012, 1.234, 7.0], [-3.0, -1.5e-05, 1.5]]
+    assert found.commas == ("a", "b")
+    assert read_features(table_of(tmp_path / "g.csv", "item;a\nx;1.5\n")).commas == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'item,a\nx,"0,5"\ny,1\n',  # commas separate: they may be anything
+        "item;a\nx;1,5\ny;1.5\n",  # either is a slip
+        "item;a\nx;1,234\ny;980\n",  # more than a thousand, or a little more than one?
+    ],
+)
+def test_commas_that_may_be_something_else_are_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(cl.CredalError, match=r"line 2: .* write a decimal point, and no comma fo"):
+        read_features(table_of(tmp_path / "f.csv", text))
+
+
+def test_all_columns_that_are_no_numbers_are_named_at_once(tmp_path: Path) -> None:
+    path = table_of(tmp_path / "f.csv", "item,a,b,my site\nx,red,1,\ny,2,2,here\n")
+    said = r"'a' holds 'red' for item 'x'; to be mended too: 'my site'. To fix: leave columns out "
+    with pytest.raises(cl.CredalError, match=f"{said}with --drop a --drop 'my site', or turn"):
+        read_features(path)
+    table = pl.DataFrame({"item": ["x"], "a": [[1]], "b": [[2]]})
+    table.write_parquet(tmp_path / "f.parquet")
+    with pytest.raises(cl.CredalError, match=r"of type List.*mended too: 'b'.*--drop a --drop b"):
+        read_features(tmp_path / "f.parquet")
 
 
 def test_a_date_is_no_feature(tmp_path: Path) -> None:
@@ -399,6 +437,43 @@ def test_a_typo_is_refused_with_its_place(tmp_path: Path) -> None:
         r"'horse', seen 4 times .*write 'horse'.*--classes",
     ):
         refuse_typos(found)
+
+
+# Several files
+
+
+def test_features_of_several_files_are_one_table(tmp_path: Path) -> None:
+    old = table_of(tmp_path / "old.csv", "item,a,b,site\nx,1,2,7\ny,3,4,8\n")
+    new = tmp_path / "new.parquet"
+    pl.DataFrame({"b": [6.0], "item": ["z"], "site": [7], "a": [5.0]}).write_parquet(new)
+    tables = [read_features(path, extra=("site",)) for path in (old, new)]
+    found = join_features(tables)
+    assert found.items == ["x", "y", "z"]
+    assert found.values.tolist() == [[1, 2], [3, 4], [5, 6]]
+    assert found.extra["site"].to_list() == ["7", "8", "7"]
+    assert join_features(tables[:1]) is tables[0]
+    votes = "".join(f"{name},ann,{'cat' if name == 'x' else 'dog'}\n" for name in "zyx")
+    annotations = annotations_of(tmp_path, f"item,annotator,label\n{votes}")
+    empty = dataclasses.replace(found, extra=found.extra.with_columns(site=pl.lit("")))
+    with pytest.raises(cl.CredalError, match=r"new.parquet, row 1: item 'z' has no 'site'"):
+        prepare(annotations, empty, TrainOptions(group="site"))
+
+
+@pytest.mark.parametrize(
+    ("second", "message"),
+    [
+        ("item,a,b\ny,1,2\n", r"the item 'y' is in .*old.csv and in .*new.csv. To fix: one row"),
+        ("item,a\nz,1\n", r"new.csv lacks features of .*old.csv: 'b'. To fix"),
+        ("item,a,b,c\nz,1,2,3\n", r"old.csv lacks features of .*new.csv: 'c'. To fix.*--drop"),
+    ],
+)
+def test_files_that_do_not_fit_together_are_refused(
+    tmp_path: Path, second: str, message: str
+) -> None:
+    texts = {"old.csv": "item,a,b\nx,1,2\ny,3,4\n", "new.csv": second}
+    tables = [read_features(table_of(tmp_path / name, text)) for name, text in texts.items()]
+    with pytest.raises(cl.CredalError, match=message):
+        join_features(tables)
 
 
 # Joining

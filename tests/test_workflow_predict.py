@@ -185,6 +185,15 @@ def test_other_columns_are_ignored_and_said(run: RunFolder, tmp_path: Path) -> N
     assert (tmp_path / "out.csv").read_text().splitlines()[0] == ",".join(SCHEMA)
 
 
+def test_decimal_commas_are_read_and_said(run: RunFolder, tmp_path: Path) -> None:
+    table(4).write_csv(tmp_path / "data.csv")
+    table(4).write_csv(tmp_path / "commas.csv", separator=";", decimal_comma=True)
+    predict(run, tmp_path / "data.csv", tmp_path / "out.csv")
+    summary = predict(run, tmp_path / "commas.csv", tmp_path / "again.csv")
+    assert summary.lines[0] == "decimal commas: 0,5 is read as 0.5 in 'seen', 'size', 'weight'"
+    assert (tmp_path / "again.csv").read_text() == (tmp_path / "out.csv").read_text()
+
+
 @pytest.mark.parametrize(("suffix", "name"), [("csv", ""), ("parquet", "__index_level_0__")])
 def test_row_numbers_by_pandas_are_not_read(
     run: RunFolder, tmp_path: Path, suffix: str, name: str

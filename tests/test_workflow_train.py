@@ -364,12 +364,14 @@ def test_who_stops_a_training_is_told_that_it_goes_on(
         patch.setattr(cl.CredalClassifier, "fit", stop)
         done = in_process(capsys, *arguments)
     assert done.code == 130
-    assert "goes on" not in done.err  # nothing is there yet
+    assert "credalearn: stopped; nothing was written" in done.err
+    assert not (tmp_path / "run").exists()
     with monkeypatch.context() as patch:
         patch.setattr(cl.CredalClassifier, "save", stop)
         done = in_process(capsys, *arguments)
     assert done.code == 130
     assert "credalearn: stopped; the same command goes on where it stopped" in done.err
+    assert done.err.count("stopped;") == 1
     done = in_process(capsys, *arguments)
     assert done.code == 0, done.err
     assert "resum" in done.err
@@ -382,7 +384,7 @@ def test_other_options_after_a_kill_start_anew(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(training, "prediction_table", kill)
+        patch.setattr(training, "write_tables", kill)
         with pytest.raises(KeyboardInterrupt):
             train(tmp_path / "run", team)
     assert partial_of(tmp_path / "run").is_dir()

@@ -3,7 +3,7 @@
 Shapes: N items, V vertices, K classes.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any, Self, final
 
@@ -18,6 +18,7 @@ from credalearn.credal.checks import (
     as_rows,
     check_choice,
     map_tensors,
+    moved,
     require,
     require_distributions,
 )
@@ -68,7 +69,7 @@ class CredalPredictions:
     def __post_init__(self) -> None:
         for each in fields(self):
             value = getattr(self, each.name)
-            if value is not None:
+            if value is not None or each.default is MISSING:
                 ndim = 3 if each.name == "vertices" else 2
                 object.__setattr__(self, each.name, as_floats(value, name=each.name, ndim=ndim))
                 self._check_shape(each.name)
@@ -124,10 +125,6 @@ class CredalPredictions:
             tensor([[0.6000, 0.2000]])
         """
         vertices = as_floats(vertices, name="vertices", ndim=3)
-        if vertices.shape[1] == 0:
-            raise CredalError(
-                f"predictions need one vertex or more; got shape {tuple(vertices.shape)}."
-            )
         lower, upper = vertices.amin(1), vertices.amax(1)
         return cls(vertices.mean(1).clamp(lower, upper), lower, upper, vertices)
 
@@ -267,7 +264,7 @@ class CredalPredictions:
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """The same predictions on another device or in another dtype, as ``torch.Tensor.to``."""
-        return map_tensors(self, lambda tensor: tensor.to(*args, **kwargs))
+        return moved(self, *args, **kwargs)
 
     def __getitem__(self, rows: Any) -> Self:
         chosen = as_rows(rows, length=len(self), device=self.probs.device)

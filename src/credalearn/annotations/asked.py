@@ -1,6 +1,9 @@
 """What the user asked of a reader."""
 
 from dataclasses import dataclass
+from typing import Literal
+
+Repeats = Literal["refuse", "last"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,6 +20,8 @@ class Asked:
         unsure: Labels that say "I do not know": votes for nothing.
         encoding: Of a text file.
         delimiter: Of a table in a text file.
+        format: The reader's name; None: it was recognised.
+        repeats: What happens where one annotator votes twice on an item and differently.
 
     Example:
         >>> Asked(label="answer").label
@@ -32,3 +37,5 @@ class Asked:
     unsure: tuple[str, ...] = ()
     encoding: str | None = None
     delimiter: str | None = None
+    format: str | None = None
+    repeats: Repeats = "refuse"

@@ -13,12 +13,16 @@ ITEM = (
     *("filename", "file", "filepath", "path", "imageurl", "url", "question", "questionid", "hitid"),
     *("textid", "commentid", "postid", "id", "uid", "uuid", "key", "name"),
 )
-ANNOTATOR = (
+NAMED_ANNOTATOR = (
     *("annotator", "annotatorid", "worker", "workerid", "rater", "raterid", "performer"),
     *("performerid", "user", "userid", "username", "labeler", "labelerid", "labeller", "coder"),
     *("coderid", "judge", "judgeid", "reviewer", "reviewerid", "assessor", "reader", "readerid"),
     *("participant", "participantid", "labeledby", "annotatedby", "completedby", "createdby"),
 )
+_JOBS = ("moderator", "expert", "physician", "doctor", "radiologist", "nurse", "pathologist")
+# No misspelling is looked for in jobs: "excerpt" and "physical" are columns of their own.
+JOBS = tuple(f"{job}{end}" for job in _JOBS for end in ("", "id", "name"))
+ANNOTATOR = (*NAMED_ANNOTATOR, *JOBS)
 LABEL = (
     *("label", "labels", "answer", "vote", "class", "category", "annotation", "choice", "response"),
     *("rating", "judgment", "judgement", "value", "decision", "diagnosis", "sentiment", "tag"),

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 _DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 _SAMPLE = 1 << 20  # bytes in which a header must end
+EXCEL_LINE = re.compile(r'"?sep=(.)"?(\r\n?|\n)', re.IGNORECASE)  # a line before the header
 
 
 def read_csv(path: Path, encoding: str | None, delimiter: str | None) -> Table:
@@ -30,13 +32,15 @@ def read_csv(path: Path, encoding: str | None, delimiter: str | None) -> Table:
     if more and "\n" not in start and "\r" not in start:
         rule = "the first line is over a megabyte long: this is no table"
         refuse(path, "line 1", rule, fix="give a table with a header, one row a vote")
-    if not start.strip():
+    excel = EXCEL_LINE.match(start)
+    above = 0 if excel is None else 1
+    if not start[excel.end() if excel else 0 :].strip():
         refuse(path, "", "the file is empty", fix="export the annotations again")
     if delimiter is None:
-        delimiter = find_delimiter(start)
+        delimiter = excel[1] if excel else find_delimiter(start)
     elif len(delimiter.encode()) != 1:
         refuse(path, "", f"a delimiter is one character, not {shown(delimiter)}", fix="say ','")
-    header, header_lines = _header(path, start, delimiter)
+    header, header_lines = _header(path, start, delimiter, above)
     kind = "table" if len(header) > 1 else "single column"
     name = _DELIMITERS.get(delimiter, repr(delimiter))
     words = f"{name}-separated {kind}, {seen.words}"
@@ -51,34 +55,43 @@ def read_csv(path: Path, encoding: str | None, delimiter: str | None) -> Table:
             path if raw is None else io.BytesIO(raw),
             separator=delimiter,
             has_header=False,  # the names are read above: polars would refuse those it reads else
-            skip_rows=1,
+            skip_rows=1 + above,
             infer_schema=False,
             schema=dict.fromkeys(header, pl.String),
         )
     else:  # rare, so that the slow way of the standard library is fast enough
-        lazy = _slow_csv(path, decoded(path, seen.encoding), delimiter, header).lazy()
+        lazy = _slow_csv(path, decoded(path, seen.encoding), delimiter, header, above).lazy()
     named = [name for name in header if not name.startswith("\0")]
     lazy = lazy if len(named) == len(header) else lazy.select(named)
 
     def place(row: int) -> str:
-        return _line_of(decoded(path, seen.encoding), delimiter, row, len(header))
+        return _line_of(decoded(path, seen.encoding), delimiter, row, len(header), above)
 
     def short() -> str | None:
         plain = not seen.quotes and not seen.lone_returns
-        return _short_row(decoded(path, seen.encoding), delimiter, len(header), plain)
+        return _short_row(decoded(path, seen.encoding), delimiter, len(header), plain, above)
 
     return make_table(path, words, lazy, named, place, short)
 
 
-def _rows(text: str, delimiter: str) -> "_csv.Reader":
-    """The standard library's reader; a quotation mark that is never closed is its error."""
+def _rows(text: str, delimiter: str, above: int = 0) -> "_csv.Reader":
+    """The standard library's reader; a quotation mark that is never closed is its error.
+
+    Args:
+        text: All of it.
+        delimiter: Between fields.
+        above: Lines before the header, which are passed over.
+    """
     lines = io.StringIO(text, newline="")
-    return csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=True)
+    rows = csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=True)
+    for _ in range(above):
+        next(rows)
+    return rows
 
 
-def _header(path: Path, start: str, delimiter: str) -> tuple[list[str], int]:
+def _header(path: Path, start: str, delimiter: str, above: int) -> tuple[list[str], int]:
     """The names in the first row, and how many lines it takes; no name twice."""
-    rows = _rows(start, delimiter)
+    rows = _rows(start, delimiter, above)
     try:
         header = [name.strip() for name in next(rows)]
     except csv.Error as error:
@@ -92,7 +105,7 @@ def _header(path: Path, start: str, delimiter: str) -> tuple[list[str], int]:
             refuse(path, "line 1", rule, fix="rename or delete one of them")
     # A column without a name is the index that pandas writes: nobody can ask for it.
     named = [name or f"\0{i}" for i, name in enumerate(header)]
-    return named, rows.line_num
+    return named, rows.line_num - above
 
 
 def find_delimiter(start: str) -> str:
@@ -142,9 +155,9 @@ def quoted_by_the_rules(content: bytes, delimiter: str) -> bool:
     return bool(opens.all() and closes.all())
 
 
-def _slow_csv(path: Path, text: str, delimiter: str, header: list[str]) -> pl.DataFrame:
+def _slow_csv(path: Path, text: str, delimiter: str, header: list[str], above: int) -> pl.DataFrame:
     """The rows as the standard library reads them."""
-    rows = _rows(text, delimiter)
+    rows = _rows(text, delimiter, above)
     columns: list[list[str | None]] = [[] for _ in header]
     try:
         next(rows)
@@ -162,10 +175,10 @@ def _slow_csv(path: Path, text: str, delimiter: str, header: list[str]) -> pl.Da
     return pl.DataFrame(frame, schema=dict.fromkeys(header, pl.String))
 
 
-def _line_of(text: str, delimiter: str, row: int, width: int) -> str:
+def _line_of(text: str, delimiter: str, row: int, width: int, above: int) -> str:
     """Where a row begins, counting lines inside quotes; row −1 is the first that is too long."""
-    rows = _rows(text, delimiter)
-    line = 1
+    rows = _rows(text, delimiter, above)
+    line = 1 + above
     try:
         for i, fields in enumerate(rows, -1):
             if (i == row >= 0) or (row < 0 and len(fields) > width):
@@ -176,13 +189,13 @@ def _line_of(text: str, delimiter: str, row: int, width: int) -> str:
     return f"row {row + 1}" if row >= 0 else ""
 
 
-def _short_row(text: str, delimiter: str, width: int, plain: bool) -> str | None:
+def _short_row(text: str, delimiter: str, width: int, plain: bool, above: int) -> str | None:
     """Where the first row with too few fields begins; a blank line is none."""
     lines = text.count("\n") + (not text.endswith("\n"))
     if plain and text.count(delimiter) == lines * (width - 1):
         return None  # none is too long, so that none is too short
-    rows = _rows(text, delimiter)
-    line = 1
+    rows = _rows(text, delimiter, above)
+    line = 1 + above
     try:
         for fields in rows:
             if len(fields) < width and any(each.strip() for each in fields):

@@ -28,6 +28,7 @@ class Raw:
         place: From a row to where it stands.
         left_out: Why answers are not votes, and how many.
         words: What the reader recognised.
+        unread: Where no annotator was found, the columns that may name one.
     """
 
     kind: Kind
@@ -36,6 +37,12 @@ class Raw:
     place: Callable[[int], str]
     words: str
     left_out: Mapping[str, int] = field(default_factory=dict)
+    unread: tuple[str, ...] = ()
+
+    def where(self, position: int) -> str:
+        """Where a row of the frame stood in the file."""
+        rows = self.frame["row"] if "row" in self.frame.columns else None
+        return self.place(position if rows is None else int(rows[position]))
 
 
 class Votes:

@@ -3,11 +3,13 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-from credalearn.annotations.asked import Asked
+from credalearn.annotations.asked import Asked, Repeats
 from credalearn.annotations.columns import refuse_predictions
 from credalearn.annotations.csv_tables import read_csv
+from credalearn.annotations.fields import check_field, field_of
+from credalearn.annotations.foreign import refuse_foreign
 from credalearn.annotations.places import listed, nearest, refuse, shown
 from credalearn.annotations.raw import Raw, check_text, text_of
 from credalearn.annotations.readers import READERS, Content
@@ -39,6 +41,7 @@ def read_annotations(
     unsure: Sequence[str] = (),
     encoding: str | None = None,
     delimiter: str | None = None,
+    repeats: Repeats = "refuse",
 ) -> Annotations:
     r"""Read annotations, recognising the tool that wrote them by the content of the file.
 
@@ -65,7 +68,7 @@ def read_annotations(
     Args:
         path: The file.
         format: One of the above; None: the first that recognises the content.
-        item: Column or field that names the item.
+        item: Column or field that names the item; in nested JSON perhaps a path, ``meta.item``.
         annotator: Column or field that names the annotator.
         label: Column or field with the label.
         weight: Column with the weight of a vote.
@@ -74,6 +77,8 @@ def read_annotations(
         unsure: Labels that say "I do not know": the item stays, the vote is for nothing.
         encoding: Of a text file; None: found from its bytes.
         delimiter: Of a table in text; None: the comma, semicolon, tab or bar that fits.
+        repeats: Where one annotator votes twice on an item and differently: ``"refuse"``, or the
+            ``"last"`` in the file counts; ``source.left_out`` says how many it replaces.
 
     Raises:
         CredalError: In one line: file, line, value and the nearest fix.
@@ -99,7 +104,11 @@ def read_annotations(
         unsure=_names(unsure),
         encoding=encoding,
         delimiter=delimiter,
+        format=format,
+        repeats=repeats,
     )
+    if repeats not in get_args(Repeats):
+        raise CredalError(f"repeats is 'refuse' or 'last'; got {shown(repeats)}. To fix: say one.")
     if format is not None and format not in READERS:
         guess = nearest(format, READERS)
         fix = f"say {guess!r}" if guess else f"say one of {listed(list(READERS), 20)}"
@@ -143,6 +152,7 @@ def _open(path: Path, asked: Asked) -> Content:
         return rows if isinstance(rows, Table) else from_dicts(path, "Parquet", rows)
     if looks_like_json(start):
         return read_json(path, asked.encoding)
+    refuse_foreign(path, start)
     return read_csv(path, asked.encoding, asked.delimiter)
 
 
@@ -162,21 +172,27 @@ def _read(path: Path, content: Content, name: str | None, asked: Asked) -> tuple
                 fix = "give the tool's own export, or another format"
                 refuse(path, "", f"{name} is a format of JSON; this is a table", fix=fix)
             assert isinstance(content, Records)
-            content = _flat(content)
-        return name, READERS[name].read(content, asked)
+            content = _flat(content, asked)
+        return _by(name, content, asked)
     if isinstance(content, Records):
         for known, reader in READERS.items():
             if reader.nested and reader.recognise(content, asked):
-                return known, reader.read(content, asked)
-        content = _flat(content)
+                return _by(known, content, asked)
+        content = _flat(content, asked)
     refuse_predictions(content)
     for known, reader in READERS.items():
         if reader.recognise(content, asked):
-            return known, reader.read(content, asked)
-    return "long", READERS["long"].read(content, asked)  # which says what is missing
+            return _by(known, content, asked)
+    return _by("long", content, asked)  # which says what is missing
 
 
-def _flat(content: Records) -> Table:
+def _by(name: str, content: Content, asked: Asked) -> tuple[str, Raw]:
+    if isinstance(content, Records):
+        check_field(content, asked.item, option="item")
+    return name, READERS[name].read(content, asked)
+
+
+def _flat(content: Records, asked: Asked) -> Table:
     """Records as a table, without the fields that hold lists or objects: those are no labels."""
     rows: list[dict[str, Any]] = []
     lines: list[int] = []
@@ -193,6 +209,10 @@ def _flat(content: Records) -> Table:
     columns = {
         name: [c if type(c := row.get(name)) is str else _cell(c) for row in rows] for name in flat
     }
+    for name in (asked.item, asked.annotator, asked.label):
+        if name is not None and name not in names:
+            cells = [_cell(field_of(row, name)) for row in rows]
+            columns |= {name: cells} if any(cell is not None for cell in cells) else {}
     try:
         return from_columns(content.path, content.words, columns, lines)
     except UnicodeEncodeError:

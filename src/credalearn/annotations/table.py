@@ -33,12 +33,13 @@ class Source:
         words: What was recognised, in words.
         rows: Rows or answers in the file.
         left_out: Answers that are not votes, by reason: cancelled, skipped, rejected, empty,
-            repeated, several classes. Unsure answers are kept, and counted here too.
+            repeated, replaced, several classes. Unsure answers are kept, and counted here too.
         mended: Values changed without loss, by how: spaces trimmed, Unicode normalised.
         first_items: Of several rounds, how many items the first holds: those come first.
         unused: Labels that were called unsure and are nobody's answer.
         merged: Of each later round, what it adds, in words.
         later: Of several rounds, the files after this one.
+        unread: Where no annotator was found, the columns that may name one.
 
     Example:
         >>> Source(Path("votes.csv"), "long", "one row a vote", 3, {"empty": 1}).left_out
@@ -55,6 +56,7 @@ class Source:
     unused: tuple[str, ...] = ()
     merged: tuple[str, ...] = ()
     later: tuple[Path, ...] = ()
+    unread: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,13 +8,14 @@ from numpy.typing import NDArray
 
 from credalearn.annotations.asked import Asked
 from credalearn.annotations.coding import coded, label_names, mended
-from credalearn.annotations.numbers import as_numbers
+from credalearn.annotations.numbers import as_numbers, parsed
 from credalearn.annotations.places import nearest, refuse, shown
 from credalearn.annotations.raw import Raw
 from credalearn.annotations.table import Annotations, Source
 
 _ROUNDED = 0.02  # how far rounding to two digits takes the sum of a row from 1
 _EXACT = 1e-6
+_FIRST_ROWS = 200  # in which features are told from probabilities
 
 
 def tidy_shares(raw: Raw, path: Path, format: str, asked: Asked) -> Annotations:  # noqa: A002
@@ -26,6 +27,8 @@ def tidy_shares(raw: Raw, path: Path, format: str, asked: Asked) -> Annotations:
     """
     given = [name for name in raw.frame.columns if name != "item"]
     classes = _ordered(path, given, asked)
+    if raw.kind == "probabilities" and asked.format is None and asked.classes is None:
+        _refuse_features(raw, path, classes)
     blank = 0.0 if raw.kind == "counts" else None
     numbers = np.empty((raw.frame.height, len(classes)))
     for i, name in enumerate(classes):
@@ -133,6 +136,18 @@ def _ordered(path: Path, given: list[str], asked: Asked) -> list[str]:
         rule = f"{shown(odd)} is not both a column and a class asked for"
         refuse(path, "line 1", rule, fix=f"write {guess!r}" if guess else "name every class column")
     return list(asked.classes)
+
+
+def _refuse_features(raw: Raw, path: Path, classes: list[str]) -> None:
+    """Refuse numbers that were taken for probabilities and in most rows do not sum to 1 or 100."""
+    head = raw.frame.head(_FIRST_ROWS).select(classes)
+    sums = head.select(pl.sum_horizontal(parsed(column) for column in head)).to_series().to_numpy()
+    off = ~((np.abs(sums - 1) <= _ROUNDED) | (np.abs(sums - 100) <= 100 * _ROUNDED))
+    if off.sum() > len(off) / 2:
+        row = int(off.argmax())
+        rule = f"this looks like features, not votes: the numbers of the row sum to {sums[row]:.4g}"
+        fix = "give it to `train` with --features; if they are votes, say --format probabilities"
+        refuse(path, raw.place(row), f"{rule}, and probabilities to 1", fix=fix)
 
 
 def _check_range(raw: Raw, path: Path, classes: list[str], numbers: NDArray[np.float64]) -> None:

@@ -13,6 +13,7 @@ from credalearn.annotations.coding import Coded, coded, label_names, mended, tak
 from credalearn.annotations.numbers import as_numbers, plain_number
 from credalearn.annotations.places import listed, nearest, refuse, shown
 from credalearn.annotations.raw import Raw
+from credalearn.annotations.repeats import one_vote_each
 from credalearn.annotations.table import Annotations, Known, Source
 
 _FREE_TEXT = 1000  # classes, of which most are seen once
@@ -23,7 +24,8 @@ def tidy_votes(raw: Raw, path: Path, format: str, asked: Asked) -> Annotations: 
 
     Raises:
         CredalError: If an item has no name, a label is not among the classes asked for, an
-            annotator votes twice and differently, no vote is left, or all are for one class.
+            annotator votes twice and differently and the last is not to count, no vote is left, or
+            all are for one class.
     """
     frame = raw.frame
     with ThreadPoolExecutor(2) as pool:  # most of it runs outside Python
@@ -43,9 +45,10 @@ def tidy_votes(raw: Raw, path: Path, format: str, asked: Asked) -> Annotations: 
         item, who, label = items.codes, annotators.codes, label_codes
     else:
         item, who, label = items.codes[kept], annotators.codes[kept], label_codes[kept]
-    once = _once(raw, path, kept, (item, who, label), (items.names, annotators.names, names))
-    if len(once) < len(item):
-        left_out["repeated"] += len(item) - len(once)
+    found = (items.names, annotators.names, names)
+    once, again = one_vote_each(raw, path, kept, (item, who, label), found, asked.repeats)
+    left_out.update(again)
+    if once is not None:
         kept, item, who, label = kept[once], item[once], who[once], label[once]
     weight = np.ones(len(kept)) if weights is None else weights[kept]
     left_out["unsure"] += int(unsure[label].sum())
@@ -63,6 +66,7 @@ def tidy_votes(raw: Raw, path: Path, format: str, asked: Asked) -> Annotations: 
         {reason: count for reason, count in left_out.items() if count},
         {how: count for how, count in changed.items() if count},
         unused=tuple(each for each in asked.unsure if _clean(each) not in names),
+        unread=raw.unread,
     )
     columns = [
         items.column("item", item, frame["item"]),
@@ -74,8 +78,8 @@ def tidy_votes(raw: Raw, path: Path, format: str, asked: Asked) -> Annotations: 
     seen_annotators, who = _used(annotators, who)
     codes = {"item": item, "annotator": who, "label": label}
     known = Known(tuple(seen_annotators.to_list()), codes)
-    found = tuple(seen_items.to_list())
-    return Annotations("votes", found, classes, pl.DataFrame(columns), source, known)
+    seen = tuple(seen_items.to_list())
+    return Annotations("votes", seen, classes, pl.DataFrame(columns), source, known)
 
 
 def _clean(label: str) -> str:
@@ -88,14 +92,9 @@ def _check_items(raw: Raw, path: Path, items: NDArray[np.int32], labels: NDArray
     """A vote must be for some item; a row without both is a blank line."""
     nameless = (items < 0) & (labels >= 0)
     if nameless.any():
-        where = raw.place(_row(raw, int(nameless.argmax())))
+        where = raw.where(int(nameless.argmax()))
         fix = "name the item, or say with --item which column names it"
         refuse(path, where, "the vote names no item", fix=fix)
-
-
-def _row(raw: Raw, position: int) -> int:
-    """Where in the file a row of the frame stood."""
-    return int(raw.frame["row"][position]) if "row" in raw.frame.columns else position
 
 
 def _weights(raw: Raw, path: Path) -> NDArray[np.float64] | None:
@@ -107,48 +106,8 @@ def _weights(raw: Raw, path: Path) -> NDArray[np.float64] | None:
     if wrong.any():
         position = int(wrong.argmax())
         rule = f"a weight is a number of 0 or more; this is {numbers[position]}"
-        refuse(path, raw.place(_row(raw, position)), rule, fix="correct or delete the row")
+        refuse(path, raw.where(position), rule, fix="correct or delete the row")
     return numbers
-
-
-def _once(
-    raw: Raw,
-    path: Path,
-    kept: NDArray[np.int64],
-    codes: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]],
-    names: tuple[pl.Series, pl.Series, list[str]],
-) -> NDArray[np.int64]:
-    """Rows without repeats; an annotator who votes twice on an item and differently is refused."""
-    item, who, label = codes
-    everyone = np.arange(len(item))
-    if not len(item) or not len(names[1]):
-        return everyone
-    pair = item.astype(np.int64) * len(names[1]) + who
-    pair[who < 0] = -1 - everyone[who < 0]  # nobody knows whether these are the same person
-    if pl.Series(pair).n_unique() == len(pair):  # three times as fast as sorting
-        return everyone
-    order = np.argsort(pair, kind="stable")
-    ordered = pair[order]
-    again = np.flatnonzero(ordered[1:] == ordered[:-1]) + 1
-    start = np.maximum.accumulate(np.where(np.r_[True, np.diff(ordered) != 0], everyone, 0))
-    differs = again[label[order[again]] != label[order[start[again]]]]
-    if len(differs):
-        position = differs[np.argmin(order[differs])]  # the first in the file
-        first, second = int(order[start[position]]), int(order[position])
-        one, two = (
-            f"{shown(names[2][label[each]])} ({raw.place(_row(raw, int(kept[each])))})"
-            for each in (first, second)
-        )
-        more = f", and {len(differs) - 1:,} more such votes" if len(differs) > 1 else ""
-        rule = (
-            f"annotator {shown(names[1][int(who[first])])} votes twice on item "
-            f"{shown(names[0][int(item[first])])} and differently: {one} and {two}{more}"
-        )
-        fix = "keep the answer that counts, or name the columns with --item and --annotator"
-        refuse(path, raw.place(_row(raw, int(kept[second]))), rule, fix=fix)
-    repeated = np.zeros(len(item), bool)
-    repeated[order[again]] = True
-    return np.flatnonzero(~repeated)
 
 
 def _classes(
@@ -181,7 +140,7 @@ def _classes(
         unknown = [i for i, name in enumerate(names) if name in strange]
         if unknown:
             wrong = unknown[0]
-            where = raw.place(_row(raw, int(kept[np.argmax(label == wrong)])))
+            where = raw.where(int(kept[np.argmax(label == wrong)]))
             guess = nearest(names[wrong], classes)
             rule = f"{shown(names[wrong])} is not among the classes {listed(classes)}"
             fix = f"write {guess!r}" if guess else "add it to the classes, or to the unsure labels"

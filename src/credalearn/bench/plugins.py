@@ -4,24 +4,41 @@
 shows one.
 """
 
+import hashlib
 import importlib.util
 import sys
 from collections.abc import Callable, Mapping
 from functools import cache
+from importlib.abc import ExecutionLoader
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
+from types import CodeType
 
 from credalearn.bench.catalogue import ALL_SETTINGS
 from credalearn.bench.data import TASKS, WITHOUT_FOLDER, DataFolders, Task
 from credalearn.bench.setting import Setting
+from credalearn.credal.checks import check_choice
 from credalearn.errors import CredalError
-from credalearn.methods import METHODS, Method
+from credalearn.methods import BASES, METHODS, Method
+from credalearn.scores import SCORES
+
+PLUGIN_METHODS: dict[str, str] = {}
+PLUGIN_TASKS: dict[str, str] = {}
+"""By name, the digest of the file that a method or a task is from: runs of another are others."""
 
 
-def register_method(name: str, method: Method) -> None:
+def register_method(name: str, method: Method, *, built_on: str | None = None) -> None:
     """Make a method known under this name.
 
+    Args:
+        name: As settings and ``--method`` have it.
+        method: What it does.
+        built_on: Method whose trained networks it takes instead of training its own, as it must
+            where it has several members; of which seeds says
+            :func:`credalearn.bench.costs.member_seeds`.
+
     Raises:
-        CredalError: If the name is taken.
+        CredalError: If the name is taken, there is no such score, or the networks do not fit.
 
     Example:
         >>> register_method("my-softmax", METHODS["softmax"])
@@ -29,6 +46,15 @@ def register_method(name: str, method: Method) -> None:
         1
     """
     _check_free(METHODS, "method", name)
+    check_choice(method.score, SCORES, name=f"the score of method {name!r}")
+    if built_on is not None:
+        _check_base(name, method, built_on)
+        BASES[name] = built_on
+    elif method.num_members > 1:
+        raise CredalError(
+            f"the {method.num_members} members of method {name!r} are networks that another method "
+            "trained. To fix: name that method, as in register_method(..., built_on='softmax')."
+        )
     METHODS[name] = method
 
 
@@ -55,10 +81,10 @@ def register_task(name: str, load: Callable[[DataFolders, int | None], Task]) ->
 
 
 def register_setting(setting: Setting) -> None:
-    """Make a setting known under its name; its methods must be known before.
+    """Make a setting known under its name; its task and its methods must be known before.
 
     Raises:
-        CredalError: If the name is taken.
+        CredalError: If the name is taken, or there is no such task.
 
     Example:
         >>> register_setting(ALL_SETTINGS["cifar10h"])
@@ -67,12 +93,13 @@ def register_setting(setting: Setting) -> None:
         name.
     """
     _check_free(ALL_SETTINGS, "setting", setting.name)
+    check_choice(setting.task, TASKS, name=f"the task of setting {setting.name!r}")
     ALL_SETTINGS[setting.name] = setting
 
 
 @cache
 def load_plugin(path: Path) -> None:
-    """Run the Python file, once a process.
+    """Run the Python file, once a process, and keep its digest with the methods and tasks it has.
 
     Raises:
         CredalError: If it is no Python file.
@@ -82,12 +109,38 @@ def load_plugin(path: Path) -> None:
         Traceback (most recent call last):
         credalearn.errors.CredalError: a plugin is a Python file; there is none at absent.py.
     """
-    spec = importlib.util.spec_from_file_location("credalearn_plugin", path)
-    if spec is None or spec.loader is None or not path.is_file():
+    if path.suffix != ".py" or not path.is_file():
         raise CredalError(f"a plugin is a Python file; there is none at {path}.")
+    loader = _AsItIs("credalearn_plugin", str(path))
+    spec = importlib.util.spec_from_loader(loader.name, loader)
+    assert spec is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses of the file look for it there
-    spec.loader.exec_module(module)
+    methods, tasks = dict(METHODS), dict(TASKS)
+    source = path.read_bytes()
+    loader.exec_module(module)
+    digest = f"sha256 {hashlib.sha256(source).hexdigest()[:16]}"
+    for table, before, own in ((METHODS, methods, PLUGIN_METHODS), (TASKS, tasks, PLUGIN_TASKS)):
+        own |= {name: digest for name, it in table.items() if it is not before.get(name)}
+
+
+class _AsItIs(SourceFileLoader):
+    """Compiles the file anew: one kept before would stand for another of its size and second."""
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        return ExecutionLoader.get_code(self, fullname)
+
+
+def _check_base(name: str, method: Method, base: str) -> None:
+    """Refuse networks that the method could not take, before they are trained."""
+    check_choice(base, [m for m in METHODS if m not in BASES], name=f"what {name!r} is built on")
+    needed = (method.num_heads, method.dropout)
+    there = (METHODS[base].num_heads, METHODS[base].dropout)
+    if needed != there:
+        raise CredalError(
+            f"method {name!r} must have the heads and the dropout of {base!r}, which it is built "
+            f"on, {there}; got {needed}. To fix: make it of that method by dataclasses.replace."
+        )
 
 
 def _check_free(table: Mapping[str, object], what: str, name: str) -> None:

@@ -16,7 +16,8 @@ from credalearn.errors import CredalError
 from credalearn.files import whole_file
 
 CURVE_POINTS = 101  # accuracy at rejection 0, 0.01, …, 1: the last is at the most certain item
-KIND = ("epochs", "limit", "weights")  # of config: what runs that are compared must share
+# Of config: what runs that are compared must share.
+KIND = ("epochs", "limit", "weights", "task_plugin")
 _OF_A_STORE = ("files", "built_on")  # of config: digests of a store's files
 _FIELDS = ("setting", "method", "seed", "metrics", "curves", "config", "versions", "seconds")
 

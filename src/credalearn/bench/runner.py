@@ -173,7 +173,7 @@ class Bench:
             labels=self.labels(run),
             loss=method.loss,
             recipe=recipe,
-            augment=crop_and_flip if run.setting.augment else None,
+            augment=crop_and_flip if run.setting.augment and task.train_images.ndim == 4 else None,
             checkpoint=self.store.checkpoint(run),
             # Dropout stays as it is, so that its numbers come from the seed and the epoch.
             compile=images >= _WORTH_COMPILING and not method.dropout,

@@ -8,6 +8,7 @@ from typing import Any
 
 from credalearn.bench.catalogue import ALL_SETTINGS
 from credalearn.bench.costs import base_of, member_seeds
+from credalearn.bench.plugins import PLUGIN_METHODS, PLUGIN_TASKS
 from credalearn.bench.setting import Setting
 from credalearn.errors import CredalError
 from credalearn.methods import METHODS
@@ -101,6 +102,10 @@ class Run:
         }
         if self.weights is not None:
             asked["weights"] = self.weights
+        if self.setting.task in PLUGIN_TASKS:
+            asked["task_plugin"] = PLUGIN_TASKS[self.setting.task]
+        if self.method in PLUGIN_METHODS:
+            asked["method_plugin"] = PLUGIN_METHODS[self.method]
         if self.bases:
             asked["members"] = "independent" if self.independent else "shared"
             asked["member_seeds"] = list(self._members)

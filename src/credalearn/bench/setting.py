@@ -124,7 +124,7 @@ class Setting:
         pretrained: Whether the network starts from ImageNet's weights.
         image_size: Height and width of the images, in pixels; of rows of features it says nothing.
         augment: Whether training images are cropped at random, with 4 px padding at 32 px and in
-            proportion at other sizes, and flipped.
+            proportion at other sizes, and flipped; rows of features stay as they are.
         recipe: How to train; its seed is not looked at, each run has its own.
         methods: Names of the methods, in the paper's order.
         seeds: One run a method and seed.

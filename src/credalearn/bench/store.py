@@ -32,6 +32,7 @@ State = Literal["done", "started", "new", "failed", "damaged", "unmeasured", "ou
 """Unmeasured is a finished run whose weights are whole and whose predictions are not; outdated one
 that was built on networks which have been trained again since, and have other weights now."""
 PREDICTIONS, MODEL = "predictions.safetensors", "model.safetensors"
+_PLUGIN = {"task_plugin", "method_plugin"}  # of config
 # All that a run's folder may hold, but for its lock; config.json first: without it, what is left of
 # a removal that was killed is nobody's.
 _FILES = (
@@ -98,10 +99,15 @@ class Store:
         if asked is None:
             damaged = f"{folder / 'config.json'} is missing or damaged"
             return ("damaged", damaged) if begun or finished else ("new", None)
-        self._check_same(run, asked)
+        failed = (folder / "failure.txt").exists()
+        differ = _differences(asked, run.asked)
+        if differ and not finished and (failed or not self.checkpoint(run).exists()):
+            return "new", None  # as asked for now: of the other nothing is kept
+        if differ:
+            raise CredalError(self._refusal(run, differ))
         if finished:
             return self._look_at_finished(run, thorough=thorough)
-        return "failed" if (folder / "failure.txt").exists() else "started", None
+        return "failed" if failed else "started", None
 
     def _look_at_finished(self, run: Run, *, thorough: bool) -> tuple[State, str | None]:
         folder = self.path(run)
@@ -300,22 +306,14 @@ class Store:
     def _log(self, run: Run) -> list[Logged]:
         return read_log(self.path(run) / "log.jsonl")
 
-    def _check_same(self, run: Run, there: dict[str, Any]) -> None:
-        """Refuse to mix runs that were asked for in different ways."""
-        here, there = _flat(json.loads(json.dumps(run.asked))), _flat(there)
-        differ = {
-            name: (there.get(name), here.get(name))
-            for name in sorted(there.keys() | here.keys())
-            if there.get(name) != here.get(name)
-        }
-        if differ:
-            told = ", ".join(
-                f"{name} ({old} there, {new} here)" for name, (old, new) in differ.items()
-            )
-            raise CredalError(
-                f"{self.path(run)} holds this run with another configuration: {told}. To fix: give "
-                "the same options as then, name another --store, or delete that folder."
-            )
+    def _refusal(self, run: Run, differ: Mapping[str, tuple[object, object]]) -> str:
+        """Runs that were asked for in different ways are not mixed."""
+        told = ", ".join(f"{name} ({old} there, {new} here)" for name, (old, new) in differ.items())
+        edited = " The file of --plugin is another one now." if differ.keys() & _PLUGIN else ""
+        return (
+            f"{self.path(run)} holds this run with another configuration: {told}.{edited} To fix: "
+            "give the same options as then, name another --store, or delete that folder."
+        )
 
 
 def versions() -> dict[str, str]:
@@ -356,6 +354,13 @@ def _wrong(path: Path, known: Mapping[str, Any], *, thorough: bool) -> str | Non
     if thorough and _sha256(path) != known["sha256"]:
         return f"{path} is not what was written"
     return None
+
+
+def _differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """By name, the two values of all that was asked for otherwise."""
+    old, new = _flat(there), _flat(json.loads(json.dumps(here)))
+    names = sorted(old.keys() | new.keys())
+    return {x: (old.get(x), new.get(x)) for x in names if old.get(x) != new.get(x)}
 
 
 def _flat(table: Mapping[str, Any], before: str = "") -> dict[str, Any]:

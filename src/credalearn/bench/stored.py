@@ -1,12 +1,19 @@
-"""What a store holds: the runs of a setting as it has them, and settings that are not known."""
+"""What a store holds: runs of a setting, settings that are not known, what a run predicted."""
 
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from torch import Tensor
+
 from credalearn.bench.runs import Run, plan
 from credalearn.bench.setting import Setting
-from credalearn.bench.store import Store
+from credalearn.bench.store import PREDICTIONS, Store
+from credalearn.credal.checks import check_choice
+from credalearn.errors import CredalError
+from credalearn.predictions import CredalPredictions
 
 
 def unknown_settings(folder: Path, known: Collection[str]) -> list[str]:
@@ -62,3 +69,45 @@ def stored_runs(
         weights=weights,
     )
     return [replace(run, weights=run.weights or first.get("weights")) for run in runs]
+
+
+def read_predictions(
+    folder: Path, setting: str, method: str, seed: int, *, part: str = "test"
+) -> CredalPredictions:
+    """What a finished run predicted, by the names that its folder has.
+
+    The same file holds the true classes of the test items as ``y`` and, where there are any, the
+    votes on the held-out items as ``voted_counts``.
+
+    Args:
+        folder: Of the store.
+        setting: Its name.
+        method: Its name.
+        seed: Of the run.
+        part: ``"test"``, ``"voted"`` for items with held-out votes, or a foreign set such as
+            ``"svhn"``.
+
+    Raises:
+        CredalError: If there is no such run, its file is damaged, or it has no such part.
+
+    Example:
+        >>> read_predictions(Path("store"), "cifar10h", "pocc", 99)
+        Traceback (most recent call last):
+        credalearn.errors.CredalError: there is no
+        store/cifar10h/pocc/seed-99/predictions.safetensors. To fix: do that run with
+        `credalearn bench run`.
+    """
+    path = folder / setting / method / f"seed-{seed}" / PREDICTIONS
+    if not path.is_file():
+        raise CredalError(f"there is no {path}. To fix: do that run with `credalearn bench run`.")
+    try:
+        tensors = load_file(path)
+    except SafetensorError as error:
+        raise CredalError(f"{path} is not a whole safetensors file: {error}.") from error
+    parts: dict[str, dict[str, Tensor]] = {}
+    for name, tensor in tensors.items():
+        place, dot, field = name.rpartition(".")
+        if dot:
+            parts.setdefault(place, {})[field] = tensor
+    check_choice(part, parts, name=f"the part of {path}")
+    return CredalPredictions(**parts[part])

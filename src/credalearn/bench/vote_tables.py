@@ -56,6 +56,19 @@ def row_name(rule: str, method: str) -> str:
     return f"{method}, {rule}"
 
 
+def default_family(records: Iterable[Record]) -> str:
+    """The first family that has records; the first of all where none has.
+
+    Example:
+        >>> record = Record(
+        ...     setting="lidc-votes-3-idm", method="pocc", seed=1, metrics={"accuracy": 0.9}
+        ... )
+        >>> default_family([record]), default_family([])
+        ('lidc-votes', 'cifar10h-votes')
+    """
+    return next(iter(_families_held(record.setting for record in records)), next(iter(FAMILIES)))
+
+
 def family_cells(records: Iterable[Record], family: str) -> dict[str, dict[int | None, Runs]]:
     """The records of a family by row, number of votes and seed, rows in the order of its rules.
 
@@ -84,10 +97,12 @@ def family_cells(records: Iterable[Record], family: str) -> dict[str, dict[int |
             for method, runs in runs_of(records, name).items() if name in held else ():
                 cells.setdefault(row_name(rule, method), {})[number] = runs
     if not cells:
+        others = " or ".join(_families_held(held))
+        instead = f", or give --family {others}" if others else ""
         raise CredalError(
             f"there is no record of the family {family!r}; there are some of "
             f"{', '.join(folded(held))}. "
-            f"To fix: make some with `credalearn bench run '{family}-*'`."
+            f"To fix: make some with `credalearn bench run '{family}-*'`{instead}."
         )
     check_one_kind(_records(cells), f"the family {family!r}")
     return cells
@@ -195,6 +210,16 @@ def first_record(cells: Cells) -> Record:
         's pocc seed 1'
     """
     return next(iter(_records(cells)))
+
+
+def _families_held(names: Iterable[str]) -> list[str]:
+    """The families that settings of these names belong to."""
+    held = set(names)
+    return [
+        family.name
+        for family in FAMILIES.values()
+        if any(setting.name in held for setting in family.settings)
+    ]
 
 
 def _records(cells: Cells) -> Iterable[Record]:

@@ -13,7 +13,8 @@ from typing import Annotated, Literal
 import typer
 
 from credalearn import __version__
-from credalearn.cli import bench, labels, learning, steps
+from credalearn.cli import bench, labels, learning, recalibrating, steps
+from credalearn.cli.stopping import told_when_stopped
 
 app = typer.Typer(
     help="Learn classifiers from annotators who disagree, and know when to ask a human.",
@@ -22,8 +23,16 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 # In the order in which a team comes to them.
-for step in (learning.inspect, labels.labels, learning.train, *steps.STEPS):
-    app.command()(step)
+for step in (
+    learning.inspect,
+    labels.labels,
+    learning.train,
+    *steps.STEPS,
+    recalibrating.recalibrate,
+):
+    whole = step in (labels.labels, learning.train)  # which write when all is done
+    left = "nothing was written" if whole else ""
+    app.command()(told_when_stopped(step, left=left))
 app.add_typer(bench.app, name="bench")
 
 

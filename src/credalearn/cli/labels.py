@@ -20,6 +20,8 @@ from credalearn.cli.options import (
     Label,
     Labels,
     Question,
+    RepeatedVotes,
+    Repeats,
     Skill,
     Unsure,
     Weight,
@@ -66,6 +68,7 @@ def labels(
     form: Form = None,
     encoding: Encoding = None,
     delimiter: Delimiter = None,
+    repeats: RepeatedVotes = Repeats.refuse,
 ) -> None:
     """Say which label rules fail: build labels from some annotators, test them on the others."""
     import torch
@@ -74,12 +77,23 @@ def labels(
     from credalearn.annotations import read_annotations
     from credalearn.labels import VOTE_RULES
     from credalearn.workflow import label_words
+    from credalearn.workflow.inspecting import left_out_lines
     from credalearn.workflow.label_study import SCHEMA, study_labels
     from credalearn.workflow.overwriting import refuse_overwriting
     from credalearn.workflow.tables_out import check_output, write_frames
 
     asked = reader_options(
-        item, annotator, label, weight, question, classes, unsure, form, encoding, delimiter
+        item,
+        annotator,
+        label,
+        weight,
+        question,
+        classes,
+        unsure,
+        form,
+        encoding,
+        delimiter,
+        repeats.value,
     )
     if output is not None:  # before the work, not after it
         check_output(output)
@@ -92,7 +106,8 @@ def labels(
             refuse_overwriting(path, export)
     torch.set_num_threads(1)  # the tables are small: threads would wait for each other
     found = read_annotations(export, **asked)
-    print(label_words.read_line(found))
+    for line in (label_words.read_line(found), *left_out_lines(found)):
+        print(line)
     wanted = dict.fromkeys(each.value for each in rule) if rule else VOTE_RULES
     with _progress(splits) as done:
         study = study_labels(

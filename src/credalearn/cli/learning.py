@@ -1,12 +1,12 @@
 """The commands from an annotation export to a trained model, each a thin face of a step."""
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from credalearn.cli.inputs import check_inputs, decimal_commas, left_out, read_inputs, row_numbers
 from credalearn.cli.options import (
     Annotator,
     Classes,
@@ -14,7 +14,11 @@ from credalearn.cli.options import (
     Delimiter,
     Encoding,
     Export,
+    Features,
     Form,
+    Gold,
+    Group,
+    Images,
     Item,
     Label,
     Labels,
@@ -22,8 +26,14 @@ from credalearn.cli.options import (
     MergeConflicts,
     MergeItem,
     Method,
+    Output,
     Question,
+    RepeatedVotes,
+    Repeats,
+    Seed,
     Skill,
+    SkipMissing,
+    Table,
     Unsure,
     Weight,
     reader_options,
@@ -56,13 +66,24 @@ def inspect(
     form: Form = None,
     encoding: Encoding = None,
     delimiter: Delimiter = None,
+    repeats: RepeatedVotes = Repeats.refuse,
 ) -> None:
     """Say what an export holds and who disagrees about what."""
     from credalearn.workflow.inspecting import inspection
     from credalearn.workflow.rounds import read_rounds
 
     asked = reader_options(
-        item, annotator, label, weight, question, classes, unsure, form, encoding, delimiter
+        item,
+        annotator,
+        label,
+        weight,
+        question,
+        classes,
+        unsure,
+        form,
+        encoding,
+        delimiter,
+        repeats.value,
     )
     found = read_rounds(
         export,
@@ -78,11 +99,9 @@ def inspect(
 
 def train(
     export: Export,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the run.")],
-    features: Annotated[
-        Path | None, typer.Option(help="Numbers of each item: CSV, TSV, Parquet, npy or npz.")
-    ] = None,
-    images: Annotated[Path | None, typer.Option(help="Folder with an image of each item.")] = None,
+    output: Output,
+    features: Features = None,
+    images: Images = None,
     labels: Annotated[Labels, typer.Option(help="What votes become.")] = Labels.relax_ties,
     s: Annotated[
         float, typer.Option("--s", help="Strength of the imprecise Dirichlet model (idm).")
@@ -99,32 +118,19 @@ def train(
             show_default="mlp for features, resnet18 for images",
         ),
     ] = None,
-    group: Annotated[
-        str | None, typer.Option(help="Column beside the features: its items stay in one split.")
-    ] = None,
-    gold: Annotated[
-        str | None, typer.Option(help="Column beside the features with the true class.")
-    ] = None,
+    group: Group = None,
+    gold: Gold = None,
     split: Annotated[
         str | None, typer.Option(help="Column beside the features: train, calibration or test.")
     ] = None,
-    table: Annotated[
-        Path | None,
-        typer.Option(
-            help="With --images, the table that --group, --gold and --split name columns of.",
-            show_default="the export",
-        ),
-    ] = None,
+    table: Table = None,
     drop: Annotated[
         list[str] | None, typer.Option(help="A column to leave out; may be repeated.")
     ] = None,
     image_size: Annotated[int, typer.Option(min=8, help="Pixels that images become.")] = 64,
     epochs: Annotated[int, typer.Option(min=1, help="Passes over the training items.")] = 50,
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Of everything random.")] = 0,
-    skip_missing: Annotated[
-        bool,
-        typer.Option("--skip-missing", help="Leave out items without input, inputs without votes."),
-    ] = False,
+    seed: Seed = 0,
+    skip_missing: SkipMissing = False,
     merge: Merge = None,
     merge_item: MergeItem = None,
     merge_conflicts: MergeConflicts = Conflicts.refuse,
@@ -138,19 +144,19 @@ def train(
     form: Form = None,
     encoding: Encoding = None,
     delimiter: Delimiter = None,
+    repeats: RepeatedVotes = Repeats.refuse,
 ) -> None:
     """Train a model on annotated items; killed and called again, it goes on where it stopped."""
     from credalearn.workflow.feature_names import feature_lines
-    from credalearn.workflow.inputs import FeatureTable, read_features
+    from credalearn.workflow.inputs import FeatureTable
     from credalearn.workflow.inspecting import inspection
-    from credalearn.workflow.item_columns import read_item_columns
     from credalearn.workflow.labelling import refuse_typos
     from credalearn.workflow.options import TrainOptions
     from credalearn.workflow.rounds import read_rounds
     from credalearn.workflow.staging import CHECKPOINTS, check_place, partial_of
     from credalearn.workflow.training import train_run
 
-    _check_inputs(features, images, table, drop)
+    check_inputs(features, images, table, drop)
     options = TrainOptions(
         labels=labels.value,
         s=s,
@@ -167,7 +173,17 @@ def train(
         skip_missing=skip_missing,
     )
     asked = reader_options(
-        item, annotator, label, weight, question, classes, unsure, form, encoding, delimiter
+        item,
+        annotator,
+        label,
+        weight,
+        question,
+        classes,
+        unsure,
+        form,
+        encoding,
+        delimiter,
+        repeats.value,
     )
     check_place(output)  # before a large export is read
     found = read_rounds(
@@ -180,20 +196,11 @@ def train(
     )
     if classes is None:
         refuse_typos(found)
-    columns = None
-    if features is None:
-        assert images is not None
-        inputs: FeatureTable | Path = images
-        if options.columns:
-            columns = read_item_columns(table or export, options.columns, item=item)
-    else:
-        column = _item_column(features, item)
-        inputs = read_features(features, item=column, extra=options.columns, drop=tuple(drop or ()))
-    for line in inspection(found):
+    inputs, columns = read_inputs(
+        features, images, table or export, options.columns, item=item, drop=tuple(drop or ())
+    )
+    for line in (*inspection(found), *row_numbers(features), *decimal_commas(inputs)):
         print(line)
-    if features is not None:
-        for line in _row_numbers(features):
-            print(line)
     if isinstance(inputs, FeatureTable):
         asked_for = (label, annotator, *options.columns)
         for line in feature_lines(inputs.names, asked=asked_for, classes=found.classes):
@@ -207,65 +214,17 @@ def train(
         run = train_run(output, found, inputs, options, columns=columns)
     except KeyboardInterrupt:
         if any(partial_of(output).glob(CHECKPOINTS)):
-            again = "the same command goes on where it stopped"
-            print(f"credalearn: stopped; {again}", file=sys.stderr)
+            raise KeyboardInterrupt("the same command goes on where it stopped") from None
         raise
     for line in _trained(run):
         print(line)
 
 
-def _check_inputs(
-    features: Path | None, images: Path | None, table: Path | None, drop: list[str] | None
-) -> None:
-    """One kind of input, and only the options that go with it."""
-    from credalearn.errors import CredalError
-
-    if (features is None) == (images is None):
-        raise CredalError("give one of --features and --images: what the model is to see.")
-    if images is not None and drop:
-        raise CredalError(
-            "--drop names a column of --features; with --images there are none. To fix: leave it "
-            "out."
-        )
-    if features is not None and table is not None:
-        raise CredalError(
-            "--table goes with --images; the columns beside features stand in --features. To fix: "
-            "leave it out."
-        )
-
-
-def _item_column(features: Path, item: str | None) -> str | None:
-    """The export's name of the item's column, where the features have a column of that name."""
-    from credalearn.workflow.blocks import columns_of
-
-    if item is None or features.suffix.lower() in (".npy", ".npz"):
-        return None
-    return item if item in columns_of(features) else None
-
-
-def _row_numbers(features: Path) -> Iterator[str]:
-    """Which columns are not read, as they number the rows."""
-    from credalearn.workflow.blocks import index_columns
-
-    if features.suffix.lower() in (".npy", ".npz"):
-        return
-    for name in index_columns(features):
-        what = f"the column {name!r}" if name else "the column without a name"
-        yield f"left out: {what} of {features}, as pandas writes the numbers of the rows"
-
-
 def _trained(run: "RunFolder") -> Iterator[str]:
     from credalearn.methods import METHODS
 
-    facts = run.facts
-    inputs, splits = facts["inputs"], facts["splits"]
-    for name, why in list(inputs["unreadable"].items())[:5]:
-        yield f"cannot be read: {name}, {why}"
-    if inputs["matched"]:
-        found = ", ".join(f"{count:,} by {how}" for how, count in inputs["matched"].items())
-        yield f"images found: {found}"
-    for reason, count in inputs["left_out"].items():
-        yield f"left out: {count:,} items {reason}"
+    facts, splits = run.facts, run.facts["splits"]
+    yield from left_out(run)
     open_sets = facts["label_diameter"] > _MUCH_OPEN
     if open_sets and METHODS[facts["method"]].learns_sets:
         under, fix = f" under {facts['label_rule']!r}", "collect more votes an item"

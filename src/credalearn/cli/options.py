@@ -8,6 +8,28 @@ import typer
 
 Run = Annotated[Path, typer.Argument(help="Folder of a run that `credalearn train` wrote.")]
 Export = Annotated[Path, typer.Argument(help="The annotation tool's export, or a table of votes.")]
+Output = Annotated[Path, typer.Option("--output", "-o", help="Folder of the run.")]
+Features = Annotated[
+    list[Path] | None,
+    typer.Option(help="Numbers of each item: CSV, TSV, Parquet, npy or npz; may be repeated."),
+]
+Images = Annotated[Path | None, typer.Option(help="Folder with an image of each item.")]
+Group = Annotated[
+    str | None, typer.Option(help="Column beside the features: its items stay in one split.")
+]
+Gold = Annotated[str | None, typer.Option(help="Column beside the features with the true class.")]
+Table = Annotated[
+    Path | None,
+    typer.Option(
+        help="With --images, the table that --group, --gold and --split name columns of.",
+        show_default="the export",
+    ),
+]
+Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Of everything random.")]
+SkipMissing = Annotated[
+    bool,
+    typer.Option("--skip-missing", help="Leave out items without input, inputs without votes."),
+]
 Item = Annotated[str | None, typer.Option(help="Column or field that names the item.")]
 Annotator = Annotated[str | None, typer.Option(help="Column or field that names the annotator.")]
 Label = Annotated[str | None, typer.Option(help="Column or field with the label.")]
@@ -64,6 +86,7 @@ def reader_options(
     form: str | None,
     encoding: str | None,
     delimiter: str | None,
+    repeats: str = "refuse",
 ) -> dict[str, Any]:
     """What ``read_annotations`` takes, in the order in which the commands list it.
 
@@ -93,6 +116,7 @@ def reader_options(
         "format": form,
         "encoding": encoding,
         "delimiter": delimiter,
+        "repeats": repeats,
     }
 
 
@@ -157,6 +181,21 @@ class Conflicts(StrEnum):
 
 MergeConflicts = Annotated[
     Conflicts, typer.Option(help="Where two exports say different things; counts may be added.")
+]
+
+
+class Repeats(StrEnum):
+    """What happens where an annotator votes twice on an item and differently."""
+
+    refuse = "refuse"
+    last = "last"
+
+
+RepeatedVotes = Annotated[
+    Repeats,
+    typer.Option(
+        "--repeats", help="Where one annotator's votes on an item differ; the last may count."
+    ),
 ]
 
 

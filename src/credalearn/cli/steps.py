@@ -27,6 +27,10 @@ def certify(
     against: Annotated[
         Against, typer.Option(help="Wrong against the run's truth, or a random annotator.")
     ] = Against.truth,
+    one_a_group: Annotated[
+        bool,
+        typer.Option("--one-a-group", help="Calibrate on one item of each group, independent."),
+    ] = False,
     set_coverage: Annotated[
         float | None,
         typer.Option(help="Widen sets to hold the votes on this share of new items, such as 0.90."),
@@ -48,7 +52,7 @@ def certify(
     folder = RunFolder(run)
     sets = _sets(folder, set_coverage, distance, scale)
     found = None
-    if sets is None or max_error is not None or capacity is not None:
+    if sets is None or max_error is not None or capacity is not None or one_a_group:
         found = certify_run(
             folder,
             max_error=max_error,
@@ -56,6 +60,7 @@ def certify(
             confidence=confidence,
             method=method.value if method else None,
             against=against.value,
+            one_a_group=one_a_group,
         )
     if sets is not None:  # after the rule, so that what is refused there changes nothing
         keep_sets(folder, sets.inflation)
@@ -83,7 +88,7 @@ def _sets(
     if found.inflation.vacuous:
         raise CredalError(
             f"sets cannot be widened so far, and nothing was written. {found.inflation.statement} "
-            "To fix: have more items annotated and train again, or give a smaller --set-coverage."
+            "To fix: have more items annotated and recalibrate, or give a smaller --set-coverage."
         )
     return found
 

@@ -62,11 +62,12 @@ def calibrate(
     check_choice(distance, get_args(Distance), name="distance")
     check_choice(scale, SCALES, name="scale")
     shares = as_shares(observed, lower)
-    low, high, factor = lower.double(), upper.double(), scale_of(probs.double(), distance, scale)
+    low, high, inside = (each.detach().double() for each in (lower, upper, probs))
+    factor = scale_of(inside, distance, scale)
     if distance == "box":
         off = box_distance(shares, low, high, factor)
     else:
-        points = None if vertices is None else vertices.double()
+        points = None if vertices is None else vertices.detach().double()
         off = total_variation(shares, low, high, vertices=points) / factor[:, 0]
     rank = rank_of(len(off), coverage)
     radius = math.inf if rank > len(off) else float(off.sort().values[rank - 1])

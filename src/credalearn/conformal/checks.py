@@ -18,7 +18,7 @@ def as_shares(observed: ArrayLike, sets: Tensor) -> Tensor:
         >>> as_shares([[3, 1]], torch.zeros(1, 2)).tolist()
         [[0.75, 0.25]]
     """
-    votes = as_floats(observed, name="observed", ndim=2).to(sets.device, torch.float64)
+    votes = as_floats(observed, name="observed", ndim=2).detach().to(sets.device, torch.float64)
     if votes.shape != sets.shape:
         raise CredalError(
             f"observed must have the items and classes of the sets, {tuple(sets.shape)}; "

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any, Self, final
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
@@ -18,8 +17,10 @@ from credalearn.credal.checks import (
     SUM_TOLERANCE,
     as_floats,
     as_rows,
+    as_tensor,
     expectation,
     map_tensors,
+    moved,
     require,
     require_distributions,
 )
@@ -150,7 +151,7 @@ class CredalSet(ABC):
     @final
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """The same sets on another device or in another dtype: ``torch.Tensor.to``'s arguments."""
-        return map_tensors(self, lambda tensor: tensor.to(*args, **kwargs))
+        return moved(self, *args, **kwargs)
 
     @final
     def __getitem__(self, rows: Any) -> Self:
@@ -164,8 +165,9 @@ class CredalSet(ABC):
     @final
     def __repr__(self) -> str:
         dtype = str(self.lower.dtype).removeprefix("torch.")
+        sets = "set" if len(self) == 1 else "sets"
         return (
-            f"{type(self).__name__}({len(self)} sets, {self.num_classes} classes, "
+            f"{type(self).__name__}({len(self)} {sets}, {self.num_classes} classes, "
             f"{dtype} on {self.lower.device})"
         )
 
@@ -198,9 +200,7 @@ class CredalSet(ABC):
 
     def _rows(self, values: ArrayLike, name: str) -> Tensor:
         """One row an item, shape (N, K), from as many or from one for all."""
-        if hasattr(values, "__array__") and not isinstance(values, Tensor):
-            values = np.array(values)  # data frames too
-        rows: Tensor = torch.as_tensor(values, device=self.lower.device)
+        rows = as_tensor(values, name=name).to(self.lower.device)
         if rows.shape not in (self.lower.shape, self.lower.shape[1:]):
             raise CredalError(
                 f"{name} must have shape {tuple(self.lower.shape)} or ({self.num_classes},); "

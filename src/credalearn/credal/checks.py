@@ -19,25 +19,46 @@ Batch = TypeVar("Batch", bound=Any)
 SUM_TOLERANCE = 1e-5  # float32 rows of 1000 classes drift by about 1e-6
 
 
-def as_floats(values: Any, *, name: str, ndim: int, finite: bool = True) -> Tensor:
-    """``values`` as a float32 or float64 tensor of ``ndim`` dimensions; whole numbers convert."""
+def as_tensor(values: Any, *, name: str) -> Tensor:
+    """``values`` as a tensor of real numbers, of any shape and dtype."""
+    refuse_masked(values, name=name)
     try:
         if hasattr(values, "__array__") and not isinstance(values, Tensor):
             values = np.array(values)  # a copy: what the caller does to his array later is his own
         tensor = torch.as_tensor(values)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise CredalError(f"{name} must be an array of numbers; {error}.") from error
-    if not tensor.is_floating_point() and not tensor.is_complex():
+        reason = str(error).rstrip(".")
+        raise CredalError(f"{name} must be an array of numbers; {reason}.") from error
+    if tensor.is_complex():
+        raise CredalError(
+            f"{name} must be real numbers; got {tensor.dtype}. To fix: convert it first."
+        )
+    return tensor
+
+
+def refuse_masked(values: Any, *, name: str) -> None:
+    """Refuse an array of NumPy with a masked value, which an array without a mask would show."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        place = tuple(int(each[0]) for each in np.nonzero(np.ma.getmaskarray(values)))
+        raise CredalError(
+            f"{name} must have no masked value; that at {place} is. To fix: fill or drop it."
+        )
+
+
+def as_floats(values: Any, *, name: str, ndim: int, finite: bool = True) -> Tensor:
+    """``values`` as a float32 or float64 tensor of ``ndim`` dimensions; whole numbers convert."""
+    tensor = as_tensor(values, name=name)
+    if not tensor.is_floating_point():
         tensor = tensor.to(torch.get_default_dtype())
     if tensor.dtype not in (torch.float32, torch.float64):
         raise CredalError(
             f"{name} must be float32 or float64; got {tensor.dtype}. To fix: convert it first."
         )
-    if tensor.ndim != ndim or tensor.shape[-1] == 0:
-        shape = {2: ("items", "classes"), 3: ("items", "vertices", "classes")}.get(ndim, ("…",))
+    if tensor.ndim != ndim or 0 in tensor.shape[1 if ndim == 3 else -1 :]:
+        shape = {2: "items, classes", 3: "items, vertices, classes"}.get(ndim, "…, classes")
+        least = "one vertex or more, one class or more" if ndim == 3 else "one class or more"
         raise CredalError(
-            f"{name} must have shape ({', '.join(shape)}) with one class or more; "
-            f"got {tuple(tensor.shape)}."
+            f"{name} must have shape ({shape}) with {least}; got {tuple(tensor.shape)}."
         )
     # A finite sum has finite terms, and costs a fifth of looking at each.
     if finite and not tensor.sum().isfinite():
@@ -60,7 +81,7 @@ def require_distributions(probs: Tensor, *, name: str) -> None:
     require(
         probs >= 0,
         rule=f"{name} must not be negative",
-        remedy="clamp at 0 and divide each row by its sum",
+        remedy="clamp at 0 and divide each row by its sum (logits: take the softmax)",
         **{name: probs},
     )
     sums = probs.sum(-1, keepdim=True)
@@ -107,11 +128,25 @@ def map_tensors(batch: Batch, change: Callable[[Tensor], Tensor]) -> Batch:
     return changed
 
 
+def moved(batch: Batch, *args: Any, **kwargs: Any) -> Batch:
+    """A frozen dataclass of tensors after ``torch.Tensor.to``; they stay floating-point numbers."""
+
+    def move(tensor: Tensor) -> Tensor:
+        result = tensor.to(*args, **kwargs)
+        if not result.is_floating_point():
+            raise CredalError(
+                f"probabilities must be kept in a floating-point dtype; got {result.dtype}. "
+                "To fix: give torch.float32 or torch.float64."
+            )
+        return result
+
+    return map_tensors(batch, move)
+
+
 def as_distributions(values: Any, *, name: str, ndim: int | None = None) -> Tensor:
     """``values`` as a float tensor whose last dimension holds distributions."""
-    if ndim is None:
-        ndim = np.ndim(values) if not isinstance(values, Tensor) else values.ndim
-    tensor = as_floats(values, name=name, ndim=ndim)
+    tensor = as_tensor(values, name=name)
+    tensor = as_floats(tensor, name=name, ndim=max(tensor.ndim, 1) if ndim is None else ndim)
     require_distributions(tensor, name=name)
     return tensor
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 import warnings
+from numbers import Integral, Real
 
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
 from credalearn.credal.checks import as_distributions
-from credalearn.errors import PrecisionWarning
+from credalearn.errors import CredalError, PrecisionWarning
 
 _HALVINGS = 40  # places the best point of a segment to 1e-12 of its length
 
@@ -60,9 +61,12 @@ def max_entropy_hull(
 
     Args:
         points: Distributions, shape (N, V, K).
-        tolerance: Largest allowed error in bits.
-        max_steps: Cap on the steps; a :class:`PrecisionWarning` says when it was hit, for how many
-            items and how far from the maximum they can be.
+        tolerance: Largest allowed error in bits, 0 or more.
+        max_steps: Cap on the steps, 1 or more; a :class:`PrecisionWarning` says when it was hit,
+            for how many items and how far from the maximum they can be.
+
+    Raises:
+        CredalError: If a row is no distribution, or an option is out of range.
 
     Example:
         The uniform distribution lies half-way between the two points.
@@ -71,6 +75,14 @@ def max_entropy_hull(
         >>> max_entropy_hull(torch.tensor([[[0.2, 0.8], [0.8, 0.2]]]))
         tensor([1.])
     """
+    if not isinstance(tolerance, Real) or not 0 <= tolerance < math.inf:
+        raise CredalError(
+            f"tolerance must be a finite number, 0 or more; got {tolerance!r}. To fix: give 1e-3."
+        )
+    if not isinstance(max_steps, Integral) or max_steps < 1:
+        raise CredalError(
+            f"max_steps must be a whole number, 1 or more; got {max_steps!r}. To fix: give 1000."
+        )
     checked = as_distributions(points, name="points", ndim=3)
     exact = checked.double()  # a certificate of 1e-3 bits at K = 1000 is beyond float32's sums
     if checked.shape[1] == 1:

@@ -17,7 +17,6 @@ from torch import Tensor
 from credalearn.credal.base import CredalSet
 from credalearn.credal.checks import as_floats, require_distributions
 from credalearn.credal.imprecision import farthest_pair
-from credalearn.errors import CredalError
 
 
 @final
@@ -50,11 +49,6 @@ class Vertices(CredalSet):
 
     def __init__(self, points: ArrayLike, *, soft: ArrayLike | None = None) -> None:
         points = as_floats(points, name="points", ndim=3).detach().clone()
-        if points.shape[1] == 0:
-            raise CredalError(
-                "each set needs one vertex or more; points has shape "
-                f"{tuple(points.shape)} (items, vertices, classes)."
-            )
         require_distributions(points, name="points")
         self._keep(points=points, lower=points.amin(1), upper=points.amax(1))
         self._keep_soft(soft)

@@ -46,6 +46,8 @@ class DecisionRule:
         shortfall: Why nothing could be certified and what it would take, or None.
         left_out: Further calibration items, without a truth to be right or wrong against.
         left_out_kept: How many of those the rule predicts.
+        group: What several items may share, such as their patient; None where nothing is known.
+        num_groups: How many groups the ``num_items`` are of; None without a group.
 
     Raises:
         CredalError: If the fields contradict each other.
@@ -76,6 +78,8 @@ class DecisionRule:
     shortfall: Shortfall | None = None
     left_out: int = 0
     left_out_kept: int = 0
+    group: str | None = None
+    num_groups: int | None = None
 
     def __post_init__(self) -> None:
         check_choice(self.method, get_args(RuleMethod), name="method")
@@ -99,6 +103,12 @@ class DecisionRule:
         self._check((self.max_error is None) == capacity, "only a capacity has no max_error")
         conformal = self.method == "conformal-risk-control"
         self._check((self.confidence is None) == conformal, "only this method has no confidence")
+        self._check(self.group is None or type(self.group) is str, "group must be a name or None")
+        named, counted = self.group is not None, self.num_groups is not None
+        self._check(named == counted, "group and num_groups belong together")
+        if self.num_groups is not None:
+            whole = type(self.num_groups) is int and 1 <= self.num_groups <= self.num_items
+            self._check(whole, "num_groups must be a whole number in 1..num_items")
         short = self.threshold is None and not capacity
         self._check((self.shortfall is not None) == short, "a shortfall says why nothing is kept")
         if self.bound is not None and self.max_error is not None:
@@ -121,7 +131,29 @@ class DecisionRule:
 
     @property
     def statement(self) -> str:
-        """What is promised, about what, in one sentence; or that nothing is."""
+        """What is promised, about what, or that nothing is; and what groups do to it."""
+        return f"{self._promise} {self.about_groups}".rstrip()
+
+    @property
+    def about_groups(self) -> str:
+        """What it means that the items are of groups, in a sentence; empty where they are not."""
+        if self.group is None or self.num_groups is None or not self.kept:
+            return ""
+        items = f"The {self.num_items:,} calibration items are"
+        if self.num_groups == self.num_items:
+            return (
+                f"{items} one of each group ({self.group!r}): this is about one item, drawn at "
+                "random, of each new group."
+            )
+        what = "interval" if self.method == "capacity" else "promise"
+        groups = "1 group" if self.num_groups == 1 else f"{self.num_groups:,} groups"
+        return (
+            f"{items} of {groups} ({self.group!r}), and items of one group are alike: with few "
+            f"large groups the {what}, which takes items as independent, is less sure than stated."
+        )
+
+    @property
+    def _promise(self) -> str:
         truth = TRUTHS[self.against]
         drawn = f"for items drawn like the {self.num_items:,} calibration items"
         if self.left_out:

@@ -26,7 +26,7 @@ def certify(
     max_error: float,
     confidence: float = 0.95,
     method: CertifyMethod = "sgr",
-    against: Truth = "majority",
+    against: Truth | None = None,
 ) -> DecisionRule:
     r"""The largest threshold on the score for which an error of at most ``max_error`` is certified.
 
@@ -57,6 +57,7 @@ def certify(
         confidence: In (0, 1); not used by conformal risk control.
         method: One of the three above.
         against: What ``wrong`` was found against; said in the rule's statement, nothing more.
+            None: the majority, or of shares, which promise nothing about it, a random annotator.
 
     Returns:
         The rule. Where nothing can be certified it defers everything, and its ``shortfall`` says
@@ -74,15 +75,16 @@ def certify(
         >>> rule.kept, rule.errors, round(rule.bound, 4), rule.threshold
         (306, 6.0, 0.0499, 0.7625)
         >>> print(certify(score[:30], [False] * 30, max_error=0.05).shortfall)
-        30 calibration items are too few: even without an error it takes 197. About 198 calibration
-        items like these would do. With these items 26.5 % can be certified, keeping 100 %.
+        30 calibration items are too few: even without an error it takes 197 by SGR, 59 by
+        learn-then-test. About 198 calibration items like these would do by SGR, about 59 by
+        learn-then-test. With these items 26.5 % can be certified, keeping 100 %.
     """
     check_choice(method, get_args(CertifyMethod), name="method")
-    check_choice(against, get_args(Truth), name="against")
     check_share(max_error, name="max_error")
     check_share(confidence, name="confidence")
     max_error, confidence = float(max_error), float(confidence)
     sample = as_sample(score, wrong)
+    truth = _truth(against, sample)
     chosen, risk = METHODS[method], 1 - confidence
     group = chosen.search(sample, max_error, risk)
     # The search compares p-values; the bound that inverts them may differ in its last bit.
@@ -92,7 +94,7 @@ def certify(
     )
     return DecisionRule(
         method=method,
-        against=against,
+        against=truth,
         threshold=_at(sample, group)[0],
         num_items=sample.num_items,
         kept=_at(sample, group)[1],
@@ -111,7 +113,7 @@ def by_capacity(
     *,
     defer: float,
     confidence: float = 0.95,
-    against: Truth = "majority",
+    against: Truth | None = None,
 ) -> DecisionRule:
     """Defer the least certain items, as many as the reviewers can take; nothing is promised.
 
@@ -125,7 +127,7 @@ def by_capacity(
         defer: The most to defer: a whole number of these items (an int), or a share in [0, 1] of
             them (a float).
         confidence: Of the interval, in (0, 1).
-        against: What ``wrong`` was found against.
+        against: What ``wrong`` was found against, as for :func:`~credalearn.certify`.
 
     Raises:
         CredalError: As :func:`~credalearn.certify`.
@@ -138,9 +140,9 @@ def by_capacity(
         No error is promised: 1 of 4 calibration items are deferred, and of the 3 predicted 0 % are
         wrong against the majority of the annotators (95 % interval 0 % to 70.8 %).
     """
-    check_choice(against, get_args(Truth), name="against")
     check_share(confidence, name="confidence")
     sample = as_sample(score, wrong)
+    truth = _truth(against, sample)
     most = _number_deferred(defer, sample.num_items)
     fewest_kept = sample.num_items - most
     group = int((sample.kept < fewest_kept).sum()) if fewest_kept else None
@@ -154,7 +156,7 @@ def by_capacity(
     threshold, kept, errors = _at(sample, group)
     return DecisionRule(
         method="capacity",
-        against=against,
+        against=truth,
         threshold=threshold,
         num_items=sample.num_items,
         kept=kept,
@@ -165,6 +167,14 @@ def by_capacity(
         bound_by="binomial" if sample.binary else "hoeffding-bentkus",
         interval=ends,
     )
+
+
+def _truth(against: Truth | None, sample: Sample) -> Truth:
+    """What the errors are against: as said, else as their kind tells."""
+    if against is None:
+        return "majority" if sample.binary else "a random annotator"
+    check_choice(against, get_args(Truth), name="against")
+    return against
 
 
 def _at(sample: Sample, group: int | None) -> tuple[float | None, int, float]:

@@ -5,7 +5,6 @@ Shapes: N items, K classes.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -22,18 +21,13 @@ import credalearn
 from credalearn.credal import CredalSet
 from credalearn.credal.checks import check_choice
 from credalearn.errors import CredalError
+from credalearn.estimator.backbone import Backbone, check_backbone, make_backbone
 from credalearn.estimator.folder import write_model
 from credalearn.estimator.targets import as_credal, column_names
 from credalearn.labels.collapse import collapse
 from credalearn.labels.soft import SoftRule
 from credalearn.methods import METHODS, Method, Model
-from credalearn.nets import (
-    BACKBONE_NAMES,
-    Network,
-    Standardise,
-    build_backbone,
-    known_backbone,
-)
+from credalearn.nets import Network, Standardise
 from credalearn.predictions import CredalPredictions
 from credalearn.train import Recipe
 
@@ -58,7 +52,10 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             ``"torchvision:NAME"`` or ``"timm:NAME"`` for a network of these packages, where
             installed. All of them standardise their inputs and start from random weights. Or any
             ``torch.nn.Module`` that returns features, trained from the weights it has (a copy is
-            trained), such as ``credalearn.nets.build_backbone(name, shape, weights=file)``.
+            trained), such as ``credalearn.nets.build_backbone(name, shape, weights=file)``. Or a
+            function without arguments that makes a new one, ``lambda: Net()``, called under each
+            network's own seed: a method of several networks asks for it, as one module would start
+            them all from the same weights.
         label_rule: What soft labels become: ``"relax"`` (the paper), ``"relax-ties"`` or
             ``"precise"``.
         collapse: Learn only the top class of each label's reference, whatever y is.
@@ -73,7 +70,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         warmup_start: Where that rise starts.
         final_learning_rate: Where the cosine ends.
         precision: ``"auto"`` (bfloat16 on a GPU), ``"float32"`` or ``"bfloat16"``.
-        seed: Of everything random.
+        seed: Of everything random: what other estimators call ``random_state``.
         device: ``"auto"`` (a GPU where there is one), or a device of torch.
         checkpoint: File that keeps the state after each epoch. If training is killed, fitting
             again on the same data goes on from there to the same weights.
@@ -114,7 +111,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self,
         method: str | Method = "pocc",
         *,
-        backbone: str | nn.Module = "mlp",
+        backbone: Backbone = "mlp",
         label_rule: SoftRule = "relax-ties",
         collapse: bool = False,
         epochs: int = 50,
@@ -189,7 +186,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self, X: Any, y: Any, classes: ArrayLike | None, members: Sequence[Network] | None
     ) -> Self:
         method, recipe = self._method(), self._recipe()
-        self._check_backbone()
+        check_backbone(self.backbone, num_trained=method.num_members if members is None else 1)
         inputs, labels, names = self._check_data(X, y, classes)
         labels = labels.to(dtype=torch.float32)
         if members is not None:
@@ -258,7 +255,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise CredalError(f"method is now {self.method!r}, but another was fitted. Fit again.")
         params = self.get_params(deep=False)
         params |= {"checkpoint": None, "device": "auto", "seed": self.model_.seed}
-        if isinstance(self.backbone, nn.Module):
+        if not isinstance(self.backbone, str):
             params["backbone"] = None  # code does not travel: `load` asks for the module
         if isinstance(self.method, Method):
             params["method"] = None  # likewise
@@ -302,15 +299,11 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _build(self, inputs: Tensor, num_classes: int) -> Network:
         """The untrained network for inputs like these."""
-        if isinstance(self.backbone, nn.Module):
-            backbone = copy.deepcopy(self.backbone).cpu()
-        else:
-            shape = tuple(inputs.shape[1:])
-            backbone = build_backbone(self.backbone, shape, dropout=self._method().dropout)
+        method = self._method()
+        backbone = make_backbone(self.backbone, tuple(inputs.shape[1:]), dropout=method.dropout)
         for layer in backbone.modules():
             if isinstance(layer, Standardise):
                 layer.fit(inputs)
-        method = self._method()
         return Network.on(
             backbone,
             inputs[:2],
@@ -329,13 +322,6 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     f"inputs, as in clf.model_.members; one is {type(member).__name__} with other "
                     "weights. To fix: give the backbone and the X that the members have."
                 )
-
-    def _check_backbone(self) -> None:
-        if not known_backbone(self.backbone) and not isinstance(self.backbone, nn.Module):
-            raise CredalError(
-                f"backbone must be one of {BACKBONE_NAMES} or a torch.nn.Module (an object, not "
-                f"its class) that returns features; got {self.backbone!r}."
-            )
 
     def _check_data(
         self, X: Any, y: Any, classes: ArrayLike | None

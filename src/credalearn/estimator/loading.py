@@ -4,23 +4,24 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from credalearn.errors import CredalError
+from credalearn.estimator.backbone import Backbone, check_backbone
 from credalearn.estimator.classifier import CredalClassifier
 from credalearn.estimator.folder import read_model
 from credalearn.methods import METHODS, Method, Model
 
 
 def load(
-    folder: str | Path, *, backbone: nn.Module | None = None, method: Method | None = None
+    folder: str | Path, *, backbone: Backbone | None = None, method: Method | None = None
 ) -> CredalClassifier:
     """Load a classifier that :meth:`CredalClassifier.save` wrote; runs no code from the folder.
 
     Args:
         folder: Where the model was saved.
-        backbone: The module that was given as backbone, if one was, trained or not: its code is
-            not saved.
+        backbone: The module that was given as backbone, if one was, trained or not, or a function
+            that makes it: its code is not saved.
         method: The ``Method`` that was given as method, if one was, likewise.
 
     Raises:
@@ -51,6 +52,7 @@ def load(
         raise CredalError(f"{folder} was written by another version: {error!r}.") from error
     for name in given:
         _check_given(folder, name, saved[name], given[name], own=own[name])
+    check_backbone(clf.backbone, num_trained=0)
     clf.n_features_in_ = clf._input_shape[0]
     if names is not None:
         clf.feature_names_in_ = np.array(names, dtype=object)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from credalearn.credal import CredalSet
-from credalearn.credal.checks import require
+from credalearn.credal.checks import refuse_masked, require
 from credalearn.errors import CredalError
 
 
@@ -51,6 +51,7 @@ def as_array(values: ArrayLike, *, name: str) -> Tensor | np.ndarray:
     """A tensor as it is and all else as an array, if its rows are of one length."""
     if isinstance(values, Tensor):
         return values
+    refuse_masked(values, name=name)
     try:
         return np.asarray(values)
     except (TypeError, ValueError) as error:

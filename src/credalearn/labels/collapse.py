@@ -6,6 +6,7 @@ Shapes: N items, K classes.
 from torch.nn.functional import one_hot
 
 from credalearn.credal import CredalSet, LowerBounds
+from credalearn.labels.checks import check_sets
 from credalearn.labels.soft import precise
 
 
@@ -14,11 +15,15 @@ def collapse(labels: CredalSet) -> LowerBounds:
 
     What a method learns from when disagreement is thrown away.
 
+    Raises:
+        CredalError: If the labels are no sets.
+
     Example:
         >>> from credalearn.labels import from_votes
         >>> collapse(from_votes([[1, 3], [2, 2]])).lower
         tensor([[0., 1.],
                 [1., 0.]])
     """
+    check_sets(labels)
     reference = labels.reference
     return precise(one_hot(reference.argmax(1), labels.num_classes).to(reference.dtype))

@@ -48,7 +48,7 @@ def from_posterior(
 
     Raises:
         CredalError: If a row is no distribution, a number of votes is negative or not finite, or
-            an option is out of range.
+            an option is out of range or not used by the rule.
 
     Example:
         Four votes that a model of the annotators weighs as 0.9 to 0.1.

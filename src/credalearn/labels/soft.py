@@ -18,15 +18,17 @@ from credalearn.credal.checks import as_distributions
 SoftRule = Literal["relax", "relax-ties", "precise"]
 
 
-def relax(probs: ArrayLike) -> LowerBounds:
+def relax(probs: ArrayLike, *, ties: bool = False) -> LowerBounds:
     r"""The paper's relaxation of soft labels: keep the top class's probability, free the rest.
 
     :math:`Q = \{q \in \Delta : q_j \ge \alpha\}` with :math:`j = \arg\max_k q_k` and
-    :math:`\alpha = q_j` (Wang and Chau, 2026); among equal classes the lowest index is j. A one-hot
-    label stays a single point.
+    :math:`\alpha = q_j` (Wang and Chau, 2026). A one-hot label stays a single point.
 
     Args:
         probs: Soft labels, shape (N, K), rows that sum to 1.
+        ties: What becomes of classes that tie for the top. False, the paper's: the lowest index
+            alone is j. True, as :func:`~credalearn.from_votes` and ``CredalClassifier`` do unless
+            told otherwise (``"relax-ties"``): each keeps its probability, and none is preferred.
 
     Returns:
         The sets, with ``probs`` as their ``reference``.
@@ -38,8 +40,12 @@ def relax(probs: ArrayLike) -> LowerBounds:
         >>> relax([[0.1, 0.7, 0.2], [0.5, 0.5, 0.0]]).lower
         tensor([[0.0000, 0.7000, 0.0000],
                 [0.5000, 0.0000, 0.0000]])
+        >>> relax([[0.5, 0.5, 0.0]], ties=True).lower
+        tensor([[0.5000, 0.5000, 0.0000]])
     """
     soft = as_distributions(probs, name="probs", ndim=2)
+    if ties:
+        return relax_ties(soft)
     return relax_at(soft, soft.argmax(1))
 
 

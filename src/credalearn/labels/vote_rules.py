@@ -14,6 +14,7 @@ from torch import Tensor
 
 from credalearn.credal import CredalSet, Intervals, LowerBounds, TotalVariationBall
 from credalearn.credal.checks import check_choice
+from credalearn.errors import CredalError
 from credalearn.labels.checks import check_option
 from credalearn.labels.limits import lower_limits, upper_limits, variation_radius
 from credalearn.labels.soft import relax_at, relax_ties
@@ -115,10 +116,34 @@ PROMISING: tuple[VoteRule, ...] = (
 )
 NEEDS_A_VOTE = ("relax", "precise")  # all other rules leave an item without votes open
 
+# An option: what it is unless given, and the rules that use it.
+OPTIONS: dict[str, tuple[float, tuple[VoteRule, ...]]] = {
+    "s": (1.0, ("idm",)),
+    "confidence": (0.95, PROMISING),
+}
+
+
+def options_of(rule: VoteRule, *, s: float, confidence: float) -> dict[str, float]:
+    """Those of the two options that the rule uses; both must be in their range."""
+    _check_ranges(s, confidence)
+    given = {"s": s, "confidence": confidence}
+    return {name: value for name, value in given.items() if rule in OPTIONS[name][1]}
+
 
 def check_options(rule: VoteRule, *, s: float, confidence: float) -> None:
-    """Refuse an unknown rule, and options outside their range."""
+    """Refuse an unknown rule, and options outside their range or without use under the rule."""
     check_choice(rule, VOTE_RULES, name="rule")
+    _check_ranges(s, confidence)
+    for name, value in (("s", s), ("confidence", confidence)):
+        default, rules = OPTIONS[name]
+        if rule not in rules and value != default:
+            raise CredalError(
+                f"the rule {rule!r} does not use {name}; got {name}={value!r}. To fix: leave it "
+                f"out, or take the rule {' or '.join(map(repr, rules))}."
+            )
+
+
+def _check_ranges(s: float, confidence: float) -> None:
     check_option(
         s,
         lambda value: 0 < value < float("inf"),

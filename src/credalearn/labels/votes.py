@@ -58,15 +58,16 @@ def from_votes(
         rule: One of those above. docs/few-votes.md shows how accurately models learnt from each,
             the default among them, by the number of votes.
         s: Strength of the imprecise Dirichlet model, above 0: how many unseen votes to allow for.
-        confidence: In (0, 1), for the two Clopper–Pearson rules and ``"total-variation"``.
+            For ``"idm"``; under other rules only the default is taken, which does nothing there.
+        confidence: In (0, 1). For both Clopper–Pearson rules and ``"total-variation"``, likewise.
 
     Returns:
         The sets, with the vote shares as their ``reference``. An item without any vote is the set
         of all distributions (its reference uniform) under all but ``"relax"`` and ``"precise"``.
 
     Raises:
-        CredalError: If a count is negative, not whole or not finite, an option is out of range, or
-            an item has no vote under ``"relax"`` or ``"precise"``.
+        CredalError: If a count is negative, not whole or not finite, an option is out of range or
+            not used by the rule, or an item has no vote under ``"relax"`` or ``"precise"``.
 
     Example:
         Three of four chose the second class.

@@ -8,6 +8,7 @@ from torch.nn.functional import cross_entropy
 
 from credalearn.credal import CredalSet
 from credalearn.errors import CredalError
+from credalearn.labels.checks import check_sets
 from credalearn.methods.base import Method, hull_of_outputs
 from credalearn.methods.ensemble import ENSEMBLE_SIZE
 
@@ -30,7 +31,8 @@ def pocc_loss(pessimistic_logits: Tensor, optimistic_logits: Tensor, labels: Cre
         A scalar in nats.
 
     Raises:
-        CredalError: If the shapes do not fit.
+        CredalError: If the labels are no sets, the logits no floating-point tensors, or the shapes
+            do not fit.
 
     Example:
         Both heads say 50/50, so every target in the set costs log 2 with either.
@@ -40,7 +42,14 @@ def pocc_loss(pessimistic_logits: Tensor, optimistic_logits: Tensor, labels: Cre
         >>> pocc_loss(torch.zeros(1, 2), torch.zeros(1, 2), LowerBounds([[0.7, 0.0]]))
         tensor(1.3863)
     """
+    check_sets(labels)
     for name, logits in (("pessimistic", pessimistic_logits), ("optimistic", optimistic_logits)):
+        if not isinstance(logits, Tensor) or not logits.is_floating_point():
+            got = logits.dtype if isinstance(logits, Tensor) else type(logits).__name__
+            raise CredalError(
+                f"{name}_logits must be a tensor of floating-point numbers; got {got}. To fix: "
+                "give what the network returns."
+            )
         if logits.shape != labels.lower.shape:
             raise CredalError(
                 f"{name}_logits must have one row a label, shape {tuple(labels.lower.shape)}; "

@@ -8,16 +8,17 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from credalearn.credal.checks import as_floats, require
+from credalearn.credal.checks import as_distributions, refuse_masked, require
 from credalearn.errors import CredalError
 
 
 def as_probs_and_classes(probs: ArrayLike, y: ArrayLike) -> tuple[Tensor, Tensor]:
-    """Probabilities (N, K) and true class indices (N,), at least one item."""
-    checked = as_floats(probs, name="probs", ndim=2)
+    """Probabilities (N, K) and true class indices (N,), at least one item, without gradients."""
+    checked = as_distributions(probs, name="probs", ndim=2).detach()
+    refuse_masked(y, name="y")
     try:
         classes = y if isinstance(y, Tensor) else torch.from_numpy(np.array(y))
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         raise CredalError(f"y must hold class indices, whole numbers; {error}.") from error
     classes = classes.to(checked.device)
     if classes.is_floating_point() or classes.shape != checked.shape[:1] or len(classes) == 0:

@@ -13,7 +13,8 @@ def accuracy(probs: ArrayLike, y: ArrayLike) -> float:
         y: True class indices, shape (N,).
 
     Raises:
-        CredalError: If the shapes do not fit or a class index is out of range.
+        CredalError: If a row is no distribution, the shapes do not fit or a class index is out of
+            range.
 
     Example:
         >>> accuracy([[0.9, 0.1], [0.4, 0.6], [0.7, 0.3], [0.2, 0.8]], [0, 1, 1, 1])

@@ -8,6 +8,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
+from credalearn.credal.checks import refuse_masked
 from credalearn.errors import CredalError
 from credalearn.metrics.checks import as_probs_and_classes
 
@@ -27,7 +28,7 @@ def spearman_error(probs: ArrayLike, y: ArrayLike, score: ArrayLike) -> float:
         score: Uncertainty, shape (N,).
 
     Raises:
-        CredalError: If the shapes do not fit or a score is NaN.
+        CredalError: If a row is no distribution, the shapes do not fit or a score is NaN.
 
     Example:
         The larger the uncertainty, the larger the error, be it infinite.
@@ -72,6 +73,7 @@ def auroc(inside: ArrayLike, outside: ArrayLike) -> float:
 
 def as_scores(values: ArrayLike, *, name: str, num_items: int | None = None) -> np.ndarray:
     """One number an item, shape (N,), none NaN: float32 as it is, anything else as float64."""
+    refuse_masked(values, name=name)
     if isinstance(values, Tensor):  # numpy has no bfloat16
         values = (values.float() if values.dtype == torch.bfloat16 else values).numpy(force=True)
     try:

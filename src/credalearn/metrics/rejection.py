@@ -22,7 +22,7 @@ def accuracy_rejection(probs: ArrayLike, y: ArrayLike, score: ArrayLike) -> Tens
         score: Uncertainty, larger is deferred first, shape (N,).
 
     Raises:
-        CredalError: If the shapes do not fit or a score is NaN.
+        CredalError: If a row is no distribution, the shapes do not fit or a score is NaN.
 
     Example:
         The wrong item is the least certain.

@@ -9,10 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from credalearn.errors import CredalError
-from credalearn.metrics.balanced import Table, by_metric, min_max
+from credalearn.metrics.balanced import DECIMALS, Table, as_numbers, by_metric, min_max
 from credalearn.metrics.ranking import average_ranks
-
-_DECIMALS = 12  # 0.91 − 0.90 and 0.81 − 0.80 differ by 1e-16 in float64, and must tie
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +122,8 @@ def balanced_significance(net: Mapping[str, Mapping[str, float]]) -> dict[str, f
         net: Net scores, the same metrics for every method.
 
     Raises:
-        CredalError: If there is no method, or two methods have different metrics.
+        CredalError: If there is no method, two methods have different metrics, or a net score is
+            no finite number.
 
     Example:
         >>> balanced_significance({"a": {"acc": 2, "ece": 0}, "b": {"acc": -2, "ece": 0}})
@@ -136,13 +135,16 @@ def balanced_significance(net: Mapping[str, Mapping[str, float]]) -> dict[str, f
             "net must hold the same metrics, one or more, for each of one method or more; got "
             f"{ {method: list(row) for method, row in net.items()} }."
         )
-    values = np.array([[row[metric] for metric in metrics[0]] for row in net.values()], dtype=float)
-    return dict(zip(net, min_max(values).mean(1).tolist(), strict=True))
+    values = [
+        [as_numbers(row[metric], name=f"net[{method!r}][{metric!r}]") for metric in metrics[0]]
+        for method, row in net.items()
+    ]
+    return dict(zip(net, min_max(np.array(values)).mean(1).tolist(), strict=True))
 
 
 def _signed_rank_p(difference: np.ndarray) -> float:
     """Probability, over all signs, of a rank sum in favour as large as this one or larger."""
-    rounded = difference.round(_DECIMALS)
+    rounded = difference.round(DECIMALS)
     rounded = rounded[rounded != 0]
     # Mean ranks are halves at the finest, so twice a rank is a whole number.
     ranks = np.rint(2 * average_ranks(np.abs(rounded))).astype(int)
@@ -153,4 +155,4 @@ def _signed_rank_p(difference: np.ndarray) -> float:
         counted = chance / 2
         counted[rank:] += chance[:-rank] / 2
         chance = counted
-    return float(chance[observed:].sum())
+    return min(float(chance[observed:].sum()), 1.0)  # a sum of chances may pass 1 by a rounding

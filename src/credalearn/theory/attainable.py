@@ -21,6 +21,7 @@ from credalearn.credal import (
 )
 from credalearn.credal.box_min_entropy import ENUMERATED_CLASSES
 from credalearn.errors import PrecisionWarning
+from credalearn.labels.checks import check_sets
 
 # Frank and Wolfe's: at most 0.001 nats short in 6000 random sets of three to ten classes.
 _STEPS = 200
@@ -43,6 +44,9 @@ def least_objective(labels: CredalSet) -> Tensor:
     Args:
         labels: One set an item, of any kind.
 
+    Raises:
+        CredalError: If the labels are no sets.
+
     Example:
         At least 0.5 for the first of two classes: the entropies in the set go from 0 to log 2.
 
@@ -50,6 +54,7 @@ def least_objective(labels: CredalSet) -> Tensor:
         >>> least_objective(LowerBounds([[0.5, 0.0]]))
         tensor([0.3466], dtype=torch.float64)
     """
+    check_sets(labels)
     exact = labels.to(torch.float64)
     return (_largest_entropy(exact) + _smallest_entropy(exact)) / 2
 

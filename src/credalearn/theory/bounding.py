@@ -3,7 +3,10 @@
 Shapes: N items, D features, K classes; the two heads in the order pessimistic, optimistic.
 """
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -13,11 +16,15 @@ from torch import Tensor
 from credalearn.credal import CredalSet
 from credalearn.errors import CredalError
 from credalearn.labels.checks import check_sets
-from credalearn.methods import METHODS, Model, pocc_loss
+from credalearn.methods import Model, pocc_loss
 from credalearn.shares import check_share
 from credalearn.theory.attainable import least_objective
 from credalearn.theory.bound import BoundTerm, GeneralisationBound
 from credalearn.theory.rademacher import check_heads, last_layer_complexity
+from credalearn.theory.trained import features_of, the_network
+
+if TYPE_CHECKING:
+    from credalearn.estimator import CredalClassifier
 
 
 def generalisation_bound(
@@ -46,8 +53,9 @@ def generalisation_bound(
     asks for, and is below the paper's :math:`\log K + 2A` by up to :math:`\log\frac{K}{K-1}`. Both
     are the training items' own; that they hold for every other item and every network of the class
     is assumed. The mean diameter is taken for that of all items, without a term for chance, and the
-    norms of the trained heads for limits chosen before training. The objective is half the training
-    loss, and so is its gap. In float64.
+    norms of the trained heads for limits chosen before training. The objective is half of
+    :func:`~credalearn.pocc_loss`, whichever of the two was trained on, and so is its gap. In
+    float64.
 
     Args:
         features: What the heads see of the training items, shape (N, D).
@@ -103,9 +111,16 @@ def generalisation_bound(
 
 
 def bound_of_model(
-    model: Model, inputs: ArrayLike, labels: CredalSet, *, confidence: float = 0.95
+    model: Model | CredalClassifier,
+    inputs: ArrayLike,
+    labels: CredalSet,
+    *,
+    confidence: float = 0.95,
 ) -> GeneralisationBound:
-    """:func:`generalisation_bound` of a trained POCC, such as ``clf.model_`` of a classifier.
+    """:func:`generalisation_bound` of a trained POCC: a fitted classifier, or its ``model_``.
+
+    The losses of its heads may have been summed (``"pocc"``) or averaged (``"pocc-mean"``): the
+    bound is about the trained heads, and takes their objective anew.
 
     Args:
         model: One network with a pessimistic and an optimistic head.
@@ -114,11 +129,13 @@ def bound_of_model(
         confidence: 1 − δ, in (0, 1).
 
     Raises:
-        CredalError: If the model is another method's, and as :func:`generalisation_bound`.
+        CredalError: If the model is another method's, the inputs are not what it was fitted on, and
+            as :func:`generalisation_bound`.
 
     Example:
         >>> from torch import nn
         >>> from credalearn import LowerBounds
+        >>> from credalearn.methods import METHODS
         >>> from credalearn.nets import Network
         >>> network = Network(nn.Identity(), num_features=2, num_heads=2, num_classes=3)
         >>> model = Model(METHODS["pocc"], (network,), {}, seed=0)
@@ -126,22 +143,14 @@ def bound_of_model(
         >>> bound.items, bound.mean_diameter
         (50, 1.0)
     """
-    if model.method is not METHODS["pocc"]:
-        raise CredalError(
-            "the bound is about POCC's two heads on one backbone; this model has "
-            f"{len(model.members)} networks of {model.method.num_heads} heads, or another loss. "
-            "To fix: fit with method='pocc'."
-        )
+    trained = getattr(model, "model_", model)
+    network = the_network(trained)
     check_sets(labels)
-    given = inputs if isinstance(inputs, Tensor) else torch.from_numpy(np.array(inputs))
-    features = model.outputs(given).features
-    heads = model.members[0].heads
-    shape = model.members[0].shape
     return generalisation_bound(
-        features,
-        heads.weight.detach().cpu().view(*shape, -1),
+        features_of(trained, inputs),
+        network.heads.weight.detach().cpu().view(*network.shape, -1),
         labels.to("cpu"),
-        biases=heads.bias.detach().cpu().view(shape),
+        biases=network.heads.bias.detach().cpu().view(network.shape),
         confidence=confidence,
     )
 

@@ -18,6 +18,7 @@ from credalearn.credal import CredalSet
 from credalearn.credal.checks import check_choice
 from credalearn.errors import CredalError
 from credalearn.labels import VOTE_RULES, VoteRule, from_posterior, from_votes
+from credalearn.labels.vote_rules import options_of
 from credalearn.theory.consistency import can_reject, consistent, votes_to_reject
 from credalearn.theory.crossed import Crossed
 from credalearn.theory.halves import Half
@@ -108,7 +109,7 @@ def coverage_of_rules(
     Args:
         halves: The splits, from :func:`halves_of_annotators` or :func:`halves_of_counts`.
         rules: Names of the rules, as :func:`credalearn.from_votes` takes them.
-        s: Strength of the imprecise Dirichlet model.
+        s: Strength of the imprecise Dirichlet model, for the rule that uses it.
         confidence: Of the rules that promise one.
         level: Of the test in :func:`consistent`.
 
@@ -116,7 +117,8 @@ def coverage_of_rules(
         One a rule, in their order.
 
     Raises:
-        CredalError: If there is no such rule, or no item with votes on both sides.
+        CredalError: If there is no such rule, an option is out of range, or no item has votes on
+            both sides.
 
     Example:
         Of four votes all for one class two build and two are held out: nothing speaks against
@@ -131,7 +133,6 @@ def coverage_of_rules(
         raise CredalError(f"name one rule or more, each once; got {list(rules)}.")
     for rule in rules:
         check_choice(rule, VOTE_RULES, name="rule")
-    options = {"s": s, "confidence": confidence}
     found: dict[str, dict[str, Crossed]] = {}
     needed: dict[str, list[Floats]] = {rule: [] for rule in rules}
     for half in halves:
@@ -141,6 +142,7 @@ def coverage_of_rules(
         rows = half.used
         split = _Split(half, rows)
         for rule in rules:
+            options = options_of(rule, s=s, confidence=confidence)
             values = split.held_against(rule, level, options)
             needed[rule].append(values.pop("needed"))
             for name, each in values.items():

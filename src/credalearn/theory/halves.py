@@ -10,7 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
 
+from credalearn.credal.checks import refuse_masked
 from credalearn.errors import CredalError
 from credalearn.labels.checks import check_option, check_whole
 
@@ -201,8 +203,10 @@ def _check_codes(items: Codes, who: Codes, labels: Codes, shape: tuple[int, int]
 
 
 def _whole_numbers(counts: ArrayLike, name: str) -> Floats:
+    refuse_masked(counts, name=name)
     try:
-        votes = np.asarray(counts, np.float64)
+        given = counts.numpy(force=True) if isinstance(counts, Tensor) else counts
+        votes = np.asarray(given, np.float64)
     except (TypeError, ValueError) as error:
         raise CredalError(
             f"{name} must be whole numbers of shape (items, classes); {error}. To fix: give how "

@@ -92,17 +92,20 @@ class RiskProfile:
             if self.items >= ENOUGH_ITEMS
             else f"intervals meant for {sure} and too short for so few items."
         )
+        sets, them = f"the sets hold the true distributions of these {self.items:,} items", "them"
+        if self.items == 1:
+            sets, them = "the set holds the true distribution of this item", "it"
         text = (
-            f"If the sets hold the true distributions of these {self.items:,} items, the risk on "
-            f"them is between {self.optimistic:.3f} and {self.pessimistic:.3f} nats; for items "
-            f"drawn like them the ends are {low} to {high} and {low_worst} to {high_worst}, "
-            f"{promise}"
+            f"If {sets}, the risk on {them} is between {self.optimistic:.3f} and "
+            f"{self.pessimistic:.3f} nats; for items drawn like {them} the ends are {low} to "
+            f"{high} and {low_worst} to {high_worst}, {promise}"
         )
         if self.infinite_items:
+            have, their = ("have", "their") if self.infinite_items > 1 else ("has", "its")
             text += (
-                f" {self.infinite_items:,} of the items have probability 0 for a class that their "
-                "set leaves possible: the worst case is infinite. To fix: predict no exact zeros, "
-                "or give sets that rule the class out."
+                f" {self.infinite_items:,} of the items {have} probability 0 for a class that "
+                f"{their} set leaves possible: the worst case is infinite. To fix: predict no "
+                "exact zeros, or give sets that rule the class out."
             )
         return text
 

@@ -37,6 +37,7 @@ class Stream:
         ignored: Columns that are no features of this model.
         broken: Why images could not be read, by item; filled while batches are read.
         row_names: Whether the items are called by their row, and so all different.
+        commas: Features in which decimal commas were read; filled while batches are read.
     """
 
     path: Path
@@ -44,6 +45,7 @@ class Stream:
     ignored: tuple[str, ...] = ()
     broken: dict[str, str] = field(default_factory=dict)
     row_names: bool = False
+    commas: set[str] = field(default_factory=set)
 
 
 def rebatched(batches: Iterator[Batch], rows: int) -> Iterator[Batch]:

@@ -11,6 +11,7 @@ from credalearn.files import whole_file, writing
 from credalearn.metrics import accuracy, auarc, ece
 from credalearn.workflow.card_file import CARD, CARD_MARK, refuse_foreign_card
 from credalearn.workflow.folder import RunFolder
+from credalearn.workflow.splits import SPLITS
 from credalearn.workflow.staging import MODEL
 
 
@@ -47,8 +48,7 @@ def card(run: RunFolder) -> str:
         "bounds tell how sure the label is, and its rule which items to give to a human.",
         "## Model",
         _table(_model_rows(run, facts)),
-        "## Data",
-        _table(_data_rows(facts)),
+        *_data(run),
         "## Quality on the test items",
         *_quality(run),
         "## Rule",
@@ -64,7 +64,7 @@ def card(run: RunFolder) -> str:
 
 def _model_rows(run: RunFolder, facts: dict[str, Any]) -> dict[str, Any]:
     inputs = facts["inputs"]
-    names = inputs.get("features")
+    names, training = inputs.get("features"), run.training
     takes = (
         f"RGB images of {inputs['image_size']} × {inputs['image_size']} pixels, channels first, "
         "values from 0 to 255; others were scaled to that size by Pillow's bilinear filter"
@@ -78,13 +78,29 @@ def _model_rows(run: RunFolder, facts: dict[str, Any]) -> dict[str, Any]:
         "network": facts["backbone"],
         "labels": (
             "bounds as people stated them"
-            if run.said == "bounds"
-            else f"{run.said} by the rule {facts['label_rule']}"
+            if training["said"] == "bounds"
+            else f"{training['said']} by the rule {facts['label_rule']}"
         ),
         "epochs": facts["epochs"],
         "seed": facts["seed"],
-        "trained": facts["created"],
+        "trained": training["created"],
     }
+
+
+def _data(run: RunFolder) -> list[str]:
+    """On what the model was trained, and on what else it was calibrated again."""
+    facts, training = run.facts, run.training
+    if "recalibrated_from" not in facts:
+        return ["## Data", _table(_data_rows(facts))]
+    theirs = training["splits"]
+    splits = {"train": theirs["train"], "group": theirs.get("group")}
+    return [
+        "## Data of the training",
+        _table({"run": training["path"], **_data_rows({**training, "splits": splits})}),
+        "## Data of the calibration",
+        f"The model was calibrated again, {_said(facts['created'])}, and not trained on these.",
+        _table(_data_rows(facts)),
+    ]
 
 
 def _data_rows(facts: dict[str, Any]) -> dict[str, Any]:
@@ -100,7 +116,7 @@ def _data_rows(facts: dict[str, Any]) -> dict[str, Any]:
         "unanimous share": agreement.get("unanimous"),
         "inputs": facts["inputs"].get("path"),
     }
-    rows |= {f"{name} items": splits[name] for name in ("train", "calibration", "test")}
+    rows |= {f"{name} items": splits[name] for name in SPLITS if name in splits}
     rows["items of later exports, only trained on"] = facts.get("later_items") or None
     rows["kept together by"] = splits.get("group")
     left_out = {**(votes.get("left_out") or {}), **(facts["inputs"].get("left_out") or {})}
@@ -164,7 +180,7 @@ def _limits(run: RunFolder) -> list[str]:
         "none.",
         f"Right and wrong here are against {TRUTHS[run.truth]}; people can be wrong together.",
         "What is promised holds for items drawn like the calibration items: from other sources or "
-        "later times, certify again on new items.",
+        "later times, calibrate again on new items (`credalearn recalibrate`).",
         "The promise is about all predicted items together, not about each class or group.",
     ]
     return ["\n".join(f"- {each}" for each in limits)]

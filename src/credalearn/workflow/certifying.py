@@ -8,6 +8,7 @@ import polars as pl
 
 from credalearn.decide import DecisionRule, by_capacity, certify
 from credalearn.decide.rule import CertifyMethod
+from credalearn.decide.shortfall import OTHER
 from credalearn.decide.truths import HAVING, LACKING, Truth
 from credalearn.errors import CredalError
 from credalearn.files import whole_file, writing
@@ -15,9 +16,6 @@ from credalearn.shares import percent
 from credalearn.workflow.folder import RunFolder
 
 Against = Literal["truth", "annotator"]
-
-# Which other method promises the same.
-_OTHER: dict[str, CertifyMethod] = {"sgr": "learn-then-test", "learn-then-test": "sgr"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +61,10 @@ class Certificate:
                 f"{rule.num_items + rule.left_out:,} calibration items (score above "
                 f"{rule.threshold:.4g}){of_judged if rule.left_out else ''}"
             )
-        return (*told, rule.statement, self.test_line)
+        told.append(rule.statement)
+        if rule.certified and rule.num_groups is not None and rule.num_groups < rule.num_items:
+            told.append("for a promise that does not take them so: certify with --one-a-group")
+        return (*told, self.test_line)
 
     @property
     def test_line(self) -> str:
@@ -88,6 +89,7 @@ def certify_run(
     confidence: float = 0.95,
     method: CertifyMethod | None = None,
     against: Against = "truth",
+    one_a_group: bool = False,
 ) -> Certificate:
     """Choose the threshold on a run's calibration items and keep the rule in ``rule.json``.
 
@@ -101,17 +103,32 @@ def certify_run(
         method: How an error is certified, "sgr" unless given; see :func:`credalearn.certify`.
         against: The run's truth (majority or gold labels), or a random annotator: then an error is
             the share of an item's votes that disagree.
+        one_a_group: Calibrate on one item of each of the run's groups, drawn at random: groups are
+            independent, the items of one are not. The promise is then about such items.
 
     Raises:
         CredalError: If neither or both of max_error and capacity are given, an option is out of
-            range, there is nothing to calibrate on, or the error cannot be certified: then the
-            message says what it would take, and an older rule stays.
+            range, the run has no groups to draw from, there is nothing to calibrate on, or the
+            error cannot be certified: then the message says what it would take, and an older rule
+            stays.
     """
-    _check_wanted(max_error, capacity, method)
+    _check_wanted(max_error, capacity, method, one_a_group)
     truth: Truth = run.truth if against == "truth" else "a random annotator"
     column = "wrong" if against == "truth" else "disagreement"
     known = pl.col(column).cast(pl.Float64).is_finite().fill_null(False)
     every, tested = (run.predictions.filter(split=name) for name in ("calibration", "test"))
+    group: str | None = (run.facts.get("splits") or {}).get("group")
+    if group is not None:
+        every = every.join(
+            run.items.select("item", "group"), on="item", how="left", maintain_order="left"
+        )
+    if one_a_group:
+        if group is None:
+            raise CredalError(
+                f"--one-a-group: the items of {run.path} are of no groups. To fix: train with "
+                "--group COLUMN, or leave it out."
+            )
+        every = draw_one_a_group(every)
     calibration, judged = every.filter(known), tested.filter(known)
     if not len(calibration):
         remedy = "give --against annotator" if against == "truth" else "leave --against out"
@@ -135,6 +152,8 @@ def certify_run(
         rule,
         left_out=len(every) - len(calibration),
         left_out_kept=int(rule.keeps(every.filter(~known)["score"].to_numpy()).sum()),
+        group=group,
+        num_groups=None if group is None else calibration["group"].n_unique(),
     )
     if rule.shortfall is not None:
         raise _short(run, rule, _other_way(rule, score, wrong))
@@ -150,8 +169,23 @@ def certify_run(
     )
 
 
+def draw_one_a_group(table: pl.DataFrame) -> pl.DataFrame:
+    """One row of each ``group``, drawn at random, always the same: other draws are other looks.
+
+    Example:
+        >>> table = pl.DataFrame({"item": [1, 2, 3], "group": ["a", "a", "b"]})
+        >>> sorted(draw_one_a_group(table)["group"])
+        ['a', 'b']
+    """
+    order = np.random.default_rng(0).permutation(len(table))
+    return table[order].unique("group", keep="first", maintain_order=True)
+
+
 def _check_wanted(
-    max_error: float | None, capacity: float | None, method: CertifyMethod | None
+    max_error: float | None,
+    capacity: float | None,
+    method: CertifyMethod | None,
+    one_a_group: bool,
 ) -> None:
     if (max_error is None) == (capacity is None):
         raise CredalError(
@@ -163,6 +197,11 @@ def _check_wanted(
         raise CredalError(
             f"--capacity certifies nothing, so it has no --method {method}. To fix: leave one of "
             "them out."
+        )
+    if capacity is not None and one_a_group:
+        raise CredalError(
+            "--capacity is a share of all items, and --one-a-group takes one of each group. To "
+            "fix: leave one of them out."
         )
     if capacity is not None and not 0 <= capacity <= 1:
         fix = f"write {capacity:g} % as {capacity / 100:g}" if 1 < capacity <= 100 else "give 0.25"
@@ -193,7 +232,7 @@ def _for_capacity(
 
 def _other_way(rule: DecisionRule, score: np.ndarray, wrong: np.ndarray) -> str | None:
     """A method that certifies what this one cannot, for the same promise."""
-    other = _OTHER.get(rule.method)
+    other = OTHER.get(rule.method)
     if other is None:
         return None
     assert rule.max_error is not None
@@ -219,7 +258,8 @@ def _short(run: RunFolder, rule: DecisionRule, other: str | None) -> CredalError
     # The risks of two looks add up, though a rule states that of one.
     second = f"give --method {other}, which does certify it (a second look at the same items: up "
     fixes = [f"{second}to twice the risk)"] if other else []
-    fixes += ["have more items annotated and train again"] if short.items_needed else []
+    more = short.items_needed or short.needed_by_other
+    fixes += ["have more items annotated and recalibrate"] if more else []
     fixes += ["give a larger --max-error"] if short.reachable_error else []
     fix = ", or ".join(fixes) or "train a better model"
     return CredalError(

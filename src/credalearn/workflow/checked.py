@@ -4,6 +4,8 @@ For tables that are read whole and for those that come a block of rows at a time
 D features.
 """
 
+import re
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from credalearn.annotations.places import listed, nearest, shown
 from credalearn.errors import CredalError
 from credalearn.workflow.blocks import is_parquet
 from credalearn.workflow.csv_blocks import TextTable
+from credalearn.workflow.decimal_commas import WITH_COMMA, comma_columns, with_points
 
 
 def check_columns(path: Path, columns: Sequence[str], wanted: Sequence[str]) -> None:
@@ -36,6 +39,44 @@ def check_columns(path: Path, columns: Sequence[str], wanted: Sequence[str]) -> 
             raise CredalError(
                 f"{path} has no column {name!r} but {listed(columns)}. To fix: {hint}"
             )
+
+
+def check_features(path: Path, columns: Sequence[str], features: Sequence[str]) -> None:
+    """Refuse a table that lacks features of a model.
+
+    Raises:
+        CredalError: With the column that may be meant.
+
+    Example:
+        >>> check_features(Path("items.csv"), ["id", "Size"], ["size"])
+        Traceback (most recent call last):
+        credalearn.errors.CredalError: items.csv lacks 1 of the model's 1 features: 'size'. To fix:
+        rename 'Size' if that is it.
+    """
+    missing = [name for name in features if name not in columns]
+    if missing:
+        near = nearest(missing[0], [name for name in columns if name not in features])
+        hint = f"rename {near!r} if that is it" if near else "add them, under the names of training"
+        raise CredalError(
+            f"{path} lacks {len(missing)} of the model's {len(features)} features: "
+            f"{listed(missing)}. To fix: {hint}."
+        )
+
+
+def check_width(path: Path, width: int, num_features: int) -> None:
+    """Refuse an array with more or fewer features than a model has.
+
+    Raises:
+        CredalError: If it has.
+
+    Example:
+        >>> check_width(Path("items.npy"), 2, 2)
+    """
+    if width != num_features:
+        raise CredalError(
+            f"{path} holds {width} features an item; this model takes {num_features}. To fix: give "
+            "those of training, in their order."
+        )
 
 
 def item_column(
@@ -114,8 +155,11 @@ def checked_features(
     *,
     start: int = 0,
     training: bool = False,
+    commas: set[str] | None = None,
 ) -> np.ndarray:
     """Columns as float64 (N, D), every value finite; true and false are 1 and 0.
+
+    Decimal commas are read as points where :func:`comma_columns` finds them.
 
     Args:
         path: Where they were read.
@@ -124,6 +168,7 @@ def checked_features(
         items: Name of each item.
         start: The row of the first.
         training: Whether columns may still be left out, with ``--drop``.
+        commas: Gets the columns in which decimal commas were read.
 
     Raises:
         CredalError: If a value is no finite number.
@@ -133,32 +178,45 @@ def checked_features(
         >>> checked_features(Path("items.csv"), table, ["size"], pl.Series(["a", "b"])).tolist()
         [[1.5], [1.0]]
     """
-    for name in names:
-        kind = table.schema[name]
-        if not (kind.is_numeric() or kind in (pl.String, pl.Boolean, pl.Null)):
-            raise CredalError(
-                f"features must be numbers; {path}, column {name!r} is of type {kind}. To fix: "
-                f"{_without(name, training)}turn it into numbers."
-            )
+    kinds = ((name, table.schema[name]) for name in names)
+    other = [
+        (name, kind)
+        for name, kind in kinds
+        if not (kind.is_numeric() or kind in (pl.String, pl.Boolean, pl.Null))
+    ]
+    if other:
+        (name, kind), columns = other[0], [each for each, _ in other]
+        raise CredalError(
+            f"features must be numbers; {path}, column {name!r} is of type {kind}"
+            f"{_others(columns)}. To fix: {_without(columns, training)}turn it into numbers."
+        )
     text = table.select(pl.col(names)).with_columns(pl.col(pl.String).str.strip_chars())
     values = text.cast(pl.Float64, strict=False).to_numpy()
     if np.isfinite(values).all():
         return values
+    european = comma_columns(path, text, names)
+    if commas is not None:
+        commas.update(european)
+    text = with_points(text, european)
     found = text.select(_number(text, name) for name in names)
-    for name in names:
-        wrong = (~found[name].is_finite()).fill_null(True)
-        if wrong.any():
-            row, count = wrong.arg_max() or 0, int(wrong.sum())
-            value = table[name][row]
-            what = "is empty" if value is None else f"holds {shown(value)}"
-            more = f", and {count - 1:,} more such values" if count > 1 else ""
-            word = found[name][row] is None and value is not None
-            fix = "turn it into numbers" if word else "fill it, or leave the item out"
-            raise CredalError(
-                f"{place_of(path, start + row)}: features must be {'numbers' if word else 'finite'}"
-                f"; column {name!r} {what} for item {shown(items[row])}{more}. To fix: "
-                f"{_without(name, training)}{fix}."
-            )
+    wrong = found.select((~pl.all().is_finite()).fill_null(True))
+    columns = [name for name in names if wrong[name].any()]
+    if columns:
+        name = columns[0]
+        row, count = wrong[name].arg_max() or 0, int(wrong[name].sum())
+        value = table[name][row]
+        what = "is empty" if value is None else f"holds {shown(value)}"
+        more = f", and {count - 1:,} more such values" if count > 1 else ""
+        word = found[name][row] is None and value is not None
+        fix = "turn it into numbers" if word else "fill it, or leave the item out"
+        fix = f"{_without(columns, training)}{fix}"
+        if word and re.match(WITH_COMMA, text[name][row]):  # the column is no word: it may stay
+            fix = "write a decimal point, and no comma for thousands"
+        raise CredalError(
+            f"{place_of(path, start + row)}: features must be {'numbers' if word else 'finite'}; "
+            f"column {name!r} {what} for item {shown(items[row])}{more}{_others(columns)}. To fix: "
+            f"{fix}."
+        )
     return found.to_numpy()
 
 
@@ -184,8 +242,18 @@ def check_array(path: Path, values: np.ndarray, items: pl.Series, *, start: int 
         )
 
 
-def _without(name: str, training: bool) -> str:
-    return f"leave the column out with --drop {name}, or " if training else ""
+def _others(columns: Sequence[str]) -> str:
+    """The columns after the first that are to be mended too."""
+    return f"; to be mended too: {listed(columns[1:])}" if len(columns) > 1 else ""
+
+
+def _without(columns: Sequence[str], training: bool) -> str:
+    if not training:
+        return ""
+    what = "the column" if len(columns) == 1 else "columns"
+    return (
+        f"leave {what} out with {' '.join(f'--drop {shlex.quote(each)}' for each in columns)}, or "
+    )
 
 
 def _number(table: pl.DataFrame, name: str) -> pl.Expr:

@@ -19,6 +19,7 @@ class SetCertificate:
     Args:
         widened: The test items' sets, the radius and its promise.
         left_out: Calibration items with fewer than two votes.
+        about_groups: That the calibration items are of groups, in a sentence; else empty.
 
     Example:
         >>> import numpy as np
@@ -37,6 +38,7 @@ class SetCertificate:
 
     widened: WidenedSets
     left_out: int
+    about_groups: str = ""
 
     @property
     def inflation(self) -> Inflation:
@@ -55,6 +57,8 @@ class SetCertificate:
         told.append(self.inflation.statement)
         if self.inflation.vacuous:  # which covers all test items and says nothing by it
             return tuple(told)
+        if self.about_groups:
+            told.append(self.about_groups)
         if wide.seen:
             told.append(
                 f"radius {self.inflation.radius:.4g}, {self.inflation.way}: on the test items a "
@@ -122,7 +126,20 @@ def certify_sets(
     known = calibration.predicted[usable]
     observed = calibration.observed[usable]
     inflation = known.inflation(observed, coverage=coverage, distance=distance, scale=scale)
-    return SetCertificate(widened(inflation, read_voted(run, "test")), int((~usable).sum()))
+    return SetCertificate(
+        widened(inflation, read_voted(run, "test")), int((~usable).sum()), _about_groups(run)
+    )
+
+
+def _about_groups(run: RunFolder) -> str:
+    group = (run.facts.get("splits") or {}).get("group")
+    if group is None:
+        return ""
+    number = run.items.filter(split="calibration")["group"].n_unique()
+    return (
+        f"The calibration items are of {number:,} groups ({group!r}), and items of one group are "
+        "alike: with few large groups the sets' promise is less sure than stated."
+    )
 
 
 def widened(inflation: Inflation, items: VotedItems) -> WidenedSets:

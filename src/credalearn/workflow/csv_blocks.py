@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from credalearn.annotations.csv_tables import find_delimiter, quoted_by_the_rules
+from credalearn.annotations.csv_tables import EXCEL_LINE, find_delimiter, quoted_by_the_rules
 from credalearn.annotations.text import look
 from credalearn.errors import CredalError
 from credalearn.workflow.naming import FIX, naming
@@ -45,7 +45,10 @@ class TextTable:
         self.encoding = "utf-8-sig" if looked.encoding == "utf-8" else looked.encoding
         self.quotes, self.lone_returns = looked.quotes, looked.lone_returns
         with self._open() as file:
-            self.separator = find_delimiter(file.read(_SAMPLE))
+            start = file.read(_SAMPLE)
+        excel = EXCEL_LINE.match(start)
+        self._above = 0 if excel is None else 1
+        self.separator = excel[1] if excel else find_delimiter(start)
         self._header_lines, header = next(self._records(), (1, []))
         self.columns = [name.strip() for name in header]
         if not any(self.columns):
@@ -142,6 +145,8 @@ class TextTable:
             reader = csv.reader(file, delimiter=self.separator, skipinitialspace=True, strict=True)
             begun = 1
             try:
+                for _ in range(self._above):
+                    next(reader)
                 for record in reader:
                     yield reader.line_num, record
                     begun = reader.line_num + 1

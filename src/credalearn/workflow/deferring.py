@@ -27,7 +27,7 @@ from credalearn.workflow.tables_out import write_frames
 
 _NUMBERS = ("probability", "lower", "upper", "score")
 _FOR_PEOPLE = ("annotator", "label")  # empty columns of the CSV, to be filled in
-_CONFIG = "label_config.xml"
+_CONFIG = ".label_config.xml"  # after the output's name: two runs may share a folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class DeferSummary:
 
     Example:
         >>> from credalearn.workflow.deferring import DeferSummary
-        >>> DeferSummary(Path("tasks.json"), Path("label_config.xml"), 10, 4, 4).written
+        >>> DeferSummary(Path("tasks.json"), Path("tasks.label_config.xml"), 10, 4, 4).written
         4
     """
 
@@ -82,8 +82,9 @@ def defer(
     Args:
         run: A finished run.
         source: The data, or what ``predict`` wrote about them.
-        output: A JSON file of tasks, with ``label_config.xml`` beside it; or a CSV whose columns
-            ``annotator`` and ``label`` are empty, to be filled in and read back as votes.
+        output: A JSON file of tasks, such as ``tasks.json``, with the labelling interface beside
+            it, ``tasks.label_config.xml``; or a CSV whose columns ``annotator`` and ``label`` are
+            empty, to be filled in and read back as votes.
         to: Which of the two.
         threshold: Predict up to this score, instead of the rule; only where source is the data.
         limit: Write at most this many.
@@ -268,7 +269,7 @@ def _write_tasks(
             file.write(before + json.dumps(made, ensure_ascii=False, allow_nan=False))
             before = ",\n"
         file.write("\n]\n")
-    config = output.with_name(_CONFIG)
+    config = output.with_suffix(_CONFIG)
     with whole_file(config) as partial:
         text = interface(run.classes, image=image, field=field, row=bool(seen))
         partial.write_text(f"{text}\n", encoding="utf-8")

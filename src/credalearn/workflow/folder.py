@@ -1,4 +1,4 @@
-"""The folder of a run: what ``credalearn train`` writes and the other commands read.
+"""The folder of a run: what ``train`` and ``recalibrate`` write and the other commands read.
 
 ``RUN/model/`` is what :meth:`CredalClassifier.save` writes; ``annotations.parquet`` the canonical
 table; ``items.parquet`` a row an item; ``predictions.parquet`` a row an item that was not trained
@@ -24,6 +24,7 @@ from credalearn.files import whole_file
 from credalearn.workflow.staging import partial_of
 
 Said = Literal["votes", "bounds", "probabilities"]
+_OF_TRAINING = ("created", "annotations", "inputs", "splits", "later_items", "truth", "versions")
 _T = TypeVar("_T")
 
 
@@ -86,6 +87,18 @@ class RunFolder:
             return "gold"
         said = self.said
         return "majority" if said == "votes" else said
+
+    @property
+    def training(self) -> dict[str, Any]:
+        """Where and on what the model was trained: in this run, or in the one it is from.
+
+        ``path``, ``said``, and those facts that a run has of its own which is calibrated again.
+        """
+        earlier: dict[str, Any] | None = self.facts.get("recalibrated_from")
+        if earlier is not None:
+            return earlier
+        kept = {name: self.facts[name] for name in _OF_TRAINING if name in self.facts}
+        return {"path": str(self.path), "said": self.said, **kept}
 
     @property
     def items(self) -> pl.DataFrame:

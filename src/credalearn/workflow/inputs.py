@@ -18,6 +18,8 @@ from credalearn.workflow.blocks import blocks, columns_of
 from credalearn.workflow.checked import (
     check_array,
     check_columns,
+    check_features,
+    check_width,
     checked_features,
     checked_names,
     item_column,
@@ -40,6 +42,9 @@ class FeatureTable:
         names: Name of each feature.
         values: Shape (N, D), finite.
         extra: Columns that were asked for beside the features, a row an item.
+        commas: Features in which decimal commas were read, as in 0,5.
+        later: Where they stand in several files, those after the first, each with the number of
+            its first item.
 
     Example:
         >>> import tempfile
@@ -55,6 +60,8 @@ class FeatureTable:
     names: list[str]
     values: np.ndarray
     extra: pl.DataFrame
+    commas: tuple[str, ...] = ()
+    later: tuple[tuple[int, Path], ...] = ()
 
 
 def read_features(
@@ -63,6 +70,7 @@ def read_features(
     item: str | None = None,
     extra: Sequence[str] = (),
     drop: Sequence[str] = (),
+    names: Sequence[str] | None = None,
 ) -> FeatureTable:
     """Features from CSV, TSV, Parquet, npy or npz.
 
@@ -76,6 +84,8 @@ def read_features(
         item: Column that names the items.
         extra: Columns that are no features but wanted: a group, a gold label, a split.
         drop: Columns to leave out.
+        names: The features of a model, which alone are read, by name and in this order; of an npy
+            or npz file those are its columns.
 
     Raises:
         CredalError: If the file cannot be read, a column is missing, an item comes twice, or a
@@ -85,8 +95,8 @@ def read_features(
     if path.is_dir():
         raise CredalError(f"{path} is a folder. To fix: name the file, or give it as --images.")
     if path.suffix.lower() in (".npy", ".npz"):
-        return _from_array(path, (*extra, *drop))
-    return _from_table(path, item, extra, drop)
+        return _from_array(path, (*extra, *drop), names)
+    return _from_table(path, item, extra, drop, names)
 
 
 def find_images(folder: str | Path, items: Sequence[str]) -> dict[str, Path]:
@@ -218,12 +228,19 @@ def read_images(
 
 
 def _from_table(
-    path: Path, item: str | None, extra: Sequence[str], drop: Sequence[str]
+    path: Path,
+    item: str | None,
+    extra: Sequence[str],
+    drop: Sequence[str],
+    known: Sequence[str] | None,
 ) -> FeatureTable:
     columns = columns_of(path)
-    item = item_column(path, columns, item)
+    item = item_column(path, columns, item, features=known or ())
     check_columns(path, columns, (*extra, *drop))
     names = [name for name in columns if name not in (item, *extra, *drop)]
+    if known is not None:
+        check_features(path, columns, known)
+        names = list(known)
     if not names:
         raise CredalError(f"{path} has no column of features beside {item!r}. To fix: add one.")
     parts = list(blocks(path))  # every value of text still text: an item 007 is not 7
@@ -232,26 +249,29 @@ def _from_table(
     table = pl.concat(parts)
     items = checked_names(path, table[item])
     _refuse_twice(path, items)
-    values = checked_features(path, table, names, items, training=True)
+    commas: set[str] = set()
+    values = checked_features(path, table, names, items, training=known is None, commas=commas)
     beside = table.select(list(dict.fromkeys(extra)))
-    return FeatureTable(path, items.to_list(), names, values, beside)
+    return FeatureTable(path, items.to_list(), names, values, beside, tuple(sorted(commas)))
 
 
-def _from_array(path: Path, columns: Sequence[str]) -> FeatureTable:
+def _from_array(path: Path, columns: Sequence[str], known: Sequence[str] | None) -> FeatureTable:
     if columns:
         raise CredalError(
             f"{path} has no columns with names, and so no {columns[0]!r}. To fix: give a table, "
             "CSV or Parquet, or leave --group, --gold, --split and --drop out."
         )
     array = open_array(path)
+    if known is not None:
+        check_width(path, array.shape[1], len(known))
     values = np.concatenate(list(array.blocks()))
     given = array.items()
     names = range(len(values)) if given is None else given
     items = checked_names(path, pl.Series([str(name) for name in names], dtype=pl.String))
     _refuse_twice(path, items)
     check_array(path, values, items)
-    features = [f"f{number}" for number in range(values.shape[1])]
-    return FeatureTable(path, items.to_list(), features, values, pl.DataFrame())
+    features = known or [f"f{number}" for number in range(values.shape[1])]
+    return FeatureTable(path, items.to_list(), list(features), values, pl.DataFrame())
 
 
 def _refuse_twice(path: Path, items: pl.Series) -> None:

@@ -32,13 +32,13 @@ def inspection(annotations: Annotations) -> list[str]:
     source = annotations.source
     lines = [f"{source.path}: {source.words}", *source.merged]
     if annotations.kind not in ("votes", "counts"):
-        count = f"{len(annotations.items):,} items, {annotations.kind} of the classes"
+        count = f"{_many(len(annotations.items), 'item')}, {annotations.kind} of the classes"
         lines.append(f"{count} {_listed(annotations.classes)}")
-        return lines + _left_out(annotations)
+        return lines + left_out_lines(annotations)
     found = agreement(annotations)
-    people = f"{found.annotators:,} annotators, " if found.annotators else ""
+    people = f"{_many(found.annotators, 'annotator')}, " if found.annotators else ""
     lines.append(
-        f"{found.items:,} items, {people}{found.votes:,} votes; classes "
+        f"{_many(found.items, 'item')}, {people}{_many(found.votes, 'vote')}; classes "
         f"{_listed(annotations.classes)}"
     )
     lines.append(f"votes an item: {found.fewest} to {found.most}, {found.median:g} in the middle")
@@ -74,7 +74,31 @@ def inspection(annotations: Annotations) -> list[str]:
         )
     if annotations.kind == "votes":
         lines += _perhaps_unsure(annotations)
-    return lines + _left_out(annotations)
+    return lines + left_out_lines(annotations)
+
+
+def left_out_lines(annotations: Annotations) -> list[str]:
+    """Lines that say what was not read, left out or changed.
+
+    Example:
+        >>> from credalearn.annotations.examples import three_items
+        >>> left_out_lines(three_items())
+        []
+    """
+    source = annotations.source
+    lines = []
+    if source.unread:
+        fix = "name it with --annotator"
+        if len(source.unread) == 1:
+            fix = f"say --annotator {shlex.quote(source.unread[0])}"
+        lines.append(f"not read: {listed(source.unread)}; if one names the annotator, {fix}")
+    if source.unused:
+        why = "no answer is this" if annotations.kind == "votes" else "it is for votes one by one"
+        lines.append(f"--unsure {listed(source.unused)} changes nothing: {why}")
+    told = {**source.left_out, **source.mended}
+    if told:
+        lines.append("; ".join(f"{reason}: {count:,}" for reason, count in told.items()))
+    return lines
 
 
 def annotation_facts(annotations: Annotations) -> dict[str, Any]:
@@ -119,16 +143,8 @@ def _perhaps_unsure(annotations: Annotations) -> list[str]:
     return [f"no answer? {listed(found)}: if people mean that they do not know, say {options}"]
 
 
-def _left_out(annotations: Annotations) -> list[str]:
-    source = annotations.source
-    lines = []
-    if source.unused:
-        why = "no answer is this" if annotations.kind == "votes" else "it is for votes one by one"
-        lines.append(f"--unsure {listed(source.unused)} changes nothing: {why}")
-    told = {**source.left_out, **source.mended}
-    if told:
-        lines.append("; ".join(f"{reason}: {count:,}" for reason, count in told.items()))
-    return lines
+def _many(count: int, unit: str) -> str:
+    return f"{count:,} {unit}{'s' * (count != 1)}"
 
 
 def _times(count: int) -> str:

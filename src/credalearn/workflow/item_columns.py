@@ -22,6 +22,7 @@ class ItemColumns:
         items: Name of each item, all different.
         rows: The row of each item, from 0: the first where it has several.
         values: A column for each that was asked for, a row an item.
+        later: Further files that the rows go on in, each with the number of its first row.
 
     Example:
         >>> import tempfile
@@ -36,6 +37,7 @@ class ItemColumns:
     items: list[str]
     rows: list[int]
     values: pl.DataFrame
+    later: tuple[tuple[int, Path], ...] = ()
 
     def column(self, name: str | None) -> list[object] | None:
         """The values of a column; None for none."""
@@ -44,11 +46,14 @@ class ItemColumns:
     def taken(self, numbers: list[int], items: list[str]) -> "ItemColumns":
         """Some of the items, under other names."""
         rows = [self.rows[number] for number in numbers]
-        return ItemColumns(self.path, items, rows, self.values[numbers])
+        return ItemColumns(self.path, items, rows, self.values[numbers], self.later)
 
     def place(self, number: int) -> str:
         """Where the item stands, as a message names it."""
-        return place_of(self.path, self.rows[number])
+        row = self.rows[number]
+        parts = [(0, self.path), *self.later]
+        start, path = next(part for part in reversed(parts) if part[0] <= row)
+        return place_of(path, row - start)
 
 
 def read_item_columns(

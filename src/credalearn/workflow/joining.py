@@ -4,7 +4,7 @@ Shapes: N items, K classes.
 """
 
 from collections import Counter
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +20,13 @@ from credalearn.workflow.item_columns import ItemColumns
 from credalearn.workflow.labelling import gold_classes, majority, make_labels
 from credalearn.workflow.options import TrainOptions
 from credalearn.workflow.splits import check_splits, split_rounds
+
+# From the items, what each belongs to, the columns beside them, and how many were left out by
+# reason, which it adds to, to the split of each item: "" for those that it leaves out.
+Splitter = Callable[[list[str], list[object] | None, ItemColumns | None, dict[str, int]], list[str]]
+
+# Where the features of items stand that only a later round has.
+_DEFERRED = " from the table that was given to defer, with a second --features"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,6 +67,7 @@ def prepare(
     options: TrainOptions,
     *,
     columns: ItemColumns | None = None,
+    splitter: Splitter | None = None,
 ) -> Prepared:
     """Join annotations and inputs by item, split them, and make labels and truths.
 
@@ -69,6 +77,7 @@ def prepare(
         options: How labels are made, what the columns beside the features are, and whether items
             that lack something are left out.
         columns: Those columns for images; features have their own.
+        splitter: Splits the items; unless given, into training, calibration and test.
 
     Raises:
         CredalError: If an item lacks annotation or input and is not to be left out, or a split
@@ -87,16 +96,14 @@ def prepare(
     else:
         items, X, beside = _features(annotations, inputs, options, left_out)
     groups = None if beside is None else _groups(beside, options)
-    known = set(annotations.items[: annotations.source.first_items])
-    first = sum(item in known for item in items)
-    split = _split(items, first, groups, beside, options)
+    splitter = splitter or _training_split(annotations, options)
+    split = splitter(items, groups, beside, left_out)
     kept = [row for row, name in enumerate(split) if name]
     if len(kept) < len(items):
-        why = f"of later exports whose {options.group} is in calibration or test"
-        left_out[why] = len(items) - len(kept)
         items, X, split = [items[row] for row in kept], X[kept], [split[row] for row in kept]
         groups = None if groups is None else [groups[row] for row in kept]
         beside = None if beside is None else beside.taken(kept, items)
+    first = first_items(annotations)
     values = dict(zip(annotations.items, annotations.counts(), strict=True))
     counts = np.stack([values[item] for item in items])
     if options.skill == "equal":
@@ -114,28 +121,47 @@ def prepare(
         truth=majority(counts) if gold is None else gold,
         groups=groups,
         split=split,
-        later=0 if options.split else len(items) - first,
+        later=0 if options.split else sum(item not in first for item in items),
         left_out=left_out,
         broken=broken,
         matched=matched,
     )
 
 
-def _split(
-    items: list[str],
-    first: int,
-    groups: list[object] | None,
-    beside: ItemColumns | None,
-    options: TrainOptions,
-) -> list[str]:
+def first_items(annotations: Annotations) -> set[str]:
+    """The items of the first round; later ones were chosen, as who defers chooses hard ones.
+
+    Example:
+        >>> from credalearn.annotations.examples import three_items
+        >>> sorted(first_items(three_items()))
+        ['x', 'y', 'z']
+    """
+    return set(annotations.items[: annotations.source.first_items])
+
+
+def _training_split(annotations: Annotations, options: TrainOptions) -> Splitter:
     """The split, made before the labels, which may not see the votes of other splits."""
-    own = None if beside is None else beside.column(options.split)
-    if own is None or beside is None:
-        found = split_rounds(len(items), first, groups=groups, seed=options.seed)
-    else:
-        found = check_splits(own, items, groups=groups, place=beside.place)
-    names: list[str] = found.tolist()
-    return names
+
+    def split(
+        items: list[str],
+        groups: list[object] | None,
+        beside: ItemColumns | None,
+        left_out: dict[str, int],
+    ) -> list[str]:
+        own = None if beside is None else beside.column(options.split)
+        if own is None or beside is None:
+            known = first_items(annotations)
+            first = sum(item in known for item in items)
+            found = split_rounds(len(items), first, groups=groups, seed=options.seed)
+        else:
+            found = check_splits(own, items, groups=groups, place=beside.place)
+        names: list[str] = found.tolist()
+        if "" in names:
+            why = f"of later exports whose {options.group} is in calibration or test"
+            left_out[why] = names.count("")
+        return names
+
+    return split
 
 
 def _skilled(
@@ -167,8 +193,8 @@ def _skilled(
 
 def _features(
     annotations: Annotations, table: FeatureTable, options: TrainOptions, left_out: dict[str, int]
-) -> tuple[list[str], np.ndarray, ItemColumns]:
-    """Items that have features, those features, and the columns beside them."""
+) -> tuple[list[str], np.ndarray, ItemColumns | None]:
+    """Items that have features, those features, and the columns beside them, if any."""
     place = {item: row for row, item in enumerate(table.items)}
     items = [item for item in annotations.items if item in place]
     if not items:
@@ -182,11 +208,12 @@ def _features(
         (annotations.items, place, table.path, "features"),
         (table.items, set(annotations.items), annotations.source.path, "annotations"),
     ):
-        _lacking(names, there, what, path, skip=skip, left_out=left_out)
+        more = _DEFERRED if what == "features" and annotations.source.later else ""
+        _lacking(names, there, what, path, skip=skip, left_out=left_out, more=more)
     rows = [place[item] for item in items]
-    beside = ItemColumns(
-        table.path, items, rows, table.extra[rows] if options.columns else table.extra
-    )
+    beside = None
+    if options.columns:
+        beside = ItemColumns(table.path, items, rows, table.extra[rows], table.later)
     return items, table.values[rows], beside
 
 
@@ -243,6 +270,7 @@ def _lacking(
     *,
     skip: bool,
     left_out: dict[str, int],
+    more: str = "",
 ) -> None:
     """Count the items that lack something, or refuse to go on without them."""
     missing = [item for item in items if item not in there]
@@ -251,7 +279,8 @@ def _lacking(
     if not skip:
         raise CredalError(
             f"{len(missing):,} of {len(items):,} items have no {what} in {path}: "
-            f"{listed(missing, 3)}. To fix: add them, or give --skip-missing to leave them out."
+            f"{listed(missing, 3)}. To fix: add them{more}, or give --skip-missing to leave them "
+            "out."
         )
     left_out[f"without {what}"] = len(missing)
 

@@ -193,4 +193,5 @@ def _source(first: Annotations, second: Annotations, told: str) -> Source:
         tuple(each for each in one.unused if each in two.unused),
         (*one.merged, told),
         (*one.later, two.path, *two.later),
+        tuple(dict.fromkeys((*one.unread, *two.unread))),
     )

@@ -1,6 +1,6 @@
-"""What ``credalearn train`` can be told, beside its files."""
+"""What ``credalearn train`` and ``recalibrate`` can be told, beside their files."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Literal, get_args
 
 from credalearn.credal.checks import check_choice
@@ -70,3 +70,42 @@ class TrainOptions:
     def columns(self) -> tuple[str, ...]:
         """Columns of the features that are asked for and are no features."""
         return tuple(name for name in (self.group, self.gold, self.split) if name is not None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecalibrateOptions:
+    """How new items are read and split.
+
+    Args:
+        group: Column beside the features or images whose items stay in one split.
+        gold: Column beside them that holds the true class.
+        split: Column beside them that holds the split, calibration or test.
+        seed: Of the draw of the splits.
+        skip_missing: Leave out items without input, and inputs without annotation.
+
+    Raises:
+        CredalError: If the seed is below 0.
+
+    Example:
+        >>> RecalibrateOptions(group="patient").for_images_of(32).group
+        'patient'
+    """
+
+    group: str | None = None
+    gold: str | None = None
+    split: str | None = None
+    seed: int = 0
+    skip_missing: bool = False
+
+    def __post_init__(self) -> None:
+        self.for_images_of(None)
+
+    def for_images_of(self, size: int | None) -> TrainOptions:
+        """The same for a training whose images have this size, or none."""
+        options = TrainOptions(**asdict(self))
+        return options if size is None else replace(options, image_size=size)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """As :attr:`TrainOptions.columns`."""
+        return self.for_images_of(None).columns

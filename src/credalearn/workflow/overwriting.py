@@ -26,7 +26,7 @@ def refuse_overwriting(output: Path, data: str | Path) -> None:
 
 
 def refuse_overwriting_run(output: Path, *runs: RunFolder) -> None:
-    """Refuse an output that a run was trained on, or that is a file of the run.
+    """Refuse an output that a run was trained or calibrated on, or that is a file of the run.
 
     Raises:
         CredalError: If it is.
@@ -38,19 +38,22 @@ def refuse_overwriting_run(output: Path, *runs: RunFolder) -> None:
         >>> refuse_overwriting_run(folder / "decisions.csv", RunFolder(folder))
     """
     for run in runs:
-        if any(_same(output, path) for path in _trained_on(run)):
+        if any(_same(output, path) for path in _learnt_from(run)):
+            how = "trained or calibrated" if "recalibrated_from" in run.facts else "trained"
             raise CredalError(
-                f"{output} is what {run.path} was trained on. To fix: name another output."
+                f"{output} is what {run.path} was {how} on. To fix: name another output."
             )
         if any(_same(output, run.path / name) for name in _OWN):
             raise CredalError(f"{output} is a file of the run. To fix: name another output.")
 
 
-def _trained_on(run: RunFolder) -> list[str]:
+def _learnt_from(run: RunFolder) -> list[str]:
     """Annotations of every round, features, and what stands beside images."""
-    annotations, inputs = run.facts.get("annotations") or {}, run.facts.get("inputs") or {}
-    paths = [annotations.get("path"), *(annotations.get("later") or ())]
-    paths += [inputs.get("path"), inputs.get("table")]
+    paths = []
+    for facts in (run.facts, run.facts.get("recalibrated_from") or {}):
+        annotations, inputs = facts.get("annotations") or {}, facts.get("inputs") or {}
+        paths += [annotations.get("path"), *(annotations.get("later") or ())]
+        paths += [inputs.get("path"), *(inputs.get("later") or ()), inputs.get("table")]
     return [path for path in paths if path]
 
 

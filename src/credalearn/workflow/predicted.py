@@ -4,13 +4,56 @@ Shapes: N items, K classes.
 """
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from credalearn.annotations import Annotations
+from credalearn.estimator import CredalClassifier
+from credalearn.files import whole_file
 from credalearn.predictions import CredalPredictions
 from credalearn.workflow.joining import Prepared
+
+
+def write_tables(
+    folder: Path,
+    annotations: Annotations,
+    prepared: Prepared,
+    clf: CredalClassifier,
+    *,
+    trained: pl.DataFrame | None = None,
+) -> None:
+    """Write the annotations, the items, and what is predicted of those not trained on.
+
+    Args:
+        folder: Of the run.
+        annotations: What people said.
+        prepared: The items.
+        clf: Predicts.
+        trained: Rows of items that were trained on before, which nothing is said of here.
+    """
+    split = np.array(prepared.split)
+    held_out = np.flatnonzero(split != "train")
+    predictions = prediction_table(
+        clf.predict_credal(prepared.X[held_out]),
+        [prepared.items[row] for row in held_out],
+        annotations.classes,
+        split=split[held_out],
+        truth=prepared.truth[held_out],
+        counts=None if annotations.kind == "bounds" else prepared.counts[held_out],
+    )
+    items = item_table(annotations.classes, prepared, split)
+    if trained is not None:
+        items = pl.concat([items, trained], how="diagonal")
+    for name, table in (
+        ("annotations", annotations.table),
+        ("items", items),
+        ("predictions", predictions),
+    ):
+        with whole_file(folder / f"{name}.parquet") as partial:
+            table.write_parquet(partial)
 
 
 def prediction_table(

@@ -21,6 +21,7 @@ from credalearn.estimator import CredalClassifier
 from credalearn.methods.model import items_at_once
 from credalearn.predictions import CredalPredictions
 from credalearn.workflow.batches import Batch, Stream, rebatched
+from credalearn.workflow.decimal_commas import said_of_commas
 from credalearn.workflow.folder import RunFolder
 from credalearn.workflow.least_certain import defer_least_certain
 from credalearn.workflow.overwriting import refuse_overwriting, refuse_overwriting_run
@@ -57,6 +58,7 @@ class PredictSummary:
         seconds: How long it took.
         wanted: How many were to be deferred; None where a threshold decides.
         trained: How many of the items the model was trained on, by their names.
+        commas: Features in which decimal commas were read.
 
     Example:
         >>> from credalearn.workflow.predicting import PredictSummary
@@ -74,6 +76,7 @@ class PredictSummary:
     seconds: float
     wanted: int | None = None
     trained: int = 0
+    commas: tuple[str, ...] = ()
 
     @property
     def coverage(self) -> float | None:
@@ -88,6 +91,8 @@ class PredictSummary:
             told.append(f"left out: {len(self.broken):,} images that cannot be read")
         if self.ignored:
             told.append(f"ignored: columns that are no features, {listed(self.ignored)}")
+        if self.commas:
+            told.append(said_of_commas(self.commas))
         if self.deferred is not None:
             kept = self.items - self.deferred
             told.append(
@@ -203,6 +208,7 @@ def predict(
         time.monotonic() - started,
         defer,
         trained,
+        tuple(sorted(stream.commas)),
     )
 
 

@@ -85,7 +85,8 @@ def write_report(
         provenance=provenance(facts, made),
     )
     what = facts.get("method", "a model")
-    subtitle = f"{len(held_out.classes)} classes, trained with {what}; page made {made}"
+    again = ", calibrated again on new items" if "recalibrated_from" in facts else ""
+    subtitle = f"{len(held_out.classes)} classes, trained with {what}{again}; page made {made}"
     text = render_page(page, subtitle=subtitle, generator=f"credalearn {__version__}")
     with writing(path, other="name another file with --output"), whole_file(path) as partial:
         partial.write_text(text, encoding="utf-8")
@@ -135,12 +136,20 @@ def provenance(facts: Mapping[str, Any], made: str) -> list[tuple[str, str]]:
         [('page made', '2026-01-01'), ('method', 'pocc'), ('seed', '3')]
     """
     annotations, inputs = facts.get("annotations") or {}, facts.get("inputs") or {}
+    earlier = facts.get("recalibrated_from") or {}
+    asked = {
+        "options": facts.get("options"),
+        "options of the new calibration": facts.get("recalibrated_with"),
+    }
     rows = {
         "page made": made,
-        "model trained": facts.get("created"),
+        "model trained": (earlier or facts).get("created"),
+        "model trained in": earlier.get("path"),
+        "model trained on": (earlier.get("annotations") or {}).get("path"),
+        "calibrated again": facts.get("created") if earlier else None,
         "annotations": _joined(annotations.get("path"), annotations.get("format")),
         "inputs": _joined(inputs.get("path"), inputs.get("kind")),
-        "items of later exports, only trained on": facts.get("later_items") or None,
+        "items of later exports, only trained on": (earlier or facts).get("later_items") or None,
         "split by": (facts.get("splits") or {}).get("group"),
         "method": facts.get("method"),
         "label rule": facts.get("label_rule"),
@@ -149,8 +158,9 @@ def provenance(facts: Mapping[str, Any], made: str) -> list[tuple[str, str]]:
         "seed": facts.get("seed"),
         "seconds of training": facts.get("seconds"),
         "versions": ", ".join(f"{k} {v}" for k, v in (facts.get("versions") or {}).items()),
-        "options": ", ".join(f"{k}={v}" for k, v in (facts.get("options") or {}).items()),
     }
+    for name, options in asked.items():
+        rows[name] = ", ".join(f"{key}={value}" for key, value in (options or {}).items())
     return [(name, str(value)) for name, value in rows.items() if value not in (None, "")]
 
 

@@ -12,11 +12,17 @@ from credalearn.errors import CredalError
 
 SPLITS = ("train", "calibration", "test")
 SHARES = (0.6, 0.2, 0.2)
+HELD_OUT = SPLITS[1:]  # where nothing is trained
+_SEEN = {"train": "trained", "calibration": "calibrated"}
 _DRAWS = 100  # of few large groups some draws leave a split empty
 
 
 def split_items(
-    num_items: int, *, groups: Sequence[object] | None = None, seed: int = 0
+    num_items: int,
+    *,
+    groups: Sequence[object] | None = None,
+    seed: int = 0,
+    names: Sequence[str] = SPLITS,
 ) -> np.ndarray:
     """The name of the split of each item, shape (N,), at random.
 
@@ -27,6 +33,7 @@ def split_items(
         num_items: N.
         groups: What each item belongs to; every item by itself unless given.
         seed: Of the draw.
+        names: The splits; of two of them each gets as much beside the other as of three.
 
     Raises:
         CredalError: If a split would be empty.
@@ -38,7 +45,8 @@ def split_items(
     """
     labels = np.arange(num_items) if groups is None else _codes(groups)
     sizes = np.bincount(labels)
-    edges = np.cumsum(SHARES)[:2] * num_items
+    ends = np.cumsum([share for name, share in zip(SPLITS, SHARES, strict=True) if name in names])
+    edges = ends[:-1] / ends[-1] * num_items
     random = np.random.default_rng(seed)
     for _ in range(_DRAWS):
         order = random.permutation(len(sizes))
@@ -46,12 +54,13 @@ def split_items(
         middle = np.cumsum(sizes[order]) - sizes[order] / 2
         place = np.empty(len(sizes), dtype=int)
         place[order] = np.searchsorted(edges, middle, side="right")
-        if len(np.unique(place)) == len(SPLITS):
-            split: np.ndarray = np.array(SPLITS)[place[labels]]
+        if len(np.unique(place)) == len(names):
+            split: np.ndarray = np.array(names)[place[labels]]
             return split
+    number = "three" if len(names) == len(SPLITS) else "two"
     raise CredalError(
-        f"{num_items:,} items in {len(sizes):,} groups are too few for three splits: one would be "
-        "empty. To fix: give more items, smaller groups, or a --split of your own."
+        f"{num_items:,} items in {len(sizes):,} groups are too few for {number} splits: one would "
+        "be empty. To fix: give more items, smaller groups, or a --split of your own."
     )
 
 
@@ -92,6 +101,7 @@ def check_splits(
     *,
     groups: Sequence[object] | None = None,
     place: Callable[[int], str] | None = None,
+    names: Sequence[str] = SPLITS,
 ) -> np.ndarray:
     """A split of one's own, checked: known names, none empty, no group in two of them.
 
@@ -100,6 +110,7 @@ def check_splits(
         items: Names of the items, each once.
         groups: What each item belongs to; every item by itself unless given.
         place: From an item's number to where it stands, such as "items.csv, line 7".
+        names: The splits there are.
 
     Raises:
         CredalError: If it leaks or is not one.
@@ -108,31 +119,34 @@ def check_splits(
         >>> check_splits(["train", "calibration", "test"], ["x", "y", "z"]).tolist()
         ['train', 'calibration', 'test']
     """
-    names = ["" if name is None else str(name).strip() for name in split]
-    for row, (item, name) in enumerate(zip(items, names, strict=True)):
-        if name not in SPLITS:
-            near = nearest(name, SPLITS)
-            fix = f"write {near!r}" if near else f"write one of {', '.join(SPLITS)}"
+    found = ["" if name is None else str(name).strip() for name in split]
+    for row, (item, name) in enumerate(zip(items, found, strict=True)):
+        if name not in names:
+            near = nearest(name, names)
+            fix = f"write {near!r}" if near else f"write one of {', '.join(names)}"
+            trained = "; nothing is trained here" if name in SPLITS else ""
             raise CredalError(
-                f"{_where(place, row)}a split must be one of {', '.join(SPLITS)}; item "
-                f"{shown(item)} has {shown(name)}. To fix: {fix}."
+                f"{_where(place, row)}a split must be one of {', '.join(names)}; item "
+                f"{shown(item)} has {shown(name)}{trained}. To fix: {fix}."
             )
-    for wanted in SPLITS:
-        if wanted not in names:
+    for wanted in names:
+        if wanted not in found:
+            every = "all three" if len(names) == len(SPLITS) else "both"
             raise CredalError(
-                f"no item is in the {wanted} split; all three are needed. To fix: move some items "
+                f"no item is in the {wanted} split; {every} are needed. To fix: move some items "
                 "there, or leave --split out."
             )
     first: dict[object, int] = {}
     for row, group in enumerate(groups if groups is not None else items):
         before = first.setdefault(group, row)
-        if names[before] != names[row]:
+        if found[before] != found[row]:
             raise CredalError(
-                f"{_where(place, row)}{shown(group)} is in two splits: {names[before]!r} (item "
-                f"{shown(items[before])}) and {names[row]!r} (item {shown(items[row])}), so that "
-                "what is trained on would be tested on. To fix: put all of it into one split."
+                f"{_where(place, row)}{shown(group)} is in two splits: {found[before]!r} (item "
+                f"{shown(items[before])}) and {found[row]!r} (item {shown(items[row])}), so that "
+                f"what is {_SEEN[names[0]]} on would be tested on. To fix: put all of it into one "
+                "split."
             )
-    return np.array(names)
+    return np.array(found)
 
 
 def _where(place: Callable[[int], str] | None, row: int) -> str:

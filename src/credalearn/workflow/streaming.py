@@ -10,12 +10,18 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from credalearn.annotations.places import listed, nearest
 from credalearn.errors import CredalError
 from credalearn.workflow.arrays import open_array
 from credalearn.workflow.batches import Batch, Stream
 from credalearn.workflow.blocks import blocks, columns_of, index_columns
-from credalearn.workflow.checked import check_array, checked_features, checked_names, item_column
+from credalearn.workflow.checked import (
+    check_array,
+    check_features,
+    check_width,
+    checked_features,
+    checked_names,
+    item_column,
+)
 from credalearn.workflow.folder import RunFolder
 from credalearn.workflow.inputs import IMAGE_SUFFIXES, UNREADABLE_SHARE, image_files, read_image
 
@@ -51,36 +57,26 @@ def open_stream(run: RunFolder, data: str | Path, *, item: str | None = None) ->
 def _table(path: Path, names: list[str], item: str | None) -> Stream:
     columns = columns_of(path)
     named = item_column(path, columns, item, features=names)
-    missing = [name for name in names if name not in columns]
-    if missing:
-        near = nearest(missing[0], [name for name in columns if name not in names])
-        hint = f"rename {near!r} if that is it" if near else "add them, under the names of training"
-        raise CredalError(
-            f"{path} lacks {len(missing)} of the model's {len(names)} features: {listed(missing)}. "
-            f"To fix: {hint}."
-        )
+    check_features(path, columns, names)
     ignored = tuple(name for name in columns if name not in {*names, named})
+    commas: set[str] = set()
 
     def batches() -> Iterator[Batch]:
         row = 0
         for block in blocks(path):
             items = checked_names(path, block[named], start=row)
-            values = checked_features(path, block, names, items, start=row)
+            values = checked_features(path, block, names, items, start=row, commas=commas)
             yield Batch(items, values, block.select(ignored))
             row += len(block)
         if not row:
             raise CredalError(f"{path} holds no row below its header.")
 
-    return Stream(path, batches, (*index_columns(path), *ignored))
+    return Stream(path, batches, (*index_columns(path), *ignored), commas=commas)
 
 
 def _array(path: Path, num_features: int) -> Stream:
     array = open_array(path)
-    if array.shape[1] != num_features:
-        raise CredalError(
-            f"{path} holds {array.shape[1]} features an item; this model takes {num_features}. To "
-            "fix: give those of training, in their order."
-        )
+    check_width(path, array.shape[1], num_features)
     names = array.items()
 
     def batches() -> Iterator[Batch]:

@@ -104,6 +104,7 @@ def read_rule(run: RunFolder) -> PageRule | None:
         having=HAVING[rule.against],
         why_not="" if short is None else short.why,
         remedy="" if short is None else short.remedy,
+        about_groups=rule.about_groups,
     )
 
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 import torch
 
 from credalearn import __version__
@@ -21,16 +20,15 @@ from credalearn.annotations import Annotations
 from credalearn.annotations.places import listed
 from credalearn.errors import CredalError
 from credalearn.estimator import CredalClassifier
-from credalearn.files import whole_file
 from credalearn.workflow.folder import RunFolder, write_json
 from credalearn.workflow.inputs import FeatureTable
 from credalearn.workflow.inspecting import annotation_facts
 from credalearn.workflow.item_columns import ItemColumns
 from credalearn.workflow.joining import Prepared, prepare
 from credalearn.workflow.options import TrainOptions
-from credalearn.workflow.predicted import item_table, prediction_table
+from credalearn.workflow.predicted import write_tables
 from credalearn.workflow.splits import SPLITS
-from credalearn.workflow.staging import check_place, staged
+from credalearn.workflow.staging import MODEL, check_place, staged
 
 
 def train_run(
@@ -68,23 +66,10 @@ def train_run(
     _check_classes(annotations, prepared, split)
     with staged(output) as folder:
         clf = _fitted(folder, annotations, prepared, split, options, verbose=verbose)
-        clf.save(folder / "model")
-        held_out = np.flatnonzero(split != "train")
-        predictions = prediction_table(
-            clf.predict_credal(prepared.X[held_out]),
-            [prepared.items[row] for row in held_out],
-            annotations.classes,
-            split=split[held_out],
-            truth=prepared.truth[held_out],
-            counts=None if annotations.kind == "bounds" else prepared.counts[held_out],
-        )
-        items = item_table(annotations.classes, prepared, split)
-        _write(folder / "annotations.parquet", annotations.table)
-        _write(folder / "items.parquet", items)
-        _write(folder / "predictions.parquet", predictions)
-        facts = _facts(annotations, inputs, prepared, split, clf, options)
-        facts["inputs"]["table"] = None if columns is None else str(columns.path)
-        facts["label_diameter"] = _diameter(prepared, split)
+        clf.save(folder / MODEL)
+        write_tables(folder, annotations, prepared, clf)
+        facts = data_facts(annotations, inputs, prepared, options, columns=columns)
+        facts |= _model_facts(clf, options) | {"label_diameter": _diameter(prepared, split)}
         seconds = round(time.monotonic() - started, 2)
         write_json(folder / "run.json", facts | {"seconds": seconds})
     return RunFolder(output)
@@ -145,20 +130,27 @@ def _fitted(
     return clf
 
 
-def _facts(
+def data_facts(
     annotations: Annotations,
     inputs: FeatureTable | Path,
     prepared: Prepared,
-    split: np.ndarray,
-    clf: CredalClassifier,
     options: TrainOptions,
+    *,
+    columns: ItemColumns | None = None,
 ) -> dict[str, Any]:
-    """What ``run.json`` says."""
+    """What ``run.json`` says of the items: whence they are, and how they were split.
+
+    Args:
+        annotations: What people said.
+        inputs: Features, or the folder of images.
+        prepared: The two together.
+        options: How they were brought together.
+        columns: What stands beside images.
+    """
     features = None if isinstance(inputs, Path) else inputs
     return {
         "classes": list(annotations.classes),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "options": asdict(options),
         "versions": {
             "credalearn": __version__,
             "torch": torch.__version__,
@@ -168,15 +160,27 @@ def _facts(
         "inputs": {
             "kind": "images" if features is None else "features",
             "path": str(inputs if features is None else features.path),
+            "later": [] if features is None else [str(path) for _, path in features.later],
             "features": None if features is None else features.names,
             "image_size": options.image_size if features is None else None,
             "left_out": prepared.left_out,
             "unreadable": prepared.broken,
             "matched": prepared.matched,
+            "table": None if columns is None else str(columns.path),
         },
-        "splits": {name: int((split == name).sum()) for name in SPLITS} | {"group": options.group},
+        "splits": {
+            **{name: prepared.split.count(name) for name in SPLITS if name in prepared.split},
+            "group": options.group,
+        },
         "later_items": prepared.later,
         "truth": "gold" if options.gold else "majority",
+    }
+
+
+def _model_facts(clf: CredalClassifier, options: TrainOptions) -> dict[str, Any]:
+    """What ``run.json`` says of the model and how it was trained."""
+    return {
+        "options": asdict(options),
         "label_rule": options.labels,
         "method": options.method,
         "backbone": clf.backbone,
@@ -190,8 +194,3 @@ def _diameter(prepared: Prepared, split: np.ndarray) -> float:
     """Mean diameter of the sets that were learnt from: 0 for points, 1 for everything."""
     rows = torch.from_numpy(np.flatnonzero(split == "train"))
     return round(float(prepared.labels[rows].diameter().mean()), 4)
-
-
-def _write(path: Path, table: pl.DataFrame) -> None:
-    with whole_file(path) as partial:
-        table.write_parquet(partial)

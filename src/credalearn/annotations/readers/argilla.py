@@ -7,6 +7,7 @@ submitted answers are votes. A record that nobody has answered lacks these field
 from typing import Any
 
 from credalearn.annotations.asked import Asked
+from credalearn.annotations.fields import field_of
 from credalearn.annotations.places import listed, nearest, refuse, shown
 from credalearn.annotations.raw import Raw, Votes
 from credalearn.annotations.records import Record, Records
@@ -42,7 +43,9 @@ def read(content: Table | Records, asked: Asked) -> Raw:
             if values and len(values) != len(responses):
                 rule = f"{len(responses)} responses have {len(values)} {name}"
                 refuse(content.path, f"line {record.line}", rule, fix="export the records again")
-        item = record.value.get(asked.item or "id", record.key)
+        item = record.value.get("id", record.key)
+        if asked.item is not None:
+            item = field_of(record.value, asked.item)
         for i, label in enumerate(responses):
             status = statuses[i] if statuses else "submitted"
             if status != "submitted":

@@ -2,6 +2,7 @@
 
 from credalearn.annotations import columns as known
 from credalearn.annotations.asked import Asked
+from credalearn.annotations.fields import check_field, field_of
 from credalearn.annotations.places import refuse, shown
 from credalearn.annotations.raw import Raw, Votes
 from credalearn.annotations.records import Record, Records
@@ -24,6 +25,8 @@ def recognise(content: Table | Records, asked: Asked) -> str | None:
 def read(content: Table | Records, asked: Asked) -> Raw:
     """One vote a record, or an annotation."""
     assert isinstance(content, Records)
+    if not isinstance(content.head[0].value.get("annotations"), list):  # those name their users
+        check_field(content, asked.annotator, option="annotator")
     votes = Votes(content.path)
     stem = content.path.stem
     by_file = None if stem.casefold() in _ALL else stem
@@ -36,7 +39,7 @@ def read(content: Table | Records, asked: Asked) -> Raw:
             labels = [labels]
         item = _item(record, asked)
         field = asked.annotator or known.find(list(record.value), known.ANNOTATOR)
-        who = by_file if field is None else record.value.get(field)
+        who = by_file if field is None else field_of(record.value, field)
         people: dict[object, list[object]] = {}
         for label in labels:
             if isinstance(label, list):
@@ -76,7 +79,7 @@ def _scalar(value: object) -> object:
 def _item(record: Record, asked: Asked) -> object:
     value = record.value
     if asked.item is not None:
-        return value.get(asked.item)
+        return field_of(value, asked.item)
     names = ("id", "docid", *known.ITEM, "text", "data")
     field = known.find([name for name in value if value[name] is not None], names)
     return None if field is None else value[field]

@@ -9,6 +9,7 @@ import json
 from typing import Any
 
 from credalearn.annotations.asked import Asked
+from credalearn.annotations.fields import field_of
 from credalearn.annotations.places import refuse, shown
 from credalearn.annotations.raw import Raw, Votes
 from credalearn.annotations.readers.answers import answer_of
@@ -83,7 +84,7 @@ def _item(record: Record, asked: Asked) -> object:
     """The address of what was shown, else its number in the data set."""
     value = record.value
     if asked.item is not None:
-        return value.get(asked.item)
+        return field_of(value, asked.item)
     shown_object = value.get("dataObject")
     if isinstance(shown_object, dict):
         found = shown_object.get("s3Uri") or shown_object.get("content")

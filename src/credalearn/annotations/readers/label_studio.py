@@ -12,6 +12,7 @@ import polars as pl
 
 from credalearn.annotations import columns as known
 from credalearn.annotations.asked import Asked
+from credalearn.annotations.fields import field_of
 from credalearn.annotations.places import folded, listed, nearest, refuse, shown
 from credalearn.annotations.raw import Raw, Votes
 from credalearn.annotations.records import Record, Records
@@ -127,8 +128,9 @@ def _item(content: Records, record: Record, asked: Asked) -> object:
     if asked.item is not None:
         if asked.item in data:
             return data[asked.item]
-        if asked.item in record.value:
-            return record.value[asked.item]
+        found = field_of(record.value, asked.item, ...)
+        if found is not ...:
+            return found
         guess = nearest(asked.item, data)
         rule = f"the task has no field {shown(asked.item)}; its data has {listed(list(data))}"
         fix = f"say --item {guess!r}" if guess else "name one of them with --item"

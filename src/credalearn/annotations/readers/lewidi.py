@@ -9,6 +9,7 @@ from collections.abc import Mapping
 import polars as pl
 
 from credalearn.annotations.asked import Asked
+from credalearn.annotations.fields import field_of
 from credalearn.annotations.places import refuse, shown
 from credalearn.annotations.raw import Raw, Votes, check_classes, check_text, text_of
 from credalearn.annotations.records import Record, Records
@@ -69,7 +70,7 @@ def _answers(content: Records, record: Record) -> tuple[list[str], list[object]]
 
 def _item(record: Record, asked: Asked) -> object:
     if asked.item is not None:
-        return record.value.get(asked.item)
+        return field_of(record.value, asked.item)
     return record.key if record.key is not None else record.value.get("id")
 
 

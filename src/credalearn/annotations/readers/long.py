@@ -33,16 +33,20 @@ def read(content: Table | Records, asked: Asked) -> Raw:
         fix = "name the columns with --item, --annotator and --label"
         refuse(content.path, "line 1", f"{rule}, label {label!r}", fix=fix)
     if annotator is None:
-        known.refuse_near_miss(content, (item, label), known.ANNOTATOR, option="annotator")
+        known.refuse_near_miss(content, (item, label), known.NAMED_ANNOTATOR, option="annotator")
         known.refuse_near_miss(content, (item, label), known.AT_LEAST, option="at_least")
     weight = asked.weight or known.find(content.columns, known.WEIGHT)
     wanted = [pl.col(item).alias("item"), pl.col(label).alias("label")]
     if annotator is not None:
         wanted.insert(1, pl.col(annotator).alias("annotator"))
     if weight is not None:
-        wanted.append(pl.col(content.column(weight, option="weight")).alias("weight"))
+        weight = content.column(weight, option="weight")
+        wanted.append(pl.col(weight).alias("weight"))
     frame = content.take(*wanted)
     if annotator is None:
         frame = frame.with_columns(annotator=pl.lit(None, pl.String))
-    words = recognise(content, asked) or ""
-    return Raw("votes", frame, frame.height, content.place, f"{words} ({content.words})")
+    unread: tuple[str, ...] = ()
+    if annotator is None:
+        unread = tuple(each for each in content.columns if each not in (item, label, weight))
+    words = f"{recognise(content, asked) or ''} ({content.words})"
+    return Raw("votes", frame, frame.height, content.place, words, unread=unread)

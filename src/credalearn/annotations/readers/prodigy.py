@@ -2,11 +2,13 @@
 
 ``accept`` lists the chosen options. Without it the record asks whether ``label`` fits: to reject
 the file's only label is a vote against it; among several labels it says too little to be a vote.
+Where all records offer the same options, a class is the option's text, else its id.
 """
 
 from credalearn.annotations.asked import Asked
+from credalearn.annotations.fields import check_field, field_of
 from credalearn.annotations.places import refuse, shown
-from credalearn.annotations.raw import Raw, Votes
+from credalearn.annotations.raw import Raw, Votes, text_of
 from credalearn.annotations.records import Record, Records
 from credalearn.annotations.text_tables import Table
 
@@ -28,21 +30,25 @@ def recognise(content: Table | Records, asked: Asked) -> str | None:  # noqa: AR
 def read(content: Table | Records, asked: Asked) -> Raw:
     """One vote an accepted answer."""
     assert isinstance(content, Records)
+    check_field(content, asked.annotator, option="annotator")
     votes = Votes(content.path)
-    against: list[tuple[int, object, object, str]] = []
+    texts = _texts(content.head[0])
+    given: list[tuple[int, object, object, object, bool]] = []
     offered: set[str] = set()
     for record in content:
         value = record.value
+        if texts and _texts(record) != texts:
+            texts = {}
         answer = value.get("answer")
         item = _item(record, asked)
-        who = value.get(asked.annotator) if asked.annotator else _who(record)
+        who = field_of(value, asked.annotator) if asked.annotator else _who(record)
         chosen = value.get("accept")
         if "accept" not in value and isinstance(value.get("label"), str):
             offered.add(value["label"].strip())
         if answer == "ignore":
             votes.leave("skipped")
         elif answer == "reject" and "accept" not in value and isinstance(value.get("label"), str):
-            against.append((record.line, item, who, value["label"].strip()))
+            given.append((record.line, item, who, value["label"].strip(), True))
         elif answer == "reject":
             votes.leave("rejected")
         elif answer == "accept":
@@ -52,16 +58,41 @@ def read(content: Table | Records, asked: Asked) -> Raw:
             if chosen is None and value.get("label") is None:
                 rule = "an accepted record has neither a list accept nor a label"
                 refuse(content.path, f"line {record.line}", rule, fix="export with db-out again")
-            votes.add(record.line, item, who, value.get("label") if chosen is None else chosen)
+            label = value.get("label") if chosen is None else chosen
+            given.append((record.line, item, who, label, False))
         else:
             rule = f"an answer is accept, reject or ignore; this is {shown(answer)}"
             refuse(content.path, f"line {record.line}", rule, fix="export with db-out again")
-    for line, item, who, label in against:
-        if len(offered) == 1:
-            votes.add(line, item, who, f"not {label}")
-        else:
+    if _asked_by_id(texts, asked):
+        texts = {}
+    for line, item, who, label, against in given:
+        if isinstance(label, list):
+            label = [texts.get(text_of(each) or "", each) for each in label]
+        if against and len(offered) > 1:
             votes.leave("rejected")
-    return votes.raw(f"Prodigy's JSON Lines ({content.words})")
+        else:
+            votes.add(line, item, who, f"not {label}" if against else label)
+    named = ", options by their texts" if any(k != v for k, v in texts.items()) else ""
+    return votes.raw(f"Prodigy's JSON Lines{named} ({content.words})")
+
+
+def _texts(record: Record) -> dict[str, str]:
+    """From the id of each option to its text; none where an option has none of its own."""
+    options = record.value.get("options")
+    found: dict[str, str] = {}
+    for each in options if isinstance(options, list) else ():
+        name, text = (each.get("id"), each.get("text")) if isinstance(each, dict) else (None, None)
+        name, text = text_of(name), text.strip() if isinstance(text, str) else None
+        if not name or not text or name in found or text in found.values():
+            return {}
+        found[name] = text
+    return found
+
+
+def _asked_by_id(texts: dict[str, str], asked: Asked) -> bool:
+    """Whether the user calls a class by an id that is no text."""
+    named = (*(asked.classes or ()), *asked.unsure)
+    return any(each in texts and each not in texts.values() for each in named)
 
 
 def _item(record: Record, asked: Asked) -> object:
@@ -69,7 +100,7 @@ def _item(record: Record, asked: Asked) -> object:
     value = record.value
     meta = value.get("meta") if isinstance(value.get("meta"), dict) else {}
     if asked.item is not None:
-        return value.get(asked.item, (meta or {}).get(asked.item))
+        return field_of(value, asked.item)
     for name in ("id", "item_id"):
         if (meta or {}).get(name) is not None:
             return (meta or {})[name]

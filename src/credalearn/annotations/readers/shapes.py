@@ -18,7 +18,7 @@ _BESIDE = (
     *("index", "source", "total", "sum", "nvotes", "numvotes", "patient", "patientid"),
     *("unnamed:0", "indexlevel0"),  # pandas' numbers of the rows, saved twice or in Parquet
 )
-_PEOPLE = tuple(sorted(set(known.ANNOTATOR) | {"ann", "person", "expert", "doctor", "radiologist"}))
+_PEOPLE = (*known.ANNOTATOR, "ann", "person")
 _COUNTS = ("count", "counts", "n", "num", "votes", "vote")
 _PROBABILITIES = ("p", "prob", "probability", "share", "soft")
 
@@ -66,8 +66,8 @@ def layout(table: Table, asked: Asked) -> Layout | None:
 def _shape(table: Table, others: tuple[str, ...]) -> Shape | None:
     if len(others) < 2 or not table.head.height:
         return None
-    if known.find(others, known.ANNOTATOR) or known.find(others, known.LABEL):
-        return None  # a long table that lacks a column
+    if known.find(others, known.NAMED_ANNOTATOR) or known.find(others, known.LABEL):
+        return None  # a long table that lacks a column; a doctor and a nurse may be two columns
     cells = pl.concat([table.head[name].alias("cell") for name in others])
     filled = cells.drop_nulls().str.strip_chars()
     filled = filled.filter(filled != "")

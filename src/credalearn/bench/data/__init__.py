@@ -81,7 +81,8 @@ def load_task(name: str, folders: DataFolders, *, limit: int | None = None) -> T
         limit: At most so many training and so many test items, the first ones of each.
 
     Raises:
-        CredalError: If there is no such task, or a file is missing or damaged.
+        CredalError: If there is no such task, a file is missing or damaged, or a task of a user's
+            own has more items than the limit.
 
     Example:
         >>> import tempfile
@@ -94,7 +95,14 @@ def load_task(name: str, folders: DataFolders, *, limit: int | None = None) -> T
         MiceBone's file of votes is missing: no MiceBone/annotations.json
     """
     _check("a task", name, TASKS, limit)
-    return TASKS[name](folders, limit)
+    task = TASKS[name](folders, limit)
+    for part, images in (("training", task.train_images), ("test", task.test_images)):
+        if limit is not None and len(images) > limit:
+            raise CredalError(
+                f"the task {name!r} must have {limit} {part} items at most, the limit that it was "
+                f"given; it has {len(images)}. To fix: let its loader take [:limit] of every part."
+            )
+    return task
 
 
 def load_foreign(name: str, folders: DataFolders, *, size: int, limit: int | None = None) -> Tensor:

@@ -37,7 +37,8 @@ def assumptions(page: Page) -> list[str]:
         *_about_labels(page),
         *_about_widened(page),
         "New items must come as the calibration items did (exchangeable: the same source, "
-        "selection and kind of annotators). After a new device, place or season, certify again.",
+        "selection and kind of annotators). After a new device, place or season, calibrate again "
+        "on new items (credalearn recalibrate).",
         "An interval of an error is for a threshold fixed beforehand. A threshold picked because "
         "its number looks good here is not certified; nor is the best of many targets tried.",
     ]

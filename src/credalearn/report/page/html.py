@@ -86,14 +86,14 @@ def plain(content: object) -> str:
     return text.split("<", 1)[0].strip() or "table" if isinstance(content, Html) else text
 
 
-def bar(share: float, *, digits: int = 1, class_: str = "") -> Html:
-    """A share as a bar, for the eye only, and as a number.
+def bar(share: float | None, *, digits: int = 1, class_: str = "") -> Html:
+    """A share as a bar, for the eye only, and as a number; – for none.
 
     Example:
         >>> print(bar(0.5, class_="wide").split("<span")[1])
         class="bar wide" aria-hidden="true"><i style="width:50.0%"></i></span>
     """
-    inner = element("i", style=f"width:{100 * min(max(share, 0), 1):.1f}%")
+    inner = element("i", style=f"width:{100 * min(max(share or 0, 0), 1):.1f}%")
     drawn = element("span", inner, class_=f"bar {class_}".strip(), aria_hidden="true")
     return join(drawn, element("span", percent(share, digits), class_="number"))
 

@@ -269,10 +269,10 @@
     rows.forEach((row, group) => {
       const total = walk.deferred[0][group];
       const count = walk.deferred[place][group];
-      const share = total ? count / total : 0;
+      const share = total ? count / total : null;
       row.cells[2].textContent = whole(count);
-      row.cells[3].querySelector("i").style.width = 100 * share + "%";
-      row.cells[3].querySelector(".number").textContent = percent(share);
+      row.cells[3].querySelector("i").style.width = 100 * (share || 0) + "%";
+      row.cells[3].querySelector(".number").textContent = share === null ? "–" : percent(share);
     });
     const sentence =
       "Keeps " + percent(kept / data.items) + " of the items" +

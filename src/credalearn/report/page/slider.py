@@ -119,7 +119,7 @@ def _deferrals(page: Page, walk: Walk, place: int) -> Html:
     totals = walk.deferred[0]
     rows: list[list[object]] = []
     for name, total, count in zip(page.groups, totals, walk.deferred[place], strict=True):
-        share = int(count) / int(total) if total else 0.0
+        share = int(count) / int(total) if total else None
         rows.append([name, f"{total:,}", f"{count:,}", bar(share)])
     caption = join(
         "Deferred by class",

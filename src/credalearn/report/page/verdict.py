@@ -29,6 +29,8 @@ class PageRule:
         having: What an item with a truth has: "a majority".
         why_not: Why nothing could be certified, in sentences.
         remedy: What it would take, in sentences.
+        about_groups: What it means that the items are of groups, in a sentence; empty where they
+            are not.
 
     Raises:
         CredalError: If there is neither a threshold nor a reason.
@@ -51,6 +53,7 @@ class PageRule:
     having: str = "a majority"
     why_not: str = ""
     remedy: str = ""
+    about_groups: str = ""
 
     def __post_init__(self) -> None:
         if self.threshold is None and not self.why_not:
@@ -117,6 +120,8 @@ def verdict(
     if rule.truth != counted and disagreement is not None:
         share = percent(disagreement)
         notes += (f"A random annotator disagrees with a label that is kept {share} of the time.",)
+    if rule.about_groups:
+        notes += (rule.about_groups,)
     if rule.quantity == "capacity":
         sentence = f"Defer the least certain {defer} to a human and keep {keep} of the items."
         note = "This fits the reviewers' capacity; no error is promised."

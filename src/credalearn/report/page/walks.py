@@ -12,7 +12,7 @@ from credalearn.errors import CredalError
 from credalearn.report.page.heldout import NO_TRUTH, HeldOut
 
 MOST_POSITIONS = 500
-_MOST_GROUPS = 24  # classes with a row of their own; the others share one
+_MOST_GROUPS = 24  # classes with a row of their own; the others share one, if they are several
 OTHERS = "other classes"
 
 
@@ -138,7 +138,8 @@ def class_groups(held_out: HeldOut) -> tuple[tuple[str, ...], np.ndarray]:
     """
     truth = held_out.truth
     sizes = np.bincount(truth[truth != NO_TRUTH], minlength=len(held_out.classes))
-    largest = np.sort(np.argsort(-sizes, kind="stable")[:_MOST_GROUPS])
+    most = _MOST_GROUPS + (len(sizes) == _MOST_GROUPS + 1)  # a single one needs no row to share
+    largest = np.sort(np.argsort(-sizes, kind="stable")[:most])
     names = [held_out.classes[place] for place in largest]
     row_of = np.full(len(held_out.classes), len(names))
     row_of[largest] = np.arange(len(largest))

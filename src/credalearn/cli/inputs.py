@@ -1,0 +1,114 @@
+"""What the commands that read annotated items are given of them: features or images, checked."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from credalearn.workflow.folder import RunFolder
+    from credalearn.workflow.inputs import FeatureTable
+    from credalearn.workflow.item_columns import ItemColumns
+
+
+def check_inputs(
+    features: list[Path] | None,
+    images: Path | None,
+    table: Path | None,
+    drop: list[str] | None = None,
+) -> None:
+    """One kind of input, and only the options that go with it.
+
+    Raises:
+        CredalError: If there are two kinds or none, or an option goes with the other.
+    """
+    from credalearn.errors import CredalError
+
+    if bool(features) == (images is not None):
+        raise CredalError("give one of --features and --images: what the model is to see.")
+    if images is not None and drop:
+        raise CredalError(
+            "--drop names a column of --features; with --images there are none. To fix: leave it "
+            "out."
+        )
+    if features and table is not None:
+        raise CredalError(
+            "--table goes with --images; the columns beside features stand in --features. To fix: "
+            "leave it out."
+        )
+
+
+def read_inputs(
+    features: list[Path] | None,
+    images: Path | None,
+    table: Path,
+    columns: Sequence[str],
+    *,
+    item: str | None,
+    drop: Sequence[str] = (),
+    names: Sequence[str] | None = None,
+) -> tuple["FeatureTable | Path", "ItemColumns | None"]:
+    """Features, or the folder of images and what stands beside them in a table.
+
+    Args:
+        features: The files of features, if that is it.
+        images: The folder of images, if that is it.
+        table: With images, what the columns are columns of.
+        columns: That are asked for and are no features.
+        item: The export's name of the column that names the items.
+        drop: Columns to leave out.
+        names: The features of a model, where there is one.
+
+    Raises:
+        CredalError: If a file cannot be read.
+    """
+    from credalearn.workflow.inputs import read_features
+    from credalearn.workflow.item_columns import read_item_columns
+    from credalearn.workflow.joined_features import join_features
+
+    if not features:
+        assert images is not None
+        return images, read_item_columns(table, columns, item=item) if columns else None
+    tables = [
+        read_features(path, item=_item_column(path, item), extra=columns, drop=drop, names=names)
+        for path in features
+    ]
+    return join_features(tables), None
+
+
+def row_numbers(features: list[Path] | None) -> Iterator[str]:
+    """Which columns are not read, as they number the rows."""
+    from credalearn.workflow.blocks import index_columns
+
+    for path in features or ():
+        for name in () if path.suffix.lower() in (".npy", ".npz") else index_columns(path):
+            what = f"the column {name!r}" if name else "the column without a name"
+            yield f"left out: {what} of {path}, as pandas writes the numbers of the rows"
+
+
+def decimal_commas(inputs: "FeatureTable | Path") -> Iterator[str]:
+    """In which columns 0,5 was read as a half."""
+    from credalearn.workflow.decimal_commas import said_of_commas
+
+    if not isinstance(inputs, Path) and inputs.commas:
+        yield said_of_commas(inputs.commas)
+
+
+def left_out(run: "RunFolder") -> Iterator[str]:
+    """Which items of a run's export took no part, and how images were found."""
+    inputs = run.facts["inputs"]
+    for name, why in list(inputs["unreadable"].items())[:5]:
+        yield f"cannot be read: {name}, {why}"
+    if inputs["matched"]:
+        found = ", ".join(f"{count:,} by {how}" for how, count in inputs["matched"].items())
+        yield f"images found: {found}"
+    for reason, count in inputs["left_out"].items():
+        yield f"left out: {count:,} items {reason}"
+
+
+def _item_column(features: Path, item: str | None) -> str | None:
+    """The export's name of the item's column, where the features have a column of that name."""
+    from credalearn.workflow.blocks import columns_of
+
+    if item is None or features.suffix.lower() in (".npy", ".npz"):
+        return None
+    return item if item in columns_of(features) else None

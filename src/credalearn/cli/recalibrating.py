@@ -1,0 +1,124 @@
+"""The command that calibrates a trained model again, on items that were annotated later."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from credalearn.cli.inputs import check_inputs, decimal_commas, left_out, read_inputs, row_numbers
+from credalearn.cli.options import (
+    Annotator,
+    Delimiter,
+    Encoding,
+    Export,
+    Features,
+    Form,
+    Gold,
+    Group,
+    Images,
+    Item,
+    Label,
+    Output,
+    Question,
+    RepeatedVotes,
+    Repeats,
+    Run,
+    Seed,
+    SkipMissing,
+    Table,
+    Unsure,
+    Weight,
+    reader_options,
+)
+
+if TYPE_CHECKING:
+    from credalearn.workflow.folder import RunFolder
+
+
+def recalibrate(
+    run: Run,
+    export: Export,
+    output: Output,
+    features: Features = None,
+    images: Images = None,
+    group: Group = None,
+    gold: Gold = None,
+    split: Annotated[
+        str | None, typer.Option(help="Column beside the features: calibration or test.")
+    ] = None,
+    table: Table = None,
+    seed: Seed = 0,
+    skip_missing: SkipMissing = False,
+    item: Item = None,
+    annotator: Annotator = None,
+    label: Label = None,
+    weight: Weight = None,
+    question: Question = None,
+    unsure: Unsure = None,
+    form: Form = None,
+    encoding: Encoding = None,
+    delimiter: Delimiter = None,
+    repeats: RepeatedVotes = Repeats.refuse,
+) -> None:
+    """Take a trained model to new items: does it still hold? Nothing is trained."""
+    from credalearn.workflow.folder import RunFolder
+    from credalearn.workflow.inspecting import inspection
+    from credalearn.workflow.options import RecalibrateOptions
+    from credalearn.workflow.recalibrating import (
+        check_kind,
+        check_new_place,
+        read_new,
+        recalibrate_run,
+    )
+    from credalearn.workflow.still_holding import still_holding
+
+    check_inputs(features, images, table)
+    options = RecalibrateOptions(
+        group=group, gold=gold, split=split, seed=seed, skip_missing=skip_missing
+    )
+    asked = reader_options(
+        item,
+        annotator,
+        label,
+        weight,
+        question,
+        None,
+        unsure,
+        form,
+        encoding,
+        delimiter,
+        repeats.value,
+    )
+    old = RunFolder(run)
+    check_new_place(old, output)  # before a large export is read
+    if images is not None:
+        check_kind(old, images, "images")
+    elif features:
+        check_kind(old, features[0], "features")
+    found = read_new(old, export, asked)
+    inputs, columns = read_inputs(
+        features,
+        images,
+        table or export,
+        options.columns,
+        item=item,
+        names=old.facts["inputs"]["features"],
+    )
+    for line in (*inspection(found), *row_numbers(features), *decimal_commas(inputs)):
+        print(line)
+    new = recalibrate_run(old, output, found, inputs, options, columns=columns)
+    for line in (*left_out(new), *still_holding(old, new), *_next(old, new)):
+        print(line)
+
+
+def _next(old: "RunFolder", new: "RunFolder") -> Iterator[str]:
+    splits, rule, sets = new.facts["splits"], old.rule, old.sets
+    sizes = f"{splits['calibration']:,} calibration, {splits['test']:,} test"
+    yield f"{new.path}: the model of {old.path}, not trained again; {sizes}"
+    yield (
+        "what is certified on these items holds for items that come as they did: a random sample, "
+        "not those that were deferred"
+    )
+    error = "0.10" if rule is None or rule.max_error is None else f"{rule.max_error:g}"
+    more = "" if sets is None else f" --set-coverage {sets.coverage:g}"
+    yield f"next: credalearn certify {new.path} --max-error {error}{more}"

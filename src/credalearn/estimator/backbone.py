@@ -1,0 +1,71 @@
+"""What users give as backbone: a name, a module, or a function that makes one."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+
+import torch
+from torch import nn
+
+from credalearn.errors import CredalError
+from credalearn.nets import BACKBONE_NAMES, build_backbone, known_backbone
+from credalearn.train import seeded
+
+Backbone = str | nn.Module | Callable[[], nn.Module]
+
+
+def check_backbone(backbone: object, *, num_trained: int) -> None:
+    """Refuse what is no backbone, and one module for several networks that are to be trained.
+
+    They would start from one point and stay close: an ensemble in name only.
+    """
+    if known_backbone(backbone):
+        return
+    if isinstance(backbone, nn.Module):
+        if num_trained > 1:
+            name = type(backbone).__name__
+            raise CredalError(
+                f"one {name} as backbone would start all {num_trained} networks of this method "
+                "from the same weights, and an ensemble lives on different ones. To fix: give a "
+                f"function that makes a new module at each call, as in backbone=lambda: {name}(...)"
+                "; it may load the same trained weights at each call, if that is wanted."
+            )
+        return
+    if not callable(backbone):
+        raise CredalError(
+            f"backbone must be one of {BACKBONE_NAMES} or a torch.nn.Module that returns features, "
+            f"or a function that makes one; got {backbone!r}."
+        )
+    with seeded(torch.device("cpu"), 0):  # random numbers outside stay as they are
+        _check_made(_made(backbone), _made(backbone))
+
+
+def make_backbone(backbone: Backbone, shape: tuple[int, ...], *, dropout: float) -> nn.Module:
+    """An untrained backbone of a network's own, for items of this shape."""
+    if isinstance(backbone, str):
+        return build_backbone(backbone, shape, dropout=dropout)
+    return (copy.deepcopy(backbone) if isinstance(backbone, nn.Module) else backbone()).cpu()
+
+
+def _made(backbone: Callable[[], object]) -> object:
+    try:
+        return backbone()
+    except TypeError as error:
+        raise CredalError(
+            f"a function as backbone is called without arguments; {backbone!r} fails: {error}. To "
+            "fix: give them inside, as in backbone=lambda: Net(10)."
+        ) from error
+
+
+def _check_made(first: object, second: object) -> None:
+    if not isinstance(first, nn.Module):
+        raise CredalError(
+            "a function as backbone must make a torch.nn.Module that returns features; got "
+            f"{type(first).__name__}."
+        )
+    if first is second:
+        raise CredalError(
+            f"a function as backbone must make a new module at each call; it gave the same "
+            f"{type(first).__name__} twice. To fix: make it inside, as in backbone=lambda: Net()."
+        )

@@ -1,0 +1,66 @@
+"""Numbers as much of Europe writes them, 0,5 for a half, in a table that other signs separate."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+
+from credalearn.annotations.places import listed
+from credalearn.workflow.blocks import is_parquet
+from credalearn.workflow.csv_blocks import TextTable
+
+WITH_COMMA = r"^[+-]?\d+,\d+([eE][+-]?\d+)?$"
+_WHOLE = r"^[+-]?\d+([eE][+-]?\d+)?$"
+_THOUSANDS = r"^[+-]?[1-9]\d{0,2},\d{3}$"  # 1,234: a little more than one, or than a thousand
+
+
+def comma_columns(path: Path, table: pl.DataFrame, names: Sequence[str]) -> list[str]:
+    r"""Columns whose every value is a number, some of them with a decimal comma.
+
+    None where commas separate the columns, and none where every comma may stand for thousands.
+
+    Args:
+        path: Where the table was read.
+        table: A row an item; of text, trimmed, or of other types.
+        names: The columns to look at.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "items.csv"
+        >>> _ = path.write_text("id;size;note\na;0,5;1,5 or so\nb;2;3\n")
+        >>> table = pl.DataFrame({"size": ["0,5", "2"], "note": ["1,5 or so", "3"]})
+        >>> comma_columns(path, table, ["size", "note"])
+        ['size']
+    """
+    texts = [name for name in names if table.schema[name] == pl.String]
+    found, sure = [], False
+    for name in texts:
+        values = table[name].drop_nulls()
+        values = values.filter(values != "")
+        commas = values.str.contains(WITH_COMMA)
+        if commas.any() and (commas | values.str.contains(_WHOLE)).all():
+            found.append(name)
+            sure = sure or not values.filter(commas).str.contains(_THOUSANDS).all()
+    if not sure or is_parquet(path) or TextTable(path).separator == ",":
+        return []
+    return found
+
+
+def with_points(table: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
+    """The same with points for the commas of these columns.
+
+    Example:
+        >>> with_points(pl.DataFrame({"size": ["0,5", "2"]}), ["size"])["size"].to_list()
+        ['0.5', '2']
+    """
+    return table.with_columns(pl.col(list(columns)).str.replace(",", ".", literal=True))
+
+
+def said_of_commas(columns: Sequence[str]) -> str:
+    """What to tell the user of columns in which they were read.
+
+    Example:
+        >>> said_of_commas(["size"])
+        "decimal commas: 0,5 is read as 0.5 in 'size'"
+    """
+    return f"decimal commas: 0,5 is read as 0.5 in {listed(columns)}"

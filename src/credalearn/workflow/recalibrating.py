@@ -1,0 +1,279 @@
+"""``credalearn recalibrate``: a run's model and newly annotated items into a run, not trained."""
+
+import shutil
+from contextlib import suppress
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from credalearn.annotations import Annotations, read_annotations
+from credalearn.annotations.places import listed, nearest
+from credalearn.errors import CredalError
+from credalearn.workflow.arrays import open_array
+from credalearn.workflow.card_file import CARD, is_card
+from credalearn.workflow.checked import check_features
+from credalearn.workflow.folder import RunFolder, write_json
+from credalearn.workflow.inputs import FeatureTable, find_images
+from credalearn.workflow.item_columns import ItemColumns
+from credalearn.workflow.joining import Splitter, first_items, prepare
+from credalearn.workflow.options import RecalibrateOptions
+from credalearn.workflow.predicted import write_tables
+from credalearn.workflow.splits import HELD_OUT, check_splits, split_items
+from credalearn.workflow.staging import CHECKPOINTS, MODEL, check_place, partial_of, staged
+from credalearn.workflow.training import data_facts
+
+
+def recalibrate_run(
+    run: RunFolder,
+    output: str | Path,
+    annotations: Annotations,
+    inputs: FeatureTable | Path,
+    options: RecalibrateOptions | None = None,
+    *,
+    columns: ItemColumns | None = None,
+) -> RunFolder:
+    """A new run with the model of another, to be certified and tested on new items.
+
+    Nothing is trained, and ``run`` stays as it is. Half of the items calibrate, half test. Items
+    that the model was trained on are left out: by name, by image, and by group where training kept
+    the same groups together. The new items must be a random sample of those to come.
+
+    Args:
+        run: Whose model it is.
+        output: Folder of the new run.
+        annotations: What people said of the new items, read with the classes of ``run``.
+        inputs: Their features, by the names of training, or the folder of their images.
+        options: How they are read and split.
+        columns: Groups, splits and true classes of images; features have their own.
+
+    Raises:
+        CredalError: If the output holds a run or is inside ``run``, items, classes or features do
+            not fit the model, none is left, or the new run cannot be written.
+
+    Example:
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> write_json(folder / "run.json", {"classes": ["cat", "dog"]})
+        >>> from credalearn.annotations.examples import three_items
+        >>> recalibrate_run(RunFolder(folder), folder / "new", three_items(), Path("images"))
+        ... # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        credalearn.errors.CredalError: ...new lies in the run .... To fix: name a folder beside it.
+    """
+    output, options = Path(output), options or RecalibrateOptions()
+    check_new_place(run, output)
+    _check_classes(run, annotations)
+    inputs = _model_inputs(run, inputs)
+    as_trained = options.for_images_of(run.facts["inputs"].get("image_size"))
+    images = inputs if isinstance(inputs, Path) else None
+    splitter = _splitter(run, annotations, options, images)
+    prepared = prepare(annotations, inputs, as_trained, columns=columns, splitter=splitter)
+    with staged(output) as folder:
+        _copy_model(run, folder)
+        # Their names tell ``predict`` what was trained on; their votes are the other run's.
+        trained = _trained(run).select("item", "split", "group")
+        write_tables(folder, annotations, prepared, run.model(), trained=trained)
+        facts = data_facts(annotations, inputs, prepared, as_trained, columns=columns)
+        facts |= {"recalibrated_from": run.training, "recalibrated_with": asdict(options)}
+        write_json(folder / "run.json", run.facts | facts)
+    return RunFolder(output)
+
+
+def check_new_place(run: RunFolder, output: Path) -> None:
+    """Refuse a place that would change a run.
+
+    Raises:
+        CredalError: If it holds a run or the start of one, or lies in this one.
+    """
+    if output.resolve().is_relative_to(run.path.resolve()):
+        what = "is" if output.resolve() == run.path.resolve() else "lies in"
+        raise CredalError(f"{output} {what} the run {run.path}. To fix: name a folder beside it.")
+    if (output / "run.json").exists():
+        raise CredalError(f"{output} holds a finished run. To fix: name a new folder.")
+    if any(partial_of(output).glob(CHECKPOINTS)):
+        raise CredalError(
+            f"a training that was stopped waits at {output} to go on. To fix: name a new folder."
+        )
+    check_place(output)
+
+
+def read_new(run: RunFolder, path: str | Path, asked: dict[str, Any]) -> Annotations:
+    """Annotations of new items, with the classes of a run.
+
+    Args:
+        run: Whose classes hold.
+        path: The export.
+        asked: Options of :func:`~credalearn.annotations.read_annotations`, without classes.
+
+    Raises:
+        CredalError: If it cannot be read, or has a class that the run does not know.
+    """
+    try:
+        return read_annotations(path, **{**asked, "classes": run.classes})
+    except CredalError:
+        found = None
+        with suppress(CredalError):  # which says less than the first
+            found = read_annotations(path, **{**asked, "classes": None})
+        if found is not None:
+            _refuse_unknown(run, found)
+            _refuse_missing(run, found)
+        raise
+
+
+def check_kind(run: RunFolder, path: Path, kind: str) -> None:
+    """Refuse images for a model of features, and features for one of images.
+
+    Raises:
+        CredalError: If ``kind``, what the path is to hold, is not what the model takes.
+    """
+    takes = run.facts["inputs"]["kind"]
+    if takes != kind:
+        raise CredalError(
+            f"the model of {run.path} takes {takes}, and {path} is given as {kind}. To fix: give "
+            f"--{takes}."
+        )
+
+
+def _check_classes(run: RunFolder, annotations: Annotations) -> None:
+    _refuse_unknown(run, annotations)
+    if annotations.classes != run.classes:
+        raise CredalError(
+            f"{annotations.source.path} was read with the classes {listed(annotations.classes)}; "
+            f"those of {run.path} are {listed(run.classes)}. To fix: read it with these."
+        )
+
+
+def _refuse_unknown(run: RunFolder, annotations: Annotations) -> None:
+    unknown = [name for name in annotations.classes if name not in run.classes]
+    if unknown:
+        near = nearest(unknown[0], run.classes)
+        fix = f"write {near!r}" if near else "train again with it"
+        raise CredalError(
+            f"{annotations.source.path} has the class {listed(unknown, 3)}, which the model of "
+            f"{run.path} does not know; it knows {listed(run.classes)}. To fix: {fix}; or, if it "
+            "means that people do not know, name it with --unsure."
+        )
+
+
+def _refuse_missing(run: RunFolder, annotations: Annotations) -> None:
+    missing = [name for name in run.classes if name not in annotations.classes]
+    if missing and annotations.kind in ("counts", "probabilities"):
+        raise CredalError(
+            f"{annotations.source.path} has no column of the class {listed(missing, 3)}, which the "
+            f"model of {run.path} knows. To fix: add it, with 0 where nobody said so."
+        )
+
+
+def _model_inputs(run: RunFolder, inputs: FeatureTable | Path) -> FeatureTable | Path:
+    """What the model takes: images, or its features in its order."""
+    if isinstance(inputs, Path):
+        check_kind(run, inputs, "images")
+        return inputs
+    check_kind(run, inputs.path, "features")
+    names = list(run.facts["inputs"]["features"])
+    check_features(inputs.path, inputs.names, names)
+    for path in (inputs.path, *(path for _, path in inputs.later)):
+        _check_names(run, path)
+    order = [inputs.names.index(name) for name in names]
+    return replace(inputs, names=names, values=inputs.values[:, order])
+
+
+def _check_names(run: RunFolder, path: Path) -> None:
+    """Rows are the same items as in training if they are of the same file alone."""
+    if path.suffix.lower() not in (".npy", ".npz") or open_array(path).items() is not None:
+        return
+    before = Path(run.training["inputs"]["path"])
+    if not (before.exists() and before.samefile(path)):
+        raise CredalError(
+            f"the rows of {path} have no names, so nothing tells which of them the model was "
+            "trained on. To fix: name them in an array 'items' of an npz file, or give a table."
+        )
+
+
+def _splitter(
+    run: RunFolder, annotations: Annotations, options: RecalibrateOptions, images: Path | None
+) -> Splitter:
+    """Halves of what the model was not trained on."""
+
+    def split(
+        items: list[str],
+        groups: list[object] | None,
+        beside: ItemColumns | None,
+        left_out: dict[str, int],
+    ) -> list[str]:
+        reasons = _left_out(run, annotations, options, items, groups, images)
+        for why in reasons:
+            if why:
+                left_out[why] = reasons.count(why)
+        kept = [row for row, why in enumerate(reasons) if not why]
+        if not kept:
+            told = ", ".join(f"{count:,} {why}" for why, count in left_out.items())
+            raise CredalError(
+                f"no item of {annotations.source.path} is left to calibrate on: {told}. To fix: "
+                "have items annotated that the model has not seen."
+            )
+        some = [items[row] for row in kept]
+        theirs = None if groups is None else [groups[row] for row in kept]
+        own = None if beside is None else beside.column(options.split)
+        if own is None or beside is None:
+            found = split_items(len(some), groups=theirs, seed=options.seed, names=HELD_OUT)
+        else:
+            place = beside.taken(kept, some).place
+            named = [own[row] for row in kept]
+            found = check_splits(named, some, groups=theirs, place=place, names=HELD_OUT)
+        names = dict(zip(kept, found.tolist(), strict=True))
+        return [names.get(row, "") for row in range(len(items))]
+
+    return split
+
+
+def _left_out(
+    run: RunFolder,
+    annotations: Annotations,
+    options: RecalibrateOptions,
+    items: list[str],
+    groups: list[object] | None,
+    images: Path | None,
+) -> list[str]:
+    """Why each item may not be calibrated on; "" where it may."""
+    table = _trained(run)
+    trained = set(table["item"])
+    if images is not None:
+        trained |= _same_images(run, table["item"].to_list(), items, images)
+    together = run.training["splits"].get("group")
+    known = set(table["group"].drop_nulls()) if together == options.group else set()
+    first = first_items(annotations)
+    of_group = f"whose {options.group} the model was trained on"
+    found = []
+    for row, item in enumerate(items):
+        if item in trained:
+            found.append("that the model was trained on")
+        elif groups is not None and str(groups[row]) in known:
+            found.append(of_group)
+        else:
+            found.append("" if item in first else "of later exports, which were chosen")
+    return found
+
+
+def _trained(run: RunFolder) -> pl.DataFrame:
+    return run.items.filter(pl.col("split") == "train")
+
+
+def _same_images(run: RunFolder, trained: list[str], items: list[str], images: Path) -> set[str]:
+    """Items whose image was trained on under another name, where the images still are there."""
+    with suppress(CredalError):  # moved or changed since: then names must do
+        files = find_images(Path(run.training["inputs"]["path"]), trained).values()
+        seen = {file.resolve() for file in files}
+        return {name for name, file in find_images(images, items).items() if file.resolve() in seen}
+    return set()
+
+
+def _copy_model(run: RunFolder, folder: Path) -> None:
+    """The model's files without its card, which tells of the other run's items."""
+
+    def card(place: str, names: list[str]) -> list[str]:
+        return [CARD] if CARD in names and is_card(Path(place) / CARD) else []
+
+    shutil.copytree(run.path / MODEL, folder / MODEL, ignore=card, dirs_exist_ok=True)

@@ -1,0 +1,123 @@
+"""Whether a model and its rule still hold on items that were annotated later."""
+
+import numpy as np
+import polars as pl
+from scipy.stats import fisher_exact
+
+from credalearn.decide import DecisionRule
+from credalearn.decide.bounds import interval
+from credalearn.decide.truths import HAVING, LACKING, TRUTHS
+from credalearn.shares import percent
+from credalearn.workflow.folder import RunFolder
+
+_LEVEL = 0.05  # of a difference that is not chance, and of a promise that does not hold
+
+
+def still_holding(old: RunFolder, new: RunFolder) -> list[str]:
+    """Lines that hold the new items against a run's accuracy and the promise of its rule.
+
+    Items that the run had already, to calibrate or to test, are left out: its rule was chosen to
+    fit them, and its accuracy is theirs.
+
+    Args:
+        old: The run whose model it is.
+        new: The run on the new items, by :func:`~credalearn.workflow.recalibrating`.
+    """
+    every, before = new.predictions, old.predictions
+    fresh = every.filter(~pl.col("item").is_in(before["item"].implode()))
+    lines = []
+    if len(fresh) < len(every):
+        lines.append(
+            f"{len(every) - len(fresh):,} of the {len(every):,} items are calibration or test "
+            f"items of {old.path} too: they say nothing about whether it still holds"
+        )
+    if len(fresh):
+        lines += _accuracy(old, new, fresh, before.filter(split="test"))
+        if old.rule is not None:
+            lines += _rule(old, new, old.rule, fresh)
+        group = new.facts["splits"].get("group")
+        if group is not None:
+            lines.append(f"items of one {group} are alike: of few large groups this is less sure")
+    return lines
+
+
+def _accuracy(
+    old: RunFolder, new: RunFolder, fresh: pl.DataFrame, tested: pl.DataFrame
+) -> list[str]:
+    wrong, wrong_before = (table["wrong"].drop_nulls().to_numpy() for table in (fresh, tested))
+    if not len(wrong):
+        return [f"accuracy: no new item can be right or wrong, {LACKING[new.truth]}"]
+    line = f"accuracy on the {len(wrong):,} new items with {HAVING[new.truth]}: {_right(wrong)}"
+    if not len(wrong_before):
+        return [line]
+    line += f"; on the {len(wrong_before):,} test items of {old.path} {_right(wrong_before)}"
+    if new.truth != old.truth:
+        return [line, f"the two are not alike: those were judged by {TRUTHS[old.truth]}"]
+    table = [[int(each.sum()), int((~each).sum())] for each in (wrong, wrong_before)]
+    less = wrong.mean() > wrong_before.mean()
+    if fisher_exact(table).pvalue > _LEVEL:
+        return [line, "the difference is no more than chance makes"]
+    return [line, f"the model is right {'less' if less else 'more'} often, more than chance makes"]
+
+
+def _right(wrong: np.ndarray) -> str:
+    """Share of right labels with the 95 % interval by Clopper and Pearson."""
+    ends = interval(
+        np.array([(~wrong).sum()]), np.array([len(wrong)]), confidence=1 - _LEVEL, binary=True
+    )
+    low, high = (percent(float(end[0])) for end in ends)
+    return f"{percent(1 - float(wrong.mean()))} (95 % interval {low} to {high})"
+
+
+def _rule(old: RunFolder, new: RunFolder, rule: DecisionRule, fresh: pl.DataFrame) -> list[str]:
+    """What the rule does on the new items, and whether that contradicts what it promised."""
+    kept = rule.keeps(fresh["score"].to_numpy())
+    line = f"the rule of {old.path} keeps {percent(float(kept.mean()))} of the {len(fresh):,} new "
+    line += f"items, and kept {percent(rule.coverage)} of those it was calibrated on"
+    by_vote = rule.against == "a random annotator"
+    if not by_vote and rule.against != new.truth:
+        return [line, f"it is about {TRUTHS[rule.against]}, these items have {HAVING[new.truth]}"]
+    column = fresh["disagreement" if by_vote else "wrong"].cast(pl.Float64)
+    judged = column.is_finite().fill_null(False).to_numpy()
+    errors = float(column.to_numpy()[kept & judged].sum())
+    number = int((kept & judged).sum())
+    if not number:
+        return [line]
+    having = f"with {HAVING[rule.against]}"
+    line += f"; of the {number:,} kept {having} {percent(errors / number)} are wrong"
+    if rule.max_error is None:
+        return [line, "it promises no error"]
+    what = "the error"
+    if rule.confidence is None:  # of all items, on average
+        number, what = int(judged.sum()), "the share of items kept and wrong"
+    return [line, _promise(rule.max_error, errors, number, what, binary=not by_vote)]
+
+
+def _promise(max_error: float, errors: float, number: int, what: str, *, binary: bool) -> str:
+    """Whether so many errors contradict a promise, by the lower bound at level 5 %.
+
+    Clopper and Pearson's for errors that are 0 or 1, exact.
+
+    Example:
+        >>> _promise(0.1, 20, 100, "the error", binary=True)
+        'its promise of at most 10 % does not hold here: with 95 % confidence the error is above
+        13.7 %'
+        >>> _promise(0.1, 12, 100, "the error", binary=True)
+        'the error is 12 % here, above the 10 % of its promise; of 100 items that may be chance'
+    """
+    two_sided = 1 - 2 * _LEVEL
+    low, _ = interval(np.array([errors]), np.array([number]), confidence=two_sided, binary=binary)
+    limit = percent(max_error)
+    if low[0] > max_error:
+        above = percent(float(low[0]))
+        return (
+            f"its promise of at most {limit} does not hold here: with 95 % confidence {what} is "
+            f"above {above}"
+        )
+    if errors > max_error * number:
+        share = percent(errors / number)
+        return (
+            f"{what} is {share} here, above the {limit} of its promise; of {number:,} items that "
+            "may be chance"
+        )
+    return f"these items do not contradict its promise of at most {limit}"
