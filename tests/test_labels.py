@@ -413,3 +413,10 @@ def test_bad_labels_are_refused(make: object, message: str) -> None:
     assert callable(make)
     with pytest.raises(cl.CredalError, match=message):
         make()
+
+
+def test_masked_votes_are_refused() -> None:
+    votes = np.ma.array([[3, 0], [1, 2]], mask=[[False, False], [True, True]])
+    with pytest.raises(cl.CredalError, match=r"no masked value; that at \(1, 0\) is"):
+        cl.from_votes(votes)
+    assert len(cl.from_votes(np.ma.array([[3, 0]]))) == 1  # a mask that hides nothing
