@@ -400,14 +400,15 @@ def count_argilla(content: bytes) -> Counts:
 def count_prodigy(content: bytes) -> Counts:
     found = []
     rows = list(json_values(content))
-    offers = [
-        [(each.get("id"), clean(each.get("text"))) for each in row.get("options", [])]
+    offers = {
+        (each["id"], clean(each.get("text")) or clean(each["id"]))
         for row in rows
-    ]
-    # The texts are the classes where all records offer the same.
-    names, texts = ({pair[i] for pair in offers[0]} for i in (0, 1))
-    shared = len(names) == len(texts) == len(offers[0]) and not {None, ""} & (names | texts)
-    shared = shared and all(offer == offers[0] for offer in offers)
+        for each in row.get("options", [])
+        if each.get("id") not in (None, "")
+    }
+    # The texts are the classes where no id has two, and no text has two ids.
+    names, texts = ({pair[i] for pair in offers} for i in (0, 1))
+    named = dict(offers) if len(names) == len(texts) == len(offers) else {}
     for row in rows:
         if row["answer"] == "accept" and len(row["accept"]) == 1:
             who = row.get("_annotator_id") or row.get("_session_id")
@@ -425,7 +426,7 @@ def count_prodigy(content: bytes) -> Counts:
                 None,
             )
             label = row["accept"][0]
-            found.append((item, who, dict(offers[0]).get(label, label) if shared else label))
+            found.append((item, who, named.get(label, label)))
     return counted(found)
 
 

@@ -285,6 +285,36 @@ def test_jobs_name_the_annotator_and_what_is_not_read_is_said(write: Write) -> N
     assert told in inspection(found)
 
 
+@pytest.mark.parametrize(
+    "table",
+    [
+        "item,email,label,expert\n1,a,A,no\n1,b,A,no\n1,c,B,yes\n2,a,B,no\n2,b,B,no\n",
+        "item,label,expert\n1,A,A\n1,A,A\n1,B,A\n2,B,B\n2,B,B\n",
+        "item,label,expert\n1,A,x\n1,A,x\n1,B,\n2,B,\n2,B,\n",
+        "item,doctor,nurse,label\n1,a,b,A\n1,a,b,A\n1,c,d,B\n2,a,b,B\n2,a,b,B\n",
+        "\n".join(
+            f'{{"item": {item}, "label": "{label}", "expert": {told}}}'
+            for item, label, told in (
+                *((1, "A", "true"), (1, "A", "true"), (1, "B", "false")),
+                *((2, "B", "true"), (2, "B", "true")),
+            )
+        ),
+    ],
+)
+def test_jobs_that_name_nobody_leave_out_no_vote(write: Write, table: str) -> None:
+    found = read_annotations(write(table))
+    assert as_counts(found) == {("1", "A"): 2, ("1", "B"): 1, ("2", "B"): 2}
+    assert {*found.source.unread} & {"expert", "nurse"}
+    assert "if one names the annotator" in " ".join(inspection(found))
+
+
+def test_doccanos_fields_called_by_jobs_leave_out_no_vote(write: Write) -> None:
+    records = [{"id": "x", "label": [each], "expert": True} for each in ("A", "A", "B")]
+    found = read_annotations(write(to_lines(records)))
+    assert as_counts(found) == {("x", "A"): 2, ("x", "B"): 1}
+    assert found.source.unread == ("expert",)
+
+
 def test_words_like_jobs_are_no_misspelt_annotators(write: Write) -> None:
     for name in ("excerpt", "export", "physical", "moderated"):
         found = read_annotations(write(f"id,{name},label\nx,a,cat\nx,b,dog\n"))
@@ -443,6 +473,9 @@ REFUSED = {
     "huge number": (b'[{"item": ' + b"9" * 5000 + b"}]", "this is no JSON"),
     "surrogate": (b'{"item": "x", "label": "\\ud800"}\n' * 2, "not valid Unicode"),
     "brat": (b"T1\tPerson 0 5\tAnna\nT2\tPerson 9 12\tBob\n", "brat's annotations.* a CSV or Parq"),
+    "brat's events": (b"E1\tMerge:T2 Org1:T1\n", "brat's annotations"),
+    "brat's equals": (b"*\tEquiv T1 T2\n", "brat's annotations"),
+    "brat's notes": (b"#1\tAnnotatorNotes T1\tsee there\n", "brat's annotations"),
     "brat's relations": (b"R1\tMarried Arg1:T1 Arg2:T2\n", "brat's annotations"),
     "xml": (
         b'<?xml version="1.0"?>\n<annotations></annotations>\n',
@@ -471,9 +504,24 @@ def test_bad_input_gets_one_line(write: Write, name: str) -> None:
     assert "\n" not in str(refused.value)
 
 
-def test_the_name_of_brats_files_tells_enough(write: Write) -> None:
-    with pytest.raises(CredalError, match="brat's annotations"):
-        read_annotations(write("any,text,here\n1,2,3\n", name="a.ann"))
+@pytest.mark.parametrize("header", ["A1\tA 2\tA3", "R1\tclass label\tR3", "N1\tno. 2\tN3"])
+def test_tables_that_begin_like_brats_marks_are_read(write: Write, header: str) -> None:
+    item, _, label = header.split("\t")
+    found = read_annotations(write(f"{header}\nx\ta\tcat\nx\tb\tdog\n"), item=item, label=label)
+    assert as_counts(found) == {("x", "cat"): 1, ("x", "dog"): 1}
+
+
+def test_the_name_of_brats_files_refuses_no_table(write: Write) -> None:
+    found = read_annotations(write(LONG + "x,a,cat\nx,b,dog\n", name="e.ann"), format="long")
+    assert found.classes == ("cat", "dog")
+
+
+def test_rows_without_all_numbers_are_not_taken_for_features(write: Write) -> None:
+    rows = "x,0.5,0.5\ny,0.4,\nz,0.3,\n"
+    with pytest.raises(CredalError, match="line 3: 'dog' must be a number"):
+        read_annotations(write(f"id,cat,dog\n{rows}"))
+    with pytest.raises(CredalError, match="line 3: 'dog' must be a number; this is 'much'"):
+        read_annotations(write(f"id,cat,dog\n{rows}".replace(",\n", ",much\n")))
 
 
 def test_numbers_that_are_called_probabilities_are_no_features(write: Write) -> None:
@@ -575,7 +623,7 @@ def test_the_last_of_prodigys_binary_answers_is_the_last_in_the_file(write: Writ
     assert as_counts(found) == {("1", "SPAM"): 1, ("2", "not SPAM"): 1}
 
 
-def test_prodigys_options_go_by_their_texts_where_all_records_offer_the_same(write: Write) -> None:
+def test_prodigys_options_go_by_their_texts_where_each_has_its_own(write: Write) -> None:
     def records(*texts: str) -> list[dict[str, object]]:
         return [
             {
@@ -601,6 +649,14 @@ def test_prodigys_options_go_by_their_texts_where_all_records_offer_the_same(wri
     changed[1]["options"] = [{"id": 0, "text": "cats"}, {"id": 1, "text": "dog"}]
     for other in (changed, records("same", "same")):
         assert read_annotations(write(to_lines(other))).classes == ("0", "1")
+    more = [{"id": 1, "text": "dog"}, {"id": 7, "text": "emu"}]
+    last = {"accept": [1], "answer": "accept", "_input_hash": 9, "_annotator_id": "a"}
+    for final in (last, {**last, "options": []}, {**last, "options": more}):  # rename nothing
+        found = read_annotations(write(to_lines([*records("cat", "dog"), final])))
+        assert as_counts(found) == {("0", "cat"): 1, ("1", "dog"): 1, ("9", "dog"): 1}
+    unlike = [{"id": 8, "text": "cat"}]  # a text of two ids
+    path = write(to_lines([*records("cat", "dog"), {**last, "options": unlike}]))
+    assert read_annotations(path).classes == ("0", "1")
 
 
 NESTED = {
@@ -661,6 +717,9 @@ def test_fields_of_records_go_by_a_path_and_are_listed(write: Write, name: str) 
     told = "there is no column 'nosuch'; the columns are 'id', 'label'" if name == "long" else told
     with pytest.raises(CredalError, match=told):
         read_annotations(path, item="nosuch")
+    if name != "long":
+        with pytest.raises(CredalError, match="say --item 'item'"):
+            read_annotations(path, item="itmm")
 
 
 def test_mechanical_turks_three_ways_to_answer(write: Write) -> None:

@@ -330,3 +330,36 @@ def test_bad_input_is_refused(call: object, message: str) -> None:
     assert callable(call)
     with pytest.raises(CredalError, match=message):
         call()
+
+
+@pytest.mark.parametrize(
+    "rounded",
+    [
+        lambda probs: probs.half().float(),
+        lambda probs: probs.bfloat16().float(),
+        lambda probs: (probs * 1000).round() / 1000,
+    ],
+    ids=["half", "bfloat16", "three decimals"],
+)
+def test_rounded_probabilities_are_probabilities(
+    rounded: Callable[[torch.Tensor], torch.Tensor], generator: torch.Generator
+) -> None:
+    exact = torch.randn(200, 10, generator=generator).mul(3).softmax(1)
+    y = torch.randint(10, (200,), generator=generator)
+    probs = rounded(exact)
+    assert (probs.sum(1) - 1).abs().max() > 1e-5
+    assert metrics.ece(probs, y) == pytest.approx(metrics.ece(exact, y), abs=0.02)
+    sure = torch.tensor([[1.01, 0.0], [1.0, 0.0]])
+    assert metrics.ece(sure, [0, 0]) == 0
+
+
+def test_numbers_of_a_table_with_text_are_numbers() -> None:
+    row = np.array([0.9, 0.8], dtype=object)
+    found = metrics.balanced_quality(
+        {"a": {"accuracy": row}, "b": {"accuracy": [0.8, 0.9]}}, metrics=["accuracy"]
+    )
+    assert found["a"].mean == found["b"].mean == 0.5
+    with pytest.raises(CredalError, match="finite numbers"):
+        metrics.balanced_quality(
+            {"a": {"accuracy": np.array([0.9, None], dtype=object)}}, metrics=["accuracy"]
+        )

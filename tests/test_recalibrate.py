@@ -1,6 +1,9 @@
 """A trained model on items that were annotated later: what is left out, told, kept and refused."""
 
 import json
+import re
+import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +24,7 @@ from credalearn.workflow.options import RecalibrateOptions, TrainOptions
 from credalearn.workflow.predicting import predict
 from credalearn.workflow.recalibrating import read_new, recalibrate_run
 from credalearn.workflow.reporting import provenance, write_report
+from credalearn.workflow.splits import split_items
 from credalearn.workflow.staging import partial_of
 from credalearn.workflow.still_holding import _promise, still_holding
 from credalearn.workflow.training import train_run
@@ -476,6 +480,15 @@ def test_images(later: Team, tmp_path: Path, capsys: Capture) -> None:
     run = RunFolder(new)
     assert run.facts["inputs"]["image_size"] == 12
     assert run.facts["splits"] == {"calibration": 27, "test": 27, "group": None}
+    # Copied elsewhere they are told by what they hold, and by their names once the first are gone.
+    copied = shutil.copytree(images, tmp_path / "copied")
+    for gone in (False, True):
+        if gone:
+            images.rename(tmp_path / "moved")
+        command[-1] = tmp_path / f"copied-{gone}"
+        done = in_process(capsys, *command, "--images", copied)
+        assert "left out: 36 items that the model was trained on" in done.out, done.err
+    (tmp_path / "moved").rename(images)
     done = in_process(capsys, *command[:-1], tmp_path / "no", "--features", later.features)
     assert f"the model of {team.run} takes images, and {later.features} is given as f" in done.err
     table = pl.read_csv(team.features).with_columns(pl.col("item").str.replace("x0", "y"))
@@ -543,6 +556,66 @@ def test_features_by_name(trained: Team, later: Team, tmp_path: Path, capsys: Ca
     )
     assert f"the model of {trained.run} takes features, and . is given as images" in done.err
     assert not (tmp_path / "no").exists()
+
+
+def test_what_cannot_be_told_is_said(
+    trained: Team, later: Team, tmp_path: Path, capsys: Capture
+) -> None:
+    told = "the model was trained with --group patient: without it here, nothing tells which"
+    assert told in in_process(capsys, *given(trained, later, tmp_path / "a")).out
+    done = in_process(capsys, *given(trained, later, tmp_path / "b", "--group", "patient"))
+    assert told not in done.out
+
+
+@pytest.mark.parametrize(("before", "now"), [("p7", "p7 "), ("7", "7.0"), ("é", "e\u0301")])
+def test_groups_are_the_same_however_they_are_written(
+    before: str, now: str, later: Team, tmp_path: Path
+) -> None:
+    team = make_team(tmp_path)
+    for each, name in ((team, before), (later, now)):
+        table = pl.read_csv(each.features).with_columns(patient=pl.col("patient") + "x")
+        first = pl.col("patient") == table["patient"][0]
+        table = table.with_columns(
+            patient=pl.when(first).then(pl.lit(name)).otherwise(pl.col("patient")),
+            part=pl.when(first).then(pl.lit("train")).otherwise(pl.col("part")),
+        )
+        table.write_csv(tmp_path / f"{each is team}.csv")
+    inputs = read_features(tmp_path / "True.csv", extra=("patient",), drop=("truth", "part"))
+    options = TrainOptions(epochs=1, group="patient")
+    found = read_annotations(team.votes)
+    seed = next(  # one that trains on the first patient
+        seed
+        for seed in range(20)
+        if split_items(len(inputs.items), groups=inputs.extra["patient"].to_list(), seed=seed)[0]
+        == "train"
+    )
+    options = replace(options, seed=seed)
+    old = train_run(team.run, found, inputs, options, verbose=False)
+    fresh = read_features(tmp_path / "False.csv", names=FEATURES, extra=("patient",))
+    said = read_annotations(later.votes, classes=old.classes)
+    new = recalibrate_run(old, tmp_path / "new", said, fresh, RecalibrateOptions(group="patient"))
+    assert new.facts["inputs"]["left_out"] == {"whose patient the model was trained on": 5}
+
+
+def test_a_promise_about_one_item_of_each_group_is_held_against_such_items(
+    trained: Team, tmp_path: Path, capsys: Capture
+) -> None:
+    shutil.copytree(trained.run, tmp_path / "run")
+    old, new = RunFolder(tmp_path / "run"), new_team(tmp_path / "later", drift=True)
+    asked = ("--max-error", "0.4", "--confidence", "0.9", "--one-a-group")
+    done = in_process(capsys, "certify", old.path, *asked)
+    assert done.code == 0, done.err
+    assert re.search(r"On \d\d test items", done.out)  # of 80 items one of each patient
+    command = ["recalibrate", old.path, *given(trained, new, tmp_path / "a")[2:]]
+    done = in_process(capsys, *command)
+    assert "is about one item of each patient: to hold these items against it, give --g" in done.out
+    assert "does not hold" not in done.out
+    command[-1] = tmp_path / "b"
+    done = in_process(capsys, *command, "--group", "patient")
+    groups = pl.read_csv(new.features)["patient"].n_unique()
+    assert f"of the {groups} new items" in done.out
+    assert re.search(r"promise of at most 40 %|above the 40 % of its promise", done.out)
+    assert done.out.splitlines()[-1].endswith("--max-error 0.4 --confidence 0.9 --one-a-group")
 
 
 def test_rows_without_names(trained: Team, later: Team, tmp_path: Path, capsys: Capture) -> None:

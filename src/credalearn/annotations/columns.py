@@ -3,6 +3,7 @@
 from collections.abc import Collection, Sequence
 
 from credalearn.annotations.asked import Asked
+from credalearn.annotations.numbers import plain_number
 from credalearn.annotations.places import edit_distance, folded, listed, nearest, refuse, shown
 from credalearn.annotations.text_tables import Table
 
@@ -22,6 +23,7 @@ NAMED_ANNOTATOR = (
 _JOBS = ("moderator", "expert", "physician", "doctor", "radiologist", "nurse", "pathologist")
 # No misspelling is looked for in jobs: "excerpt" and "physical" are columns of their own.
 JOBS = tuple(f"{job}{end}" for job in _JOBS for end in ("", "id", "name"))
+_FLAGS = {"yes", "no", "y", "n", "true", "false", "t", "f", "0", "1"}
 ANNOTATOR = (*NAMED_ANNOTATOR, *JOBS)
 LABEL = (
     *("label", "labels", "answer", "vote", "class", "category", "annotation", "choice", "response"),
@@ -51,10 +53,10 @@ def item_column(table: Table, asked: Asked) -> str | None:
 
 
 def annotator_column(table: Table, asked: Asked) -> str | None:
-    """The column that names the annotator."""
+    """The column that names the annotator; one called by a job only if it seems to hold names."""
     if asked.annotator is not None:
         return table.column(asked.annotator, option="annotator")
-    return find(table.columns, ANNOTATOR)
+    return find(table.columns, NAMED_ANNOTATOR) or _job_column(table, asked)
 
 
 def label_column(table: Table, asked: Asked) -> str | None:
@@ -62,6 +64,21 @@ def label_column(table: Table, asked: Asked) -> str | None:
     if asked.label is not None:
         return table.column(asked.label, option="label")
     return find(table.columns, LABEL)
+
+
+def _job_column(table: Table, asked: Asked) -> str | None:
+    """The one column called by a job, unless it says who is an expert or what the expert said."""
+    found = [column for column in table.columns if folded(column) in JOBS]
+    label = label_column(table, asked)
+    if len(found) != 1 or label is None:
+        return None
+    names, labels = (_values(table, column) for column in (found[0], label))
+    return found[0] if len(names) > 1 and not names <= _FLAGS and not names & labels else None
+
+
+def _values(table: Table, column: str) -> set[str]:
+    cells = table.head[column].drop_nulls().unique()
+    return {plain_number(cell.strip().casefold()) for cell in cells} - {""}
 
 
 def refuse_predictions(table: Table) -> None:

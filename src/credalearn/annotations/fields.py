@@ -36,7 +36,12 @@ def check_field(content: Records, name: str | None, *, option: str) -> None:
     if any(field_of(each.value, name, _MISSING) is not _MISSING for each in content):
         return
     names = list(dict.fromkeys(each for record in content.head for each in _names(record.value)))
-    guess = nearest(name, names)
+    called = {each: each for each in names}
+    for each in names:
+        place, _, last = each.rpartition(".")
+        called.setdefault(last, last if place in _INSIDE else each)
+    close = nearest(name, called)
+    guess = called[close] if close else None
     fix = f"say --{option} {guess!r}" if guess else f"say with --{option} which of them it is"
     rule = f"no record has a field {shown(name)}; the fields are {listed(names, 20)}"
     refuse(content.path, "", rule, fix=fix)

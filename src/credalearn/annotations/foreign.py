@@ -6,7 +6,7 @@ from pathlib import Path
 from credalearn.annotations.places import refuse
 
 _AROUND = b"\xef\xbb\xbf\xff\xfe \t\r\n"  # byte order marks and spaces
-_BRAT = re.compile(rb"T\d+\t\S+ \d+ \d+|([REAMN#]\d+|\*)\t\S+ \S")
+_BRAT = re.compile(rb"T\d+\t\S+ \d+ \d+|E\d+\t\S+:T\d+|([RAMN#]\d+|\*)\t\S+ (Arg1:)?[TREAMN]\d+\b")
 _MARKUP = re.compile(rb"<[?!a-zA-Z]")
 _TABLE = "a CSV or Parquet table of one row a vote: item, annotator, label"
 _READ = f"{_TABLE}; or the JSON of Label Studio, Prodigy, Argilla, doccano or Ground Truth"
@@ -25,6 +25,6 @@ def refuse_foreign(path: Path, start: bytes) -> None:
     if _MARKUP.match(text):
         rule = "this is XML or a web page, which is not read"
         refuse(path, "line 1", rule, fix=f"have the tool export {_READ}")
-    if path.suffix.casefold() == ".ann" or _BRAT.match(text):
+    if _BRAT.match(text):
         rule = "these are brat's annotations: marks in a text, and no votes on items"
         refuse(path, "line 1", rule, fix=f"give {_READ}")

@@ -139,10 +139,17 @@ def _ordered(path: Path, given: list[str], asked: Asked) -> list[str]:
 
 
 def _refuse_features(raw: Raw, path: Path, classes: list[str]) -> None:
-    """Refuse numbers that were taken for probabilities and in most rows do not sum to 1 or 100."""
+    """Refuse numbers that were taken for probabilities and in most rows do not sum to 1 or 100.
+
+    A row that lacks a number counts for nothing, and so does a column without any.
+    """
     head = raw.frame.head(_FIRST_ROWS).select(classes)
-    sums = head.select(pl.sum_horizontal(parsed(column) for column in head)).to_series().to_numpy()
+    numbers = [column for column in map(parsed, head) if column.count()]
+    if not numbers:
+        return
+    sums = np.column_stack([column.fill_null(np.nan).to_numpy() for column in numbers]).sum(1)
     off = ~((np.abs(sums - 1) <= _ROUNDED) | (np.abs(sums - 100) <= 100 * _ROUNDED))
+    off &= ~np.isnan(sums)
     if off.sum() > len(off) / 2:
         row = int(off.argmax())
         rule = f"this looks like features, not votes: the numbers of the row sum to {sums[row]:.4g}"

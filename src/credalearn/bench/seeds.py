@@ -7,6 +7,7 @@ import numpy as np
 
 from credalearn.bench.catalogue import ALL_SETTINGS, folded
 from credalearn.bench.costs import member_seeds
+from credalearn.bench.plugins import PLUGIN_METHODS
 from credalearn.bench.records import KIND, Record
 from credalearn.bench.settings import SEVEN
 from credalearn.errors import CredalError
@@ -106,8 +107,8 @@ def paper_methods(setting: str) -> tuple[str, ...]:
 def compared_methods(runs: Runs, setting: str, asked: Sequence[str] | None) -> tuple[str, ...]:
     """Of the methods asked for, or else of the paper's, those that have runs.
 
-    In a setting that is not the paper's and lacks one of its methods, all that have runs unless
-    some are asked for.
+    In a setting that is not the paper's and lacks one of its methods, or has one of a user's own,
+    all that have runs unless some are asked for.
 
     Example:
         >>> runs = {"pocc": {}, "softmax": {}, "edl": {}}
@@ -119,7 +120,8 @@ def compared_methods(runs: Runs, setting: str, asked: Sequence[str] | None) -> t
     if asked is None:
         known = ALL_SETTINGS.get(setting)
         theirs = known is not None and known.published is not None
-        asked = paper_methods(setting) if theirs or set(SEVEN) <= set(runs) else tuple(runs)
+        all_seven = set(SEVEN) <= set(runs) and not PLUGIN_METHODS.keys() & set(runs)
+        asked = paper_methods(setting) if theirs or all_seven else tuple(runs)
     return tuple(method for method in asked if method in runs)
 
 
@@ -296,7 +298,9 @@ def own_runs(records: Iterable[Record], setting: str) -> dict[str, dict[int, Rec
     others = {seed for method, found in runs.items() if method not in bases for seed in found}
     kept = {}
     for method, found in runs.items():
-        wanted = others | {seed for seed in named if (method, seed) not in members}
+        # One that nothing is built on shows that the method was run for itself.
+        alone = any(seed in found and (method, seed) not in members for seed in named)
+        wanted = others | set(named if alone else ())
         own = {seed: record for seed, record in found.items() if seed in wanted}
         members_only = not own and any(BASES.get(other) == method for other in runs)
         if not members_only:

@@ -32,6 +32,7 @@ from credalearn.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from credalearn.decide import DecisionRule
     from credalearn.workflow.folder import RunFolder
 
 
@@ -67,6 +68,7 @@ def recalibrate(
     from credalearn.workflow.recalibrating import (
         check_kind,
         check_new_place,
+        doubts,
         read_new,
         recalibrate_run,
     )
@@ -107,7 +109,8 @@ def recalibrate(
     for line in (*inspection(found), *row_numbers(features), *decimal_commas(inputs)):
         print(line)
     new = recalibrate_run(old, output, found, inputs, options, columns=columns)
-    for line in (*left_out(new), *still_holding(old, new), *_next(old, new)):
+    told = (*left_out(new), *doubts(old, options), *still_holding(old, new), *_next(old, new))
+    for line in told:
         print(line)
 
 
@@ -119,6 +122,21 @@ def _next(old: "RunFolder", new: "RunFolder") -> Iterator[str]:
         "what is certified on these items holds for items that come as they did: a random sample, "
         "not those that were deferred"
     )
-    error = "0.10" if rule is None or rule.max_error is None else f"{rule.max_error:g}"
     more = "" if sets is None else f" --set-coverage {sets.coverage:g}"
-    yield f"next: credalearn certify {new.path} --max-error {error}{more}"
+    yield f"next: credalearn certify {new.path} {_as_before(rule)}{more}"
+
+
+def _as_before(rule: "DecisionRule | None") -> str:
+    """The options of `certify` that ask for such a rule."""
+    if rule is None:
+        return "--max-error 0.10"
+    if rule.max_error is None:
+        return f"--capacity {1 - rule.coverage:.2g}"
+    told = f"--max-error {rule.max_error:g}"
+    if rule.method != "sgr":
+        told += f" --method {rule.method}"
+    if rule.confidence not in (None, 0.95):
+        told += f" --confidence {rule.confidence:g}"
+    if rule.against == "a random annotator":
+        told += " --against annotator"
+    return f"{told} --one-a-group" if rule.one_a_group else told

@@ -76,7 +76,7 @@ def require(ok: Tensor, *, rule: str, remedy: str, **values: Tensor) -> None:
     raise CredalError(f"{rule}; row {row} has {held}. To fix: {remedy}.")
 
 
-def require_distributions(probs: Tensor, *, name: str) -> None:
+def require_distributions(probs: Tensor, *, name: str, tolerance: float = SUM_TOLERANCE) -> None:
     """Refuse rows (last dimension) that are negative somewhere or do not sum to 1."""
     require(
         probs >= 0,
@@ -86,8 +86,8 @@ def require_distributions(probs: Tensor, *, name: str) -> None:
     )
     sums = probs.sum(-1, keepdim=True)
     require(
-        (sums - 1).abs() <= SUM_TOLERANCE,
-        rule=f"each row of {name} must sum to 1, to {SUM_TOLERANCE:g}",
+        (sums - 1).abs() <= tolerance,
+        rule=f"each row of {name} must sum to 1, to {tolerance:g}",
         remedy="divide each row by its sum (votes: see from_votes; percentages: divide by 100)",
         **{name: probs, "sum": sums},
     )

@@ -135,12 +135,17 @@ class DecisionRule:
         return f"{self._promise} {self.about_groups}".rstrip()
 
     @property
+    def one_a_group(self) -> bool:
+        """Whether the calibration items are one of each group, and the promise about such items."""
+        return self.num_groups == self.num_items
+
+    @property
     def about_groups(self) -> str:
         """What it means that the items are of groups, in a sentence; empty where they are not."""
         if self.group is None or self.num_groups is None or not self.kept:
             return ""
         items = f"The {self.num_items:,} calibration items are"
-        if self.num_groups == self.num_items:
+        if self.one_a_group:
             return (
                 f"{items} one of each group ({self.group!r}): this is about one item, drawn at "
                 "random, of each new group."

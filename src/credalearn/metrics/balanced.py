@@ -120,6 +120,8 @@ def as_numbers(values: ArrayLike, *, name: str) -> np.ndarray:
     refuse_masked(values, name=name)
     try:
         numbers = np.asarray(values)
+        if numbers.dtype == object and not any(isinstance(x, str | bytes) for x in numbers.flat):
+            numbers = numbers.astype(np.float64)  # a row of a table that has a column of text
     except (TypeError, ValueError, RuntimeError) as error:
         raise CredalError(f"{name} must be finite numbers; {str(error).rstrip('.')}.") from error
     if numbers.dtype.kind not in "biuf" or not np.isfinite(numbers).all():

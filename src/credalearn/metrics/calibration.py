@@ -77,7 +77,7 @@ def reliability(probs: ArrayLike, y: ArrayLike, *, num_bins: int = 10) -> Reliab
     check_whole(num_bins, least=1, name="num_bins", remedy="give 10")
     checked, classes = as_probs_and_classes(probs, y)
     # Not max(1), which gives both: on few items it waits 10 ms for its threads on a busy machine.
-    top, predicted = checked.amax(1), checked.argmax(1)
+    top, predicted = checked.amax(1).clamp_(max=1), checked.argmax(1)
     # Not linspace: it misses the float nearest to 2/3, and with it every confidence of 2/3.
     inner = [b / num_bins for b in range(1, num_bins)]
     edges = torch.tensor(inner, dtype=checked.dtype)

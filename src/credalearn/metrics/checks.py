@@ -8,13 +8,16 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from credalearn.credal.checks import as_distributions, refuse_masked, require
+from credalearn.credal.checks import as_floats, refuse_masked, require, require_distributions
 from credalearn.errors import CredalError
+
+ROUNDED = 0.02  # rows of two decimals, or of 16 bits, sum to 1 within it; logits and counts do not
 
 
 def as_probs_and_classes(probs: ArrayLike, y: ArrayLike) -> tuple[Tensor, Tensor]:
     """Probabilities (N, K) and true class indices (N,), at least one item, without gradients."""
-    checked = as_distributions(probs, name="probs", ndim=2).detach()
+    checked = as_floats(probs, name="probs", ndim=2).detach()
+    require_distributions(checked, name="probs", tolerance=ROUNDED)
     refuse_masked(y, name="y")
     try:
         classes = y if isinstance(y, Tensor) else torch.from_numpy(np.array(y))

@@ -119,16 +119,14 @@ def certify_run(
     every, tested = (run.predictions.filter(split=name) for name in ("calibration", "test"))
     group: str | None = (run.facts.get("splits") or {}).get("group")
     if group is not None:
-        every = every.join(
-            run.items.select("item", "group"), on="item", how="left", maintain_order="left"
-        )
+        every = _with_group(run, every)
     if one_a_group:
         if group is None:
             raise CredalError(
                 f"--one-a-group: the items of {run.path} are of no groups. To fix: train with "
                 "--group COLUMN, or leave it out."
             )
-        every = draw_one_a_group(every)
+        every, tested = draw_one_a_group(every), one_of_each(run, tested)
     calibration, judged = every.filter(known), tested.filter(known)
     if not len(calibration):
         remedy = "give --against annotator" if against == "truth" else "leave --against out"
@@ -167,6 +165,16 @@ def certify_run(
         judged_kept=int(kept.sum()),
         errors=float(judged[column].to_numpy()[kept].sum()),
     )
+
+
+def one_of_each(run: RunFolder, table: pl.DataFrame) -> pl.DataFrame:
+    """Of these predictions of a run one of each group, drawn at random, always the same."""
+    return draw_one_a_group(_with_group(run, table))
+
+
+def _with_group(run: RunFolder, table: pl.DataFrame) -> pl.DataFrame:
+    groups = run.items.select("item", "group")
+    return table.join(groups, on="item", how="left", maintain_order="left")
 
 
 def draw_one_a_group(table: pl.DataFrame) -> pl.DataFrame:
@@ -259,7 +267,8 @@ def _short(run: RunFolder, rule: DecisionRule, other: str | None) -> CredalError
     second = f"give --method {other}, which does certify it (a second look at the same items: up "
     fixes = [f"{second}to twice the risk)"] if other else []
     more = short.items_needed or short.needed_by_other
-    fixes += ["have more items annotated and recalibrate"] if more else []
+    what = f"items of more groups ({rule.group!r})" if rule.group is not None else "more items"
+    fixes += [f"have {what} annotated and recalibrate"] if more else []
     fixes += ["give a larger --max-error"] if short.reachable_error else []
     fix = ", or ".join(fixes) or "train a better model"
     return CredalError(

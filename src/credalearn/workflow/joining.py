@@ -3,6 +3,8 @@
 Shapes: N items, K classes.
 """
 
+import re
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
@@ -286,10 +288,13 @@ def _lacking(
 
 
 def _groups(beside: ItemColumns, options: TrainOptions) -> list[object] | None:
-    """What each item belongs to."""
-    groups = beside.column(options.group)
-    for row, group in enumerate(groups or ()):
-        if group is None or group == "":
+    """What each item belongs to: "p7 " is p7, and the 7.0 that a gap in the column makes is 7."""
+    named = beside.column(options.group)
+    if named is None:
+        return None
+    groups: list[object] = [None if each is None else _plain(str(each)) for each in named]
+    for row, group in enumerate(groups):
+        if not group:
             raise CredalError(
                 f"{beside.place(row)}: item {shown(beside.items[row])} has no {options.group!r}, "
                 "so nothing says what it belongs with. To fix: fill the column, with a name of "
@@ -312,3 +317,7 @@ def _gold(
             "column, or leave --gold out."
         )
     return found
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"^(-?\d+)\.0$", r"\1", unicodedata.normalize("NFC", name).strip())

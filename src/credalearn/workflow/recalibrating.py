@@ -1,5 +1,7 @@
 """``credalearn recalibrate``: a run's model and newly annotated items into a run, not trained."""
 
+import hashlib
+import re
 import shutil
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -136,6 +138,26 @@ def check_kind(run: RunFolder, path: Path, kind: str) -> None:
         )
 
 
+def doubts(run: RunFolder, options: RecalibrateOptions) -> list[str]:
+    """Lines about trained items that nothing could tell among the new ones."""
+    before, together = run.training["inputs"], run.training["splits"].get("group")
+    lines = []
+    if together is not None and options.group != together:
+        lines.append(
+            f"the model was trained with --group {together}: without it here, nothing tells which "
+            "items are of groups that it has seen"
+        )
+    if together is None and options.group is not None:
+        lines.append(f"the model was trained without groups: which {options.group} it has seen is")
+        lines[-1] += " not known"
+    if Path(before["path"]).suffix.lower() == ".npy":
+        lines.append(
+            f"the rows of {before['path']}, which the model was trained on, had no names: items "
+            "that are called otherwise here are taken for new ones"
+        )
+    return lines
+
+
 def _check_classes(run: RunFolder, annotations: Annotations) -> None:
     _refuse_unknown(run, annotations)
     if annotations.classes != run.classes:
@@ -262,12 +284,30 @@ def _trained(run: RunFolder) -> pl.DataFrame:
 
 
 def _same_images(run: RunFolder, trained: list[str], items: list[str], images: Path) -> set[str]:
-    """Items whose image was trained on under another name, where the images still are there."""
-    with suppress(CredalError):  # moved or changed since: then names must do
+    """Items whose image was trained on under another name or in another folder.
+
+    Told by the files' content; where those of training are there no more, by their names without
+    folder and suffix.
+    """
+    try:
         files = find_images(Path(run.training["inputs"]["path"]), trained).values()
-        seen = {file.resolve() for file in files}
-        return {name for name, file in find_images(images, items).items() if file.resolve() in seen}
-    return set()
+        seen = {_digest(file) for file in files}
+        if len(files) == len(trained):
+            found = find_images(images, items).items()
+            return {name for name, file in found if _digest(file) in seen}
+    except (CredalError, OSError):
+        pass
+    stems = {_stem(name) for name in trained}
+    return {name for name in items if _stem(name) in stems}
+
+
+def _stem(name: str) -> str:
+    """Of a path, or of an address such as /data/local-files/?d=a/1.png, the 1."""
+    return Path(re.split(r"[/\\=]", name)[-1]).stem
+
+
+def _digest(file: Path) -> bytes:
+    return hashlib.sha256(file.read_bytes()).digest()
 
 
 def _copy_model(run: RunFolder, folder: Path) -> None:

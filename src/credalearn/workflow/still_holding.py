@@ -8,6 +8,7 @@ from credalearn.decide import DecisionRule
 from credalearn.decide.bounds import interval
 from credalearn.decide.truths import HAVING, LACKING, TRUTHS
 from credalearn.shares import percent
+from credalearn.workflow.certifying import one_of_each
 from credalearn.workflow.folder import RunFolder
 
 _LEVEL = 0.05  # of a difference that is not chance, and of a promise that does not hold
@@ -33,9 +34,15 @@ def still_holding(old: RunFolder, new: RunFolder) -> list[str]:
         )
     if len(fresh):
         lines += _accuracy(old, new, fresh, before.filter(split="test"))
-        if old.rule is not None:
-            lines += _rule(old, new, old.rule, fresh)
         group = new.facts["splits"].get("group")
+        if old.rule is not None and old.rule.one_a_group and group != old.rule.group:
+            lines.append(
+                f"the rule of {old.path} is about one item of each {old.rule.group}: to hold these "
+                f"items against it, give --group {old.rule.group}"
+            )
+        elif old.rule is not None:
+            by_group = old.rule.one_a_group
+            lines += _rule(old, new, old.rule, one_of_each(new, fresh) if by_group else fresh)
         if group is not None:
             lines.append(f"items of one {group} are alike: of few large groups this is less sure")
     return lines

@@ -1,5 +1,7 @@
 """doccano: JSON Lines with a list of labels, one file an annotator or a field for them."""
 
+from dataclasses import replace
+
 from credalearn.annotations import columns as known
 from credalearn.annotations.asked import Asked
 from credalearn.annotations.fields import check_field, field_of
@@ -30,6 +32,7 @@ def read(content: Table | Records, asked: Asked) -> Raw:
     votes = Votes(content.path)
     stem = content.path.stem
     by_file = None if stem.casefold() in _ALL else stem
+    unread: dict[str, None] = {}
     for record in content:
         labels = _labels(record, asked)
         if labels is None:
@@ -38,8 +41,10 @@ def read(content: Table | Records, asked: Asked) -> Raw:
         if not isinstance(labels, list):
             labels = [labels]
         item = _item(record, asked)
-        field = asked.annotator or known.find(list(record.value), known.ANNOTATOR)
-        who = by_file if field is None else field_of(record.value, field)
+        field = asked.annotator or known.find(list(record.value), known.NAMED_ANNOTATOR)
+        job = None if field else known.find(list(record.value), known.JOBS)
+        # A job may name the annotator or not: then nobody is known, and no vote is a repeat.
+        who = field_of(record.value, field) if field else None if job else by_file
         people: dict[object, list[object]] = {}
         for label in labels:
             if isinstance(label, list):
@@ -50,11 +55,13 @@ def read(content: Table | Records, asked: Asked) -> Raw:
                 people.setdefault(_scalar(label.get("user", who)), []).append(label.get("label"))
             else:
                 people.setdefault(_scalar(who), []).append(label)
+                unread |= {job: None} if job else {}
         if not people:
             votes.leave("empty")
         for person, chosen in people.items():
             votes.add(record.line, item, person, chosen)
-    return votes.raw(f"doccano's JSON Lines ({content.words})")
+    raw = votes.raw(f"doccano's JSON Lines ({content.words})")
+    return replace(raw, unread=tuple(unread))
 
 
 def _labels(record: Record, asked: Asked) -> object:

@@ -2,8 +2,10 @@
 
 ``accept`` lists the chosen options. Without it the record asks whether ``label`` fits: to reject
 the file's only label is a vote against it; among several labels it says too little to be a vote.
-Where all records offer the same options, a class is the option's text, else its id.
+A class is the option's text; where an id has two texts or a text two ids, all go by their ids.
 """
+
+from collections.abc import Iterator
 
 from credalearn.annotations.asked import Asked
 from credalearn.annotations.fields import check_field, field_of
@@ -32,13 +34,12 @@ def read(content: Table | Records, asked: Asked) -> Raw:
     assert isinstance(content, Records)
     check_field(content, asked.annotator, option="annotator")
     votes = Votes(content.path)
-    texts = _texts(content.head[0])
+    options: set[tuple[str, str]] = set()
     given: list[tuple[int, object, object, object, bool]] = []
     offered: set[str] = set()
     for record in content:
         value = record.value
-        if texts and _texts(record) != texts:
-            texts = {}
+        options.update(_options(record))
         answer = value.get("answer")
         item = _item(record, asked)
         who = field_of(value, asked.annotator) if asked.annotator else _who(record)
@@ -63,7 +64,8 @@ def read(content: Table | Records, asked: Asked) -> Raw:
         else:
             rule = f"an answer is accept, reject or ignore; this is {shown(answer)}"
             refuse(content.path, f"line {record.line}", rule, fix="export with db-out again")
-    if _asked_by_id(texts, asked):
+    texts = dict(options)
+    if len({*texts.values()}) < len(options) or _asked_by_id(texts, asked):
         texts = {}
     for line, item, who, label, against in given:
         if isinstance(label, list):
@@ -76,17 +78,14 @@ def read(content: Table | Records, asked: Asked) -> Raw:
     return votes.raw(f"Prodigy's JSON Lines{named} ({content.words})")
 
 
-def _texts(record: Record) -> dict[str, str]:
-    """From the id of each option to its text; none where an option has none of its own."""
+def _options(record: Record) -> Iterator[tuple[str, str]]:
+    """The id and the text of each option; its id again where it has no text."""
     options = record.value.get("options")
-    found: dict[str, str] = {}
     for each in options if isinstance(options, list) else ():
         name, text = (each.get("id"), each.get("text")) if isinstance(each, dict) else (None, None)
-        name, text = text_of(name), text.strip() if isinstance(text, str) else None
-        if not name or not text or name in found or text in found.values():
-            return {}
-        found[name] = text
-    return found
+        name = text_of(name)
+        if name:
+            yield name, (text.strip() if isinstance(text, str) else "") or name
 
 
 def _asked_by_id(texts: dict[str, str], asked: Asked) -> bool:
