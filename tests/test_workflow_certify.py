@@ -327,7 +327,8 @@ def test_one_item_a_group_is_calibrated_on_where_that_is_asked_for(tmp_path: Pat
     assert rule.num_groups == rule.num_items
     assert rule.statement.endswith(
         f"The {rule.num_items} calibration items are one of each group ('patient'): this is about "
-        "one item, drawn at random, of each new group."
+        "one item, drawn at random, of each new group; over all items, "
+        "where large groups weigh more, the error may be larger."
     )
     assert certify_run(run, max_error=0.2, one_a_group=True).rule == rule
     with pytest.raises(cl.CredalError, match=r"--capacity is a share of all items, and --one-a-"):

@@ -148,7 +148,8 @@ class DecisionRule:
         if self.one_a_group:
             return (
                 f"{items} one of each group ({self.group!r}): this is about one item, drawn at "
-                "random, of each new group."
+                "random, of each new group; over all items, where large groups weigh more, the "
+                "error may be larger."
             )
         what = "interval" if self.method == "capacity" else "promise"
         groups = "1 group" if self.num_groups == 1 else f"{self.num_groups:,} groups"
