@@ -359,7 +359,7 @@ def test_notes_say_who_shares_members_and_what_is_no_whole_run() -> None:
     said = notes([short], "cifar10h")
     assert "A rehearsal: epochs 1, not 150." in said
     assert "A rehearsal: 512 training and test items at most." in said
-    assert any(line.startswith("Without runs: edl, laplace-bridge") for line in said)
+    assert any(line.startswith("Not in these tables: edl, laplace-bridge") for line in said)
 
 
 def test_notes_say_that_networks_started_from_random_weights() -> None:

@@ -436,6 +436,29 @@ def test_tables_say_whose_they_are_and_what_they_rest_on(bench: Bench, results: 
     refused(bench("table", "treeversity", "--records", results), "no record of .*'treeversity'")
 
 
+def test_a_table_without_the_ensemble_counts_its_members_as_seeds(
+    bench: Bench, tmp_path: Path
+) -> None:
+    records = [
+        *fake_records("cifar10-smooth-0.05", seeds=(1,)),
+        *fake_records("cifar10-smooth-0.05", seeds=(1, 2, 3, 4, 5), methods=("softmax",)),
+    ]
+    for record in records:
+        write_record(result_path(tmp_path, record.setting, record.method, record.seed), record)
+    every = bench("table", "--records", ".")
+    assert "1 seed of every method." in every.out
+    alone = bench("table", "--records", ".", "--method", "softmax")
+    assert "| method (5 seeds) | ACC" in alone.out
+    assert "pocc" not in alone.out.split("Not in these tables")[0]
+    two = bench("table", "--records", ".", "--method", "softmax", "--method", "pocc")
+    assert "Seeds: pocc 1, softmax 5." in two.out
+    assert "edl" not in two.out.split("Not in these tables")[0]
+    refused(
+        bench("table", "--records", ".", "--method", "softmx"),
+        "--method 'softmx' has no record. To fix: take one of .*softmax",
+    )
+
+
 def test_what_there_are_records_of_is_said_shortly(bench: Bench, voted: Path) -> None:
     short = r"there are some of [a-z0-9, -]*cifar10h-votes-K-RULE[A-Za-z0-9, -]*\."
     refused(bench("sets", "nothere", "--records", voted), rf"setting 'nothere'; {short}")

@@ -101,7 +101,7 @@ def _difference_notes(runs: Runs, setting: str) -> list[str]:
         lines.append("The networks started from random weights, the paper's from pretrained ones.")
     missing = [method for method in paper_methods(setting) if method not in runs]
     if known is not None and missing:
-        lines.append(f"Without runs: {', '.join(missing)}.")
+        lines.append(f"Not in these tables: {', '.join(missing)}.")
     if known is not None and known.collapsed:
         lines.append(
             "As in the paper, pocc is trained on the labels as they are (setting "

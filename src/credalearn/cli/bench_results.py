@@ -61,6 +61,13 @@ DEFAULT_RECORDS = Path("results")
 def table(
     names: Names = None,
     records: Records = DEFAULT_RECORDS,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--method",
+            help="Only this one; may be repeated. Without an ensemble its members count as seeds.",
+        ),
+    ] = None,
     balance: Annotated[
         list[str] | None,
         typer.Option("--balance", help="Method among those that BQS compares; may be repeated."),
@@ -72,7 +79,7 @@ def table(
     from credalearn.bench.tables import setting_tables
 
     write = _writer(form)
-    found = _records(records)
+    found = _of_methods(_records(records), method)
     for name in _chosen(names, found):
         for title, each in setting_tables(found, name, compared=balance).items():
             print(f"{_HEADS[form]}{name}: {title}\n")
@@ -288,6 +295,19 @@ def _chosen(names: list[str] | None, found: "list[Record]") -> list[str]:
     if names:
         return spelled_out(names, ordered)
     return [name for name in ordered if family_of(name) is None] or ordered
+
+
+def _of_methods(found: "list[Record]", methods: list[str] | None) -> "list[Record]":
+    """The records of methods that were named; all unless any was."""
+    from credalearn.errors import CredalError
+
+    held = dict.fromkeys(record.method for record in found)
+    for method in methods or ():
+        if method not in held:
+            raise CredalError(
+                f"--method {method!r} has no record. To fix: take one of {', '.join(held)}."
+            )
+    return [record for record in found if methods is None or record.method in methods]
 
 
 def _records(folder: Path) -> "list[Record]":
