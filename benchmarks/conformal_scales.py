@@ -129,10 +129,10 @@ def load_cifar10h(folders: DataFolders) -> Loaded:
     """CIFAR-10's test images as a published network's features: trained on 4,000 of 10,000."""
     task = load_task("cifar10h-features", folders)
     assert task.train_counts is not None
-    assert task.voted_images is not None
+    assert task.voted_inputs is not None
     assert task.voted_counts is not None
-    X, counts = task.voted_images.numpy(), task.voted_counts.numpy()
-    return trained(X, counts, task.train_images.numpy()), task.train_counts.numpy()
+    X, counts = task.voted_inputs.numpy(), task.voted_counts.numpy()
+    return trained(X, counts, task.train_inputs.numpy()), task.train_counts.numpy()
 
 
 def trained(X: np.ndarray, votes: np.ndarray, new: np.ndarray) -> dict[str, cl.CredalPredictions]:

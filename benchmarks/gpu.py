@@ -81,9 +81,16 @@ def eager(epochs: int = 4) -> float:
     """Images a second of the plain loop, one model."""
     images, labels = problem()
     clock = Clock()
-    loss = METHODS["softmax"].loss
-    built = network("softmax", images, 0)
-    train(built, images, labels, loss, recipe(epochs), augment=crop_and_flip, progress=clock)
+    training = Training(
+        network=network("softmax", images, 0),
+        inputs=images,
+        labels=labels,
+        loss=METHODS["softmax"].loss,
+        recipe=recipe(epochs),
+        augment=crop_and_flip,
+        listener=clock,
+    )
+    train(training)
     return clock.images_a_second(1)
 
 
@@ -116,12 +123,10 @@ def agreement(seeds: int = 6, epochs: int = 12) -> tuple[str, bool]:
     At a fifth of the paper's learning rate: at the whole of it so short a training ends anywhere
     between 40 and 57 %, which tells nothing apart.
     """
-    recipes = [recipe(epochs, seed, learning_rate=0.02) for seed in range(seeds)]
     task = load_task("cifar10h", DataFolders.named())
     assert task.train_soft is not None
-    images, test = task.train_images.cuda(), task.test_images
+    images, test = task.train_inputs.cuda(), task.test_inputs
     labels = cl.relax(task.train_soft).to(dtype=torch.float32).to("cuda")
-    loss = METHODS["softmax"].loss
 
     def accuracies(networks: Sequence[Network]) -> Tensor:
         models = [Model(METHODS["softmax"], (built,), {}, seed=0) for built in networks]
@@ -129,25 +134,27 @@ def agreement(seeds: int = 6, epochs: int = 12) -> tuple[str, bool]:
             [cl.metrics.accuracy(m.predict(test).probs, task.test_y) for m in models]
         )
 
-    plain = [network("softmax", images, seed) for seed in range(seeds)]
-    for seed, built in enumerate(plain):
-        train(built, images, labels, loss, recipes[seed], augment=crop_and_flip)
-    fast = [network("softmax", images, seed) for seed in range(seeds)]
-    train_together(
-        [
+    def trainings() -> list[Training]:
+        return [
             Training(
-                network=built,
+                network=network("softmax", images, seed),
                 inputs=images,
                 labels=labels,
-                loss=loss,
-                recipe=recipes[seed],
+                loss=METHODS["softmax"].loss,
+                recipe=recipe(epochs, seed, learning_rate=0.02),
                 augment=crop_and_flip,
                 compile=True,
             )
-            for seed, built in enumerate(fast)
+            for seed in range(seeds)
         ]
+
+    plain, fast = trainings(), trainings()
+    for training in plain:
+        train(training)
+    train_together(fast)
+    slow, quick = (
+        100 * accuracies([training.network for training in each]) for each in (plain, fast)
     )
-    slow, quick = (100 * accuracies(networks) for networks in (plain, fast))
     difference, error = (quick - slow).mean(), (quick - slow).std() / seeds**0.5
     told = (
         f"accuracy on CIFAR-10H after {epochs} epochs, {seeds} seeds: plain loop "

@@ -10,8 +10,10 @@ import numpy as np
 import polars as pl
 from core import Measurement
 
-import credalearn as cl
-from credalearn.workflow.folder import write_json
+from credalearn.annotations import read_annotations
+from credalearn.workflow.inputs import read_features
+from credalearn.workflow.options import TrainOptions
+from credalearn.workflow.training import train_run
 
 _FEATURES = [f"x{number}" for number in range(20)]
 _FEW, _MANY = 100_000, 1_000_000
@@ -64,12 +66,15 @@ def _table(rows: int) -> pl.DataFrame:
 
 
 def _make_run(folder: Path) -> None:
-    folder.mkdir()
-    X = np.random.default_rng(1).normal(size=(300, len(_FEATURES)))
-    y = np.array(["cat", "dog", "owl"])[X[:, :3].argmax(1)]
-    cl.CredalClassifier(epochs=2, seed=0).fit(X, y).save(folder / "model")
-    inputs = {"kind": "features", "features": _FEATURES}
-    write_json(folder / "run.json", {"classes": ["cat", "dog", "owl"], "inputs": inputs})
+    """A run as ``credalearn train`` makes it: three classes, two votes an item."""
+    features, votes = folder.with_name("features.csv"), folder.with_name("votes.csv")
+    table = _table(300).with_columns(item="trained " + pl.col("item"))
+    table.write_csv(features)
+    top = table.select(_FEATURES[:3]).to_numpy().argmax(1)
+    counts = pl.DataFrame(2 * np.eye(3, dtype=int)[top], schema=["cat", "dog", "owl"])
+    counts.insert_column(0, table["item"]).write_csv(votes)
+    found, inputs = read_annotations(votes, format="counts"), read_features(features)
+    train_run(folder, found, inputs, TrainOptions(epochs=2), verbose=False)
 
 
 def _measured(run: Path, data: Path, output: Path) -> tuple[float, float]:

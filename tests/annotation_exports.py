@@ -12,6 +12,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -31,6 +32,8 @@ VOTES = {
 }
 Counts = dict[tuple[str, str], float]
 Answer = tuple[Any, Any, Any]  # item, annotator, label
+Write = Callable[..., Path]  # the fixture ``write``
+LONG = "task,worker,label\n"  # the header of a long table
 
 
 def expected() -> Counts:

@@ -2,6 +2,8 @@
 
 import gc
 import os
+from collections.abc import Callable
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -28,3 +30,15 @@ def pytest_collection_finish() -> None:
 def generator() -> torch.Generator:
     """A fixed source of random numbers."""
     return torch.Generator().manual_seed(20261115)
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[..., Path]:
+    """Writes a file and gives its path."""
+
+    def to(content: str | bytes, name: str = "votes.csv") -> Path:
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return to

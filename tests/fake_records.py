@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from credalearn.bench.catalogue import ALL_SETTINGS
+from credalearn.bench.costs import member_seeds
 from credalearn.bench.records import CURVE_POINTS, Record
 
 VOTED = ("cifar10h-voted", "cifar10h-features", "cifar10n")
@@ -37,6 +38,7 @@ def _records(
     members: str,
 ) -> Iterator[Record]:
     rejected = np.linspace(0, 1, CURVE_POINTS)
+    known, independent = ALL_SETTINGS[setting], members == "independent"
     for place, method in enumerate(methods):
         for seed in seeds:
             noise = np.random.default_rng([place, seed])
@@ -53,7 +55,7 @@ def _records(
             }
             if method.startswith("pocc"):
                 metrics |= {"auarc_mmi": auarc, "auarc_entropy_difference": auarc - 0.003}
-            if ALL_SETTINGS[setting].task in VOTED:
+            if known.task in VOTED:
                 metrics |= {name: 0.05 + 0.01 * noise.random() for name in VOTED_METRICS}
             for name in foreign:
                 metrics[f"auroc_{name.replace('-', '_')}"] = 0.8 + 0.02 * noise.random()
@@ -64,7 +66,11 @@ def _records(
                 seed=seed,
                 metrics=metrics,
                 curves={"accuracy_rejection": tuple(curve.tolist())},
-                config={"members": members, "epochs": ALL_SETTINGS[setting].recipe.epochs},
+                config={
+                    "members": members,
+                    "member_seeds": [*member_seeds(method, seed, known.seeds, independent)],
+                    "epochs": known.recipe.epochs,
+                },
                 versions={"credalearn": "0"},
                 seconds=26.1,
             )

@@ -113,6 +113,12 @@ def without_test_items(run: RunFolder, name: str) -> RunFolder:
     return run
 
 
+def with_facts(run: RunFolder, **changed: Any) -> RunFolder:
+    """The run, with other facts in ``run.json``."""
+    write_json(run.path / "run.json", run.facts | changed)
+    return RunFolder(run.path)
+
+
 def add_sets(
     run: RunFolder,
     *,
@@ -209,6 +215,7 @@ def facts(
         "options": {"labels": "relax", "method": method, "epochs": 20, "seed": seed},
         "versions": {"credalearn": "0.1.0", "torch": "2.13.0", "python": "3.11.9"},
         "annotations": {
+            "kind": "votes",
             "path": "readings.csv",
             "format": "a long table: item, annotator, label",
             "items": len(votes),

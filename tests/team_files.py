@@ -91,6 +91,11 @@ def train_arguments(team: Team, *more: str | Path) -> list[str]:
     return given + wanted
 
 
+def as_bounds(team: Team, *rows: str) -> None:
+    """Let the team have stated bounds, such as ``x000,cat,0.7``, instead of votes."""
+    team.votes.write_text("\n".join(["item,label,at_least", *rows, ""]))
+
+
 def make_images(folder: Path, names: list[str], *, size: int = 10, seed: int = 0) -> Path:
     """A small PNG of each item."""
     folder.mkdir(parents=True, exist_ok=True)

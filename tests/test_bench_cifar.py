@@ -23,7 +23,7 @@ from credalearn.bench.data import (
 from credalearn.bench.data.cifar import split_80_20
 from credalearn.bench.data.cifar_files import CIFAR10, CIFAR100, read_batch
 from credalearn.bench.data.reading import DIGESTS
-from credalearn.bench.teachers import load_teacher, teacher_logits
+from credalearn.bench.data.teachers import load_teacher, teacher_logits
 from credalearn.nets.resnet20 import ResNet20
 from tiny_data import CIFAR10_FILES, python2, write, write_cifar10h, write_tiny_data
 
@@ -39,7 +39,7 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def same(one: Task, other: Task) -> bool:
-    parts = ("train_images", "train_y", "test_images", "test_y")
+    parts = ("train_inputs", "train_y", "test_inputs", "test_y")
     return all(torch.equal(getattr(one, part), getattr(other, part)) for part in parts)
 
 
@@ -72,8 +72,8 @@ def test_the_pool_is_split_by_one_permutation(tiny: Path) -> None:
         )
     ]
     order = np.random.default_rng(0).permutation(6 * ITEMS)
-    kept = list(zip(task.train_y, task.train_images, strict=True))
-    kept += list(zip(task.test_y, task.test_images, strict=True))
+    kept = list(zip(task.train_y, task.train_inputs, strict=True))
+    kept += list(zip(task.test_y, task.test_inputs, strict=True))
     assert len(task.train_y) == 6 * ITEMS * 0.8
     for row, (y, image) in zip(order, kept, strict=True):
         assert int(y) == pool[row][0]
@@ -112,9 +112,9 @@ def test_cifar10h_needs_two_batches_only(tiny: Path) -> None:
         (tiny / f"cifar-10-batches-py/data_batch_{number}").unlink()
         (tiny / f"cifar-10-batches-bin/data_batch_{number}.bin").unlink()
     assert same(task, load_task("cifar10h", folders))
-    assert torch.equal(task.train_images, read_batch(CIFAR10, "test_batch", folders)[0])
+    assert torch.equal(task.train_inputs, read_batch(CIFAR10, "test_batch", folders)[0])
     images, y = read_batch(CIFAR10, "data_batch_5", folders)
-    assert torch.equal(task.test_images, images)
+    assert torch.equal(task.test_inputs, images)
     assert torch.equal(task.test_y, y)
     (tiny / "cifar10h/cifar10h-counts.npy").unlink()  # the probabilities say the same
     other = load_task("cifar10h", folders)
@@ -140,27 +140,27 @@ def test_a_fifth_of_cifar10h_is_held_back_with_its_votes(tiny: Path) -> None:
     folders = DataFolders([tiny])
     task, plain = load_task("cifar10h-voted", folders), load_task("cifar10h", folders)
     counts = torch.from_numpy(np.load(tiny / "cifar10h/cifar10h-counts.npy"))
-    assert task.voted_images is not None
+    assert task.voted_inputs is not None
     assert task.train_counts is not None
     assert task.train_soft is not None
     order = np.random.default_rng(0).permutation(ITEMS).tolist()
-    rows = [rows_of(part, plain.train_images) for part in (task.train_images, task.voted_images)]
+    rows = [rows_of(part, plain.train_inputs) for part in (task.train_inputs, task.voted_inputs)]
     assert rows[0] + rows[1] == order
     assert len(rows[1]) == ITEMS // 5
     assert torch.equal(task.train_counts, counts[rows[0]])
     assert same_tensor(task.voted_counts, counts[rows[1]])
     own = counts[rows[0]].double()
     torch.testing.assert_close(task.train_soft, own / own.sum(1, keepdim=True))
-    assert torch.equal(task.test_images, plain.test_images)
+    assert torch.equal(task.test_inputs, plain.test_inputs)
     assert torch.equal(task.test_y, plain.test_y)
 
 
 def test_cifar10n_trains_on_its_own_votes_and_is_held_against_cifar10h(tiny: Path) -> None:
     folders = DataFolders([tiny])
     task, plain = load_task("cifar10n", folders), load_task("cifar10h", folders)
-    assert torch.equal(task.train_images, read_batch(CIFAR10, "data_batch_1", folders)[0])
+    assert torch.equal(task.train_inputs, read_batch(CIFAR10, "data_batch_1", folders)[0])
     assert same_tensor(task.train_counts, cifar10n_votes(folders)[:ITEMS])
-    assert same_tensor(task.voted_images, plain.train_images)
+    assert same_tensor(task.voted_inputs, plain.train_inputs)
     assert same_tensor(task.voted_counts, cifar10h_counts(folders))
     assert torch.equal(task.test_y, plain.test_y)
 
@@ -173,12 +173,12 @@ def test_features_are_what_the_teachers_classifier_is_given(tiny: Path) -> None:
     teacher = load_teacher("resnet20", folders, dataset="cifar10")
     assert isinstance(teacher, ResNet20)
     logits = teacher_logits("resnet20", images, folders, dataset="cifar10", device=CPU)
-    for rows, features in ((order[:12], task.train_images), (order[12:], task.test_images)):
+    for rows, features in ((order[:12], task.train_inputs), (order[12:], task.test_inputs)):
         torch.testing.assert_close(teacher.fc(features), logits[rows])
     counts = cifar10h_counts(folders)
     assert same_tensor(task.train_counts, counts[order[:12]])
     assert torch.equal(task.test_y, y[order[12:]])
-    assert task.voted_images is task.test_images  # predicted once
+    assert task.voted_inputs is task.test_inputs  # predicted once
     assert same_tensor(task.voted_counts, counts[order[12:]])
 
 

@@ -40,11 +40,11 @@ def test_every_task_loads_from_tiny_files(name: str, tiny: Path, unverified: Non
     assert task.name == name
     size = 224 if name in ("micebone", "treeversity") else 32
     shape = {"cifar10h-features": (64,), "lidc": (14,)}.get(name, (3, size, size))
-    assert task.train_images.shape[1:] == task.test_images.shape[1:] == shape
+    assert task.train_inputs.shape[1:] == task.test_inputs.shape[1:] == shape
     assert (task.train_soft is None) == (name in ("cifar10", "cifar100"))
     voted = name in ("cifar10h-voted", "cifar10h-features", "cifar10n", "lidc")
-    parts = ["train_images", "train_y", "train_soft", "test_images", "test_y"]
-    parts += ["train_counts", "voted_images", "voted_counts"]
+    parts = ["train_inputs", "train_y", "train_soft", "test_inputs", "test_y"]
+    parts += ["train_counts", "voted_inputs", "voted_counts"]
     few = load_task(name, DataFolders([tiny]), limit=3)
     for part in parts:
         whole, first = getattr(task, part), getattr(few, part)
@@ -60,18 +60,18 @@ def test_every_task_loads_from_tiny_files(name: str, tiny: Path, unverified: Non
 def test_no_patient_has_nodules_in_training_and_test(tmp_path: Path) -> None:
     nodules = load_nodules()
     task = load_task("lidc", DataFolders([tmp_path]))  # the table is in the package
-    assert task.voted_images is not None
+    assert task.voted_inputs is not None
     rows = nodules.features.astype(np.float32).tolist()
     whose = {tuple(row): who for row, who in zip(rows, nodules.patients, strict=True)}
     learnt, held_out = (
         {whose[tuple(row)] for row in part.tolist()}
-        for part in (task.train_images, task.voted_images)
+        for part in (task.train_inputs, task.voted_inputs)
     )
     assert not learnt & held_out
     assert learnt | held_out == set(nodules.patients)
-    assert len(task.train_images) + len(task.voted_images) == len(nodules.votes)
+    assert len(task.train_inputs) + len(task.voted_inputs) == len(nodules.votes)
     clear = np.isin(nodules.patients, [*held_out]) & nodules.has_majority
-    assert len(task.test_images) == clear.sum()
+    assert len(task.test_inputs) == clear.sum()
     assert task.test_y.tolist() == nodules.majority[clear].tolist()
 
 
@@ -115,14 +115,16 @@ def test_a_missing_set_says_which_file_and_how_to_get_it(
 
 def test_unknown_names_and_limits_are_refused(tmp_path: Path) -> None:
     folders = DataFolders([tmp_path])
-    with pytest.raises(CredalError, match=r"a task must be one of cifar10, .*; got 'mnist'"):
+    with pytest.raises(CredalError, match=r"a task must be one of 'cifar10', .*; got 'mnist'"):
         load_task("mnist", folders)
-    with pytest.raises(CredalError, match=r"a foreign set must be one of svhn, .*; got 'cifar10'"):
+    with pytest.raises(CredalError, match=r"a foreign set must be one of 'svhn', .*'cifar10'"):
         load_foreign("cifar10", folders, size=32)
-    with pytest.raises(CredalError, match=r"limit must be 1 or more, or none at all; got 0"):
-        load_task("cifar10", folders, limit=0)
-    with pytest.raises(CredalError, match=r"size must be 1 pixel or more; got 0"):
-        load_foreign("svhn", folders, size=0)
+    for wrong in (0, "3"):
+        number = f"must be a whole number of 1 or more; got {wrong!r}. To fix"
+        with pytest.raises(CredalError, match=f"limit {number}"):
+            load_task("cifar10", folders, limit=wrong)  # type: ignore[arg-type]
+        with pytest.raises(CredalError, match=f"size {number}"):
+            load_foreign("svhn", folders, size=wrong)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("part", "words"), [("train", "training"), ("test", "test")])
@@ -163,7 +165,7 @@ def test_folders_come_from_the_option_or_the_variable(
         DataFolders.named(tmp_path / "third")
     monkeypatch.delenv("CREDALEARN_DATA")
     nowhere = DataFolders.named()  # some data come with the package
-    assert len(load_task("lidc", nowhere).train_images) > 500
+    assert len(load_task("lidc", nowhere).train_inputs) > 500
     message = r"CIFAR-10H cannot be read: no data folder is named. To fix: give --data FOLDER"
     with pytest.raises(CredalError, match=message):
         load_task("cifar10h", nowhere)
@@ -172,33 +174,33 @@ def test_folders_come_from_the_option_or_the_variable(
 def changed(**parts: Any) -> dict[str, Any]:
     images = torch.zeros(2, 3, 8, 8, dtype=torch.uint8)
     y = torch.tensor([0, 1])
-    whole = {"name": "t", "classes": ("a", "b"), "train_images": images, "train_y": y}
-    return whole | {"train_soft": None, "test_images": images, "test_y": y} | parts
+    whole = {"name": "t", "classes": ("a", "b"), "train_inputs": images, "train_y": y}
+    return whole | {"train_soft": None, "test_inputs": images, "test_y": y} | parts
 
 
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
-        ({"train_images": torch.zeros(2, 3, 8, 8)}, r"train_images must be uint8 .* torch.float32"),
-        ({"test_images": torch.zeros(0, 3, 8, 8).byte()}, r"test_images must .* \(0, 3, 8, 8\)"),
+        ({"train_inputs": torch.zeros(2, 3, 8, 8)}, r"train_inputs must be uint8 .* torch.float32"),
+        ({"test_inputs": torch.zeros(0, 3, 8, 8).byte()}, r"test_inputs must .* \(0, 3, 8, 8\)"),
         ({"train_y": torch.tensor([0])}, r"train_y must be int64 .* shape \(2,\); t has .*\(1,\)"),
         ({"test_y": torch.tensor([0, 2])}, r"test_y must hold classes 0 to 1; t has 2 at item 1"),
-        ({"test_images": torch.zeros(2, 3, 8, 9).byte()}, r"one size; t has \(8, 8\) and \(8, 9\)"),
+        ({"test_inputs": torch.zeros(2, 3, 8, 9).byte()}, r"one size; t has \(8, 8\) and \(8, 9\)"),
         ({"train_soft": torch.ones(2, 3).double()}, r"train_soft must be float64 of .*\(2, 2\)"),
         ({"train_soft": torch.ones(2, 2).double()}, r"sum to 1; t has \[1.0, 1.0\] at item 0"),
-        ({"test_images": torch.zeros(2, 5)}, r"one size; t has \(8, 8\) and \(5,\)"),
+        ({"test_inputs": torch.zeros(2, 5)}, r"one size; t has \(8, 8\) and \(5,\)"),
         ({"train_counts": torch.ones(2, 2)}, r"train_counts must be int64 of shape \(2, 2\)"),
         ({"train_counts": torch.tensor([[1, 0], [0, 0]])}, r"vote or more .* \[0, 0\] at item 1"),
         ({"train_counts": torch.tensor([[2, -1], [1, 0]])}, r"no negative .* \[2, -1\] at item 0"),
         ({"voted_counts": torch.ones(2, 2).long()}, r"together; t has voted_counts alone"),
-        ({"voted_images": torch.zeros(2, 3, 8, 8).byte()}, r"t has voted_images alone"),
+        ({"voted_inputs": torch.zeros(2, 3, 8, 8).byte()}, r"t has voted_inputs alone"),
         (
-            {"voted_images": torch.zeros(1, 3, 8, 8).byte(), "voted_counts": torch.ones(2, 2)},
+            {"voted_inputs": torch.zeros(1, 3, 8, 8).byte(), "voted_counts": torch.ones(2, 2)},
             r"voted_counts must be int64 of shape \(1, 2\)",
         ),
         (
-            {"voted_images": torch.zeros(1, 3, 8, 9).byte(), "voted_counts": torch.ones(1, 2)},
-            r"training and voted images must have one size; t has \(8, 8\) and \(8, 9\)",
+            {"voted_inputs": torch.zeros(1, 3, 8, 9).byte(), "voted_counts": torch.ones(1, 2)},
+            r"training and voted inputs must have one size; t has \(8, 8\) and \(8, 9\)",
         ),
     ],
 )
@@ -213,17 +215,17 @@ def test_rows_of_features_are_a_task_too() -> None:
     counts = torch.tensor([[3, 0], [1, 1]])
     task = Task(
         **changed(
-            train_images=rows,
-            test_images=rows,
-            voted_images=rows,
+            train_inputs=rows,
+            test_inputs=rows,
+            voted_inputs=rows,
             train_counts=counts,
             voted_counts=counts,
         )
     )
-    assert task.voted_images is rows
+    assert task.voted_inputs is rows
     for wrong in (rows.double(), torch.zeros(2, 0), torch.zeros(2, 5, 1)):
         with pytest.raises(CredalError, match=r"or float32 of shape \(items, features\), with an"):
-            Task(**changed(train_images=wrong, test_images=wrong))
+            Task(**changed(train_inputs=wrong, test_inputs=wrong))
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def test_votes_and_folds_are_as_counted_slowly(name: str, tmp_path: Path) -> Non
         assert task.train_y[row] == shares.index(max(shares))
     tops = [max(classes, key=lambda label: said[path][label]) for path in test]  # first on ties
     assert [classes[label] for label in task.test_y] == tops
-    paths, images = (*train, *test), (*task.train_images, *task.test_images)
+    paths, images = (*train, *test), (*task.train_inputs, *task.test_inputs)
     for path, image in zip(paths, images, strict=True):
         with Image.open(tmp_path / path) as file:
             resized = file.resize((224, 224), Image.Resampling.BILINEAR)
@@ -88,7 +88,7 @@ def test_grey_images_and_ties(mice: Path) -> None:
         each["annotations"][0]["class_label"] = label
     annotate(mice, sets)
     task = load(mice)
-    assert (task.train_images[0] == 77).all()
+    assert (task.train_inputs[0] == 77).all()
     assert task.train_soft[0].tolist() == [0, 0.5, 0.5]
     assert task.train_y[0] == 1
 

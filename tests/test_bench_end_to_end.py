@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from credalearn import CredalError
 from credalearn.bench.catalogue import ALL_SETTINGS
 from credalearn.bench.data import DataFolders, load_task
-from credalearn.bench.labels import make_labels
+from credalearn.bench.data.teachers import teacher_logits
+from credalearn.bench.labels import training_labels
 from credalearn.bench.notes import notes
 from credalearn.bench.records import Record, read_records
 from credalearn.bench.runner import Bench
@@ -25,7 +26,6 @@ from credalearn.bench.setting import Setting, Smoothing, Teacher
 from credalearn.bench.settings import SETTINGS
 from credalearn.bench.store import Store
 from credalearn.bench.tables import setting_tables
-from credalearn.bench.teachers import teacher_logits
 from credalearn.bench.vote_settings import FAMILIES
 from credalearn.bench.voted import evaluate_voted
 from credalearn.bench.work import work
@@ -104,7 +104,7 @@ def check(record: Record, setting: Setting) -> None:
     assert curve[0] == record.metrics["accuracy"]
     assert record.config["epochs"] == 1
     assert record.config["limit"] == limit_of(setting)
-    asked = setting.to_json()
+    asked = setting.as_plain()
     same = ("labels", "collapsed", "backbone", "pretrained", "image_size", "foreign")
     assert {name: record.config[name] for name in same} == {name: asked[name] for name in same}
     assert {"credalearn", "torch", "python", "device"} <= set(record.versions)
@@ -289,7 +289,7 @@ def test_without_torchvision_timm_will_do_and_the_record_says_so(
 def test_the_labels_are_those_of_the_setting(name: str, data: DataFolders) -> None:
     setting = SETTINGS[name]
     task = load_task(setting.task, data, limit=LIMIT)
-    labels = make_labels(setting, task, data, CPU, seed=1)
+    labels = training_labels(setting, task, data, CPU, seed=1)
     source = setting.labels
     if isinstance(source, Smoothing):
         soft = torch.eye(task.num_classes).double()[task.train_y] * (1 - source.epsilon)
@@ -298,7 +298,7 @@ def test_the_labels_are_those_of_the_setting(name: str, data: DataFolders) -> No
         dataset: Literal["cifar10", "cifar100"]
         dataset = "cifar100" if setting.task == "cifar100" else "cifar10"
         logits = teacher_logits(
-            source.name, task.train_images, data, dataset=dataset, device=CPU
+            source.name, task.train_inputs, data, dataset=dataset, device=CPU
         ).double()
         soft = (logits / source.temperature).softmax(1)
         assert (soft - soft[0]).abs().max() > 1e-3  # the random teachers tell images apart

@@ -38,18 +38,18 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
 
 
 @pytest.mark.parametrize("draw", ALL)
-@pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
+@pytest.mark.parametrize("suffix", ["png", "PNG", "svg", "pdf"])
 def test_the_suffix_says_the_kind(draw: Drawing, suffix: str, tmp_path: Path) -> None:
     path = tmp_path / "folder" / f"figure.{suffix}"
     draw(fake_records(seeds=range(1, 6)), "cifar10h", path)
-    head = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[suffix]
+    head = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[suffix.lower()]
     assert path.read_bytes().startswith(head)
     assert [each.name for each in path.parent.iterdir()] == [path.name]
 
 
 @pytest.mark.parametrize("draw", ALL)
 def test_other_suffixes_are_refused(draw: Drawing, tmp_path: Path) -> None:
-    with pytest.raises(CredalError, match=r"must end in .png, .svg, .pdf; got 'figure.gif'"):
+    with pytest.raises(CredalError, match=r"must end in one of .png, .svg, .pdf; got .*figure.gif"):
         draw(fake_records(seeds=[1]), "cifar10h", tmp_path / "figure.gif")
 
 
@@ -58,6 +58,7 @@ def test_curves_are_means_over_seeds(drawn: list[Figure], tmp_path: Path) -> Non
     figures.rejection_figure(records, "cifar10h", tmp_path / "a.png")
     (axes,) = drawn[0].axes
     assert axes.get_title(loc="left") == "cifar10h, 10 seeds"
+    assert axes.get_ylabel() == "accuracy of the rest (%), ± one standard deviation"
     assert len(axes.lines) == len(SEVEN) + 1
     curves = [r.curves["accuracy_rejection"] for r in records if r.method == "edl"]
     line = axes.lines[0]
@@ -87,12 +88,23 @@ def test_bars_are_the_balanced_scores(drawn: list[Figure], tmp_path: Path) -> No
     shown = [text.get_text() for text in drawn[0].axes[0].texts]
     wanted = [f"{100 * q.mean:.1f} ± {100 * q.std:.1f}" for q in found.quality.values()]
     assert shown == wanted
+    assert drawn[0].axes[0].get_xlabel().endswith(" (%), ± one standard deviation")
+
+
+def test_one_seed_has_no_deviation(drawn: list[Figure], tmp_path: Path) -> None:
+    for draw in (figures.rejection_figure, figures.balance_figure):
+        draw(fake_records(seeds=[1]), "cifar10h", tmp_path / "a.png")
+    labels = [
+        text
+        for figure in drawn
+        for text in (figure.axes[0].get_xlabel(), figure.axes[0].get_ylabel())
+    ]
+    assert not any("deviation" in text for text in labels)
 
 
 def test_a_matrix_for_each_metric(drawn: list[Figure], tmp_path: Path) -> None:
-    figures.significance_figure(
-        fake_records(), "cifar10h", tmp_path / "a.png", compared=["edl", "deep-ensemble"]
-    )
+    records = fake_records(methods=["edl", "deep-ensemble"])
+    figures.significance_figure(records, "cifar10h", tmp_path / "a.png")
     titles = [axes.get_title(loc="left") for axes in drawn[0].axes]
     assert titles == ["accuracy", "calibration (1 − ECE)", "deferral (AUARC)"]
     assert "\n\ncifar10h, 10 seeds: p-values of" in drawn[0].axes[1].get_xlabel()
@@ -146,6 +158,8 @@ def test_dots_are_ours_and_the_papers(drawn: list[Figure], tmp_path: Path) -> No
             for number in (row.mean, row.published.mean)
         ]
         assert np.allclose(dots, wanted)
+    title = drawn[0].axes[0].get_title(loc="left")
+    assert title == "cifar10h, 10 seeds, ± one standard deviation"
     legend = drawn[0].axes[-1].get_legend()
     assert legend is not None
     assert [text.get_text() for text in legend.get_texts()] == ["ours", "paper"]

@@ -15,7 +15,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from credalearn import CredalError, from_votes
 from credalearn.bench.catalogue import ALL_SETTINGS
 from credalearn.bench.data import DataFolders, Task
-from credalearn.bench.labels import draw_votes, make_labels
+from credalearn.bench.labels import draw_votes, training_labels
 from credalearn.bench.setting import Votes
 from credalearn.credal.checks import map_tensors
 from credalearn.labels.votes import VoteRule
@@ -74,11 +74,11 @@ def some_task(counts: Tensor) -> Task:
     return Task(
         name="some",
         classes=tuple("abcdef"[: counts.shape[1]]),
-        train_images=black,
+        train_inputs=black,
         train_y=counts.argmax(1),
         train_soft=shares,
         train_counts=counts,
-        test_images=black,
+        test_inputs=black,
         test_y=counts.argmax(1),
     )
 
@@ -89,7 +89,7 @@ def test_rules_of_one_seed_see_the_same_votes(rule: VoteRule, tmp_path: object) 
     task, folders = some_task(counts), DataFolders([tmp_path])  # type: ignore[list-item]
     base = ALL_SETTINGS["cifar10h-votes-3-idm"]
     few = replace(base, labels=Votes(3, rule))
-    labels = make_labels(few, task, folders, CPU, seed=5)
+    labels = training_labels(few, task, folders, CPU, seed=5)
     drawn = draw_votes(counts, 3, seed=5)
     expected = from_votes(drawn.double(), rule=rule)
     assert type(labels) is type(expected)
@@ -97,13 +97,13 @@ def test_rules_of_one_seed_see_the_same_votes(rule: VoteRule, tmp_path: object) 
     assert torch.equal(labels.upper, expected.upper)
     torch.testing.assert_close(labels.reference, drawn.double() / 3)
     whole = replace(base, labels=Votes(None, rule))
-    one, two = (make_labels(whole, task, folders, CPU, seed=seed) for seed in (1, 2))
+    one, two = (training_labels(whole, task, folders, CPU, seed=seed) for seed in (1, 2))
     assert torch.equal(one.lower, two.lower)
     assert few.depends_on_seed
     assert not whole.depends_on_seed
     bare = replace(task, train_counts=None)
     with pytest.raises(CredalError, match="the task 'some' has no annotators' votes"):
-        make_labels(few, bare, folders, CPU, seed=5)
+        training_labels(few, bare, folders, CPU, seed=5)
 
 
 # A CUDA graph replays what was done while it was recorded: a step that looks at a value of a
@@ -144,10 +144,12 @@ def test_a_step_that_looks_at_a_value_is_seen() -> None:
 
 
 def test_votes_of_a_setting_are_checked() -> None:
-    with pytest.raises(CredalError, match="votes are 1 or more an item, or None for all; got 0"):
-        Votes(0, "idm")
+    for number in (0, "3"):
+        said = rf"number must be a whole number of 1 or more; got {number!r}. To fix: give None"
+        with pytest.raises(CredalError, match=said):
+            Votes(number, "idm")  # type: ignore[arg-type]
     with pytest.raises(
-        CredalError, match=r"a rule must be one of relax, .*precise, .*; got 'median'"
+        CredalError, match=r"rule must be one of 'relax', .*'precise', .*; got 'median'"
     ):
         Votes(1, "median")  # type: ignore[arg-type]
     setting = ALL_SETTINGS["cifar10h-votes-3-precise"]

@@ -18,15 +18,16 @@ from credalearn.bench.plugins import (
     load_plugin,
     register_method,
     register_setting,
+    register_task,
 )
 from credalearn.bench.records import read_record, read_records
 from credalearn.bench.runs import Run
 from credalearn.bench.stored import read_predictions
 from credalearn.methods import BASES, METHODS
-from team_files import Done, in_process
+from team_files import Done, command, in_process
 
 ROOT = Path(__file__).parents[1]
-MINE, OWN, READING = re.findall(
+MINE, OWN, TEMPERED, READING, PANDAS = re.findall(
     r"```py\n(.*?)```", (ROOT / "docs/extending.md").read_text(encoding="utf-8"), re.DOTALL
 )
 Bench = Callable[..., Done]
@@ -85,8 +86,8 @@ def test_an_edited_plugin_is_not_taken_for_the_old_one(
     assert edited != MINE
     assert bench(MINE, *run, "1").out == done
     assert bench(MINE, *run, "1").out == done
-    for command in ((*run, "1"), ("measure",), ("status",)):
-        refused = bench(edited, *command)
+    for words in ((*run, "1"), ("measure",), ("status",)):
+        refused = bench(edited, *words)
         assert refused.code == 2
         assert re.search(
             rf"another configuration: .*{what} \(sha256 \w+ there, sha256 \w+ here\).*\. The file "
@@ -142,12 +143,18 @@ def test_runs_of_the_package_are_asked_for_as_ever(bench: Bench) -> None:
     }
 
 
-def test_the_methods_of_the_document_run_and_are_read(bench: Bench) -> None:
+def test_the_methods_of_the_document_run_and_are_read(
+    bench: Bench, capsys: pytest.CaptureFixture[str]
+) -> None:
     options = ("--epochs", 1, "--limit", 20, "--seeds", 1, "--device", "cpu")
     methods = ("--method", "brier", "--method", "brier-credal")
     done = bench(OWN, "run", "lidc-votes-3-relax", *methods, *options)
     assert done.out == "2 of 2 runs are done in store\n", done.err
     exec(compile(READING, "reading.py", "exec"), {})
+    capsys.readouterr()
+    assert bench(OWN, "records", "-o", "runs.csv").out == "2 records in runs.csv\n"
+    exec(compile(PANDAS, "reading.py", "exec"), {})
+    assert re.search(r"lidc-votes-3-relax brier +0\.\d+ +NaN\n", capsys.readouterr().out)
     folder = Path("store/lidc-votes-3-relax/brier-credal/seed-1")
     tensors = load_file(folder / "predictions.safetensors")
     for part in ("test", "voted"):
@@ -160,6 +167,20 @@ def test_the_methods_of_the_document_run_and_are_read(bench: Bench) -> None:
     (folder / "predictions.safetensors").write_bytes(b"{")
     with pytest.raises(CredalError, match=r"seed-1.* is not a whole safetensors file"):
         read_predictions(Path("store"), "lidc-votes-3-relax", "brier-credal", 1)
+
+
+def test_a_temperature_is_learnt_from_the_trained_network(bench: Bench) -> None:
+    options = ("--epochs", 5, "--limit", 60, "--seeds", 1, "--device", "cpu")
+    done = bench(TEMPERED, "run", "lidc-votes-3-relax", "--method", "softmax-tempered", *options)
+    assert done.out == "2 of 2 runs are done in store\n", done.err
+    plain, tempered = (
+        read_predictions("store", "lidc-votes-3-relax", method, 1).probs.double().log()
+        for method in ("softmax", "softmax-tempered")
+    )
+    # Logits, but for a number an item, over one temperature.
+    ratios = (plain - plain[:, :1])[:, 1:] / (tempered - tempered[:, :1])[:, 1:]
+    assert_close(ratios, ratios.median().expand_as(ratios), rtol=1e-3, atol=0.0)
+    assert abs(ratios.median() - 1) > 0.04
 
 
 def test_an_ensemble_of_ones_own_is_built_on_runs_of_its_base(bench: Bench) -> None:
@@ -194,8 +215,83 @@ def test_methods_that_could_not_run_are_refused_before_anything_is_trained() -> 
     assert [run.seed for run in Run(ALL_SETTINGS["cifar10h"], "de3", 9).bases] == [9, 10, 11]
 
 
-def test_a_setting_of_no_known_task_is_refused() -> None:
-    own = replace(ALL_SETTINGS["cifar10h"], name="mine", task="nonexist")
-    with pytest.raises(CredalError, match=r"the task of setting 'mine' must be .*; got 'nonexist'"):
+@pytest.mark.parametrize(
+    ("field", "wrong"), [("task", "nonexist"), ("backbone", "resnet20"), ("backbone", "timm:")]
+)
+def test_a_setting_of_no_known_task_or_backbone_is_refused(field: str, wrong: str) -> None:
+    own = replace(ALL_SETTINGS["cifar10h"], name="mine", **{field: wrong})  # type: ignore[arg-type]
+    said = rf"the {field} of setting 'mine' must be one of .*; got '{wrong}'"
+    with pytest.raises(CredalError, match=said):
         register_setting(own)
     assert "mine" not in ALL_SETTINGS
+
+
+@pytest.mark.parametrize("name", ["../out", "a/b", "a\\b", ".hidden", ".", ""])
+def test_names_that_no_folder_can_have_are_refused(name: str, bench: Bench) -> None:
+    said = rf"the name of a {{}} must be .*; got {re.escape(repr(name))}"
+    with pytest.raises(CredalError, match=said.format("method")):
+        register_method(name, METHODS["softmax"])
+    with pytest.raises(CredalError, match=said.format("task")):
+        register_task(name, TASKS["lidc"])
+    with pytest.raises(CredalError, match=said.format("setting")):
+        register_setting(replace(ALL_SETTINGS["cifar10h"], name=name))
+    assert name not in {*METHODS, *TASKS, *ALL_SETTINGS}
+
+
+def test_images_of_another_size_than_the_settings_are_refused(bench: Bench) -> None:
+    """The record would keep a false number."""
+    images = MINE.replace("x = torch.randn(600, 2, ", "x = torch.randn(600, 3, 16, {}, ")
+    images = images.replace("4 * x[:, :1]", "4 * x[:, :1, 0, 0]").replace("x[:400]", "u[:400]")
+    images = images.replace("x[400:]", "u[400:]").replace("mlp", "resnet18")
+    images = images.replace(
+        "    votes =", "    u = (40 * x + 128).clamp(0, 255).byte()\n    votes ="
+    )
+    run = ("run", "my-setting", "--method", "softmax", "--epochs", 1, "--limit", 4, "--seeds", 1)
+    refused = bench(images.format(16), *run)
+    said = "task 'points' has images of 16 px, setting 'my-setting' says image_size=32. To fix: "
+    assert refused.code == 2
+    assert f"{said}give image_size=16, or resize in the task." in refused.err
+    assert not list(Path().rglob("config.json"))
+    wide = bench(images.format(20), *run).err
+    assert "has images of 16 × 20 px, " in wide
+    assert "To fix: make them square in the task." in wide
+    right = images.format(16).replace("epochs=30),", "epochs=30), image_size=16,")
+    assert bench(right, *run).out == "1 of 1 runs are done in store\n"
+
+
+def test_an_exception_of_a_plugin_stops_the_workers_at_once(tmp_path: Path) -> None:
+    broken = OWN.replace(
+        "    probs = logits", '    raise ValueError("my own bug")\n    probs = logits'
+    )
+    (tmp_path / "mine.py").write_text(broken, encoding="utf-8")
+    options = ("--epochs", 1, "--limit", 20, "--seeds", 2, "--device", "cpu", "--workers", 2)
+    run = ("run", "lidc-votes-3-relax", "--method", "brier", *options)
+    done = command("bench", "--plugin", "mine.py", *run, cwd=tmp_path)
+    assert done.code == 2
+    assert done.err.endswith("a worker process stopped; its message stands above.\n")
+    assert 1 <= done.err.count("ValueError: my own bug") <= 2
+    assert "replaced" not in done.err
+
+
+def test_tables_without_the_plugin_say_so(
+    bench: Bench, forget: Callable[[], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ("--epochs", 1, "--limit", 20, "--seeds", 1, "--device", "cpu")
+    setting = "lidc-votes-all-relax"
+    assert bench(OWN, "run", setting, "--method", "brier-ensemble", *options).code == 0
+    said = "Made with a plugin that is not given: with --plugin FILE, networks that are only "
+    shared = "Members of brier-ensemble are shared: "
+    shows = (
+        ("table", setting),
+        ("votes", "--family", "lidc-votes"),
+        ("sets", setting),
+        ("differences", setting, "--than", "brier"),
+    )
+    for show in shows:
+        given = bench(OWN, *show, "--store", "store")
+        forget()
+        alone = in_process(capsys, "bench", *show, "--store", "store")
+        assert (given.code, alone.code) == (0, 0), given.err + alone.err
+        assert said not in given.out
+        assert alone.out.count(said) == 1, show
+        assert (shared in given.out) == (shared in alone.out) == (show[0] != "votes")

@@ -352,7 +352,7 @@ def test_notes_say_who_shares_members_and_what_is_no_whole_run() -> None:
     assert "rehearsal" not in shared
     assert "Without runs" not in shared
     alone = " ".join(notes(fake_records(members="independent"), "cifar10h"))
-    assert "are independent: every ensemble has five networks of its own." in alone
+    assert "are independent: every ensemble has networks of its own." in alone
     mixed = fake_records(seeds=[1]) + fake_records(seeds=[2], members="independent")
     assert "are independent and shared." in " ".join(notes(mixed, "cifar10h"))
     short = one(config={"epochs": 1, "limit": 512})
@@ -360,6 +360,42 @@ def test_notes_say_who_shares_members_and_what_is_no_whole_run() -> None:
     assert "A rehearsal: epochs 1, not 150." in said
     assert "A rehearsal: 512 training and test items at most." in said
     assert any(line.startswith("Not in these tables: edl, laplace-bridge") for line in said)
+
+
+def test_notes_name_the_members_of_every_ensemble() -> None:
+    """Also of one that a plugin made, by what its records say."""
+    own = [
+        replace(record, method="brier-ensemble")
+        for record in fake_records(methods=["deep-ensemble"], seeds=[1])
+    ]
+    said = " ".join(notes([*own, *fake_records(methods=["edl"], seeds=[1])], "cifar10h"))
+    assert "Members of brier-ensemble are shared: " in said
+
+
+def test_notes_name_what_the_setting_lacks() -> None:
+    def missing(records: list[Record], setting: str, asked: list[str] | None = None) -> list[str]:
+        said = notes(records, setting, asked=asked)
+        return [line for line in said if line.startswith("Not in these tables")]
+
+    ours = fake_records("cifar10h-warm", methods=["pocc-mean", *SEVEN], seeds=[1])
+    assert missing(ours, "cifar10h-warm") == [
+        "Not in these tables: pocc-ensemble, pocc-center, softmax."
+    ]
+    paper = fake_records(methods=SEVEN[1:], seeds=[1])
+    assert missing(paper, "cifar10h") == ["Not in these tables: edl."]
+    assert missing(paper, "cifar10h", ["edl", "pocc"]) == ["Not in these tables: edl."]
+    assert not missing(paper, "cifar10h", ["pocc"])
+
+
+def test_only_methods_with_runs_are_compared() -> None:
+    records = fake_records(seeds=[1])
+    with pytest.raises(CredalError, match=r"'poc' cannot be compared in setting 'cifar10h': .*edl"):
+        main_table(records, "cifar10h", compared=["pocc", "poc"])
+    assert "BQS" not in main_table(records, "cifar10h", compared=()).rows["pocc"]
+    # A method of a user's own is compared, whether or not its plugin is given.
+    own = [replace(record, setting="mine") for record in records]
+    own += [replace(record, method="brier") for record in own if record.method == "edl"]
+    assert main_table(own, "mine").rows["brier"]["BQS"] is not None
 
 
 def test_notes_say_that_networks_started_from_random_weights() -> None:

@@ -25,7 +25,7 @@ from credalearn.bench.settings import SETTINGS
 from credalearn.bench.store import Store
 from credalearn.bench.work import measure
 from credalearn.methods import METHODS, Model, Outputs
-from credalearn.train import crop_and_flip, train
+from credalearn.train import Training, crop_and_flip, train
 from tiny_bench import (
     LIMIT,
     command,
@@ -150,9 +150,9 @@ def test_a_run_predicts_what_a_model_of_the_stored_networks_does(
         members.append(network)
     assert len(members) == METHODS[method].num_members
     model = Model.from_members(
-        METHODS[method], members, task.train_images, bench.labels(run), seed=2
+        METHODS[method], members, task.train_inputs, bench.labels(run), seed=2
     )
-    expected = model.predict(task.test_images)
+    expected = model.predict(task.test_inputs)
     test, y, foreign = unpack(bench.store.tensors(run, "predictions.safetensors"))
     assert torch.equal(y, task.test_y)
     assert foreign == {}
@@ -208,9 +208,15 @@ def test_a_network_is_what_the_plain_loop_trains_from_its_seed(
     run = next(run for run in runs if run.method == "softmax" and run.seed == 2)
     bench = place.bench()
     network = bench._network(run)
-    images, labels = bench._task(run.setting, LIMIT).train_images, bench.labels(run)
-    recipe = replace(run.setting.recipe, seed=2)
-    train(network, images, labels, METHODS["softmax"].loss, recipe, augment=crop_and_flip)
+    training = Training(
+        network=network,
+        inputs=bench._task(run.setting, LIMIT).train_inputs,
+        labels=bench.labels(run),
+        loss=METHODS["softmax"].loss,
+        recipe=replace(run.setting.recipe, seed=2),
+        augment=crop_and_flip,
+    )
+    train(training)
     stored = bench.store.tensors(run, "model.safetensors")
     assert stored.keys() == network.state_dict().keys()
     assert all(torch.equal(stored[name], x) for name, x in network.state_dict().items())

@@ -116,10 +116,14 @@ def test_what_makes_the_labels() -> None:
     assert sum(setting.collapsed for setting in SETTINGS.values()) == 3
     with pytest.raises(CredalError, match=r"epsilon must lie in \(0, 1\); got 1.5"):
         Smoothing(1.5)
-    with pytest.raises(CredalError, match="one of resnet20, shufflenetv2, mobilenetv2; got 'vgg'"):
+    with pytest.raises(CredalError, match=r"epsilon must lie in \(0, 1\); got 'x'"):
+        Smoothing("x")  # type: ignore[arg-type]
+    with pytest.raises(CredalError, match=r"teacher must be one of 'resnet20', .*; got 'vgg'"):
         Teacher("vgg", 1.0)
-    with pytest.raises(CredalError, match="temperature must be above 0; got 0"):
-        Teacher("resnet20", 0)
+    for temperature in (0, float("inf"), "x"):
+        said = f"temperature must be a finite number above 0; got {temperature!r}. To fix"
+        with pytest.raises(CredalError, match=said):
+            Teacher("resnet20", temperature)  # type: ignore[arg-type]
 
 
 def test_the_warm_setting_is_cifar10h_but_for_its_start() -> None:
@@ -166,15 +170,15 @@ def test_narrowing_changes_what_is_asked_and_nothing_else() -> None:
 
 def test_plain_json_tells_settings_apart_and_not_what_is_asked_beside() -> None:
     texts = {
-        name: json.dumps(setting.to_json(), sort_keys=True) for name, setting in SETTINGS.items()
+        name: json.dumps(setting.as_plain(), sort_keys=True) for name, setting in SETTINGS.items()
     }
     assert len(set(texts.values())) == len(SETTINGS)
     setting = SETTINGS["cifar10h"]
-    assert setting.narrowed(seeds=(3,), methods=("edl",)).to_json() == setting.to_json()
+    assert setting.narrowed(seeds=(3,), methods=("edl",)).as_plain() == setting.as_plain()
     seeded = dataclasses.replace(setting, recipe=dataclasses.replace(setting.recipe, seed=7))
-    assert seeded.to_json() == setting.to_json()
-    assert setting.narrowed(epochs=1).to_json() != setting.to_json()
-    assert json.loads(texts["cifar10h"]) == setting.to_json()
+    assert seeded.as_plain() == setting.as_plain()
+    assert setting.narrowed(epochs=1).as_plain() != setting.as_plain()
+    assert json.loads(texts["cifar10h"]) == setting.as_plain()
 
 
 def test_members_by_hand() -> None:

@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,11 +16,12 @@ from safetensors.torch import save_file
 from credalearn import CredalError
 from credalearn.bench.catalogue import ALL_SETTINGS
 from credalearn.bench.log import EpochLog
-from credalearn.bench.records import read_record
+from credalearn.bench.records import read_record, write_record
 from credalearn.bench.runs import Run, plan
 from credalearn.bench.status import status_lines
 from credalearn.bench.store import Store, versions
 from credalearn.bench.stored import stored_runs
+from team_files import full_disk
 from tiny_bench import environment, holders, tiny_plan, tiny_setting, wait_until
 
 RUN = Run(tiny_setting("softmax"), "softmax", 1, limit=4)
@@ -68,6 +70,22 @@ def test_a_run_goes_from_new_to_done_and_its_files_say_so(store: Store) -> None:
     assert record.config["epochs"] == 2
     assert record.versions["device"] == "cpu"
     assert store.tensors(RUN, "predictions.safetensors")["y"].tolist() == [0, 1, 2, 3]
+
+
+def test_a_full_disk_is_no_error_of_a_run(store: Store, tmp_path: Path) -> None:
+    folder = finish(store, RUN)
+    record = read_record(folder / "metrics.json")
+    writes: list[Callable[[], object]] = [
+        lambda: store.start(RUN),
+        lambda: finish(store, RUN),
+        lambda: store.fail(RUN, "x" * 100),
+        lambda: write_record(tmp_path / "metrics.json", record),
+    ]
+    for write, most in zip(writes, (50, 1_500, 50, 50), strict=True):
+        # A CredalError would be kept as the reason why the run failed for good.
+        with full_disk(most), pytest.raises(OSError, match=r"File too large") as found:
+            write()
+        assert not isinstance(found.value, CredalError)
 
 
 def test_what_is_built_on_others_keeps_no_weights_and_names_its_members(store: Store) -> None:

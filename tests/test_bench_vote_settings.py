@@ -84,9 +84,9 @@ def test_every_method_is_compared_at_equal_coverage() -> None:
 
 def test_names_and_json_are_told_apart() -> None:
     assert not SETTINGS.keys() & VOTE_SETTINGS.keys()
-    texts = {json.dumps(setting.to_json(), sort_keys=True) for setting in ALL_SETTINGS.values()}
+    texts = {json.dumps(setting.as_plain(), sort_keys=True) for setting in ALL_SETTINGS.values()}
     assert len(texts) == len(ALL_SETTINGS)
-    asked = VOTE_SETTINGS["cifar10h-votes-3-idm"].to_json()["labels"]
+    asked = VOTE_SETTINGS["cifar10h-votes-3-idm"].as_plain()["labels"]
     assert asked == {"kind": "votes", "number": 3, "rule": "idm"}
 
 

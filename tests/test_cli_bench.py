@@ -449,14 +449,48 @@ def test_a_table_without_the_ensemble_counts_its_members_as_seeds(
     assert "1 seed of every method." in every.out
     alone = bench("table", "--records", ".", "--method", "softmax")
     assert "| method (5 seeds) | ACC" in alone.out
-    assert "pocc" not in alone.out.split("Not in these tables")[0]
+    assert "pocc" not in alone.out
     two = bench("table", "--records", ".", "--method", "softmax", "--method", "pocc")
     assert "Seeds: pocc 1, softmax 5." in two.out
-    assert "edl" not in two.out.split("Not in these tables")[0]
+    assert "edl" not in two.out
+    assert "Not in these tables" not in two.out  # what was left out on purpose
     refused(
         bench("table", "--records", ".", "--method", "softmx"),
         "--method 'softmx' has no record. To fix: take one of .*softmax",
     )
+
+
+def test_a_method_to_be_compared_must_have_runs_in_one_of_the_settings(
+    bench: Bench, results: Path
+) -> None:
+    asked = ("--balance", "pocc", "--balance", "mc-dropout")
+    refused(
+        bench("table", "--records", results, *asked, "--balance", "poc"),
+        "--balance 'poc' has no run in these settings. To fix: take one of edl, .*mc-dropout",
+    )
+    refused(
+        bench("table", "micebone", "--records", results, *asked),
+        "--balance 'mc-dropout' has no run in these settings. To fix: take one of edl",
+    )
+    both = bench("table", "--records", results, *asked)  # micebone has no mc-dropout
+    assert both.code == 0, both.err
+    assert both.out.count("BQS and BQS-ST compare pocc, mc-dropout over the 10 seeds") == 1
+    assert both.out.count("BQS and BQS-ST compare") == 1
+
+
+def test_records_are_one_table_with_a_row_a_run(bench: Bench, results: Path) -> None:
+    answer = bench("records", "--store", results, "-o", "new/runs.CSV")
+    kept = read_records(results).records
+    assert answer.out == f"{len(kept)} records in new/runs.CSV\n"
+    with Path("new/runs.CSV").open(encoding="utf-8", newline="") as file:
+        written = list(csv.DictReader(file))
+    assert list(written[0])[:4] == ["setting", "method", "seed", "accuracy"]
+    for row, record in zip(written, kept, strict=True):
+        names = (row.pop("setting"), row.pop("method"), int(row.pop("seed")))
+        assert names == (record.setting, record.method, record.seed)
+        assert {name: float(x) for name, x in row.items() if x} == record.metrics
+    Path("taken.csv").mkdir()
+    refused(bench("records", "--store", results, "-o", "taken.csv"), "taken.csv cannot be written")
 
 
 def test_what_there_are_records_of_is_said_shortly(bench: Bench, voted: Path) -> None:
@@ -485,7 +519,10 @@ def test_differences_from_a_method_and_from_a_setting(bench: Bench, tmp_path: Pa
         assert answer.out.count("Members of deep-ensemble and pocc-ensemble are shared") == 1
         assert "the same training run twice ends elsewhere" in answer.out
     form = ("--records", ".", "--format", "csv")
-    assert bench("differences", "cifar10h-warm", "--than", "pocc", *form).out.startswith("# ")
+    text = bench("differences", "cifar10h-warm", "--than", "pocc", *form).out
+    assert text.startswith("# ")
+    assert "\nmethod,ACC mean,ACC standard error,ECE mean,ECE standard error," in text
+    assert '\nmethod,ACC,ECE,"AUARC, own score",' in text  # of counts
     nowhere = bench("differences", "cifar10h-warm", "--than", "nix", "--records", ".")
     refused(nowhere, "a method or a setting that has records; got 'nix'. To fix: take one of edl")
     refused(bench("differences", "nix", "--than", "pocc", "--records", "."), "setting 'nix'")
@@ -584,12 +621,14 @@ def test_votes_as_latex_csv_and_figure(bench: Bench, voted: Path, tmp_path: Path
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
     table = list(csv.reader(lines))
     assert table[0] == ["votes an item", *(f"{k} {w}" for k in KS for w in ("mean", "std"))]
+    assert table[7] == [head.replace("std", "standard error") for head in table[0]]
     assert len(table) == 1 + 6 + 1 + 5
     answer = bench("votes", "--records", voted, "--metric", "ece", "-o", "new/votes.png")
     assert answer.code == 0
     assert (tmp_path / "new/votes.png").read_bytes().startswith(b"\x89PNG")
     assert answer.out.splitlines()[-1] == "1 figure in new/votes.png"
-    refused(bench("votes", "--records", voted, "-o", "votes.gif"), r"must end in \.png")
+    refused(bench("votes", "--records", voted, "-o", "votes.gif"), r"must end in one of \.png")
+    refused(bench("compare", "--records", voted, "-o", "a.txt"), r"end in \.csv; .* name it a\.csv")
 
 
 KS = ("1", "2", "3", "5", "10", "all")
@@ -659,9 +698,10 @@ def test_a_plugin_that_is_not_there_is_named(bench: Bench, monkeypatch: pytest.M
 def test_what_an_own_task_costs_is_not_known(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     own = replace(ALL_SETTINGS["cifar10h"], name="my-setting", task="my-task")
     monkeypatch.setitem(ALL_SETTINGS, own.name, own)
-    answer = bench("list", "my-setting")
+    answer = bench("list", "my-setting", "cifar10h")
     assert answer.code == 0, answer.err
     assert rows(answer.out)["my-setting"][-1] == "?"
+    assert rows(answer.out)["together"][-1] == "?"  # the sum of one that is not known is not known
 
 
 def test_sets_of_records_without_votes_are_refused(bench: Bench, results: Path) -> None:
@@ -730,6 +770,25 @@ def test_a_figure_that_cannot_be_drawn_says_why(
         write_record(result_path(tmp_path, record.setting, record.method, record.seed), record)
     one = bench("figures", "cifar10h-warm", "--records", ".", "--output", "one")
     assert one.out == "1 figure in one\n"
+
+
+@pytest.mark.parametrize(
+    "command", [("compare", "-o", "taken.csv"), ("votes", "--metric", "ece", "-o", "taken.png")]
+)
+def test_a_folder_where_the_output_should_be_is_named(
+    bench: Bench, voted: Path, command: tuple[str, ...]
+) -> None:
+    Path(command[-1]).mkdir()
+    said = f"^credalearn: {command[-1]} cannot be written: it is a folder. To fix: name another "
+    refused(bench(*command, "--records", voted), said)
+
+
+@pytest.mark.parametrize("command", ["records", "figures"])
+def test_a_folder_that_cannot_be_written_ends_with_one_message(
+    bench: Bench, results: Path, command: str
+) -> None:
+    said = r"^credalearn: /proc/x\S* cannot be written: .*\. To fix: name another f"
+    refused(bench(command, "--store", results, "-o", "/proc/x"), said)
 
 
 def processor_seconds() -> float:

@@ -486,8 +486,9 @@ def test_an_inflation_survives_its_file() -> None:
 
 def test_statements_say_what_is_promised() -> None:
     found = Inflation(coverage=0.95, radius=0.2, distance="box", scale="none", items=1234)
-    assert "In 95 % of cases or more" in found.statement
-    assert "like the 1,234 calibration items" in found.statement
+    assert found.statement.startswith("On average over draws of the calibration items, the shares")
+    assert "in its widened set in 95 % of cases or more" in found.statement
+    assert found.statement.endswith("voted on like these 1,234.")
     few = Inflation(coverage=0.95, radius=math.inf, distance="box", scale="none", items=5)
     assert few.statement == (
         "Nothing is promised and every set holds all distributions: 95 % takes 19 calibration "

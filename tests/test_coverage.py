@@ -167,8 +167,8 @@ def test_rounding_in_float32_changes_nothing() -> None:
         ([[1, -1]], [[0.1, 0.1]], [[0.9, 0.9]], 0.05, "whole numbers"),
         ([[1, 2]], [[0.5, 0.1]], [[0.4, 0.9]], 0.05, "lower <= upper .* swap the bounds"),
         ([[1, 2]], [[0.1, 0.1]], [[0.9, 1.9]], 0.05, "lower <= upper <= 1"),
-        ([[1, 2]], [[0.1, 0.1]], [[0.9, 0.9]], 1.0, r"level must be in \(0, 1\); got 1.0. To fix"),
-        ([[1, 2]], [[0.1, 0.1]], [[0.9, 0.9]], "x", r"level must be in \(0, 1\); got 'x'. To fix"),
+        ([[1, 2]], [[0.1, 0.1]], [[0.9, 0.9]], 1.0, r"level must lie in \(0, 1\); got 1.0. To fix"),
+        ([[1, 2]], [[0.1, 0.1]], [[0.9, 0.9]], "x", r"level must lie in \(0, 1\); got 'x'. To fix"),
     ],
 )
 def test_bad_votes_and_bounds_are_refused(
@@ -270,7 +270,7 @@ def test_bad_splits_are_refused() -> None:
             halves_of_counts([[1.0, 2.0], [1.0, many]])
     with pytest.raises(CredalError, match=r"counts must have no masked value; .*To fix: fill"):
         halves_of_counts(np.ma.array([[1, 2]], mask=[[True, False]]))
-    with pytest.raises(CredalError, match=r"share must be in \(0, 1\).*got 1.0"):
+    with pytest.raises(CredalError, match=r"share must lie in \(0, 1\); got 1.0"):
         halves_of_counts([[1, 2]], share=1.0)
     with pytest.raises(CredalError, match="splits must be a whole number of 1 or more; got 0"):
         halves_of_counts([[1, 2]], splits=0)
@@ -280,7 +280,7 @@ def test_bad_splits_are_refused() -> None:
         halves_of_counts([[1, 2]], seed=-1)
     with pytest.raises(CredalError, match="seed must be a whole number of 0 or more; got -1"):
         halves_of_annotators([0], [0], [0], shape=(1, 2), seed=-1)
-    with pytest.raises(CredalError, match=r"share must be in .*got None. To fix"):
+    with pytest.raises(CredalError, match=r"share must lie in .*got None. To fix"):
         halves_of_counts([[1, 2]], share=None)  # type: ignore[arg-type]
     with pytest.raises(CredalError, match=r"counts must be whole numbers .*'a'.* To fix"):
         halves_of_counts([["a", 1]])  # type: ignore[arg-type]

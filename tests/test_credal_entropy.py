@@ -101,7 +101,7 @@ def test_the_cap_on_steps_says_when_it_was_hit(generator: torch.Generator) -> No
         ({"tolerance": math.inf}, "tolerance must be .* got inf"),
         ({"tolerance": -1e-3}, "tolerance must be .* got -0.001"),
         ({"tolerance": "a"}, "tolerance must be .* got 'a'"),
-        ({"max_steps": 0}, "max_steps must be a whole number, 1 or more; got 0. To fix"),
+        ({"max_steps": 0}, "max_steps must be a whole number of 1 or more; got 0. To fix"),
         ({"max_steps": 1.5}, "max_steps must be .* got 1.5"),
     ],
 )

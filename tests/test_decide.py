@@ -15,7 +15,7 @@ import credalearn as cl
 from credalearn import CredalError, DecisionRule, certify
 from credalearn.decide import by_capacity
 from credalearn.decide.rule import CertifyMethod
-from credalearn.decide.search import METHODS
+from credalearn.decide.search import CERTIFIERS
 
 METHOD_NAMES: tuple[CertifyMethod, ...] = get_args(CertifyMethod)
 PROMISING: tuple[CertifyMethod, ...] = ("sgr", "learn-then-test")
@@ -80,7 +80,7 @@ SLOW = {
 
 
 def test_every_method_has_a_slow_one() -> None:
-    assert set(SLOW) == set(METHODS) == set(METHOD_NAMES)
+    assert set(SLOW) == set(CERTIFIERS) == set(METHOD_NAMES)
 
 
 @pytest.mark.parametrize("method", METHOD_NAMES)
@@ -392,6 +392,8 @@ class TestRule:
             ("group", 3, "group must be a name or None"),
             ("group", "patient", "group and num_groups belong together"),
             ("num_groups", 3, "group and num_groups belong together"),
+            ("one_a_group", "yes", "one_a_group must be true or false"),
+            ("one_a_group", True, "one_a_group: there must be as many groups as items"),
         ],
     )
     def test_a_changed_file_is_refused(self, field: str, value: object, message: str) -> None:

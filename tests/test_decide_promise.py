@@ -12,7 +12,7 @@ import pytest
 
 from credalearn import certify
 from credalearn.decide.sample import Sample, as_sample
-from credalearn.decide.search import METHODS
+from credalearn.decide.search import CERTIFIERS
 
 DRAWS, NUM_ITEMS, RISK = 1_000, 300, 0.05
 ALLOWED = int(DRAWS * RISK)
@@ -85,7 +85,7 @@ def violations(population: Population, search: Callable[[Sample], int | None]) -
 @pytest.mark.parametrize("method", ["sgr", "learn-then-test"])
 def test_the_promise_holds(method: str, name: str) -> None:
     population = POPULATIONS[name]
-    search = METHODS[method].search
+    search = CERTIFIERS[method].search
     count = violations(population, lambda sample: search(sample, population.max_error, RISK))
     assert count <= ALLOWED, f"{count} of {DRAWS}"
 
@@ -101,7 +101,7 @@ def test_the_naive_threshold_breaks_it(name: str) -> None:
 def test_tests_at_three_times_the_risk_break_it() -> None:
     """So it can tell this, too: where every threshold is false, the first test spends the risk."""
     population = Population(lambda u: np.full_like(u, 0.1001))
-    search = METHODS["learn-then-test"].search
+    search = CERTIFIERS["learn-then-test"].search
     count = violations(population, lambda sample: search(sample, 0.1, 3 * RISK))
     assert count > ALLOWED
 
@@ -110,7 +110,7 @@ def test_tests_at_three_times_the_risk_break_it() -> None:
 def test_something_is_certified_where_there_is_something(method: str) -> None:
     rng = np.random.default_rng(0)
     samples = [POPULATIONS["useful"].draw(rng) for _ in range(200)]
-    groups = [METHODS[method].search(sample, 0.1, RISK) for sample in samples]
+    groups = [CERTIFIERS[method].search(sample, 0.1, RISK) for sample in samples]
     kept = [0 if g is None else s.kept[g] / NUM_ITEMS for g, s in zip(groups, samples, strict=True)]
     assert np.mean(kept) > 0.45  # the threshold at which the risk is 10 % keeps 87 %
 
@@ -123,7 +123,7 @@ def test_the_expected_share_kept_and_wrong_is_controlled(name: str) -> None:
     shares = []
     for _ in range(DRAWS):
         sample = population.draw(rng)
-        group = METHODS["conformal-risk-control"].search(sample, target, RISK)
+        group = CERTIFIERS["conformal-risk-control"].search(sample, target, RISK)
         threshold = None if group is None else float(sample.thresholds[group])
         shares.append(0 if threshold is None else population.wrong_and_kept(threshold)[0])
     noise = np.std(shares) / np.sqrt(DRAWS)
@@ -139,6 +139,6 @@ def test_what_was_simulated_is_what_certify_does(method: str) -> None:
         score = rng.random(NUM_ITEMS)
         wrong = rng.random(NUM_ITEMS) < 0.4 * score**2
         sample = as_sample(score, wrong)
-        group = METHODS[method].search(sample, 0.1, 1 - 0.95)
+        group = CERTIFIERS[method].search(sample, 0.1, 1 - 0.95)
         rule = certify(score, wrong, max_error=0.1, method=method)  # type: ignore[arg-type]
         assert rule.threshold == (None if group is None else sample.thresholds[group])

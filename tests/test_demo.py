@@ -34,7 +34,8 @@ def test_the_demo_from_start_to_end(tmp_path: Path) -> None:
         "no patient in two of them",
         "With 95 % confidence, at most 20 % of the items it predicts are wrong",
         "test items it predicts",
-        "In 90 % of cases or more, the shares of a new item's votes lie in its widened set",
+        "the shares of a new item's votes lie in its widened set in 90 % of cases or more",
+        "is usual of independent items.\nThe widened sets hold ",
         "report.html: open it in a browser",
     ):
         assert shown in done.out

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 import credalearn as cl
 from credalearn.methods import METHODS
 from credalearn.nets import Network
-from credalearn.train import Progress, Recipe, seeded, train
+from credalearn.train import Progress, Recipe, Training, seeded, train
 from credalearn.train.distributed import (
     _synchronised,
     own_gpu,
@@ -101,24 +101,36 @@ def shift(inputs: Tensor, generator: torch.Generator | None) -> Tensor:
 shift.__module__ = "test_distributed"  # in checkpoints, whoever runs this file
 
 
+def training(recipe: Recipe, kind: type[Plain] = Plain, **options: Any) -> Training:
+    network, inputs, labels = problem(kind)
+    loss = METHODS["pocc"].loss
+    return Training(
+        network=network,
+        inputs=inputs,
+        labels=labels,
+        loss=loss,
+        recipe=recipe,
+        augment=shift,
+        **options,
+    )
+
+
 def fit(
     recipe: Recipe, kind: type[Plain] = Plain, **options: Any
 ) -> tuple[dict[str, Tensor], list[float]]:
-    network, inputs, labels = problem(kind)
-    loss = METHODS["pocc"].loss
-    losses = train(network, inputs, labels, loss, recipe, augment=shift, **options)
-    return network.state_dict(), losses
+    whole = training(recipe, kind, **options)
+    losses = train(whole)
+    return whole.network.state_dict(), losses
 
 
 def watch() -> tuple[Tensor, Tensor, Tensor]:
     """One epoch: the items seen, how many a step, and the numbers drawn."""
-    network, inputs, labels = problem(Watched)
-    recipe = Recipe(epochs=1, batch_size=16)
-    train(network, inputs, labels, METHODS["pocc"].loss, recipe, augment=shift)
-    assert isinstance(network.backbone, Watched)
-    seen = network.backbone.seen
-    counts = torch.tensor([len(each) for each in seen])
-    return torch.cat(seen), counts, torch.cat(network.backbone.drawn)
+    whole = training(Recipe(epochs=1, batch_size=16), Watched)
+    train(whole)
+    watched = whole.network.backbone
+    assert isinstance(watched, Watched)
+    counts = torch.tensor([len(each) for each in watched.seen])
+    return torch.cat(watched.seen), counts, torch.cat(watched.drawn)
 
 
 def refusal(recipe: Recipe, kind: type[Plain] = Plain) -> str:
@@ -157,7 +169,7 @@ def case_same(folder: Path) -> None:
     told["normalised"] = refusal(Recipe(epochs=1, batch_size=3), Normalised)
     told["seeds"] = refusal(Recipe(epochs=1, seed=rank()))
     try:
-        fit(RECIPES["sgd"], checkpoint=folder / "resume", progress=Stops("raise"))
+        fit(RECIPES["sgd"], checkpoint=folder / "resume", listener=Stops("raise"))
     except (InterruptedError, cl.TrainingError) as error:
         told["stopped"] = f"{type(error).__name__}: {error}"
     _, told["resumed"] = fit(RECIPES["sgd"], checkpoint=folder / "resume")
@@ -165,7 +177,7 @@ def case_same(folder: Path) -> None:
 
 
 def case_killed(folder: Path) -> None:
-    fit(RECIPES["adam"], checkpoint=folder / "resume", progress=Stops("kill"))
+    fit(RECIPES["adam"], checkpoint=folder / "resume", listener=Stops("kill"))
 
 
 CASES: dict[str, Callable[[Path], None]] = {"same": case_same, "killed": case_killed}

@@ -170,6 +170,24 @@ FAULTS = {
         "-as_scores(score, name=",
         "test_metrics.py::test_rejection_curve_against_a_loop",
     ),
+    "images are mirrored without being asked": Fault(
+        "train/augment.py",
+        "    if flip:",
+        "    if True:",
+        "test_augmented.py::test_flipping_mirrors_half_of_the_crops",
+    ),
+    "the file of weights is not read": Fault(
+        "estimator/backbone.py",
+        "dropout=dropout, weights=file)",
+        "dropout=dropout)",
+        "test_start_weights.py::test_a_backbone_starts_from_the_file[own.pt]",
+    ),
+    "other weights under one path go on from the same checkpoint": Fault(
+        "workflow/options.py",
+        'asdict(self) | {"weights": str(self.weights), "weights_sha256": digest}',
+        'asdict(self) | {"weights": str(self.weights), "weights_sha256": ""}',
+        "test_start_weights.py::test_every_option_of_training_names_a_checkpoint_of_its_own",
+    ),
 }
 
 # Importing torch and the rest takes longer than most guards: once, and a fork for each fault.

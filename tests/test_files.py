@@ -1,12 +1,13 @@
 """Writing that fails: the message's remedy fits the reason."""
 
 import errno
+import re
 from pathlib import Path
 
 import pytest
 
 from credalearn import CredalError
-from credalearn.files import not_written, whole_file, writing
+from credalearn.files import NotWrittenError, check_file, not_written, whole_file, writing
 
 
 @pytest.mark.parametrize(
@@ -36,7 +37,48 @@ def test_only_errors_of_files_are_named() -> None:
 
 
 def test_a_folder_without_a_name_is_no_file() -> None:
-    path = Path()
-    said = r"^\. cannot be written: Is a directory. To fix: name another file.$"
-    with pytest.raises(CredalError, match=said), writing(path), whole_file(path):
+    said = r"^\. cannot be written: it is a folder. To fix: name another file.$"
+    with pytest.raises(NotWrittenError, match=said), whole_file(Path()):
         pass
+
+
+def test_a_folder_is_refused_before_the_work(tmp_path: Path) -> None:
+    with pytest.raises(NotWrittenError, match="it is a folder"), whole_file(tmp_path):
+        pytest.fail("the work was done")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_writing_raises_is_told_unless_the_caller_tells_it(tmp_path: Path) -> None:
+    path = tmp_path / "d.csv"
+    said = "d.csv cannot be written: No space left on device. To fix: free some space, or go away."
+    with pytest.raises(NotWrittenError, match=said), whole_file(path, other="go away"):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    with pytest.raises(OSError, match="No space") as found, whole_file(path, other=None):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert not isinstance(found.value, CredalError)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "fix"), [("a.txt", "a.csv"), ("a", "a.csv"), (".", "output.csv"), ("a.b.c", "a.b.csv")]
+)
+def test_a_name_that_ends_otherwise_is_refused(name: str, fix: str) -> None:
+    said = re.escape(f"must end in one of .csv, .tsv; got {name}. To fix: name it {fix}.")
+    with pytest.raises(CredalError, match=said):
+        check_file(name, (".csv", ".tsv"))
+
+
+def test_a_place_is_checked_and_left_as_it_was(tmp_path: Path) -> None:
+    for path in (tmp_path / "a.csv", tmp_path / "new" / "folder" / "a.CSV"):
+        assert check_file(path, (".csv",)) == path
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "a.csv").mkdir()
+    (tmp_path / "file").touch()
+    for wrong, why in (
+        (tmp_path / "a.csv", "it is a folder"),
+        (tmp_path / "file" / "new" / "a.csv", "Not a directory"),
+        (Path("/proc/x/a.csv"), "No such file"),
+    ):
+        said = rf"^{wrong} cannot be written: {why}.*\. To fix: name another file\.$"
+        with pytest.raises(NotWrittenError, match=said):
+            check_file(wrong, (".csv",))

@@ -1,6 +1,7 @@
 """Label rules: their bounds, references, ties and refusals."""
 
 import math
+from dataclasses import replace
 from typing import Any, get_args
 
 import numpy as np
@@ -19,8 +20,10 @@ from credalearn.estimator.targets import as_credal
 from credalearn.labels import VOTE_RULES, VoteRule, contaminate, from_posterior, hull
 from credalearn.labels.limits import lower_limits
 from credalearn.labels.vote_rules import options_of
+from credalearn.methods import METHODS
+from credalearn.nets import Network
+from credalearn.train import Recipe, Training
 from credalearn.train.checkpoint import describe_run
-from credalearn.train.recipe import Recipe
 from random_sets import distributions
 
 RULES = get_args(VoteRule)
@@ -201,10 +204,15 @@ def test_kinds_with_equal_bounds_are_not_one_run() -> None:
     """A checkpoint of one rule must not be taken for that of another."""
     ball = cl.from_votes([[9, 5, 4, 2]], rule="total-variation")
     box = cl.Intervals(ball.lower, ball.upper, soft=ball.soft)
-    network, inputs = torch.nn.Linear(1, 1), torch.zeros(1, 1)
+    training = Training(
+        network=Network(torch.nn.Identity(), num_features=1, num_heads=2, num_classes=4),
+        inputs=torch.zeros(1, 1),
+        labels=ball,
+        loss=METHODS["pocc"].loss,
+        recipe=Recipe(),
+    )
     first, second = (
-        describe_run(Recipe(), cl.pocc_loss, network, inputs, labels)["labels"]
-        for labels in (ball, box)
+        describe_run(replace(training, labels=labels))["labels"] for labels in (ball, box)
     )
     assert_close(ball.lower, box.lower)
     assert first != second

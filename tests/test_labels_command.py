@@ -155,11 +155,11 @@ def test_help_names_every_rule(capsys: Capture) -> None:
             ("--format", "counts", "--skill", "dawid-skene"),
             "holds counts. To fix: .*leave --skill out",
         ),
-        ("item,annotator,label\nx,ann,cat\nx,bo,dog\n", ("--share", "1"), r"share must be in \(0,"),
+        ("item,annotator,label\nx,ann,cat\nx,bo,dog\n", ("--share", "1"), r"share must lie in \(0"),
         (
             "item,annotator,label\nx,ann,cat\nx,bo,dog\n",
             ("--share", "0"),
-            r"share must be in .*; got 0.0. To fix: give 0.5",
+            r"share must lie in .*; got 0.0. To fix: give a share",
         ),
         (
             "item,annotator,label\nx,ann,cat\nx,bo,dog\n",
@@ -181,7 +181,7 @@ def test_help_names_every_rule(capsys: Capture) -> None:
             ("--format", "counts"),
             "fewer than 1,000,000,000 votes to be split; row 1 has 1,000,000,001. To fix: leave it",
         ),
-        ("item,annotator,label\nx,ann,cat\nx,bo,dog\n", ("--figure", "a.gif"), "must end in .png"),
+        ("item,annotator,label\nx,ann,cat\nx,bo,dog\n", ("--figure", "a.gif"), "one of .png, "),
         (
             "item,annotator,label\nx,ann,cat\nx,bo,dog\n",
             ("--classes", "cat,dog"),
@@ -201,6 +201,20 @@ def test_bad_input_ends_with_one_message(
     assert "Traceback" not in done.err
     with pytest.raises(AssertionError, match=message):
         raise AssertionError(done.err)
+
+
+@pytest.mark.parametrize("option", ["--figure", "-o"])
+def test_a_file_that_cannot_be_written_is_refused_before_the_work(
+    tmp_path: Path, capsys: Capture, option: str
+) -> None:
+    votes = tmp_path / "votes.csv"
+    votes.write_text("item,annotator,label\nx,ann,cat\nx,bo,dog\n")
+    path = f"/proc/x/y{'.png' if option == '--figure' else '.csv'}"
+    done = in_process(capsys, "labels", votes, option, path)
+    assert done.code == 2
+    assert done.out == ""
+    assert done.err.startswith(f"credalearn: {path} cannot be written: ")
+    assert "To fix: name another file." in done.err.replace("\n", " ")
 
 
 def test_votes_of_one_person_leave_nobody_to_ask(tmp_path: Path, capsys: Capture) -> None:

@@ -19,9 +19,9 @@ SOURCE = ROOT / "src" / "credalearn"
 
 # The way of the data: a stage may import what stands above it and itself, nothing below.
 STAGES = [
-    *["errors", "escape", "files", "shares", "credal", "annotations", "labels", "scores"],
-    *["conformal", "predictions", "nets", "train", "methods", "metrics", "decide", "theory"],
-    *["estimator", "report", "bench", "workflow", "demo", "cli"],
+    *["errors", "checks", "escape", "files", "shares", "credal", "annotations", "labels"],
+    *["scores", "conformal", "predictions", "nets", "train", "methods", "metrics", "decide"],
+    *["theory", "estimator", "report", "bench", "workflow", "demo", "cli"],
 ]
 
 
@@ -67,6 +67,27 @@ def test_data_flows_one_way() -> None:
             else:  # the package itself, for its version
                 assert module in ("credalearn", "credalearn.__version__"), f"{path}: {module}"
     assert checked > 50
+
+
+def test_the_benchs_data_know_nothing_else_of_the_bench() -> None:
+    for path in (SOURCE / "bench" / "data").glob("*.py"):
+        ours = {module for module in imports_of(path) if stage_of(module) == "bench"}
+        assert all(module.startswith("credalearn.bench.data.") for module in ours), path
+
+
+def test_the_map_has_every_stage_in_its_order() -> None:
+    _, stages, *_ = (ROOT / "CONTRIBUTING.md").read_text().split("```")
+    assert [line.split()[0] for line in stages.strip().splitlines()] == STAGES
+
+
+def test_the_paths_lead_through_what_is_there() -> None:
+    _, _, *blocks = (ROOT / "CONTRIBUTING.md").read_text().split("```")
+    named = re.findall(r"(\w+/\w+)\.([\w.]+)", "".join(blocks[1::2]))
+    assert len(named) > 20
+    for path, name in named:
+        found = importlib.import_module(f"credalearn.{path.replace('/', '.')}")
+        for part in name.split("."):
+            found = getattr(found, part)
 
 
 def test_the_table_of_names_is_what_type_checkers_see() -> None:

@@ -79,12 +79,14 @@ def test_latex() -> None:
 
 def test_csv_has_the_numbers_as_given() -> None:
     assert to_csv(TABLE) == (
-        "method,ACC mean,ACC std,ECE mean,ECE std,net mean,net std\n"
-        "POCC,0.8704,0.004,0.029,0.003,2,\n"
-        "EDL,0.8699,0,0.0951,0.003,-1,\n"
-        "DAPPr,0.85,0.01,0.0302,0.002,-1,\n"
-        "softmax,0.8,0.01,,,-3,\n"
+        "method,ACC mean,ACC std,ECE mean,ECE std,net\n"
+        "POCC,0.8704,0.004,0.029,0.003,2\n"
+        "EDL,0.8699,0,0.0951,0.003,-1\n"
+        "DAPPr,0.85,0.01,0.0302,0.002,-1\n"
+        "softmax,0.8,0.01,,,-3\n"
     )
+    errors = replace(TABLE, spread="standard error")
+    assert to_csv(errors).startswith("method,ACC mean,ACC standard error,ECE mean,")
 
 
 @given(
@@ -248,6 +250,9 @@ def test_rejection_curves(axes: Axes) -> None:
     assert band.ymin == pytest.approx(100 * (last.mean(0) - last.std(0)).min())
     assert band.ymax == pytest.approx(100 * (last.mean(0) + last.std(0)).max())
     assert axes.get_xlim() == pytest.approx((0, 80))
+    draw_rejection(axes, [0, 0.5], {"wide": [[0.0, 0.5], [0.05, 1.0], [0.0, 1.0], [0.0, 1.0]]})
+    cut = axes.collections[-1].get_paths()[0].get_extents()
+    assert (cut.ymin, cut.ymax) == (0, 100)  # the deviation alone would leave both
     beside = axes.get_legend()
     assert beside is not None
     assert beside.get_window_extent().x0 >= axes.get_window_extent().x1  # hides no curve

@@ -236,7 +236,7 @@ def test_bad_tables_are_refused(table: Table, names: tuple[str, ...], message: s
         metrics.significance_ranking(table, metrics=names)
 
 
-@pytest.mark.parametrize("level", [0.0, 1.0, -1.0, float("nan")])
+@pytest.mark.parametrize("level", [0.0, 1.0, -1.0, float("nan"), "x"])
 def test_a_level_must_be_a_probability(level: float) -> None:
     with pytest.raises(CredalError, match=r"level must lie in \(0, 1\); got"):
         metrics.significance_ranking({"a": GOOD}, level=level)

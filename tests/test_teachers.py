@@ -13,7 +13,7 @@ from torch.testing import assert_close
 
 import credalearn as cl
 from credalearn.bench.data.folders import DataFolders
-from credalearn.bench.teachers import TEACHERS, load_teacher, teacher_logits
+from credalearn.bench.data.teachers import TEACHERS, load_teacher, teacher_logits
 from credalearn.nets.shufflenet import ShuffleNetV2
 
 CPU = torch.device("cpu")
@@ -203,7 +203,7 @@ def test_many_images_go_in_batches(
     images = torch.randint(0, 256, (7, 3, 32, 32), generator=generator, dtype=torch.uint8)
     folders = DataFolders([tmp_path])
     whole = teacher_logits("resnet20", images, folders, dataset="cifar10", device=CPU)
-    monkeypatch.setattr("credalearn.bench.teachers._BATCH", 3)
+    monkeypatch.setattr("credalearn.bench.data.teachers._BATCH", 3)
     parts = teacher_logits("resnet20", images, folders, dataset="cifar10", device=CPU)
     assert_close(parts, whole)
     none = teacher_logits("resnet20", images[:0], folders, dataset="cifar10", device=CPU)

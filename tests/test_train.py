@@ -18,7 +18,7 @@ from torch import Tensor, nn
 import credalearn as cl
 from credalearn.methods import METHODS
 from credalearn.nets import Network
-from credalearn.train import Progress, Recipe, seeded, train
+from credalearn.train import Loss, Progress, Recipe, Training, seeded, train
 from credalearn.train.loop import _uses_bfloat16, make_optimizer
 
 CPU = torch.device("cpu")
@@ -47,6 +47,21 @@ def problem(num_items: int = 97) -> tuple[Network, Tensor, cl.CredalSet]:
     return network, inputs, labels
 
 
+def trained(
+    network: Network,
+    inputs: Tensor,
+    labels: cl.CredalSet,
+    loss: Loss,
+    recipe: Recipe,
+    **options: Any,
+) -> list[float]:
+    """The losses of a training."""
+    whole = Training(
+        network=network, inputs=inputs, labels=labels, loss=loss, recipe=recipe, **options
+    )
+    return train(whole)
+
+
 def run(
     recipe: Recipe, *, checkpoint: Path | None = None, stop_after: int | None = None
 ) -> dict[str, Tensor]:
@@ -60,7 +75,7 @@ def run(
 
     loss = METHODS["pocc"].loss
     progress = Stopper("stopper", stream=io.StringIO())
-    train(network, inputs, labels, loss, recipe, checkpoint=checkpoint, progress=progress)
+    trained(network, inputs, labels, loss, recipe, checkpoint=checkpoint, listener=progress)
     return network.state_dict()
 
 
@@ -149,7 +164,7 @@ def test_another_runs_checkpoint_is_refused(tmp_path: Path) -> None:
         run(Recipe(epochs=3), checkpoint=checkpoint)
     network, inputs, labels = problem()
     with pytest.raises(cl.TrainingError, match="belongs to another run"):
-        train(
+        trained(
             network,
             inputs + 1,
             labels,
@@ -160,12 +175,12 @@ def test_another_runs_checkpoint_is_refused(tmp_path: Path) -> None:
     network, inputs, labels = problem()
     other = METHODS["softmax"].loss  # the network alone does not tell the methods apart
     with pytest.raises(cl.TrainingError, match="belongs to another run"):
-        train(network, inputs, labels, other, Recipe(epochs=2), checkpoint=checkpoint)
+        trained(network, inputs, labels, other, Recipe(epochs=2), checkpoint=checkpoint)
     network, inputs, labels = problem()
     loss = METHODS["pocc"].loss
     network.dropout.p = 0.3  # layers without weights count too
     with pytest.raises(cl.TrainingError, match="another run: network differ"):
-        train(network, inputs, labels, loss, Recipe(epochs=2), checkpoint=checkpoint)
+        trained(network, inputs, labels, loss, Recipe(epochs=2), checkpoint=checkpoint)
 
 
 def test_a_damaged_checkpoint_is_named(tmp_path: Path) -> None:
@@ -208,7 +223,7 @@ def test_a_loss_that_is_not_finite_stops_with_the_epoch_and_a_remedy(tmp_path: P
         return logits.mean() * (math.nan if epoch == 2 else 1.0)
 
     with pytest.raises(cl.TrainingError, match=r"became nan in epoch 3 of 5, .* lower learning"):
-        train(network, inputs, labels, explode, Recipe(epochs=5), checkpoint=checkpoint)
+        trained(network, inputs, labels, explode, Recipe(epochs=5), checkpoint=checkpoint)
     assert checkpoint.exists()  # the last good epoch is kept
 
 
@@ -242,7 +257,7 @@ def test_the_rate_reaches_the_optimizer() -> None:
     )
     before = network.heads.bias.detach().clone()
     inputs, labels = torch.zeros(4, 1), cl.precise([[1.0, 0.0]] * 4)
-    train(network, inputs, labels, lambda logits, *_: logits[:, 0, 0].mean(), recipe)
+    trained(network, inputs, labels, lambda logits, *_: logits[:, 0, 0].mean(), recipe)
     moved = (before - network.heads.bias.detach())[0].item()
     assert moved == pytest.approx(sum(recipe.rate_at(step / 2) for step in range(6)))
 
@@ -281,7 +296,7 @@ def test_the_loss_of_an_epoch_is_the_mean_over_items() -> None:
         return sets.lower[:, 0].mean() + 0 * logits.sum()
 
     labels = cl.LowerBounds(torch.tensor([[0.0], [0.1], [0.2], [0.3], [0.9]]).repeat(1, 2) / 2)
-    (mean,) = train(network, inputs, labels, record, Recipe(epochs=1, batch_size=3))
+    (mean,) = trained(network, inputs, labels, record, Recipe(epochs=1, batch_size=3))
     assert len(seen) == 5
     assert mean == pytest.approx(0.15, abs=1e-6)
 
@@ -295,7 +310,7 @@ def test_labels_with_the_same_bounds_are_told_apart(tmp_path: Path) -> None:
         with seeded(CPU, 1, 0):
             network = Network(nn.Identity(), num_features=2, num_heads=2, num_classes=3)
         inputs, loss, recipe = torch.ones(10, 2), METHODS["pocc"].loss, Recipe(epochs=1)
-        train(network, inputs, cl.Vertices(points), loss, recipe, checkpoint=checkpoint)
+        trained(network, inputs, cl.Vertices(points), loss, recipe, checkpoint=checkpoint)
 
     fit(corners)
     with pytest.raises(cl.TrainingError, match="another run: labels differ"):
@@ -310,7 +325,7 @@ def test_other_first_weights_are_told_apart_with_a_hint(tmp_path: Path) -> None:
         network.heads.bias.add_(1)
     loss = METHODS["pocc"].loss
     with pytest.raises(cl.TrainingError, match=r"first weights differ\. To fix: seed torch before"):
-        train(network, inputs, labels, loss, Recipe(epochs=1), checkpoint=checkpoint)
+        trained(network, inputs, labels, loss, Recipe(epochs=1), checkpoint=checkpoint)
 
 
 def test_a_foreign_file_is_no_checkpoint(tmp_path: Path) -> None:
@@ -332,9 +347,9 @@ def test_batches_of_two_leave_no_single_item(num_items: int) -> None:
     loss = METHODS["softmax"].loss
     if num_items == 1:
         with pytest.raises(ValueError, match="more than 1 value per channel"):
-            train(network, inputs, labels, loss, Recipe(epochs=1))
+            trained(network, inputs, labels, loss, Recipe(epochs=1))
     else:
-        losses = train(network, inputs, labels, loss, Recipe(epochs=1, batch_size=2))
+        losses = trained(network, inputs, labels, loss, Recipe(epochs=1, batch_size=2))
         assert len(losses) == 1
 
 
@@ -350,7 +365,7 @@ def test_no_batch_is_tiny_and_every_item_is_seen(num_items: int) -> None:
     network = Network(Watch(), num_features=1, num_heads=1, num_classes=2)
     inputs = torch.arange(float(num_items))[:, None]
     labels = cl.precise([[1.0, 0.0]] * num_items)
-    train(network, inputs, labels, METHODS["softmax"].loss, Recipe(epochs=4, batch_size=20))
+    trained(network, inputs, labels, METHODS["softmax"].loss, Recipe(epochs=4, batch_size=20))
     orders = torch.cat(seen).view(4, num_items).tolist()
     assert all(sorted(order) == list(range(num_items)) for order in orders)
     assert len({tuple(order) for order in orders}) > 1  # another order every epoch

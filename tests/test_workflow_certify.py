@@ -69,13 +69,14 @@ def test_the_promise_is_about_items_with_a_majority_and_the_share_of_all(run: Ru
     kept = every.filter(pl.col("score") <= rule.threshold)
     assert rule.coverage == len(kept) / len(every)
     assert rule.left_out + rule.num_items == len(every)
-    said = f"for items with a majority, drawn like the {rule.num_items} calibration items that"
+    said = f"items with a single most-voted class, drawn like the {rule.num_items} calibration "
     assert said in rule.statement
     assert f"the {rule.left_out} without took no part" in rule.statement
     share, judged = 100 * rule.coverage, 100 * rule.kept / rule.num_items
     assert found.lines[1].startswith(f"keep {share:.3g} % and defer")
     assert f"of the {len(every)} calibration items (score above" in found.lines[1]
-    assert f"of the {rule.num_items} with a majority it keeps {judged:.3g} %" in found.lines[1]
+    said = f"of the {rule.num_items} with a single most-voted class it keeps {judged:.3g} %"
+    assert said in found.lines[1]
     page = read_rule(run)
     assert page is not None
     assert page.coverage == rule.coverage
@@ -85,25 +86,22 @@ def test_the_promise_is_about_items_with_a_majority_and_the_share_of_all(run: Ru
 
 
 @pytest.mark.parametrize(
-    ("columns", "said"),
+    ("kind", "said"),
     [
-        (["item", "label", "at_least"], "the class with the largest stated bound"),
-        (["item", "benign", "malignant"], "the class with the largest stated probability"),
+        ("bounds", "the class with the largest stated bound"),
+        ("probabilities", "the class with the largest stated probability"),
     ],
 )
-def test_the_truth_of_what_was_stated_is_no_majority(
-    tmp_path: Path, columns: list[str], said: str
-) -> None:
+def test_the_truth_of_what_was_stated_is_no_majority(tmp_path: Path, kind: str, said: str) -> None:
     run = fake_run(tmp_path / "run")
-    pl.DataFrame({name: ["x"] for name in columns}).write_parquet(run.path / "annotations.parquet")
     facts = run.facts
-    facts["annotations"] |= {"votes": None, "agreement": None}
+    facts["annotations"] |= {"kind": kind, "votes": None, "agreement": None}
     (run.path / "run.json").write_text(json.dumps(facts))
     found = certify_run(run, max_error=0.2)
     assert f"wrong against {said}" in found.rule.statement
-    assert "majority" not in " ".join(found.lines)
+    assert "most votes" not in " ".join(found.lines)
     assert "their largest" in found.lines[0]
-    assert "majority" not in card(run)
+    assert "most votes" not in card(run)
     facts["truth"] = "gold"
     (run.path / "run.json").write_text(json.dumps(facts))
     assert run.truth == "gold"
@@ -120,8 +118,8 @@ def test_the_test_items_have_no_part_in_it_and_are_reported(run: RunFolder) -> N
     assert (found.judged, found.judged_kept) == (len(test), len(kept))
     assert found.errors == sum(row["wrong"] for row in kept)
     share, error = 100 * len(kept) / len(test), 100 * found.errors / len(kept)
-    said = f"on the {len(test)} with a majority {share:.3g} %, with an error of {error:.3g} %."
-    assert found.test_line.endswith(said)
+    said = f"; on the {len(test)} with a single most-voted class {share:.3g} %, with an error of "
+    assert found.test_line.endswith(f"{said}{error:.3g} %.")
 
 
 def test_items_are_deferred_by_one_minus_their_lower_probability(run: RunFolder) -> None:
@@ -261,7 +259,7 @@ def test_without_a_truth_there_is_nothing_to_certify(tmp_path: Path) -> None:
     with pytest.raises(cl.CredalError, match=r"run.json cannot be read"):
         RunFolder(run.path)
     (run.path / "run.json").write_text("{}")
-    with pytest.raises(cl.CredalError, match=r"run.json names no classes.*train again"):
+    with pytest.raises(cl.CredalError, match=r"run.json lacks .classes.\. To fix: train again"):
         RunFolder(run.path)
 
 
@@ -325,6 +323,7 @@ def test_one_item_a_group_is_calibrated_on_where_that_is_asked_for(tmp_path: Pat
     assert rule.num_items + rule.left_out == 100
     assert "--one-a-group" not in " ".join(certify_run(run, max_error=0.2, one_a_group=True).lines)
     assert rule.num_groups == rule.num_items
+    assert rule.one_a_group
     assert rule.statement.endswith(
         f"The {rule.num_items} calibration items are one of each group ('patient'): this is about "
         "one item, drawn at random, of each new group; over all items, "

@@ -217,7 +217,12 @@ def test_images_have_addresses(tmp_path: Path) -> None:
     for number, image in enumerate(pixels):
         Image.fromarray(image.transpose(1, 2, 0)).save(folder / f"{number}.png")
     run = make_image_run(tmp_path / "RUN", pixels, votes(features(24)))
-    defer(run, tmp_path / "pictures", tmp_path / "tasks.json", threshold=0.0)
+    (folder / "bad.png").write_bytes(b"no image")
+    summary = defer(run, tmp_path / "pictures", tmp_path / "tasks.json", threshold=0.0)
+    assert summary.lines[0].startswith("a b/bad: ")
+    assert "left out: 1 images that cannot be read" in summary.lines
+    to_csv = defer(run, tmp_path / "pictures", tmp_path / "t.csv", to="csv", threshold=0.0)
+    assert to_csv.broken == summary.broken
     first = json.loads((tmp_path / "tasks.json").read_text())[0]["data"]
     assert first["image"] == f"/data/local-files/?d=a%20b/{Path(first['item']).name}.png"
     interface = (tmp_path / "tasks.label_config.xml").read_text()

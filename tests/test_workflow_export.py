@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
+from PIL import Image, ImageOps
 
 from credalearn import CredalError
 from credalearn.methods import METHODS
@@ -22,6 +23,7 @@ from credalearn.workflow.card_file import CARD
 from credalearn.workflow.exporting import OUTPUTS, export_onnx
 from credalearn.workflow.folder import RunFolder, write_json
 from credalearn.workflow.graphs import Graph, why_not
+from credalearn.workflow.inputs import read_image
 from small_run import CLASSES, FEATURES, features, make_image_run, make_run, votes
 from team_files import in_process, snapshot
 
@@ -74,6 +76,12 @@ def compare(found: dict[str, np.ndarray], run: RunFolder, X: np.ndarray) -> None
     assert (gap <= within)[clear].all()
 
 
+def described(session: Any) -> tuple[str, str, list[int]]:
+    """Name, type and shape of the one input, but for the number of items."""
+    (given,) = session.get_inputs()
+    return given.name, given.type, given.shape[1:]
+
+
 def test_every_method_is_exported_or_refused_by_name(runs: dict[str, RunFolder]) -> None:
     assert [name for name, method in METHODS.items() if why_not(method)] == ["mc-dropout"]
     model = runs["mc-dropout"].model().model_
@@ -109,11 +117,10 @@ def test_onnxruntime_says_what_the_classifier_says(
     runs: dict[str, RunFolder], tmp_path: Path, method: str
 ) -> None:
     run = runs[method]
-    summary = export_onnx(run, tmp_path / "model.onnx")
-    assert summary.largest_difference <= 1e-5
-    assert summary.input == "features: float64 (N, 3)"
+    export_onnx(run, tmp_path / "model.onnx")
     assert [path.name for path in tmp_path.iterdir()] == ["model.onnx"]
     session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
+    assert described(session) == ("features", "tensor(double)", [3])
     X = inputs()
     for rows in (slice(None), slice(0, 1), slice(0, 0)):
         values = session.run(None, {"features": X[rows]})
@@ -131,11 +138,42 @@ def test_images_are_exported(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     pixels = rng.integers(0, 256, (24, 3, 8, 8), dtype=np.uint8)
     run = make_image_run(tmp_path / "RUN", pixels, votes(features(24)))
-    assert export_onnx(run, tmp_path / "a.onnx").input == "images: float32 (N, 3, 8, 8)"
+    export_onnx(run, tmp_path / "a.onnx")
     session = onnxruntime.InferenceSession(tmp_path / "a.onnx")
+    assert described(session) == ("images", "tensor(float)", [3, 8, 8])
     X = pixels.astype(np.float32)
     found = dict(zip(OUTPUTS, session.run(list(OUTPUTS), {"images": X}), strict=True))
     compare(found, run, X)
+    text = card(run)
+    assert "| `images` | float32 (N, 3, 8, 8) |" in text
+    sizes = {"N": 24, "V": 2, "K": 3}
+    for name, values in found.items():
+        said = re.search(rf"\| `{name}` \| \(([NVK, ]+)\) \|", text)
+        assert said, name
+        assert tuple(sizes[each] for each in re.findall(r"\w", said[1])) == values.shape
+
+
+def test_who_follows_the_card_sees_what_the_model_saw(tmp_path: Path) -> None:
+    grey = np.arange(80, dtype=np.uint16).reshape(8, 10) * 800
+    deep = Image.fromarray(grey)
+    flat = Image.fromarray((grey * (255 / 65535)).round().astype(np.uint8))
+    turned = Image.new("RGB", (10, 8), "red")
+    turned.paste("blue", (0, 0, 5, 8))
+    exif = turned.getexif()
+    exif[0x0112] = 6
+    turned.save(tmp_path / "turned.png", exif=exif)
+    deep.save(tmp_path / "deep.png")
+    upright = ImageOps.exif_transpose(Image.open(tmp_path / "turned.png"))
+    assert upright.size == (8, 10)
+    for name, image in (("turned", upright), ("deep", flat)):
+        small = image.convert("RGB").resize((8, 8), Image.Resampling.BILINEAR)
+        wanted = np.asarray(small).transpose(2, 0, 1)
+        np.testing.assert_array_equal(read_image(tmp_path / f"{name}.png", 8), wanted)
+    run = make_run(tmp_path / "RUN")
+    write_json(run.path / "run.json", run.facts | {"inputs": {"kind": "images", "image_size": 8}})
+    order = (r"exif\_transpose", "from 65535 to 255", "to RGB", "then scaled", "bilinear")
+    places = [card(RunFolder(run.path)).index(step) for step in order]
+    assert places == sorted(places)
 
 
 def test_a_wrong_export_is_noticed(
@@ -194,8 +232,15 @@ def test_the_card_says_what_the_run_says(runs: dict[str, RunFolder], tmp_path: P
     assert "| classes | cat, dog, =owl |" in text
     assert "| test items | 30 |" in text
     headings = re.findall(r"^## (.*)$", text, re.MULTILINE)
-    wanted = ["Model", "Data", "Quality on the test items", "Rule", "Limits", "Versions"]
-    assert headings == wanted
+    assert headings == [
+        "Model",
+        "Input and outputs of the ONNX model",
+        "Data",
+        "Quality on the test items",
+        "Rule",
+        "Limits",
+        "Versions",
+    ]
     write_card(run, path)  # its own card is replaced
     path.write_text("# My project\n")
     with pytest.raises(CredalError, match=r"model.md is there already and no model card of cred"):

@@ -2,7 +2,10 @@
 
 import dataclasses
 import re
+import shutil
+import unicodedata
 from pathlib import Path
+from urllib.parse import quote
 
 import numpy as np
 import polars as pl
@@ -14,6 +17,7 @@ from PIL import Image
 import credalearn as cl
 from credalearn.annotations import Annotations, read_annotations
 from credalearn.annotations.examples import three_items
+from credalearn.workflow.folder import write_json
 from credalearn.workflow.inputs import (
     FeatureTable,
     find_images,
@@ -29,7 +33,7 @@ from credalearn.workflow.options import TrainOptions
 from credalearn.workflow.pixels import upright
 from credalearn.workflow.splits import SHARES, SPLITS, check_splits, split_items
 from credalearn.workflow.staging import check_place, partial_of, staged
-from team_files import make_images, make_team
+from team_files import full_disk, make_images, make_team
 
 
 def table_of(path: Path, text: str) -> Path:
@@ -220,6 +224,33 @@ def test_images_are_found_by_the_names_of_exports(tmp_path: Path) -> None:
     } == wanted
     with pytest.raises(cl.CredalError, match=r"item '/data/upload/3/1a2b3c4d-two.png' fits 2 im"):
         match_images(tmp_path, ["/data/upload/3/1a2b3c4d-two.png"])
+
+
+def test_names_of_a_mac_and_ends_in_capitals_are_found(tmp_path: Path) -> None:
+    mac = unicodedata.normalize("NFD", "Žába é")
+    make_images(tmp_path / "a", [mac, "one", "two"])
+    for name in ("one", "two"):
+        (tmp_path / "a" / f"{name}.png").rename(tmp_path / "a" / f"{name}.PNG")
+    make_images(tmp_path / "b", ["two", "three"])
+    (tmp_path / "b" / "three.png").rename(tmp_path / "b" / "Three.png")
+    wanted = {
+        unicodedata.normalize("NFC", f"a/{mac}.png"): (f"a/{mac}.png", "path"),
+        "/data/?d=" + quote(f"a/{mac}.png"): (f"a/{mac}.png", "path in the address"),
+        unicodedata.normalize("NFC", mac): (f"a/{mac}.png", "file name"),
+        "a/one.png": ("a/one.PNG", "path"),
+        "https://example.org/one.Png": ("a/one.PNG", "file name"),
+        "a/two.png": ("a/two.PNG", "path"),
+        "b/two.png": ("b/two.png", "path"),
+        "two.PNG": ("a/two.PNG", "file name"),
+    }
+    found = match_images(tmp_path, [*wanted, "three.png"])  # in whose name alone case counts
+    assert {
+        item: (path.relative_to(tmp_path).as_posix(), how) for item, (path, how) in found.items()
+    } == wanted
+    (tmp_path / "a" / "one.PNG").rename(tmp_path / "a" / "one.Png")
+    shutil.copy(tmp_path / "a" / "one.Png", tmp_path / "a" / "one.PNG")
+    with pytest.raises(cl.CredalError, match=r"item 'a/one.png' fits 2 images"):
+        match_images(tmp_path, ["a/one.png"])
 
 
 def test_images_of_every_mode_become_three_colours(tmp_path: Path) -> None:
@@ -603,6 +634,14 @@ def test_what_fails_leaves_nothing_and_what_has_a_checkpoint_stays(tmp_path: Pat
         (folder / "run.json").write_text("{}")
     assert [path.name for path in output.iterdir()] == ["run.json"]
     assert not partial_of(output).exists()
+
+
+def test_a_file_that_cannot_be_written_is_told_of_the_run(tmp_path: Path) -> None:
+    said = rf"^{tmp_path}/run cannot be written: File too large. .* folder with --output\.$"
+    output = tmp_path / "run"
+    with pytest.raises(cl.CredalError, match=said), full_disk(10), staged(output) as folder:
+        write_json(folder / "run.json", {"classes": ["cat", "dog"]})
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_new_run_replaces_an_old_one_whole_and_nothing_else(tmp_path: Path) -> None:

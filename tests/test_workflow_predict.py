@@ -3,6 +3,8 @@
 import csv
 import json
 import re
+import shutil
+import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 
@@ -569,11 +571,25 @@ def test_images_are_predicted_and_the_unreadable_named(tmp_path: Path) -> None:
     pred = run.model().predict_credal(images[kept].astype(np.float32))
     np.testing.assert_allclose(found["probability"], pred.probs.amax(1), atol=1e-5)
     out.unlink()
-    for number in (3, 5):
+    for number in (3, 5, 6, 7, 8):
         (tmp_path / "pictures" / f"{number:03d}.png").write_bytes(b"no image")
-    with pytest.raises(CredalError, match=r"3 or more of the 200 images .* more than 1 %.*003"):
+    with pytest.raises(CredalError, match=r"6 or more of the 200 .* than 5 and than 1 %.*003"):
         predict(run, tmp_path / "pictures", out)
     assert not out.exists()
+    few = tmp_path / "few"
+    few.mkdir()
+    for number in (4, 5):
+        shutil.copy(tmp_path / "pictures" / f"{number:03d}.png", few)
+    assert list(predict(run, few, out).broken) == ["005"]  # half of two is not a wrong folder
+    assert pl.read_parquet(out)["item"].to_list() == ["004"]
+    (few / "004.png").unlink()
+    with pytest.raises(CredalError, match=r"none of the 1 images .* can be read; the first .*005"):
+        predict(run, few, out)
+    name = unicodedata.normalize("NFD", "Žaba.png")  # as a Mac has it in a folder
+    (tmp_path / "mac").mkdir()
+    Image.new("RGB", (8, 8)).save(tmp_path / "mac" / name)
+    predict(run, tmp_path / "mac", out)
+    assert pl.read_parquet(out)["item"].to_list() == [unicodedata.normalize("NFC", "Žaba")]
     with pytest.raises(CredalError, match=r"takes a folder of images; .* is a file"):
         predict(run, run.path / "run.json", out)
     (tmp_path / "none").mkdir()

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -17,10 +18,17 @@ from credalearn import CredalError, CredalPredictions
 from credalearn.cli import options
 from credalearn.conformal import SCALES, Distance, Inflation, Scale
 from credalearn.workflow.card import card
-from credalearn.workflow.covering import certify_sets, keep_sets
+from credalearn.workflow.covering import (
+    SetCertificate,
+    certify_sets,
+    keep_sets,
+    kept_and_deferred,
+)
+from credalearn.workflow.covering import widened as widened_sets
 from credalearn.workflow.folder import RunFolder
 from credalearn.workflow.predicting import SCHEMA, SET_SCHEMA, predict
-from fake_run import fake_run
+from credalearn.workflow.voted import read_voted
+from fake_run import add_rule, add_sets, fake_run, with_facts
 from small_run import FEATURES, features, make_run
 from team_files import (
     Team,
@@ -122,7 +130,37 @@ def test_items_with_one_vote_are_left_out(tmp_path: Path) -> None:
     found = certify_sets(run, coverage=0.9)
     assert (found.inflation.items, found.left_out, found.widened.seen) == (90, 10, 95)
     assert found.lines[0] == "left out: 10 calibration items with fewer than two votes"
-    assert "like the 90 calibration items" in found.lines[1]
+    assert "like these 90." in found.lines[1]
+
+
+def test_what_is_held_of_the_kept_and_of_the_deferred(tmp_path: Path) -> None:
+    run = add_sets(fake_run(tmp_path / "run"))
+    assert run.sets is not None
+    assert kept_and_deferred(run) == []  # without a rule
+    rule = add_rule(run).rule
+    assert rule is not None
+    predicted, votes = slowly(run, "test")
+    held = predicted.covers(votes, run.sets).numpy()
+    score = run.predictions.filter(split="test")["score"].to_numpy()
+    kept = score <= rule.threshold
+    assert held[kept].mean() != held[~kept].mean()
+    assert kept_and_deferred(run) == [
+        f"The widened sets hold {100 * held[kept].mean():.3g} % of the {kept.sum()} items that the "
+        f"rule keeps and {100 * held[~kept].mean():.3g} % of the {(~kept).sum()} that it defers; "
+        "what is promised is the share of both together."
+    ]
+    add_rule(run, max_error=None, capacity=1.0)  # what it keeps is nothing
+    assert kept_and_deferred(run) == []
+
+
+def test_of_groups_few_that_are_covered_may_be_chance(tmp_path: Path) -> None:
+    run = fake_run(tmp_path / "run", num_items=400)
+    narrow = Inflation(coverage=0.9, radius=0.01, distance="box", scale="none", items=77)
+    found = SetCertificate(widened_sets(narrow, read_voted(run, "test")), 0)
+    assert found.widened.short
+    assert "% is usual. So few are not chance: are they drawn" in found.test_line
+    of_groups = replace(found, about_groups="The calibration items are of 30 groups.")
+    assert "% is usual of independent items. So few may be chance of groups." in of_groups.test_line
 
 
 def as_counts(run: RunFolder, votes: int | None) -> None:
@@ -131,7 +169,7 @@ def as_counts(run: RunFolder, votes: int | None) -> None:
     table = run.items.select("item", *(pl.col(n).alias(n[2:]) for n in names))
     table.write_parquet(run.path / "annotations.parquet")
     facts = run.facts
-    facts["annotations"]["votes"] = votes
+    facts["annotations"] |= {"votes": votes, "kind": "counts" if votes else "probabilities"}
     (run.path / "run.json").write_text(json.dumps(facts))
 
 
@@ -166,6 +204,7 @@ def test_bounds_have_nothing_to_cover(tmp_path: Path) -> None:
     run = fake_run(tmp_path / "run", num_items=100)
     table = pl.DataFrame({"item": ["x"], "label": [run.classes[0]], "at_least": [0.7]})
     table.write_parquet(run.path / "annotations.parquet")
+    run = with_facts(run, annotations={"kind": "bounds"})
     with pytest.raises(CredalError, match=r"trained on stated bounds.*To fix: train on votes"):
         certify_sets(run, coverage=0.9)
 
@@ -324,7 +363,7 @@ def test_the_card_says_what_the_sets_promise(widened: tuple[RunFolder, Inflation
     run, _ = widened
     text = card(run)
     assert "## Widened sets" in text
-    assert "In 90 % of cases or more" in text
+    assert "set in 90 % of cases or more" in text
     assert "outwards by 0.5, in units of the scale binomial (distance box)" in text
     few = Inflation(coverage=0.9, radius=math.inf, distance="box", scale="none", items=3)
     (run.path / "sets.json").write_text(few.to_json())
@@ -364,9 +403,10 @@ def test_the_command_widens_alone_or_beside_a_rule(trained: Team, capsys: Captur
     done = in_process(capsys, "certify", trained.run, "--set-coverage", "0.9")
     assert done.code == 0, done.err
     assert not (trained.run / "rule.json").exists()
-    assert "In 90 % of cases or more" in done.out
+    assert "set in 90 % of cases or more" in done.out
     assert "a class's interval is" in done.out
     assert "is usual." in done.out
+    assert "rule keeps" not in done.out
     assert "-o decisions.csv --no-decision; credalearn report" in done.out
     kept = RunFolder(trained.run).sets
     assert kept is not None
@@ -377,7 +417,8 @@ def test_the_command_widens_alone_or_beside_a_rule(trained: Team, capsys: Captur
     done = in_process(capsys, "certify", trained.run, *both)
     assert done.code == 0, done.err
     assert "No error is promised" in done.out
-    assert "In 80 % of cases or more" in done.out
+    assert "set in 80 % of cases or more" in done.out
+    assert re.search(r"is usual\.\nThe widened sets hold .* rule keeps and .*\nnext: ", done.out)
     assert "--no-decision" not in done.out
     kept = RunFolder(trained.run).sets
     assert kept is not None

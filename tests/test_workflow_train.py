@@ -302,8 +302,10 @@ def test_a_failed_training_leaves_an_older_run(team: Team, tmp_path: Path) -> No
     ):
         train(run.path, team, seed=1)
     assert snapshot(tmp_path) == before
-    with pytest.raises(cl.CredalError, match="backbone"):
+    said = r"must be one of 'mlp', .*'timm:NAME'; got 'resnet1'. To fix: name one of them"
+    with pytest.raises(cl.CredalError, match=said) as caught:
         train(run.path, team, backbone="resnet1")
+    assert "torch.nn" not in str(caught.value)  # which nobody can give to a command
     assert snapshot(tmp_path) == before
     train(run.path, team, seed=1)
     assert RunFolder(run.path).facts["seed"] == 1
@@ -314,7 +316,8 @@ def test_a_full_disk_in_any_file_leaves_nothing_half_written(team: Team, tmp_pat
     whole = train(tmp_path / "whole", team)
     sizes = {path.stat().st_size for path in whole.path.rglob("*") if path.is_file()}
     for most in sorted(sizes):
-        with full_disk(most - 1), pytest.raises(cl.CredalError, match="cannot be written"):
+        said = r"/run cannot be written: .* name another folder with --output\.$"
+        with full_disk(most - 1), pytest.raises(cl.CredalError, match=said):
             train(tmp_path / "run", team)
         assert not (tmp_path / "run").exists()
     run = train(tmp_path / "run", team)
@@ -348,6 +351,35 @@ def test_a_killed_training_goes_on_to_the_same_weights(
     assert weights(run) == weights(never)
     assert run.predictions.equals(never.predictions)
     assert len(run.facts["loss_curve"]) == 60
+
+
+def test_options_beside_the_training_do_not_start_it_anew(
+    team: Team,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def stop(*args: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(cl.CredalClassifier, "save", stop)
+        in_process(capsys, *train_arguments(team, "-o", tmp_path / "run", "--device", "cpu"))
+    kept = list(partial_of(tmp_path / "run").glob("resume-*.safetensors"))
+    more = ("--skip-missing", "--gold", "truth", "--device", "cpu:0")
+    trained: list[Path] = []
+    fit = cl.CredalClassifier.fit
+
+    def seen(clf: cl.CredalClassifier, *args: Any, **options: Any) -> cl.CredalClassifier:
+        trained.append(Path(str(clf.checkpoint)))
+        return fit(clf, *args, **options)
+
+    monkeypatch.setattr(cl.CredalClassifier, "fit", seen)
+    done = in_process(capsys, *train_arguments(team, "-o", tmp_path / "run", *more))
+    assert done.code == 0, done.err
+    assert trained == kept
+    in_process(capsys, *train_arguments(team, "-o", tmp_path / "run", "--seed", "1"))
+    assert trained[1] != trained[0]
 
 
 def test_who_stops_a_training_is_told_that_it_goes_on(

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from scipy.io import savemat
 
-from credalearn.bench.teachers import TEACHERS
+from credalearn.bench.data.teachers import TEACHERS
 
 CIFAR10_FILES = [*(f"data_batch_{number}" for number in range(1, 6)), "test_batch"]
 DCIC_CLASSES = {

@@ -12,11 +12,11 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from credalearn.checks import check_choice
 from credalearn.conformal import Distance, Inflation, Scale, calibrate
 from credalearn.credal.checks import (
     as_floats,
     as_rows,
-    check_choice,
     map_tensors,
     moved,
     require,
@@ -238,7 +238,11 @@ class CredalPredictions:
         return inflation.covers(observed, *sets, vertices=self.vertices)
 
     def save(self, path: str | Path) -> None:
-        """Write to one safetensors file, whole or not at all; :meth:`load` reads it back."""
+        """Write to one safetensors file, whole or not at all; :meth:`load` reads it back.
+
+        Raises:
+            CredalError: If the file cannot be written.
+        """
         tensors = {each.name: getattr(self, each.name) for each in fields(self)}
         kept = {name: x.detach().cpu().clone() for name, x in tensors.items() if x is not None}
         with whole_file(Path(path)) as partial:

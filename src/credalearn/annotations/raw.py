@@ -29,6 +29,7 @@ class Raw:
         left_out: Why answers are not votes, and how many.
         words: What the reader recognised.
         unread: Where no annotator was found, the columns that may name one.
+        item: Of a table, the column that names the item.
     """
 
     kind: Kind
@@ -38,6 +39,7 @@ class Raw:
     words: str
     left_out: Mapping[str, int] = field(default_factory=dict)
     unread: tuple[str, ...] = ()
+    item: str | None = None
 
     def where(self, position: int) -> str:
         """Where a row of the frame stood in the file."""

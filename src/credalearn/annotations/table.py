@@ -40,6 +40,7 @@ class Source:
         merged: Of each later round, what it adds, in words.
         later: Of several rounds, the files after this one.
         unread: Where no annotator was found, the columns that may name one.
+        item: Of a table, the column that names the item.
 
     Example:
         >>> Source(Path("votes.csv"), "long", "one row a vote", 3, {"empty": 1}).left_out
@@ -57,6 +58,7 @@ class Source:
     merged: tuple[str, ...] = ()
     later: tuple[Path, ...] = ()
     unread: tuple[str, ...] = ()
+    item: str | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -57,7 +57,16 @@ def tidy_shares(raw: Raw, path: Path, format: str, asked: Asked) -> Annotations:
     )
     changed = {how: count for how, count in changed.items() if count}
     left_out = {reason: count for reason, count in left_out.items() if count}
-    source = Source(path, format, raw.words, raw.rows, left_out, changed, unused=asked.unsure)
+    source = Source(
+        path,
+        format,
+        raw.words,
+        raw.rows,
+        left_out,
+        changed,
+        unused=asked.unsure,
+        item=raw.item,
+    )
     return Annotations(raw.kind, tuple(names.to_list()), tuple(classes), table, source)
 
 
@@ -119,7 +128,16 @@ def tidy_bounds(raw: Raw, path: Path, format: str, asked: Asked) -> Annotations:
     )
     left_out = {"repeated": len(kept) - len(once)} if len(kept) > len(once) else {}
     changed = {how: count for how, count in changed.items() if count}
-    source = Source(path, format, raw.words, raw.rows, left_out, changed, unused=asked.unsure)
+    source = Source(
+        path,
+        format,
+        raw.words,
+        raw.rows,
+        left_out,
+        changed,
+        unused=asked.unsure,
+        item=raw.item,
+    )
     return Annotations("bounds", tuple(items.names.to_list()), classes, table, source)
 
 

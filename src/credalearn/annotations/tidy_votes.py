@@ -67,6 +67,7 @@ def tidy_votes(raw: Raw, path: Path, format: str, asked: Asked) -> Annotations: 
         {how: count for how, count in changed.items() if count},
         unused=tuple(each for each in asked.unsure if _clean(each) not in names),
         unread=raw.unread,
+        item=raw.item,
     )
     columns = [
         items.column("item", item, frame["item"]),

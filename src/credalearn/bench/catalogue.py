@@ -29,11 +29,11 @@ def family_of(name: str) -> str | None:
     )
 
 
-def folded(names: Iterable[str]) -> list[str]:
+def by_family(names: Iterable[str]) -> list[str]:
     """Names for a message: alone in order, then one for all of a family, which has dozens.
 
     Example:
-        >>> folded(["cifar10h-votes-3-idm", "cifar10h-votes-1-idm", "cifar10h"])
+        >>> by_family(["cifar10h-votes-3-idm", "cifar10h-votes-1-idm", "cifar10h"])
         ['cifar10h', 'cifar10h-votes-K-RULE']
     """
     known = list(ALL_SETTINGS)
@@ -56,6 +56,17 @@ def setting_named(name: str) -> Setting:
     if name not in ALL_SETTINGS:
         raise CredalError(f"setting {name!r} is unknown{_close_to(name, ALL_SETTINGS)}")
     return ALL_SETTINGS[name]
+
+
+def epochs_of(name: str) -> int | None:
+    """How many epochs the setting of this name asks for; None where it is not known.
+
+    Example:
+        >>> epochs_of("cifar10h"), epochs_of("mine")
+        (150, None)
+    """
+    known = ALL_SETTINGS.get(name)
+    return None if known is None else known.recipe.epochs
 
 
 def settings_named(names: Sequence[str]) -> list[Setting]:

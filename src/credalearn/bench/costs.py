@@ -64,8 +64,8 @@ def member_seeds(
         seed: Of the run.
         seeds: All seeds of the setting as it is defined, not of what was asked for: the members of
             a run do not depend on which other runs were asked for beside it.
-        independent: Whether every ensemble has five networks of its own, of the seeds 100·s + i
-            for i = 0 … 4.
+        independent: Whether every ensemble has networks of its own, of the seeds 100·s + i for
+            i = 0, 1, …
 
     Raises:
         CredalError: If the method is unknown.

@@ -205,4 +205,7 @@ def difference_tables(
                 points[title][column.name] = (each.mean, each.standard_error)
                 better[title][column.name] = (ahead, None)
     counts = [replace(column, percent=False, digits=0) for column in columns.values()]
-    return ResultTable(list(columns.values()), points), ResultTable(counts, better)
+    return (
+        ResultTable(list(columns.values()), points, spread="standard error"),
+        ResultTable(counts, better),
+    )

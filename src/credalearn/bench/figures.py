@@ -1,13 +1,13 @@
 """Figures of a setting from its records; the suffix of the path says PNG, SVG or PDF."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from credalearn.bench.catalogue import ALL_SETTINGS
+from credalearn.bench.catalogue import epochs_of
 from credalearn.bench.compare import Comparison, compare
 from credalearn.bench.records import CURVE_POINTS, Record
 from credalearn.bench.rehearsal import subtitle
@@ -18,22 +18,21 @@ from credalearn.bench.seeds import (
     common_seeds,
     compared_methods,
     count_of_seeds,
+    first_record,
     runs_of,
     seed_table,
 )
 from credalearn.errors import CredalError
-from credalearn.files import whole_file
 from credalearn.metrics import pairwise_p_values
 from credalearn.report import (
     draw_balanced_quality,
     draw_rejection,
     draw_significance,
-    house_style,
 )
-from credalearn.report.style import COLOURS
+from credalearn.report.style import COLOURS, save_figure
 
-_SUFFIXES = (".png", ".svg", ".pdf")
 _SHOWN = 96  # points of a curve: up to 95 % deferred
+_SPREAD = ", ± one standard deviation"
 _TITLES = {"accuracy": "accuracy", "ece": "calibration (1 − ECE)", "auarc": "deferral (AUARC)"}
 _PANELS = {"ACC": "accuracy (%) →", "ECE": "← ECE (%)", "AUARC": "AUARC (%) →"}
 
@@ -78,25 +77,17 @@ def rejection_figure(records: Iterable[Record], setting: str, path: str | Path) 
         axes = figure.subplots()
         draw_rejection(axes, deferred, drawn)
         counts = {len(each) for each in curves.values()}
+        if max(counts) > 1:
+            axes.set_ylabel(f"{axes.get_ylabel()}{_SPREAD}")
         axes.set_title(_title(setting, counts) + _rehearsal(runs, setting))
 
     save_figure(draw, path, width=7.2, height=4.2)
 
 
-def balance_figure(
-    records: Iterable[Record],
-    setting: str,
-    path: str | Path,
-    *,
-    compared: Sequence[str] | None = None,
-) -> None:
+def balance_figure(records: Iterable[Record], setting: str, path: str | Path) -> None:
     """Balanced quality score of every method compared, a bar each.
 
-    Args:
-        records: Of any settings.
-        setting: Name of the one wanted.
-        path: Where to.
-        compared: Which methods; unless given the paper's that have runs, all in a setting of ours.
+    Compared are the paper's methods that have runs, all in a setting of ours.
 
     Raises:
         CredalError: If fewer than two methods have runs on a common seed.
@@ -110,7 +101,7 @@ def balance_figure(
         >>> balance_figure(records, "cifar10h", Path(tempfile.mkdtemp()) / "balance.svg")
     """
     runs = runs_of(records, setting)
-    methods = compared_methods(runs, setting, compared)
+    methods = compared_methods(runs, setting)
     found = balance(runs, methods)
     if found is None:
         raise _nothing_common(setting, methods)
@@ -118,25 +109,17 @@ def balance_figure(
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
         draw_balanced_quality(axes, found.quality)
+        if len(found.seeds) > 1:
+            axes.set_xlabel(f"{axes.get_xlabel()}{_SPREAD}")
         axes.set_title(_title(setting, {len(found.seeds)}) + _rehearsal(runs, setting))
 
     save_figure(draw, path, width=6.4, height=0.8 + 0.38 * len(methods))
 
 
-def significance_figure(
-    records: Iterable[Record],
-    setting: str,
-    path: str | Path,
-    *,
-    compared: Sequence[str] | None = None,
-) -> None:
+def significance_figure(records: Iterable[Record], setting: str, path: str | Path) -> None:
     """P-values that one method is better than another, a matrix for each of three metrics.
 
-    Args:
-        records: Of any settings.
-        setting: Name of the one wanted.
-        path: Where to.
-        compared: Which methods; unless given the paper's that have runs, all in a setting of ours.
+    Compared are the paper's methods that have runs, all in a setting of ours.
 
     Raises:
         CredalError: If fewer than two methods have runs on a common seed.
@@ -150,7 +133,7 @@ def significance_figure(
         >>> significance_figure(records, "cifar10h", Path(tempfile.mkdtemp()) / "tests.svg")
     """
     runs = runs_of(records, setting)
-    methods = compared_methods(runs, setting, compared)
+    methods = compared_methods(runs, setting)
     seeds = common_seeds(runs, methods, MAIN)
     if len(methods) < 2 or not seeds:
         raise _nothing_common(setting, methods)
@@ -207,7 +190,7 @@ def published_figure(records: Iterable[Record], setting: str, path: str | Path) 
         panels[0].set_yticks(range(len(methods)), [names[method] for method in methods])
         panels[0].set_ylim(len(methods) - 0.5, -0.5)
         counts = {row.seeds for row in rows}
-        panels[0].set_title(_title(setting, counts) + _rehearsal(runs, setting))
+        panels[0].set_title(_title(setting, counts) + _SPREAD + _rehearsal(runs, setting))
         shown = next(axes for axes in panels if axes.containers).get_legend_handles_labels()
         panels[-1].legend(*shown, loc="center left", bbox_to_anchor=(1.02, 0.5))
 
@@ -255,9 +238,7 @@ def _title(setting: str, counts: set[int]) -> str:
 
 def _rehearsal(runs: Runs, setting: str) -> str:
     """What follows a title where the runs are shorter or smaller than the setting."""
-    known = ALL_SETTINGS.get(setting)
-    record = next(record for found in runs.values() for record in found.values())
-    return subtitle(record, None if known is None else known.recipe.epochs)
+    return subtitle(first_record(runs), epochs_of(setting))
 
 
 def _nothing_common(setting: str, methods: Sequence[str]) -> CredalError:
@@ -265,21 +246,3 @@ def _nothing_common(setting: str, methods: Sequence[str]) -> CredalError:
         "two of the methods compared, or more, must have runs on a common seed; of these setting "
         f"{setting!r} has runs of {list(methods)}."
     )
-
-
-def save_figure(
-    draw: Callable[[Figure], None], path: str | Path, *, width: float, height: float
-) -> None:
-    """Draw a figure of this size, in inches, in the house's style; written whole or not at all.
-
-    Raises:
-        CredalError: If the suffix is no picture's.
-    """
-    path = Path(path)
-    if path.suffix not in _SUFFIXES:
-        raise CredalError(f"a figure's path must end in {', '.join(_SUFFIXES)}; got {path.name!r}.")
-    with house_style():
-        figure = Figure(figsize=(width, height), layout="constrained")
-        draw(figure)
-        with whole_file(path) as partial:
-            figure.savefig(partial, format=path.suffix[1:])

@@ -11,14 +11,14 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from credalearn.bench.data import DataFolders, Task
+from credalearn.bench.data.teachers import teacher_logits
 from credalearn.bench.setting import Annotators, Setting, Smoothing, Votes
-from credalearn.bench.teachers import teacher_logits
 from credalearn.credal import CredalSet
 from credalearn.errors import CredalError
 from credalearn.labels import collapse, from_teacher, from_votes, relax, smooth
 
 
-def make_labels(
+def training_labels(
     setting: Setting, task: Task, data: DataFolders, device: torch.device, *, seed: int
 ) -> CredalSet:
     """Credal labels of the training items: by the paper's relaxation, or by a rule for votes.
@@ -51,7 +51,7 @@ def make_labels(
         dataset: Literal["cifar10", "cifar100"]
         dataset = "cifar100" if task.name == "cifar100" else "cifar10"
         logits = teacher_logits(
-            source.name, task.train_images, data, dataset=dataset, device=device
+            source.name, task.train_inputs, data, dataset=dataset, device=device
         )
         labels = from_teacher(logits, temperature=source.temperature)
     return collapse(labels) if setting.collapsed else labels

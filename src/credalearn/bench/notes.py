@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from credalearn.bench.catalogue import ALL_SETTINGS
+from credalearn.bench.catalogue import ALL_SETTINGS, epochs_of
 from credalearn.bench.records import Record
 from credalearn.bench.rehearsal import shortfalls
 from credalearn.bench.seeds import (
@@ -12,15 +12,27 @@ from credalearn.bench.seeds import (
     balance,
     compared_methods,
     count_of_seeds,
+    first_record,
     paper_methods,
     runs_of,
 )
+from credalearn.methods import METHODS
 
 
 def notes(
-    records: Iterable[Record], setting: str, *, compared: Sequence[str] | None = None
+    records: Iterable[Record],
+    setting: str,
+    *,
+    compared: Sequence[str] | None = None,
+    asked: Sequence[str] | None = None,
 ) -> tuple[str, ...]:
     """What must be said with every table of the setting: seeds, members, what is missing.
+
+    Args:
+        records: Of any settings.
+        setting: Name of the one wanted.
+        compared: Methods whose balanced scores are compared; the paper's unless given.
+        asked: Methods that the records were narrowed to, so that no other is missing; None for all.
 
     Example:
         >>> record = Record(setting="cifar10h", method="pocc", seed=1, metrics={"accuracy": 0.9})
@@ -39,25 +51,45 @@ def notes(
         *lines,
         *_balance_notes(runs, setting, compared),
         *how_made(runs, setting),
-        *_difference_notes(runs, setting),
+        *_difference_notes(runs, setting, asked),
     )
 
 
 def how_made(runs: Runs, setting: str) -> list[str]:
-    """Whose members ensembles share, and whether these are rehearsals.
+    """Whose members ensembles share, whether a plugin is missing, whether these are rehearsals.
 
     Example:
         >>> record = Record(
         ...     setting="cifar10h", method="deep-ensemble", seed=1, metrics={"accuracy": 0.9},
-        ...     config={"members": "independent"},
+        ...     config={"members": "independent", "member_seeds": [100, 101, 102, 103, 104]},
         ... )
         >>> print(*how_made({"deep-ensemble": {1: record}}, "cifar10h"))
-        Members of deep-ensemble are independent: every ensemble has five networks of its own.
+        Members of deep-ensemble are independent: every ensemble has networks of its own.
     """
-    record = next(record for found in runs.values() for record in found.values())
-    known = ALL_SETTINGS.get(setting)
-    short = shortfalls(record, None if known is None else known.recipe.epochs)
-    return [*_member_notes(runs), *(f"A rehearsal: {each}." for each in short)]
+    short = shortfalls(first_record(runs), epochs_of(setting))
+    held = [record for found in runs.values() for record in found.values()]
+    return [*_member_notes(runs), *plugin_notes(held), *(f"A rehearsal: {each}." for each in short)]
+
+
+def plugin_notes(records: Iterable[Record]) -> list[str]:
+    """That the plugin of some records is not given: which runs are mere members is not known then.
+
+    Example:
+        >>> config = {"method_plugin": "sha256 0f"}
+        >>> record = Record(setting="s", method="mine", seed=1, metrics={"a": 1.0}, config=config)
+        >>> plugin_notes([record])[0].partition(":")[0]
+        'Made with a plugin that is not given'
+    """
+    missing = any(
+        ("method_plugin" in record.config and record.method not in METHODS)
+        or ("task_plugin" in record.config and record.setting not in ALL_SETTINGS)
+        for record in records
+    )
+    told = (
+        "Made with a plugin that is not given: with --plugin FILE, networks that are only members "
+        "of ensembles are left out."
+    )
+    return [told] if missing else []
 
 
 def _balance_notes(runs: Runs, setting: str, compared: Sequence[str] | None) -> list[str]:
@@ -76,15 +108,16 @@ def _balance_notes(runs: Runs, setting: str, compared: Sequence[str] | None) -> 
 
 
 def _member_notes(runs: Runs) -> list[str]:
-    ensembles = {m: runs[m] for m in ("deep-ensemble", "pocc-ensemble") if m in runs}
     kinds: dict[str, list[str]] = {}
-    for method, found in ensembles.items():
-        held = {str(record.config.get("members", "not recorded")) for record in found.values()}
-        kinds.setdefault(" and ".join(sorted(held)), []).append(method)
+    for method, found in runs.items():
+        configs = [record.config for record in found.values()]
+        if any(len(config.get("member_seeds", ())) > 1 for config in configs):
+            held = {str(config.get("members", "not recorded")) for config in configs}
+            kinds.setdefault(" and ".join(sorted(held)), []).append(method)
     said = {
         "shared": ": ensembles of neighbouring seeds have networks in common, so they differ less "
         "over the seeds than independent ones would",
-        "independent": ": every ensemble has five networks of its own",
+        "independent": ": every ensemble has networks of its own",
     }
     return [
         f"Members of {' and '.join(methods)} are {kind}{said.get(kind, '')}."
@@ -92,15 +125,18 @@ def _member_notes(runs: Runs) -> list[str]:
     ]
 
 
-def _difference_notes(runs: Runs, setting: str) -> list[str]:
+def _difference_notes(runs: Runs, setting: str, asked: Sequence[str] | None) -> list[str]:
     """Where these runs are not what the paper ran."""
-    record = next(record for found in runs.values() for record in found.values())
+    record = first_record(runs)
     known = ALL_SETTINGS.get(setting)
     lines = []
     if known is not None and known.pretrained and record.config.get("weights") == "random":
         lines.append("The networks started from random weights, the paper's from pretrained ones.")
-    missing = [method for method in paper_methods(setting) if method not in runs]
-    if known is not None and missing:
+    expected: Sequence[str] = ()
+    if known is not None:
+        expected = known.methods if known.published is None else paper_methods(setting)
+    missing = [m for m in expected if m not in runs and (asked is None or m in asked)]
+    if missing:
         lines.append(f"Not in these tables: {', '.join(missing)}.")
     if known is not None and known.collapsed:
         lines.append(

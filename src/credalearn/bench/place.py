@@ -10,8 +10,8 @@ from credalearn.bench.data import DataFolders
 from credalearn.bench.plugins import load_plugin
 from credalearn.bench.runner import Bench
 from credalearn.bench.store import Store
-from credalearn.errors import CredalError
 from credalearn.files import writing
+from credalearn.train.device import find_device
 from credalearn.train.distributed import own_gpu, world_size
 
 REFUSED = 2  # exit code of a process that stopped with a message
@@ -73,20 +73,13 @@ class Place:
         if self.plugin is not None:
             load_plugin(self.plugin)
         name = self.device
-        if name == "auto":
-            name = "cuda" if torch.cuda.is_available() else "cpu"
-        if world_size() > 1 and name.startswith("cuda"):
+        on_gpu = name.startswith("cuda") or (name == "auto" and torch.cuda.is_available())
+        if world_size() > 1 and on_gpu:
             name = str(own_gpu(name))
-        try:
-            torch.zeros(1, device=name).item()  # "meta" is a device, but holds no values
-        except (RuntimeError, AssertionError) as error:
-            raise CredalError(
-                f"device {self.device!r} is not to be had here: {error}. To fix: take 'auto'."
-            ) from error
         return Bench(
             store=Store(self.store),
             data=DataFolders(self.data),
-            device=torch.device(name),
+            device=find_device(name),
             weights=self.weights,
             verbose=self.verbose,
         )

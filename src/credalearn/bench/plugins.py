@@ -17,9 +17,10 @@ from types import CodeType
 from credalearn.bench.catalogue import ALL_SETTINGS
 from credalearn.bench.data import TASKS, WITHOUT_FOLDER, DataFolders, Task
 from credalearn.bench.setting import Setting
-from credalearn.credal.checks import check_choice
+from credalearn.checks import check_choice
 from credalearn.errors import CredalError
 from credalearn.methods import BASES, METHODS, Method
+from credalearn.nets import BACKBONE_NAMES, known_backbone
 from credalearn.scores import SCORES
 
 PLUGIN_METHODS: dict[str, str] = {}
@@ -38,7 +39,8 @@ def register_method(name: str, method: Method, *, built_on: str | None = None) -
             :func:`credalearn.bench.costs.member_seeds`.
 
     Raises:
-        CredalError: If the name is taken, there is no such score, or the networks do not fit.
+        CredalError: If the name is taken or no folder's, there is no such score, or the networks do
+            not fit.
 
     Example:
         >>> register_method("my-softmax", METHODS["softmax"])
@@ -67,7 +69,7 @@ def register_task(name: str, load: Callable[[DataFolders, int | None], Task]) ->
             all: the task.
 
     Raises:
-        CredalError: If the name is taken.
+        CredalError: If the name is taken or no folder's.
 
     Example:
         >>> register_task("my-nodules", TASKS["lidc"])
@@ -84,7 +86,7 @@ def register_setting(setting: Setting) -> None:
     """Make a setting known under its name; its task and its methods must be known before.
 
     Raises:
-        CredalError: If the name is taken, or there is no such task.
+        CredalError: If the name is taken or no folder's, or there is no such task or backbone.
 
     Example:
         >>> register_setting(ALL_SETTINGS["cifar10h"])
@@ -94,6 +96,11 @@ def register_setting(setting: Setting) -> None:
     """
     _check_free(ALL_SETTINGS, "setting", setting.name)
     check_choice(setting.task, TASKS, name=f"the task of setting {setting.name!r}")
+    if not known_backbone(setting.backbone):
+        raise CredalError(
+            f"the backbone of setting {setting.name!r} must be one of {BACKBONE_NAMES}; got "
+            f"{setting.backbone!r}."
+        )
     ALL_SETTINGS[setting.name] = setting
 
 
@@ -144,5 +151,10 @@ def _check_base(name: str, method: Method, base: str) -> None:
 
 
 def _check_free(table: Mapping[str, object], what: str, name: str) -> None:
+    if not name or name.startswith(".") or set(name) & set("/\\"):  # "../a" would leave the store
+        raise CredalError(
+            f"the name of a {what} must be one that a folder can have: not empty, no / or \\ in "
+            f"it, no dot in front; got {name!r}. To fix: take another name."
+        )
     if name in table:
         raise CredalError(f"a {what} {name!r} is known already. To fix: take another name.")

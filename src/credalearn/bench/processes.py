@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import signal
 import sys
 import threading
 from collections.abc import Sequence
@@ -18,10 +19,10 @@ from credalearn.errors import CredalError, TrainingError
 def in_processes(
     place: Place, runs: Sequence[Run], *, workers: int, deadline: float | None = None
 ) -> None:
-    """The same work in several processes of this machine; a process that dies is replaced.
+    """The same work in several processes of this machine; one that a signal kills is replaced.
 
     Raises:
-        CredalError: If one of them raised it, or processes keep dying.
+        CredalError: If one of them raised anything, or processes keep being killed.
     """
     context = multiprocessing.get_context("spawn")
     until = time_of_day(deadline)
@@ -29,7 +30,13 @@ def in_processes(
 
     def start() -> Any:
         process = context.Process(target=_worker, args=(place, list(runs), threads, until))
-        process.start()
+        # A terminal sends Ctrl-C to the workers too. This process alone answers it: a worker that
+        # starts while it is ignored ignores it from its first moment on.
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            process.start()
+        finally:
+            signal.signal(signal.SIGINT, before)
         return process
 
     processes = [start() for _ in range(workers)]
@@ -43,7 +50,9 @@ def in_processes(
                 if process.exitcode == 0:
                     processes.pop(number)
                     break
-                if process.exitcode == REFUSED:
+                # An exception ends a process above 0, a signal below: after an exception another
+                # process would only raise the same again.
+                if process.exitcode > 0:
                     raise CredalError("a worker process stopped; its message stands above.")
                 replaced += 1
                 if replaced > 3 * workers:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from credalearn.errors import CredalError
-from credalearn.files import whole_file
+from credalearn.files import whole_file, writing
 
 CURVE_POINTS = 101  # accuracy at rejection 0, 0.01, …, 1: the last is at the most certain item
 # Of config: what runs that are compared must share.
@@ -32,7 +32,7 @@ class Record:
         seed: Of the run.
         metrics: By name, as fractions.
         curves: By name; ``accuracy_rejection`` holds 101 accuracies.
-        config: How the run was made, as plain JSON: the setting's ``to_json()`` and ``members``
+        config: How the run was made, as plain JSON: the setting's ``as_plain()`` and ``members``
             (``shared`` or ``independent``), ``member_seeds``, ``epochs`` and ``limit``.
         versions: Of what made it.
         seconds: How long it took.
@@ -194,7 +194,7 @@ def write_record(path: Path, record: Record) -> None:
     text = json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
     # A line break never stands within JSON's strings, so this finds lists of numbers alone.
     text = re.sub(r"\[\n([^\[\]{}\"]*)\]", lambda found: f"[{' '.join(found[1].split())}]", text)
-    with whole_file(path) as partial:
+    with whole_file(path, other=None) as partial:
         partial.write_text(f"{text}\n", encoding="utf-8")
 
 
@@ -216,7 +216,8 @@ def copy_records(records: Iterable[Record], folder: Path) -> None:
         folder: Of results. A record that is there already is replaced, as is a damaged one.
 
     Raises:
-        CredalError: If a record there is of another kind, as a rehearsal is; nothing is written.
+        CredalError: If a record there is of another kind, as a rehearsal is, and then nothing is
+            written; or if the folder cannot be written.
 
     Example:
         >>> import tempfile
@@ -229,9 +230,10 @@ def copy_records(records: Iterable[Record], folder: Path) -> None:
     paths = {result_path(folder, each.setting, each.method, each.seed): each for each in records}
     for path, record in paths.items():
         _check_kind(path, record)
-    for path, record in paths.items():
-        config = {name: x for name, x in record.config.items() if name not in _OF_A_STORE}
-        write_record(path, replace(record, config=config))
+    with writing(folder, other="name another folder with --output"):
+        for path, record in paths.items():
+            config = {name: x for name, x in record.config.items() if name not in _OF_A_STORE}
+            write_record(path, replace(record, config=config))
 
 
 def _check_kind(path: Path, record: Record) -> None:

@@ -13,7 +13,7 @@ from torch import Tensor
 from credalearn.bench.answers import Answers
 from credalearn.bench.data import DataFolders, MissingDataError, Task, load_foreign, load_task
 from credalearn.bench.evaluate import evaluate, pack, pack_voted, rejection_curve
-from credalearn.bench.labels import make_labels
+from credalearn.bench.labels import training_labels
 from credalearn.bench.log import EpochLog
 from credalearn.bench.records import Record
 from credalearn.bench.runs import Run
@@ -38,7 +38,7 @@ from credalearn.train import (
 )
 from credalearn.train.distributed import tell, world_size
 
-# Training images of models side by side that torch.compile is worth waiting for: it makes an H200
+# Training items of models side by side that torch.compile is worth waiting for: it makes an H200
 # a sixth faster than about 58,000 a second, after 40 seconds the first time on a machine.
 _WORTH_COMPILING = 5_000_000
 
@@ -120,7 +120,7 @@ class Bench:
         for run in runs:
             training = self._training(run, beside=1)
             with suppress(TrainingError, CredalError):  # the first process has one too, and says it
-                _plain_loop(training, None)
+                train(training)
 
     def build(self, run: Run) -> None:
         """Build a run on finished ones, measure it and keep it: nothing is trained."""
@@ -154,7 +154,7 @@ class Bench:
         key = (setting.task, setting.labels, setting.collapsed, run.limit, seed)
         if key not in self._labels:
             task = self._task(setting, run.limit)
-            labels = make_labels(setting, task, self.data, self.device, seed=run.seed)
+            labels = training_labels(setting, task, self.data, self.device, seed=run.seed)
             self._labels[key] = labels.to(dtype=torch.float32).to(self.device)
         return self._labels[key]
 
@@ -166,17 +166,17 @@ class Bench:
         """What one run trains, one of ``beside`` at a time."""
         task = self._task(run.setting, run.limit)
         method, recipe = METHODS[run.method], replace(run.setting.recipe, seed=run.seed)
-        images = len(task.train_images) * recipe.epochs * beside
+        items = len(task.train_inputs) * recipe.epochs * beside
         training = Training(
             network=self._network(run),
-            inputs=task.train_images,
+            inputs=task.train_inputs,
             labels=self.labels(run),
             loss=method.loss,
             recipe=recipe,
-            augment=crop_and_flip if run.setting.augment and task.train_images.ndim == 4 else None,
+            augment=crop_and_flip if run.setting.augment and task.train_inputs.ndim == 4 else None,
             checkpoint=self.store.checkpoint(run),
             # Dropout stays as it is, so that its numbers come from the seed and the epoch.
-            compile=images >= _WORTH_COMPILING and not method.dropout,
+            compile=items >= _WORTH_COMPILING and not method.dropout,
         )
         try:
             check_checkpoint(training)
@@ -193,8 +193,9 @@ class Bench:
     ) -> list[float] | TrainingError:
         with Progress(run.name) as progress:
             shown = progress if self.verbose else None
+            log = self._log(run, 1, _Until(deadline, shown))
             try:
-                return _plain_loop(training, self._log(run, 1, _Until(deadline, shown)))
+                return train(replace(training, listener=log))
             except TrainingError as error:
                 return error
             except _TimeUpError:
@@ -213,21 +214,21 @@ class Bench:
         with seeded(torch.device("cpu"), run.seed, 0):
             backbone = build_backbone(
                 run.setting.backbone,
-                tuple(task.train_images.shape[1:]),
+                tuple(task.train_inputs.shape[1:]),
                 dropout=method.dropout,
                 weights=weights if weights != Path("none") else None,
             )
             network = Network.on(
                 backbone,
-                task.train_images[:2].cpu(),
+                task.train_inputs[:2].cpu(),
                 num_heads=method.num_heads,
                 num_classes=task.num_classes,
                 dropout=method.dropout,
             )
         for layer in network.modules():
             if isinstance(layer, Standardise):
-                layer.fit(task.train_images)
-        if self.device.type == "cpu" and task.train_images.ndim == 4:
+                layer.fit(task.train_inputs)
+        if self.device.type == "cpu" and task.train_inputs.ndim == 4:
             # Half again as many images a second. A GPU's trainings side by side do it themselves.
             network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         return network.to(self.device)
@@ -259,25 +260,25 @@ class Bench:
         task = self._task(run.setting, run.limit)
         labels = self.labels(run)
         model = Model.from_members(
-            METHODS[run.method], members, task.train_images, labels.to("cpu"), seed=run.seed
+            METHODS[run.method], members, task.train_inputs, labels.to("cpu"), seed=run.seed
         )
         shared = run.method in BASES.values()
 
-        def predict(name: str, images: Tensor) -> CredalPredictions:
+        def predict(name: str, inputs: Tensor) -> CredalPredictions:
             # Scores are worked out where the networks are: on a GPU the entropies cost nothing.
-            return self._answers.predict(model, name, images, shared=shared).to(self.device)
+            return self._answers.predict(model, name, inputs, shared=shared).to(self.device)
 
-        test = predict("test", task.test_images)
+        test = predict("test", task.test_inputs)
         sets = self._foreign_sets(run)
         foreign = {name: predict(name, images) for name, images in sets.items()}
-        known = task.train_images[: run.foreign_limit]
+        known = task.train_inputs[: run.foreign_limit]
         training = predict("training", known) if foreign else None
         y = task.test_y
         metrics = evaluate(run.method, test, y.to(self.device), foreign, training)
         kept = pack(test, y, foreign)
-        if task.voted_images is not None and task.voted_counts is not None:
-            same = task.voted_images is task.test_images
-            voted = test.to("cpu") if same else predict("voted", task.voted_images).to("cpu")
+        if task.voted_inputs is not None and task.voted_counts is not None:
+            same = task.voted_inputs is task.test_inputs
+            voted = test.to("cpu") if same else predict("voted", task.voted_inputs).to("cpu")
             metrics |= evaluate_voted(test.to("cpu"), y, voted, task.voted_counts)
             kept |= pack_voted(voted, task.voted_counts)
         old = before.metrics.items() if before is not None else ()
@@ -314,7 +315,8 @@ class Bench:
         key = (setting.task, limit)
         if key not in self._tasks:
             task = load_task(setting.task, self.data, limit=limit)
-            self._tasks[key] = replace(task, train_images=task.train_images.to(self.device))
+            self._tasks[key] = replace(task, train_inputs=task.train_inputs.to(self.device))
+        _check_size(setting, self._tasks[key])  # settings of one task may differ in it
         return self._tasks[key]
 
     def _foreign_sets(self, run: Run) -> dict[str, Tensor]:
@@ -338,6 +340,21 @@ class Bench:
         return found
 
 
+def _check_size(setting: Setting, task: Task) -> None:
+    """Refuse images of another size than the setting's, which their record would tell."""
+    sides = tuple(task.train_inputs.shape[2:])  # none of rows of features
+    if not sides or sides == (setting.image_size, setting.image_size):
+        return
+    height, width = sides
+    square = height == width
+    shown = f"{height}" if square else f"{height} × {width}"
+    fix = f"give image_size={height}, or resize" if square else "make them square"
+    raise CredalError(
+        f"task {setting.task!r} has images of {shown} px, setting {setting.name!r} says "
+        f"image_size={setting.image_size}. To fix: {fix} in the task."
+    )
+
+
 class _TimeUpError(Exception):
     """The deadline has passed; the epochs done are kept."""
 
@@ -357,19 +374,6 @@ class _Until:
     def resumed(self, done: int, *, of: int, source: str) -> None:
         if self.then is not None:
             self.then.resumed(done, of=of, source=source)
-
-
-def _plain_loop(training: Training, progress: Listener | None) -> list[float]:
-    return train(
-        training.network,
-        training.inputs,
-        training.labels,
-        training.loss,
-        training.recipe,
-        augment=training.augment,
-        checkpoint=training.checkpoint,
-        progress=progress,
-    )
 
 
 def _together(runs: Sequence[Run]) -> str:

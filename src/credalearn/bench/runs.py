@@ -94,7 +94,7 @@ class Run:
     def asked(self) -> dict[str, Any]:
         """What decides the outcome, as plain JSON."""
         asked = {
-            **self.setting.to_json(),
+            **self.setting.as_plain(),
             "epochs": self.setting.recipe.epochs,
             "method": self.method,
             "seed": self.seed,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from credalearn.bench.catalogue import ALL_SETTINGS, folded
+from credalearn.bench.catalogue import ALL_SETTINGS, by_family
 from credalearn.bench.costs import member_seeds
 from credalearn.bench.plugins import PLUGIN_METHODS
 from credalearn.bench.records import KIND, Record
@@ -77,7 +77,7 @@ def runs_of(records: Iterable[Record], setting: str) -> dict[str, dict[int, Reco
     records = list(records)
     runs = own_runs(records, setting)
     if not runs:
-        held = ", ".join(folded({record.setting for record in records}))
+        held = ", ".join(by_family({record.setting for record in records}))
         raise CredalError(f"there is no record of setting {setting!r}; there are some of {held}.")
     known = ALL_SETTINGS.get(setting)
     if known is not None and known.collapsed:
@@ -93,6 +93,17 @@ def runs_of(records: Iterable[Record], setting: str) -> dict[str, dict[int, Reco
     return _in_order(runs, setting)
 
 
+def first_record(runs: Runs) -> Record:
+    """Any record tells of what kind they all are.
+
+    Example:
+        >>> record = Record(setting="s", method="pocc", seed=1, metrics={"accuracy": 0.9})
+        >>> first_record({"pocc": {1: record}}).name
+        's pocc seed 1'
+    """
+    return next(record for found in runs.values() for record in found.values())
+
+
 def paper_methods(setting: str) -> tuple[str, ...]:
     """The methods that the paper's tables compare in this setting: seven, or five at 224 px.
 
@@ -104,25 +115,39 @@ def paper_methods(setting: str) -> tuple[str, ...]:
     return tuple(m for m in SEVEN if known is None or m in known.methods)
 
 
-def compared_methods(runs: Runs, setting: str, asked: Sequence[str] | None) -> tuple[str, ...]:
-    """Of the methods asked for, or else of the paper's, those that have runs.
+def compared_methods(
+    runs: Runs, setting: str, asked: Sequence[str] | None = None
+) -> tuple[str, ...]:
+    """The methods asked for, or else those of the paper's that have runs.
 
     In a setting that is not the paper's and lacks one of its methods, or has one of a user's own,
     all that have runs unless some are asked for.
 
+    Raises:
+        CredalError: If one that is asked for has no run.
+
     Example:
         >>> runs = {"pocc": {}, "softmax": {}, "edl": {}}
-        >>> compared_methods(runs, "cifar10h", None), compared_methods(runs, "my-setting", None)
+        >>> compared_methods(runs, "cifar10h"), compared_methods(runs, "my-setting")
         (('edl', 'pocc'), ('pocc', 'softmax', 'edl'))
-        >>> compared_methods(dict.fromkeys(("softmax", *SEVEN), {}), "my-setting", None) == SEVEN
+        >>> compared_methods(dict.fromkeys(("softmax", *SEVEN), {}), "my-setting") == SEVEN
         True
     """
     if asked is None:
         known = ALL_SETTINGS.get(setting)
         theirs = known is not None and known.published is not None
-        all_seven = set(SEVEN) <= set(runs) and not PLUGIN_METHODS.keys() & set(runs)
+        # One that is not known is a user's own too, whose plugin is not given.
+        own = {m for m in runs if m in PLUGIN_METHODS or m not in (*METHODS, POCC_COLLAPSED)}
+        all_seven = set(SEVEN) <= set(runs) and not own
         asked = paper_methods(setting) if theirs or all_seven else tuple(runs)
-    return tuple(method for method in asked if method in runs)
+        return tuple(method for method in asked if method in runs)
+    for method in asked:
+        if method not in runs:
+            raise CredalError(
+                f"method {method!r} cannot be compared in setting {setting!r}: it has no run "
+                f"there. To fix: take one of {', '.join(runs)}."
+            )
+    return tuple(asked)
 
 
 def count_of_seeds(count: int) -> str:

@@ -4,9 +4,11 @@ import math
 from dataclasses import asdict, dataclass, replace
 from typing import Any, get_args
 
+from credalearn.checks import check_choice, check_option, check_whole
 from credalearn.errors import CredalError
 from credalearn.labels.votes import VoteRule
 from credalearn.methods import METHODS
+from credalearn.shares import check_share
 from credalearn.train import Recipe
 
 # By our names, the paper's.
@@ -49,8 +51,7 @@ class Smoothing:
     epsilon: float
 
     def __post_init__(self) -> None:
-        if not 0 < self.epsilon < 1:
-            raise CredalError(f"epsilon must lie in (0, 1); got {self.epsilon!r}.")
+        check_share(self.epsilon, name="epsilon")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +74,14 @@ class Teacher:
     temperature: float
 
     def __post_init__(self) -> None:
-        if self.name not in PAPER_TEACHERS:
-            known = ", ".join(PAPER_TEACHERS)
-            raise CredalError(f"a teacher must be one of {known}; got {self.name!r}.")
-        if not 0 < self.temperature < math.inf:
-            raise CredalError(f"temperature must be above 0; got {self.temperature!r}.")
+        check_choice(self.name, PAPER_TEACHERS, name="teacher")
+        check_option(
+            self.temperature,
+            lambda value: 0 < value < math.inf,
+            name="temperature",
+            rule="a finite number above 0",
+            remedy="give 1.0, which leaves the logits as they are",
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +107,9 @@ class Votes:
     rule: VoteRule
 
     def __post_init__(self) -> None:
-        if self.number is not None and self.number < 1:
-            raise CredalError(f"votes are 1 or more an item, or None for all; got {self.number!r}.")
-        if self.rule not in get_args(VoteRule):
-            raise CredalError(
-                f"a rule must be one of {', '.join(get_args(VoteRule))}; got {self.rule!r}."
-            )
+        if self.number is not None:
+            check_whole(self.number, least=1, name="number", remedy="give None for all votes")
+        check_choice(self.rule, get_args(VoteRule), name="rule")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,14 +186,14 @@ class Setting:
         """Whether the labels do: where a few of the votes are drawn."""
         return isinstance(self.labels, Votes) and self.labels.number is not None
 
-    def to_json(self) -> dict[str, Any]:
+    def as_plain(self) -> dict[str, Any]:
         """What decides the outcome of a run, but for its method and seed, as plain JSON.
 
         Seeds and methods are left out: a run is the same, however few are asked for beside it.
 
         Example:
             >>> from credalearn.bench.settings import SETTINGS
-            >>> SETTINGS["cifar10-smooth-0.05"].to_json()["labels"]
+            >>> SETTINGS["cifar10-smooth-0.05"].as_plain()["labels"]
             {'kind': 'smoothing', 'epsilon': 0.05}
         """
         recipe = asdict(self.recipe)

@@ -184,7 +184,7 @@ class Store:
             "versions": versions(),
             "started": datetime.now(UTC).isoformat(timespec="seconds"),
         }
-        with whole_file(self.path(run) / "config.json") as partial:
+        with whole_file(self.path(run) / "config.json", other=None) as partial:
             partial.write_text(f"{json.dumps(content, indent=2)}\n", encoding="utf-8")
 
     def forget(self, run: Run) -> None:
@@ -230,7 +230,7 @@ class Store:
             if not tensors:
                 continue
             copies = {key: x.detach().cpu().clone().contiguous() for key, x in tensors.items()}
-            with whole_file(folder / name) as partial:
+            with whole_file(folder / name, other=None) as partial:
                 save_file(copies, partial)
             files[name] = {
                 "bytes": (folder / name).stat().st_size,
@@ -264,7 +264,7 @@ class Store:
 
     def fail(self, run: Run, reason: str) -> None:
         """Say why a run stopped for good."""
-        with whole_file(self.path(run) / "failure.txt") as partial:
+        with whole_file(self.path(run) / "failure.txt", other=None) as partial:
             partial.write_text(f"{reason}\n", encoding="utf-8")
 
     def tensors(self, run: Run, name: str) -> dict[str, Tensor]:

@@ -11,7 +11,7 @@ from torch import Tensor
 from credalearn.bench.runs import Run, plan
 from credalearn.bench.setting import Setting
 from credalearn.bench.store import PREDICTIONS, Store
-from credalearn.credal.checks import check_choice
+from credalearn.checks import check_choice
 from credalearn.errors import CredalError
 from credalearn.predictions import CredalPredictions
 
@@ -72,7 +72,7 @@ def stored_runs(
 
 
 def read_predictions(
-    folder: Path, setting: str, method: str, seed: int, *, part: str = "test"
+    folder: str | Path, setting: str, method: str, seed: int, *, part: str = "test"
 ) -> CredalPredictions:
     """What a finished run predicted, by the names that its folder has.
 
@@ -91,13 +91,13 @@ def read_predictions(
         CredalError: If there is no such run, its file is damaged, or it has no such part.
 
     Example:
-        >>> read_predictions(Path("store"), "cifar10h", "pocc", 99)
+        >>> read_predictions("store", "cifar10h", "pocc", 99)
         Traceback (most recent call last):
         credalearn.errors.CredalError: there is no
         store/cifar10h/pocc/seed-99/predictions.safetensors. To fix: do that run with
         `credalearn bench run`.
     """
-    path = folder / setting / method / f"seed-{seed}" / PREDICTIONS
+    path = Path(folder) / setting / method / f"seed-{seed}" / PREDICTIONS
     if not path.is_file():
         raise CredalError(f"there is no {path}. To fix: do that run with `credalearn bench run`.")
     try:

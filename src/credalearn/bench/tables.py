@@ -47,11 +47,12 @@ def main_table(
     Args:
         records: Of any settings.
         setting: Name of the one wanted.
-        compared: Methods that BQS and BQS-ST compare; as in the paper unless given, of these those
-            that have runs. Others have a dash there.
+        compared: Methods that BQS and BQS-ST compare; unless given those of the paper's that have
+            runs. Others have a dash there.
 
     Raises:
-        CredalError: As for :func:`credalearn.bench.seeds.runs_of`.
+        CredalError: As for :func:`credalearn.bench.seeds.runs_of`, or if one that is to be compared
+            has no run.
 
     Example:
         >>> from credalearn.report import markdown

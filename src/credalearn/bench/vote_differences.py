@@ -19,8 +19,8 @@ NOISE = (
 )
 
 
-def differences(cells: Cells, metric: str = "accuracy") -> dict[str, dict[int | None, Difference]]:
-    """Each row's metric less that of softmax on soft labels, by number of votes, paired by seed.
+def differences(cells: Cells) -> dict[str, dict[int | None, Difference]]:
+    """Each row's accuracy less that of softmax on soft labels, by number of votes, paired by seed.
 
     Rows and numbers that the baseline has no common seed with are left out.
 
@@ -41,7 +41,7 @@ def differences(cells: Cells, metric: str = "accuracy") -> dict[str, dict[int | 
     found: dict[str, dict[int | None, Difference]] = {}
     for row, by_number in cells.items():
         for number, runs in by_number.items() if row != row_name(*BASELINE) else ():
-            each = paired(runs, baseline.get(number, {}), metric)
+            each = paired(runs, baseline.get(number, {}), "accuracy")
             if each is not None:
                 found.setdefault(row, {})[number] = each
     return found
@@ -69,7 +69,7 @@ def difference_table(
         for row, by_number in found.items()
     }
     columns = [Column(in_words(number), digits=2) for number in numbers]
-    return ResultTable(columns, rows, corner="votes an item")
+    return ResultTable(columns, rows, corner="votes an item", spread="standard error")
 
 
 def verdicts(found: Mapping[str, Mapping[int | None, Difference]]) -> list[str]:

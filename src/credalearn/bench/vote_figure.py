@@ -8,12 +8,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from credalearn.bench.figures import save_figure
 from credalearn.bench.rehearsal import subtitle
 from credalearn.bench.vote_settings import FAMILIES, Family, in_words
 from credalearn.bench.vote_tables import METRICS, Cells, first_record, has, numbers_held
 from credalearn.errors import CredalError
-from credalearn.report.style import line_of
+from credalearn.report.style import line_of, save_figure
 
 PANELS = (
     *("accuracy", "ece", "auarc"),

@@ -8,18 +8,19 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from credalearn.bench.catalogue import folded
+from credalearn.bench.catalogue import by_family
+from credalearn.bench.notes import plugin_notes
 from credalearn.bench.records import Record
 from credalearn.bench.rehearsal import shortfalls
 from credalearn.bench.seeds import check_one_kind, count_of_seeds, mean_and_std, runs_of
 from credalearn.bench.vote_settings import FAMILIES, Family, in_words
-from credalearn.credal.checks import check_choice
+from credalearn.checks import check_choice
 from credalearn.errors import CredalError
 from credalearn.report import Column, ResultTable
 from credalearn.report.tables import Value
 
-Runs = Mapping[int, Record]
-Cells = Mapping[str, Mapping[int | None, Runs]]
+BySeed = Mapping[int, Record]
+Cells = Mapping[str, Mapping[int | None, BySeed]]
 """``cells[row][number of votes][seed]``"""
 
 # What can be shown against votes. Whether a set holds the votes is no contest: that of all
@@ -69,7 +70,7 @@ def default_family(records: Iterable[Record]) -> str:
     return next(iter(_families_held(record.setting for record in records)), next(iter(FAMILIES)))
 
 
-def family_cells(records: Iterable[Record], family: str) -> dict[str, dict[int | None, Runs]]:
+def family_cells(records: Iterable[Record], family: str) -> dict[str, dict[int | None, BySeed]]:
     """The records of a family by row, number of votes and seed, rows in the order of its rules.
 
     Args:
@@ -90,7 +91,7 @@ def family_cells(records: Iterable[Record], family: str) -> dict[str, dict[int |
     check_choice(family, FAMILIES, name="family")
     known, records = FAMILIES[family], list(records)
     held = {record.setting for record in records}
-    cells: dict[str, dict[int | None, Runs]] = {}
+    cells: dict[str, dict[int | None, BySeed]] = {}
     for rule in known.rules:
         for number in known.numbers:
             name = known.setting_name(number, rule)
@@ -101,7 +102,7 @@ def family_cells(records: Iterable[Record], family: str) -> dict[str, dict[int |
         instead = f", or give --family {others}" if others else ""
         raise CredalError(
             f"there is no record of the family {family!r}; there are some of "
-            f"{', '.join(folded(held))}. "
+            f"{', '.join(by_family(held))}. "
             f"To fix: make some with `credalearn bench run '{family}-*'`{instead}."
         )
     check_one_kind(_records(cells), f"the family {family!r}")
@@ -149,7 +150,7 @@ def vote_table(cells: Cells, metric: str, family: str) -> ResultTable:
 
 
 def vote_notes(cells: Cells, family: str) -> list[str]:
-    """What must be said with every table of a family: seeds, and whether it is a rehearsal.
+    """What must be said with every table of a family: seeds, a missing plugin, a rehearsal.
 
     Example:
         >>> record = Record(
@@ -175,7 +176,7 @@ def vote_notes(cells: Cells, family: str) -> list[str]:
     seeds = " ".join([f"{count_of_seeds(usual)} of every run{', but' if but else '.'}", *but])
     lines = [f"{seeds} ± is over seeds, each with votes of its own unless all are used."]
     short = shortfalls(first_record(cells), FAMILIES[family].recipe.epochs)
-    return [*lines, *(f"A rehearsal: {each}." for each in short)]
+    return [*lines, *plugin_notes(_records(cells)), *(f"A rehearsal: {each}." for each in short)]
 
 
 def numbers_held(

@@ -7,6 +7,7 @@ import io
 import os
 import sys
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -63,6 +64,10 @@ def _options(
 
 
 @app.command()
+@partial(
+    told_when_stopped,
+    left="finished files stay in the output folder, and the same command makes them all anew",
+)
 def demo(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the results.")] = Path(
         "demo-output"

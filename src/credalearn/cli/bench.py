@@ -3,6 +3,7 @@
 import os
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +11,7 @@ import typer
 
 from credalearn.cli import bench_results
 from credalearn.cli.bench_results import DEFAULT_STORE, NAMES, Names, StoreOption
+from credalearn.cli.stopping import told_when_stopped
 
 if TYPE_CHECKING:
     from credalearn.bench.runs import Run
@@ -39,7 +41,7 @@ Limit = Annotated[
     typer.Option(min=2, help="Items to train and to test on, at most; foreign images an eighth."),
 ]
 Independent = Annotated[
-    bool, typer.Option("--independent-members", help="Five networks of its own for each ensemble.")
+    bool, typer.Option("--independent-members", help="Networks of its own for each ensemble.")
 ]
 Weights = Annotated[
     Path | None,
@@ -107,6 +109,7 @@ def list_settings(
         family = None if names or every else family_of(setting.name)
         lines.setdefault(f"{family}-K-RULE" if family else setting.name, []).append(setting)
     totals = [0, 0.0]
+    unknown = False
     for name, settings in lines.items():
         count = sum(trainings(setting, independent) for setting in settings)
         gpu = settings[0].backbone not in WITHOUT_GPU
@@ -114,6 +117,7 @@ def list_settings(
         minutes = [gpu_minutes(each, independent) for each in settings] if gpu and known else []
         cost = sum(minutes)
         totals = [totals[0] + count, totals[1] + cost]
+        unknown = unknown or (gpu and not known)
         table.add_row(
             name,
             settings[0].backbone.rpartition(":")[2],
@@ -124,7 +128,8 @@ def list_settings(
             "none" if not gpu else "?" if not known else f"{cost:,.0f}" if cost >= 1 else "< 1",
         )
     table.add_section()
-    table.add_row("together", "", "", "", "", f"{totals[0]:,}", f"{totals[1]:,.0f}")
+    together = "?" if unknown else f"{totals[1]:,.0f}"
+    table.add_row("together", "", "", "", "", f"{totals[0]:,}", together)
     Console(width=None if sys.stdout.isatty() else 110).print(table)
     print(
         "Minutes are estimated: from measured runs of ResNet-18 on one H200, for other networks by "
@@ -138,6 +143,10 @@ def list_settings(
 
 
 @app.command()
+@partial(
+    told_when_stopped,
+    left="what is done is kept, and the same command goes on where it stopped",
+)
 def run(
     context: typer.Context,
     names: NamesToRun = None,

@@ -80,11 +80,12 @@ def table(
 
     write = _writer(form)
     found = _of_methods(_records(records), method)
-    for name in _chosen(names, found):
-        for title, each in setting_tables(found, name, compared=balance).items():
+    compared = _compared(balance, found, _chosen(names, found))
+    for name, methods in compared.items():
+        for title, each in setting_tables(found, name, compared=methods).items():
             print(f"{_HEADS[form]}{name}: {title}\n")
             print(write(each))
-        for line in notes(found, name, compared=balance):
+        for line in notes(found, name, compared=methods, asked=method):
             print(f"{_COMMENTS[form]}{line}")
         print()
 
@@ -212,8 +213,10 @@ def compare(
 ) -> None:
     """Set ours beside every published figure that the records can answer."""
     from credalearn.bench import compare as comparison
-    from credalearn.files import whole_file
+    from credalearn.files import check_file, whole_file
 
+    if output is not None:
+        check_file(output, (".csv",))
     found = _records(records)
     rows = comparison.compare(found)
     if names:
@@ -235,6 +238,7 @@ def figures(
     """Draw rejection curves, balanced scores, significance and ours against the published."""
     from credalearn.bench import figures as draw
     from credalearn.errors import CredalError
+    from credalearn.files import NotWrittenError
 
     found = _records(records)
     drawn = 0
@@ -249,6 +253,8 @@ def figures(
             path = output / f"{name}-{kind}.{form}"
             try:
                 function(found, name, path)
+            except NotWrittenError:  # the next one could not be written either
+                raise
             except CredalError as error:
                 print(f"no {path.name}: {error}", file=sys.stderr)
             else:
@@ -258,13 +264,21 @@ def figures(
 
 def records(
     store: StoreOption = DEFAULT_STORE,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder.")] = Path("results"),
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Folder, or a .csv file with a row a run.")
+    ] = Path("results"),
 ) -> None:
     """Copy the records of a store's finished runs, without predictions and weights."""
     from credalearn.bench.records import copy_records
+    from credalearn.bench.records_csv import records_csv
+    from credalearn.files import whole_file
 
     found = _records(store)
-    copy_records(found, output)
+    if output.suffix.lower() == ".csv":
+        with whole_file(output) as partial:
+            partial.write_text(records_csv(found), encoding="utf-8")
+    else:
+        copy_records(found, output)
     print(f"{len(found)} record{'' if len(found) == 1 else 's'} in {output}")
 
 
@@ -308,6 +322,26 @@ def _of_methods(found: "list[Record]", methods: list[str] | None) -> "list[Recor
                 f"--method {method!r} has no record. To fix: take one of {', '.join(held)}."
             )
     return [record for record in found if methods is None or record.method in methods]
+
+
+def _compared(
+    asked: list[str] | None, found: "list[Record]", settings: list[str]
+) -> "dict[str, list[str] | None]":
+    """By setting, the methods of --balance that have runs there; None unless any was named."""
+    from credalearn.bench.seeds import runs_of
+    from credalearn.errors import CredalError
+
+    if asked is None:
+        return dict.fromkeys(settings)
+    held = {name: runs_of(found, name) for name in settings}
+    every = dict.fromkeys(method for runs in held.values() for method in runs)
+    for method in asked:
+        if method not in every:
+            raise CredalError(
+                f"--balance {method!r} has no run in these settings. To fix: take one of "
+                f"{', '.join(every)}."
+            )
+    return {name: [method for method in asked if method in runs] for name, runs in held.items()}
 
 
 def _records(folder: Path) -> "list[Record]":

@@ -1,10 +1,11 @@
 """What the commands that read annotated items are given of them: features or images, checked."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from credalearn.annotations.table import Source
     from credalearn.workflow.folder import RunFolder
     from credalearn.workflow.inputs import FeatureTable
     from credalearn.workflow.item_columns import ItemColumns
@@ -40,10 +41,11 @@ def check_inputs(
 def read_inputs(
     features: list[Path] | None,
     images: Path | None,
-    table: Path,
+    table: Path | None,
     columns: Sequence[str],
     *,
-    item: str | None,
+    source: "Source",
+    asked: Mapping[str, Any],
     drop: Sequence[str] = (),
     names: Sequence[str] | None = None,
 ) -> tuple["FeatureTable | Path", "ItemColumns | None"]:
@@ -52,9 +54,10 @@ def read_inputs(
     Args:
         features: The files of features, if that is it.
         images: The folder of images, if that is it.
-        table: With images, what the columns are columns of.
+        table: With images, what the columns are columns of; the export unless given.
         columns: That are asked for and are no features.
-        item: The export's name of the column that names the items.
+        source: The export.
+        asked: How it was read, as ``read_annotations`` takes it.
         drop: Columns to leave out.
         names: The features of a model, where there is one.
 
@@ -67,9 +70,17 @@ def read_inputs(
 
     if not features:
         assert images is not None
-        return images, read_item_columns(table, columns, item=item) if columns else None
+        if not columns:
+            return images, None
+        if table is None or (table.exists() and table.samefile(source.path)):
+            how = {"encoding": asked["encoding"], "delimiter": asked["delimiter"]}
+            named = source.item or asked["item"]
+            return images, read_item_columns(source.path, columns, item=named, **how)
+        return images, read_item_columns(table, columns, item=asked["item"])
     tables = [
-        read_features(path, item=_item_column(path, item), extra=columns, drop=drop, names=names)
+        read_features(
+            path, item=_item_column(path, asked["item"]), extra=columns, drop=drop, names=names
+        )
         for path in features
     ]
     return join_features(tables), None

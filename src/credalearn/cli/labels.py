@@ -10,27 +10,16 @@ from typing import Annotated
 import typer
 
 from credalearn.cli.options import (
-    Annotator,
-    Classes,
-    Delimiter,
-    Encoding,
     Export,
-    Form,
-    Item,
-    Label,
     Labels,
-    Question,
-    RepeatedVotes,
-    Repeats,
     Skill,
-    Unsure,
-    Weight,
-    reader_options,
 )
+from credalearn.cli.reading import Reading, reads_export
 
 _SECONDS_BETWEEN_LINES = 5.0
 
 
+@reads_export
 def labels(
     export: Export,
     rule: Annotated[
@@ -58,17 +47,8 @@ def labels(
         Path | None,
         typer.Option("--output", "-o", help="The table: .csv, .tsv, .parquet or .jsonl."),
     ] = None,
-    item: Item = None,
-    annotator: Annotator = None,
-    label: Label = None,
-    weight: Weight = None,
-    question: Question = None,
-    classes: Classes = None,
-    unsure: Unsure = None,
-    form: Form = None,
-    encoding: Encoding = None,
-    delimiter: Delimiter = None,
-    repeats: RepeatedVotes = Repeats.refuse,
+    *,
+    reading: Reading,
 ) -> None:
     """Say which label rules fail: build labels from some annotators, test them on the others."""
     import torch
@@ -82,30 +62,18 @@ def labels(
     from credalearn.workflow.overwriting import refuse_overwriting
     from credalearn.workflow.tables_out import check_output, write_frames
 
-    asked = reader_options(
-        item,
-        annotator,
-        label,
-        weight,
-        question,
-        classes,
-        unsure,
-        form,
-        encoding,
-        delimiter,
-        repeats.value,
-    )
     if output is not None:  # before the work, not after it
         check_output(output)
     if figure is not None:
-        from credalearn.workflow.label_figure import check_figure
+        from credalearn.files import check_file
+        from credalearn.report.style import PICTURES
 
-        check_figure(figure)
+        check_file(figure, PICTURES)
     for path in (output, figure):
         if path is not None:
             refuse_overwriting(path, export)
     torch.set_num_threads(1)  # the tables are small: threads would wait for each other
-    found = read_annotations(export, **asked)
+    found = read_annotations(export, **reading)
     for line in (label_words.read_line(found), *left_out_lines(found)):
         print(line)
     wanted = dict.fromkeys(each.value for each in rule) if rule else VOTE_RULES

@@ -8,36 +8,30 @@ import typer
 
 from credalearn.cli.inputs import check_inputs, decimal_commas, left_out, read_inputs, row_numbers
 from credalearn.cli.options import (
-    Annotator,
-    Classes,
+    Augment,
+    Augmentation,
+    BatchSize,
     Conflicts,
-    Delimiter,
-    Encoding,
+    Device,
     Export,
     Features,
-    Form,
     Gold,
     Group,
     Images,
-    Item,
-    Label,
     Labels,
+    LearningRate,
     Merge,
     MergeConflicts,
     MergeItem,
     Method,
     Output,
-    Question,
-    RepeatedVotes,
-    Repeats,
     Seed,
     Skill,
     SkipMissing,
     Table,
-    Unsure,
-    Weight,
-    reader_options,
+    Weights,
 )
+from credalearn.cli.reading import Reading, reads_export
 
 if TYPE_CHECKING:
     from credalearn.workflow.folder import RunFolder
@@ -47,6 +41,7 @@ if TYPE_CHECKING:
 _MUCH_OPEN = 0.6
 
 
+@reads_export
 def inspect(
     export: Export,
     images: Annotated[
@@ -56,39 +51,17 @@ def inspect(
     merge: Merge = None,
     merge_item: MergeItem = None,
     merge_conflicts: MergeConflicts = Conflicts.refuse,
-    item: Item = None,
-    annotator: Annotator = None,
-    label: Label = None,
-    weight: Weight = None,
-    question: Question = None,
-    classes: Classes = None,
-    unsure: Unsure = None,
-    form: Form = None,
-    encoding: Encoding = None,
-    delimiter: Delimiter = None,
-    repeats: RepeatedVotes = Repeats.refuse,
+    *,
+    reading: Reading,
 ) -> None:
     """Say what an export holds and who disagrees about what."""
     from credalearn.workflow.inspecting import inspection
     from credalearn.workflow.rounds import read_rounds
 
-    asked = reader_options(
-        item,
-        annotator,
-        label,
-        weight,
-        question,
-        classes,
-        unsure,
-        form,
-        encoding,
-        delimiter,
-        repeats.value,
-    )
     found = read_rounds(
         export,
         merge or (),
-        asked,
+        reading,
         item=merge_item,
         images=images,
         conflicts=merge_conflicts.value,
@@ -97,6 +70,7 @@ def inspect(
         print(line)
 
 
+@reads_export
 def train(
     export: Export,
     output: Output,
@@ -118,6 +92,7 @@ def train(
             show_default="mlp for features, resnet18 for images",
         ),
     ] = None,
+    weights: Weights = None,
     group: Group = None,
     gold: Gold = None,
     split: Annotated[
@@ -128,23 +103,18 @@ def train(
         list[str] | None, typer.Option(help="A column to leave out; may be repeated.")
     ] = None,
     image_size: Annotated[int, typer.Option(min=8, help="Pixels that images become.")] = 64,
+    augment: Augmentation = Augment.none,
     epochs: Annotated[int, typer.Option(min=1, help="Passes over the training items.")] = 50,
+    learning_rate: LearningRate = 1e-3,
+    batch_size: BatchSize = 128,
+    device: Device = "auto",
     seed: Seed = 0,
     skip_missing: SkipMissing = False,
     merge: Merge = None,
     merge_item: MergeItem = None,
     merge_conflicts: MergeConflicts = Conflicts.refuse,
-    item: Item = None,
-    annotator: Annotator = None,
-    label: Label = None,
-    weight: Weight = None,
-    question: Question = None,
-    classes: Classes = None,
-    unsure: Unsure = None,
-    form: Form = None,
-    encoding: Encoding = None,
-    delimiter: Delimiter = None,
-    repeats: RepeatedVotes = Repeats.refuse,
+    *,
+    reading: Reading,
 ) -> None:
     """Train a model on annotated items; killed and called again, it goes on where it stopped."""
     from credalearn.workflow.feature_names import feature_lines
@@ -164,45 +134,43 @@ def train(
         skill=skill.value,
         method=method,
         backbone=backbone,
+        weights=weights,
         group=group,
         gold=gold,
         split=split,
         image_size=image_size,
+        augment=augment.value,
         epochs=epochs,
+        learning_rate=learning_rate,
+        batch_size=batch_size,
+        device=device,
         seed=seed,
         skip_missing=skip_missing,
-    )
-    asked = reader_options(
-        item,
-        annotator,
-        label,
-        weight,
-        question,
-        classes,
-        unsure,
-        form,
-        encoding,
-        delimiter,
-        repeats.value,
     )
     check_place(output)  # before a large export is read
     found = read_rounds(
         export,
         merge or (),
-        asked,
+        reading,
         item=merge_item,
         images=images,
         conflicts=merge_conflicts.value,
     )
-    if classes is None:
+    if reading["classes"] is None:
         refuse_typos(found)
     inputs, columns = read_inputs(
-        features, images, table or export, options.columns, item=item, drop=tuple(drop or ())
+        features,
+        images,
+        table,
+        options.columns,
+        source=found.source,
+        asked=reading,
+        drop=tuple(drop or ()),
     )
     for line in (*inspection(found), *row_numbers(features), *decimal_commas(inputs)):
         print(line)
     if isinstance(inputs, FeatureTable):
-        asked_for = (label, annotator, *options.columns)
+        asked_for = (reading["label"], reading["annotator"], *options.columns)
         for line in feature_lines(inputs.names, asked=asked_for, classes=found.classes):
             print(line)
     if (output / "run.json").exists():
@@ -222,9 +190,13 @@ def train(
 
 def _trained(run: "RunFolder") -> Iterator[str]:
     from credalearn.methods import METHODS
+    from credalearn.workflow.start_weights import doubt_of
 
     facts, splits = run.facts, run.facts["splits"]
     yield from left_out(run)
+    weights = facts["options"]["weights"]
+    if weights is not None and doubt_of(Path(weights)):
+        yield doubt_of(Path(weights))
     open_sets = facts["label_diameter"] > _MUCH_OPEN
     if open_sets and METHODS[facts["method"]].learns_sets:
         under, fix = f" under {facts['label_rule']!r}", "collect more votes an item"

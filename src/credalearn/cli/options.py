@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -68,56 +68,23 @@ Method = Annotated[
         "mc-dropout, deep-ensemble, laplace-bridge or decalibration."
     ),
 ]
+Weights = Annotated[
+    Path | None,
+    typer.Option(
+        help="File of trained weights that the network starts from: the state dict of a timm:NAME "
+        "or torchvision:NAME (the README says how to make one; nothing is downloaded), or "
+        "RUN/model/model.safetensors of a run with the same --backbone.",
+        show_default="random weights",
+    ),
+]
+LearningRate = Annotated[float, typer.Option(help="The largest one; it falls to 0.")]
+BatchSize = Annotated[int, typer.Option(min=1, help="Items a step, at most.")]
+Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, …")]
 Merge = Annotated[list[Path] | None, typer.Option(help="A later export to add; may be repeated.")]
 MergeItem = Annotated[
     str | None,
     typer.Option(help="Column or field that names the item in them.", show_default="found"),
 ]
-
-
-def reader_options(
-    item: str | None,
-    annotator: str | None,
-    label: str | None,
-    weight: str | None,
-    question: str | None,
-    classes: list[str] | None,
-    unsure: list[str] | None,
-    form: str | None,
-    encoding: str | None,
-    delimiter: str | None,
-    repeats: str = "refuse",
-) -> dict[str, Any]:
-    """What ``read_annotations`` takes, in the order in which the commands list it.
-
-    Raises:
-        CredalError: If several classes are given as one, with commas between them.
-
-    Example:
-        >>> reader_options("id", *[None] * 9)["item"]
-        'id'
-    """
-    from credalearn.errors import CredalError
-
-    if classes is not None and len(classes) == 1 and "," in classes[0]:
-        names = [name.strip() for name in classes[0].split(",")]
-        repeated = " ".join(f"--classes {name}" for name in names)
-        raise CredalError(
-            f"--classes takes one class; got {classes[0]!r}. To fix: repeat it: {repeated}."
-        )
-    return {
-        "item": item,
-        "annotator": annotator,
-        "label": label,
-        "weight": weight,
-        "question": question,
-        "classes": classes,
-        "unsure": unsure or (),
-        "format": form,
-        "encoding": encoding,
-        "delimiter": delimiter,
-        "repeats": repeats,
-    }
 
 
 class Labels(StrEnum):
@@ -138,6 +105,23 @@ class Skill(StrEnum):
 
     equal = "equal"
     dawid_skene = "dawid-skene"
+
+
+class Augment(StrEnum):
+    """How images are changed: the names of ``credalearn.train.AUGMENTS``."""
+
+    none = "none"
+    crop = "crop"
+    crop_flip = "crop-flip"
+
+
+Augmentation = Annotated[
+    Augment,
+    typer.Option(
+        "--augment",
+        help="Shift images at random by up to an eighth of their size, and mirror half of them.",
+    ),
+]
 
 
 class Certify(StrEnum):

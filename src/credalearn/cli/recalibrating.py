@@ -1,41 +1,32 @@
 """The command that calibrates a trained model again, on items that were annotated later."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from credalearn.cli.inputs import check_inputs, decimal_commas, left_out, read_inputs, row_numbers
 from credalearn.cli.options import (
-    Annotator,
-    Delimiter,
-    Encoding,
     Export,
     Features,
-    Form,
     Gold,
     Group,
     Images,
-    Item,
-    Label,
     Output,
-    Question,
-    RepeatedVotes,
-    Repeats,
     Run,
     Seed,
     SkipMissing,
     Table,
-    Unsure,
-    Weight,
-    reader_options,
 )
+from credalearn.cli.reading import Reading, reads_export
 
 if TYPE_CHECKING:
     from credalearn.decide import DecisionRule
     from credalearn.workflow.folder import RunFolder
 
 
+@partial(reads_export, without=("classes",))  # those of the run hold
 def recalibrate(
     run: Run,
     export: Export,
@@ -50,16 +41,8 @@ def recalibrate(
     table: Table = None,
     seed: Seed = 0,
     skip_missing: SkipMissing = False,
-    item: Item = None,
-    annotator: Annotator = None,
-    label: Label = None,
-    weight: Weight = None,
-    question: Question = None,
-    unsure: Unsure = None,
-    form: Form = None,
-    encoding: Encoding = None,
-    delimiter: Delimiter = None,
-    repeats: RepeatedVotes = Repeats.refuse,
+    *,
+    reading: Reading,
 ) -> None:
     """Take a trained model to new items: does it still hold? Nothing is trained."""
     from credalearn.workflow.folder import RunFolder
@@ -78,38 +61,26 @@ def recalibrate(
     options = RecalibrateOptions(
         group=group, gold=gold, split=split, seed=seed, skip_missing=skip_missing
     )
-    asked = reader_options(
-        item,
-        annotator,
-        label,
-        weight,
-        question,
-        None,
-        unsure,
-        form,
-        encoding,
-        delimiter,
-        repeats.value,
-    )
     old = RunFolder(run)
     check_new_place(old, output)  # before a large export is read
     if images is not None:
         check_kind(old, images, "images")
     elif features:
         check_kind(old, features[0], "features")
-    found = read_new(old, export, asked)
+    found = read_new(old, export, reading)
     inputs, columns = read_inputs(
         features,
         images,
-        table or export,
+        table,
         options.columns,
-        item=item,
+        source=found.source,
+        asked=reading,
         names=old.facts["inputs"]["features"],
     )
     for line in (*inspection(found), *row_numbers(features), *decimal_commas(inputs)):
         print(line)
     new = recalibrate_run(old, output, found, inputs, options, columns=columns)
-    told = (*left_out(new), *doubts(old, options), *still_holding(old, new), *_next(old, new))
+    told = (*left_out(new), *doubts(old, new, options), *still_holding(old, new), *_next(old, new))
     for line in told:
         print(line)
 

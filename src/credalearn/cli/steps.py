@@ -46,7 +46,7 @@ def certify(
 ) -> None:
     """Choose the threshold above which items go to a human, with what that promises."""
     from credalearn.workflow.certifying import certify_run
-    from credalearn.workflow.covering import keep_sets
+    from credalearn.workflow.covering import keep_sets, kept_and_deferred
     from credalearn.workflow.folder import RunFolder
 
     folder = RunFolder(run)
@@ -62,9 +62,11 @@ def certify(
             against=against.value,
             one_a_group=one_a_group,
         )
+    lines = [*(found.lines if found else ()), *(sets.lines if sets else ())]
     if sets is not None:  # after the rule, so that what is refused there changes nothing
         keep_sets(folder, sets.inflation)
-    for line in (*(found.lines if found else ()), *(sets.lines if sets else ())):
+        lines += kept_and_deferred(folder)
+    for line in lines:
         print(line)
     without = " --no-decision" if folder.rule is None else ""
     print(f"next: credalearn predict {run} DATA -o decisions.csv{without}; credalearn report {run}")
@@ -205,10 +207,13 @@ def report(
 ) -> None:
     """Write one self-contained HTML page about a run."""
     from credalearn.workflow.folder import RunFolder
-    from credalearn.workflow.reporting import write_report
+    from credalearn.workflow.reporting import images_gone, write_report
 
     first, *others = (RunFolder(path) for path in runs)
     path = write_report(first, others=others, images=images, output=output, title=title)
+    gone = images_gone(first) if images is None else None
+    if gone is not None:
+        print(f"{gone} is not there: the page has no pictures. To fix: give --images")
     print(path)
 
 

@@ -13,11 +13,11 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
+from credalearn.checks import check_choice
 from credalearn.conformal.checks import as_shares
 from credalearn.conformal.distance import total_variation
 from credalearn.conformal.scales import SCALES, Scale
 from credalearn.credal import Intervals
-from credalearn.credal.checks import check_choice
 from credalearn.errors import CredalError
 from credalearn.shares import check_share, percent
 
@@ -71,8 +71,8 @@ class Inflation:
         >>> found.widen(point, point, point)
         (tensor([[0.8500, 0.0000, 0.0000]]), tensor([[1.0000, 0.1300, 0.1200]]))
         >>> print(found.statement)
-        In 90 % of cases or more, the shares of a new item's votes lie in its widened set, for items
-        drawn and voted on like the 50 calibration items.
+        On average over draws of the calibration items, the shares of a new item's votes lie in its
+        widened set in 90 % of cases or more, for items drawn and voted on like these 50.
     """
 
     coverage: float
@@ -137,8 +137,9 @@ class Inflation:
                 f"{self.items_needed:,} calibration items or more, and there are {self.items:,}."
             )
         return (
-            f"In {share} of cases or more, the shares of a new item's votes lie in its widened "
-            f"set, for items drawn and voted on like the {self.items:,} calibration items."
+            "On average over draws of the calibration items, the shares of a new item's votes lie "
+            f"in its widened set in {share} of cases or more, for items drawn and voted on like "
+            f"these {self.items:,}."
         )
 
     def widen(self, lower: Tensor, upper: Tensor, probs: Tensor) -> tuple[Tensor, Tensor]:

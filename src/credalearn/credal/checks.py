@@ -4,7 +4,7 @@ Shapes: N items, K classes.
 """
 
 import operator
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, TypeVar
 
@@ -91,12 +91,6 @@ def require_distributions(probs: Tensor, *, name: str, tolerance: float = SUM_TO
         remedy="divide each row by its sum (votes: see from_votes; percentages: divide by 100)",
         **{name: probs, "sum": sums},
     )
-
-
-def check_choice(value: object, choices: Collection[str], *, name: str) -> None:
-    """Refuse a name that is not among those there are."""
-    if not isinstance(value, str) or value not in choices:
-        raise CredalError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}.")
 
 
 def as_rows(rows: Any, *, length: int, device: torch.device) -> slice | Tensor:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import math
 import warnings
-from numbers import Integral, Real
 
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
+from credalearn.checks import check_option, check_whole
 from credalearn.credal.checks import as_distributions
-from credalearn.errors import CredalError, PrecisionWarning
+from credalearn.errors import PrecisionWarning
 
 _HALVINGS = 40  # places the best point of a segment to 1e-12 of its length
 
@@ -75,14 +75,14 @@ def max_entropy_hull(
         >>> max_entropy_hull(torch.tensor([[[0.2, 0.8], [0.8, 0.2]]]))
         tensor([1.])
     """
-    if not isinstance(tolerance, Real) or not 0 <= tolerance < math.inf:
-        raise CredalError(
-            f"tolerance must be a finite number, 0 or more; got {tolerance!r}. To fix: give 1e-3."
-        )
-    if not isinstance(max_steps, Integral) or max_steps < 1:
-        raise CredalError(
-            f"max_steps must be a whole number, 1 or more; got {max_steps!r}. To fix: give 1000."
-        )
+    check_option(
+        tolerance,
+        lambda value: 0 <= value < math.inf,
+        name="tolerance",
+        rule="a finite number, 0 or more",
+        remedy="give 1e-3",
+    )
+    check_whole(max_steps, least=1, name="max_steps", remedy="give 1000")
     checked = as_distributions(points, name="points", ndim=3)
     exact = checked.double()  # a certificate of 1e-3 bits at K = 1000 is beyond float32's sums
     if checked.shape[1] == 1:

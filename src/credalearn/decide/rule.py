@@ -8,7 +8,7 @@ from typing import Any, Literal, Self, final, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from credalearn.credal.checks import check_choice
+from credalearn.checks import check_choice
 from credalearn.decide.shortfall import Shortfall
 from credalearn.decide.truths import HAVING, TRUTHS, Truth
 from credalearn.errors import CredalError
@@ -48,6 +48,8 @@ class DecisionRule:
         left_out_kept: How many of those the rule predicts.
         group: What several items may share, such as their patient; None where nothing is known.
         num_groups: How many groups the ``num_items`` are of; None without a group.
+        one_a_group: Whether the calibration items were drawn at random, one of each group, so that
+            the promise is about such items.
 
     Raises:
         CredalError: If the fields contradict each other.
@@ -80,6 +82,7 @@ class DecisionRule:
     left_out_kept: int = 0
     group: str | None = None
     num_groups: int | None = None
+    one_a_group: bool = False
 
     def __post_init__(self) -> None:
         check_choice(self.method, get_args(RuleMethod), name="method")
@@ -109,6 +112,9 @@ class DecisionRule:
         if self.num_groups is not None:
             whole = type(self.num_groups) is int and 1 <= self.num_groups <= self.num_items
             self._check(whole, "num_groups must be a whole number in 1..num_items")
+        self._check(type(self.one_a_group) is bool, "one_a_group must be true or false")
+        drawn = not self.one_a_group or self.num_groups == self.num_items
+        self._check(drawn, "one_a_group: there must be as many groups as items")
         short = self.threshold is None and not capacity
         self._check((self.shortfall is not None) == short, "a shortfall says why nothing is kept")
         if self.bound is not None and self.max_error is not None:
@@ -135,11 +141,6 @@ class DecisionRule:
         return f"{self._promise} {self.about_groups}".rstrip()
 
     @property
-    def one_a_group(self) -> bool:
-        """Whether the calibration items are one of each group, and the promise about such items."""
-        return self.num_groups == self.num_items
-
-    @property
     def about_groups(self) -> str:
         """What it means that the items are of groups, in a sentence; empty where they are not."""
         if self.group is None or self.num_groups is None or not self.kept:
@@ -152,6 +153,11 @@ class DecisionRule:
                 "error may be larger."
             )
         what = "interval" if self.method == "capacity" else "promise"
+        if self.num_groups == self.num_items:  # as where one of each has a gold label
+            return (
+                f"{items} one of each group ({self.group!r}): the {what} is about items that are "
+                "chosen from their groups as these were."
+            )
         groups = "1 group" if self.num_groups == 1 else f"{self.num_groups:,} groups"
         return (
             f"{items} of {groups} ({self.group!r}), and items of one group are alike: with few "

@@ -27,7 +27,7 @@ _FIRST_ERROR = 0.25  # of max_error: what the first test of a fixed sequence is 
 
 
 @dataclass(frozen=True, slots=True)
-class Method:
+class Certifier:
     """One way to choose a threshold.
 
     Args:
@@ -126,14 +126,14 @@ def _tail(sample: Sample) -> str:
     return "binomial" if sample.binary else "hoeffding-bentkus"
 
 
-METHODS: Mapping[str, Method] = {
-    "sgr": Method(
+CERTIFIERS: Mapping[str, Certifier] = {
+    "sgr": Certifier(
         selective_guaranteed_risk,
         lambda sample, group, risk: _bound_at(sample, group, _sgr_level(sample, risk)),
         _tail,
     ),
-    "learn-then-test": Method(learn_then_test, _bound_at, _tail),
-    "conformal-risk-control": Method(
+    "learn-then-test": Certifier(learn_then_test, _bound_at, _tail),
+    "conformal-risk-control": Certifier(
         conformal_risk_control,
         lambda sample, group, _: float((sample.errors[group] + 1) / (sample.num_items + 1)),
         lambda _: "exchangeability",

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from credalearn.decide.sample import Sample
-from credalearn.decide.search import METHODS, first_of_sequence
+from credalearn.decide.search import CERTIFIERS, first_of_sequence
 from credalearn.shares import percent
 
 _MOST_ITEMS = 10**9  # more is called never
@@ -99,7 +99,7 @@ def explain(sample: Sample, *, method: str, max_error: float, risk: float) -> Sh
     if other is None:
         return Shortfall(why, needed, *reached)
     rather = _items_needed(sample, other, max_error, risk, by_other)
-    fits = METHODS[other].search(sample, max_error, risk) is not None  # these items, already
+    fits = CERTIFIERS[other].search(sample, max_error, risk) is not None  # these items, already
     if fits or rather is None or (needed is not None and needed <= rather):
         rather = None
     return Shortfall(why, needed, *reached, method, rather)
@@ -111,7 +111,7 @@ def _by(method: str | None) -> str:
 
 def _fewest(constant: bool, method: str, max_error: float, risk: float) -> int | None:
     """The least number of items that the method certifies something with if none is wrong."""
-    search = METHODS[method].search
+    search = CERTIFIERS[method].search
     return _least(lambda n: search(_errorless(n, constant), max_error, risk) is not None, 1)
 
 
@@ -135,7 +135,7 @@ def _items_needed(
 
     def enough(num_items: int) -> bool:
         grown = few.grown(num_items)
-        group = METHODS[method].search(grown, max_error, risk)
+        group = CERTIFIERS[method].search(grown, max_error, risk)
         return group is not None and bool(grown.kept[group] >= firm * num_items)
 
     needed = _least(enough, sample.num_items + 1)
@@ -148,7 +148,7 @@ def _within_reach(
     sample: Sample, method: str, max_error: float, risk: float
 ) -> tuple[float | None, float | None]:
     """The smallest max_error that passes, and the coverage it passes with."""
-    search, steps = METHODS[method].search, round(1 / _STEP)
+    search, steps = CERTIFIERS[method].search, round(1 / _STEP)
 
     def passes(step: int) -> bool:
         return search(sample, step / steps, risk) is not None

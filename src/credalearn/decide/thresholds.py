@@ -8,11 +8,11 @@ from typing import cast, get_args
 
 from numpy.typing import ArrayLike
 
-from credalearn.credal.checks import check_choice
+from credalearn.checks import check_choice
 from credalearn.decide.bounds import interval
 from credalearn.decide.rule import Bound, CertifyMethod, DecisionRule
 from credalearn.decide.sample import Sample, as_sample
-from credalearn.decide.search import METHODS
+from credalearn.decide.search import CERTIFIERS
 from credalearn.decide.shortfall import explain
 from credalearn.decide.truths import Truth
 from credalearn.errors import CredalError
@@ -48,8 +48,9 @@ def certify(
     others they are checked by simulation. A threshold keeps all items with its score.
 
     Args:
-        score: Uncertainty, larger is less certain, finite, shape (N,); 1 − lower probability of the
-            predicted class defers best.
+        score: Uncertainty, larger is less certain, finite, shape (N,): 1 − lower probability of the
+            predicted class, which ``credalearn certify`` uses, or 1 − top probability, which ranks
+            errors as well or slightly better in our records.
         wrong: Whether each prediction is wrong, bools or 0 and 1, shape (N,): bounds are binomial.
             Or, as floats in [0, 1], the share of annotators who disagree with it: then they are
             Hoeffding's and Bentkus's, which hold for shares.
@@ -57,7 +58,8 @@ def certify(
         confidence: In (0, 1); not used by conformal risk control.
         method: One of the three above.
         against: What ``wrong`` was found against; said in the rule's statement, nothing more.
-            None: the majority, or of shares, which promise nothing about it, a random annotator.
+            None: the class with most votes, or of shares, which promise nothing about it, a random
+            annotator.
 
     Returns:
         The rule. Where nothing can be certified it defers everything, and its ``shortfall`` says
@@ -85,7 +87,7 @@ def certify(
     max_error, confidence = float(max_error), float(confidence)
     sample = as_sample(score, wrong)
     truth = _truth(against, sample)
-    chosen, risk = METHODS[method], 1 - confidence
+    chosen, risk = CERTIFIERS[method], 1 - confidence
     group = chosen.search(sample, max_error, risk)
     # The search compares p-values; the bound that inverts them may differ in its last bit.
     bound = None if group is None else min(chosen.bound(sample, group, risk), max_error)
@@ -138,7 +140,7 @@ def by_capacity(
         (0.3, 0.0, False)
         >>> print(rule.statement)
         No error is promised: 1 of 4 calibration items are deferred, and of the 3 predicted 0 % are
-        wrong against the majority of the annotators (95 % interval 0 % to 70.8 %).
+        wrong against the class with most votes (95 % interval 0 % to 70.8 %).
     """
     check_share(confidence, name="confidence")
     sample = as_sample(score, wrong)

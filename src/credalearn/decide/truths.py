@@ -5,7 +5,7 @@ from typing import Literal
 Truth = Literal["majority", "gold", "a random annotator", "bounds", "probabilities"]
 
 TRUTHS: dict[Truth, str] = {
-    "majority": "the majority of the annotators",
+    "majority": "the class with most votes",
     "gold": "the gold labels",
     "a random annotator": "a random annotator",
     "bounds": "the class with the largest stated bound",
@@ -14,7 +14,7 @@ TRUTHS: dict[Truth, str] = {
 
 # What an item must have to be right or wrong against it.
 HAVING: dict[Truth, str] = {
-    "majority": "a majority",
+    "majority": "a single most-voted class",
     "gold": "a gold label",
     "a random annotator": "a vote",
     "bounds": "a largest bound",

@@ -14,9 +14,9 @@ from rich.table import Table
 from credalearn.bench.data.lidc import CLASSES, Nodules, load_nodules
 from credalearn.demo.compare import BASIC, EVERY_METHOD, TEST_SHARE, Contender, Split, compare
 from credalearn.errors import CredalError
-from credalearn.files import whole_file
 from credalearn.metrics import balanced_quality
-from credalearn.report import draw_balanced_quality, draw_rejection, draw_triangle, house_style
+from credalearn.report import draw_balanced_quality, draw_rejection, draw_triangle
+from credalearn.report.style import save_figure
 
 _DEFERRED = np.array([0.0, 0.1, 0.2, 0.3, 0.5])
 _SHOWN = 60  # segments in the figure: more hide each other
@@ -157,8 +157,8 @@ def _save(output: Path, splits: Sequence[Split], contenders: Sequence[Contender]
     first, name = splits[0], contenders[0].name
     first.classifiers[name].save(output / "model")
     first.predictions[name].save(output / "predictions.safetensors")
-    with house_style():
-        figure = Figure(figsize=(10, 4.4), layout="constrained")
+
+    def draw(figure: Figure) -> None:
         left, right = figure.subplots(1, 2)
         shares = np.linspace(0, 0.8, 81)
         curves = {
@@ -177,5 +177,5 @@ def _save(output: Path, splits: Sequence[Split], contenders: Sequence[Contender]
             draw_triangle(left, pred, classes=CLASSES, y=first.y[:_SHOWN])
             left.set_anchor("N")  # titles at one height
             left.set_title(f"One segment per nodule ({_SHOWN} of the test nodules)", pad=20)
-        with whole_file(output / "demo.png") as partial:
-            figure.savefig(partial, format="png")
+
+    save_figure(draw, output / "demo.png", width=10, height=4.4)

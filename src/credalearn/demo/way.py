@@ -11,7 +11,7 @@ from credalearn.demo.run import make_folder
 from credalearn.errors import CredalError
 from credalearn.files import whole_file
 from credalearn.workflow.certifying import certify_run
-from credalearn.workflow.covering import certify_sets, keep_sets
+from credalearn.workflow.covering import certify_sets, keep_sets, kept_and_deferred
 from credalearn.workflow.inputs import read_features
 from credalearn.workflow.inspecting import inspection
 from credalearn.workflow.options import TrainOptions
@@ -57,7 +57,7 @@ def run_way(output: Path, *, epochs: int = 40, seed: int = 0) -> None:
     except CredalError as error:  # as after a single epoch: the way goes on without decisions
         lines = (str(error),)
     keep_sets(trained, sets.inflation)
-    for line in (*lines, *sets.lines):
+    for line in (*lines, *sets.lines, *kept_and_deferred(trained)):
         print(line)
 
     decisions = output / "decisions.csv"

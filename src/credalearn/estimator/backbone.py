@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from pathlib import Path
 
 import torch
 from torch import nn
@@ -41,10 +42,34 @@ def check_backbone(backbone: object, *, num_trained: int) -> None:
         _check_made(_made(backbone), _made(backbone))
 
 
-def make_backbone(backbone: Backbone, shape: tuple[int, ...], *, dropout: float) -> nn.Module:
-    """An untrained backbone of a network's own, for items of this shape."""
+def check_weights(weights: object, backbone: object) -> None:
+    """Refuse what names no file, and weights for a backbone that has its own."""
+    if weights is None:
+        return
+    if not isinstance(weights, str | Path):
+        raise CredalError(
+            f"weights must be the path of a file, or None; got {type(weights).__name__}. To fix: "
+            "save the state dict, and name the file."
+        )
+    if not isinstance(backbone, str):
+        raise CredalError(
+            f"weights are for a backbone given by name; got weights={str(weights)!r} and "
+            f"{type(backbone).__name__}. To fix: load them into it yourself, or name one of "
+            f"{BACKBONE_NAMES}."
+        )
+
+
+def make_backbone(
+    backbone: Backbone,
+    shape: tuple[int, ...],
+    *,
+    dropout: float,
+    weights: str | Path | None = None,
+) -> nn.Module:
+    """A backbone of a network's own for items of this shape; a named one starts from the file."""
     if isinstance(backbone, str):
-        return build_backbone(backbone, shape, dropout=dropout)
+        file = None if weights is None else Path(weights)
+        return build_backbone(backbone, shape, dropout=dropout, weights=file)
     return (copy.deepcopy(backbone) if isinstance(backbone, nn.Module) else backbone()).cpu()
 
 

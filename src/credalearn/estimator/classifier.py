@@ -18,10 +18,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor, nn
 
 import credalearn
+from credalearn.checks import check_choice
 from credalearn.credal import CredalSet
-from credalearn.credal.checks import check_choice
 from credalearn.errors import CredalError
-from credalearn.estimator.backbone import Backbone, check_backbone, make_backbone
+from credalearn.estimator.backbone import (
+    Backbone,
+    check_backbone,
+    check_weights,
+    make_backbone,
+)
 from credalearn.estimator.folder import write_model
 from credalearn.estimator.targets import as_credal, column_names
 from credalearn.labels.collapse import collapse
@@ -29,7 +34,8 @@ from credalearn.labels.soft import SoftRule
 from credalearn.methods import METHODS, Method, Model
 from credalearn.nets import Network, Standardise
 from credalearn.predictions import CredalPredictions
-from credalearn.train import Recipe
+from credalearn.train import AUGMENTS, Recipe
+from credalearn.train.device import find_device
 
 
 class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -50,12 +56,16 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             ``credalearn.methods.Method`` of your own, which ``load`` asks for again.
         backbone: ``"mlp"`` for tables; ``"resnet18"`` or ``"wrn-28-4"`` for small images;
             ``"torchvision:NAME"`` or ``"timm:NAME"`` for a network of these packages, where
-            installed. All of them standardise their inputs and start from random weights. Or any
-            ``torch.nn.Module`` that returns features, trained from the weights it has (a copy is
-            trained), such as ``credalearn.nets.build_backbone(name, shape, weights=file)``. Or a
-            function without arguments that makes a new one, ``lambda: Net()``, called under each
-            network's own seed: a method of several networks asks for it, as one module would start
-            them all from the same weights.
+            installed. All of them standardise their inputs and start from random weights, or from
+            ``weights``. Or any ``torch.nn.Module`` that returns features, trained from the weights
+            it has (a copy is trained). Or a function without arguments that makes a new one,
+            ``lambda: Net()``, called under each network's own seed: a method of several networks
+            asks for it, as one module would start them all from the same weights.
+        weights: File with the weights that a backbone given by name starts from: the published
+            state dict of a ``torchvision:`` or ``timm:`` network (safetensors, or what
+            ``torch.save`` wrote), or ``model.safetensors`` of a saved classifier with the same
+            backbone. The heads start at random. All networks of an ensemble start from it and
+            differ less then. ``load`` does not need the file.
         label_rule: What soft labels become: ``"relax"`` (the paper), ``"relax-ties"`` or
             ``"precise"``.
         collapse: Learn only the top class of each label's reference, whatever y is.
@@ -69,6 +79,9 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         warmup_epochs: Epochs over which the learning rate first rises.
         warmup_start: Where that rise starts.
         final_learning_rate: Where the cosine ends.
+        augment: Of images, what each epoch changes at random: ``"crop"`` shifts them by up to an
+            eighth of their size, with 0 around, ``"crop-flip"`` also mirrors half of them left to
+            right; ``"none"``.
         precision: ``"auto"`` (bfloat16 on a GPU), ``"float32"`` or ``"bfloat16"``.
         seed: Of everything random: what other estimators call ``random_state``.
         device: ``"auto"`` (a GPU where there is one), or a device of torch.
@@ -112,6 +125,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         method: str | Method = "pocc",
         *,
         backbone: Backbone = "mlp",
+        weights: str | Path | None = None,
         label_rule: SoftRule = "relax-ties",
         collapse: bool = False,
         epochs: int = 50,
@@ -124,6 +138,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         warmup_epochs: float = 0,
         warmup_start: float = 0.0,
         final_learning_rate: float = 0.0,
+        augment: Literal["none", "crop", "crop-flip"] = "none",
         precision: Literal["auto", "float32", "bfloat16"] = "auto",
         seed: int = 0,
         device: str = "auto",
@@ -132,6 +147,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> None:
         self.method = method
         self.backbone = backbone
+        self.weights = weights
         self.label_rule = label_rule
         self.collapse = collapse
         self.epochs = epochs
@@ -144,6 +160,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.warmup_epochs = warmup_epochs
         self.warmup_start = warmup_start
         self.final_learning_rate = final_learning_rate
+        self.augment = augment
         self.precision = precision
         self.seed = seed
         self.device = device
@@ -187,7 +204,10 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Self:
         method, recipe = self._method(), self._recipe()
         check_backbone(self.backbone, num_trained=method.num_members if members is None else 1)
+        check_weights(self.weights, self.backbone)
+        check_choice(self.augment, AUGMENTS, name="augment")
         inputs, labels, names = self._check_data(X, y, classes)
+        self._check_augment(inputs)
         labels = labels.to(dtype=torch.float32)
         if members is not None:
             self._check_members(members, inputs, len(names))
@@ -195,11 +215,12 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         else:
             model = Model.fit(
                 method,
-                lambda: self._build(inputs, len(names)),
+                lambda: self._build(inputs, len(names), weights=self.weights),
                 inputs,
                 labels,
                 recipe,
-                device=self._device(),
+                device=find_device(self.device),
+                augment=AUGMENTS[self.augment],
                 name=self.method if isinstance(self.method, str) else "your method",
                 checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
                 verbose=self.verbose,
@@ -285,22 +306,12 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         names = Recipe.__dataclass_fields__
         return Recipe(**{name: getattr(self, name) for name in names})
 
-    def _device(self) -> torch.device:
-        name = self.device
-        if name == "auto":
-            name = "cuda" if torch.cuda.is_available() else "cpu"
-        try:
-            torch.empty(0, device=name)
-            return torch.device(name)
-        except (RuntimeError, AssertionError, TypeError) as error:
-            raise CredalError(
-                f"device {self.device!r} is not to be had here: {error}. To fix: take 'auto'."
-            ) from error
-
-    def _build(self, inputs: Tensor, num_classes: int) -> Network:
-        """The untrained network for inputs like these."""
-        method = self._method()
-        backbone = make_backbone(self.backbone, tuple(inputs.shape[1:]), dropout=method.dropout)
+    def _build(
+        self, inputs: Tensor, num_classes: int, *, weights: str | Path | None = None
+    ) -> Network:
+        """The untrained network for inputs like these; its backbone may have weights of a file."""
+        method, shape = self._method(), tuple(inputs.shape[1:])
+        backbone = make_backbone(self.backbone, shape, dropout=method.dropout, weights=weights)
         for layer in backbone.modules():
             if isinstance(layer, Standardise):
                 layer.fit(inputs)
@@ -311,6 +322,13 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             num_classes=num_classes,
             dropout=method.dropout,
         )
+
+    def _check_augment(self, inputs: Tensor) -> None:
+        if self.augment != "none" and inputs.ndim != 4:
+            raise CredalError(
+                f"augment={self.augment!r} is for images (items, channels, height, width); X has "
+                f"the shape {tuple(inputs.shape)}. To fix: augment='none'."
+            )
 
     def _check_members(self, members: Sequence[Network], inputs: Tensor, num_classes: int) -> None:
         """Members must be networks like the one that this classifier would train."""

@@ -11,6 +11,7 @@ from credalearn.estimator.backbone import Backbone, check_backbone
 from credalearn.estimator.classifier import CredalClassifier
 from credalearn.estimator.folder import read_model
 from credalearn.methods import METHODS, Method, Model
+from credalearn.train.device import find_device
 
 
 def load(
@@ -58,7 +59,7 @@ def load(
         clf.feature_names_in_ = np.array(names, dtype=object)
     method = clf._method()
     members = [
-        clf._build(torch.zeros(2, *clf._input_shape), len(clf.classes_)).to(clf._device())
+        clf._build(torch.zeros(2, *clf._input_shape), len(clf.classes_)).to(find_device(clf.device))
         for _ in range(method.num_members)
     ]
     count = len({name.partition(".")[0] for name in tensors if name.startswith("member")})

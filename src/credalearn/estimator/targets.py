@@ -13,8 +13,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 from torch.nn.functional import one_hot
 
+from credalearn.checks import check_choice
 from credalearn.credal import CredalSet
-from credalearn.credal.checks import as_distributions, check_choice
+from credalearn.credal.checks import as_distributions
 from credalearn.errors import CredalError
 from credalearn.labels.soft import SOFT_RULES, precise
 

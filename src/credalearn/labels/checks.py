@@ -5,37 +5,15 @@ Shapes: N items, K classes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from numbers import Integral, Real
-from typing import Any
-
 import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
+from credalearn.checks import check_whole
 from credalearn.credal import CredalSet
 from credalearn.credal.checks import refuse_masked, require
 from credalearn.errors import CredalError
-
-
-def check_option(
-    value: float, inside: Callable[[Any], bool], *, name: str, rule: str, remedy: str
-) -> None:
-    """Refuse what is no number, such as a text or an array, or out of range; NaN always is."""
-    if not isinstance(value, Real) or not inside(value):
-        raise CredalError(f"{name} must be {rule}; got {value!r}. To fix: {remedy}.")
-
-
-def check_whole(value: int, *, least: int, name: str, remedy: str) -> None:
-    """Refuse what is no whole number of ``least`` or more; 2.0 is none."""
-    check_option(
-        value,
-        lambda number: number >= least and isinstance(number, Integral),
-        name=name,
-        rule=f"a whole number of {least} or more",
-        remedy=remedy,
-    )
 
 
 def check_sets(labels: object) -> None:

@@ -9,9 +9,9 @@ import torch
 from numpy.typing import ArrayLike
 from torch.nn.functional import one_hot
 
+from credalearn.checks import check_choice, check_option
 from credalearn.credal import LowerBounds
-from credalearn.credal.checks import check_choice
-from credalearn.labels.checks import as_classes, check_option
+from credalearn.labels.checks import as_classes
 from credalearn.labels.soft import SOFT_RULES, SoftRule
 
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
+from credalearn.checks import check_choice, check_option
 from credalearn.credal import LowerBounds
-from credalearn.credal.checks import as_floats, check_choice
-from credalearn.labels.checks import check_option
+from credalearn.credal.checks import as_floats
 from credalearn.labels.soft import SOFT_RULES, SoftRule
 
 

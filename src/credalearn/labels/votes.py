@@ -84,6 +84,16 @@ def from_votes(
         tensor([[0.8478, 0.9969]])
         >>> from_votes([[1, 3, 0]], rule="hull").upper
         tensor([[1., 1., 0.]])
+
+        The names of a data frame's columns, for a classifier that predicts them.
+
+        >>> import credalearn as cl
+        >>> import polars as pl
+        >>> frame = pl.DataFrame({"cat": [3, 0], "dog": [1, 4]})
+        >>> clf = cl.CredalClassifier(epochs=1)
+        >>> clf = clf.fit([[0.0], [1.0]], from_votes(frame), classes=list(frame.columns))
+        >>> clf.classes_.tolist()
+        ['cat', 'dog']
     """
     check_options(rule, s=s, confidence=confidence)
     votes, dtype = _as_votes(counts)

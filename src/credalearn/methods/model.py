@@ -18,7 +18,7 @@ from credalearn.errors import CredalError
 from credalearn.methods.base import Method, Outputs, State
 from credalearn.nets import Network
 from credalearn.predictions import CredalPredictions
-from credalearn.train import Progress, Recipe, seeded, train
+from credalearn.train import Augment, Progress, Recipe, Training, seeded, train
 
 _BATCH = 4096  # items at a time, but fewer of large ones:
 _NUMBERS = 2**22  # 1365 images of 32 px, 27 of 224 px, whose hidden layers are the larger part
@@ -59,6 +59,7 @@ class Model:
         recipe: Recipe,
         *,
         device: torch.device,
+        augment: Augment | None = None,
         name: str = "model",
         checkpoint: Path | None = None,
         verbose: bool = False,
@@ -72,6 +73,7 @@ class Model:
             labels: One credal set an input.
             recipe: How to train; member i has its seed plus i.
             device: Where to train.
+            augment: Changes the inputs at random, anew in each epoch.
             name: What progress calls it.
             checkpoint: File that keeps an unfinished run; several members number theirs.
             verbose: Show progress.
@@ -88,11 +90,18 @@ class Model:
             label = name if alone else f"{name} {number + 1}/{method.num_members}"
             progress = Progress(label) if verbose else None
             with progress or nullcontext():
-                curve = train(
-                    network, inputs, labels, method.loss, own, checkpoint=path, progress=progress
+                training = Training(
+                    network=network,
+                    inputs=inputs,
+                    labels=labels,
+                    loss=method.loss,
+                    recipe=own,
+                    augment=augment,
+                    checkpoint=path,
+                    listener=progress,
                 )
+                losses.append(tuple(train(training)))
             members.append(network)
-            losses.append(tuple(curve))
         model = cls.from_members(method, members, inputs, labels, seed=recipe.seed)
         return replace(model, losses=tuple(losses))
 

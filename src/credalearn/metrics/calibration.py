@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import torch
 from numpy.typing import ArrayLike
 
+from credalearn.checks import check_whole
 from credalearn.errors import CredalError
-from credalearn.labels.checks import check_whole
 from credalearn.metrics.checks import as_probs_and_classes
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from credalearn.errors import CredalError
 from credalearn.metrics.balanced import DECIMALS, Table, as_numbers, by_metric, min_max
 from credalearn.metrics.ranking import average_ranks
+from credalearn.shares import check_share
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +70,7 @@ def significance_ranking(
         pocc {'accuracy': 1} 100.0
         softmax {'accuracy': -1} 0.0
     """
-    if not 0 < level < 1:
-        raise CredalError(f"level must lie in (0, 1); got {level}.")
+    check_share(level, name="level")
     num_seeds = next(iter(by_metric(table, metrics).values())).shape[1]
     if 0.5**num_seeds >= level:
         return {method: Significance(None, None) for method in table}

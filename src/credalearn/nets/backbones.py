@@ -9,6 +9,7 @@ from credalearn.errors import CredalError
 from credalearn.nets.mlp import MLP
 from credalearn.nets.outside import PACKAGES, OutsideBackbone
 from credalearn.nets.resnet import ResNet18
+from credalearn.nets.weights import load_weights, of_saved_model, read_weights
 from credalearn.nets.wide_resnet import WideResNet28x4
 
 # A backbone's name: what builds it for inputs of this shape (without the items). One that places
@@ -39,7 +40,7 @@ def known_backbone(name: object) -> bool:
 def build_backbone(
     name: str, input_shape: tuple[int, ...], *, dropout: float = 0.0, weights: Path | None = None
 ) -> nn.Module:
-    """An untrained backbone for inputs of one shape.
+    """A backbone for inputs of one shape, untrained or with the weights of a file.
 
     Args:
         name: A key of ``BACKBONES``; or ``torchvision:NAME`` or ``timm:NAME``, a network of these
@@ -47,8 +48,9 @@ def build_backbone(
         input_shape: Of one item: (features,) or (channels, height, width).
         dropout: For backbones that place it themselves, between the convolutions of a block; the
             others ignore it, and ``Network`` puts it before the heads.
-        weights: File of the state dict that a network of another package starts from, as
-            published; without it the weights are random. Nothing is downloaded.
+        weights: File of the state dict that it starts from: of a network of another package as
+            published, of the others the backbone's own; or ``model.safetensors`` of a saved
+            classifier with this backbone. Without it the weights are random. Nothing is downloaded.
 
     Raises:
         CredalError: If there is no such backbone, it does not take such inputs, or the weights are
@@ -63,12 +65,11 @@ def build_backbone(
         raise CredalError(f"backbone must be one of {BACKBONE_NAMES}; got {name!r}.")
     if name not in BACKBONES:
         return OutsideBackbone(name, input_shape, weights=weights)
-    if weights is not None:
-        raise CredalError(
-            f"backbone {name!r} has no published weights to start from; got weights={weights}. "
-            "To fix: leave them out, or take a backbone of torchvision or timm."
-        )
     build = BACKBONES[name]
-    if getattr(build, "places_dropout", False):
-        return build(input_shape, dropout=dropout)
-    return build(input_shape)
+    places_dropout = getattr(build, "places_dropout", False)
+    backbone = build(input_shape, dropout=dropout) if places_dropout else build(input_shape)
+    if weights is not None:
+        found = of_saved_model(read_weights(weights), "backbone.")
+        hint = f"; {name!r} is credalearn's own, others are torchvision:NAME and timm:NAME"
+        load_weights(backbone, found, source=weights, hint=hint)
+    return backbone

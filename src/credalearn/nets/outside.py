@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from credalearn.errors import CredalError
 from credalearn.nets.convolutions import image_channels
 from credalearn.nets.standardise import Standardise
-from credalearn.nets.weights import load_weights, read_weights
+from credalearn.nets.weights import load_weights, of_saved_model, read_weights
 
 PACKAGES = ("torchvision", "timm")
 
@@ -33,8 +33,8 @@ class OutsideBackbone(nn.Module):
     Args:
         name: ``torchvision:NAME`` or ``timm:NAME``.
         input_shape: (channels, height, width); torchvision's networks take three channels.
-        weights: File of the whole network's state dict as it was published, classifier or not;
-            else random weights.
+        weights: File of the whole network's state dict as it was published, classifier or not,
+            or ``model.safetensors`` of a saved classifier; else random weights.
 
     Raises:
         CredalError: If the package, the network or the file of weights is not to be had, or the
@@ -57,7 +57,8 @@ class OutsideBackbone(nn.Module):
                     f"To fix: download them yourself{where} and name the file; nothing is "
                     "downloaded silently."
                 )
-            load_weights(self.network, _own(read_weights(weights), classifiers), source=weights)
+            found = of_saved_model(read_weights(weights), "backbone.network.")
+            load_weights(self.network, _own(found, classifiers), source=weights)
 
     def forward(self, images: Tensor) -> Tensor:
         """Features, shape (N, D)."""

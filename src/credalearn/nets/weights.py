@@ -1,4 +1,4 @@
-"""State dicts that others published, read from a local file without running code from it."""
+"""Weights to start from, read from a local file without running code from it."""
 
 from pathlib import Path
 from textwrap import shorten
@@ -38,16 +38,41 @@ def read_weights(path: Path) -> dict[str, Tensor]:
             found = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # a damaged file fails in a dozen ways, a hostile one in others
         raise CredalError(
-            f"{path} is damaged or holds more than tensors, which is not read: {error}. To fix: "
-            "get the file again, from its publisher."
+            f"{path} is damaged or holds more than tensors, which is not read "
+            f"({type(error).__name__}). To fix: get the file again, or save the state dict alone: "
+            "torch.save(network.state_dict(), file)."
         ) from error
     if not isinstance(found, dict) or not all(isinstance(each, Tensor) for each in found.values()):
-        raise CredalError(f"{path} holds {type(found).__name__}, not the tensors of a state dict.")
+        raise CredalError(
+            f"{path} holds {type(found).__name__}, not the tensors of a state dict. To fix: save "
+            "the state dict alone: torch.save(network.state_dict(), file)."
+        )
     return {str(name): tensor for name, tensor in found.items()}
 
 
-def load_weights(network: nn.Module, weights: dict[str, Tensor], *, source: Path) -> None:
-    """Give ``network`` these weights, every one of them; ``source`` is named where they do not fit.
+def of_saved_model(weights: dict[str, Tensor], part: str) -> dict[str, Tensor]:
+    """Of a model that credalearn saved, this part of its first network; other weights as they are.
+
+    Example:
+        >>> saved = {"member0.backbone.conv": torch.zeros(1), "member0.heads": torch.ones(1)}
+        >>> of_saved_model(saved, "backbone."), list(of_saved_model({"conv": torch.zeros(1)}, "x."))
+        ({'conv': tensor([0.])}, ['conv'])
+    """
+    start = f"member0.{part}"
+    own = {name.removeprefix(start): x for name, x in weights.items() if name.startswith(start)}
+    return own or weights
+
+
+def load_weights(
+    network: nn.Module, weights: dict[str, Tensor], *, source: Path, hint: str = ""
+) -> None:
+    """Give ``network`` these weights, every one of them.
+
+    Args:
+        network: What is given them.
+        weights: By name.
+        source: Named where they do not fit.
+        hint: What else may be to do then.
 
     Raises:
         CredalError: If a tensor is missing, of another shape, or has no place.
@@ -62,8 +87,8 @@ def load_weights(network: nn.Module, weights: dict[str, Tensor], *, source: Path
     try:
         network.load_state_dict(weights)
     except RuntimeError as error:
-        why = shorten(str(error), 500)  # torch lists every tensor, a line each
+        why = shorten(str(error), 300)  # torch lists every tensor, a line each
         raise CredalError(
             f"the weights in {source} do not fit {type(network).__name__}: {why} To fix: name the "
-            "state dict of this very network."
+            f"state dict of this very network{hint}."
         ) from error

@@ -23,7 +23,7 @@ def draw_rejection(axes: Axes, deferred: ArrayLike, curves: Mapping[str, ArrayLi
         axes: Where to draw.
         deferred: Shares deferred, shape (S,).
         curves: By name, the accuracies at these shares, shape (R, S); the line is their mean, the
-            band one standard deviation to each side.
+            band one standard deviation to each side, cut at 0 and 100 %.
 
     Raises:
         CredalError: If there is no curve, or one does not fit the shares.
@@ -46,7 +46,8 @@ def draw_rejection(axes: Axes, deferred: ArrayLike, curves: Mapping[str, ArrayLi
         first = place * every // len(curves)
         (curve,) = axes.plot(100 * shares, 100 * mean, markevery=(first, every), **line)
         curve.set_label(name)
-        low, high = 100 * (mean - spread), 100 * (mean + spread)
+        # Beyond 0 and 100 % there is no accuracy, whatever the deviation.
+        low, high = 100 * (mean - spread).clip(min=0), 100 * (mean + spread).clip(max=1)
         axes.fill_between(100 * shares, low, high, color=line["color"], alpha=0.12, linewidth=0)
     axes.set_xlabel("deferred to a human (%)")
     axes.set_ylabel("accuracy of the rest (%)")

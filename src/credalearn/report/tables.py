@@ -14,7 +14,7 @@ from credalearn.errors import CredalError
 from credalearn.escape import escape_csv, escape_latex, escape_markdown
 
 Value = tuple[float, float | None] | None
-"""Mean and standard deviation; a deviation of None is not printed, None alone is a dash."""
+"""Mean and how far it spreads; a spread of None is not printed, None alone is a dash."""
 
 Mark = Literal["best", "second"]
 
@@ -83,6 +83,7 @@ class ResultTable:
         rows: ``rows[method][metric]`` is ``(mean, std)``, ``(mean, None)`` or None, for every
             method and for just the metrics of the columns.
         corner: What stands above the names of the methods.
+        spread: What the second numbers are, as CSV calls them.
 
     Raises:
         CredalError: If the table has no row or column, two columns share a name, a row has other
@@ -102,6 +103,7 @@ class ResultTable:
     rows: Mapping[str, Mapping[str, Value]]
     _: KW_ONLY
     corner: str = "method"
+    spread: str = "std"
 
     def __post_init__(self) -> None:
         names = [column.name for column in self.columns]
@@ -205,23 +207,35 @@ def latex(table: ResultTable) -> str:
 def to_csv(table: ResultTable) -> str:
     """The numbers as they were given, in CSV: neither scaled nor rounded (12 digits) nor marked.
 
-    Two fields a metric, mean and standard deviation, empty where there is none. A text that a
-    spreadsheet would run as a formula gets an apostrophe in front.
+    Two fields a metric, mean and spread, empty where there is none; of a metric without any spread
+    one field. A text that a spreadsheet would run as a formula gets an apostrophe in front.
 
     Example:
-        >>> rows = {"POCC": {"ACC": (0.87, 0.004)}, "EDL": {"ACC": None}}
-        >>> print(to_csv(ResultTable([Column("ACC")], rows)))
-        method,ACC mean,ACC std
-        POCC,0.87,0.004
-        EDL,,
+        >>> rows = {"POCC": {"ACC": (0.87, 0.004), "net": (2, None)},
+        ...         "EDL": {"ACC": None, "net": (-2, None)}}
+        >>> print(to_csv(ResultTable([Column("ACC"), Column("net")], rows)))
+        method,ACC mean,ACC std,net
+        POCC,0.87,0.004,2
+        EDL,,,-2
         <BLANKLINE>
     """
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    heads = [f"{column.name} {what}" for column in table.columns for what in ("mean", "std")]
-    writer.writerow([escape_csv(text) for text in (table.corner, *heads)])
+    spreads = {
+        name
+        for row in table.rows.values()
+        for name, value in row.items()
+        if value is not None and value[1] is not None
+    }
+    heads = [table.corner]
+    for column in table.columns:
+        name = column.name
+        heads += [f"{name} mean", f"{name} {table.spread}"] if name in spreads else [name]
+    writer.writerow([escape_csv(text) for text in heads])
     for method, row in table.rows.items():
-        numbers = [number for value in row.values() for number in value or (None, None)]
+        numbers: list[float | None] = []
+        for name, value in row.items():
+            numbers += (value or (None, None))[: 2 if name in spreads else 1]
         shown = ["" if number is None else f"{number:z.12g}" for number in numbers]
         writer.writerow([escape_csv(method), *shown])
     return file.getvalue()

@@ -3,12 +3,11 @@
 Shapes: N items, D features, K classes.
 """
 
-import json
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Literal, final, get_args
 
-from credalearn.credal.checks import check_choice
+from credalearn.checks import check_choice
 from credalearn.errors import CredalError
 
 Basis = Literal["measured", "assumed", "estimated"]
@@ -174,12 +173,6 @@ class GeneralisationBound:
             "been fixed before training. The confidence is in the draw of the items, not in any "
             "of this."
         )
-
-    def to_json(self) -> str:
-        """The bound as JSON, with total, statement and verdict beside its fields for readers."""
-        names = ("total", "vacuous", "items_needed", "statement", "verdict")
-        told = {name: getattr(self, name) for name in names}
-        return json.dumps(asdict(self) | told, indent=2, ensure_ascii=False, allow_nan=False)
 
     def _check(self, ok: bool, rule: str) -> None:
         if not ok:

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from credalearn.credal.checks import as_floats, require
 from credalearn.errors import CredalError
-from credalearn.labels.checks import check_option
+from credalearn.shares import check_share
 
 _ROUNDING = 1e-6  # a bound this near to 0 or 1 excludes nothing: float32 sums drift by as much
 
@@ -142,13 +142,7 @@ def votes_to_reject(lower: ArrayLike, upper: ArrayLike, *, level: float = 0.05) 
 
 def _levels(lower: Floats, upper: Floats, level: float) -> tuple[Floats, Floats]:
     """The level of the test of each bound, 0 where the bound excludes nothing, twice (N, K)."""
-    check_option(
-        level,
-        lambda value: 0 < value < 1,
-        name="level",
-        rule="in (0, 1)",
-        remedy="give a share, 0.05 for 5 %",
-    )
+    check_share(level, name="level")
     can_be_wrong = (lower > _ROUNDING, upper < 1 - _ROUNDING)
     # Of one class there is nothing to test; of more, no level is above a half.
     share = level / lower.shape[1] if lower.shape[1] > 1 else 0.0

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
+from credalearn.checks import check_whole
 from credalearn.credal.checks import refuse_masked
 from credalearn.errors import CredalError
-from credalearn.labels.checks import check_option, check_whole
+from credalearn.shares import check_share
 
 _TOO_MANY = 10**9  # votes of an item: numpy draws from fewer, without replacement
 
@@ -176,13 +177,7 @@ def halves_of_annotators(
 def _check_options(splits: int, share: float, seed: int) -> None:
     check_whole(splits, least=1, name="splits", remedy="give 20")
     check_whole(seed, least=0, name="seed", remedy="give 0")
-    check_option(
-        share,
-        lambda value: 0 < value < 1,
-        name="share",
-        rule="in (0, 1), the part of the votes that builds",
-        remedy="give 0.5, so that half of them build",
-    )
+    check_share(share, name="share")
 
 
 def _check_codes(items: Codes, who: Codes, labels: Codes, shape: tuple[int, int]) -> None:

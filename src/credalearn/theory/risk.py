@@ -3,18 +3,18 @@
 Shapes: N items, K classes.
 """
 
-import json
 import math
-from dataclasses import asdict, dataclass, fields
-from typing import Any, Self, final
+from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from credalearn.checks import check_whole
 from credalearn.credal import CredalSet
 from credalearn.credal.checks import as_distributions
 from credalearn.errors import CredalError
-from credalearn.labels.checks import check_sets, check_whole
+from credalearn.labels.checks import check_sets
 from credalearn.shares import check_share
 
 Ends = tuple[float, float]
@@ -51,8 +51,6 @@ class RiskProfile:
         If the sets hold the true distributions of these 400 items, the risk on them is between
         0.310 and 0.620 nats; for items drawn like them the ends are 0.280 to 0.350 and 0.570 to
         0.680, each with 95 % confidence.
-        >>> RiskProfile.from_json(profile.to_json()) == profile
-        True
     """
 
     optimistic: float
@@ -108,31 +106,6 @@ class RiskProfile:
                 "exact zeros, or give sets that rule the class out."
             )
         return text
-
-    def to_json(self) -> str:
-        """The profile as JSON, width and statement beside its fields; infinity as ``"inf"``."""
-        told = {"width": self.width, "statement": self.statement}
-        return json.dumps(_writable(asdict(self) | told), indent=2, ensure_ascii=False)
-
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """The profile that :meth:`to_json` wrote.
-
-        Raises:
-            CredalError: If the text is no profile.
-        """
-        try:
-            content: Any = json.loads(text)
-            given: dict[str, Any] = {each.name: content[each.name] for each in fields(cls)}
-            for name in ("optimistic", "pessimistic"):
-                given[name] = float(given[name])  # "inf" too
-                given[f"{name}_interval"] = tuple(map(float, given[f"{name}_interval"]))
-            return cls(**given)
-        except (TypeError, KeyError, ValueError) as error:
-            reason = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-            raise CredalError(
-                f"this is no risk profile: {reason.rstrip('.')}. To fix: compute it again."
-            ) from error
 
     def _check(self, ok: bool, rule: str) -> None:
         if not ok:
@@ -240,12 +213,3 @@ def _bootstrap(
     ends = [(1 - confidence) / 2, (1 + confidence) / 2]
     low, high = np.quantile(means, ends, axis=0, method="inverted_cdf")
     return low, high
-
-
-def _writable(value: Any) -> Any:
-    """What JSON can hold: an infinite number, which it has none for, becomes ``"inf"``."""
-    if isinstance(value, dict):
-        return {name: _writable(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_writable(each) for each in value]
-    return "inf" if isinstance(value, float) and math.isinf(value) else value

@@ -1,14 +1,16 @@
 """The training loop, its recipe, checkpoints and progress."""
 
-from credalearn.train.augment import Augment, crop_and_flip
+from credalearn.train.augment import AUGMENTS, Augment, crop_and_flip
 from credalearn.train.checkpoint import CheckpointError
-from credalearn.train.learner import Training, check_checkpoint
-from credalearn.train.loop import Loss, seeded, train
+from credalearn.train.learner import check_checkpoint
+from credalearn.train.loop import seeded, train
 from credalearn.train.progress import Listener, Progress
 from credalearn.train.recipe import Recipe
 from credalearn.train.together import train_together
+from credalearn.train.training import Loss, Training
 
 __all__ = [
+    "AUGMENTS",
     "Augment",
     "CheckpointError",
     "Listener",

@@ -16,12 +16,11 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from credalearn.credal import CredalSet
 from credalearn.errors import TrainingError
 from credalearn.files import whole_file
-from credalearn.train.recipe import Recipe
+from credalearn.train.training import Training
 
-Run = dict[str, object]  # what decides a run's outcome, part by part
+Described = dict[str, object]  # what decides a run's outcome, part by part
 
 
 class CheckpointError(TrainingError):
@@ -41,19 +40,13 @@ class CheckpointError(TrainingError):
         self.path = path
 
 
-def describe_run(
-    recipe: Recipe,
-    loss: object,
-    network: nn.Module,
-    inputs: Tensor,
-    labels: CredalSet,
-    augment: object = None,
-) -> Run:
+def describe_run(training: Training) -> Described:
     """What a run is: recipe, functions and device in words, network and data as digests."""
+    network, inputs, labels = training.network, training.inputs, training.labels
     return {
-        **{name: _plain(value) for name, value in asdict(recipe).items()},
-        "method": _name(loss),
-        "augment": None if augment is None else _name(augment),
+        **{name: _plain(value) for name, value in asdict(training.recipe).items()},
+        "method": _name(training.loss),
+        "augment": None if training.augment is None else _name(training.augment),
         "device": inputs.device.type,
         "network": hashlib.sha256(repr(network).encode()).hexdigest(),  # layers without weights too
         "first weights": _digest(*network.state_dict().values()),
@@ -89,7 +82,7 @@ def _digest_of_all(tensors: dict[str, Tensor]) -> str:
 
 
 def save_checkpoint(
-    path: Path, *, run: Run, network: nn.Module, optimizer: Optimizer, losses: list[float]
+    path: Path, *, run: Described, network: nn.Module, optimizer: Optimizer, losses: list[float]
 ) -> None:
     """Write the state after ``len(losses)`` epochs of this run."""
     tensors = {f"network.{name}": tensor for name, tensor in network.state_dict().items()}
@@ -99,12 +92,12 @@ def save_checkpoint(
     tensors = {name: x.detach().cpu().clone().contiguous() for name, x in tensors.items()}
     tensors["losses"] = torch.tensor(losses, dtype=torch.float64)
     metadata = {"run": json.dumps(run), "digest": _digest_of_all(tensors)}
-    with whole_file(path) as partial:
+    with whole_file(path, other=None) as partial:
         save_file(tensors, partial, metadata=metadata)
 
 
 def load_checkpoint(
-    path: Path, *, run: Run, network: nn.Module, optimizer: Optimizer
+    path: Path, *, run: Described, network: nn.Module, optimizer: Optimizer
 ) -> list[float]:
     """Restore network and optimiser; the losses of the epochs done, empty if there is no file.
 
@@ -131,7 +124,7 @@ def load_checkpoint(
     return losses
 
 
-def read_checkpoint(path: Path, *, run: Run) -> dict[str, Tensor]:
+def read_checkpoint(path: Path, *, run: Described) -> dict[str, Tensor]:
     """The tensors of this run's checkpoint, as they were written; none if there is no file.
 
     Raises:
@@ -162,7 +155,7 @@ def read_checkpoint(path: Path, *, run: Run) -> dict[str, Tensor]:
     return tensors
 
 
-def _check_same_run(path: Path, there: Run, here: Run) -> None:
+def _check_same_run(path: Path, there: Described, here: Described) -> None:
     """Refuse the state of another run, and say what differs."""
     differ = [name for name in here if there.get(name) != here[name]]
     if not differ:

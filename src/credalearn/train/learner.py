@@ -6,8 +6,6 @@ algorithms and workspaces in these. Weights and optimiser are then put back as t
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 from torch import Tensor, nn
@@ -16,17 +14,13 @@ from torch.optim import Optimizer
 from credalearn.credal import CredalSet
 from credalearn.credal.checks import map_tensors
 from credalearn.errors import TrainingError
-from credalearn.nets import Network
-from credalearn.train.augment import Augment
 from credalearn.train.checkpoint import (
-    Run,
     describe_run,
     load_checkpoint,
     read_checkpoint,
     save_checkpoint,
 )
 from credalearn.train.loop import (
-    Loss,
     autocast,
     batch_sizes,
     check_loss,
@@ -34,51 +28,9 @@ from credalearn.train.loop import (
     seed_from,
     seeded,
 )
-from credalearn.train.progress import Listener
-from credalearn.train.recipe import Recipe
+from credalearn.train.training import Training
 
 _WARM_UP_STEPS = 3
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Training:
-    """One model to train: what :func:`credalearn.train.train` takes.
-
-    Args:
-        network: On a GPU; its forward pass must be recordable, without decisions on values.
-        inputs: All inputs on the same GPU, shape (N, ...).
-        labels: One credal set an input.
-        loss: Of logits, labels and the epoch, a scalar; likewise recordable.
-        recipe: How to train.
-        augment: Changes the inputs at random, anew in each epoch.
-        checkpoint: File that the state is kept in every two minutes and at the end.
-        listener: Told of this model's epochs.
-        compile: Let torch.compile fuse the backbone's layers: most of a minute once a machine, then
-            steps that are a sixth faster. Where it fails, the layers stay as they are.
-
-    Example:
-        >>> import credalearn as cl
-        >>> from credalearn.methods import METHODS
-        >>> training = Training(
-        ...     network=Network(nn.Identity(), num_features=1, num_heads=2, num_classes=2),
-        ...     inputs=torch.tensor([[-1.0], [1.0]]),
-        ...     labels=cl.LowerBounds([[0.7, 0.0], [0.0, 0.9]]),
-        ...     loss=METHODS["pocc"].loss,
-        ...     recipe=Recipe(epochs=2),
-        ... )
-        >>> training.compile
-        False
-    """
-
-    network: Network
-    inputs: Tensor
-    labels: CredalSet
-    loss: Loss
-    recipe: Recipe
-    augment: Augment | None = None
-    checkpoint: Path | None = None
-    listener: Listener | None = None
-    compile: bool = False
 
 
 def check_checkpoint(training: Training) -> None:
@@ -88,26 +40,18 @@ def check_checkpoint(training: Training) -> None:
         CheckpointError: If it is damaged or another run's.
 
     Example:
+        >>> from pathlib import Path
         >>> import credalearn as cl
         >>> from credalearn.methods import METHODS
+        >>> from credalearn.nets import Network
+        >>> from credalearn.train import Recipe
         >>> network = Network(nn.Identity(), num_features=1, num_heads=2, num_classes=2)
         >>> labels = cl.LowerBounds([[0.7, 0.0], [0.0, 0.9]])
         >>> check_checkpoint(Training(network=network, inputs=torch.zeros(2, 1), labels=labels,
         ...     loss=METHODS["pocc"].loss, recipe=Recipe(), checkpoint=Path("not-there")))
     """
     if training.checkpoint is not None and training.checkpoint.exists():
-        read_checkpoint(training.checkpoint, run=_described(training))
-
-
-def _described(training: Training) -> Run:
-    return describe_run(
-        training.recipe,
-        training.loss,
-        training.network,
-        training.inputs,
-        training.labels,
-        training.augment,
-    )
+        read_checkpoint(training.checkpoint, run=describe_run(training))
 
 
 class Learner:
@@ -131,7 +75,7 @@ class Learner:
         self.losses: list[float] = []
         self.failure: TrainingError | None = None
         if training.checkpoint is not None:
-            self.run = _described(training)
+            self.run = describe_run(training)
             self.losses = load_checkpoint(
                 training.checkpoint, run=self.run, network=network, optimizer=self.optimizer
             )

@@ -10,9 +10,9 @@ Shapes: N items, H heads, K classes.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from pathlib import Path
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -21,7 +21,6 @@ from torch.optim import SGD, Adam, Optimizer
 
 from credalearn.credal import CredalSet
 from credalearn.errors import TrainingError
-from credalearn.train.augment import Augment
 from credalearn.train.checkpoint import describe_run, load_checkpoint, save_checkpoint
 from credalearn.train.distributed import (
     all_or_none,
@@ -32,39 +31,12 @@ from credalearn.train.distributed import (
     world_size,
     wrap,
 )
-from credalearn.train.progress import Listener
 from credalearn.train.recipe import Recipe
-
-# Logits (N, H, K), labels and the epoch, a number or a scalar tensor on their device, to a scalar.
-Loss = Callable[[Tensor, CredalSet, int | Tensor], Tensor]
+from credalearn.train.training import Loss, Training
 
 
-def train(
-    network: nn.Module,
-    inputs: Tensor,
-    labels: CredalSet,
-    loss: Loss,
-    recipe: Recipe,
-    *,
-    augment: Augment | None = None,
-    checkpoint: Path | None = None,
-    progress: Listener | None = None,
-) -> list[float]:
-    """Train ``network`` in place; the mean loss of each epoch.
-
-    Args:
-        network: Maps a batch of inputs to logits (N, H, K); trained on the device it is on.
-            In several processes that torch.distributed joins, all must give the same network,
-            data and recipe.
-        inputs: All inputs, shape (N, ...), moved to that device.
-        labels: One credal set an input.
-        loss: Of logits, labels and the epoch (from 0), a scalar: a mean over items.
-        recipe: How to train.
-        augment: Changes the inputs at random, anew in each epoch.
-        checkpoint: File that the state is kept in after each epoch. If it holds this run's state,
-            training goes on from there, in as many processes as there are now; it stays when
-            training ends.
-        progress: Told after each epoch; of several processes, the first one's alone.
+def train(training: Training) -> list[float]:
+    """Train the network in place; the mean loss of each epoch.
 
     Raises:
         TrainingError: If the loss is not finite, or the checkpoint is damaged or another run's.
@@ -73,27 +45,31 @@ def train(
     Example:
         >>> import credalearn as cl
         >>> from credalearn.nets import Network
-        >>> network = Network(nn.Identity(), num_features=1, num_heads=1, num_classes=2)
-        >>> labels = cl.precise([[1.0, 0.0], [0.0, 1.0]])
         >>> def cross_entropy(logits, labels, epoch):
         ...     return -(labels.reference * logits[:, 0].log_softmax(1)).sum(1).mean()
-        >>> inputs = torch.tensor([[-1.0], [1.0]])
-        >>> losses = train(network, inputs, labels, cross_entropy, Recipe(learning_rate=0.1))
-        >>> network(inputs)[:, 0].argmax(1)
+        >>> training = Training(
+        ...     network=Network(nn.Identity(), num_features=1, num_heads=1, num_classes=2),
+        ...     inputs=torch.tensor([[-1.0], [1.0]]),
+        ...     labels=cl.precise([[1.0, 0.0], [0.0, 1.0]]),
+        ...     loss=cross_entropy,
+        ...     recipe=Recipe(learning_rate=0.1),
+        ... )
+        >>> losses = train(training)
+        >>> training.network(training.inputs)[:, 0].argmax(1)
         tensor([0, 1])
     """
+    network, recipe, checkpoint = training.network, training.recipe, training.checkpoint
     device = next(network.parameters()).device
-    inputs, labels = inputs.to(device), labels.to(device)
+    inputs, labels = training.inputs.to(device), training.labels.to(device)
     optimizer = make_optimizer(network, recipe, recipe.learning_rate)
     losses: list[float] = []
-    if rank() > 0:
-        progress = None
+    listener = training.listener if rank() == 0 else None
     if checkpoint is not None:
-        run = describe_run(recipe, loss, network, inputs, labels, augment)
+        run = describe_run(replace(training, inputs=inputs, labels=labels))
         with all_or_none(device):
             losses = load_checkpoint(checkpoint, run=run, network=network, optimizer=optimizer)
-        if losses and progress is not None:
-            progress.resumed(len(losses), of=recipe.epochs, source=str(checkpoint))
+        if losses and listener is not None:
+            listener.resumed(len(losses), of=recipe.epochs, source=str(checkpoint))
     network.train()
     wrapped = wrap(  # the network itself, unless several processes train it
         network,
@@ -106,10 +82,12 @@ def train(
         with seeded(device, recipe.seed, epoch + 1):  # 0 is for the first weights
             order = torch.randperm(len(inputs)).to(device)
             shuffled = inputs[order]
-            if augment is not None:
-                shuffled = augment(shuffled, None)
+            if training.augment is not None:
+                shuffled = training.augment(shuffled, None)
             with _own_dropout(device, recipe, epoch):
-                mean = _epoch(wrapped, shuffled, labels[order], loss, recipe, optimizer, epoch)
+                mean = _epoch(
+                    wrapped, shuffled, labels[order], training.loss, recipe, optimizer, epoch
+                )
         check_loss(mean, recipe, epoch)
         losses.append(mean)
         with all_or_none(device):
@@ -117,8 +95,8 @@ def train(
                 save_checkpoint(
                     checkpoint, run=run, network=network, optimizer=optimizer, losses=losses
                 )
-            if progress is not None:
-                progress.epoch(epoch + 1, of=recipe.epochs, loss=mean, items=len(inputs))
+            if listener is not None:
+                listener.epoch(epoch + 1, of=recipe.epochs, loss=mean, items=len(inputs))
     same_buffers(network)
     return losses
 

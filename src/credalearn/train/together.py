@@ -16,8 +16,9 @@ from contextlib import contextmanager
 import torch
 
 from credalearn.errors import TrainingError
-from credalearn.train.learner import Learner, Training
+from credalearn.train.learner import Learner
 from credalearn.train.progress import Listener
+from credalearn.train.training import Training
 
 _SECONDS_BETWEEN_CHECKPOINTS = 120.0  # 90 MB a ResNet-18 with its momentum: a second for eight
 

@@ -3,7 +3,7 @@
 Shapes: N items of a batch, D features, S pixels.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,7 +19,7 @@ class Batch:
         items: Their names, text, N.
         X: Inputs as the model takes them, shape (N, D) or (N, 3, S, S).
         extra: Other columns of the table, as they are, or of images their ``image`` (the path
-            within the folder).
+            within the folder); and the column ``DIGEST``, by which items are known again.
     """
 
     items: pl.Series
@@ -37,7 +37,7 @@ class Stream:
         ignored: Columns that are no features of this model.
         broken: Why images could not be read, by item; filled while batches are read.
         row_names: Whether the items are called by their row, and so all different.
-        commas: Features in which decimal commas were read; filled while batches are read.
+        commas: Features in which decimal commas are read.
     """
 
     path: Path
@@ -45,7 +45,18 @@ class Stream:
     ignored: tuple[str, ...] = ()
     broken: dict[str, str] = field(default_factory=dict)
     row_names: bool = False
-    commas: set[str] = field(default_factory=set)
+    commas: tuple[str, ...] = ()
+
+
+def broken_lines(broken: Mapping[str, str]) -> list[str]:
+    """What to tell of images that could not be read: the first five and why, and how many.
+
+    Example:
+        >>> broken_lines({"a": "a.png: cut short"})
+        ['a: a.png: cut short', 'left out: 1 images that cannot be read']
+    """
+    told = [f"{name}: {why}" for name, why in list(broken.items())[:5]]
+    return [*told, f"left out: {len(broken):,} images that cannot be read"] if broken else []
 
 
 def rebatched(batches: Iterator[Batch], rows: int) -> Iterator[Batch]:

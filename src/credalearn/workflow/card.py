@@ -7,9 +7,10 @@ import polars as pl
 
 from credalearn.decide.truths import LACKING, TRUTHS
 from credalearn.escape import escape_markdown
-from credalearn.files import whole_file, writing
+from credalearn.files import whole_file
 from credalearn.metrics import accuracy, auarc, ece
 from credalearn.workflow.card_file import CARD, CARD_MARK, refuse_foreign_card
+from credalearn.workflow.exporting import OUTPUTS
 from credalearn.workflow.folder import RunFolder
 from credalearn.workflow.splits import SPLITS
 from credalearn.workflow.staging import MODEL
@@ -34,7 +35,7 @@ def write_card(run: RunFolder, path: Path) -> None:
         CredalError: If something else is there, or it cannot be written.
     """
     refuse_foreign_card(path)
-    with writing(path), whole_file(path) as partial:
+    with whole_file(path) as partial:
         partial.write_text(card(run), encoding="utf-8")
 
 
@@ -48,6 +49,8 @@ def card(run: RunFolder) -> str:
         "bounds tell how sure the label is, and its rule which items to give to a human.",
         "## Model",
         _table(_model_rows(run, facts)),
+        "## Input and outputs of the ONNX model",
+        *_onnx(facts["inputs"]),
         *_data(run),
         "## Quality on the test items",
         *_quality(run),
@@ -67,7 +70,9 @@ def _model_rows(run: RunFolder, facts: dict[str, Any]) -> dict[str, Any]:
     names, training = inputs.get("features"), run.training
     takes = (
         f"RGB images of {inputs['image_size']} × {inputs['image_size']} pixels, channels first, "
-        "values from 0 to 255; others were scaled to that size by Pillow's bilinear filter"
+        "values from 0 to 255: files were turned upright as their EXIF says "
+        "(PIL.ImageOps.exif_transpose), grey values of 16 bits scaled from 65535 to 255, "
+        "converted to RGB, and then scaled to that size by Pillow's bilinear filter"
         if inputs["kind"] == "images"
         else f"{len(names or ())} features: {', '.join(names or ())}"
     )
@@ -81,10 +86,37 @@ def _model_rows(run: RunFolder, facts: dict[str, Any]) -> dict[str, Any]:
             if training["said"] == "bounds"
             else f"{training['said']} by the rule {facts['label_rule']}"
         ),
+        **_training_rows(facts.get("options") or {}),
         "epochs": facts["epochs"],
         "seed": facts["seed"],
         "trained": training["created"],
     }
+
+
+def _onnx(inputs: dict[str, Any]) -> list[str]:
+    """What goes into an exported model, and what comes out."""
+    size = inputs.get("image_size")
+    takes = (
+        ("images", f"float32 (N, 3, {size}, {size})", "see “takes” above")
+        if inputs["kind"] == "images"
+        else ("features", f"float64 (N, {len(inputs['features'])})", "in the order above, raw")
+    )
+    rows = [takes, *((name, *told) for name, told in OUTPUTS.items())]
+    lines = [f"| `{name}` | {shape} | {holds} |" for name, shape, holds in rows]
+    told = f"The input is `{takes[0]}`, the rest are outputs: N items, V heads, K classes."
+    return [told, "\n".join(["| name | shape | holds |", "| --- | --- | --- |", *lines])]
+
+
+def _training_rows(asked: dict[str, Any]) -> dict[str, Any]:
+    """How it was trained, as far as an older run tells."""
+    digest, augment = asked.get("weights_sha256"), asked.get("augment")
+    rows = {
+        "started from": f"{asked['weights']} (sha256 {digest})" if digest else None,
+        "augmentation": None if augment == "none" else augment,
+        "learning rate": asked.get("learning_rate"),
+        "batch size": asked.get("batch_size"),
+    }
+    return {name: value for name, value in rows.items() if value is not None}
 
 
 def _data(run: RunFolder) -> list[str]:
@@ -150,10 +182,11 @@ def _rule(run: RunFolder) -> list[str]:
         return ["No threshold has been certified: nothing is promised about the predictions."]
     lines = [_said(rule.statement)]
     if rule.threshold is not None:
+        of_each = ", one of each group," if rule.one_a_group else ""
         lines.append(
             f"Predict where the score, 1 − lower probability of the label, is at most "
-            f"{_said(rule.threshold)}; defer the rest. Of all calibration items it predicts "
-            f"{rule.coverage:.1%}.".replace("%.", " %.")
+            f"{_said(rule.threshold)}; defer the rest. Of the {rule.num_items + rule.left_out:,} "
+            f"calibration items{of_each} it predicts {rule.coverage:.1%}.".replace("%.", " %.")
         )
     return lines
 
@@ -175,13 +208,17 @@ def _sets(run: RunFolder) -> list[str]:
 
 
 def _limits(run: RunFolder) -> list[str]:
+    rule = run.rule
+    about = "all predicted items together"
+    if rule is not None and rule.one_a_group:
+        about = "one item, drawn at random, of each group, over all of these that are predicted"
     limits = [
         f"It knows {len(run.classes)} classes and gives every item one of them, also an item of "
         "none.",
         f"Right and wrong here are against {TRUTHS[run.truth]}; people can be wrong together.",
         "What is promised holds for items drawn like the calibration items: from other sources or "
         "later times, calibrate again on new items (`credalearn recalibrate`).",
-        "The promise is about all predicted items together, not about each class or group.",
+        f"The promise is about {about}, not about each class or group.",
     ]
     return ["\n".join(f"- {each}" for each in limits)]
 

@@ -11,7 +11,7 @@ from credalearn.decide.rule import CertifyMethod
 from credalearn.decide.shortfall import OTHER
 from credalearn.decide.truths import HAVING, LACKING, Truth
 from credalearn.errors import CredalError
-from credalearn.files import whole_file, writing
+from credalearn.files import whole_file
 from credalearn.shares import percent
 from credalearn.workflow.folder import RunFolder
 
@@ -35,9 +35,10 @@ class Certificate:
         >>> rule = certify([0.1] * 300, [False] * 300, max_error=0.1)
         >>> print("\n".join(Certificate(rule, 100, 80, 90, 75, 3.0).lines))
         keep 100 % and defer 0 % of the 300 calibration items (score above 0.1)
-        With 95 % confidence, at most 10 % of the items it predicts are wrong against the majority
-        of the annotators, for items drawn like the 300 calibration items.
-        On 100 test items it predicts 80 %; on the 90 with a majority 83.3 %, with an error of 4 %.
+        With 95 % confidence, at most 10 % of the items it predicts are wrong against the class
+        with most votes, for items drawn like the 300 calibration items.
+        On 100 test items it predicts 80 %; on the 90 with a single most-voted class 83.3 %, with an
+        error of 4 %.
     """
 
     rule: DecisionRule
@@ -69,9 +70,10 @@ class Certificate:
     @property
     def test_line(self) -> str:
         """What the rule does on the test items, in a sentence."""
+        each = ", one of each group," if self.rule.one_a_group else ""
         if not self.test_kept:
-            return f"On {self.test_items:,} test items it predicts none."
-        start = f"On {self.test_items:,} test items it predicts "
+            return f"On {self.test_items:,} test items{each} it predicts none."
+        start = f"On {self.test_items:,} test items{each} it predicts "
         start += percent(self.test_kept / self.test_items)
         if not self.judged_kept:
             return f"{start}, none of them with {HAVING[self.rule.against]}."
@@ -101,8 +103,8 @@ def certify_run(
         capacity: Share of the items, in [0, 1], that reviewers can take.
         confidence: Of the promise.
         method: How an error is certified, "sgr" unless given; see :func:`credalearn.certify`.
-        against: The run's truth (majority or gold labels), or a random annotator: then an error is
-            the share of an item's votes that disagree.
+        against: The run's truth (the class with most votes, or gold labels), or a random annotator:
+            then an error is the share of an item's votes that disagree.
         one_a_group: Calibrate on one item of each of the run's groups, drawn at random: groups are
             independent, the items of one are not. The promise is then about such items.
 
@@ -117,7 +119,7 @@ def certify_run(
     column = "wrong" if against == "truth" else "disagreement"
     known = pl.col(column).cast(pl.Float64).is_finite().fill_null(False)
     every, tested = (run.predictions.filter(split=name) for name in ("calibration", "test"))
-    group: str | None = (run.facts.get("splits") or {}).get("group")
+    group = run.group
     if group is not None:
         every = _with_group(run, every)
     if one_a_group:
@@ -152,6 +154,7 @@ def certify_run(
         left_out_kept=int(rule.keeps(every.filter(~known)["score"].to_numpy()).sum()),
         group=group,
         num_groups=None if group is None else calibration["group"].n_unique(),
+        one_a_group=one_a_group,
     )
     if rule.shortfall is not None:
         raise _short(run, rule, _other_way(rule, score, wrong))
@@ -173,8 +176,8 @@ def one_of_each(run: RunFolder, table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_group(run: RunFolder, table: pl.DataFrame) -> pl.DataFrame:
-    groups = run.items.select("item", "group")
-    return table.join(groups, on="item", how="left", maintain_order="left")
+    groups = run.items.select("item", "split", "group")  # trained items may have the same names
+    return table.join(groups, on=["item", "split"], how="left", maintain_order="left")
 
 
 def draw_one_a_group(table: pl.DataFrame) -> pl.DataFrame:
@@ -283,9 +286,6 @@ def keep(run: RunFolder, name: str, text: str) -> None:
     Raises:
         CredalError: If it cannot be written.
     """
-    path = run.path / name
-    with (
-        writing(path, other="copy the run to a folder of your own"),
-        whole_file(path) as partial,
-    ):
+    other = "copy the run to a folder of your own"
+    with whole_file(run.path / name, other=other) as partial:
         partial.write_text(text, encoding="utf-8")

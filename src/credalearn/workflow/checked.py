@@ -17,7 +17,7 @@ from credalearn.annotations.places import listed, nearest, shown
 from credalearn.errors import CredalError
 from credalearn.workflow.blocks import is_parquet
 from credalearn.workflow.csv_blocks import TextTable
-from credalearn.workflow.decimal_commas import WITH_COMMA, comma_columns, with_points
+from credalearn.workflow.decimal_commas import WITH_COMMA, with_points
 
 
 def check_columns(path: Path, columns: Sequence[str], wanted: Sequence[str]) -> None:
@@ -155,11 +155,9 @@ def checked_features(
     *,
     start: int = 0,
     training: bool = False,
-    commas: set[str] | None = None,
+    commas: Sequence[str] = (),
 ) -> np.ndarray:
     """Columns as float64 (N, D), every value finite; true and false are 1 and 0.
-
-    Decimal commas are read as points where :func:`comma_columns` finds them.
 
     Args:
         path: Where they were read.
@@ -168,7 +166,7 @@ def checked_features(
         items: Name of each item.
         start: The row of the first.
         training: Whether columns may still be left out, with ``--drop``.
-        commas: Gets the columns in which decimal commas were read.
+        commas: Those of them with decimal commas, by :func:`comma_columns` of the whole file.
 
     Raises:
         CredalError: If a value is no finite number.
@@ -191,13 +189,10 @@ def checked_features(
             f"{_others(columns)}. To fix: {_without(columns, training)}turn it into numbers."
         )
     text = table.select(pl.col(names)).with_columns(pl.col(pl.String).str.strip_chars())
+    text = with_points(text, commas)
     values = text.cast(pl.Float64, strict=False).to_numpy()
     if np.isfinite(values).all():
         return values
-    european = comma_columns(path, text, names)
-    if commas is not None:
-        commas.update(european)
-    text = with_points(text, european)
     found = text.select(_number(text, name) for name in names)
     wrong = found.select((~pl.all().is_finite()).fill_null(True))
     columns = [name for name in names if wrong[name].any()]

@@ -4,6 +4,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from credalearn.conformal import Distance, Inflation, Scale
+from credalearn.decide import DecisionRule
 from credalearn.errors import CredalError
 from credalearn.report.page import WidenedSets, widen_sets
 from credalearn.shares import check_share, percent
@@ -28,8 +29,8 @@ class SetCertificate:
         >>> wide = WidenedSets(found, lower, upper, 100, 91, 0.02, 0.15)
         >>> print("\n".join(SetCertificate(wide, 12).lines))
         left out: 12 calibration items with fewer than two votes
-        In 90 % of cases or more, the shares of a new item's votes lie in its widened set, for items
-        drawn and voted on like the 300 calibration items.
+        On average over draws of the calibration items, the shares of a new item's votes lie in its
+        widened set in 90 % of cases or more, for items drawn and voted on like these 300.
         radius 0.4, class by class, scaled by binomial: on the test items a class's interval is 0.15
         wide on average, and was 0.02
         On 100 test items with two votes or more, the shares of 91 % lie in the widened set; between
@@ -81,11 +82,13 @@ class SetCertificate:
         if not wide.seen:
             return f"No test item is there {having} to see it on."
         low, high = map(percent, wide.usual)
-        less = " So few are not chance: are they drawn like the others?" if wide.short else ""
+        usual, less = "is usual", "So few are not chance: are they drawn like the others?"
+        if self.about_groups:
+            usual, less = "is usual of independent items", "So few may be chance of groups."
         return (
             f"On {wide.seen:,} test items {having}, the shares of "
             f"{percent(wide.covered / wide.seen)} lie in the widened set; between {low} and {high} "
-            f"is usual.{less}"
+            f"{usual}.{f' {less}' if wide.short else ''}"
         )
 
 
@@ -132,21 +135,35 @@ def certify_sets(
 
 
 def _about_groups(run: RunFolder) -> str:
-    group = (run.facts.get("splits") or {}).get("group")
-    if group is None:
+    if run.group is None:
         return ""
     number = run.items.filter(split="calibration")["group"].n_unique()
     return (
-        f"The calibration items are of {number:,} groups ({group!r}), and items of one group are "
-        "alike: with few large groups the sets' promise is less sure than stated."
+        f"The calibration items are of {number:,} groups ({run.group!r}), and items of one group "
+        "are alike: with few large groups the sets' promise is less sure than stated."
     )
 
 
-def widened(inflation: Inflation, items: VotedItems) -> WidenedSets:
-    """The items' sets, widened, and what they hold."""
+def widened(
+    inflation: Inflation, items: VotedItems, rule: DecisionRule | None = None
+) -> WidenedSets:
+    """The items' sets, widened, and what they hold; with a rule, of those it keeps, too."""
+    kept = None if rule is None else rule.keeps(items.score)
     return widen_sets(
-        inflation, items.predicted, items.observed, items.usable, counted=items.counted
+        inflation, items.predicted, items.observed, items.usable, counted=items.counted, kept=kept
     )
+
+
+def kept_and_deferred(run: RunFolder) -> list[str]:
+    """A line that says what the widened sets of a run hold of what its rule keeps and defers.
+
+    Raises:
+        CredalError: If a file of the run cannot be read.
+    """
+    if run.sets is None or run.rule is None:
+        return []
+    line = widened(run.sets, read_voted(run, "test"), run.rule).by_decision
+    return [line] if line else []
 
 
 def keep_sets(run: RunFolder, inflation: Inflation) -> None:

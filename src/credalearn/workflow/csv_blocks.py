@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Iterator
+from functools import partial
 from itertools import chain, islice, repeat
 from pathlib import Path
 
@@ -24,6 +25,8 @@ class TextTable:
 
     Args:
         path: The file.
+        encoding: As Python names it; found unless given.
+        delimiter: Between values; found unless given.
 
     Raises:
         CredalError: As for :func:`columns_of`.
@@ -36,19 +39,21 @@ class TextTable:
         2
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(
+        self, path: Path, *, encoding: str | None = None, delimiter: str | None = None
+    ) -> None:
         self.path = path
         with naming(path):
             if not path.stat().st_size:
                 raise CredalError(f"{path} is empty. To fix: {FIX}.")
-            looked = look(path)
+            looked = look(path, encoding)
         self.encoding = "utf-8-sig" if looked.encoding == "utf-8" else looked.encoding
         self.quotes, self.lone_returns = looked.quotes, looked.lone_returns
         with self._open() as file:
             start = file.read(_SAMPLE)
         excel = EXCEL_LINE.match(start)
         self._above = 0 if excel is None else 1
-        self.separator = excel[1] if excel else find_delimiter(start)
+        self.separator = delimiter or (excel[1] if excel else find_delimiter(start))
         self._header_lines, header = next(self._records(), (1, []))
         self.columns = [name.strip() for name in header]
         if not any(self.columns):
@@ -68,6 +73,11 @@ class TextTable:
     def line_of(self, row: int) -> int:
         """The line on which a row (from 0, empty ones not counted) ends, from 1; slow."""
         return next(islice(self._rows(), row, None))[0]
+
+    def holds(self, sign: str) -> bool:
+        """Whether a sign stands anywhere in it, the header too; quicker told than rows are read."""
+        with self._open() as file:
+            return any(sign in piece for piece in iter(partial(file.read, CHARACTERS), ""))
 
     def _open(self) -> io.TextIOWrapper:
         # Line ends stay as they are: a cell may hold one.

@@ -1,6 +1,6 @@
 """Numbers as much of Europe writes them, 0,5 for a half, in a table that other signs separate."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -14,36 +14,46 @@ _WHOLE = r"^[+-]?\d+([eE][+-]?\d+)?$"
 _THOUSANDS = r"^[+-]?[1-9]\d{0,2},\d{3}$"  # 1,234: a little more than one, or than a thousand
 
 
-def comma_columns(path: Path, table: pl.DataFrame, names: Sequence[str]) -> list[str]:
-    r"""Columns whose every value is a number, some of them with a decimal comma.
+def comma_columns(path: Path, tables: Iterable[pl.DataFrame], names: Sequence[str]) -> list[str]:
+    r"""Columns whose every value in a file is a number, some of them with a decimal comma.
 
     None where commas separate the columns, and none where every comma may stand for thousands.
 
     Args:
-        path: Where the table was read.
-        table: A row an item; of text, trimmed, or of other types.
+        path: The file.
+        tables: All its rows, a row an item, one table after the other; read no further than needed.
         names: The columns to look at.
 
     Example:
         >>> import tempfile
         >>> path = Path(tempfile.mkdtemp()) / "items.csv"
         >>> _ = path.write_text("id;size;note\na;0,5;1,5 or so\nb;2;3\n")
-        >>> table = pl.DataFrame({"size": ["0,5", "2"], "note": ["1,5 or so", "3"]})
-        >>> comma_columns(path, table, ["size", "note"])
+        >>> tables = [{"size": ["0,5"], "note": ["1,5 or so"]}, {"size": ["2"], "note": ["3"]}]
+        >>> comma_columns(path, map(pl.DataFrame, tables), ["size", "note"])
         ['size']
     """
-    texts = [name for name in names if table.schema[name] == pl.String]
-    found, sure = [], False
-    for name in texts:
-        values = table[name].drop_nulls()
-        values = values.filter(values != "")
-        commas = values.str.contains(WITH_COMMA)
-        if commas.any() and (commas | values.str.contains(_WHOLE)).all():
-            found.append(name)
-            sure = sure or not values.filter(commas).str.contains(_THOUSANDS).all()
-    if not sure or is_parquet(path) or TextTable(path).separator == ",":
+    if is_parquet(path):
         return []
-    return found
+    text = TextTable(path)
+    if text.separator == "," or not text.holds(","):
+        return []
+    numbers = list(names)
+    found: set[str] = set()
+    sure: set[str] = set()
+    for table in tables:
+        for name in list(numbers):
+            values = table[name].str.strip_chars().drop_nulls()
+            values = values.filter(values != "")
+            commas = values.str.contains(WITH_COMMA)
+            if not (commas | values.str.contains(_WHOLE)).all():
+                numbers.remove(name)
+            elif commas.any():
+                found.add(name)
+                if not values.filter(commas).str.contains(_THOUSANDS).all():
+                    sure.add(name)
+        if not numbers:
+            break
+    return [name for name in numbers if name in found] if sure.intersection(numbers) else []
 
 
 def with_points(table: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:

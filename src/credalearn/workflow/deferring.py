@@ -1,22 +1,24 @@
 """``credalearn defer``: what the model leaves to people, least certain first."""
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 import polars as pl
 
 from credalearn.annotations.places import listed, shown
-from credalearn.credal.checks import check_choice
+from credalearn.checks import check_choice
 from credalearn.errors import CredalError
-from credalearn.files import whole_file, writing
-from credalearn.workflow.batches import Stream
+from credalearn.files import check_file, whole_file
+from credalearn.workflow.batches import Stream, broken_lines
 from credalearn.workflow.blocks import blocks, columns_of
+from credalearn.workflow.digests import DIGEST, image_digest
 from credalearn.workflow.folder import RunFolder
 from credalearn.workflow.inputs import IMAGE_SUFFIXES, find_images
 from credalearn.workflow.item_names import unescaped
+from credalearn.workflow.known_items import other_content
 from credalearn.workflow.label_studio import LOCAL_FILES, ROW, image_address, interface, task
 from credalearn.workflow.naming import naming
 from credalearn.workflow.overwriting import refuse_overwriting, refuse_overwriting_run
@@ -40,6 +42,9 @@ class DeferSummary:
         items: How many items were decided about.
         deferred: How many of them are deferred.
         written: How many of those were written; fewer where a limit was given.
+        broken: Why images could not be read, by item.
+        same_names: How many of the written are called like items of the run, where nothing tells
+            whether they are those.
 
     Example:
         >>> from credalearn.workflow.deferring import DeferSummary
@@ -52,13 +57,23 @@ class DeferSummary:
     items: int
     deferred: int
     written: int
+    broken: Mapping[str, str] = field(default_factory=dict)
+    same_names: int = 0
 
     @property
     def lines(self) -> tuple[str, ...]:
         """What to tell the user."""
         kept = f", the {self.written:,} least certain written" * (self.written < self.deferred)
-        told = (f"{self.deferred:,} of {self.items:,} items are deferred{kept}", f"{self.output}")
-        return told if self.config is None else (*told, f"{self.config}: the labelling interface")
+        told = broken_lines(self.broken)
+        told += [f"{self.deferred:,} of {self.items:,} items are deferred{kept}", f"{self.output}"]
+        if self.config is not None:
+            told.append(f"{self.config}: the labelling interface")
+        if self.same_names:
+            told.append(
+                f"{self.same_names:,} of them are called like items of the run: if they are not "
+                "those, rename them, or their votes will be taken for votes about those"
+            )
+        return tuple(told)
 
 
 def defer(
@@ -95,14 +110,11 @@ def defer(
         predictions: False hides from the annotators what the model said, which may sway them.
 
     Raises:
-        CredalError: If source is neither, nothing is deferred, or the output is the source or a
-            file that the run was trained on.
+        CredalError: If source is neither, nothing is deferred, an item has the name of one of the
+            run and is another, or the output is the source or a file that the run was trained on.
     """
     check_choice(to, ("label-studio", "csv"), name="to")
-    output = Path(output)
-    suffix = ".json" if to == "label-studio" else ".csv"
-    if output.suffix.lower() != suffix:
-        raise CredalError(f"the name of the output must end in {suffix}; got {output}.")
+    output = check_file(output, (".json" if to == "label-studio" else ".csv",))
     if limit is not None and limit < 1:
         raise CredalError(f"limit must be 1 or more; got {limit}.")
     source = Path(source)
@@ -129,16 +141,48 @@ def defer(
     chosen = deferred.sort("score", descending=True, maintain_order=True).head(
         limit or len(deferred)
     )
+    broken = {} if stream is None else dict(stream.broken)
+    same = _refuse_other_content(run, source, chosen, images)
+    chosen = chosen.drop(DIGEST, strict=False)
     if to == "csv":
         _write_csv(output, chosen, predictions)
-        return DeferSummary(output, None, num_items, len(deferred), len(chosen))
+        return DeferSummary(output, None, num_items, len(deferred), len(chosen), broken, same)
     if run.facts["inputs"]["kind"] == "images":
         chosen = _with_images(chosen, images, image_prefix)
         stream = None
     seen = {} if stream is None else _features(run, stream, set(chosen["item"]))
-    with writing(output):
-        config = _write_tasks(run, output, chosen, seen, predictions)
-    return DeferSummary(output, config, num_items, len(deferred), len(chosen))
+    config = _write_tasks(run, output, chosen, seen, predictions)
+    return DeferSummary(output, config, num_items, len(deferred), len(chosen), broken, same)
+
+
+def _refuse_other_content(
+    run: RunFolder, source: Path, chosen: pl.DataFrame, images: str | Path | None
+) -> int:
+    """Refuse items whose votes would be another's; how many may be, where nothing tells.
+
+    Nothing does where only ``predict``'s table is there, and neither features nor images.
+    """
+    items = chosen["item"].to_list()
+    if DIGEST in chosen.columns:
+        digests = chosen[DIGEST].to_list()
+    elif images is not None:
+        files = find_images(images, items)
+        items = [name for name in items if name in files]
+        digests = [image_digest(files[name]) for name in items]
+    else:
+        known = set(run.items["item"])
+        return sum(name in known for name in items)
+    others = other_content(run, items, digests)
+    if others:
+        fix = "rename them"
+        if run.facts["inputs"]["kind"] == "images":
+            fix += "; or move their folder into that of the training's images, and give the latter"
+        raise CredalError(
+            f"{len(others):,} of the deferred items in {source} have the name of an item of "
+            f"{run.path} and are not that item, such as {shown(others[0])}: their votes would be "
+            f"taken for votes about it. To fix: {fix}."
+        )
+    return 0
 
 
 def is_decisions(path: Path) -> bool:

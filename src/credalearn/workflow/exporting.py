@@ -8,7 +8,6 @@ import logging
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,53 +18,32 @@ import torch
 
 from credalearn import __version__
 from credalearn.errors import CredalError
-from credalearn.files import whole_file, writing
+from credalearn.files import check_file, whole_file
 from credalearn.nets import Standardise
 from credalearn.workflow.folder import RunFolder
 from credalearn.workflow.graphs import Graph
 from credalearn.workflow.overwriting import refuse_overwriting_run
 
-OUTPUTS = ("heads", "probabilities", "lower", "upper", "label", "score")
+# By name: shape, and what it holds.
+OUTPUTS = {
+    "heads": ("(N, V, K)", "distributions of all heads of all members"),
+    "probabilities": ("(N, K)", "their midpoint"),
+    "lower": ("(N, K)", "lower probabilities"),
+    "upper": ("(N, K)", "upper probabilities"),
+    "label": ("(N,)", "predicted class, an index into the classes, from 0"),
+    "score": ("(N,)", "1 − lower probability of that class"),
+}
 TOLERANCE = 1e-5
 _PACKAGES = ("onnx", "onnxscript", "onnxruntime")
 _CHECKED = 64  # random items on which the export is compared with torch
 
 
-@dataclass(frozen=True, slots=True)
-class ExportSummary:
-    """What was exported.
-
-    Args:
-        path: The ONNX file.
-        input: Name, type and shape of the input, in words.
-        largest_difference: Between torch and onnxruntime, on items drawn at random.
-
-    Example:
-        >>> from credalearn.workflow.exporting import ExportSummary
-        >>> ExportSummary(Path("model.onnx"), "features: float64 (N, 3)", 1e-7).path.name
-        'model.onnx'
-    """
-
-    path: Path
-    input: str
-    largest_difference: float
-
-
-def export_onnx(run: RunFolder, path: str | Path) -> ExportSummary:
+def export_onnx(run: RunFolder, path: str | Path) -> None:
     """Write the run's model as one ONNX file, and check it under onnxruntime.
 
     The input is ``features``, float64 (N, D), raw: standardising is part of the model, in float64
     as in training; or ``images``, float32 (N, 3, S, S) with values from 0 to 255. Any number of
-    items goes at once. The outputs are
-
-    =================  ===========  ==================================================
-    ``heads``          (N, V, K)    distributions of all heads of all members
-    ``probabilities``  (N, K)       their midpoint
-    ``lower``          (N, K)       lower probabilities
-    ``upper``          (N, K)       upper probabilities
-    ``label``          (N,)         index of the predicted class
-    ``score``          (N,)         1 − lower probability of that class
-    =================  ===========  ==================================================
+    items goes at once. The outputs are :data:`OUTPUTS`.
 
     The metadata name the classes, the features, the method and the rule's threshold.
 
@@ -88,27 +66,22 @@ def export_onnx(run: RunFolder, path: str | Path) -> ExportSummary:
     program = _exported(graph, name, sample)
     program.model.metadata_props.update(_metadata(run))
     program.model.producer_name, program.model.producer_version = "credalearn", __version__
-    with writing(path), whole_file(path) as partial:
+    with whole_file(path) as partial:
         program.save(str(partial), external_data=False)
-        difference = _difference(partial, graph, name, sample)
-    shape = ", ".join(map(str, sample.shape[1:]))
-    return ExportSummary(path, f"{name}: {str(sample.dtype)[6:]} (N, {shape})", difference)
+        _check_same(partial, graph, name, sample)
 
 
 def check_onnx(path: str | Path) -> Path:
-    """The path, if its suffix is that of ONNX.
+    """The path, if its suffix is that of ONNX and it can be written.
 
     Raises:
-        CredalError: If it is not.
+        CredalError: If it is not, or cannot.
 
     Example:
         >>> check_onnx("model.onnx").name
         'model.onnx'
     """
-    path = Path(path)
-    if path.suffix.lower() != ".onnx":
-        raise CredalError(f"the name of an ONNX file must end in .onnx; got {path}.")
-    return path
+    return check_file(path, (".onnx",))
 
 
 def _sample(run: RunFolder, shape: tuple[int, ...]) -> tuple[str, torch.Tensor]:
@@ -153,11 +126,8 @@ def _metadata(run: RunFolder) -> dict[str, str]:
     return {name: json.dumps(value, ensure_ascii=False) for name, value in kept.items()}
 
 
-def _difference(path: Path, graph: Graph, name: str, sample: torch.Tensor) -> float:
-    """The largest difference between torch and onnxruntime.
-
-    Labels may differ where two classes are as probable.
-    """
+def _check_same(path: Path, graph: Graph, name: str, sample: torch.Tensor) -> None:
+    """Refuse a file that says anything else than torch; but labels of classes as probable."""
     onnxruntime: Any = import_module("onnxruntime")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
@@ -172,7 +142,6 @@ def _difference(path: Path, graph: Graph, name: str, sample: torch.Tensor) -> fl
     if len(sample):
         top = np.sort(wanted[1], axis=1)
         alike = top[:, -1] - top[:, -2] > 2 * TOLERANCE
-    largest = 0.0
     for output, (ours, theirs) in pairs.items():
         rows = alike if output in ("label", "score") else slice(None)
         gap = np.abs(ours[rows].astype(float) - theirs[rows].astype(float)).max(initial=0)
@@ -181,8 +150,6 @@ def _difference(path: Path, graph: Graph, name: str, sample: torch.Tensor) -> fl
                 f"the ONNX model gives another {output} than torch, by {gap:.2g}; nothing was "
                 "written. To fix: report this with the versions of torch, onnx and onnxruntime."
             )
-        largest = max(largest, float(gap))
-    return largest
 
 
 def _as_in_training(graph: Graph, noise: torch.Tensor) -> torch.Tensor:

@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeVar
 import polars as pl
 
 from credalearn.annotations.quiet import quiet_panics
+from credalearn.annotations.raw import Kind
 from credalearn.conformal import Inflation
 from credalearn.decide import DecisionRule
 from credalearn.decide.truths import Truth
@@ -24,6 +25,24 @@ from credalearn.files import whole_file
 from credalearn.workflow.staging import partial_of
 
 Said = Literal["votes", "bounds", "probabilities"]
+# What every run says of itself, and what its inputs are told by.
+_FACTS = {
+    "classes": list,
+    "created": str,
+    "annotations": dict,
+    "inputs": dict,
+    "splits": dict,
+    "method": str,
+    "label_rule": str,
+    "backbone": object,
+    "epochs": object,
+    "seed": object,
+}
+_INPUTS = {"features": ("features", list), "images": ("image_size", int)}
+_KINDS: dict[tuple[str, ...], Kind] = {
+    ("item", "annotator", "label", "weight"): "votes",
+    ("item", "label", "at_least"): "bounds",
+}
 _OF_TRAINING = ("created", "annotations", "inputs", "splits", "later_items", "truth", "versions")
 _T = TypeVar("_T")
 
@@ -37,13 +56,12 @@ class RunFolder:
         facts: What was asked and found: the content of ``run.json``, read once.
 
     Raises:
-        CredalError: If it is not there, training did not finish, or ``run.json`` is damaged.
+        CredalError: If it is not there, training did not finish, or ``run.json`` is damaged or
+            lacks what every run says of itself.
 
     Example:
-        >>> import tempfile
-        >>> folder = Path(tempfile.mkdtemp())
-        >>> write_json(folder / "run.json", {"classes": ["cat", "dog"]})
-        >>> RunFolder(folder).classes
+        >>> from credalearn.workflow.examples import empty_run
+        >>> empty_run().classes
         ('cat', 'dog')
     """
 
@@ -62,10 +80,9 @@ class RunFolder:
                 "command again; it goes on where it stopped."
             )
         object.__setattr__(self, "facts", read_json(self.path / "run.json"))
-        if not isinstance(self.facts.get("classes"), list):
-            raise CredalError(
-                f"{self.path / 'run.json'} names no classes: it is no run's. To fix: train again."
-            )
+        lacking = _lacking(self.facts)
+        if lacking:
+            raise CredalError(f"{self.path / 'run.json'} lacks {lacking}. To fix: train again.")
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -73,12 +90,27 @@ class RunFolder:
         return tuple(self.facts["classes"])
 
     @property
+    def group(self) -> str | None:
+        """What items were split by, such as their patient; None where by nothing."""
+        group: str | None = self.facts["splits"].get("group")
+        return group
+
+    @property
+    def kind(self) -> Kind:
+        """What people gave, as it was read."""
+        known = self.facts["annotations"]
+        kind: Kind | None = known.get("kind")
+        if kind is None:  # a run from before it was written down: by its columns
+            kind = _KINDS.get(tuple(self.annotations.columns))
+        if kind is None:
+            kind = "probabilities" if known.get("votes") is None else "counts"
+        return kind
+
+    @property
     def said(self) -> Said:
         """What people gave: votes (or how many), lower bounds, or probabilities."""
-        known = self.facts.get("annotations") or {}
-        if known.get("votes", 0) is not None:
-            return "votes"
-        return "bounds" if "at_least" in self.annotations.columns else "probabilities"
+        kind = self.kind
+        return "votes" if kind == "counts" else kind
 
     @property
     def truth(self) -> Truth:
@@ -102,7 +134,12 @@ class RunFolder:
 
     @property
     def items(self) -> pl.DataFrame:
-        """A row an item: ``item``, ``split``, ``group``, ``truth``, and votes ``n:CLASS``."""
+        """A row an item: ``item``, ``split``, ``group``, ``truth``, ``digest``, votes ``n:CLASS``.
+
+        ``digest`` is of what the item holds, by :mod:`credalearn.workflow.digests`. Of items that
+        the model was trained on in an earlier run only ``item``, ``split``, ``group`` and
+        ``digest`` are known.
+        """
         return self._table("items.parquet")
 
     @property
@@ -158,6 +195,18 @@ class RunFolder:
             raise CredalError(
                 f"{self.path / name} cannot be read: {error}. To fix: train again."
             ) from error
+
+
+def _lacking(facts: dict[str, Any]) -> str:
+    """What the facts of a run lack, or hold in another form; empty where they are whole."""
+    for name, form in _FACTS.items():
+        if name not in facts or not isinstance(facts[name], form):
+            return repr(name)
+    inputs = facts["inputs"]
+    if inputs.get("kind") not in list(_INPUTS):
+        return "the 'kind' of its 'inputs'"
+    name, form = _INPUTS[inputs["kind"]]
+    return "" if isinstance(inputs.get(name), form) else f"{name!r} of its 'inputs'"
 
 
 def read_json(path: Path) -> dict[str, Any]:

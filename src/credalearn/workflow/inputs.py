@@ -25,6 +25,7 @@ from credalearn.workflow.checked import (
     item_column,
     place_of,
 )
+from credalearn.workflow.decimal_commas import comma_columns
 from credalearn.workflow.item_names import How, ImageNames
 from credalearn.workflow.pixels import upright_rgb
 
@@ -118,9 +119,10 @@ def find_images(folder: str | Path, items: Sequence[str]) -> dict[str, Path]:
 def match_images(folder: str | Path, items: Sequence[str]) -> dict[str, tuple[Path, How]]:
     """The image file of each item that has one, and by what it was found.
 
-    By its path below the folder, with or without its end; by the path that an address such as
-    ``/data/local-files/?d=a/1.png`` holds; or by the name of the file, where one file alone has
-    it, also behind the letters that Label Studio puts before an upload's name.
+    By its path below the folder, with or without its end, which may be in other case; by the path
+    that an address such as ``/data/local-files/?d=a/1.png`` holds; or by the name of the file,
+    where one file alone has it, also behind the letters that Label Studio puts before an upload's
+    name.
 
     Raises:
         CredalError: If the folder is not there or holds no image, or two files fit one item.
@@ -249,7 +251,7 @@ def _from_table(
     table = pl.concat(parts)
     items = checked_names(path, table[item])
     _refuse_twice(path, items)
-    commas: set[str] = set()
+    commas = comma_columns(path, [table], names)
     values = checked_features(path, table, names, items, training=known is None, commas=commas)
     beside = table.select(list(dict.fromkeys(extra)))
     return FeatureTable(path, items.to_list(), names, values, beside, tuple(sorted(commas)))

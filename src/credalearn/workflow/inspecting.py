@@ -111,6 +111,7 @@ def annotation_facts(annotations: Annotations) -> dict[str, Any]:
     """
     source = annotations.source
     facts: dict[str, Any] = {
+        "kind": annotations.kind,
         "path": str(source.path),
         "later": [str(path) for path in source.later],
         "format": source.words,

@@ -1,7 +1,7 @@
 """What a table says of items beside what a model sees: a group, a split, a true class."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
@@ -9,8 +9,9 @@ import polars as pl
 from credalearn.annotations.places import shown
 from credalearn.annotations.records import looks_like_json
 from credalearn.errors import CredalError
-from credalearn.workflow.blocks import blocks, columns_of
+from credalearn.workflow.blocks import blocks, columns_of, is_parquet
 from credalearn.workflow.checked import check_columns, item_column, place_of
+from credalearn.workflow.csv_blocks import CHARACTERS, TextTable
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,6 +24,7 @@ class ItemColumns:
         rows: The row of each item, from 0: the first where it has several.
         values: A column for each that was asked for, a row an item.
         later: Further files that the rows go on in, each with the number of its first row.
+        text: How the first is to be read, where it is a text that was read in a way of its own.
 
     Example:
         >>> import tempfile
@@ -38,6 +40,7 @@ class ItemColumns:
     rows: list[int]
     values: pl.DataFrame
     later: tuple[tuple[int, Path], ...] = ()
+    text: TextTable | None = None
 
     def column(self, name: str | None) -> list[object] | None:
         """The values of a column; None for none."""
@@ -46,18 +49,23 @@ class ItemColumns:
     def taken(self, numbers: list[int], items: list[str]) -> "ItemColumns":
         """Some of the items, under other names."""
         rows = [self.rows[number] for number in numbers]
-        return ItemColumns(self.path, items, rows, self.values[numbers], self.later)
+        return replace(self, items=items, rows=rows, values=self.values[numbers])
 
     def place(self, number: int) -> str:
         """Where the item stands, as a message names it."""
         row = self.rows[number]
         parts = [(0, self.path), *self.later]
         start, path = next(part for part in reversed(parts) if part[0] <= row)
-        return place_of(path, row - start)
+        return _place(path, row - start, self.text if start == 0 else None)
 
 
 def read_item_columns(
-    path: str | Path, names: Sequence[str], *, item: str | None = None
+    path: str | Path,
+    names: Sequence[str],
+    *,
+    item: str | None = None,
+    encoding: str | None = None,
+    delimiter: str | None = None,
 ) -> ItemColumns:
     """Columns of a CSV, TSV or Parquet file with one row an item, or several that agree.
 
@@ -65,6 +73,8 @@ def read_item_columns(
         path: The file, such as a table of votes.
         names: The columns.
         item: Column that names the items, where the table has it; else one that is called like it.
+        encoding: Of a text file; None: found from its bytes.
+        delimiter: Of a table in text; None: found from its first rows.
 
     Raises:
         CredalError: If a column is missing, or two rows of an item differ.
@@ -75,19 +85,21 @@ def read_item_columns(
             f"{path} is JSON and has no column {names[0]!r}. To fix: name a table with a row an "
             "item, CSV or Parquet, with --table."
         )
-    columns = columns_of(path)
+    text = None if is_parquet(path) else TextTable(path, encoding=encoding, delimiter=delimiter)
+    columns = columns_of(path) if text is None else [name for name in text.columns if name]
     check_columns(path, columns, names)
     known = item_column(path, columns, item if item in columns else None)
-    table = pl.concat(list(blocks(path)) or [pl.DataFrame(schema=columns)])
+    frames = blocks(path) if text is None else text.blocks(CHARACTERS)
+    table = pl.concat(list(frames) or [pl.DataFrame(schema=columns)])
     named = table[known].cast(pl.String).str.strip_chars().str.normalize("NFC").to_list()
     values = table.select(pl.col(list(dict.fromkeys(names))).cast(pl.String).str.strip_chars())
     first: dict[str, int] = {}
     for row, name in enumerate(named):
         before = first.setdefault(name, row) if name else row
         if before != row and values.row(row) != values.row(before):
-            _refuse_difference(path, name, values, before, row)
+            _refuse_difference(path, text, name, values, before, row)
     rows = list(first.values())
-    return ItemColumns(path, list(first), rows, values[rows])
+    return ItemColumns(path, list(first), rows, values[rows], text=text)
 
 
 def _is_json(path: Path) -> bool:
@@ -97,10 +109,17 @@ def _is_json(path: Path) -> bool:
         return looks_like_json(file.read(4096))
 
 
-def _refuse_difference(path: Path, name: str, values: pl.DataFrame, before: int, row: int) -> None:
+def _place(path: Path, row: int, text: TextTable | None) -> str:
+    return place_of(path, row) if text is None else f"{path}, line {text.line_of(row)}"
+
+
+def _refuse_difference(
+    path: Path, text: TextTable | None, name: str, values: pl.DataFrame, before: int, row: int
+) -> None:
     column = next(each for each in values.columns if values[each][row] != values[each][before])
-    line = place_of(path, before).removeprefix(f"{path}, ")
+    here, there = (_place(path, each, text) for each in (row, before))
+    line = there.removeprefix(f"{path}, ")
     raise CredalError(
-        f"{place_of(path, row)}: item {shown(name)} has {column!r} {shown(values[column][row])}, "
-        f"and {shown(values[column][before])} in {line}. To fix: one value an item."
+        f"{here}: item {shown(name)} has {column!r} {shown(values[column][row])}, and "
+        f"{shown(values[column][before])} in {line}. To fix: one value an item."
     )

@@ -17,15 +17,18 @@ from credalearn.annotations.dawid_skene import dawid_skene
 from credalearn.annotations.places import listed, shown
 from credalearn.credal import CredalSet
 from credalearn.errors import CredalError
+from credalearn.workflow.digests import image_digest, refuse_equal_images, row_digests
 from credalearn.workflow.inputs import FeatureTable, find_images, match_images, read_images
 from credalearn.workflow.item_columns import ItemColumns
 from credalearn.workflow.labelling import gold_classes, majority, make_labels
 from credalearn.workflow.options import TrainOptions
 from credalearn.workflow.splits import check_splits, split_rounds
 
-# From the items, what each belongs to, the columns beside them, and how many were left out by
-# reason, which it adds to, to the split of each item: "" for those that it leaves out.
-Splitter = Callable[[list[str], list[object] | None, ItemColumns | None, dict[str, int]], list[str]]
+# From the items, their digests, what each belongs to, the columns beside them, and how many were
+# left out by reason, which it adds to, to the split of each item: "" for those that it leaves out.
+Splitter = Callable[
+    [list[str], list[str], list[object] | None, ItemColumns | None, dict[str, int]], list[str]
+]
 
 # Where the features of items stand that only a later round has.
 _DEFERRED = " from the table that was given to defer, with a second --features"
@@ -38,6 +41,7 @@ class Prepared:
     Args:
         items: Names, N.
         X: Inputs, shape (N, ...).
+        digests: What each input holds, by :mod:`credalearn.workflow.digests`.
         labels: One credal set an item; after Dawid and Skene's model those of training items
             alone, whose votes it may see, and the set of all distributions for the others.
         counts: Votes or shares by class, shape (N, K).
@@ -52,6 +56,7 @@ class Prepared:
 
     items: list[str]
     X: np.ndarray
+    digests: list[str]
     labels: CredalSet
     counts: np.ndarray
     truth: np.ndarray
@@ -93,18 +98,22 @@ def prepare(
             raise CredalError(
                 f"images have no column {options.columns[0]!r}. To fix: give the table that has it."
             )
-        items, X, broken, matched = _images(annotations, inputs, options, left_out)
+        items, X, digests, broken, matched = _images(annotations, inputs, options, left_out)
         beside = None if columns is None else _of_images(columns, items, inputs)
     else:
         items, X, beside = _features(annotations, inputs, options, left_out)
+        digests = row_digests(X)
     groups = None if beside is None else _groups(beside, options)
-    splitter = splitter or _training_split(annotations, options)
-    split = splitter(items, groups, beside, left_out)
+    splitter = splitter or _training_split(annotations, options, images=isinstance(inputs, Path))
+    split = splitter(items, digests, groups, beside, left_out)
     kept = [row for row, name in enumerate(split) if name]
     if len(kept) < len(items):
         items, X, split = [items[row] for row in kept], X[kept], [split[row] for row in kept]
+        digests = [digests[row] for row in kept]
         groups = None if groups is None else [groups[row] for row in kept]
         beside = None if beside is None else beside.taken(kept, items)
+    if isinstance(inputs, Path):
+        refuse_equal_images(annotations.source.path, items, digests, split)
     first = first_items(annotations)
     values = dict(zip(annotations.items, annotations.counts(), strict=True))
     counts = np.stack([values[item] for item in items])
@@ -118,6 +127,7 @@ def prepare(
     return Prepared(
         items=items,
         X=X,
+        digests=digests,
         labels=labels,
         counts=counts,
         truth=majority(counts) if gold is None else gold,
@@ -141,11 +151,12 @@ def first_items(annotations: Annotations) -> set[str]:
     return set(annotations.items[: annotations.source.first_items])
 
 
-def _training_split(annotations: Annotations, options: TrainOptions) -> Splitter:
+def _training_split(annotations: Annotations, options: TrainOptions, *, images: bool) -> Splitter:
     """The split, made before the labels, which may not see the votes of other splits."""
 
     def split(
         items: list[str],
+        digests: list[str],
         groups: list[object] | None,
         beside: ItemColumns | None,
         left_out: dict[str, int],
@@ -154,12 +165,14 @@ def _training_split(annotations: Annotations, options: TrainOptions) -> Splitter
         if own is None or beside is None:
             known = first_items(annotations)
             first = sum(item in known for item in items)
-            found = split_rounds(len(items), first, groups=groups, seed=options.seed)
+            together = digests if groups is None and images else groups  # equal images are one
+            found = split_rounds(len(items), first, groups=together, seed=options.seed)
         else:
             found = check_splits(own, items, groups=groups, place=beside.place)
         names: list[str] = found.tolist()
         if "" in names:
-            why = f"of later exports whose {options.group} is in calibration or test"
+            of = options.group or "image"
+            why = f"of later exports whose {of} is in calibration or test"
             left_out[why] = names.count("")
         return names
 
@@ -221,8 +234,8 @@ def _features(
 
 def _images(
     annotations: Annotations, folder: Path, options: TrainOptions, left_out: dict[str, int]
-) -> tuple[list[str], np.ndarray, dict[str, str], dict[str, int]]:
-    """Items whose image could be read, their pixels, why others could not, what found how many."""
+) -> tuple[list[str], np.ndarray, list[str], dict[str, str], dict[str, int]]:
+    """Items whose image could be read, their pixels and digests, why others could not, and how."""
     matches = match_images(folder, annotations.items)
     files = {item: file for item, (file, _) in matches.items()}
     if not files:
@@ -231,8 +244,11 @@ def _images(
             f"{listed(annotations.items, 2)}. To fix: name the files like the items, or give the "
             "column of the file's name with --item."
         )
-    skip = options.skip_missing
-    _lacking(annotations.items, files, "image", folder, skip=skip, left_out=left_out)
+    skip, first = options.skip_missing, first_items(annotations)
+    later = sum(item not in files and item not in first for item in annotations.items)
+    more = f" ({later:,} are items of later exports: put the folder that was given to defer below "
+    more = f"{more}{folder})" if later else ""
+    _lacking(annotations.items, files, "image", folder, skip=skip, left_out=left_out, more=more)
     owner: dict[Path, str] = {}
     for item, file in files.items():
         if owner.setdefault(file, item) != item:
@@ -245,7 +261,8 @@ def _images(
     if broken:
         left_out["with an unreadable image"] = len(broken)
     matched: Counter[str] = Counter(how for _, how in matches.values())
-    return items, pixels.astype(np.float32), broken, dict(matched)
+    digests = [image_digest(files[item]) for item in items]
+    return items, pixels.astype(np.float32), digests, broken, dict(matched)
 
 
 def _of_images(columns: ItemColumns, items: list[str], folder: Path) -> ItemColumns:

@@ -4,34 +4,13 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from credalearn.errors import CredalError
-from credalearn.files import whole_file
-from credalearn.report.style import GREY, MARKERS, colour_of, house_style
+from credalearn.report.style import GREY, MARKERS, colour_of, save_figure
 from credalearn.shares import percent
 from credalearn.workflow.label_study import HARDLY, LabelStudy
 
-_SUFFIXES = (".png", ".svg", ".pdf")
 # A point on another leaves a rim of it to be seen: with three votes two rules often give the same.
 _LARGEST, _SMALLEST = 11.0, 7.0
-
-
-def check_figure(path: Path) -> Path:
-    """The path, if its suffix is a picture's.
-
-    Raises:
-        CredalError: If it is not.
-
-    Example:
-        >>> check_figure(Path("coverage.PNG")).name
-        'coverage.PNG'
-    """
-    if path.suffix.lower() not in _SUFFIXES:
-        raise CredalError(f"a figure's path must end in {', '.join(_SUFFIXES)}; got {path.name!r}.")
-    if path.is_dir():
-        raise CredalError(f"{path} is a folder. To fix: name a file.")
-    return path
 
 
 def coverage_figure(study: LabelStudy, path: str | Path) -> None:
@@ -43,7 +22,7 @@ def coverage_figure(study: LabelStudy, path: str | Path) -> None:
     can hardly reject any set, a name is slanted.
 
     Raises:
-        CredalError: If the suffix is no picture's.
+        CredalError: If the suffix is no picture's, or the file cannot be written.
 
     Example:
         >>> import tempfile
@@ -54,18 +33,14 @@ def coverage_figure(study: LabelStudy, path: str | Path) -> None:
         >>> path.exists()
         True
     """
-    path = check_figure(Path(path))
-    with house_style():
-        figure = Figure(figsize=(8.4, 4.4), layout="constrained")
-        draw_coverage(figure.subplots(), study)
-        with whole_file(path) as partial:
-            figure.savefig(partial, format=path.suffix[1:].lower())
+    save_figure(lambda figure: draw_coverage(figure.subplots(), study), path, width=8.4, height=4.4)
 
 
 def draw_coverage(axes: Axes, study: LabelStudy) -> None:
     """What :func:`coverage_figure` saves, on axes.
 
     Example:
+        >>> from matplotlib.figure import Figure
         >>> from credalearn.annotations.examples import three_items
         >>> from credalearn.workflow.label_study import study_labels
         >>> draw_coverage(Figure().subplots(), study_labels(three_items(), splits=5))

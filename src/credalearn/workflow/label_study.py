@@ -18,10 +18,9 @@ from credalearn.annotations import Annotations, vote_counts
 from credalearn.annotations.dawid_skene import named_votes, posteriors
 from credalearn.annotations.places import shown
 from credalearn.annotations.weights import refuse_weights
-from credalearn.credal.checks import check_choice
+from credalearn.checks import check_choice, check_option
 from credalearn.errors import CredalError
 from credalearn.labels import VOTE_RULES, VoteRule
-from credalearn.labels.checks import check_option
 from credalearn.theory import (
     Half,
     RuleCoverage,

@@ -8,7 +8,7 @@ import polars as pl
 from credalearn.annotations import Annotations
 from credalearn.annotations.places import shown
 from credalearn.annotations.table import Source
-from credalearn.credal.checks import check_choice
+from credalearn.checks import check_choice
 from credalearn.errors import CredalError
 
 _KEYS = {"votes": ["item", "annotator"], "bounds": ["item", "label"]}
@@ -194,4 +194,5 @@ def _source(first: Annotations, second: Annotations, told: str) -> Source:
         (*one.merged, told),
         (*one.later, two.path, *two.later),
         tuple(dict.fromkeys((*one.unread, *two.unread))),
+        one.item,
     )

@@ -32,10 +32,8 @@ def refuse_overwriting_run(output: Path, *runs: RunFolder) -> None:
         CredalError: If it is.
 
     Example:
-        >>> import tempfile
-        >>> folder = Path(tempfile.mkdtemp())
-        >>> _ = (folder / "run.json").write_text('{"classes": ["cat", "dog"]}')
-        >>> refuse_overwriting_run(folder / "decisions.csv", RunFolder(folder))
+        >>> from credalearn.workflow.examples import empty_run
+        >>> refuse_overwriting_run(Path("decisions.csv"), empty_run())
     """
     for run in runs:
         if any(_same(output, path) for path in _learnt_from(run)):

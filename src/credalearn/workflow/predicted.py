@@ -119,6 +119,7 @@ def item_table(classes: Sequence[str], prepared: Prepared, split: np.ndarray) ->
         "split": split.tolist(),
         "group": [None] * len(split) if groups is None else [str(group) for group in groups],
         "truth": [classes[index] if index >= 0 else None for index in prepared.truth],
+        "digest": prepared.digests,
     }
     columns |= {f"n:{name}": prepared.counts[:, number] for number, name in enumerate(classes)}
     return pl.DataFrame(columns, schema_overrides={"group": pl.String, "truth": pl.String})

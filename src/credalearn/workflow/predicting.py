@@ -20,9 +20,11 @@ from credalearn.errors import CredalError
 from credalearn.estimator import CredalClassifier
 from credalearn.methods.model import items_at_once
 from credalearn.predictions import CredalPredictions
-from credalearn.workflow.batches import Batch, Stream, rebatched
+from credalearn.workflow.batches import Batch, Stream, broken_lines, rebatched
 from credalearn.workflow.decimal_commas import said_of_commas
+from credalearn.workflow.digests import DIGEST
 from credalearn.workflow.folder import RunFolder
+from credalearn.workflow.known_items import KnownItems, known_items
 from credalearn.workflow.least_certain import defer_least_certain
 from credalearn.workflow.overwriting import refuse_overwriting, refuse_overwriting_run
 from credalearn.workflow.rules import Cut, find_rule
@@ -57,7 +59,7 @@ class PredictSummary:
         broken: Why images could not be read, by item.
         seconds: How long it took.
         wanted: How many were to be deferred; None where a threshold decides.
-        trained: How many of the items the model was trained on, by their names.
+        trained: How many of the items the model was trained on, by what they hold.
         commas: Features in which decimal commas were read.
 
     Example:
@@ -86,9 +88,7 @@ class PredictSummary:
     @property
     def lines(self) -> tuple[str, ...]:
         """What to tell the user."""
-        told = [f"{name}: {why}" for name, why in list(self.broken.items())[:5]]
-        if self.broken:
-            told.append(f"left out: {len(self.broken):,} images that cannot be read")
+        told = broken_lines(self.broken)
         if self.ignored:
             told.append(f"ignored: columns that are no features, {listed(self.ignored)}")
         if self.commas:
@@ -170,7 +170,8 @@ def predict(
             run, stream, rule, sets=sets, all_classes=all_classes, batch_rows=batch_rows
         ):
             done += len(frame)
-            trained += sum(name in learnt_from for name in frame["item"].to_list())
+            if learnt_from is not None:
+                trained += sum(learnt_from.among(frame["item"], frame[DIGEST]))
             if progress is not None:
                 progress(done)
             yield frame.select(name for name in schema if name in frame.columns)
@@ -236,6 +237,8 @@ def decisions(
 ) -> Iterator[pl.DataFrame]:
     """Frames with the columns of ``SCHEMA``, then those of the data that are no features.
 
+    Among the latter is ``DIGEST``, by which items are known again.
+
     With ``sets`` those of ``SET_SCHEMA`` come between, with ``all_classes`` those of
     :func:`class_schema`.
 
@@ -258,11 +261,15 @@ def decisions(
         _refuse_twice(stream, names)
 
 
-def _trained_items(run: RunFolder, stream: Stream) -> set[str]:
-    """Names of the items that were trained on; none where the data call items by their rows."""
-    if stream.row_names or not (run.path / "items.parquet").exists():
-        return set()
-    return set(run.items.filter(pl.col("split") == "train")["item"])
+def _trained_items(run: RunFolder, stream: Stream) -> KnownItems | None:
+    """The items that were trained on; None where nothing tells them.
+
+    That is where they have no digests and the data call items by their rows.
+    """
+    if not (run.path / "items.parquet").exists():
+        return None
+    known = known_items(run, ["train"])
+    return None if stream.row_names and known.by_name else known
 
 
 @contextmanager

@@ -1,7 +1,5 @@
 """``credalearn recalibrate``: a run's model and newly annotated items into a run, not trained."""
 
-import hashlib
-import re
 import shutil
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -17,9 +15,10 @@ from credalearn.workflow.arrays import open_array
 from credalearn.workflow.card_file import CARD, is_card
 from credalearn.workflow.checked import check_features
 from credalearn.workflow.folder import RunFolder, write_json
-from credalearn.workflow.inputs import FeatureTable, find_images
+from credalearn.workflow.inputs import FeatureTable
 from credalearn.workflow.item_columns import ItemColumns
 from credalearn.workflow.joining import Splitter, first_items, prepare
+from credalearn.workflow.known_items import endings, known_items, with_digests
 from credalearn.workflow.options import RecalibrateOptions
 from credalearn.workflow.predicted import write_tables
 from credalearn.workflow.splits import HELD_OUT, check_splits, split_items
@@ -39,8 +38,9 @@ def recalibrate_run(
     """A new run with the model of another, to be certified and tested on new items.
 
     Nothing is trained, and ``run`` stays as it is. Half of the items calibrate, half test. Items
-    that the model was trained on are left out: by name, by image, and by group where training kept
-    the same groups together. The new items must be a random sample of those to come.
+    that the model was trained on are left out: by what they hold, whatever they are called, and by
+    group where training kept the same groups together. The new items must be a random sample of
+    those to come.
 
     Args:
         run: Whose model it is.
@@ -55,11 +55,10 @@ def recalibrate_run(
             not fit the model, none is left, or the new run cannot be written.
 
     Example:
-        >>> import tempfile
-        >>> folder = Path(tempfile.mkdtemp())
-        >>> write_json(folder / "run.json", {"classes": ["cat", "dog"]})
         >>> from credalearn.annotations.examples import three_items
-        >>> recalibrate_run(RunFolder(folder), folder / "new", three_items(), Path("images"))
+        >>> from credalearn.workflow.examples import empty_run
+        >>> run = empty_run()
+        >>> recalibrate_run(run, run.path / "new", three_items(), Path("images"))
         ... # doctest: +ELLIPSIS
         Traceback (most recent call last):
         credalearn.errors.CredalError: ...new lies in the run .... To fix: name a folder beside it.
@@ -69,13 +68,12 @@ def recalibrate_run(
     _check_classes(run, annotations)
     inputs = _model_inputs(run, inputs)
     as_trained = options.for_images_of(run.facts["inputs"].get("image_size"))
-    images = inputs if isinstance(inputs, Path) else None
-    splitter = _splitter(run, annotations, options, images)
+    splitter = _splitter(run, annotations, options)
     prepared = prepare(annotations, inputs, as_trained, columns=columns, splitter=splitter)
     with staged(output) as folder:
         _copy_model(run, folder)
-        # Their names tell ``predict`` what was trained on; their votes are the other run's.
-        trained = _trained(run).select("item", "split", "group")
+        # Their digests tell ``predict`` what was trained on; their votes are the other run's.
+        trained = _trained(run).select("item", "split", "group", "digest")
         write_tables(folder, annotations, prepared, run.model(), trained=trained)
         facts = data_facts(annotations, inputs, prepared, as_trained, columns=columns)
         facts |= {"recalibrated_from": run.training, "recalibrated_with": asdict(options)}
@@ -138,8 +136,14 @@ def check_kind(run: RunFolder, path: Path, kind: str) -> None:
         )
 
 
-def doubts(run: RunFolder, options: RecalibrateOptions) -> list[str]:
-    """Lines about trained items that nothing could tell among the new ones."""
+def doubts(run: RunFolder, new: RunFolder, options: RecalibrateOptions) -> list[str]:
+    """Lines about trained items that nothing could tell among the new ones.
+
+    Args:
+        run: Whose model it is.
+        new: The run on the new items.
+        options: How they were read.
+    """
     before, together = run.training["inputs"], run.training["splits"].get("group")
     lines = []
     if together is not None and options.group != together:
@@ -150,7 +154,24 @@ def doubts(run: RunFolder, options: RecalibrateOptions) -> list[str]:
     if together is None and options.group is not None:
         lines.append(f"the model was trained without groups: which {options.group} it has seen is")
         lines[-1] += " not known"
-    if Path(before["path"]).suffix.lower() == ".npy":
+    known, trained = known_items(run, ["train"]), set(_trained(run)["item"])
+    if known.by_name:
+        lines.append(
+            f"{run.path} does not say what its items held: those that the model was trained on are "
+            "told by their names alone, and others of these names are left out with them"
+        )
+    elif known.alike:
+        lines.append(
+            f"many items of {run.path} have the features of another: only items with the name and "
+            "the features of one that the model was trained on are left out"
+        )
+    named = sum(name in trained for name in new.predictions["item"])
+    if named:
+        lines.append(
+            f"{named:,} items are called like items that the model was trained on, but hold "
+            "something else: they are taken for new ones"
+        )
+    if known.by_name and Path(before["path"]).suffix.lower() == ".npy":
         lines.append(
             f"the rows of {before['path']}, which the model was trained on, had no names: items "
             "that are called otherwise here are taken for new ones"
@@ -196,8 +217,10 @@ def _model_inputs(run: RunFolder, inputs: FeatureTable | Path) -> FeatureTable |
     check_kind(run, inputs.path, "features")
     names = list(run.facts["inputs"]["features"])
     check_features(inputs.path, inputs.names, names)
-    for path in (inputs.path, *(path for _, path in inputs.later)):
-        _check_names(run, path)
+    known = known_items(run, ["train"])
+    if known.by_name or known.alike:
+        for path in (inputs.path, *(path for _, path in inputs.later)):
+            _check_names(run, path)
     order = [inputs.names.index(name) for name in names]
     return replace(inputs, names=names, values=inputs.values[:, order])
 
@@ -214,18 +237,17 @@ def _check_names(run: RunFolder, path: Path) -> None:
         )
 
 
-def _splitter(
-    run: RunFolder, annotations: Annotations, options: RecalibrateOptions, images: Path | None
-) -> Splitter:
+def _splitter(run: RunFolder, annotations: Annotations, options: RecalibrateOptions) -> Splitter:
     """Halves of what the model was not trained on."""
 
     def split(
         items: list[str],
+        digests: list[str],
         groups: list[object] | None,
         beside: ItemColumns | None,
         left_out: dict[str, int],
     ) -> list[str]:
-        reasons = _left_out(run, annotations, options, items, groups, images)
+        reasons = _left_out(run, annotations, options, items, digests, groups)
         for why in reasons:
             if why:
                 left_out[why] = reasons.count(why)
@@ -238,9 +260,11 @@ def _splitter(
             )
         some = [items[row] for row in kept]
         theirs = None if groups is None else [groups[row] for row in kept]
+        images = run.facts["inputs"]["kind"] == "images"
+        alike = [digests[row] for row in kept] if theirs is None and images else theirs
         own = None if beside is None else beside.column(options.split)
         if own is None or beside is None:
-            found = split_items(len(some), groups=theirs, seed=options.seed, names=HELD_OUT)
+            found = split_items(len(some), groups=alike, seed=options.seed, names=HELD_OUT)
         else:
             place = beside.taken(kept, some).place
             named = [own[row] for row in kept]
@@ -256,21 +280,19 @@ def _left_out(
     annotations: Annotations,
     options: RecalibrateOptions,
     items: list[str],
+    digests: list[str],
     groups: list[object] | None,
-    images: Path | None,
 ) -> list[str]:
     """Why each item may not be calibrated on; "" where it may."""
     table = _trained(run)
-    trained = set(table["item"])
-    if images is not None:
-        trained |= _same_images(run, table["item"].to_list(), items, images)
+    trained = _among(run, items, digests)
     together = run.training["splits"].get("group")
     known = set(table["group"].drop_nulls()) if together == options.group else set()
     first = first_items(annotations)
     of_group = f"whose {options.group} the model was trained on"
     found = []
     for row, item in enumerate(items):
-        if item in trained:
+        if trained[row]:
             found.append("that the model was trained on")
         elif groups is not None and str(groups[row]) in known:
             found.append(of_group)
@@ -280,34 +302,20 @@ def _left_out(
 
 
 def _trained(run: RunFolder) -> pl.DataFrame:
-    return run.items.filter(pl.col("split") == "train")
+    return with_digests(run.items.filter(pl.col("split") == "train"))
 
 
-def _same_images(run: RunFolder, trained: list[str], items: list[str], images: Path) -> set[str]:
-    """Items whose image was trained on under another name or in another folder.
+def _among(run: RunFolder, items: list[str], digests: list[str]) -> list[bool]:
+    """Which items the model was trained on.
 
-    Told by the files' content; where those of training are there no more, by their names without
-    folder and suffix.
+    In a run that has no digests images go by their names without folder and suffix, too.
     """
-    try:
-        files = find_images(Path(run.training["inputs"]["path"]), trained).values()
-        seen = {_digest(file) for file in files}
-        if len(files) == len(trained):
-            found = find_images(images, items).items()
-            return {name for name, file in found if _digest(file) in seen}
-    except (CredalError, OSError):
-        pass
-    stems = {_stem(name) for name in trained}
-    return {name for name in items if _stem(name) in stems}
-
-
-def _stem(name: str) -> str:
-    """Of a path, or of an address such as /data/local-files/?d=a/1.png, the 1."""
-    return Path(re.split(r"[/\\=]", name)[-1]).stem
-
-
-def _digest(file: Path) -> bytes:
-    return hashlib.sha256(file.read_bytes()).digest()
+    known = known_items(run, ["train"])
+    found = known.among(items, digests)
+    if known.by_name and run.facts["inputs"]["kind"] == "images":
+        names = {endings(name)[-1] for name in _trained(run)["item"]}
+        found = [one or endings(name)[-1] in names for one, name in zip(found, items, strict=True)]
+    return found
 
 
 def _copy_model(run: RunFolder, folder: Path) -> None:

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from credalearn import __version__
-from credalearn.errors import CredalError
-from credalearn.files import whole_file, writing
+from credalearn.files import check_file, whole_file
 from credalearn.report.page import (
     Compared,
     HeldOut,
@@ -56,9 +55,8 @@ def write_report(
         CredalError: If a file of a run cannot be read, no test item has a truth, a folder of
             images was given and is not there, or the output is no HTML or a file of a run.
     """
-    path = output or run.path / "report.html"
-    if path.suffix.lower() not in (".html", ".htm"):
-        raise CredalError(f"the name of the output must end in .html or .htm; got {path}.")
+    other = "name another file with --output"
+    path = check_file(output or run.path / "report.html", (".html", ".htm"), other=other)
     refuse_overwriting_run(path, run, *others)
     held_out, rule, facts = read_test_items(run), read_rule(run), run.facts
     score = rule.score if rule else default_score(held_out)
@@ -78,19 +76,26 @@ def write_report(
         command=f"{certify} --max-error 0.10",
         widened=compared[0].widened,
         widen_command=f"{certify} --set-coverage 0.90" if labels.rule else "",
-        group=(facts.get("splits") or {}).get("group"),
+        group=run.group,
         compared=compared,
         same_items=all(set(each.items) == set(held_out.items) for each in tested),
-        images=_thumbnails(facts, shown, images),
+        images=_thumbnails(run, shown, images),
         provenance=provenance(facts, made),
     )
-    what = facts.get("method", "a model")
     again = ", calibrated again on new items" if "recalibrated_from" in facts else ""
-    subtitle = f"{len(held_out.classes)} classes, trained with {what}{again}; page made {made}"
+    subtitle = f"{len(held_out.classes)} classes, trained with {facts['method']}{again}; "
+    subtitle += f"page made {made}"
     text = render_page(page, subtitle=subtitle, generator=f"credalearn {__version__}")
-    with writing(path, other="name another file with --output"), whole_file(path) as partial:
+    with whole_file(path, other=other) as partial:
         partial.write_text(text, encoding="utf-8")
     return path
+
+
+def images_gone(run: RunFolder) -> Path | None:
+    """The folder of the run's images if it is there no more: a page then has no pictures."""
+    inputs = run.facts["inputs"]
+    gone = inputs["kind"] == "images" and not Path(inputs["path"]).is_dir()
+    return Path(inputs["path"]) if gone else None
 
 
 def compare_runs(
@@ -115,7 +120,7 @@ def compare_runs(
         found.append(
             Compared(
                 name=name if names.count(name) == 1 else str(run.path),
-                method=str(run.facts.get("method", "–")),
+                method=run.facts["method"],
                 accuracy=held_out.accuracy,
                 ece=held_out.reliability.ece,
                 auarc=held_out.auarc(score),
@@ -168,14 +173,12 @@ def _joined(path: object, kind: object) -> str:
     return f"{path} ({kind})" if path and kind else str(path or kind or "")
 
 
-def _thumbnails(
-    facts: Mapping[str, Any], shown: Sequence[str], folder: Path | None
-) -> dict[str, str]:
+def _thumbnails(run: RunFolder, shown: Sequence[str], folder: Path | None) -> dict[str, str]:
     """Thumbnails of the items shown, from the folder given or the one of the training."""
-    inputs = facts.get("inputs") or {}
     if folder is None:
-        folder = Path(str(inputs.get("path"))) if inputs.get("kind") == "images" else None
-        if folder is None or not folder.is_dir():  # a page made elsewhere has no images
+        inputs = run.facts["inputs"]
+        if inputs["kind"] != "images" or images_gone(run) is not None:
             return {}
+        folder = Path(inputs["path"])
     pictures = ((item, thumbnail(path)) for item, path in find_images(folder, shown).items())
     return {item: uri for item, uri in pictures if uri is not None}

@@ -14,7 +14,7 @@ import polars as pl
 from safetensors import SafetensorError
 
 from credalearn.errors import CredalError
-from credalearn.files import not_written
+from credalearn.files import NotWrittenError, not_written
 from credalearn.workflow.card_file import CARD, is_card
 
 # What stands in a run's folder; run.json last, since with it the run is there.
@@ -99,9 +99,10 @@ def staged(output: Path) -> Iterator[Path]:
             with suppress(OSError):
                 for path in new[1:]:
                     path.rmdir()
+        cause = error.__cause__ if isinstance(error, NotWrittenError) else error
         # A full disk: the weights' writer and polars have errors of their own for it.
-        if isinstance(error, OSError | SafetensorError | pl.exceptions.PolarsError):
-            raise not_written(output, error, other="name another folder with --output") from error
+        if isinstance(cause, OSError | SafetensorError | pl.exceptions.PolarsError):
+            raise not_written(output, cause, other="name another folder with --output") from error
         raise
 
 

@@ -1,5 +1,7 @@
 """Whether a model and its rule still hold on items that were annotated later."""
 
+from bisect import bisect_left
+
 import numpy as np
 import polars as pl
 from scipy.stats import fisher_exact
@@ -10,6 +12,8 @@ from credalearn.decide.truths import HAVING, LACKING, TRUTHS
 from credalearn.shares import percent
 from credalearn.workflow.certifying import one_of_each
 from credalearn.workflow.folder import RunFolder
+from credalearn.workflow.known_items import known_items, with_digests
+from credalearn.workflow.splits import HELD_OUT
 
 _LEVEL = 0.05  # of a difference that is not chance, and of a promise that does not hold
 
@@ -25,7 +29,7 @@ def still_holding(old: RunFolder, new: RunFolder) -> list[str]:
         new: The run on the new items, by :func:`~credalearn.workflow.recalibrating`.
     """
     every, before = new.predictions, old.predictions
-    fresh = every.filter(~pl.col("item").is_in(before["item"].implode()))
+    fresh = every.filter([not seen for seen in _held_out_before(old, new, every)])
     lines = []
     if len(fresh) < len(every):
         lines.append(
@@ -34,7 +38,7 @@ def still_holding(old: RunFolder, new: RunFolder) -> list[str]:
         )
     if len(fresh):
         lines += _accuracy(old, new, fresh, before.filter(split="test"))
-        group = new.facts["splits"].get("group")
+        group = new.group
         if old.rule is not None and old.rule.one_a_group and group != old.rule.group:
             lines.append(
                 f"the rule of {old.path} is about one item of each {old.rule.group}: to hold these "
@@ -46,6 +50,14 @@ def still_holding(old: RunFolder, new: RunFolder) -> list[str]:
         if group is not None:
             lines.append(f"items of one {group} are alike: of few large groups this is less sure")
     return lines
+
+
+def _held_out_before(old: RunFolder, new: RunFolder, every: pl.DataFrame) -> list[bool]:
+    """Which of the new items the old run calibrated or tested on."""
+    held = with_digests(new.items).select("item", "split", "digest")
+    named = every.select("item", "split")
+    digests = named.join(held, on=["item", "split"], how="left", maintain_order="left")["digest"]
+    return known_items(old, HELD_OUT).among(every["item"], digests)
 
 
 def _accuracy(
@@ -60,11 +72,32 @@ def _accuracy(
     line += f"; on the {len(wrong_before):,} test items of {old.path} {_right(wrong_before)}"
     if new.truth != old.truth:
         return [line, f"the two are not alike: those were judged by {TRUTHS[old.truth]}"]
-    table = [[int(each.sum()), int((~each).sum())] for each in (wrong, wrong_before)]
     less = wrong.mean() > wrong_before.mean()
-    if fisher_exact(table).pvalue > _LEVEL:
-        return [line, "the difference is no more than chance makes"]
+    if _chance(wrong_before, int(wrong.sum()), len(wrong)):
+        return [line, f"the difference may be chance; {_telling(wrong_before, len(wrong))}"]
     return [line, f"the model is right {'less' if less else 'more'} often, more than chance makes"]
+
+
+def _chance(before: np.ndarray, errors: int, number: int) -> bool:
+    """Whether so many errors of a number of items may be chance beside those before, by Fisher."""
+    table = [[errors, number - errors], [int(before.sum()), int((~before).sum())]]
+    return bool(fisher_exact(table).pvalue > _LEVEL)
+
+
+def _telling(before: np.ndarray, number: int) -> str:
+    """At which lower accuracy a number of items would have told a difference.
+
+    Example:
+        >>> _telling(np.arange(241) < 63, 12), _telling(np.arange(241) < 63, 2)
+        ('so many items tell one where accuracy is 41.7 % or less', 'so few items tell none')
+    """
+    start = int(number * before.mean())
+    least = bisect_left(
+        range(number + 1), True, lo=start, key=lambda errors: not _chance(before, errors, number)
+    )
+    if least > number:
+        return "so few items tell none"
+    return f"so many items tell one where accuracy is {percent(1 - least / number)} or less"
 
 
 def _right(wrong: np.ndarray) -> str:
@@ -94,22 +127,36 @@ def _rule(old: RunFolder, new: RunFolder, rule: DecisionRule, fresh: pl.DataFram
     line += f"; of the {number:,} kept {having} {percent(errors / number)} are wrong"
     if rule.max_error is None:
         return [line, "it promises no error"]
-    what = "the error"
-    if rule.confidence is None:  # of all items, on average
-        number, what = int(judged.sum()), "the share of items kept and wrong"
-    return [line, _promise(rule.max_error, errors, number, what, binary=not by_vote)]
+    if rule.confidence is None:
+        return [line, _average(rule.max_error, errors / int(judged.sum()))]
+    return [line, _promise(rule.max_error, errors, number, binary=not by_vote)]
 
 
-def _promise(max_error: float, errors: float, number: int, what: str, *, binary: bool) -> str:
+def _average(max_error: float, share: float) -> str:
+    """What conformal risk control promises is no property of one rule.
+
+    Example:
+        >>> _average(0.1, 0.12)
+        'the share kept and wrong is 12 % here; the promise of at most 10 % is an average over
+        calibration sets, which one rule can neither keep nor break'
+    """
+    return (
+        f"the share kept and wrong is {percent(share)} here; the promise of at most "
+        f"{percent(max_error)} is an average over calibration sets, which one rule can neither "
+        "keep nor break"
+    )
+
+
+def _promise(max_error: float, errors: float, number: int, *, binary: bool) -> str:
     """Whether so many errors contradict a promise, by the lower bound at level 5 %.
 
     Clopper and Pearson's for errors that are 0 or 1, exact.
 
     Example:
-        >>> _promise(0.1, 20, 100, "the error", binary=True)
+        >>> _promise(0.1, 20, 100, binary=True)
         'its promise of at most 10 % does not hold here: with 95 % confidence the error is above
         13.7 %'
-        >>> _promise(0.1, 12, 100, "the error", binary=True)
+        >>> _promise(0.1, 12, 100, binary=True)
         'the error is 12 % here, above the 10 % of its promise; of 100 items that may be chance'
     """
     two_sided = 1 - 2 * _LEVEL
@@ -118,13 +165,13 @@ def _promise(max_error: float, errors: float, number: int, what: str, *, binary:
     if low[0] > max_error:
         above = percent(float(low[0]))
         return (
-            f"its promise of at most {limit} does not hold here: with 95 % confidence {what} is "
+            f"its promise of at most {limit} does not hold here: with 95 % confidence the error is "
             f"above {above}"
         )
     if errors > max_error * number:
         share = percent(errors / number)
         return (
-            f"{what} is {share} here, above the {limit} of its promise; of {number:,} items that "
-            "may be chance"
+            f"the error is {share} here, above the {limit} of its promise; of {number:,} items "
+            "that may be chance"
         )
     return f"these items do not contradict its promise of at most {limit}"

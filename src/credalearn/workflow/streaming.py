@@ -22,10 +22,14 @@ from credalearn.workflow.checked import (
     checked_names,
     item_column,
 )
+from credalearn.workflow.decimal_commas import comma_columns
+from credalearn.workflow.digests import DIGEST, image_digest, row_digests
 from credalearn.workflow.folder import RunFolder
 from credalearn.workflow.inputs import IMAGE_SUFFIXES, UNREADABLE_SHARE, image_files, read_image
+from credalearn.workflow.item_names import nfc
 
 IMAGES = 256  # decoded at a time: 3 MB at 64 px, 38 MB at 224 px
+_BROKEN = 5  # images that may be unreadable, however few there are
 _WORKERS = 4  # Pillow decodes outside Python's lock
 
 
@@ -59,19 +63,21 @@ def _table(path: Path, names: list[str], item: str | None) -> Stream:
     named = item_column(path, columns, item, features=names)
     check_features(path, columns, names)
     ignored = tuple(name for name in columns if name not in {*names, named})
-    commas: set[str] = set()
+    commas = comma_columns(path, blocks(path), names)  # of all rows: a block may not tell
 
     def batches() -> Iterator[Batch]:
         row = 0
         for block in blocks(path):
             items = checked_names(path, block[named], start=row)
             values = checked_features(path, block, names, items, start=row, commas=commas)
-            yield Batch(items, values, block.select(ignored))
+            extra = block.select(ignored).get_columns()
+            extra.append(pl.Series(DIGEST, row_digests(values)))
+            yield Batch(items, values, pl.DataFrame(extra))
             row += len(block)
         if not row:
             raise CredalError(f"{path} holds no row below its header.")
 
-    return Stream(path, batches, (*index_columns(path), *ignored), commas=commas)
+    return Stream(path, batches, (*index_columns(path), *ignored), commas=tuple(commas))
 
 
 def _array(path: Path, num_features: int) -> Stream:
@@ -87,7 +93,7 @@ def _array(path: Path, num_features: int) -> Stream:
             column = pl.Series("item", [str(name) for name in given], dtype=pl.String)
             items = checked_names(path, column, start=row)
             check_array(path, values, items, start=row)
-            yield Batch(items, values, pl.DataFrame())
+            yield Batch(items, values, pl.DataFrame({DIGEST: row_digests(values)}))
             row = stop
 
     return Stream(path, batches, row_names=names is None)
@@ -104,12 +110,12 @@ def _images(run: RunFolder, folder: Path, size: int) -> Stream:
 
     def named(file: Path) -> str:
         within = file.relative_to(folder)
-        return (within if with_suffix else within.with_suffix("")).as_posix()
+        return nfc((within if with_suffix else within.with_suffix("")).as_posix())
 
-    def decoded(file: Path) -> np.ndarray | str:
+    def decoded(file: Path) -> tuple[np.ndarray, str] | str:
         try:
-            return read_image(file, size)
-        except CredalError as error:
+            return read_image(file, size), image_digest(file)
+        except (CredalError, OSError) as error:
             return str(error)
 
     def batches() -> Iterator[Batch]:
@@ -122,19 +128,26 @@ def _images(run: RunFolder, folder: Path, size: int) -> Stream:
                 _check_broken(folder, broken, len(files))
                 good = {f: x for f, x in read.items() if not isinstance(x, str)}
                 if good:
+                    pixels, digests = zip(*good.values(), strict=True)
+                    within = [file.relative_to(folder).as_posix() for file in good]
                     yield Batch(
                         pl.Series("item", [named(file) for file in good], dtype=pl.String),
-                        np.stack(list(good.values())).astype(np.float32),
-                        pl.DataFrame({"image": [f.relative_to(folder).as_posix() for f in good]}),
+                        np.stack(pixels).astype(np.float32),
+                        pl.DataFrame({"image": within, DIGEST: digests}),
                     )
 
     return Stream(folder, batches, broken=broken)
 
 
 def _check_broken(folder: Path, broken: dict[str, str], num_files: int) -> None:
-    if len(broken) > UNREADABLE_SHARE * num_files:
-        raise CredalError(
-            f"{len(broken)} or more of the {num_files} images in {folder} cannot be read, more "
-            f"than 1 %; the first is {next(iter(broken.values()))}. To fix: replace them, or take "
-            "them out of the folder."
-        )
+    if len(broken) == num_files:
+        what = f"none of the {num_files} images in {folder} can be read"
+    elif len(broken) > max(_BROKEN, UNREADABLE_SHARE * num_files):
+        what = f"{len(broken)} or more of the {num_files} images in {folder} cannot be read, more "
+        what += f"than {_BROKEN} and than 1 %"
+    else:
+        return
+    raise CredalError(
+        f"{what}; the first is {next(iter(broken.values()))}. To fix: replace them, or take them "
+        "out of the folder."
+    )

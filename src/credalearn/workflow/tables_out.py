@@ -7,32 +7,24 @@ from pathlib import Path
 import polars as pl
 from polars.io.plugins import register_io_source
 
-from credalearn.errors import CredalError
 from credalearn.escape import escape_csv
-from credalearn.files import whole_file, writing
+from credalearn.files import check_file, whole_file
 
 _FORMULA = r"^[=+\-@\t\r]"  # where escape_csv may have to act
 _ROWS_A_GROUP = 1 << 15
 
 
 def check_output(path: str | Path) -> Path:
-    """The path, if its suffix says how to write it.
+    """The path, if its suffix says how to write it and it can be written.
 
     Raises:
-        CredalError: If it does not.
+        CredalError: If it does not, or cannot.
 
     Example:
         >>> check_output("decisions.csv").name
         'decisions.csv'
     """
-    path = Path(path)
-    if path.suffix.lower() not in WRITERS:
-        raise CredalError(
-            f"the name of the output must end in one of {', '.join(WRITERS)}; got {path}."
-        )
-    if path.is_dir():
-        raise CredalError(f"{path} is a folder. To fix: name a file.")
-    return path
+    return check_file(path, WRITERS)
 
 
 def write_frames(
@@ -58,7 +50,7 @@ def write_frames(
         ['item', "'=1+1", 'b']
     """
     path = check_output(path)
-    with writing(path), whole_file(path) as partial:
+    with whole_file(path) as partial:
         WRITERS[path.suffix.lower()](partial, frames, schema)
 
 

@@ -24,6 +24,7 @@ from credalearn.report.page import (
 from credalearn.report.page.heldout import NO_TRUTH
 from credalearn.report.page.verdict import Quantity
 from credalearn.theory import risk_profile
+from credalearn.workflow.certifying import one_of_each
 from credalearn.workflow.covering import widened
 from credalearn.workflow.folder import RunFolder
 from credalearn.workflow.labelling import make_labels
@@ -57,7 +58,7 @@ def read_test_items(run: RunFolder) -> HeldOut:
         lower, upper = _matrix(table, "lower", classes), _matrix(table, "upper", classes)
         two = f"v1:{classes[0]}" in table.columns and f"v2:{classes[0]}" not in table.columns
         heads = {"lower bound": lower, "upper bound": upper} if (upper > lower).any() else {}
-        if two and str(facts.get("method", "")).startswith("pocc"):
+        if two and facts["method"].startswith("pocc"):
             pair = (_matrix(table, name, classes) for name in ("v0", "v1"))
             heads = dict(zip(("pessimist", "optimist"), pair, strict=True))
         return HeldOut(
@@ -89,6 +90,9 @@ def read_rule(run: RunFolder) -> PageRule | None:
         return None
     quantity, method = _METHODS[rule.method]
     short = rule.shortfall
+    one_of_each_group: tuple[str, ...] = ()
+    if rule.certified and rule.one_a_group:
+        one_of_each_group = tuple(one_of_each(run, run.predictions.filter(split="test"))["item"])
     # A capacity of everything: no threshold and no shortfall, but nothing is kept.
     return PageRule(
         score="lower-probability",
@@ -105,18 +109,18 @@ def read_rule(run: RunFolder) -> PageRule | None:
         why_not="" if short is None else short.why,
         remedy="" if short is None else short.remedy,
         about_groups=rule.about_groups,
+        one_of_each_group=one_of_each_group,
     )
 
 
 def read_disagreement(run: RunFolder) -> Disagreement:
     """The annotations of a run in numbers, from ``run.json`` and ``items.parquet``."""
     facts = run.facts
-    known: Mapping[str, Any] = facts.get("annotations") or {}
+    known: Mapping[str, Any] = facts["annotations"]
     agreement: Mapping[str, Any] = known.get("agreement") or {}
     items = run.items
     found = {name: float(items[f"n:{name}"].sum()) for name in run.classes}
     votes_an_item = agreement.get("votes_an_item")
-    splits: Mapping[str, Any] = facts.get("splits") or {}
     return Disagreement(
         items=int(known.get("items", len(items))),
         annotators=known.get("annotators"),
@@ -126,10 +130,11 @@ def read_disagreement(run: RunFolder) -> Disagreement:
         unanimous=agreement.get("unanimous"),
         tied=agreement.get("tied"),
         confused=tuple((one, other, share) for one, other, share in agreement.get("confused", [])),
-        left_out={**known.get("left_out", {}), **(facts.get("inputs") or {}).get("left_out", {})},
+        left_out=known.get("left_out", {}),
+        no_part=facts["inputs"].get("left_out", {}),
         said=run.said,
         class_votes=found,
-        splits={name: count for name, count in splits.items() if isinstance(count, int)},
+        splits={name: count for name, count in facts["splits"].items() if isinstance(count, int)},
     )
 
 
@@ -140,7 +145,7 @@ def read_label_sets(run: RunFolder, held_out: HeldOut) -> LabelSets:
     are: the labels of test items were not made then.
     """
     facts = run.facts
-    rule = str(facts.get("label_rule"))
+    rule: str = facts["label_rule"]
     options: Mapping[str, Any] = facts.get("options") or {}
     skilled = options.get("skill", "equal") != "equal"
     s, confidence = options.get("s", 1.0), options.get("confidence", 0.95)
@@ -166,10 +171,11 @@ def read_widened(run: RunFolder) -> WidenedSets | None:
     """The test items' sets as ``certify --set-coverage`` widens them; None before.
 
     Raises:
-        CredalError: If ``sets.json`` holds none, or ``annotations.parquet`` cannot be read.
+        CredalError: If ``sets.json`` or ``rule.json`` holds none, or ``annotations.parquet`` cannot
+            be read.
     """
     inflation = run.sets
-    return None if inflation is None else widened(inflation, read_voted(run, "test"))
+    return None if inflation is None else widened(inflation, read_voted(run, "test"), run.rule)
 
 
 def _matrix(table: pl.DataFrame, part: str, classes: Sequence[str]) -> np.ndarray:
@@ -179,6 +185,7 @@ def _matrix(table: pl.DataFrame, part: str, classes: Sequence[str]) -> np.ndarra
 
 
 def _votes(run: RunFolder, table: pl.DataFrame, classes: Sequence[str]) -> np.ndarray:
-    items = table.select("item").join(run.items, on="item", how="left", maintain_order="left")
+    both = ["item", "split"]  # of a run calibrated again trained items may have the same names
+    items = table.select(both).join(run.items, on=both, how="left", maintain_order="left")
     votes: np.ndarray = np.nan_to_num(_matrix(items.fill_null(0), "n", classes))
     return votes

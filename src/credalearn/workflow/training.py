@@ -7,7 +7,6 @@ import hashlib
 import json
 import platform
 import time
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,8 @@ from credalearn.annotations import Annotations
 from credalearn.annotations.places import listed
 from credalearn.errors import CredalError
 from credalearn.estimator import CredalClassifier
+from credalearn.nets import BACKBONE_NAMES, build_backbone, known_backbone
+from credalearn.train.device import find_device
 from credalearn.workflow.folder import RunFolder, write_json
 from credalearn.workflow.inputs import FeatureTable
 from credalearn.workflow.inspecting import annotation_facts
@@ -29,6 +30,10 @@ from credalearn.workflow.options import TrainOptions
 from credalearn.workflow.predicted import write_tables
 from credalearn.workflow.splits import SPLITS
 from credalearn.workflow.staging import MODEL, check_place, staged
+from credalearn.workflow.start_weights import seen_before
+
+# Options that choose items or truths: the items that are trained on name the checkpoint themselves.
+_BESIDE = ("group", "gold", "split", "skip_missing")
 
 
 def train_run(
@@ -60,27 +65,54 @@ def train_run(
     started = time.monotonic()
     output = Path(output)
     check_place(output)
-    _check_backbone(inputs, options)
+    find_device(options.device)
+    _check_network(inputs, options)
+    told = options.told()
     prepared = prepare(annotations, inputs, options, columns=columns)
     split = np.array(prepared.split)
     _check_classes(annotations, prepared, split)
+    weights = options.weights
+    earlier = None if weights is None else seen_before(weights, inputs, prepared)
     with staged(output) as folder:
-        clf = _fitted(folder, annotations, prepared, split, options, verbose=verbose)
+        clf = _fitted(folder, annotations, prepared, split, options, told, verbose=verbose)
         clf.save(folder / MODEL)
-        write_tables(folder, annotations, prepared, clf)
+        write_tables(folder, annotations, prepared, clf, trained=earlier)
         facts = data_facts(annotations, inputs, prepared, options, columns=columns)
-        facts |= _model_facts(clf, options) | {"label_diameter": _diameter(prepared, split)}
+        facts |= _model_facts(clf, told) | {"label_diameter": _diameter(prepared, split)}
         seconds = round(time.monotonic() - started, 2)
         write_json(folder / "run.json", facts | {"seconds": seconds})
     return RunFolder(output)
 
 
-def _check_backbone(inputs: FeatureTable | Path, options: TrainOptions) -> None:
-    if isinstance(inputs, Path) and options.backbone == "mlp":
+def _check_network(inputs: FeatureTable | Path, options: TrainOptions) -> None:
+    """Refuse what does not go together, before thousands of images are read."""
+    backbone = _backbone(options, images=isinstance(inputs, Path))
+    if not known_backbone(backbone):
         raise CredalError(
-            f"the backbone 'mlp' takes numbers and {inputs} holds images. To fix: give --backbone "
-            "resnet18 or another for images, or their embeddings as --features."
+            f"the backbone must be one of {BACKBONE_NAMES}; got {backbone!r}. To fix: name one of "
+            "them with --backbone, or leave it out."
         )
+    shape: tuple[int, ...]
+    if isinstance(inputs, Path):
+        shape = (3, options.image_size, options.image_size)
+        if options.backbone == "mlp":
+            raise CredalError(
+                f"the backbone 'mlp' takes numbers and {inputs} holds images. To fix: give "
+                "--backbone resnet18 or another for images, or their embeddings as --features."
+            )
+    else:
+        shape = (len(inputs.names),)
+        if options.augment != "none":
+            raise CredalError(
+                f"--augment {options.augment} changes images, and {inputs.path} holds numbers. To "
+                "fix: leave it out."
+            )
+    if options.weights is not None:
+        build_backbone(backbone, shape, weights=options.weights)
+
+
+def _backbone(options: TrainOptions, *, images: bool) -> str:
+    return options.backbone or ("resnet18" if images else "mlp")
 
 
 def _check_classes(annotations: Annotations, prepared: Prepared, split: np.ndarray) -> None:
@@ -108,20 +140,27 @@ def _fitted(
     prepared: Prepared,
     split: np.ndarray,
     options: TrainOptions,
+    told: dict[str, Any],
     *,
     verbose: bool,
 ) -> CredalClassifier:
     chosen = split == "train"
     X, labels = prepared.X[chosen], prepared.labels[torch.from_numpy(np.flatnonzero(chosen))]
     # Another checkpoint for other data or options: those start anew and not with an error.
-    told = json.dumps([asdict(options), annotations.classes])
-    digest = hashlib.sha256(told.encode())
+    asked = {name: value for name, value in told.items() if name not in _BESIDE}
+    asked["device"] = find_device(options.device).type  # which the checkpoint itself insists on
+    digest = hashlib.sha256(json.dumps([asked, annotations.classes]).encode())
     for array in (X, labels.lower.numpy(), labels.reference.numpy()):
         digest.update(np.ascontiguousarray(array).data)
     clf = CredalClassifier(
         options.method,
-        backbone=options.backbone or ("resnet18" if prepared.X.ndim == 4 else "mlp"),
+        backbone=_backbone(options, images=prepared.X.ndim == 4),
+        weights=options.weights,
         epochs=options.epochs,
+        batch_size=options.batch_size,
+        learning_rate=options.learning_rate,
+        augment=options.augment,
+        device=options.device,
         seed=options.seed,
         checkpoint=folder / f"resume-{digest.hexdigest()[:16]}.safetensors",
         verbose=verbose,
@@ -177,15 +216,15 @@ def data_facts(
     }
 
 
-def _model_facts(clf: CredalClassifier, options: TrainOptions) -> dict[str, Any]:
+def _model_facts(clf: CredalClassifier, told: dict[str, Any]) -> dict[str, Any]:
     """What ``run.json`` says of the model and how it was trained."""
     return {
-        "options": asdict(options),
-        "label_rule": options.labels,
-        "method": options.method,
+        "options": told,
+        "label_rule": told["labels"],
+        "method": told["method"],
         "backbone": clf.backbone,
-        "epochs": options.epochs,
-        "seed": options.seed,
+        "epochs": told["epochs"],
+        "seed": told["seed"],
         "loss_curve": clf.loss_curve_,
     }
 

@@ -13,15 +13,10 @@ import polars as pl
 import torch
 
 from credalearn.annotations import Annotations, Source
-from credalearn.annotations.raw import Kind
 from credalearn.errors import CredalError
 from credalearn.predictions import CredalPredictions
 from credalearn.workflow.folder import RunFolder
 
-_KINDS: dict[tuple[str, ...], Kind] = {
-    ("item", "annotator", "label", "weight"): "votes",
-    ("item", "label", "at_least"): "bounds",
-}
 _FEWEST = 2  # of one vote the shares are always 1 and 0: no set but a whole edge holds them
 
 
@@ -34,12 +29,14 @@ class VotedItems:
         observed: Votes or shares by class, shape (N, K).
         usable: Which have votes enough to say something about their shares, bool (N,).
         counted: Whether it is known how many votes an item has; else shares alone were given.
+        score: What items are deferred by, shape (N,).
     """
 
     predicted: CredalPredictions
     observed: np.ndarray
     usable: np.ndarray
     counted: bool
+    score: np.ndarray
 
 
 def read_voted(run: RunFolder, split: str) -> VotedItems:
@@ -51,8 +48,9 @@ def read_voted(run: RunFolder, split: str) -> VotedItems:
     said = said_of(run)
     table = run.predictions.filter(split=split)
     items = run.items
-    votes = items.select("item").hstack(_classes(run, "items", items, "n").fill_null(0))
-    table = table.join(votes, on="item", how="left", maintain_order="left")
+    both = ["item", "split"]  # of a run calibrated again trained items may have the same names
+    votes = items.select(both).hstack(_classes(run, "items", items, "n").fill_null(0))
+    table = table.join(votes, on=both, how="left", maintain_order="left")
     probs, lower, upper, observed = (
         _classes(run, "predictions", table, part).to_numpy().astype(np.float64)
         for part in ("p", "lower", "upper", "n")
@@ -68,7 +66,7 @@ def read_voted(run: RunFolder, split: str) -> VotedItems:
     if counted:
         usable &= number >= _FEWEST
     predicted = CredalPredictions(*map(torch.from_numpy, (probs, lower, upper)))
-    return VotedItems(predicted, observed, usable, counted)
+    return VotedItems(predicted, observed, usable, counted, table["score"].to_numpy())
 
 
 def said_of(run: RunFolder) -> Annotations:
@@ -77,11 +75,8 @@ def said_of(run: RunFolder) -> Annotations:
     Raises:
         CredalError: If ``annotations.parquet`` cannot be read, or is no table of annotations.
     """
-    table = run.annotations
-    known: Mapping[str, Any] = run.facts.get("annotations") or {}
-    kind = _KINDS.get(tuple(table.columns))
-    if kind is None:
-        kind = "probabilities" if known.get("votes") is None else "counts"
+    table, kind = run.annotations, run.kind
+    known: Mapping[str, Any] = run.facts["annotations"]
     items = tuple(table["item"].cast(pl.String).unique(maintain_order=True))
     path = Path(str(known.get("path", run.path)))
     source = Source(path, kind, str(known.get("format", "")), len(table))

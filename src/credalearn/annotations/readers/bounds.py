@@ -29,4 +29,4 @@ def read(content: Table | Records, asked: Asked) -> Raw:
     names = {"item": item, "label": label, "at_least": bound}
     frame = content.take(*(pl.col(column).alias(name) for name, column in names.items()))
     words = f"{recognise(content, asked)} ({content.words})"
-    return Raw("bounds", frame, frame.height, content.place, words)
+    return Raw("bounds", frame, frame.height, content.place, words, item=item)

@@ -114,7 +114,7 @@ def read_csv(content: Table | Records, asked: Asked) -> Raw:
     words = f"Label Studio's CSV: item {item!r}, label {label!r} ({content.words})"
     rows = frame.height
     frame = frame.with_row_index("row").filter(~several)
-    return Raw("votes", frame, rows, content.place, words, left_out)
+    return Raw("votes", frame, rows, content.place, words, left_out, item=item)
 
 
 def _annotations(record: Record) -> Any:

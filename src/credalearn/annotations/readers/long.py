@@ -49,4 +49,4 @@ def read(content: Table | Records, asked: Asked) -> Raw:
     if annotator is None:
         unread = tuple(each for each in content.columns if each not in (item, label, weight))
     words = f"{recognise(content, asked) or ''} ({content.words})"
-    return Raw("votes", frame, frame.height, content.place, words, unread=unread)
+    return Raw("votes", frame, frame.height, content.place, words, unread=unread, item=item)

@@ -55,7 +55,7 @@ def read(content: Table | Records, asked: Asked) -> Raw:
     elif label == _TASK_ANSWERS:
         frame, left_out["several classes"] = _task_answers(content, frame, asked)
     words = f"batch results of Mechanical Turk: item {item!r}, label {label!r} ({content.words})"
-    return Raw("votes", frame, rows, content.place, words, left_out)
+    return Raw("votes", frame, rows, content.place, words, left_out, item=item)
 
 
 def _item(columns: Sequence[str]) -> str:

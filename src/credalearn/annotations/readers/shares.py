@@ -54,7 +54,7 @@ def _read(content: Table | Records, asked: Asked, kind: Kind) -> Raw:
     while frame.height and not any(str(each or "").strip() for each in frame.row(-1)):
         frame = frame.head(-1)  # blank lines at the end
     words = f"{_words(found, kind)} ({content.words}){found.aside}"
-    return Raw(kind, frame, rows, content.place, words)
+    return Raw(kind, frame, rows, content.place, words, item=found.item)
 
 
 def _words(found: Layout, kind: Kind) -> str:

@@ -47,7 +47,8 @@ def read(content: Table | Records, asked: Asked) -> Raw:
     empty = long["label"].fill_null("").str.strip_chars() == ""
     words = f"{_words(found)} ({content.words}){found.aside}"
     left_out = {"no vote in the cell": int(empty.sum())}
-    return Raw("votes", long.filter(~empty), table.height, content.place, words, left_out)
+    votes, rows = long.filter(~empty), table.height
+    return Raw("votes", votes, rows, content.place, words, left_out, item=found.item)
 
 
 def _words(found: Layout) -> str:

@@ -29,6 +29,7 @@ from credalearn.bench.data.foreign import (
 from credalearn.bench.data.lidc import lidc
 from credalearn.bench.data.reading import UNVERIFIED_VARIABLE
 from credalearn.bench.data.task import Task
+from credalearn.checks import check_choice, check_whole
 from credalearn.errors import CredalError
 
 TASKS: dict[str, Callable[[DataFolders, int | None], Task]] = {
@@ -96,11 +97,11 @@ def load_task(name: str, folders: DataFolders, *, limit: int | None = None) -> T
     """
     _check("a task", name, TASKS, limit)
     task = TASKS[name](folders, limit)
-    for part, images in (("training", task.train_images), ("test", task.test_images)):
-        if limit is not None and len(images) > limit:
+    for part, inputs in (("training", task.train_inputs), ("test", task.test_inputs)):
+        if limit is not None and len(inputs) > limit:
             raise CredalError(
                 f"the task {name!r} must have {limit} {part} items at most, the limit that it was "
-                f"given; it has {len(images)}. To fix: let its loader take [:limit] of every part."
+                f"given; it has {len(inputs)}. To fix: let its loader take [:limit] of every part."
             )
     return task
 
@@ -123,8 +124,7 @@ def load_foreign(name: str, folders: DataFolders, *, size: int, limit: int | Non
         ['fashion-mnist', 'imagenet', 'places365', 'svhn', 'tiny-imagenet']
     """
     _check("a foreign set", name, FOREIGN, limit)
-    if size < 1:
-        raise CredalError(f"size must be 1 pixel or more; got {size}.")
+    check_whole(size, least=1, name="size", remedy="give the side in pixels, such as 32")
     images = FOREIGN[name](folders, size, limit)
     if not len(images):
         raise CredalError(f"the foreign set {name} must hold an image or more; it holds none.")
@@ -132,7 +132,6 @@ def load_foreign(name: str, folders: DataFolders, *, size: int, limit: int | Non
 
 
 def _check(what: str, name: str, table: Mapping[str, object], limit: int | None) -> None:
-    if name not in table:
-        raise CredalError(f"{what} must be one of {', '.join(table)}; got {name!r}.")
-    if limit is not None and limit < 1:
-        raise CredalError(f"limit must be 1 or more, or none at all; got {limit}.")
+    check_choice(name, table, name=what)
+    if limit is not None:
+        check_whole(limit, least=1, name="limit", remedy="give None for all items")

@@ -91,9 +91,9 @@ def _pooled(
     return Task(
         name=name,
         classes=classes,
-        train_images=images[train],
+        train_inputs=images[train],
         train_y=y[train],
         train_soft=None,
-        test_images=images[test],
+        test_inputs=images[test],
         test_y=y[test],
     )

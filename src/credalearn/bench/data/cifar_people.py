@@ -56,10 +56,10 @@ def cifar10h(folders: DataFolders, limit: int | None = None) -> Task:
     return Task(
         name="cifar10h",
         classes=CIFAR10_CLASSES,
-        train_images=train_images[:limit],
+        train_inputs=train_images[:limit],
         train_y=top_class(soft)[:limit],
         train_soft=soft[:limit],
-        test_images=test_images[:limit],
+        test_inputs=test_images[:limit],
         test_y=test_y[:limit],
     )
 

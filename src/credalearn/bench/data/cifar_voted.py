@@ -17,7 +17,7 @@ from credalearn.bench.data.cifar_people import (
 )
 from credalearn.bench.data.folders import DataFolders
 from credalearn.bench.data.task import Task
-from credalearn.bench.teachers import teacher_features
+from credalearn.bench.data.teachers import teacher_features
 
 
 def cifar10h_voted(folders: DataFolders, limit: int | None = None) -> Task:
@@ -43,9 +43,9 @@ def cifar10h_voted(folders: DataFolders, limit: int | None = None) -> Task:
         name="cifar10h-voted",
         classes=CIFAR10_CLASSES,
         **_with_votes(images[train], counts[train]),
-        test_images=test_images[:limit],
+        test_inputs=test_images[:limit],
         test_y=test_y[:limit],
-        voted_images=images[voted],
+        voted_inputs=images[voted],
         voted_counts=counts[voted],
     )
 
@@ -74,9 +74,9 @@ def cifar10n(folders: DataFolders, limit: int | None = None) -> Task:
         name="cifar10n",
         classes=CIFAR10_CLASSES,
         **_with_votes(train_images[:limit], votes[: len(train_images)][:limit]),
-        test_images=test_images[:limit],
+        test_inputs=test_images[:limit],
         test_y=test_y[:limit],
-        voted_images=voted_images[:limit],
+        voted_inputs=voted_images[:limit],
         voted_counts=voted_counts[:limit],
     )
 
@@ -109,17 +109,17 @@ def cifar10h_features(folders: DataFolders, limit: int | None = None) -> Task:
         name="cifar10h-features",
         classes=CIFAR10_CLASSES,
         **_with_votes(features[: len(train)], counts[train]),
-        test_images=held_out,
+        test_inputs=held_out,
         test_y=y[test],
-        voted_images=held_out,
+        voted_inputs=held_out,
         voted_counts=counts[test],
     )
 
 
-def _with_votes(images: Tensor, counts: Tensor) -> dict[str, Tensor]:
+def _with_votes(inputs: Tensor, counts: Tensor) -> dict[str, Tensor]:
     """The training part of a task; its classes are the top of the votes."""
     return {
-        "train_images": images,
+        "train_inputs": inputs,
         "train_y": top_class(counts),
         "train_soft": counts.double() / counts.sum(1, keepdim=True),
         "train_counts": counts,

@@ -108,10 +108,10 @@ def read_dcic(source: DcicSet, folders: DataFolders, limit: int | None = None) -
     return Task(
         name=source.task,
         classes=source.classes,
-        train_images=images[: len(train)],
+        train_inputs=images[: len(train)],
         train_y=top_class(train_votes),
         train_soft=train_votes.double() / train_votes.sum(1, keepdim=True),
-        test_images=images[len(train) :],
+        test_inputs=images[len(train) :],
         test_y=top_class(test_votes),
     )
 

@@ -96,12 +96,12 @@ def lidc(folders: DataFolders, limit: int | None = None) -> Task:  # noqa: ARG00
     return Task(
         name="lidc",
         classes=CLASSES,
-        train_images=features[train],
+        train_inputs=features[train],
         train_y=top[train],
         train_soft=votes[train].double() / votes[train].sum(1, keepdim=True),
-        test_images=features[test],
+        test_inputs=features[test],
         test_y=top[test],
         train_counts=votes[train],
-        voted_images=features[voted],
+        voted_inputs=features[voted],
         voted_counts=votes[voted],
     )

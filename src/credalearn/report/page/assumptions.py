@@ -43,12 +43,20 @@ def assumptions(page: Page) -> list[str]:
         "its number looks good here is not certified; nor is the best of many targets tried.",
     ]
     if page.group is not None:
-        found.append(
-            f"Items that share their {page.group} were kept in one split, but are alike: the "
-            "guarantees and intervals take items as independent, so with few large groups they are "
-            "less sure than stated."
-        )
+        found.append(_about_groups(page, page.group))
     return found
+
+
+def _about_groups(page: Page, group: str) -> str:
+    """What takes items as independent that are not."""
+    what = "guarantees and intervals"
+    if page.rule is not None and page.rule.one_of_each_group:
+        sets = page.widened is not None and page.widened.promised
+        what = f"intervals over all items{' and the promise of the sets' if sets else ''}"
+    return (
+        f"Items that share their {group} were kept in one split, but are alike: the {what} take "
+        "items as independent, so with few large groups they are less sure than stated."
+    )
 
 
 def _guarantee(rule: PageRule) -> str:
@@ -61,6 +69,11 @@ def _guarantee(rule: PageRule) -> str:
     }[rule.quantity]
     items = f"{rule.num_items:,} calibration items" if rule.num_items else "calibration items"
     having = f" with {rule.having}" if rule.left_out else ""
+    new = f"new items{having}"
+    if rule.one_of_each_group:
+        new = "one item, drawn at random, of each new group"
+        new += f", if it has {rule.having}" if rule.left_out else ""
+        having += ", one of each group,"
     sure = (
         f"with a probability of at least {short_percent(rule.confidence)} over their draw, "
         if rule.confidence
@@ -68,7 +81,7 @@ def _guarantee(rule: PageRule) -> str:
     )
     return (
         f"The guarantee, from {items}{having} by {rule.method}: {sure}{about}, against "
-        f"{rule.truth}, for new items{having}. It holds for the rule’s own threshold, on average "
+        f"{rule.truth}, for {new}. It holds for the rule’s own threshold, on average "
         "over the kept: not for each class, and not for each item."
     )
 

@@ -25,9 +25,10 @@ class Disagreement:
         votes_an_item: Smallest, median and largest number of votes of an item.
         alpha: Krippendorff's alpha.
         unanimous: Share of the items on which all agree.
-        tied: Share of the items without a majority.
+        tied: Share of the items without a single most-voted class.
         confused: Pairs of classes that people confuse, and their share of all disagreements.
         left_out: By reason, answers that were read and are not votes.
+        no_part: By reason, items that were neither trained on nor held out.
         said: What people gave: votes, or ``bounds`` or ``probabilities`` that they stated.
         class_votes: By class, votes; or the sum of what was stated.
         splits: By split, items.
@@ -46,6 +47,7 @@ class Disagreement:
     tied: float | None = None
     confused: tuple[tuple[str, str, float], ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)
+    no_part: Mapping[str, int] = field(default_factory=dict)
     said: Literal["votes", "bounds", "probabilities"] = "votes"
     class_votes: Mapping[str, float] = field(default_factory=dict)
     splits: Mapping[str, int] = field(default_factory=dict)
@@ -145,6 +147,7 @@ class Page:
             and rule.certified
             and rule.quantity == "error"
             and rule.truth == self.truth
+            and not rule.one_of_each_group
         )
 
     @property
@@ -192,20 +195,20 @@ def build_page(
     groups, rows = class_groups(held_out)
     first = rule.score if rule is not None else default_score(held_out)
     scores = [first, *(each for each in SCORE_NAMES if each in held_out.scores and each != first)]
+    threshold = rule.threshold if rule else None
     walks = tuple(
-        walk(held_out, each, rows, len(groups), threshold=rule.threshold if rule else None)
-        if each == first
-        else walk(held_out, each, rows, len(groups))
+        walk(held_out, each, rows, len(groups), threshold=threshold if each == first else None)
         for each in scores
     )
+    checked = _checked(held_out, rule)
     return Page(
         title=title,
         verdict=verdict(
             rule,
-            walks[0],
+            walk(held_out, first, rows, len(groups), threshold=threshold, only=checked),
             command=command,
             counted=TRUTHS[held_out.against],
-            disagreement=_disagreement(held_out, rule),
+            disagreement=_disagreement(held_out, rule, checked),
         ),
         rule=rule,
         held_out=held_out,
@@ -223,12 +226,18 @@ def build_page(
     )
 
 
-def _disagreement(held_out: HeldOut, rule: PageRule | None) -> float | None:
+def _checked(held_out: HeldOut, rule: PageRule | None) -> np.ndarray:
+    """Which test items the rule's promise is about, shape (N,): all, or one of each group."""
+    chosen = set(rule.one_of_each_group if rule else ()) or set(held_out.items)
+    return np.array([item in chosen for item in held_out.items])
+
+
+def _disagreement(held_out: HeldOut, rule: PageRule | None, checked: np.ndarray) -> float | None:
     """Share of the votes on kept items that are for other labels, the mean over the items."""
     if rule is None or rule.threshold is None:
         return None
     total = held_out.votes.sum(1)
-    rows = (held_out.scores[rule.score] <= rule.threshold) & (total > 0)
+    rows = checked & (held_out.scores[rule.score] <= rule.threshold) & (total > 0)
     if not rows.any():
         return None
     agreed = held_out.votes[rows, held_out.label[rows]] / total[rows]

@@ -24,7 +24,8 @@ def gallery_section(page: Page) -> Html:
     if widened is not None:
         words += (
             " Below them is each class’s interval in the widened set; such sets hold the votes of "
-            f"{short_percent(widened.inflation.coverage)} of all new items, clear or not."
+            f"{short_percent(widened.inflation.coverage)} of new items on average, of items such "
+            "as these perhaps more, perhaps fewer."
         )
     cards = [_card(each, heads, page.disagreement.said) for each in page.gallery]
     key = [

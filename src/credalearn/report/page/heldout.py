@@ -99,7 +99,7 @@ class HeldOut:
 
     @property
     def no_truth(self) -> str:
-        """What stands where a true class would: "no majority"."""
+        """What stands where a true class would: "no single most-voted class"."""
         return f"no {HAVING[self.against].removeprefix('a ')}"
 
     @property

@@ -13,6 +13,7 @@ from credalearn.decide.bounds import interval
 from credalearn.errors import CredalError
 from credalearn.labels import PROMISING
 from credalearn.predictions import CredalPredictions
+from credalearn.shares import percent
 from credalearn.theory import RiskProfile
 
 CONFIDENCE = 0.95  # of every interval on the page
@@ -67,6 +68,8 @@ class WidenedSets:
         width_before: Mean width of a class's interval on these, as predicted.
         width_after: The same when widened.
         counted: Whether it is known how many votes an item has; else shares alone were given.
+        kept: Of the items that the rule keeps, how many are seen and how many of them covered;
+            None without a rule.
 
     Raises:
         CredalError: If shapes differ, or more items are covered than seen.
@@ -86,6 +89,7 @@ class WidenedSets:
     width_before: float
     width_after: float
     counted: bool = True
+    kept: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         if self.lower.shape != self.upper.shape or self.lower.ndim != 2:
@@ -134,6 +138,28 @@ class WidenedSets:
         return low, high
 
     @property
+    def by_decision(self) -> str:
+        """What share of the items kept and of those deferred is covered; empty where all are one.
+
+        Example:
+            >>> found = Inflation(coverage=0.9, radius=1, distance="box", scale="none", items=50)
+            >>> bounds = np.zeros((100, 2))
+            >>> WidenedSets(found, bounds, bounds, 100, 88, 0.1, 0.2, kept=(50, 39)).by_decision
+            'The widened sets hold 78 % of the 50 items that the rule keeps and 98 % of the 50 that
+            it defers; what is promised is the share of both together.'
+        """
+        seen, covered = self.kept or (0, 0)
+        if not 0 < seen < self.seen:
+            return ""
+        deferred = self.seen - seen
+        share = percent((self.covered - covered) / deferred)
+        return (
+            f"The widened sets hold {percent(covered / seen)} of the {seen:,} items that the rule "
+            f"keeps and {share} of the {deferred:,} that it defers; what is promised is the share "
+            "of both together."
+        )
+
+    @property
     def short(self) -> bool:
         """Whether fewer are covered than such draws explain."""
         return self.seen > 0 and self.promised and self.covered / self.seen < self.usual[0]
@@ -146,6 +172,7 @@ def widen_sets(
     usable: np.ndarray,
     *,
     counted: bool = True,
+    kept: np.ndarray | None = None,
 ) -> WidenedSets:
     """Widen the test items' sets, and see what they hold.
 
@@ -155,6 +182,7 @@ def widen_sets(
         observed: Votes or shares by class, shape (N, K).
         usable: Which items have votes enough to see it on, bool (N,).
         counted: Whether it is known how many votes an item has.
+        kept: Which items the rule keeps, bool (N,); None without a rule.
 
     Example:
         >>> found = Inflation(coverage=0.9, radius=0.1, distance="box", scale="none", items=50)
@@ -166,8 +194,10 @@ def widen_sets(
     wide = predicted.conformalise(inflation)
     lower, upper = wide.lower.numpy(), wide.upper.numpy()
     seen = int(usable.sum())
-    covered, before, after = 0, 0.0, 0.0
+    covered, before, after = np.zeros(seen, dtype=bool), 0.0, 0.0
     if seen:
-        covered = int(predicted[usable].covers(observed[usable], inflation).sum())
+        covered = predicted[usable].covers(observed[usable], inflation).numpy()
         before, after = (float((s.upper - s.lower)[usable].mean()) for s in (predicted, wide))
-    return WidenedSets(inflation, lower, upper, seen, covered, before, after, counted)
+    ruled = None if kept is None else (int(kept[usable].sum()), int(covered[kept[usable]].sum()))
+    held = int(covered.sum())
+    return WidenedSets(inflation, lower, upper, seen, held, before, after, counted, ruled)

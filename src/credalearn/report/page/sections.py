@@ -1,5 +1,7 @@
 """The verdict and the data, as HTML, and what all sections share."""
 
+from collections.abc import Mapping
+
 from credalearn.report.page.data import Disagreement
 from credalearn.report.page.heldout import SCORE_NAMES
 from credalearn.report.page.html import Html, bar, element, join, percent, table
@@ -76,13 +78,20 @@ def data_section(found: Disagreement) -> Html:
     if found.unanimous is not None:
         facts.append(("unanimous", percent(found.unanimous), "of the items"))
     if found.tied is not None:
-        facts.append(("tied", percent(found.tied), "of the items: no majority"))
+        facts.append(("tied", percent(found.tied), "of the items: no single most-voted class"))
     parts: list[object] = [tiles(facts)]
     parts.append(element("div", _class_votes(found), _confused(found), class_="columns"))
     if found.left_out:
-        reasons = ", ".join(f"{count:,} {reason}" for reason, count in found.left_out.items())
-        parts.append(element("p", f"Read, but not votes: {reasons}.", class_="note"))
+        words = f"Read, but not votes: {_reasons(found.left_out)}."
+        parts.append(element("p", words, class_="note"))
+    if found.no_part:
+        words = f"Items that took no part: {_reasons(found.no_part)}. What is counted by class is "
+        parts.append(element("p", f"{words}without them.", class_="note"))
     return section("data", "The data, and where people disagree", *parts)
+
+
+def _reasons(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count:,} {reason}" for reason, count in counts.items())
 
 
 def _splits(found: Disagreement) -> str:

@@ -130,7 +130,7 @@ def _widened(page: Page) -> list[Html]:
         "these."
     )
     drawn = tiles(_set_tiles(found), class_="readings")
-    return [element("p", text), drawn, *_set_notes(found)]
+    return [element("p", text), drawn, *_set_notes(found, grouped=page.group is not None)]
 
 
 def _set_tiles(found: WidenedSets) -> list[tuple[str, str, str]]:
@@ -159,16 +159,22 @@ def _set_tiles(found: WidenedSets) -> list[tuple[str, str, str]]:
     ]
 
 
-def _set_notes(found: WidenedSets) -> list[Html]:
+def _set_notes(found: WidenedSets, *, grouped: bool) -> list[Html]:
     notes = [element("p", _way(found.inflation), class_="note")]
     if found.seen:
         low, high = (percent(end) for end in found.usual)
         text = (
             "The promise is an average over draws of the calibration items: as many, with as many "
-            f"test items, would hold between {low} and {high} in 19 draws of 20."
+            f"test items, would hold between {low} and {high} in 19 draws of 20"
         )
+        text += ", were they independent." if grouped else "."
         notes.append(element("p", text, class_="note"))
-    if found.short:
+    if found.by_decision:
+        notes.append(element("p", _whole(found.by_decision), class_="note"))
+    if found.short and grouped:
+        text = "Fewer are held than that; of groups it may be chance."
+        notes.append(element("p", text, class_="note"))
+    elif found.short:
         text = "Fewer are held than that: test and calibration items may not have come alike."
         notes.append(element("p", text, class_="warning"))
     if not found.counted:

@@ -21,7 +21,7 @@ class Shown:
     Args:
         item: Its name.
         label: The predicted class.
-        truth: The true class, or that there is none: "no majority".
+        truth: The true class, or that there is none: "no single most-voted class".
         score: Its uncertainty, by the score that defers.
         votes: Classes with votes, most first.
         bars: By class, most probable first, the probability each head gives.

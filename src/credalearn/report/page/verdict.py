@@ -25,12 +25,14 @@ class PageRule:
         coverage: Share of the calibration items that is kept, those left out among them.
         num_items: Items that the rule was made on.
         left_out: Calibration items without a truth, which the promise is not about.
-        truth: Against what an error counts, in words: "the majority of the annotators".
-        having: What an item with a truth has: "a majority".
+        truth: Against what an error counts, in words: "the class with most votes".
+        having: What an item with a truth has: "a single most-voted class".
         why_not: Why nothing could be certified, in sentences.
         remedy: What it would take, in sentences.
         about_groups: What it means that the items are of groups, in a sentence; empty where they
             are not.
+        one_of_each_group: Where the promise is about one item of each group, the test items that it
+            is checked on; empty where those are all.
 
     Raises:
         CredalError: If there is neither a threshold nor a reason.
@@ -49,11 +51,12 @@ class PageRule:
     coverage: float = 0.0
     num_items: int | None = None
     left_out: int = 0
-    truth: str = "the majority of the annotators"
-    having: str = "a majority"
+    truth: str = "the class with most votes"
+    having: str = "a single most-voted class"
     why_not: str = ""
     remedy: str = ""
     about_groups: str = ""
+    one_of_each_group: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.threshold is None and not self.why_not:
@@ -100,7 +103,7 @@ def verdict(
 
     Args:
         rule: The rule; None where none was made.
-        walk: The test items by the rule's score.
+        walk: The test items that the promise is about, by the rule's score.
         command: How a rule is made.
         counted: Against what the walk counts errors, in words; said where the rule's truth differs.
         disagreement: How much a random annotator disagrees with the labels kept, if it is known.
@@ -130,17 +133,19 @@ def verdict(
     having = f" with {rule.having}" if rule.left_out else ""
     if rule.left_out:
         notes += (_left_out(rule),)
+    start, whole = f"Keep {keep} of the items", "all items"
+    if rule.one_of_each_group:
+        start = f"Of one item, drawn at random, of each group keep {keep}"
+        whole = "such items"
     if rule.quantity == "kept-and-wrong":
         sentence = (
-            f"Keep {keep} of the items; at most {limit} of all items{having} are expected to be "
-            f"kept and wrong. {defer} go to a human."
+            f"{start}; at most {limit} of {whole}{having} are expected to be kept and wrong. "
+            f"{defer} go to a human."
         )
     else:
         among = f" among those{having}," if having else ""
-        sentence = (
-            f"Keep {keep} of the items at an error of at most {limit}{among}{_sure(rule)}; {defer} "
-            "go to a human."
-        )
+        sentence = f"{start} at an error of at most {limit}{among}{_sure(rule)}; "
+        sentence += f"{defer} go to a human."
     return Verdict("certified", sentence, notes)
 
 
@@ -161,9 +166,9 @@ def _observed(rule: PageRule, walk: Walk, counted: str) -> str:
     """What the rule does to items it has not seen."""
     place = walk.position(rule.threshold or 0.0)
     total = int(walk.kept[-1])
-    start = (
-        f"Checked on {total:,} test items that neither the model nor the rule has seen: it keeps"
-    )
+    each = ", one of each group," if rule.one_of_each_group else ""
+    start = f"Checked on {total:,} test items{each} that neither the model nor the rule has seen: "
+    start += "it keeps"
     error = walk.error(place)
     if error is None:
         return f"{start} {percent(walk.coverage(place))}."

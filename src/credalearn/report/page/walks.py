@@ -76,6 +76,7 @@ def walk(
     num_groups: int,
     *,
     threshold: float | None = None,
+    only: np.ndarray | None = None,
 ) -> Walk:
     """What each threshold does to the test items.
 
@@ -85,6 +86,7 @@ def walk(
         groups: Which row each item counts in, shape (N,).
         num_groups: How many rows there are.
         threshold: A certified threshold, which gets a position of its own.
+        only: Which items to take, bool of shape (N,); None for all.
 
     Raises:
         CredalError: If there is no such score.
@@ -100,7 +102,8 @@ def walk(
     if score not in held_out.scores:
         known = ", ".join(held_out.scores)
         raise CredalError(f"score must be one of {known}; got {score!r}.")
-    values = held_out.scores[score]
+    taken = np.ones(len(held_out.items), dtype=bool) if only is None else only
+    values, groups = held_out.scores[score][taken], groups[taken]
     order = np.argsort(values, kind="stable")
     ordered = values[order]
     kept, thresholds = _stops(ordered, threshold)
@@ -110,7 +113,7 @@ def walk(
         found: np.ndarray = np.append(0, flags[order].cumsum())[kept]
         return found
 
-    judged, wrong = until(held_out.judged), until(held_out.wrong)
+    judged, wrong = until(held_out.judged[taken]), until(held_out.wrong[taken])
     low, high = interval(wrong, judged, confidence=0.95, binary=True)
     totals = np.bincount(groups, minlength=num_groups)
     deferred = [totals[g] - until(groups == g) for g in range(num_groups)]

@@ -7,26 +7,23 @@ published ones are read where ``CREDALEARN_UNVERIFIED=1`` asks for it.
 Shapes: N items, K classes.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
-from credalearn.credal.checks import check_choice
+from credalearn.bench.data.folders import DataFolders
+from credalearn.bench.data.reading import refuse
+from credalearn.checks import check_choice
 from credalearn.errors import CredalError
 from credalearn.nets.mobilenet import MobileNetV2
 from credalearn.nets.resnet20 import ResNet20
 from credalearn.nets.shufflenet import ShuffleNetV2
 from credalearn.nets.weights import load_weights, read_weights
-
-if TYPE_CHECKING:  # the data read features from here
-    from credalearn.bench.data.folders import DataFolders
 
 _SOURCE = "https://github.com/chenyaofo/pytorch-cifar-models/releases/download"
 _BATCH = 500
@@ -199,8 +196,6 @@ def _get(name: str, dataset: str) -> str:
 
 
 def _check_digest(path: Path, name: str, dataset: str) -> None:
-    from credalearn.bench.data.reading import refuse  # here, since the data read features from here
-
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     stated = path.stem.rpartition("-")[2]
     if len(stated) != 8 or not digest.startswith(stated):
