@@ -266,7 +266,7 @@ def test_bad_runs_are_named(tmp_path: Path) -> None:
         write_report(run, images=tmp_path / "nowhere")
     with pytest.raises(CredalError, match=r"cannot be written: .* To fix: name another file"):
         write_report(run, output=tmp_path / "run" / "run.json" / "page.html")
-    with pytest.raises(CredalError, match=r"must end in .html or .htm; got .*page.csv"):
+    with pytest.raises(CredalError, match=r"must end in one of .html, .htm; got .*page.csv"):
         write_report(run, output=tmp_path / "page.csv")
     votes = tmp_path / "votes.htm"
     votes.write_text("votes")
