@@ -460,6 +460,23 @@ def test_a_table_without_the_ensemble_counts_its_members_as_seeds(
     )
 
 
+def test_a_method_must_have_records_in_one_of_the_settings_named(
+    bench: Bench, results: Path
+) -> None:
+    asked = ("--records", results, "--method", "mc-dropout")  # micebone has none
+    other = bench("table", "micebone", *asked)
+    refused(
+        other,
+        "--method 'mc-dropout' has no record in micebone; it has in 'cifar10h'. To fix: take one",
+    )
+    assert "mc-dropout" not in other.err.split("To fix")[1]
+    alone = bench("table", "cifar10h", *asked)
+    both = bench("table", "cifar10h", "micebone", *asked)
+    assert both.code == 0, both.err
+    assert both.out == alone.out == bench("table", "*", *asked).out
+    refused(bench("table", "treeversity", *asked), "no record of setting 'treeversity'")
+
+
 def test_a_method_to_be_compared_must_have_runs_in_one_of_the_settings(
     bench: Bench, results: Path
 ) -> None:

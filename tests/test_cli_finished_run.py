@@ -54,7 +54,8 @@ def test_one_item_a_group_is_of_no_use_to_sets(trained: Team, capsys: Capture) -
     given = ("certify", trained.run, "--one-a-group", "--set-coverage", "0.5")
     done = in_process(capsys, *given)
     assert (done.code, snapshot(trained.folder)) == (2, before)
-    assert "give one of --max-error and --capacity" in done.err
+    said = "--one-a-group is about --max-error; --set-coverage takes all calibration items. To fix:"
+    assert f"{said} leave it out, or add --max-error 0.10." in done.err
     done = in_process(capsys, *given, "--max-error", "0.5")
     assert "--one-a-group: the items of" in done.err
 

@@ -91,6 +91,18 @@ def test_the_features_of_deferred_items_stand_in_a_file_of_their_own(
     run = RunFolder(team.run)
     assert run.items["item"].to_list() == table["item"].to_list()
     assert run.facts["inputs"]["later"] == [str(more)]
+    wide = tmp_path / "wide.csv"  # as it was given to defer: not all of it was deferred
+    kept = table.filter(~is_first).with_columns(item=pl.format("kept-{}", "item"))
+    pl.concat([table.filter(~is_first), kept]).write_csv(wide)
+    second = ("--features", wide, "--group", "patient", "-o", tmp_path / "second")
+    done = in_process(capsys, *given, *second)
+    assert done.code == 2
+    said = f"10 of 70 items have no annotations in {team.votes} and {later}: 'kept-x050', "
+    assert said in done.err
+    assert "--skip-missing to leave them out, those that were not deferred among them." in done.err
+    done = in_process(capsys, *train_arguments(team, "--merge", later, *second, "--skip-missing"))
+    assert done.code == 0, done.err
+    assert "left out: 10 items without annotations" in done.out
     again = ("predict", team.run, team.features, "--no-decision", "-o", more)
     assert f"{more} is what {team.run} was trained on" in in_process(capsys, *again).err
 

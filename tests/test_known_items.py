@@ -231,8 +231,8 @@ def test_runs_without_digests_go_by_names(team: Team, tmp_path: Path, capsys: Ca
 def test_weights_that_have_seen_calibration_or_test_items_are_refused(
     team: Team, tmp_path: Path, capsys: Capture
 ) -> None:
-    table = pl.read_csv(team.features)  # other names, in another order, and other splits
-    table.select("part", "weight", "size", "truth", "patient", "item").with_columns(
+    table = pl.read_csv(team.features)  # other names and other splits
+    table.select("part", "size", "weight", "truth", "patient", "item").with_columns(
         item=pl.col("item").replace(NAMES, [f"y{name}" for name in NAMES])
     ).write_csv(tmp_path / "features.csv")
     own = Team(tmp_path)
@@ -244,9 +244,9 @@ def test_weights_that_have_seen_calibration_or_test_items_are_refused(
     app(train_arguments(own, "--seed", "1", "-o", tmp_path / "free"), standalone_mode=False)
     held_out = of_split(RunFolder(tmp_path / "free"), "calibration", "test")
     leaking = [name for name in held_out if name[1:] in before]
-    told = f"{len(leaking)} items of calibration or test were trained on in the run of {weights}, "
-    assert f"{told}such as '{leaking[0]}'" in done.err
-    assert "To fix: take over the splits of" in done.err
+    told = f"{len(leaking)} items of calibration or test were trained on for the weights in"
+    assert f"{told} {weights}, such as '{leaking[0]}'" in done.err
+    assert "To fix: name splits with --split that put such items into train" in done.err
     assert not own.run.exists()
     done = in_process(capsys, *train_arguments(own, "--weights", weights))
     assert done.code == 0, done.err
@@ -256,6 +256,77 @@ def test_weights_that_have_seen_calibration_or_test_items_are_refused(
     done = in_process(capsys, *train_arguments(own, "--weights", loose, "--seed", "1"))
     assert done.code == 0, done.err
     assert f"nothing tells what {loose} was trained on: if items of calibration or" in done.out
+
+
+def test_weights_are_for_features_in_one_order(team: Team, tmp_path: Path, capsys: Capture) -> None:
+    weights = team.folder / "rows" / "model" / "model.safetensors"
+    new = make_team(tmp_path, seed=1)
+    table = pl.read_csv(new.features)
+    table.select("item", "weight", "size", "patient", "truth", "part").write_csv(new.features)
+    done = in_process(capsys, *train_arguments(new, "--weights", weights))
+    assert done.code == 2
+    told = "holds weights for these features in another order: 'size' where here is 'weight'."
+    assert f"{weights} {told} To fix: put the columns into the same order" in done.err
+    table.rename({"size": "height"}).write_csv(new.features)
+    done = in_process(capsys, *train_arguments(new, "--weights", weights))
+    assert "for other features: 'size' where here is 'height'. To fix: start without" in done.err
+
+
+def test_groups_that_the_weights_have_seen_are_not_calibrated_on(
+    team: Team, tmp_path: Path, capsys: Capture
+) -> None:
+    by_patient = ("--group", "patient")
+    app(train_arguments(team, *by_patient, "-o", tmp_path / "first"), standalone_mode=False)
+    weights = tmp_path / "first" / "model" / "model.safetensors"
+    new = make_team(tmp_path / "new", seed=1)  # other items of the same patients
+    given = ("--weights", weights, "--seed", "1")
+    done = in_process(capsys, *train_arguments(new, *by_patient, *given))
+    assert done.code == 2
+    assert "items of calibration or test are of a 'patient' that was trained on for the" in done.err
+    done = in_process(capsys, *train_arguments(new, *given))  # without groups nothing tells
+    assert done.code == 0, done.err
+    assert f"{weights} was trained with --group patient: nothing tells which items of" in done.out
+
+    other = pl.col("patient").str.replace("p", "q")
+    pl.read_csv(new.features).with_columns(other).write_csv(new.features)
+    done = in_process(capsys, *train_arguments(new, *by_patient, *given))
+    assert done.code == 0, done.err
+    assert "nothing tells" not in done.out
+    first = RunFolder(tmp_path / "first").items.filter(pl.col("split") == "train")
+    assert set(first["group"]) < set(RunFolder(new.run).items["group"])  # known ever after
+
+
+def test_a_name_that_only_the_weights_have_seen_is_free(team: Team, tmp_path: Path) -> None:
+    run = RunFolder(shutil.copytree(team.run, tmp_path / "run"))
+    assert other_content(run, ["x000"], ["0"]) == ["x000"]
+    votes = pl.when(pl.col("item") != "x000").then(pl.col("^n:.*$"))
+    run.items.with_columns(votes).write_parquet(run.path / "items.parquet")
+    assert other_content(run, ["x000"], ["0"]) == []
+
+
+def test_weights_of_a_run_without_digests_are_doubted(
+    team: Team, tmp_path: Path, capsys: Capture
+) -> None:
+    before = without_digests(team.folder / "rows", tmp_path / "before")
+    new = make_team(tmp_path / "new", seed=1)
+    renamed(new, new.votes, [f"z{name}" for name in NAMES])
+    item = pl.col("item").replace(NAMES, [f"z{name}" for name in NAMES])
+    pl.read_csv(new.features).with_columns(item).write_csv(new.features)
+    weights = before / "model" / "model.safetensors"
+    done = in_process(capsys, *train_arguments(new, "--weights", weights))
+    assert done.code == 0, done.err
+    assert f"{before} does not say what its items held: those that its weights have" in done.out
+
+
+def test_rows_without_names_are_to_be_named(team: Team, tmp_path: Path) -> None:
+    rows = np.random.default_rng(0).normal(size=(60, 2))
+    np.save(tmp_path / "a.npy", rows)
+    renamed(team, tmp_path / "votes.csv", [str(number) for number in range(60)])
+    given = ["--features", tmp_path / "a.npy", "-o", tmp_path / "run", "--epochs", "1"]
+    app(["train", *map(str, [tmp_path / "votes.csv", *given])], standalone_mode=False)
+    np.save(tmp_path / "b.npy", rows + 1)
+    with pytest.raises(CredalError, match=r"To fix: give them names, in an npz file or a table"):
+        defer(RunFolder(tmp_path / "run"), tmp_path / "b.npy", tmp_path / "t.json", threshold=0)
 
 
 def test_what_the_weights_have_seen_is_known_ever_after(
@@ -272,7 +343,7 @@ def test_what_the_weights_have_seen_is_known_ever_after(
     weights = new.run / "model" / "model.safetensors"
     again = ("--images", photos(team), "--weights", weights, *SMALL, "--seed", "1")
     done = in_process(capsys, *train_arguments(team, *again, "-o", tmp_path / "third"))
-    assert "items of calibration or test were trained on in the run of" in done.err
+    assert "items of calibration or test were trained on for the weights in" in done.err
     # Once more from its own weights, on its own items: nothing is there twice.
     given = ("--images", images, "--weights", weights, *SMALL)
     done = in_process(capsys, *train_arguments(new, *given, "-o", tmp_path / "fourth"))
@@ -332,7 +403,7 @@ def test_names_of_images_that_mean_the_same_file(team: Team, tmp_path: Path) -> 
     items = pl.DataFrame(
         {"item": ["/data/local-files/?d=p/a/1.png", "/u/3/1a2b3c4d-2.png"], "digest": ["1", "2"]}
     )
-    items.with_columns(split=pl.lit("train")).write_parquet(run)
+    items.with_columns(pl.lit(1).alias("n:cat"), split=pl.lit("train")).write_parquet(run)
     names = ["1.png", "a/1.png", "b/1.png", "1", "2.png", "2.png", "3.png", "1.2"]
     found = other_content(RunFolder(run.parent), names, ["9", "9", "9", "1", "9", "2", "9", "9"])
     assert found == ["1.png", "a/1.png", "2.png"]

@@ -595,10 +595,16 @@ def test_features_by_name(trained: Team, later: Team, tmp_path: Path, capsys: Ca
 def test_what_cannot_be_told_is_said(
     trained: Team, later: Team, tmp_path: Path, capsys: Capture
 ) -> None:
-    told = "the model was trained with --group patient: without it here, nothing tells which"
-    assert told in in_process(capsys, *given(trained, later, tmp_path / "a")).out
+    told = "he model was trained with --group patient and calibrated again without it: nothing "
+    told += "tells which of the new items are of groups that it has seen"
+    assert f"t{told}\n" in in_process(capsys, *given(trained, later, tmp_path / "a")).out
+    run = RunFolder(tmp_path / "a")
+    assert f"<li>T{told}.</li>" in write_report(run).read_text()
+    assert f"\n- T{told}.\n" in card(run)
     done = in_process(capsys, *given(trained, later, tmp_path / "b", "--group", "patient"))
     assert told not in done.out
+    for run in (RunFolder(tmp_path / "b"), RunFolder(trained.run)):
+        assert told not in write_report(run, output=tmp_path / "page.html").read_text() + card(run)
 
 
 @pytest.mark.parametrize(("before", "now"), [("p7", "p7 "), ("7", "7.0"), ("é", "e\u0301")])

@@ -259,7 +259,7 @@ def test_options_out_of_range_are_refused(
         done = in_process(capsys, *train_arguments(team, *given, "-o", tmp_path / "run"))
         assert done.code == 2
         assert re.search(message, done.err)
-    with pytest.raises(cl.CredalError, match="batch_size must be 1 or more; got 0"):
+    with pytest.raises(cl.CredalError, match="batch_size must be 2 or more; got 0"):
         TrainOptions(batch_size=0)
     assert not list(tmp_path.iterdir())
 

@@ -17,7 +17,7 @@ from credalearn.decide.search import selective_guaranteed_risk
 from credalearn.decide.truths import LACKING
 from credalearn.workflow.card import card
 from credalearn.workflow.certifying import certify_run, draw_one_a_group
-from credalearn.workflow.covering import certify_sets
+from credalearn.workflow.covering import certify_sets, keep_sets
 from credalearn.workflow.folder import RunFolder
 from credalearn.workflow.inspecting import annotation_facts, inspection
 from credalearn.workflow.reporting import write_report
@@ -315,6 +315,12 @@ def test_a_promise_about_items_of_groups_says_so(tmp_path: Path) -> None:
     assert "large groups the interval, which" in certify_run(run, capacity=0.3).rule.statement
     sets = certify_sets(run, coverage=0.9)
     assert sets.lines[1].startswith("The calibration items are of 30 groups ('patient'), and items")
+    assert sets.lines[1] not in card(run)  # they are not kept
+    keep_sets(run, sets.inflation)
+    assert f"\n\n{sets.lines[1]}\n\n" in card(run)
+    everything = replace(sets.inflation, radius=float("inf"))  # promises nothing to be less sure of
+    (run.path / "sets.json").write_text(everything.to_json())
+    assert sets.lines[1] not in card(run)
 
 
 def test_one_item_a_group_is_calibrated_on_where_that_is_asked_for(tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ def check_file(
     path = Path(path)
     if path.suffix.lower() not in suffixes:
         ends = f"{'one of ' * (len(suffixes) > 1)}{', '.join(suffixes)}"
-        better = f"{path.stem or 'output'}{next(iter(suffixes))}"
+        better = path.parent / f"{path.stem or 'output'}{next(iter(suffixes))}"
         raise CredalError(
             f"the name of the output must end in {ends}; got {path}. To fix: name it {better}."
         )

@@ -79,8 +79,8 @@ def table(
     from credalearn.bench.tables import setting_tables
 
     write = _writer(form)
-    found = _of_methods(_records(records), method)
-    compared = _compared(balance, found, _chosen(names, found))
+    found, chosen = _of_methods(_records(records), method, names)
+    compared = _compared(balance, found, chosen)
     for name, methods in compared.items():
         for title, each in setting_tables(found, name, compared=methods).items():
             print(f"{_HEADS[form]}{name}: {title}\n")
@@ -311,17 +311,41 @@ def _chosen(names: list[str] | None, found: "list[Record]") -> list[str]:
     return [name for name in ordered if family_of(name) is None] or ordered
 
 
-def _of_methods(found: "list[Record]", methods: list[str] | None) -> "list[Record]":
-    """The records of methods that were named; all unless any was."""
+def _of_methods(
+    found: "list[Record]", methods: list[str] | None, names: list[str] | None
+) -> "tuple[list[Record], list[str]]":
+    """The records of methods that were named, all unless any was, and the settings chosen.
+
+    Settings that have records, but none of these methods, are left out.
+    """
     from credalearn.errors import CredalError
 
-    held = dict.fromkeys(record.method for record in found)
-    for method in methods or ():
+    if not methods:
+        return found, _chosen(names, found)
+    settings = _chosen(names, found) if names else []
+    # Of settings without any record another message tells.
+    there = [record for record in found if record.setting in settings] or found
+    held = dict.fromkeys(record.method for record in there)
+    for method in methods:
         if method not in held:
             raise CredalError(
-                f"--method {method!r} has no record. To fix: take one of {', '.join(held)}."
+                f"--method {method!r} has no record{_but_in(method, found, names)}. To fix: take "
+                f"one of {', '.join(held)}."
             )
-    return [record for record in found if methods is None or record.method in methods]
+    kept = [record for record in found if record.method in methods]
+    lacking = {record.setting for record in found} - {record.setting for record in kept}
+    chosen = settings or _chosen(None, kept)
+    return kept, [name for name in chosen if name not in lacking]
+
+
+def _but_in(method: str, found: "list[Record]", names: list[str] | None) -> str:
+    """In which of the settings named a method has no record, and which others have some."""
+    from credalearn.annotations.places import listed
+    from credalearn.bench.catalogue import by_family
+
+    others = by_family({record.setting for record in found if record.method == method})
+    told = f" in {', '.join(names)}" if names else ""
+    return f"{told}; it has in {listed(others, 3)}" if others else told
 
 
 def _compared(

@@ -190,13 +190,13 @@ def train(
 
 def _trained(run: "RunFolder") -> Iterator[str]:
     from credalearn.methods import METHODS
-    from credalearn.workflow.start_weights import doubt_of
+    from credalearn.workflow.start_weights import doubts_of
 
     facts, splits = run.facts, run.facts["splits"]
     yield from left_out(run)
     weights = facts["options"]["weights"]
-    if weights is not None and doubt_of(Path(weights)):
-        yield doubt_of(Path(weights))
+    if weights is not None:
+        yield from doubts_of(Path(weights), run.group)
     open_sets = facts["label_diameter"] > _MUCH_OPEN
     if open_sets and METHODS[facts["method"]].learns_sets:
         under, fix = f" under {facts['label_rule']!r}", "collect more votes an item"

@@ -78,7 +78,7 @@ Weights = Annotated[
     ),
 ]
 LearningRate = Annotated[float, typer.Option(help="The largest one; it falls to 0.")]
-BatchSize = Annotated[int, typer.Option(min=1, help="Items a step, at most.")]
+BatchSize = Annotated[int, typer.Option(min=2, help="Items a step, at most.")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, …")]
 Merge = Annotated[list[Path] | None, typer.Option(help="A later export to add; may be repeated.")]
 MergeItem = Annotated[

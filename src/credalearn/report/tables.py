@@ -129,8 +129,8 @@ class ResultTable:
     def cells(self) -> dict[str, tuple[Cell | None, ...]]:
         """By method, the values as they are printed, in the order of the columns.
 
-        The best of a marked column and the second are marked; values that are printed alike share
-        the mark.
+        Of two values or more in a marked column the best and the second are marked; values that
+        are printed alike share the mark.
         """
         by_column = [self._column_cells(column) for column in self.columns]
         return dict(zip(self.rows, zip(*by_column, strict=True), strict=True))
@@ -141,7 +141,7 @@ class ResultTable:
         means = {text[0] for text in printed if text is not None}
         ranked = sorted(means, key=float, reverse=column.better == "higher")
         marks: dict[str, Mark] = {}
-        if column.marked:
+        if column.marked and len(printed) - printed.count(None) > 1:  # one alone is best of none
             marks.update(zip(ranked, ("best", "second"), strict=False))
         return [None if text is None else Cell(*text, mark=marks.get(text[0])) for text in printed]
 

@@ -10,8 +10,10 @@ from credalearn.escape import escape_markdown
 from credalearn.files import whole_file
 from credalearn.metrics import accuracy, auarc, ece
 from credalearn.workflow.card_file import CARD, CARD_MARK, refuse_foreign_card
+from credalearn.workflow.covering import about_groups
 from credalearn.workflow.exporting import OUTPUTS
 from credalearn.workflow.folder import RunFolder
+from credalearn.workflow.recalibrating import lost_group
 from credalearn.workflow.splits import SPLITS
 from credalearn.workflow.staging import MODEL
 
@@ -197,6 +199,8 @@ def _sets(run: RunFolder) -> list[str]:
         return []
     lines = ["## Widened sets", _said(found.statement)]
     if not found.vacuous:
+        alike = about_groups(run)
+        lines += [_said(alike)] if alike else []
         lines.append(
             f"The bounds of each class are moved outwards by {found.radius:.4g}, in units of the "
             f"scale {_said(found.scale)} (distance {_said(found.distance)}): `set_lower` and "
@@ -220,6 +224,7 @@ def _limits(run: RunFolder) -> list[str]:
         "later times, calibrate again on new items (`credalearn recalibrate`).",
         f"The promise is about {about}, not about each class or group.",
     ]
+    limits += [f"{_said(each[0].upper() + each[1:])}." for each in lost_group(run)]
     return ["\n".join(f"- {each}" for each in limits)]
 
 

@@ -198,6 +198,11 @@ def _check_wanted(
     method: CertifyMethod | None,
     one_a_group: bool,
 ) -> None:
+    if max_error is None and capacity is None and one_a_group:
+        raise CredalError(
+            "--one-a-group is about --max-error; --set-coverage takes all calibration items. To "
+            "fix: leave it out, or add --max-error 0.10."
+        )
     if (max_error is None) == (capacity is None):
         raise CredalError(
             "give one of --max-error and --capacity: what is wanted of the rule. To fix: "

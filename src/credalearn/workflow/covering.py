@@ -130,11 +130,12 @@ def certify_sets(
     observed = calibration.observed[usable]
     inflation = known.inflation(observed, coverage=coverage, distance=distance, scale=scale)
     return SetCertificate(
-        widened(inflation, read_voted(run, "test")), int((~usable).sum()), _about_groups(run)
+        widened(inflation, read_voted(run, "test")), int((~usable).sum()), about_groups(run)
     )
 
 
-def _about_groups(run: RunFolder) -> str:
+def about_groups(run: RunFolder) -> str:
+    """That a run's calibration items are of groups, in a sentence; empty where they are not."""
     if run.group is None:
         return ""
     number = run.items.filter(split="calibration")["group"].n_unique()

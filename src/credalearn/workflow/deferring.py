@@ -175,6 +175,8 @@ def _refuse_other_content(
     others = other_content(run, items, digests)
     if others:
         fix = "rename them"
+        if source.suffix.lower() == ".npy":
+            fix = "give them names, in an npz file or a table"
         if run.facts["inputs"]["kind"] == "images":
             fix += "; or move their folder into that of the training's images, and give the latter"
         raise CredalError(

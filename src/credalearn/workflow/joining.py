@@ -30,8 +30,9 @@ Splitter = Callable[
     [list[str], list[str], list[object] | None, ItemColumns | None, dict[str, int]], list[str]
 ]
 
-# Where the features of items stand that only a later round has.
+# Where the features of items stand that only a later round has, and why others have no votes.
 _DEFERRED = " from the table that was given to defer, with a second --features"
+_NOT_DEFERRED = ", those that were not deferred among them"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -219,12 +220,11 @@ def _features(
             "the column of the items with --item, with the same names in both files."
         )
     skip = options.skip_missing
-    for names, there, path, what in (
-        (annotations.items, place, table.path, "features"),
-        (table.items, set(annotations.items), annotations.source.path, "annotations"),
-    ):
-        more = _DEFERRED if what == "features" and annotations.source.later else ""
-        _lacking(names, there, what, path, skip=skip, left_out=left_out, more=more)
+    said, source = annotations.items, annotations.source
+    votes = " and ".join(map(str, (source.path, *source.later)))
+    more, rest = (_DEFERRED, _NOT_DEFERRED) if source.later else ("", "")
+    _lacking(said, place, "features", table.path, skip=skip, left_out=left_out, more=more)
+    _lacking(table.items, set(said), "annotations", votes, skip=skip, left_out=left_out, rest=rest)
     rows = [place[item] for item in items]
     beside = None
     if options.columns:
@@ -285,11 +285,12 @@ def _lacking(
     items: Sequence[str],
     there: Container[str],
     what: str,
-    path: Path,
+    where: Path | str,
     *,
     skip: bool,
     left_out: dict[str, int],
     more: str = "",
+    rest: str = "",
 ) -> None:
     """Count the items that lack something, or refuse to go on without them."""
     missing = [item for item in items if item not in there]
@@ -297,9 +298,9 @@ def _lacking(
         return
     if not skip:
         raise CredalError(
-            f"{len(missing):,} of {len(items):,} items have no {what} in {path}: "
+            f"{len(missing):,} of {len(items):,} items have no {what} in {where}: "
             f"{listed(missing, 3)}. To fix: add them{more}, or give --skip-missing to leave them "
-            "out."
+            f"out{rest}."
         )
     left_out[f"without {what}"] = len(missing)
 

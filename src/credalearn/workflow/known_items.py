@@ -49,18 +49,17 @@ class KnownItems:
         items = table.filter(pl.col("split").is_in(splits))
         told = items.drop_nulls("digest")
         self._names = set(items.filter(pl.col("digest").is_null())["item"])
-        self._digests = set(told["digest"])
-        self._pairs = set(told.select("item", "digest").iter_rows())
         every = table["digest"].drop_nulls()
         equal = int(every.is_duplicated().sum())
         self.alike = not images and equal > _EQUAL_ROWS * len(every)
+        rows = told.select("item", "digest") if self.alike else told.select("digest")
+        self._told = set(rows.iter_rows())
         self.by_name = bool(self._names)
 
     def among(self, items: Iterable[str], digests: Iterable[str]) -> list[bool]:
         """Which of other items are among them."""
         return [
-            name in self._names
-            or ((name, digest) in self._pairs if self.alike else digest in self._digests)
+            name in self._names or ((name, digest) if self.alike else (digest,)) in self._told
             for name, digest in zip(items, digests, strict=True)
         ]
 
@@ -87,7 +86,10 @@ def other_content(run: RunFolder, items: Iterable[str], digests: Iterable[str]) 
     """
     images = run.facts["inputs"]["kind"] == "images"
     held: dict[str, set[str]] = {}
-    for name, digest in with_digests(run.items).select("item", "digest").drop_nulls().iter_rows():
+    rows = with_digests(run.items)
+    if "recalibrated_from" not in run.facts:  # those that its weights had seen have no votes here
+        rows = rows.filter(pl.col(f"n:{run.classes[0]}").is_not_null())
+    for name, digest in rows.select("item", "digest").drop_nulls().iter_rows():
         for each in endings(name) if images else (name,):
             held.setdefault(each, set()).add(digest)
     return [

@@ -81,7 +81,7 @@ class TrainOptions:
                 f"learning_rate must be above 0; got {self.learning_rate}. To fix: give "
                 "--learning-rate 0.001."
             )
-        for name, least in (("image_size", 8), ("epochs", 1), ("batch_size", 1), ("seed", 0)):
+        for name, least in (("image_size", 8), ("epochs", 1), ("batch_size", 2), ("seed", 0)):
             if getattr(self, name) < least:
                 raise CredalError(
                     f"{name} must be {least} or more; got {getattr(self, name)}. To fix: give "

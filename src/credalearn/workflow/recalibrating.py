@@ -145,12 +145,7 @@ def doubts(run: RunFolder, new: RunFolder, options: RecalibrateOptions) -> list[
         options: How they were read.
     """
     before, together = run.training["inputs"], run.training["splits"].get("group")
-    lines = []
-    if together is not None and options.group != together:
-        lines.append(
-            f"the model was trained with --group {together}: without it here, nothing tells which "
-            "items are of groups that it has seen"
-        )
+    lines = lost_group(new)
     if together is None and options.group is not None:
         lines.append(f"the model was trained without groups: which {options.group} it has seen is")
         lines[-1] += " not known"
@@ -177,6 +172,23 @@ def doubts(run: RunFolder, new: RunFolder, options: RecalibrateOptions) -> list[
             "that are called otherwise here are taken for new ones"
         )
     return lines
+
+
+def lost_group(run: RunFolder) -> list[str]:
+    """A line about groups that training kept together and the calibration of a run does not tell.
+
+    Example:
+        >>> from credalearn.workflow.examples import empty_run
+        >>> lost_group(empty_run())
+        []
+    """
+    together = run.training["splits"].get("group")
+    if together in (None, run.group):
+        return []
+    return [
+        f"the model was trained with --group {together} and calibrated again without it: nothing "
+        "tells which of the new items are of groups that it has seen"
+    ]
 
 
 def _check_classes(run: RunFolder, annotations: Annotations) -> None:

@@ -22,6 +22,7 @@ from credalearn.report.page.shown import gallery_rows
 from credalearn.workflow.folder import RunFolder
 from credalearn.workflow.inputs import find_images
 from credalearn.workflow.overwriting import refuse_overwriting_run
+from credalearn.workflow.recalibrating import lost_group
 from credalearn.workflow.tested import (
     read_disagreement,
     read_label_sets,
@@ -77,6 +78,7 @@ def write_report(
         widened=compared[0].widened,
         widen_command=f"{certify} --set-coverage 0.90" if labels.rule else "",
         group=run.group,
+        doubts=lost_group(run),
         compared=compared,
         same_items=all(set(each.items) == set(held_out.items) for each in tested),
         images=_thumbnails(run, shown, images),

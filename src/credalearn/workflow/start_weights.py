@@ -6,7 +6,6 @@ import polars as pl
 
 from credalearn.annotations.places import shown
 from credalearn.errors import CredalError
-from credalearn.workflow.digests import row_digests
 from credalearn.workflow.folder import RunFolder
 from credalearn.workflow.inputs import FeatureTable
 from credalearn.workflow.joining import Prepared
@@ -30,7 +29,7 @@ def run_of(weights: Path) -> RunFolder | None:
 
 
 def seen_before(
-    weights: Path, inputs: FeatureTable | Path, prepared: Prepared
+    weights: Path, inputs: FeatureTable | Path, prepared: Prepared, *, group: str | None
 ) -> pl.DataFrame | None:
     """The items that weights were trained on in their run and that are no items of this one.
 
@@ -38,50 +37,102 @@ def seen_before(
         weights: The file.
         inputs: Features, or the folder of images.
         prepared: The items, split.
+        group: Column of what they belong to.
 
     Returns:
         Rows of ``items.parquet``; None for weights that lie in no run, of which nothing is known.
 
     Raises:
-        CredalError: If an item of calibration or test is among those that were trained on.
+        CredalError: If that run has other features or the same in another order, or an item of
+            calibration or test, or one of its group, is among those that were trained on.
     """
     run = run_of(weights)
     if run is None:
         return None
-    digests = prepared.digests
-    if not isinstance(inputs, Path):  # in the order of that run, if it has these features
-        features = list(run.facts["inputs"]["features"])
-        if sorted(features) == sorted(inputs.names):
-            digests = row_digests(prepared.X[:, [inputs.names.index(name) for name in features]])
-    seen = known_items(run, ["train"]).among(prepared.items, digests)
-    both = zip(prepared.items, prepared.split, seen, strict=True)
-    leaking = [item for item, split, trained in both if trained and split != "train"]
-    if leaking:
-        raise CredalError(
-            f"{len(leaking):,} items of calibration or test were trained on in the run of "
-            f"{weights}, such as {shown(leaking[0])}: they would promise too much. To fix: take "
-            f"over the splits of {run.path / 'items.parquet'} with --split, or start from weights "
-            "that were trained on other items."
-        )
-    here = pl.col("digest").is_in(digests).fill_null(pl.col("item").is_in(prepared.items))
-    earlier = with_digests(run.items).filter(pl.col("split") == "train", ~here)
-    return earlier.select("item", "split", "digest")
+    if not isinstance(inputs, Path):
+        _check_features(weights, list(run.facts["inputs"]["features"]), list(inputs.names))
+    trained = with_digests(run.items).filter(pl.col("split") == "train")
+    if _group_of(run) != group:
+        trained = trained.with_columns(group=pl.lit(None, dtype=pl.String))
+    seen = known_items(run, ["train"]).among(prepared.items, prepared.digests)
+    groups = set(trained["group"].drop_nulls())
+    related = [str(each) in groups for each in prepared.groups or [None] * len(seen)]
+    _refuse_leak(weights, prepared, seen, "were trained on")
+    _refuse_leak(weights, prepared, related, f"are of a {group!r} that was trained on")
+    here = pl.col("digest").is_in(prepared.digests)
+    here = here.fill_null(pl.col("item").is_in(prepared.items))
+    return trained.filter(~here).select("item", "split", "group", "digest")
 
 
-def doubt_of(weights: Path) -> str:
-    """What to say of weights that lie in no run; empty for others.
+def doubts_of(weights: Path, group: str | None) -> list[str]:
+    """What nothing can tell of items that weights have seen.
+
+    Args:
+        weights: The file.
+        group: Column of what the items belong to that are trained on now.
 
     Raises:
         CredalError: If the run is damaged.
 
     Example:
-        >>> doubt_of(Path("resnet50.pt"))
-        'nothing tells what resnet50.pt was trained on: if items of calibration or test were among
-        it, what is certified promises too much'
+        >>> doubts_of(Path("resnet50.pt"), None)
+        ['nothing tells what resnet50.pt was trained on: if items of calibration or test were among
+        it, what is certified promises too much']
     """
-    if run_of(weights) is not None:
-        return ""
-    return (
-        f"nothing tells what {weights} was trained on: if items of calibration or test were among "
-        "it, what is certified promises too much"
+    run = run_of(weights)
+    if run is None:
+        return [
+            f"nothing tells what {weights} was trained on: if items of calibration or test were "
+            "among it, what is certified promises too much"
+        ]
+    lines = []
+    before = _group_of(run)
+    if before != group:
+        how = "without groups" if before is None else f"with --group {before}"
+        lines.append(
+            f"{weights} was trained {how}: nothing tells which items of calibration or test are of "
+            "groups that it has seen"
+        )
+    known = known_items(run, ["train"])
+    if known.by_name:
+        lines.append(
+            f"{run.path} does not say what its items held: those that its weights have seen are "
+            "told by their names alone"
+        )
+    elif known.alike:
+        lines.append(
+            f"many items of {run.path} have the features of another: only items with the name and "
+            "the features of one that its weights have seen are told"
+        )
+    return lines
+
+
+def _group_of(run: RunFolder) -> str | None:
+    """The column of groups that the model was trained with."""
+    group: str | None = run.training["splits"].get("group")
+    return group
+
+
+def _check_features(weights: Path, theirs: list[str], ours: list[str]) -> None:
+    if theirs == ours:
+        return
+    one, other = next(pair for pair in zip(theirs, ours, strict=True) if pair[0] != pair[1])
+    what, fix = "other features", "start without them, or give the features that they are for"
+    if sorted(theirs) == sorted(ours):
+        what, fix = "these features in another order", "put the columns into the same order"
+    raise CredalError(
+        f"{weights} holds weights for {what}: {shown(one)} where here is {shown(other)}. To fix: "
+        f"{fix}."
     )
+
+
+def _refuse_leak(weights: Path, prepared: Prepared, seen: list[bool], what: str) -> None:
+    both = zip(prepared.items, prepared.split, seen, strict=True)
+    leaking = [item for item, split, trained in both if trained and split != "train"]
+    if leaking:
+        raise CredalError(
+            f"{len(leaking):,} items of calibration or test {what} for the weights in {weights}, "
+            f"such as {shown(leaking[0])}: they would promise too much. To fix: name splits with "
+            "--split that put such items into train, or start from weights that were trained on "
+            "other items."
+        )

@@ -72,7 +72,9 @@ def train_run(
     split = np.array(prepared.split)
     _check_classes(annotations, prepared, split)
     weights = options.weights
-    earlier = None if weights is None else seen_before(weights, inputs, prepared)
+    earlier = None
+    if weights is not None:
+        earlier = seen_before(weights, inputs, prepared, group=options.group)
     with staged(output) as folder:
         clf = _fitted(folder, annotations, prepared, split, options, told, verbose=verbose)
         clf.save(folder / MODEL)

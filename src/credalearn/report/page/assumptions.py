@@ -44,7 +44,7 @@ def assumptions(page: Page) -> list[str]:
     ]
     if page.group is not None:
         found.append(_about_groups(page, page.group))
-    return found
+    return found + [f"{doubt[0].upper()}{doubt[1:]}." for doubt in page.doubts]
 
 
 def _about_groups(page: Page, group: str) -> str:

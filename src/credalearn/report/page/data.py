@@ -103,6 +103,7 @@ class Page:
         compared: This run first, then others.
         same_items: Whether the runs compared were tested on the same items.
         group: What items were split by, if anything.
+        doubts: What nothing can tell of the items, in lines.
         provenance: Names and values of how the page came about.
 
     Example:
@@ -124,6 +125,7 @@ class Page:
     compared: tuple[Compared, ...]
     same_items: bool
     group: str | None
+    doubts: tuple[str, ...]
     provenance: tuple[tuple[str, str], ...]
 
     @property
@@ -170,6 +172,7 @@ def build_page(
     widened: WidenedSets | None = None,
     widen_command: str = "",
     group: str | None = None,
+    doubts: Sequence[str] = (),
     compared: Sequence[Compared] = (),
     same_items: bool = True,
     images: Mapping[str, str] | None = None,
@@ -187,6 +190,7 @@ def build_page(
         widened: Predicted sets that were widened until they hold, if they were.
         widen_command: How they are widened, for who has none yet; empty where they cannot be.
         group: What items were split by, if anything.
+        doubts: What nothing can tell of the items, in lines.
         compared: This run first, then others.
         same_items: Whether the runs compared were tested on the same items.
         images: By item, a thumbnail as a data URI.
@@ -222,6 +226,7 @@ def build_page(
         compared=tuple(compared),
         same_items=same_items,
         group=group,
+        doubts=tuple(doubts),
         provenance=tuple(provenance),
     )
 
