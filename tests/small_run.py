@@ -70,7 +70,9 @@ def write_run(
     split = ["train"] * half + [("calibration", "test")[row % 2] for row in range(len(X) - half)]
     items = [f"item-{row}" for row in range(len(X))]
     truth = [CLASSES[index] for index in counts.argmax(1)]
-    table = pl.DataFrame({"item": items, "split": split, "group": [None] * len(X), "truth": truth})
+    told = {"item": items, "split": split, "group": [None] * len(X), "truth": truth}
+    told |= {f"n:{name}": counts[:, number] for number, name in enumerate(CLASSES)}
+    table = pl.DataFrame(told)
     table.write_parquet(folder / "items.parquet")
     pred = clf.predict_credal(X[half:])
     index = pred.classes.numpy()
