@@ -1,5 +1,6 @@
 """Counts, probabilities and stated bounds into the canonical table: checked row by row."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -55,18 +56,7 @@ def tidy_shares(raw: Raw, path: Path, format: str, asked: Asked) -> Annotations:
     table = pl.DataFrame(
         [names.alias("item"), *(pl.Series(name, numbers[:, i]) for i, name in enumerate(classes))]
     )
-    changed = {how: count for how, count in changed.items() if count}
-    left_out = {reason: count for reason, count in left_out.items() if count}
-    source = Source(
-        path,
-        format,
-        raw.words,
-        raw.rows,
-        left_out,
-        changed,
-        unused=asked.unsure,
-        item=raw.item,
-    )
+    source = _source(raw, path, format, asked, left_out, changed)
     return Annotations(raw.kind, tuple(names.to_list()), tuple(classes), table, source)
 
 
@@ -126,19 +116,24 @@ def tidy_bounds(raw: Raw, path: Path, format: str, asked: Asked) -> Annotations:
             "at_least": bounds[once],
         }
     )
-    left_out = {"repeated": len(kept) - len(once)} if len(kept) > len(once) else {}
-    changed = {how: count for how, count in changed.items() if count}
-    source = Source(
-        path,
-        format,
-        raw.words,
-        raw.rows,
-        left_out,
-        changed,
-        unused=asked.unsure,
-        item=raw.item,
-    )
+    left_out = {"repeated": len(kept) - len(once)}
+    source = _source(raw, path, format, asked, left_out, changed)
     return Annotations("bounds", tuple(items.names.to_list()), classes, table, source)
+
+
+def _source(
+    raw: Raw,
+    path: Path,
+    format: str,  # noqa: A002
+    asked: Asked,
+    left_out: Mapping[str, int],
+    changed: Mapping[str, int],
+) -> Source:
+    """Where it was read, with what was left out and changed at least once."""
+    left, turned = ({why: n for why, n in each.items() if n} for each in (left_out, changed))
+    return Source(
+        path, format, raw.words, raw.rows, left, turned, unused=asked.unsure, item=raw.item
+    )
 
 
 def _ordered(path: Path, given: list[str], asked: Asked) -> list[str]:

@@ -133,6 +133,12 @@ class RunFolder:
         return {"path": str(self.path), "said": self.said, **kept}
 
     @property
+    def trained_group(self) -> str | None:
+        """The column of groups that the model was trained with; None without."""
+        group: str | None = self.training["splits"].get("group")
+        return group
+
+    @property
     def items(self) -> pl.DataFrame:
         """A row an item: ``item``, ``split``, ``group``, ``truth``, ``digest``, votes ``n:CLASS``.
 

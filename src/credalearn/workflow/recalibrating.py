@@ -1,6 +1,7 @@
 """``credalearn recalibrate``: a run's model and newly annotated items into a run, not trained."""
 
 import shutil
+from collections import Counter
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -144,7 +145,7 @@ def doubts(run: RunFolder, new: RunFolder, options: RecalibrateOptions) -> list[
         new: The run on the new items.
         options: How they were read.
     """
-    before, together = run.training["inputs"], run.training["splits"].get("group")
+    before, together = run.training["inputs"], run.trained_group
     lines = lost_group(new)
     if together is None and options.group is not None:
         lines.append(f"the model was trained without groups: which {options.group} it has seen is")
@@ -182,7 +183,7 @@ def lost_group(run: RunFolder) -> list[str]:
         >>> lost_group(empty_run())
         []
     """
-    together = run.training["splits"].get("group")
+    together = run.trained_group
     if together in (None, run.group):
         return []
     return [
@@ -260,9 +261,7 @@ def _splitter(run: RunFolder, annotations: Annotations, options: RecalibrateOpti
         left_out: dict[str, int],
     ) -> list[str]:
         reasons = _left_out(run, annotations, options, items, digests, groups)
-        for why in reasons:
-            if why:
-                left_out[why] = reasons.count(why)
+        left_out |= Counter(filter(None, reasons))
         kept = [row for row, why in enumerate(reasons) if not why]
         if not kept:
             told = ", ".join(f"{count:,} {why}" for why, count in left_out.items())
@@ -298,7 +297,7 @@ def _left_out(
     """Why each item may not be calibrated on; "" where it may."""
     table = _trained(run)
     trained = _among(run, items, digests)
-    together = run.training["splits"].get("group")
+    together = run.trained_group
     known = set(table["group"].drop_nulls()) if together == options.group else set()
     first = first_items(annotations)
     of_group = f"whose {options.group} the model was trained on"

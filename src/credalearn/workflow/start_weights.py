@@ -52,7 +52,7 @@ def seen_before(
     if not isinstance(inputs, Path):
         _check_features(weights, list(run.facts["inputs"]["features"]), list(inputs.names))
     trained = with_digests(run.items).filter(pl.col("split") == "train")
-    if _group_of(run) != group:
+    if run.trained_group != group:
         trained = trained.with_columns(group=pl.lit(None, dtype=pl.String))
     seen = known_items(run, ["train"]).among(prepared.items, prepared.digests)
     groups = set(trained["group"].drop_nulls())
@@ -86,7 +86,7 @@ def doubts_of(weights: Path, group: str | None) -> list[str]:
             "among it, what is certified promises too much"
         ]
     lines = []
-    before = _group_of(run)
+    before = run.trained_group
     if before != group:
         how = "without groups" if before is None else f"with --group {before}"
         lines.append(
@@ -105,12 +105,6 @@ def doubts_of(weights: Path, group: str | None) -> list[str]:
             "the features of one that its weights have seen are told"
         )
     return lines
-
-
-def _group_of(run: RunFolder) -> str | None:
-    """The column of groups that the model was trained with."""
-    group: str | None = run.training["splits"].get("group")
-    return group
 
 
 def _check_features(weights: Path, theirs: list[str], ours: list[str]) -> None:
