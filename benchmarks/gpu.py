@@ -114,7 +114,7 @@ def side_by_side(method: str, count: int, *, compile_: bool, epochs: int = 6) ->
     return clock.images_a_second(count)
 
 
-def agreement(seeds: int = 6, epochs: int = 12) -> tuple[str, bool]:
+def agreement(seeds: Sequence[int] = range(6), epochs: int = 12) -> tuple[str, bool]:
     """Test accuracy on CIFAR-10H after a few epochs, by the plain loop and side by side.
 
     The second is whether the difference lies within two of its standard errors, and these are small
@@ -145,7 +145,7 @@ def agreement(seeds: int = 6, epochs: int = 12) -> tuple[str, bool]:
                 augment=crop_and_flip,
                 compile=True,
             )
-            for seed in range(seeds)
+            for seed in seeds
         ]
 
     plain, fast = trainings(), trainings()
@@ -155,9 +155,9 @@ def agreement(seeds: int = 6, epochs: int = 12) -> tuple[str, bool]:
     slow, quick = (
         100 * accuracies([training.network for training in each]) for each in (plain, fast)
     )
-    difference, error = (quick - slow).mean(), (quick - slow).std() / seeds**0.5
+    difference, error = (quick - slow).mean(), (quick - slow).std() / len(seeds) ** 0.5
     told = (
-        f"accuracy on CIFAR-10H after {epochs} epochs, {seeds} seeds: plain loop "
+        f"accuracy on CIFAR-10H after {epochs} epochs, {len(seeds)} seeds: plain loop "
         f"{slow.mean():.2f} ± {slow.std():.2f} %, compiled and side by side {quick.mean():.2f} ± "
         f"{quick.std():.2f} %, difference {difference:.2f} ± {error:.2f} (its standard error)"
     )
