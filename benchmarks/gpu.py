@@ -14,9 +14,9 @@ import torch
 from torch import Tensor
 
 import credalearn as cl
-from credalearn.bench.catalogue import ALL_SETTINGS
-from credalearn.bench.costs import networks as trained_networks
 from credalearn.bench.data import DATA_VARIABLE, DataFolders, load_task
+from credalearn.bench.settings.catalogue import ALL_SETTINGS
+from credalearn.bench.settings.costs import networks as trained_networks
 from credalearn.methods import METHODS, Model
 from credalearn.nets import Network, build_backbone
 from credalearn.train import Recipe, Training, crop_and_flip, seeded, train, train_together

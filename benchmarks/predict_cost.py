@@ -11,8 +11,8 @@ import polars as pl
 from core import Measurement
 
 from credalearn.annotations import read_annotations
-from credalearn.workflow.inputs import read_features
-from credalearn.workflow.options import TrainOptions
+from credalearn.workflow.items.inputs import read_features
+from credalearn.workflow.joined.options import TrainOptions
 from credalearn.workflow.training import train_run
 
 _FEATURES = [f"x{number}" for number in range(20)]
@@ -22,7 +22,7 @@ _SLOWEST = 10_000  # rows a second
 _CODE = """
 import re, sys
 from pathlib import Path
-from credalearn.workflow.folder import RunFolder
+from credalearn.workflow.run.folder import RunFolder
 from credalearn.workflow.predicting import predict
 summary = predict(RunFolder(sys.argv[1]), sys.argv[2], sys.argv[3], threshold=0.5)
 # Not ru_maxrss, which a process inherits from the one that started it.

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from credalearn.bench.catalogue import ALL_SETTINGS
-from credalearn.bench.costs import member_seeds
 from credalearn.bench.records import CURVE_POINTS, Record
+from credalearn.bench.settings.catalogue import ALL_SETTINGS
+from credalearn.bench.settings.costs import member_seeds
 
 VOTED = ("cifar10h-voted", "cifar10h-features", "cifar10n")
 VOTED_METRICS = (

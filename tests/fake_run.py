@@ -12,7 +12,7 @@ from credalearn.conformal import Distance, Scale
 from credalearn.decide import by_capacity, certify
 from credalearn.decide.rule import CertifyMethod
 from credalearn.workflow.covering import certify_sets, keep_sets
-from credalearn.workflow.folder import RunFolder, write_json
+from credalearn.workflow.run.folder import RunFolder, write_json
 
 NAMES = ("benign", "indeterminate", "malignant", "artefact")
 SPLITS = {"train": 0.5, "calibration": 0.25, "test": 0.25}

@@ -9,7 +9,7 @@ import polars as pl
 
 import credalearn as cl
 from credalearn.decide import DecisionRule
-from credalearn.workflow.folder import RunFolder, write_json
+from credalearn.workflow.run.folder import RunFolder, write_json
 
 CLASSES = ("cat", "dog", "=owl")
 FEATURES = ("size", "weight", "seen")

@@ -23,8 +23,8 @@ from annotation_exports import (
 )
 from credalearn.annotations import READERS, read_annotations
 from credalearn.errors import CredalError
-from credalearn.workflow.blocks import columns_of
-from credalearn.workflow.checked import place_of
+from credalearn.workflow.items.checked import place_of
+from credalearn.workflow.tables.blocks import columns_of
 
 VOTES_TOO = [name for name in EXPORTS if name not in ("probabilities-csv", "bounds-csv")]
 

@@ -10,7 +10,7 @@ from annotation_exports import LONG, Write, as_counts, to_lines
 from credalearn.annotations import read_annotations
 from credalearn.errors import CredalError
 from credalearn.workflow.inspecting import inspection
-from credalearn.workflow.merging import merge
+from credalearn.workflow.joined.merging import merge
 
 
 def test_jobs_name_the_annotator_and_what_is_not_read_is_said(write: Write) -> None:

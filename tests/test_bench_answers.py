@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from credalearn.bench.answers import Answers
+from credalearn.bench.running.answers import Answers
 from credalearn.methods import METHODS, Model
 from credalearn.nets import Network
 from credalearn.predictions import CredalPredictions

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from credalearn.bench import published
-from credalearn.bench.compare import (
+from credalearn.bench.records import Record
+from credalearn.bench.results.compare import (
     Comparison,
     answerable,
     compare,
@@ -15,9 +16,8 @@ from credalearn.bench.compare import (
     comparison_markdown,
     setting_of,
 )
-from credalearn.bench.records import Record
-from credalearn.bench.seeds import MAIN, balance, runs_of
-from credalearn.bench.settings import PAPER_METHODS, SETTINGS, SEVEN
+from credalearn.bench.results.seeds import MAIN, balance, runs_of
+from credalearn.bench.settings.paper import PAPER_METHODS, SETTINGS, SEVEN
 from fake_records import fake_records
 
 OURS = {

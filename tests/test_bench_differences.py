@@ -7,14 +7,14 @@ import pytest
 from scipy import stats
 
 from credalearn import CredalError
-from credalearn.bench.differences import (
+from credalearn.bench.records import Record
+from credalearn.bench.results.differences import (
     beside_method,
     beside_setting,
     difference_tables,
     paired,
 )
-from credalearn.bench.records import Record
-from credalearn.bench.seeds import own_runs, runs_of
+from credalearn.bench.results.seeds import own_runs, runs_of
 
 RNG = np.random.default_rng(0)
 

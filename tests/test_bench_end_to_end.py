@@ -14,21 +14,21 @@ import torch
 from numpy.typing import NDArray
 
 from credalearn import CredalError
-from credalearn.bench.catalogue import ALL_SETTINGS
 from credalearn.bench.data import DataFolders, load_task
 from credalearn.bench.data.teachers import teacher_logits
-from credalearn.bench.labels import training_labels
-from credalearn.bench.notes import notes
 from credalearn.bench.records import Record, read_records
-from credalearn.bench.runner import Bench
-from credalearn.bench.runs import Run, plan
-from credalearn.bench.setting import Setting, Smoothing, Teacher
-from credalearn.bench.settings import SETTINGS
-from credalearn.bench.store import Store
-from credalearn.bench.tables import setting_tables
-from credalearn.bench.vote_settings import FAMILIES
-from credalearn.bench.voted import evaluate_voted
-from credalearn.bench.work import work
+from credalearn.bench.results.notes import notes
+from credalearn.bench.results.tables import setting_tables
+from credalearn.bench.running.labels import training_labels
+from credalearn.bench.running.runner import Bench
+from credalearn.bench.running.runs import Run, plan
+from credalearn.bench.running.store import Store
+from credalearn.bench.running.voted import evaluate_voted
+from credalearn.bench.running.work import work
+from credalearn.bench.settings import Setting, Smoothing, Teacher
+from credalearn.bench.settings.catalogue import ALL_SETTINGS
+from credalearn.bench.settings.paper import SETTINGS
+from credalearn.bench.settings.votes import FAMILIES
 from credalearn.methods import METHODS
 from credalearn.nets import outside
 from fake_records import VOTED, VOTED_METRICS

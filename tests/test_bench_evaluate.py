@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from credalearn import metrics as direct
-from credalearn.bench.evaluate import evaluate, pack, rejection_curve
+from credalearn.bench.running.evaluate import evaluate, pack, rejection_curve
 from credalearn.methods import METHODS
 from credalearn.predictions import CredalPredictions
 from tiny_bench import unpack

@@ -16,14 +16,14 @@ import pytest
 import torch
 
 from credalearn import CredalError
-from credalearn.bench.executors import execute
-from credalearn.bench.place import Place
-from credalearn.bench.processes import in_processes
 from credalearn.bench.records import read_record
-from credalearn.bench.runner import Bench
-from credalearn.bench.runs import Run
-from credalearn.bench.store import Store
-from credalearn.bench.work import claim, work
+from credalearn.bench.running.executors import execute
+from credalearn.bench.running.place import Place
+from credalearn.bench.running.processes import in_processes
+from credalearn.bench.running.runner import Bench
+from credalearn.bench.running.runs import Run
+from credalearn.bench.running.store import Store
+from credalearn.bench.running.work import claim, work
 from credalearn.nets import Network
 from team_files import full_disk
 from tiny_bench import command, holders, start, tiny_place, tiny_plan, wait_until

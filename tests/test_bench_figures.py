@@ -10,10 +10,10 @@ from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 
 from credalearn import CredalError
-from credalearn.bench import figures
-from credalearn.bench.compare import compare
-from credalearn.bench.seeds import balance, runs_of
-from credalearn.bench.settings import SEVEN
+from credalearn.bench.results import figures
+from credalearn.bench.results.compare import compare
+from credalearn.bench.results.seeds import balance, runs_of
+from credalearn.bench.settings.paper import SEVEN
 from fake_records import fake_records
 
 Drawing = Callable[..., None]

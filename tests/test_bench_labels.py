@@ -13,10 +13,10 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from credalearn import CredalError, from_votes
-from credalearn.bench.catalogue import ALL_SETTINGS
 from credalearn.bench.data import DataFolders, Task
-from credalearn.bench.labels import draw_votes, training_labels
-from credalearn.bench.setting import Votes
+from credalearn.bench.running.labels import draw_votes, training_labels
+from credalearn.bench.settings import Votes
+from credalearn.bench.settings.catalogue import ALL_SETTINGS
 from credalearn.credal.checks import map_tensors
 from credalearn.labels.votes import VoteRule
 from credalearn.methods import METHODS

@@ -10,7 +10,6 @@ from safetensors.torch import load_file
 from torch.testing import assert_close
 
 from credalearn import CredalError
-from credalearn.bench.catalogue import ALL_SETTINGS
 from credalearn.bench.data import TASKS, WITHOUT_FOLDER
 from credalearn.bench.plugins import (
     PLUGIN_METHODS,
@@ -21,7 +20,8 @@ from credalearn.bench.plugins import (
     register_task,
 )
 from credalearn.bench.records import read_record, read_records
-from credalearn.bench.runs import Run
+from credalearn.bench.running.runs import Run
+from credalearn.bench.settings.catalogue import ALL_SETTINGS
 from credalearn.bench.stored import read_predictions
 from credalearn.methods import BASES, METHODS
 from team_files import Done, command, in_process

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from credalearn.bench.runs import Run
-from credalearn.bench.store import Store
+from credalearn.bench.running.runs import Run
+from credalearn.bench.running.store import Store
 from tiny_bench import command, holders, start, tiny_place, tiny_plan, wait_until
 from tiny_data import write_tiny_data
 
@@ -35,7 +35,7 @@ from pathlib import Path
 import ray
 from tiny_bench import tiny_place, tiny_plan
 from credalearn import CredalError
-from credalearn.bench.executors import execute
+from credalearn.bench.running.executors import execute
 
 store, data, empty = map(Path, sys.argv[1:])
 ray.init(num_cpus=2, include_dashboard=False, object_store_memory=80_000_000)
@@ -61,8 +61,8 @@ from dataclasses import replace
 from pathlib import Path
 import ray, torch
 from tiny_bench import tiny_place, tiny_plan
-from credalearn.bench import on_ray
-from credalearn.bench.executors import execute
+from credalearn.bench.running import on_ray
+from credalearn.bench.running.executors import execute
 
 def told(place, run, until):
     given = ray.get_runtime_context().get_assigned_resources()

@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 
 from credalearn import CredalError
-from credalearn.bench.compare import compare, comparison_markdown
-from credalearn.bench.notes import notes
 from credalearn.bench.records import (
     Record,
     copy_records,
@@ -20,7 +18,9 @@ from credalearn.bench.records import (
     result_path,
     write_record,
 )
-from credalearn.bench.seeds import (
+from credalearn.bench.results.compare import compare, comparison_markdown
+from credalearn.bench.results.notes import notes
+from credalearn.bench.results.seeds import (
     MAIN,
     POCC_COLLAPSED,
     balance,
@@ -28,8 +28,7 @@ from credalearn.bench.seeds import (
     mean_and_std,
     runs_of,
 )
-from credalearn.bench.settings import SEVEN
-from credalearn.bench.tables import (
+from credalearn.bench.results.tables import (
     foreign_table,
     main_table,
     normalised_table,
@@ -37,6 +36,7 @@ from credalearn.bench.tables import (
     setting_tables,
     spearman_table,
 )
+from credalearn.bench.settings.paper import SEVEN
 from credalearn.metrics import balanced_quality, significance_ranking
 from credalearn.report import latex, markdown, to_csv
 from fake_records import fake_records

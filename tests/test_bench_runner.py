@@ -14,16 +14,16 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from credalearn import CredalError
-from credalearn.bench.answers import Answers
-from credalearn.bench.evaluate import evaluate, rejection_curve
-from credalearn.bench.executors import execute
-from credalearn.bench.place import Place
 from credalearn.bench.records import read_record
-from credalearn.bench.runner import Bench
-from credalearn.bench.runs import Run, parse_seeds, plan
-from credalearn.bench.settings import SETTINGS
-from credalearn.bench.store import Store
-from credalearn.bench.work import measure
+from credalearn.bench.running.answers import Answers
+from credalearn.bench.running.evaluate import evaluate, rejection_curve
+from credalearn.bench.running.executors import execute
+from credalearn.bench.running.place import Place
+from credalearn.bench.running.runner import Bench
+from credalearn.bench.running.runs import Run, parse_seeds, plan
+from credalearn.bench.running.store import Store
+from credalearn.bench.running.work import measure
+from credalearn.bench.settings.paper import SETTINGS
 from credalearn.methods import METHODS, Model, Outputs
 from credalearn.train import Training, crop_and_flip, train
 from tiny_bench import (
@@ -448,7 +448,7 @@ def test_a_measuring_that_is_killed_costs_no_training(
 
     for run in runs:  # between the predictions and the record
         with monkeypatch.context() as patch:
-            patch.setattr("credalearn.bench.store.write_record", killed)
+            patch.setattr("credalearn.bench.running.store.write_record", killed)
             with pytest.raises(KeyboardInterrupt):
                 measure(place.bench(), [run])
     assert [store.state(run) for run in runs] == ["unmeasured", "unmeasured"]

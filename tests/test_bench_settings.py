@@ -8,8 +8,8 @@ import pytest
 
 from credalearn import CredalError
 from credalearn.bench import published
-from credalearn.bench.catalogue import setting_named
-from credalearn.bench.costs import (
+from credalearn.bench.settings.catalogue import setting_named
+from credalearn.bench.settings.costs import (
     IMAGES_PER_SECOND,
     TRAINING_IMAGES,
     base_of,
@@ -18,7 +18,7 @@ from credalearn.bench.costs import (
     networks,
     trainings,
 )
-from credalearn.bench.settings import (
+from credalearn.bench.settings.paper import (
     FIVE,
     FOREIGN_SETS,
     PAPER_METHODS,

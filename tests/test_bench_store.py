@@ -14,12 +14,12 @@ import torch
 from safetensors.torch import save_file
 
 from credalearn import CredalError
-from credalearn.bench.catalogue import ALL_SETTINGS
-from credalearn.bench.log import EpochLog
 from credalearn.bench.records import read_record, write_record
-from credalearn.bench.runs import Run, plan
-from credalearn.bench.status import status_lines
-from credalearn.bench.store import Store, versions
+from credalearn.bench.running.log import EpochLog
+from credalearn.bench.running.runs import Run, plan
+from credalearn.bench.running.status import status_lines
+from credalearn.bench.running.store import Store, versions
+from credalearn.bench.settings.catalogue import ALL_SETTINGS
 from credalearn.bench.stored import stored_runs
 from team_files import full_disk
 from tiny_bench import environment, holders, tiny_plan, tiny_setting, wait_until

@@ -9,21 +9,21 @@ import pytest
 import torch
 
 from credalearn import CredalError
-from credalearn.bench.catalogue import (
+from credalearn.bench.data import TASKS
+from credalearn.bench.running.place import Place
+from credalearn.bench.running.runs import Run, plan
+from credalearn.bench.running.store import Store
+from credalearn.bench.running.work import claim, work
+from credalearn.bench.settings import Annotators, Votes
+from credalearn.bench.settings.catalogue import (
     ALL_SETTINGS,
     family_of,
     settings_named,
     spelled_out,
 )
-from credalearn.bench.costs import gpu_minutes, trainings
-from credalearn.bench.data import TASKS
-from credalearn.bench.place import Place
-from credalearn.bench.runs import Run, plan
-from credalearn.bench.setting import Annotators, Votes
-from credalearn.bench.settings import SETTINGS
-from credalearn.bench.store import Store
-from credalearn.bench.vote_settings import BASELINE, FAMILIES, VOTE_SETTINGS
-from credalearn.bench.work import claim, work
+from credalearn.bench.settings.costs import gpu_minutes, trainings
+from credalearn.bench.settings.paper import SETTINGS
+from credalearn.bench.settings.votes import BASELINE, FAMILIES, VOTE_SETTINGS
 from credalearn.labels.votes import VoteRule
 from tiny_data import write_tiny_data
 

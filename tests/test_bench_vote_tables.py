@@ -10,13 +10,13 @@ from matplotlib.figure import Figure
 from scipy import stats
 
 from credalearn import CredalError
-from credalearn.bench.differences import Difference
 from credalearn.bench.records import Record
-from credalearn.bench.set_tables import set_table
-from credalearn.bench.vote_differences import difference_table, differences, verdicts
-from credalearn.bench.vote_figure import PANELS, vote_figure
-from credalearn.bench.vote_settings import FAMILIES
-from credalearn.bench.vote_tables import METRICS, family_cells, vote_notes, vote_table
+from credalearn.bench.results.differences import Difference
+from credalearn.bench.results.set_tables import set_table
+from credalearn.bench.results.vote_differences import difference_table, differences, verdicts
+from credalearn.bench.results.vote_figure import PANELS, vote_figure
+from credalearn.bench.results.vote_tables import METRICS, family_cells, vote_notes, vote_table
+from credalearn.bench.settings.votes import FAMILIES
 from credalearn.report import markdown
 from fake_records import fake_records
 

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from credalearn import metrics as direct
-from credalearn.bench.evaluate import evaluate, pack, pack_voted
-from credalearn.bench.voted import errors_at, evaluate_voted, set_sizes
+from credalearn.bench.running.evaluate import evaluate, pack, pack_voted
+from credalearn.bench.running.voted import errors_at, evaluate_voted, set_sizes
 from credalearn.predictions import CredalPredictions
 from credalearn.theory import consistent
 from tiny_bench import unpack
@@ -103,7 +103,7 @@ def test_widened_sets_hold_what_was_asked_for(vertices: int, generator: torch.Ge
 
 
 def test_one_halving_by_hand(generator: torch.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("credalearn.bench.voted.SPLITS", 1)
+    monkeypatch.setattr("credalearn.bench.running.voted.SPLITS", 1)
     voted = a_set(generator, 60)
     counts = some_votes(voted, 5)
     half = np.random.default_rng(0).permutation(60) < 30

@@ -6,7 +6,7 @@ import pytest
 
 from credalearn import CredalError
 from credalearn.checks import check_choice
-from credalearn.workflow.naming import naming
+from credalearn.workflow.tables.naming import naming
 
 
 @pytest.mark.parametrize(

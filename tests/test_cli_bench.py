@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from credalearn.bench.catalogue import ALL_SETTINGS, family_of
-from credalearn.bench.compare import compare
-from credalearn.bench.costs import trainings
 from credalearn.bench.records import read_records, result_path, write_record
-from credalearn.bench.settings import SETTINGS
-from credalearn.bench.vote_settings import FAMILIES
-from credalearn.bench.vote_tables import METRICS
+from credalearn.bench.results.compare import compare
+from credalearn.bench.results.vote_tables import METRICS
+from credalearn.bench.settings.catalogue import ALL_SETTINGS, family_of
+from credalearn.bench.settings.costs import trainings
+from credalearn.bench.settings.paper import SETTINGS
+from credalearn.bench.settings.votes import FAMILIES
 from credalearn.cli import main
 from credalearn.cli.bench_results import VoteFamily
 from fake_records import fake_records

@@ -8,7 +8,7 @@ import pytest
 
 from credalearn.annotations import read_annotations
 from credalearn.workflow.card import card
-from credalearn.workflow.folder import RunFolder
+from credalearn.workflow.run.folder import RunFolder
 from team_files import in_process, make_images, make_team, train_arguments
 
 Capture = pytest.CaptureFixture[str]

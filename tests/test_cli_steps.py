@@ -13,7 +13,7 @@ from credalearn.annotations.readers import READERS
 from credalearn.bench.data.lidc import CLASSES, load_nodules
 from credalearn.cli.options import Form, Method
 from credalearn.methods import METHODS
-from credalearn.workflow.folder import RunFolder
+from credalearn.workflow.run.folder import RunFolder
 from fake_run import fake_run
 from team_files import command, in_process, make_images, make_team, train_arguments
 

@@ -10,7 +10,7 @@ import pytest
 from credalearn.annotations.asked import Asked
 from credalearn.cli.reading import READING
 from credalearn.errors import CredalError
-from credalearn.workflow.folder import RunFolder
+from credalearn.workflow.run.folder import RunFolder
 from team_files import as_bounds, in_process, make_images, make_team, train_arguments
 
 Capture = pytest.CaptureFixture[str]
@@ -53,7 +53,7 @@ def test_the_reader_is_given_what_was_asked_for(
         seen.append(given)
         raise CredalError(f"{path} is not read here.")
 
-    for module in ("credalearn.annotations", "credalearn.workflow.rounds"):
+    for module in ("credalearn.annotations", "credalearn.workflow.joined.rounds"):
         monkeypatch.setattr(f"{module}.read_annotations", read)
     team = make_team(tmp_path)
     given = train_arguments(team) if command == "train" else [command, team.votes]

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from credalearn import CredalError
-from credalearn.workflow import streaming
-from credalearn.workflow.blocks import blocks
-from credalearn.workflow.csv_blocks import TextTable
-from credalearn.workflow.folder import RunFolder
-from credalearn.workflow.inputs import read_features
+from credalearn.workflow.items import streaming
+from credalearn.workflow.items.inputs import read_features
+from credalearn.workflow.run.folder import RunFolder
+from credalearn.workflow.tables.blocks import blocks
+from credalearn.workflow.tables.csv_blocks import TextTable
 from small_run import FEATURES, make_run
 
 Read = tuple[list[list[float]], tuple[str, ...]]

@@ -183,7 +183,7 @@ FAULTS = {
         "test_start_weights.py::test_a_backbone_starts_from_the_file[own.pt]",
     ),
     "other weights under one path go on from the same checkpoint": Fault(
-        "workflow/options.py",
+        "workflow/joined/options.py",
         'asdict(self) | {"weights": str(self.weights), "weights_sha256": digest}',
         'asdict(self) | {"weights": str(self.weights), "weights_sha256": ""}',
         "test_start_weights.py::test_every_option_of_training_names_a_checkpoint_of_its_own",

@@ -15,10 +15,10 @@ from credalearn.errors import CredalError
 from credalearn.workflow.certifying import certify_run
 from credalearn.workflow.covering import certify_sets
 from credalearn.workflow.deferring import defer
-from credalearn.workflow.folder import RunFolder
-from credalearn.workflow.known_items import KnownItems, endings, other_content
+from credalearn.workflow.items.known import KnownItems, endings, other_content
 from credalearn.workflow.predicting import predict
 from credalearn.workflow.reporting import write_report
+from credalearn.workflow.run.folder import RunFolder
 from team_files import Team, in_process, make_images, make_team, train_arguments
 
 Capture = pytest.CaptureFixture[str]

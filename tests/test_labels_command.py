@@ -21,15 +21,15 @@ from credalearn.errors import CredalError
 from credalearn.labels import PROMISING, VOTE_RULES, VoteRule, from_votes
 from credalearn.labels.soft import SOFT_RULES
 from credalearn.theory import RuleCoverage, coverage_of_rules, halves_of_counts
-from credalearn.workflow import options
-from credalearn.workflow.folder import RunFolder
-from credalearn.workflow.inputs import read_features
-from credalearn.workflow.joining import prepare
+from credalearn.workflow.items.inputs import read_features
+from credalearn.workflow.joined import options
+from credalearn.workflow.joined.joining import prepare
+from credalearn.workflow.joined.labelling import make_labels
+from credalearn.workflow.joined.options import TrainOptions
 from credalearn.workflow.label_figure import coverage_figure, draw_coverage
 from credalearn.workflow.label_study import LabelStudy, Spread, study_labels
 from credalearn.workflow.label_words import LEGEND, recommendation, split_line
-from credalearn.workflow.labelling import make_labels
-from credalearn.workflow.options import TrainOptions
+from credalearn.workflow.run.folder import RunFolder
 from team_files import command, full_disk, in_process, make_team, snapshot, train_arguments
 
 Capture = pytest.CaptureFixture[str]
@@ -619,6 +619,6 @@ def test_who_stops_it_is_told_that_nothing_was_written(
     done = in_process(capsys, "labels", team.votes, "-o", tmp_path / "out.csv")
     assert (done.code, done.err) == (130, "credalearn: stopped; nothing was written\n")
     assert snapshot(tmp_path) == before
-    monkeypatch.setattr("credalearn.workflow.rounds.read_rounds", stop)
+    monkeypatch.setattr("credalearn.workflow.joined.rounds.read_rounds", stop)
     done = in_process(capsys, "inspect", team.votes)
     assert (done.code, done.err) == (130, "credalearn: stopped\n")

@@ -69,10 +69,38 @@ def test_data_flows_one_way() -> None:
     assert checked > 50
 
 
-def test_the_benchs_data_know_nothing_else_of_the_bench() -> None:
-    for path in (SOURCE / "bench" / "data").glob("*.py"):
-        ours = {module for module in imports_of(path) if stage_of(module) == "bench"}
-        assert all(module.startswith("credalearn.bench.data.") for module in ours), path
+# Folders of the two large stages, and what of their own stage they may import.
+FOLDERS = {
+    "bench.data": [],
+    "bench.settings": [],
+    "bench.running": ["bench.data", "bench.settings", "bench.plugins", "bench.records"],
+    "bench.results": ["bench.settings", "bench.plugins", "bench.records", "bench.published"],
+    "workflow.tables": [],
+    "workflow.run": [],
+    "workflow.items": ["workflow.tables", "workflow.run"],
+    "workflow.joined": ["workflow.tables", "workflow.items"],
+}
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_a_folder_of_a_stage_knows_little_of_the_rest(folder: str) -> None:
+    stage = folder.split(".")[0]
+    allowed = tuple(f"credalearn.{name}." for name in [folder, *FOLDERS[folder]])
+    files = list((SOURCE / folder.replace(".", "/")).glob("*.py"))
+    assert len(files) > 4
+    for path in files:
+        for module in imports_of(path) - type_checking_only(path):
+            if stage_of(module) == stage:
+                assert module.startswith(allowed), f"{path} imports {module}"
+
+
+def test_every_folder_of_the_large_stages_has_its_rule() -> None:
+    found = [
+        path.parent
+        for stage in ("bench", "workflow")
+        for path in SOURCE.glob(f"{stage}/*/__init__.py")
+    ]
+    assert {".".join(path.relative_to(SOURCE).parts) for path in found} == set(FOLDERS)
 
 
 def test_the_map_has_every_stage_in_its_order() -> None:
@@ -82,7 +110,7 @@ def test_the_map_has_every_stage_in_its_order() -> None:
 
 def test_the_paths_lead_through_what_is_there() -> None:
     _, _, *blocks = (ROOT / "CONTRIBUTING.md").read_text().split("```")
-    named = re.findall(r"(\w+/\w+)\.([\w.]+)", "".join(blocks[1::2]))
+    named = re.findall(r"(\w+(?:/\w+)+)\.([\w.]+)", "".join(blocks[1::2]))
     assert len(named) > 20
     for path, name in named:
         found = importlib.import_module(f"credalearn.{path.replace('/', '.')}")

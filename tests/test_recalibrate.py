@@ -19,15 +19,15 @@ from credalearn.errors import CredalError
 from credalearn.shares import percent
 from credalearn.workflow.card import card
 from credalearn.workflow.certifying import certify_run
-from credalearn.workflow.folder import RunFolder
-from credalearn.workflow.inputs import FeatureTable, read_features
-from credalearn.workflow.merging import merge
-from credalearn.workflow.options import RecalibrateOptions, TrainOptions
+from credalearn.workflow.items.inputs import FeatureTable, read_features
+from credalearn.workflow.joined.merging import merge
+from credalearn.workflow.joined.options import RecalibrateOptions, TrainOptions
+from credalearn.workflow.joined.splits import split_items
 from credalearn.workflow.predicting import predict
 from credalearn.workflow.recalibrating import read_new, recalibrate_run
 from credalearn.workflow.reporting import provenance, write_report
-from credalearn.workflow.splits import split_items
-from credalearn.workflow.staging import partial_of
+from credalearn.workflow.run.folder import RunFolder
+from credalearn.workflow.run.staging import partial_of
 from credalearn.workflow.still_holding import _promise, _rule, _telling, still_holding
 from credalearn.workflow.training import train_run
 from fake_run import fake_run

@@ -15,8 +15,8 @@ from PIL import Image
 from scipy.stats import binomtest
 
 from credalearn.report.page.html import percent
-from credalearn.workflow.folder import RunFolder
 from credalearn.workflow.reporting import write_report
+from credalearn.workflow.run.folder import RunFolder
 from credalearn.workflow.tested import read_rule
 from fake_run import add_rule, add_sets, fake_run, without_test_items
 

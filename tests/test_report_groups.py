@@ -11,8 +11,8 @@ import pytest
 from credalearn.decide import DecisionRule
 from credalearn.workflow.card import card
 from credalearn.workflow.certifying import certify_run, one_of_each
-from credalearn.workflow.folder import RunFolder, write_json
 from credalearn.workflow.reporting import write_report
+from credalearn.workflow.run.folder import RunFolder, write_json
 from credalearn.workflow.tested import read_rule
 from fake_run import add_sets, fake_run
 

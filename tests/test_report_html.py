@@ -9,8 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from credalearn.report.page.html import element, json_in_html, percent, range_bar
-from credalearn.workflow.folder import write_json
 from credalearn.workflow.reporting import write_report
+from credalearn.workflow.run.folder import write_json
 from fake_run import add_rule, add_sets, fake_run
 from report_pages import Elements, data_of
 

@@ -18,11 +18,11 @@ from PIL import Image
 from credalearn import CredalError, metrics
 from credalearn.decide import DecisionRule
 from credalearn.report.page.html import percent
-from credalearn.workflow import folder as folder_module
-from credalearn.workflow.folder import RunFolder, read_json, write_json
+from credalearn.workflow.items.thumbnails import MOST_BYTES, thumbnail
 from credalearn.workflow.reporting import write_report
+from credalearn.workflow.run import folder as folder_module
+from credalearn.workflow.run.folder import RunFolder, read_json, write_json
 from credalearn.workflow.tested import read_test_items
-from credalearn.workflow.thumbnails import MOST_BYTES, thumbnail
 from fake_run import add_rule, add_sets, fake_run, with_facts
 from report_pages import Elements, data_of
 

@@ -18,10 +18,10 @@ from credalearn.report.page.html import percent
 from credalearn.report.page.risk_line import nats, risk_line
 from credalearn.report.page.sets import _beside_guessing, _infinite
 from credalearn.theory import risk_profile
-from credalearn.workflow.folder import RunFolder
 from credalearn.workflow.reporting import write_report
+from credalearn.workflow.run.folder import RunFolder
+from credalearn.workflow.run.voted import said_of
 from credalearn.workflow.tested import read_label_sets, read_test_items
-from credalearn.workflow.voted import said_of
 from fake_run import fake_run, with_facts
 from report_pages import Elements, a_profile, rests_on, told
 

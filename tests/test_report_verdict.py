@@ -12,8 +12,8 @@ from credalearn.report.page import PageRule, Walk
 from credalearn.report.page.html import short_percent
 from credalearn.report.page.verdict import verdict
 from credalearn.workflow.certifying import certify_run
-from credalearn.workflow.folder import RunFolder
 from credalearn.workflow.reporting import write_report
+from credalearn.workflow.run.folder import RunFolder
 from credalearn.workflow.tested import read_rule
 from fake_run import add_rule, fake_run
 from report_pages import data_of

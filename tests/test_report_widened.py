@@ -15,8 +15,8 @@ from credalearn.conformal import Inflation
 from credalearn.report.page import LabelSets, WidenedSets
 from credalearn.report.page.html import percent, range_bar
 from credalearn.workflow.covering import certify_sets, keep_sets, kept_and_deferred
-from credalearn.workflow.folder import RunFolder
 from credalearn.workflow.reporting import write_report
+from credalearn.workflow.run.folder import RunFolder
 from credalearn.workflow.tested import read_widened
 from fake_run import add_rule, add_sets, fake_run, with_facts
 from report_pages import a_profile, rests_on, told

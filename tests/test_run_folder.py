@@ -9,10 +9,10 @@ import pytest
 from credalearn.annotations import read_annotations
 from credalearn.annotations.examples import three_items
 from credalearn.errors import CredalError
-from credalearn.workflow.examples import empty_run
-from credalearn.workflow.folder import RunFolder, write_json
 from credalearn.workflow.inspecting import annotation_facts
-from credalearn.workflow.voted import said_of
+from credalearn.workflow.run.examples import empty_run
+from credalearn.workflow.run.folder import RunFolder, write_json
+from credalearn.workflow.run.voted import said_of
 from fake_run import fake_run, with_facts
 
 

@@ -19,10 +19,10 @@ from torch.testing import assert_close
 import credalearn as cl
 from credalearn.nets import build_backbone, outside
 from credalearn.workflow.card import card
-from credalearn.workflow.folder import RunFolder
-from credalearn.workflow.options import TrainOptions
+from credalearn.workflow.joined.options import TrainOptions
 from credalearn.workflow.reporting import provenance
-from credalearn.workflow.staging import partial_of
+from credalearn.workflow.run.folder import RunFolder
+from credalearn.workflow.run.staging import partial_of
 from team_files import Team, in_process, make_images, make_team, snapshot, train_arguments
 
 X = np.random.default_rng(0).normal(size=(30, 4))

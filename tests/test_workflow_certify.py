@@ -18,10 +18,10 @@ from credalearn.decide.truths import LACKING
 from credalearn.workflow.card import card
 from credalearn.workflow.certifying import certify_run, draw_one_a_group
 from credalearn.workflow.covering import certify_sets, keep_sets
-from credalearn.workflow.folder import RunFolder
 from credalearn.workflow.inspecting import annotation_facts, inspection
+from credalearn.workflow.joined.rounds import read_rounds
 from credalearn.workflow.reporting import write_report
-from credalearn.workflow.rounds import read_rounds
+from credalearn.workflow.run.folder import RunFolder
 from credalearn.workflow.tested import read_rule, read_test_items
 from fake_run import fake_run
 from team_files import full_disk, snapshot

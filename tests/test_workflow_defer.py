@@ -18,11 +18,11 @@ from credalearn.annotations import Annotations, Source, read_annotations
 from credalearn.conformal import Inflation
 from credalearn.workflow.covering import keep_sets
 from credalearn.workflow.deferring import defer
-from credalearn.workflow.folder import RunFolder
-from credalearn.workflow.item_names import unescaped
+from credalearn.workflow.items.names import unescaped
+from credalearn.workflow.joined.merging import merge
 from credalearn.workflow.label_studio import interface
-from credalearn.workflow.merging import merge
 from credalearn.workflow.predicting import predict
+from credalearn.workflow.run.folder import RunFolder
 from small_run import CLASSES, FEATURES, features, make_image_run, make_run, votes
 
 

@@ -19,11 +19,11 @@ from credalearn.methods.base import hull_of_outputs
 from credalearn.metrics import accuracy
 from credalearn.workflow import exporting
 from credalearn.workflow.card import card, write_card
-from credalearn.workflow.card_file import CARD
 from credalearn.workflow.exporting import OUTPUTS, export_onnx
-from credalearn.workflow.folder import RunFolder, write_json
 from credalearn.workflow.graphs import Graph, why_not
-from credalearn.workflow.inputs import read_image
+from credalearn.workflow.items.inputs import read_image
+from credalearn.workflow.run.card_file import CARD
+from credalearn.workflow.run.folder import RunFolder, write_json
 from small_run import CLASSES, FEATURES, features, make_image_run, make_run, votes
 from team_files import in_process, snapshot
 

@@ -17,22 +17,22 @@ from PIL import Image
 import credalearn as cl
 from credalearn.annotations import Annotations, read_annotations
 from credalearn.annotations.examples import three_items
-from credalearn.workflow.folder import write_json
-from credalearn.workflow.inputs import (
+from credalearn.workflow.items.columns import read_item_columns
+from credalearn.workflow.items.inputs import (
     FeatureTable,
     find_images,
     match_images,
     read_features,
     read_images,
 )
-from credalearn.workflow.item_columns import read_item_columns
-from credalearn.workflow.joined_features import join_features
-from credalearn.workflow.joining import prepare
-from credalearn.workflow.labelling import gold_classes, majority, make_labels, refuse_typos
-from credalearn.workflow.options import TrainOptions
-from credalearn.workflow.pixels import upright
-from credalearn.workflow.splits import SHARES, SPLITS, check_splits, split_items
-from credalearn.workflow.staging import check_place, partial_of, staged
+from credalearn.workflow.items.joined_features import join_features
+from credalearn.workflow.items.pixels import upright
+from credalearn.workflow.joined.joining import prepare
+from credalearn.workflow.joined.labelling import gold_classes, majority, make_labels, refuse_typos
+from credalearn.workflow.joined.options import TrainOptions
+from credalearn.workflow.joined.splits import SHARES, SPLITS, check_splits, split_items
+from credalearn.workflow.run.folder import write_json
+from credalearn.workflow.run.staging import check_place, partial_of, staged
 from team_files import full_disk, make_images, make_team
 
 

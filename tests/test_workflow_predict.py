@@ -17,14 +17,14 @@ from PIL import Image
 
 from credalearn import CredalError
 from credalearn.escape import escape_csv
-from credalearn.workflow import blocks as blocks_module
-from credalearn.workflow import twice as twice_module
-from credalearn.workflow.blocks import blocks
-from credalearn.workflow.csv_blocks import TextTable
-from credalearn.workflow.folder import RunFolder
 from credalearn.workflow.predicting import SCHEMA, SET_SCHEMA, class_schema, predict
-from credalearn.workflow.tables_out import neutral
-from credalearn.workflow.twice import Twice, first_twice
+from credalearn.workflow.run.folder import RunFolder
+from credalearn.workflow.tables import blocks as blocks_module
+from credalearn.workflow.tables import twice as twice_module
+from credalearn.workflow.tables.blocks import blocks
+from credalearn.workflow.tables.csv_blocks import TextTable
+from credalearn.workflow.tables.twice import Twice, first_twice
+from credalearn.workflow.tables.writing import neutral
 from small_run import CLASSES, FEATURES, features, make_image_run, make_run, votes
 from team_files import full_disk
 
@@ -372,7 +372,7 @@ def test_tables_are_read_as_annotations_are(
 def test_marks_that_cannot_be_understood_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, row: str, message: str
 ) -> None:
-    monkeypatch.setattr("credalearn.workflow.csv_blocks.CHARACTERS", 4000)
+    monkeypatch.setattr("credalearn.workflow.tables.csv_blocks.CHARACTERS", 4000)
     more = "".join(f"c{number},{number}\n" for number in range(5000))
     (tmp_path / "data.csv").write_text(f"item,disk\na,1\n{row}\n{more}")
     read: list[str] = []

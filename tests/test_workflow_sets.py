@@ -25,9 +25,9 @@ from credalearn.workflow.covering import (
     kept_and_deferred,
 )
 from credalearn.workflow.covering import widened as widened_sets
-from credalearn.workflow.folder import RunFolder
 from credalearn.workflow.predicting import SCHEMA, SET_SCHEMA, predict
-from credalearn.workflow.voted import read_voted
+from credalearn.workflow.run.folder import RunFolder
+from credalearn.workflow.run.voted import read_voted
 from fake_run import add_rule, add_sets, fake_run, with_facts
 from small_run import FEATURES, features, make_run
 from team_files import (

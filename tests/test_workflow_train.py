@@ -21,13 +21,13 @@ from credalearn.annotations import Annotations, read_annotations
 from credalearn.annotations.examples import three_items
 from credalearn.labels import VOTE_RULES
 from credalearn.workflow import training
-from credalearn.workflow.card_file import CARD, CARD_MARK
-from credalearn.workflow.folder import RunFolder
-from credalearn.workflow.inputs import FeatureTable, read_features
-from credalearn.workflow.item_columns import read_item_columns
-from credalearn.workflow.joining import Prepared, prepare
-from credalearn.workflow.options import TrainOptions
-from credalearn.workflow.staging import partial_of
+from credalearn.workflow.items.columns import read_item_columns
+from credalearn.workflow.items.inputs import FeatureTable, read_features
+from credalearn.workflow.joined.joining import Prepared, prepare
+from credalearn.workflow.joined.options import TrainOptions
+from credalearn.workflow.run.card_file import CARD, CARD_MARK
+from credalearn.workflow.run.folder import RunFolder
+from credalearn.workflow.run.staging import partial_of
 from credalearn.workflow.training import train_run
 from team_files import (
     Team,

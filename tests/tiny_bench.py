@@ -9,10 +9,10 @@ from pathlib import Path
 
 from torch import Tensor
 
-from credalearn.bench.catalogue import ALL_SETTINGS
-from credalearn.bench.place import Place
-from credalearn.bench.runs import Run, plan
-from credalearn.bench.setting import Setting
+from credalearn.bench.running.place import Place
+from credalearn.bench.running.runs import Run, plan
+from credalearn.bench.settings import Setting
+from credalearn.bench.settings.catalogue import ALL_SETTINGS
 from credalearn.predictions import CredalPredictions
 
 # WRN-28-4 has half the weights of ResNet-18: a step on four images and its checkpoint take 0.3 s.

@@ -14,9 +14,9 @@ from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType
 
-from credalearn.bench.catalogue import ALL_SETTINGS
 from credalearn.bench.data import TASKS, WITHOUT_FOLDER, DataFolders, Task
-from credalearn.bench.setting import Setting
+from credalearn.bench.settings import Setting
+from credalearn.bench.settings.catalogue import ALL_SETTINGS
 from credalearn.checks import check_choice
 from credalearn.errors import CredalError
 from credalearn.methods import BASES, METHODS, Method
@@ -36,7 +36,7 @@ def register_method(name: str, method: Method, *, built_on: str | None = None) -
         method: What it does.
         built_on: Method whose trained networks it takes instead of training its own, as it must
             where it has several members; of which seeds says
-            :func:`credalearn.bench.costs.member_seeds`.
+            :func:`credalearn.bench.settings.costs.member_seeds`.
 
     Raises:
         CredalError: If the name is taken or no folder's, there is no such score, or the networks do

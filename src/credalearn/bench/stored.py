@@ -8,9 +8,9 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
-from credalearn.bench.runs import Run, plan
-from credalearn.bench.setting import Setting
-from credalearn.bench.store import PREDICTIONS, Store
+from credalearn.bench.running.runs import Run, plan
+from credalearn.bench.running.store import PREDICTIONS, Store
+from credalearn.bench.settings import Setting
 from credalearn.checks import check_choice
 from credalearn.errors import CredalError
 from credalearn.predictions import CredalPredictions
@@ -55,7 +55,7 @@ def stored_runs(
 
     Example:
         >>> import tempfile
-        >>> from credalearn.bench.catalogue import ALL_SETTINGS
+        >>> from credalearn.bench.settings.catalogue import ALL_SETTINGS
         >>> setting = ALL_SETTINGS["cifar10h"].narrowed(methods=("pocc",), seeds=(1,))
         >>> stored_runs(Path(tempfile.mkdtemp()), setting)[0].setting.recipe.epochs
         150

@@ -14,8 +14,8 @@ from credalearn.cli.bench_results import DEFAULT_STORE, NAMES, Names, StoreOptio
 from credalearn.cli.stopping import told_when_stopped
 
 if TYPE_CHECKING:
-    from credalearn.bench.runs import Run
-    from credalearn.bench.setting import Setting
+    from credalearn.bench.running.runs import Run
+    from credalearn.bench.settings import Setting
 
 app = typer.Typer(
     help="The paper's experiments and ours: list, run, and compare with the published figures.",
@@ -92,8 +92,8 @@ def list_settings(
     from rich.console import Console
     from rich.table import Column, Table
 
-    from credalearn.bench.catalogue import family_of
-    from credalearn.bench.costs import (
+    from credalearn.bench.settings.catalogue import family_of
+    from credalearn.bench.settings.costs import (
         IMAGES_PER_SECOND,
         TRAINING_IMAGES,
         WITHOUT_GPU,
@@ -174,10 +174,10 @@ def run(
 ) -> None:
     """Do the runs that the store does not hold yet; stop and start again as you like."""
     from credalearn.bench.data import WITHOUT_FOLDER, DataFolders
-    from credalearn.bench.executors import execute
-    from credalearn.bench.place import Place
-    from credalearn.bench.runs import plan
-    from credalearn.bench.store import Store
+    from credalearn.bench.running.executors import execute
+    from credalearn.bench.running.place import Place
+    from credalearn.bench.running.runs import plan
+    from credalearn.bench.running.store import Store
     from credalearn.errors import CredalError
 
     if not names:
@@ -234,8 +234,8 @@ def measure(
 ) -> None:
     """Measure finished runs once more, as on foreign images that came later; train nothing."""
     from credalearn.bench.data import DataFolders
-    from credalearn.bench.place import Place
-    from credalearn.bench.work import measure as measure_runs
+    from credalearn.bench.running.place import Place
+    from credalearn.bench.running.work import measure as measure_runs
 
     held = _stored(names, method, seeds, store, epochs, limit, independent, weights)
     runs = [run for runs in held for run in runs]
@@ -256,8 +256,8 @@ def status(
     weights: Weights = None,
 ) -> None:
     """Show how far the runs are and how long the rest will take."""
-    from credalearn.bench.catalogue import ALL_SETTINGS
-    from credalearn.bench.status import status_lines
+    from credalearn.bench.running.status import status_lines
+    from credalearn.bench.settings.catalogue import ALL_SETTINGS
     from credalearn.bench.stored import unknown_settings
 
     held = _stored(names, method, seeds, store, epochs, limit, independent, weights)
@@ -279,8 +279,8 @@ def _settings(
     names: list[str] | None, method: list[str] | None, seeds: str | None, epochs: int | None
 ) -> "list[Setting]":
     """The settings asked for, narrowed as asked."""
-    from credalearn.bench.catalogue import ALL_SETTINGS, settings_named
-    from credalearn.bench.runs import parse_seeds
+    from credalearn.bench.running.runs import parse_seeds
+    from credalearn.bench.settings.catalogue import ALL_SETTINGS, settings_named
 
     chosen = settings_named(names) if names else list(ALL_SETTINGS.values())
     return [

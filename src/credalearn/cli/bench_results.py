@@ -75,8 +75,8 @@ def table(
     form: Annotated[Format, typer.Option("--format", help="How it is written.")] = Format.markdown,
 ) -> None:
     """Print the tables of settings, with the number of seeds and how ensembles were made."""
-    from credalearn.bench.notes import notes
-    from credalearn.bench.tables import setting_tables
+    from credalearn.bench.results.notes import notes
+    from credalearn.bench.results.tables import setting_tables
 
     write = _writer(form)
     found, chosen = _of_methods(_records(records), method, names)
@@ -99,9 +99,9 @@ def differences(
     form: Annotated[Format, typer.Option("--format", help="How it is written.")] = Format.markdown,
 ) -> None:
     """Say how much better methods are than one of them, or than in another setting, by seed."""
-    from credalearn.bench import differences as paired
-    from credalearn.bench.notes import how_made
-    from credalearn.bench.seeds import own_runs, runs_of
+    from credalearn.bench.results import differences as paired
+    from credalearn.bench.results.notes import how_made
+    from credalearn.bench.results.seeds import own_runs, runs_of
     from credalearn.errors import CredalError
 
     write = _writer(form)
@@ -147,9 +147,9 @@ def votes(
     ] = None,
 ) -> None:
     """Set label rules side by side by the number of votes, and say which is worse than none."""
-    from credalearn.bench import vote_differences as paired
-    from credalearn.bench import vote_tables as tables
-    from credalearn.bench.vote_figure import vote_figure
+    from credalearn.bench.results import vote_differences as paired
+    from credalearn.bench.results import vote_tables as tables
+    from credalearn.bench.results.vote_figure import vote_figure
 
     write = _writer(form)
     held = _records(records)
@@ -182,8 +182,8 @@ def sets(
     form: Annotated[Format, typer.Option("--format", help="How it is written.")] = Format.markdown,
 ) -> None:
     """Set methods side by side at equal coverage: how wide their sets must be to hold votes."""
-    from credalearn.bench.notes import notes
-    from credalearn.bench.set_tables import about_sets, set_table
+    from credalearn.bench.results.notes import notes
+    from credalearn.bench.results.set_tables import about_sets, set_table
     from credalearn.errors import CredalError
 
     found = _records(records)
@@ -212,7 +212,7 @@ def compare(
     ] = None,
 ) -> None:
     """Set ours beside every published figure that the records can answer."""
-    from credalearn.bench import compare as comparison
+    from credalearn.bench.results import compare as comparison
     from credalearn.files import check_file, whole_file
 
     if output is not None:
@@ -236,7 +236,7 @@ def figures(
     form: Annotated[Picture, typer.Option("--format", help="How it is written.")] = Picture.png,
 ) -> None:
     """Draw rejection curves, balanced scores, significance and ours against the published."""
-    from credalearn.bench import figures as draw
+    from credalearn.bench.results import figures as draw
     from credalearn.errors import CredalError
     from credalearn.files import NotWrittenError
 
@@ -270,7 +270,7 @@ def records(
 ) -> None:
     """Copy the records of a store's finished runs, without predictions and weights."""
     from credalearn.bench.records import copy_records
-    from credalearn.bench.records_csv import records_csv
+    from credalearn.bench.results.records_csv import records_csv
     from credalearn.files import whole_file
 
     found = _records(store)
@@ -301,7 +301,7 @@ def _chosen(names: list[str] | None, found: "list[Record]") -> list[str]:
 
     Then without the families of vote settings, dozens each, which `bench votes` shows.
     """
-    from credalearn.bench.catalogue import ALL_SETTINGS, family_of, spelled_out
+    from credalearn.bench.settings.catalogue import ALL_SETTINGS, family_of, spelled_out
 
     held = {record.setting for record in found}
     ordered = [name for name in ALL_SETTINGS if name in held]
@@ -341,7 +341,7 @@ def _of_methods(
 def _but_in(method: str, found: "list[Record]", names: list[str] | None) -> str:
     """In which of the settings named a method has no record, and which others have some."""
     from credalearn.annotations.places import listed
-    from credalearn.bench.catalogue import by_family
+    from credalearn.bench.settings.catalogue import by_family
 
     others = by_family({record.setting for record in found if record.method == method})
     told = f" in {', '.join(names)}" if names else ""
@@ -352,7 +352,7 @@ def _compared(
     asked: list[str] | None, found: "list[Record]", settings: list[str]
 ) -> "dict[str, list[str] | None]":
     """By setting, the methods of --balance that have runs there; None unless any was named."""
-    from credalearn.bench.seeds import runs_of
+    from credalearn.bench.results.seeds import runs_of
     from credalearn.errors import CredalError
 
     if asked is None:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from credalearn.annotations.table import Source
-    from credalearn.workflow.folder import RunFolder
-    from credalearn.workflow.inputs import FeatureTable
-    from credalearn.workflow.item_columns import ItemColumns
+    from credalearn.workflow.items.columns import ItemColumns
+    from credalearn.workflow.items.inputs import FeatureTable
+    from credalearn.workflow.run.folder import RunFolder
 
 
 def check_inputs(
@@ -64,9 +64,9 @@ def read_inputs(
     Raises:
         CredalError: If a file cannot be read.
     """
-    from credalearn.workflow.inputs import read_features
-    from credalearn.workflow.item_columns import read_item_columns
-    from credalearn.workflow.joined_features import join_features
+    from credalearn.workflow.items.columns import read_item_columns
+    from credalearn.workflow.items.inputs import read_features
+    from credalearn.workflow.items.joined_features import join_features
 
     if not features:
         assert images is not None
@@ -88,7 +88,7 @@ def read_inputs(
 
 def row_numbers(features: list[Path] | None) -> Iterator[str]:
     """Which columns are not read, as they number the rows."""
-    from credalearn.workflow.blocks import index_columns
+    from credalearn.workflow.tables.blocks import index_columns
 
     for path in features or ():
         for name in () if path.suffix.lower() in (".npy", ".npz") else index_columns(path):
@@ -98,7 +98,7 @@ def row_numbers(features: list[Path] | None) -> Iterator[str]:
 
 def decimal_commas(inputs: "FeatureTable | Path") -> Iterator[str]:
     """In which columns 0,5 was read as a half."""
-    from credalearn.workflow.decimal_commas import said_of_commas
+    from credalearn.workflow.tables.decimal_commas import said_of_commas
 
     if not isinstance(inputs, Path) and inputs.commas:
         yield said_of_commas(inputs.commas)
@@ -118,7 +118,7 @@ def left_out(run: "RunFolder") -> Iterator[str]:
 
 def _item_column(features: Path, item: str | None) -> str | None:
     """The export's name of the item's column, where the features have a column of that name."""
-    from credalearn.workflow.blocks import columns_of
+    from credalearn.workflow.tables.blocks import columns_of
 
     if item is None or features.suffix.lower() in (".npy", ".npz"):
         return None

@@ -59,8 +59,8 @@ def labels(
     from credalearn.workflow import label_words
     from credalearn.workflow.inspecting import left_out_lines
     from credalearn.workflow.label_study import SCHEMA, study_labels
-    from credalearn.workflow.overwriting import refuse_overwriting
-    from credalearn.workflow.tables_out import check_output, write_frames
+    from credalearn.workflow.run.overwriting import refuse_overwriting
+    from credalearn.workflow.tables.writing import check_output, write_frames
 
     if output is not None:  # before the work, not after it
         check_output(output)

@@ -34,7 +34,7 @@ from credalearn.cli.options import (
 from credalearn.cli.reading import Reading, reads_export
 
 if TYPE_CHECKING:
-    from credalearn.workflow.folder import RunFolder
+    from credalearn.workflow.run.folder import RunFolder
 
 # Mean diameter of labels. POCC on Clopper–Pearson labels of CIFAR-10H's features: at .84 (three
 # votes) chance, at .68 (five) 20 points below softmax, at .46 (ten) level with it.
@@ -56,7 +56,7 @@ def inspect(
 ) -> None:
     """Say what an export holds and who disagrees about what."""
     from credalearn.workflow.inspecting import inspection
-    from credalearn.workflow.rounds import read_rounds
+    from credalearn.workflow.joined.rounds import read_rounds
 
     found = read_rounds(
         export,
@@ -117,13 +117,13 @@ def train(
     reading: Reading,
 ) -> None:
     """Train a model on annotated items; killed and called again, it goes on where it stopped."""
-    from credalearn.workflow.feature_names import feature_lines
-    from credalearn.workflow.inputs import FeatureTable
     from credalearn.workflow.inspecting import inspection
-    from credalearn.workflow.labelling import refuse_typos
-    from credalearn.workflow.options import TrainOptions
-    from credalearn.workflow.rounds import read_rounds
-    from credalearn.workflow.staging import CHECKPOINTS, check_place, partial_of
+    from credalearn.workflow.items.feature_names import feature_lines
+    from credalearn.workflow.items.inputs import FeatureTable
+    from credalearn.workflow.joined.labelling import refuse_typos
+    from credalearn.workflow.joined.options import TrainOptions
+    from credalearn.workflow.joined.rounds import read_rounds
+    from credalearn.workflow.run.staging import CHECKPOINTS, check_place, partial_of
     from credalearn.workflow.training import train_run
 
     check_inputs(features, images, table, drop)

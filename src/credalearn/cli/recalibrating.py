@@ -23,7 +23,7 @@ from credalearn.cli.reading import Reading, reads_export
 
 if TYPE_CHECKING:
     from credalearn.decide import DecisionRule
-    from credalearn.workflow.folder import RunFolder
+    from credalearn.workflow.run.folder import RunFolder
 
 
 @partial(reads_export, without=("classes",))  # those of the run hold
@@ -45,9 +45,8 @@ def recalibrate(
     reading: Reading,
 ) -> None:
     """Take a trained model to new items: does it still hold? Nothing is trained."""
-    from credalearn.workflow.folder import RunFolder
     from credalearn.workflow.inspecting import inspection
-    from credalearn.workflow.options import RecalibrateOptions
+    from credalearn.workflow.joined.options import RecalibrateOptions
     from credalearn.workflow.recalibrating import (
         check_kind,
         check_new_place,
@@ -55,6 +54,7 @@ def recalibrate(
         read_new,
         recalibrate_run,
     )
+    from credalearn.workflow.run.folder import RunFolder
     from credalearn.workflow.still_holding import still_holding
 
     check_inputs(features, images, table)

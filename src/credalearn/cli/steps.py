@@ -9,7 +9,7 @@ from credalearn.cli.options import Against, Certify, Distance, Item, Run, Scale,
 
 if TYPE_CHECKING:
     from credalearn.workflow.covering import SetCertificate
-    from credalearn.workflow.folder import RunFolder
+    from credalearn.workflow.run.folder import RunFolder
 
 
 def certify(
@@ -47,7 +47,7 @@ def certify(
     """Choose the threshold above which items go to a human, with what that promises."""
     from credalearn.workflow.certifying import certify_run
     from credalearn.workflow.covering import keep_sets, kept_and_deferred
-    from credalearn.workflow.folder import RunFolder
+    from credalearn.workflow.run.folder import RunFolder
 
     folder = RunFolder(run)
     sets = _sets(folder, set_coverage, distance, scale)
@@ -118,8 +118,8 @@ def predict(
     ] = False,
 ) -> None:
     """Label every item and say which to give to a human."""
-    from credalearn.workflow.folder import RunFolder
     from credalearn.workflow.predicting import predict as predict_items
+    from credalearn.workflow.run.folder import RunFolder
 
     summary = predict_items(
         RunFolder(run),
@@ -159,7 +159,7 @@ def defer(
 ) -> None:
     """Hand the deferred items, least certain first, back to the annotators."""
     from credalearn.workflow.deferring import defer as defer_items
-    from credalearn.workflow.folder import RunFolder
+    from credalearn.workflow.run.folder import RunFolder
 
     summary = defer_items(
         RunFolder(run),
@@ -184,7 +184,7 @@ def export(
     """Write the model as ONNX, with both heads, bounds and score, and its model card."""
     from credalearn.workflow.card import card_places, write_card
     from credalearn.workflow.exporting import check_onnx, export_onnx
-    from credalearn.workflow.folder import RunFolder
+    from credalearn.workflow.run.folder import RunFolder
 
     folder = RunFolder(run)
     cards = card_places(folder, check_onnx(onnx))
@@ -206,8 +206,8 @@ def report(
     title: Annotated[str | None, typer.Option(help="Of the page.")] = None,
 ) -> None:
     """Write one self-contained HTML page about a run."""
-    from credalearn.workflow.folder import RunFolder
     from credalearn.workflow.reporting import images_gone, write_report
+    from credalearn.workflow.run.folder import RunFolder
 
     first, *others = (RunFolder(path) for path in runs)
     path = write_report(first, others=others, images=images, output=output, title=title)

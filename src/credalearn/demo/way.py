@@ -12,9 +12,9 @@ from credalearn.errors import CredalError
 from credalearn.files import whole_file
 from credalearn.workflow.certifying import certify_run
 from credalearn.workflow.covering import certify_sets, keep_sets, kept_and_deferred
-from credalearn.workflow.inputs import read_features
 from credalearn.workflow.inspecting import inspection
-from credalearn.workflow.options import TrainOptions
+from credalearn.workflow.items.inputs import read_features
+from credalearn.workflow.joined.options import TrainOptions
 from credalearn.workflow.predicting import predict
 from credalearn.workflow.reporting import write_report
 from credalearn.workflow.training import train_run

@@ -9,13 +9,13 @@ from credalearn.decide.truths import LACKING, TRUTHS
 from credalearn.escape import escape_markdown
 from credalearn.files import whole_file
 from credalearn.metrics import accuracy, auarc, ece
-from credalearn.workflow.card_file import CARD, CARD_MARK, refuse_foreign_card
 from credalearn.workflow.covering import about_groups
 from credalearn.workflow.exporting import OUTPUTS
-from credalearn.workflow.folder import RunFolder
+from credalearn.workflow.joined.splits import SPLITS
 from credalearn.workflow.recalibrating import lost_group
-from credalearn.workflow.splits import SPLITS
-from credalearn.workflow.staging import MODEL
+from credalearn.workflow.run.card_file import CARD, CARD_MARK, refuse_foreign_card
+from credalearn.workflow.run.folder import RunFolder
+from credalearn.workflow.run.staging import MODEL
 
 
 def card_places(run: RunFolder, onnx: Path) -> tuple[Path, Path]:

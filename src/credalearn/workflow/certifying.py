@@ -13,7 +13,7 @@ from credalearn.decide.truths import HAVING, LACKING, Truth
 from credalearn.errors import CredalError
 from credalearn.files import whole_file
 from credalearn.shares import percent
-from credalearn.workflow.folder import RunFolder
+from credalearn.workflow.run.folder import RunFolder
 
 Against = Literal["truth", "annotator"]
 

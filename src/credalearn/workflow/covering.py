@@ -9,8 +9,8 @@ from credalearn.errors import CredalError
 from credalearn.report.page import WidenedSets, widen_sets
 from credalearn.shares import check_share, percent
 from credalearn.workflow.certifying import keep
-from credalearn.workflow.folder import RunFolder
-from credalearn.workflow.voted import VotedItems, read_voted, said_of
+from credalearn.workflow.run.folder import RunFolder
+from credalearn.workflow.run.voted import VotedItems, read_voted, said_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,20 +12,20 @@ from credalearn.annotations.places import listed, shown
 from credalearn.checks import check_choice
 from credalearn.errors import CredalError
 from credalearn.files import check_file, whole_file
-from credalearn.workflow.batches import Stream, broken_lines
-from credalearn.workflow.blocks import blocks, columns_of
-from credalearn.workflow.digests import DIGEST, image_digest
-from credalearn.workflow.folder import RunFolder
-from credalearn.workflow.inputs import IMAGE_SUFFIXES, find_images
-from credalearn.workflow.item_names import unescaped
-from credalearn.workflow.known_items import other_content
+from credalearn.workflow.items.batches import Stream, broken_lines
+from credalearn.workflow.items.digests import DIGEST, image_digest
+from credalearn.workflow.items.inputs import IMAGE_SUFFIXES, find_images
+from credalearn.workflow.items.known import other_content
+from credalearn.workflow.items.names import unescaped
+from credalearn.workflow.items.streaming import open_stream
 from credalearn.workflow.label_studio import LOCAL_FILES, ROW, image_address, interface, task
-from credalearn.workflow.naming import naming
-from credalearn.workflow.overwriting import refuse_overwriting, refuse_overwriting_run
 from credalearn.workflow.predicting import SCHEMA, SET_SCHEMA, class_schema, decisions
-from credalearn.workflow.rules import find_rule
-from credalearn.workflow.streaming import open_stream
-from credalearn.workflow.tables_out import write_frames
+from credalearn.workflow.run.folder import RunFolder
+from credalearn.workflow.run.overwriting import refuse_overwriting, refuse_overwriting_run
+from credalearn.workflow.run.rules import find_rule
+from credalearn.workflow.tables.blocks import blocks, columns_of
+from credalearn.workflow.tables.naming import naming
+from credalearn.workflow.tables.writing import write_frames
 
 _NUMBERS = ("probability", "lower", "upper", "score")
 _FOR_PEOPLE = ("annotator", "label")  # empty columns of the CSV, to be filled in

@@ -20,9 +20,9 @@ from credalearn import __version__
 from credalearn.errors import CredalError
 from credalearn.files import check_file, whole_file
 from credalearn.nets import Standardise
-from credalearn.workflow.folder import RunFolder
 from credalearn.workflow.graphs import Graph
-from credalearn.workflow.overwriting import refuse_overwriting_run
+from credalearn.workflow.run.folder import RunFolder
+from credalearn.workflow.run.overwriting import refuse_overwriting_run
 
 # By name: shape, and what it holds.
 OUTPUTS = {

@@ -28,7 +28,7 @@ from credalearn.theory import (
     halves_of_annotators,
     halves_of_counts,
 )
-from credalearn.workflow.options import Skill
+from credalearn.workflow.joined.options import Skill
 
 HARDLY = 0.05  # of a rule's sets open to rejection: with less, their agreement says nothing
 SCHEMA: dict[str, type[pl.DataType]] = {

@@ -7,8 +7,8 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import polars as pl
 
-from credalearn.workflow.blocks import blocks
-from credalearn.workflow.tables_out import write_frames
+from credalearn.workflow.tables.blocks import blocks
+from credalearn.workflow.tables.writing import write_frames
 
 
 def defer_least_certain(

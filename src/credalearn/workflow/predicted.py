@@ -14,7 +14,7 @@ from credalearn.annotations import Annotations
 from credalearn.estimator import CredalClassifier
 from credalearn.files import whole_file
 from credalearn.predictions import CredalPredictions
-from credalearn.workflow.joining import Prepared
+from credalearn.workflow.joined.joining import Prepared
 
 
 def write_tables(

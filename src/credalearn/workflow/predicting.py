@@ -20,17 +20,17 @@ from credalearn.errors import CredalError
 from credalearn.estimator import CredalClassifier
 from credalearn.methods.model import items_at_once
 from credalearn.predictions import CredalPredictions
-from credalearn.workflow.batches import Batch, Stream, broken_lines, rebatched
-from credalearn.workflow.decimal_commas import said_of_commas
-from credalearn.workflow.digests import DIGEST
-from credalearn.workflow.folder import RunFolder
-from credalearn.workflow.known_items import KnownItems, known_items
+from credalearn.workflow.items.batches import Batch, Stream, broken_lines, rebatched
+from credalearn.workflow.items.digests import DIGEST
+from credalearn.workflow.items.known import KnownItems, known_items
+from credalearn.workflow.items.streaming import open_stream
 from credalearn.workflow.least_certain import defer_least_certain
-from credalearn.workflow.overwriting import refuse_overwriting, refuse_overwriting_run
-from credalearn.workflow.rules import Cut, find_rule
-from credalearn.workflow.streaming import open_stream
-from credalearn.workflow.tables_out import check_output, write_frames
-from credalearn.workflow.twice import Twice, first_twice
+from credalearn.workflow.run.folder import RunFolder
+from credalearn.workflow.run.overwriting import refuse_overwriting, refuse_overwriting_run
+from credalearn.workflow.run.rules import Cut, find_rule
+from credalearn.workflow.tables.decimal_commas import said_of_commas
+from credalearn.workflow.tables.twice import Twice, first_twice
+from credalearn.workflow.tables.writing import check_output, write_frames
 
 SCHEMA: dict[str, type[pl.DataType]] = {
     "item": pl.String,

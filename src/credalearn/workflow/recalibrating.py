@@ -12,18 +12,18 @@ import polars as pl
 from credalearn.annotations import Annotations, read_annotations
 from credalearn.annotations.places import listed, nearest
 from credalearn.errors import CredalError
-from credalearn.workflow.arrays import open_array
-from credalearn.workflow.card_file import CARD, is_card
-from credalearn.workflow.checked import check_features
-from credalearn.workflow.folder import RunFolder, write_json
-from credalearn.workflow.inputs import FeatureTable
-from credalearn.workflow.item_columns import ItemColumns
-from credalearn.workflow.joining import Splitter, first_items, prepare
-from credalearn.workflow.known_items import endings, known_items, with_digests
-from credalearn.workflow.options import RecalibrateOptions
+from credalearn.workflow.items.checked import check_features
+from credalearn.workflow.items.columns import ItemColumns
+from credalearn.workflow.items.inputs import FeatureTable
+from credalearn.workflow.items.known import endings, known_items, with_digests
+from credalearn.workflow.joined.joining import Splitter, first_items, prepare
+from credalearn.workflow.joined.options import RecalibrateOptions
+from credalearn.workflow.joined.splits import HELD_OUT, check_splits, split_items
 from credalearn.workflow.predicted import write_tables
-from credalearn.workflow.splits import HELD_OUT, check_splits, split_items
-from credalearn.workflow.staging import CHECKPOINTS, MODEL, check_place, partial_of, staged
+from credalearn.workflow.run.card_file import CARD, is_card
+from credalearn.workflow.run.folder import RunFolder, write_json
+from credalearn.workflow.run.staging import CHECKPOINTS, MODEL, check_place, partial_of, staged
+from credalearn.workflow.tables.arrays import open_array
 from credalearn.workflow.training import data_facts
 
 
@@ -57,7 +57,7 @@ def recalibrate_run(
 
     Example:
         >>> from credalearn.annotations.examples import three_items
-        >>> from credalearn.workflow.examples import empty_run
+        >>> from credalearn.workflow.run.examples import empty_run
         >>> run = empty_run()
         >>> recalibrate_run(run, run.path / "new", three_items(), Path("images"))
         ... # doctest: +ELLIPSIS
@@ -179,7 +179,7 @@ def lost_group(run: RunFolder) -> list[str]:
     """A line about groups that training kept together and the calibration of a run does not tell.
 
     Example:
-        >>> from credalearn.workflow.examples import empty_run
+        >>> from credalearn.workflow.run.examples import empty_run
         >>> lost_group(empty_run())
         []
     """

@@ -19,10 +19,11 @@ from credalearn.report.page import (
 )
 from credalearn.report.page.data import default_score
 from credalearn.report.page.shown import gallery_rows
-from credalearn.workflow.folder import RunFolder
-from credalearn.workflow.inputs import find_images
-from credalearn.workflow.overwriting import refuse_overwriting_run
+from credalearn.workflow.items.inputs import find_images
+from credalearn.workflow.items.thumbnails import thumbnail
 from credalearn.workflow.recalibrating import lost_group
+from credalearn.workflow.run.folder import RunFolder
+from credalearn.workflow.run.overwriting import refuse_overwriting_run
 from credalearn.workflow.tested import (
     read_disagreement,
     read_label_sets,
@@ -30,7 +31,6 @@ from credalearn.workflow.tested import (
     read_test_items,
     read_widened,
 )
-from credalearn.workflow.thumbnails import thumbnail
 
 
 def write_report(

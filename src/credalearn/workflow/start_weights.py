@@ -6,11 +6,11 @@ import polars as pl
 
 from credalearn.annotations.places import shown
 from credalearn.errors import CredalError
-from credalearn.workflow.folder import RunFolder
-from credalearn.workflow.inputs import FeatureTable
-from credalearn.workflow.joining import Prepared
-from credalearn.workflow.known_items import known_items, with_digests
-from credalearn.workflow.staging import MODEL
+from credalearn.workflow.items.inputs import FeatureTable
+from credalearn.workflow.items.known import known_items, with_digests
+from credalearn.workflow.joined.joining import Prepared
+from credalearn.workflow.run.folder import RunFolder
+from credalearn.workflow.run.staging import MODEL
 
 
 def run_of(weights: Path) -> RunFolder | None:

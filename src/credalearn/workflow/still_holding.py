@@ -11,9 +11,9 @@ from credalearn.decide.bounds import interval
 from credalearn.decide.truths import HAVING, LACKING, TRUTHS
 from credalearn.shares import percent
 from credalearn.workflow.certifying import one_of_each
-from credalearn.workflow.folder import RunFolder
-from credalearn.workflow.known_items import known_items, with_digests
-from credalearn.workflow.splits import HELD_OUT
+from credalearn.workflow.items.known import known_items, with_digests
+from credalearn.workflow.joined.splits import HELD_OUT
+from credalearn.workflow.run.folder import RunFolder
 
 _LEVEL = 0.05  # of a difference that is not chance, and of a promise that does not hold
 

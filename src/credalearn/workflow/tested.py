@@ -26,9 +26,9 @@ from credalearn.report.page.verdict import Quantity
 from credalearn.theory import risk_profile
 from credalearn.workflow.certifying import one_of_each
 from credalearn.workflow.covering import widened
-from credalearn.workflow.folder import RunFolder
-from credalearn.workflow.labelling import make_labels
-from credalearn.workflow.voted import read_voted, said_of
+from credalearn.workflow.joined.labelling import make_labels
+from credalearn.workflow.run.folder import RunFolder
+from credalearn.workflow.run.voted import read_voted, said_of
 
 # Column of predictions.parquet by name of the score; rules are about the first.
 _SCORES = {"lower-probability": "score", "mmi": "mmi", "top-probability": "top_probability"}

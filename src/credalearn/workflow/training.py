@@ -21,15 +21,15 @@ from credalearn.errors import CredalError
 from credalearn.estimator import CredalClassifier
 from credalearn.nets import BACKBONE_NAMES, build_backbone, known_backbone
 from credalearn.train.device import find_device
-from credalearn.workflow.folder import RunFolder, write_json
-from credalearn.workflow.inputs import FeatureTable
 from credalearn.workflow.inspecting import annotation_facts
-from credalearn.workflow.item_columns import ItemColumns
-from credalearn.workflow.joining import Prepared, prepare
-from credalearn.workflow.options import TrainOptions
+from credalearn.workflow.items.columns import ItemColumns
+from credalearn.workflow.items.inputs import FeatureTable
+from credalearn.workflow.joined.joining import Prepared, prepare
+from credalearn.workflow.joined.options import TrainOptions
+from credalearn.workflow.joined.splits import SPLITS
 from credalearn.workflow.predicted import write_tables
-from credalearn.workflow.splits import SPLITS
-from credalearn.workflow.staging import MODEL, check_place, staged
+from credalearn.workflow.run.folder import RunFolder, write_json
+from credalearn.workflow.run.staging import MODEL, check_place, staged
 from credalearn.workflow.start_weights import seen_before
 
 # Options that choose items or truths: the items that are trained on name the checkpoint themselves.

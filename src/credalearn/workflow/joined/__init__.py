@@ -1,0 +1,1 @@
+"""Annotations and inputs brought together: rounds, labels, splits, and how to train on them."""
