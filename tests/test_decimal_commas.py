@@ -107,3 +107,10 @@ def test_a_file_without_commas_is_read_once(
     monkeypatch.setattr(TextTable, "_frames", counted)
     assert in_blocks(run, path) == ([[1.5, 2, 7]] * 9, ())
     assert read == 1
+
+
+def test_a_word_among_decimal_commas_is_what_is_refused(tmp_path: Path) -> None:
+    path = a_table(tmp_path / "f.csv", [("1,5", "2"), ("NA", "2"), ("2,5", "2")])
+    said = r"line 3: .*'size' holds 'NA' for item 'i1'\. To fix: .*turn it into numbers"
+    with pytest.raises(CredalError, match=said):
+        read_features(path)
