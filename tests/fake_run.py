@@ -1,6 +1,7 @@
 """Runs that never were, in folders as ``credalearn train`` writes them."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from credalearn.conformal import Distance, Scale
 from credalearn.decide import by_capacity, certify
 from credalearn.decide.rule import CertifyMethod
 from credalearn.workflow.covering import certify_sets, keep_sets
+from credalearn.workflow.items.digests import row_digests
+from credalearn.workflow.joined.options import TrainOptions
 from credalearn.workflow.run.folder import RunFolder, write_json
 
 NAMES = ("benign", "indeterminate", "malignant", "artefact")
@@ -60,6 +63,7 @@ def fake_run(
     names = np.array(classes, dtype=object)
     frame: dict[str, Any] = {"item": items, "split": split.tolist(), "group": [None] * num_items}
     frame |= {"truth": [names[k] if k >= 0 else None for k in truth]}
+    frame |= {"digest": row_digests(real)}
     frame |= {f"n:{name}": votes[:, k] for k, name in enumerate(classes)}
     schema = {"group": pl.String, "truth": pl.String}
     table = pl.DataFrame(frame, schema_overrides=schema)
@@ -212,7 +216,7 @@ def facts(
     return {
         "classes": list(classes),
         "created": "2026-01-02T03:04:05+00:00",
-        "options": {"labels": "relax", "method": method, "epochs": 20, "seed": seed},
+        "options": asdict(TrainOptions(labels="relax", epochs=20, seed=seed)) | {"method": method},
         "versions": {"credalearn": "0.1.0", "torch": "2.13.0", "python": "3.11.9"},
         "annotations": {
             "kind": "votes",

@@ -5,10 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
+from PIL import Image
 
 import credalearn as cl
 from credalearn.decide import DecisionRule
+from credalearn.workflow.items.digests import image_digest, row_digests
+from credalearn.workflow.joined.joining import Prepared
+from credalearn.workflow.joined.options import TrainOptions
+from credalearn.workflow.predicted import item_table, prediction_table
 from credalearn.workflow.run.folder import RunFolder, write_json
 
 CLASSES = ("cat", "dog", "=owl")
@@ -42,16 +46,29 @@ def make_run(
     clf = cl.CredalClassifier(method, epochs=5, seed=0)
     clf.fit(values[:half], cl.from_votes(counts[:half]), classes=list(CLASSES))
     inputs = {"kind": "features", "path": "items.csv", "features": list(FEATURES)}
-    return write_run(folder, clf, values, counts, inputs, rule=rule)
+    return write_run(folder, clf, values, counts, row_digests(values), inputs, rule=rule)
 
 
-def make_image_run(folder: Path, images: np.ndarray, counts: np.ndarray) -> RunFolder:
-    """A run on images, uint8 (N, 3, size, size)."""
+def make_pictures(folder: Path, num_images: int, size: int) -> np.ndarray:
+    """PNG files of noise, and their pixels."""
+    folder.mkdir(parents=True)
+    rng = np.random.default_rng(0)
+    pixels = rng.integers(0, 256, (num_images, size, size, 3), dtype=np.uint8)
+    for number, image in enumerate(pixels):
+        Image.fromarray(image).save(folder / f"{number:03d}.png")
+    return pixels.transpose(0, 3, 1, 2)
+
+
+def make_image_run(folder: Path, pictures: Path, counts: np.ndarray) -> RunFolder:
+    """A run on as many of the images in a folder as there are rows of votes, in their order."""
+    files = sorted(pictures.rglob("*.png"))[: len(counts)]
+    images = np.stack([np.asarray(Image.open(file)).transpose(2, 0, 1) for file in files])
     clf = cl.CredalClassifier(backbone="resnet18", epochs=1, seed=0, device="cpu")
     X = images.astype(np.float32)
     clf.fit(X[: len(X) // 2], cl.from_votes(counts[: len(X) // 2]), classes=list(CLASSES))
-    inputs = {"kind": "images", "path": "pictures", "image_size": images.shape[2]}
-    return write_run(folder, clf, X, counts, inputs, rule=True)
+    inputs = {"kind": "images", "path": str(pictures), "image_size": images.shape[2]}
+    digests = [image_digest(file) for file in files]
+    return write_run(folder, clf, X, counts, digests, inputs, rule=True)
 
 
 def write_run(
@@ -59,6 +76,7 @@ def write_run(
     clf: cl.CredalClassifier,
     X: np.ndarray,
     counts: np.ndarray,
+    digests: list[str],
     inputs: dict[str, Any],
     *,
     rule: bool,
@@ -66,41 +84,39 @@ def write_run(
     """The files of a run; the second half of the items is calibration and test."""
     folder.mkdir(parents=True, exist_ok=True)
     clf.save(folder / "model")
-    half = len(X) // 2
+    half, counts = len(X) // 2, counts.astype(float)
     split = ["train"] * half + [("calibration", "test")[row % 2] for row in range(len(X) - half)]
-    items = [f"item-{row}" for row in range(len(X))]
-    truth = [CLASSES[index] for index in counts.argmax(1)]
-    told = {"item": items, "split": split, "group": [None] * len(X), "truth": truth}
-    told |= {f"n:{name}": counts[:, number] for number, name in enumerate(CLASSES)}
-    table = pl.DataFrame(told)
-    table.write_parquet(folder / "items.parquet")
-    pred = clf.predict_credal(X[half:])
-    index = pred.classes.numpy()
-    row = np.arange(len(index))
-    label = [CLASSES[each] for each in index]
-    columns: dict[str, Any] = {
-        "item": items[half:],
-        "split": split[half:],
-        "label": label,
-        "probability": pred.probs.double().numpy()[row, index],
-        "lower": pred.lower.double().numpy()[row, index],
-        "upper": pred.upper.double().numpy()[row, index],
-        "score": pred.score("lower-probability").double().numpy(),
-        "mmi": pred.score("mmi").double().numpy(),
-        "top_probability": pred.score("top-probability").double().numpy(),
-        "truth": truth[half:],
-        "wrong": [said != true for said, true in zip(label, truth[half:], strict=True)],
-        "disagreement": 1 - counts[half:][row, index] / counts[half:].sum(1),
-    }
-    columns |= {f"p:{name}": pred.probs[:, k].double().numpy() for k, name in enumerate(CLASSES)}
-    pl.DataFrame(columns).write_parquet(folder / "predictions.parquet")
+    prepared = Prepared(
+        items=[f"item-{row}" for row in range(len(X))],
+        X=X,
+        digests=digests,
+        counts=counts,
+        truth=counts.argmax(1),
+        groups=None,
+        split=split,
+        later=0,
+        left_out={},
+        broken={},
+        matched={},
+    )
+    items = item_table(CLASSES, prepared, np.array(split))
+    items.write_parquet(folder / "items.parquet")
+    predictions = prediction_table(
+        clf.predict_credal(X[half:]),
+        prepared.items[half:],
+        CLASSES,
+        split=np.array(split[half:]),
+        truth=prepared.truth[half:],
+        counts=counts[half:],
+    )
+    predictions.write_parquet(folder / "predictions.parquet")
     if rule:
-        write_rule(folder, float(np.median(columns["score"])), len(index) // 2)
+        write_rule(folder, float(np.median(predictions["score"])), (len(X) - half) // 2)
     sizes = {name: split.count(name) for name in ("train", "calibration", "test")}
     facts = {
         "classes": list(CLASSES),
         "created": "2026-11-15T12:00:00+00:00",
-        "options": {"method": clf.method},
+        "options": TrainOptions(method=str(clf.method), epochs=clf.epochs).told(),
         "versions": {"credalearn": cl.__version__, "torch": "2.13.0", "python": "3.11"},
         "annotations": {
             "kind": "votes",

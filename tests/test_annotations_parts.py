@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from annotation_exports import clean
 from credalearn.annotations import Annotations, Source
 from credalearn.annotations.coding import coded
-from credalearn.annotations.places import edit_distance, nearest
+from credalearn.checks import edit_distance, nearest
 from credalearn.errors import CredalError
 
 TEXTS = st.text(st.sampled_from("ab \u0301e\u00e9\t1.0"), max_size=4)

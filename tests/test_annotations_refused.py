@@ -3,6 +3,7 @@
 import io
 import os
 import random
+import re
 import sys
 from pathlib import Path
 
@@ -196,6 +197,16 @@ def test_files_that_cannot_be_opened(tmp_path: Path, write: Write) -> None:
         read_annotations(tmp_path / "votes.csv", format="label-studo")
     with pytest.raises(CredalError, match="two classes or more"):
         read_annotations(tmp_path / "votes.csv", classes=["cat"])
+
+
+def test_a_folder_with_a_file_a_person_says_which_to_name(tmp_path: Path) -> None:
+    for name in ("bo", "an n", "cy", "di"):
+        (tmp_path / f"{name}.jsonl").write_text("{}")
+    first = re.escape(f"say '{tmp_path}/an n.jsonl' --merge {tmp_path}/bo.jsonl --merge")
+    with pytest.raises(
+        CredalError, match=rf"name one file, .*{first} {tmp_path}/cy.jsonl …, where"
+    ):
+        read_annotations(tmp_path)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")

@@ -3,6 +3,7 @@
 from itertools import islice, permutations
 from pathlib import Path
 from time import process_time
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -21,7 +22,7 @@ from credalearn.annotations import (
     typo_classes,
     vote_counts,
 )
-from credalearn.annotations.places import edit_distance, folded
+from credalearn.checks import edit_distance, folded
 from credalearn.errors import CredalError
 
 COUNTS = arrays(
@@ -63,6 +64,32 @@ def test_alpha_is_the_textbooks(counts: np.ndarray) -> None:
     assert found == (None if slow is None else pytest.approx(slow))
     if found is not None:
         assert found <= 1 + 1e-12
+
+
+def test_alpha_takes_lists_and_whole_numbers() -> None:
+    counts = [[2, 0], [0, 2], [1, 1]]
+    for given_as in (counts, tuple(counts), np.array(counts), np.ma.array(counts)):
+        assert krippendorff_alpha(given_as) == pytest.approx(4 / 9)
+    assert krippendorff_alpha(np.empty((0, 2))) is None
+
+
+@pytest.mark.parametrize(
+    ("counts", "message"),
+    [
+        ([[2, 0], [3, -1]], r"finite numbers of 0 or more; row 1 has \[3.0, -1.0\]"),
+        ([[2.0, float("nan")]], r"finite numbers of 0 or more; row 0 has \[2.0, nan\]"),
+        (np.ma.array([[2.0, 3.0]], mask=[[False, True]]), "finite numbers of 0 or more; row 0"),
+        ([2, 1], r"shape \(items, classes\); got \(2,\)"),
+        ([[2, 1], [1]], "an array of numbers; .*inhomogeneous"),
+        ([["2", "1"]], "an array of numbers; got <U1"),
+        (np.array([[2j, 1]]), "an array of numbers; got complex128"),
+        ([[2, {}]], "an array of numbers; "),
+        (None, r"shape \(items, classes\); got \(\)"),
+    ],
+)
+def test_what_are_no_counts_have_no_alpha(counts: Any, message: str) -> None:
+    with pytest.raises(CredalError, match=rf"^counts must .*{message}.*\. To fix: give how many"):
+        krippendorff_alpha(counts)
 
 
 def test_alpha_of_krippendorffs_own_example() -> None:

@@ -266,3 +266,98 @@ def test_records_are_a_table_without_lists_and_objects(write: Write) -> None:
         read_annotations(write(to_lines([*records[:2], {"item": "y", "label": "\ud800"}])))
     with pytest.raises(CredalError, match="line 1: the records hold no text and no number"):
         read_annotations(write(to_lines([{"meta": {}}] * 2)))
+
+
+def tasks_of(*tasks: tuple[dict[str, object], str]) -> list[dict[str, object]]:
+    """Label Studio's: the data of each, and a letter a vote of the same annotators."""
+    return [
+        {
+            "id": number,
+            "data": data,
+            "annotations": [
+                {"completed_by": who, "result": [{"from_name": "q", "value": {"choices": [label]}}]}
+                for who, label in enumerate(labels)
+            ],
+        }
+        for number, (data, labels) in enumerate(tasks, 11)
+    ]
+
+
+def test_label_studios_tasks_with_one_text_are_told(write: Write) -> None:
+    def data(number: int, text: str) -> dict[str, object]:
+        return {"text": text, "patient": "p", "msg_id": f"{number:03d}", "tags": ["a"]}
+
+    thanks = [(data(i, "Thanks!"), "ab") for i in range(3)]
+    others = [(data(7, "Help"), "bb"), (data(8, "Help"), "bb"), (data(9, "Hello"), "")]
+    found = read_annotations(write(to_json(tasks_of(*thanks, *others))))
+    assert found.source.words.startswith("Label Studio's JSON: item 'text', question 'q' (")
+    assert found.items == ("Thanks!", "Help")
+    assert found.source.notes == (
+        "5 tasks have the 'text' of another and count as 2 items; to tell them apart, say "
+        "--item msg_id",
+        "no vote in 1 of 6 tasks",
+    )
+    apart = read_annotations(write(to_json(tasks_of(*thanks, *others[:2]))), item="msg_id")
+    assert len(apart.items) == 5
+    assert apart.source.notes == ()
+    assert "item 'msg_id'" in apart.source.words
+
+
+@pytest.mark.parametrize(
+    ("more", "fix"),
+    [
+        (({"ref": "a"}, {"ref": "b"}), "say --item ref, which"),
+        (({"ref": "a"}, {"ref": "a"}), "say --item id, which"),  # the task's
+        (({"ref": "a"}, {}), "say --item id, which"),
+    ],
+)
+def test_tasks_with_one_text_and_other_votes_are_told_apart(
+    write: Write, more: tuple[dict[str, object], ...], fix: str
+) -> None:
+    tasks = tasks_of(
+        *(({"text": "Hi"} | each, label) for each, label in zip(more, "ab", strict=True))
+    )
+    said = r"task 12: annotator '0' votes twice .* 'a' \(task 11\) and 'b' \(task 12\). To fix: "
+    with pytest.raises(CredalError, match=f"{said}{fix} differs from task to task, or, if they"):
+        read_annotations(write(to_json(tasks)))
+    del tasks[0]["id"]  # then the line is named
+    with pytest.raises(CredalError, match=r"'a' \(line 2\) and 'b' \(task 12\)"):
+        read_annotations(write(to_json(tasks)))
+
+
+@pytest.mark.parametrize(
+    ("records", "by"),
+    [
+        (
+            [{"id": 1, "text": "Hi", "label": ["a"]}, {"text": "Ho", "label": ["b"]}],
+            "'id' or 'text'",
+        ),
+        (
+            [
+                {"answer": "accept", "accept": [x], "_input_hash": 1, "meta": {"id": x}}
+                for x in "ab"
+            ],
+            "'meta.id'",
+        ),
+        ([{"id": x, "pet.responses": [x]} for x in "ab"], "'id', question 'pet'"),
+        (
+            [
+                {
+                    "source-ref": x,
+                    "job": {
+                        "annotationsFromAllWorkers": [
+                            {"workerId": "w", "annotationData": {"content": {"label": x}}}
+                        ]
+                    },
+                }
+                for x in "ab"
+            ],
+            "'source-ref'",
+        ),
+        ({x: {"annotators": "A", "annotations": x} for x in "ab"}, "by its key"),
+    ],
+    ids=["doccano", "prodigy", "argilla", "ground-truth", "lewidi"],
+)
+def test_what_names_the_item_is_said(write: Write, records: object, by: str) -> None:
+    content = to_json(records) if isinstance(records, dict) else to_lines(records)  # type: ignore[arg-type]
+    assert f": item {by} (" in read_annotations(write(content)).source.words

@@ -1,6 +1,7 @@
 """CIFAR-10, CIFAR-100, CIFAR-10H and CIFAR-10N: layouts, splits, damage, and the real files."""
 
 import hashlib
+import os
 import pickle
 import shutil
 from collections.abc import Callable
@@ -228,6 +229,48 @@ def test_digests_are_demanded_and_met(tiny: Path, monkeypatch: pytest.MonkeyPatc
         ):
             cifar10h_shares(folders)
         (tiny / f"cifar10h/cifar10h-{name}.npy").unlink()
+
+
+@pytest.mark.parametrize(
+    ("name", "images", "official"), [("train", 50_000, 500), ("test", 10_000, 100)]
+)
+def test_zeros_of_the_right_size_are_not_cifar100(
+    name: str, images: int, official: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CREDALEARN_UNVERIFIED", raising=False)
+    path = tmp_path / "cifar-100-binary" / f"{name}.bin"
+    write(path, b"")
+    os.truncate(path, 3074 * images)  # zeros that take no room on the disk
+    message = rf"{name}.bin is damaged or .*; class 0 has {images} images, not {official}\. To fix"
+    with pytest.raises(CredalError, match=message):
+        read_batch(CIFAR100, name, DataFolders([tmp_path]))
+
+
+def test_one_label_of_cifar100_that_is_another_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("CREDALEARN_UNVERIFIED", raising=False)
+    folders, path = DataFolders([tmp_path]), tmp_path / "cifar-100-binary" / "test.bin"
+    rows = np.zeros((10_000, 3074), np.uint8)
+    rows[:, 1] = np.arange(10_000) % 100
+    write(path, rows.tobytes())
+    assert read_batch(CIFAR100, "test", folders)[1].bincount().tolist() == [100] * 100
+    rows[-1, 1] = 7
+    write(path, rows.tobytes())
+    with pytest.raises(CredalError, match=r"test.bin is damaged .*; class 7 has 101 images, not 1"):
+        read_batch(CIFAR100, "test", folders)
+    monkeypatch.setenv("CREDALEARN_UNVERIFIED", "1")
+    assert len(read_batch(CIFAR100, "test", folders)[1]) == 10_000
+    assert "(class 7 has 101 images, not 100); read all the same" in capsys.readouterr().err
+    path.unlink()  # 30 MB
+
+
+def test_one_line_says_that_a_file_is_not_the_official_one(
+    tiny: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tiny / "cifar-100-python" / "test").unlink()
+    read_batch(CIFAR100, "test", DataFolders([tiny]))
+    assert capsys.readouterr().err.count("test.bin is not the official file") == 1
 
 
 def table(**parts: object) -> bytes:

@@ -150,6 +150,20 @@ def test_a_deviation_printed_as_zero_measures_nothing() -> None:
     assert Comparison(zero, "cifar10h", "pocc", 1.0, 0.1, 10).difference is None
 
 
+def test_a_setting_with_deviations_of_zero_says_why_differences_are_missing() -> None:
+    said = "- No difference where the paper prints a deviation of 0.0: none can be counted in it.\n"
+    zero = [row for row in published() if row.std == 0]
+    settings = {setting_of(row) for row in zero}
+    assert {"cifar10-teacher-resnet20-2.5"} <= settings != set(SETTINGS)
+    page = comparison_markdown(records_of_the_paper())
+    assert page.count(said) == len(settings)
+    for setting in SETTINGS:
+        _, *parts = page.split(f"\n### {setting}: ")
+        if parts:  # the notes stand under the setting's last table
+            notes_there = parts[-1].partition("\n### ")[0]
+            assert (said in notes_there) == (setting in settings), setting
+
+
 def test_the_page_and_the_csv_hold_every_figure() -> None:
     records = fake_records() + fake_records("micebone", seeds=[1, 2])
     rows = compare(records)

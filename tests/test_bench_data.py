@@ -187,9 +187,17 @@ def changed(**parts: Any) -> dict[str, Any]:
         ({"test_y": torch.tensor([0, 2])}, r"test_y must hold classes 0 to 1; t has 2 at item 1"),
         ({"test_inputs": torch.zeros(2, 3, 8, 9).byte()}, r"one size; t has \(8, 8\) and \(8, 9\)"),
         ({"train_soft": torch.ones(2, 3).double()}, r"train_soft must be float64 of .*\(2, 2\)"),
+        (
+            {"train_y": torch.zeros(2)},
+            r"t has torch.float32 of .* To fix: give \.long\(\) of one c",
+        ),
+        (
+            {"train_soft": torch.ones(2, 2)},
+            r"t has torch.float32 of .* To fix: give \.double\(\) of",
+        ),
         ({"train_soft": torch.ones(2, 2).double()}, r"sum to 1; t has \[1.0, 1.0\] at item 0"),
         ({"test_inputs": torch.zeros(2, 5)}, r"one size; t has \(8, 8\) and \(5,\)"),
-        ({"train_counts": torch.ones(2, 2)}, r"train_counts must be int64 of shape \(2, 2\)"),
+        ({"train_counts": torch.ones(2, 2)}, r"must be int64 of .* To fix: give \.long\(\) of one"),
         ({"train_counts": torch.tensor([[1, 0], [0, 0]])}, r"vote or more .* \[0, 0\] at item 1"),
         ({"train_counts": torch.tensor([[2, -1], [1, 0]])}, r"no negative .* \[2, -1\] at item 0"),
         ({"voted_counts": torch.ones(2, 2).long()}, r"together; t has voted_counts alone"),
@@ -226,6 +234,18 @@ def test_rows_of_features_are_a_task_too() -> None:
     for wrong in (rows.double(), torch.zeros(2, 0), torch.zeros(2, 5, 1)):
         with pytest.raises(CredalError, match=r"or float32 of shape \(items, features\), with an"):
             Task(**changed(train_inputs=wrong, test_inputs=wrong))
+
+
+@pytest.mark.parametrize("part", ["train", "test", "voted"])
+@pytest.mark.parametrize("gap", [float("nan"), float("inf")])
+def test_a_gap_in_features_is_named(part: str, gap: float) -> None:
+    rows, counts = torch.zeros(2, 5), torch.tensor([[3, 0], [1, 1]])
+    gappy = rows.index_put((torch.tensor([1]), torch.tensor([3])), torch.tensor(gap))
+    names = ("train", "test", "voted")
+    parts = {f"{name}_inputs": gappy if name == part else rows for name in names}
+    said = rf"{part}_inputs must hold finite numbers; t has {gap} at item 1, column 3\. To fix: l"
+    with pytest.raises(CredalError, match=said):
+        Task(**changed(**parts, voted_counts=counts))
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
 from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 
@@ -100,6 +102,20 @@ def test_one_seed_has_no_deviation(drawn: list[Figure], tmp_path: Path) -> None:
         for text in (figure.axes[0].get_xlabel(), figure.axes[0].get_ylabel())
     ]
     assert not any("deviation" in text for text in labels)
+    bars = drawn[1].axes[0]
+    assert len(bars.texts) == len(SEVEN)
+    assert not any("±" in text.get_text() for text in bars.texts)
+    assert not [line for each in error_bars(bars) for part in each[2] for line in lines_of(part)]
+
+
+def test_of_one_seed_the_paper_alone_has_deviations(drawn: list[Figure], tmp_path: Path) -> None:
+    for seeds in ([1], [1, 2]):
+        figures.published_figure(fake_records(seeds=seeds), "cifar10h", tmp_path / "a.png")
+    one, two = (figure.axes[0] for figure in drawn)
+    assert one.get_title(loc="left") == "cifar10h, 1 seed\npaper: ± one standard deviation"
+    # Ours and the paper's by turns: a bar each, or a dot alone.
+    assert [each.has_xerr for each in error_bars(one)] == [False, True] * len(SEVEN)
+    assert all(each.has_xerr for each in error_bars(two))
 
 
 def test_a_matrix_for_each_metric(drawn: list[Figure], tmp_path: Path) -> None:
@@ -144,13 +160,20 @@ def test_all_methods_are_compared_where_the_setting_is_not_the_papers(
         assert labels == {"pocc", "pocc-center", "softmax"}
 
 
+def error_bars(axes: Axes) -> list[ErrorbarContainer]:
+    return [each for each in axes.containers if isinstance(each, ErrorbarContainer)]
+
+
+def lines_of(part: LineCollection) -> list[np.ndarray]:
+    return [np.asarray(segment) for segment in part.get_segments()]
+
+
 def test_dots_are_ours_and_the_papers(drawn: list[Figure], tmp_path: Path) -> None:
     records = fake_records()
     figures.published_figure(records, "cifar10h", tmp_path / "a.png")
     rows = [r for r in compare(records) if r.published.table == "tab:result"]
     for axes, metric in zip(drawn[0].axes, ("ACC", "ECE", "AUARC"), strict=True):
-        bars = [each for each in axes.containers if isinstance(each, ErrorbarContainer)]
-        dots = [float(np.asarray(bar.lines[0].get_xdata())[0]) for bar in bars]
+        dots = [float(np.asarray(bar.lines[0].get_xdata())[0]) for bar in error_bars(axes)]
         wanted = [
             number
             for row in rows

@@ -15,7 +15,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from credalearn import CredalError, from_votes
 from credalearn.bench.data import DataFolders, Task
 from credalearn.bench.running.labels import draw_votes, training_labels
-from credalearn.bench.settings import Votes
+from credalearn.bench.settings import Annotators, Votes
 from credalearn.bench.settings.catalogue import ALL_SETTINGS
 from credalearn.credal.checks import map_tensors
 from credalearn.labels.votes import VoteRule
@@ -101,9 +101,12 @@ def test_rules_of_one_seed_see_the_same_votes(rule: VoteRule, tmp_path: object) 
     assert torch.equal(one.lower, two.lower)
     assert few.depends_on_seed
     assert not whole.depends_on_seed
-    bare = replace(task, train_counts=None)
-    with pytest.raises(CredalError, match="the task 'some' has no annotators' votes"):
-        training_labels(few, bare, folders, CPU, seed=5)
+    bare = replace(task, train_counts=None, train_soft=None)
+    shares = replace(few, labels=Annotators())
+    for setting, field in ((few, "train_counts"), (shares, "train_soft")):
+        said = f"the task 'some' has no {field}. To fix: give {field} to its Task"
+        with pytest.raises(CredalError, match=said):
+            training_labels(setting, bare, folders, CPU, seed=5)
 
 
 # A CUDA graph replays what was done while it was recorded: a step that looks at a value of a

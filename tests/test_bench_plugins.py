@@ -1,5 +1,6 @@
 """Methods, tasks and settings of a user's own: checked when registered, told apart when edited."""
 
+import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -31,6 +32,9 @@ MINE, OWN, TEMPERED, READING, PANDAS = re.findall(
     r"```py\n(.*?)```", (ROOT / "docs/extending.md").read_text(encoding="utf-8"), re.DOTALL
 )
 Bench = Callable[..., Done]
+OTHER_VERSION = (
+    r"Made with another version of the plugin file \(sha256 \w+ there, sha256 \w+ here\): "
+)
 
 
 @pytest.fixture(autouse=True)
@@ -96,9 +100,36 @@ def test_an_edited_plugin_is_not_taken_for_the_old_one(
         )
     assert bench(edited, *run, "1", "--store", "other").code == 0
     assert bench(edited, *run, "2,").out == done
-    mixed = bench(edited, "table", "--store", "store").err
+    mixed = bench(edited, "table", "--records", "store").err
     assert "the runs of setting 'my-setting' must all have the same task_plugin" in mixed
-    assert bench(edited, "table", "--store", "other").code == 0
+    shown = bench(edited, "table", "--records", "other")
+    assert shown.code == 0
+    assert "another version" not in shown.out
+    again = bench(MINE, "table", "--records", "other").out
+    [told] = re.findall(rf"\n{OTHER_VERSION}(.*)\n", again)
+    assert told == (f"{method}, points." if what == "method_plugin" else "points.")
+
+
+def test_several_files_are_all_read_by_workers_too(
+    bench: Bench,
+    forget: Callable[[], None],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("own.py").write_text(OWN, encoding="utf-8")
+    methods = ("--method", "brier", "--method", "pocc-dropout")
+    options = ("--seeds", 1, "--epochs", 1, "--device", "cpu", "--workers", 2)
+    assert bench(MINE, "--plugin", "own.py", "list").code == 0
+    modules = [METHODS["brier"].loss.__module__, TASKS["points"].__module__]
+    assert len(set(modules)) == 2
+    assert PLUGIN_METHODS["brier"] != PLUGIN_METHODS["pocc-dropout"] == PLUGIN_TASKS["points"]
+    both = ("--plugin", "mine.py", "--plugin", "own.py")
+    done = command("bench", *both, "run", "my-setting", *methods, *options, cwd=Path.cwd())
+    assert done.out == "2 of 2 runs are done in store\n", done.err
+    forget()
+    monkeypatch.setenv("CREDALEARN_PLUGIN", os.pathsep.join(both[1::2]))
+    told = in_process(capsys, "bench", "status", "my-setting", *methods, "--seeds", 1)
+    assert told.out == "my-setting: 2 of 2 runs done\n", told.err
 
 
 def test_a_file_of_the_same_size_and_second_is_read_anew(bench: Bench) -> None:
@@ -113,7 +144,7 @@ def test_runs_of_one_method_by_two_files_are_not_averaged(bench: Bench) -> None:
     assert bench(f"{OWN}\n", *run, "--seeds", "2,").code == 0
     assert (
         "by 'brier' must all have the same method_plugin"
-        in bench(OWN, "votes", "--store", "store").err
+        in bench(OWN, "votes", "--records", "store").err
     )
     # Methods of the package have nothing to do with the file.
     softmax = ("run", "lidc-votes-3-relax", "--method", "softmax", "--epochs", 1, "--limit", 20)
@@ -165,7 +196,9 @@ def test_the_methods_of_the_document_run_and_are_read(
     with pytest.raises(CredalError, match=r"the part of .* one of 'test', 'voted'; got 'svhn'"):
         read_predictions(Path("store"), "lidc-votes-3-relax", "brier-credal", 1, part="svhn")
     (folder / "predictions.safetensors").write_bytes(b"{")
-    with pytest.raises(CredalError, match=r"seed-1.* is not a whole safetensors file"):
+    with pytest.raises(
+        CredalError, match=r"seed-1.* is damaged .* To fix: delete it; `credalearn bench run` "
+    ):
         read_predictions(Path("store"), "lidc-votes-3-relax", "brier-credal", 1)
 
 
@@ -191,7 +224,7 @@ def test_an_ensemble_of_ones_own_is_built_on_runs_of_its_base(bench: Bench) -> N
     assert {path.name for path in (folder / "brier").iterdir()} == {"seed-1", "seed-2", "seed-3"}
     config = read_record(folder / "brier-ensemble/seed-1/metrics.json").config
     assert config["member_seeds"] == [1, 2, 3]
-    assert bench(OWN, "table", "--store", "store").code == 0
+    assert bench(OWN, "table", "--records", "store").code == 0
 
 
 def test_methods_that_could_not_run_are_refused_before_anything_is_trained() -> None:
@@ -273,7 +306,56 @@ def test_an_exception_of_a_plugin_stops_the_workers_at_once(tmp_path: Path) -> N
     assert "replaced" not in done.err
 
 
-def test_tables_without_the_plugin_say_so(
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (
+            "sum(1).mean()",
+            "sum(1)",
+            r"the loss of method 'brier' must be a scalar tensor, .* of 2 items it gave shape "
+            r"\(2,\)\. To fix: end it with \.mean\(\)\.",
+        ),
+        ("sum(1).mean()", "sum(1).mean().item()", r"of 2 items it gave float\. To fix: "),
+        (
+            "Method(loss=one_head, predictions=hull_of_outputs))",
+            "Method(loss=one_head, predictions=lambda outputs, _: outputs.logits))",
+            "the predictions of method 'brier' must be CredalPredictions; it gave Tensor. To fix: ",
+        ),
+        (
+            "Method(loss=one_head, predictions=hull_of_outputs))",
+            "Method(loss=one_head, predictions=lambda *_: 0, post_hoc=lambda *_: {}))",
+            "the predictions of method 'brier' must be CredalPredictions; it gave int. To fix: ",
+        ),
+    ],
+)
+def test_a_method_that_gives_something_else_fails_and_the_others_go_on(
+    old: str, new: str, said: str, bench: Bench
+) -> None:
+    broken = OWN.replace(old, new)
+    assert broken != OWN
+    options = ("--epochs", 1, "--limit", 20, "--seeds", 1, "--device", "cpu")
+    methods = ("--method", "brier", "--method", "brier-credal")
+    run = ("run", "lidc-votes-3-relax", *methods, *options)
+    done = bench(broken, *run)
+    assert (done.code, done.out) == (1, "1 of 2 runs are done in store\n"), done.err
+    assert re.search(f"failed: lidc-votes-3-relax/brier/seed-1: .*{said}", done.err)
+    trained = Path("store/lidc-votes-3-relax/brier/seed-1/log.jsonl").exists()
+    assert trained == ("post_hoc" in new)  # what is learnt afterwards cannot be tried before
+
+
+def test_a_loader_that_gives_no_task_or_takes_no_limit_is_refused(bench: Bench) -> None:
+    run = ("run", "my-setting", "--method", "softmax", "--epochs", 1, "--device", "cpu")
+    nothing = bench(MINE.replace("    return Task(", "    Task("), *run)
+    said = "the loader of task 'points' must give a Task; it gave NoneType. To fix: end it with ret"
+    assert nothing.code == 2
+    assert said in nothing.err
+    alone = bench(MINE.replace(", limit: int | None)", ")").replace("[:limit]", ""), *run)
+    said = "the loader of task 'points' must take two arguments, the folders and the limit; too ma"
+    assert alone.code == 2
+    assert said in alone.err
+
+
+def test_tables_without_the_plugin_or_with_an_edited_one_say_so(
     bench: Bench, forget: Callable[[], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = ("--epochs", 1, "--limit", 20, "--seeds", 1, "--device", "cpu")
@@ -288,10 +370,13 @@ def test_tables_without_the_plugin_say_so(
         ("differences", setting, "--than", "brier"),
     )
     for show in shows:
-        given = bench(OWN, *show, "--store", "store")
+        edited = bench(f"{OWN}\n", *show, "--records", "store")
+        given = bench(OWN, *show, "--records", "store")
         forget()
-        alone = in_process(capsys, "bench", *show, "--store", "store")
+        alone = in_process(capsys, "bench", *show, "--records", "store")
         assert (given.code, alone.code) == (0, 0), given.err + alone.err
-        assert said not in given.out
+        assert len(re.findall(OTHER_VERSION, edited.out)) == 1, show
+        assert not re.search(OTHER_VERSION, given.out + alone.out)
+        assert said not in given.out + edited.out
         assert alone.out.count(said) == 1, show
         assert (shared in given.out) == (shared in alone.out) == (show[0] != "votes")

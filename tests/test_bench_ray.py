@@ -77,6 +77,16 @@ for device in ("auto", "cpu"):
 ray.shutdown()
 """
 
+# Somebody's cluster with two workers, which says where it is; a minute and a half at most.
+CLUSTER = """
+import time
+import ray
+
+started = ray.init(num_cpus=2, include_dashboard=False, object_store_memory=80_000_000)
+print(started.address_info["gcs_address"], flush=True)
+time.sleep(90)
+"""
+
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -173,6 +183,35 @@ def test_the_command_starts_ray_and_ends_it(data: Path, tmp_path: Path, ray_fold
     assert [epochs_logged(store, run) for run in runs] == [[1], [1], []]
 
 
+def test_a_running_cluster_is_joined_and_told_that_files_are_the_users_own(
+    data: Path, tmp_path: Path, ray_folder: Path
+) -> None:
+    # The environment of its workers asks for official files, that of the command does not.
+    theirs = {"RAY_TMPDIR": str(ray_folder), "CREDALEARN_UNVERIFIED": "0", **QUIET}
+    cluster = start([sys.executable, "-c", CLUSTER], **theirs)
+    try:
+        assert cluster.stdout is not None
+        address = cluster.stdout.readline().strip()
+        assert re.fullmatch(r"[\d.]+:\d+", address), address
+        (run,) = runs = tiny_plan("softmax", epochs=1)
+        place = tiny_place(tmp_path / "store", data)
+        asked = command(place, runs, "--ray", "--ray-address", address)
+        process = start(asked, RAY_AUTH_MODE="token", **QUIET)
+        try:
+            out, said = process.communicate(timeout=60)
+        finally:
+            process.kill()
+            process.wait()
+        assert process.returncode == 0, f"{out}\n{said}"
+        assert "1 of 1 runs are done" in out
+        assert Store(place.store).state(run) == "done"
+        assert cluster.poll() is None  # theirs, so it is theirs to end
+    finally:
+        cluster.terminate()
+        cluster.communicate(timeout=20)
+    wait_until(lambda: not processes_of(ray_folder), seconds=20)
+
+
 def test_a_task_takes_its_share_of_the_clusters_gpus(tmp_path: Path, ray_folder: Path) -> None:
     words = [sys.executable, "-c", GPU_SCRIPT, str(tmp_path)]
     here = str(Path(__file__).parent)
@@ -201,4 +240,22 @@ def test_an_address_without_a_cluster_is_named(where: str, data: Path, tmp_path:
         process.wait()
     assert process.returncode == 2
     assert re.search(rf"credalearn: Ray cannot be used at {address}: .* To fix: give --ray-a", said)
+    assert "address as auto on a machine of a running cluster, or as its HOST:PORT, with " in said
+    assert "RAY_AUTH_MODE=token set if it asks for a token (InvalidAuthToken), or leave " in said
+    assert "Traceback" not in said
+
+
+def test_a_token_that_is_not_to_be_had_is_one_message(data: Path, tmp_path: Path) -> None:
+    with socket.create_server(("", 0)) as listening:
+        address = f"127.0.0.1:{listening.getsockname()[1]}"
+        place = tiny_place(tmp_path / "store", data)
+        asked = command(place, tiny_plan("softmax"), "--ray", "--ray-address", address)
+        process = start(asked, RAY_AUTH_MODE="token", HOME=str(tmp_path), **QUIET)
+        try:
+            _, said = process.communicate(timeout=30)
+        finally:
+            process.kill()
+            process.wait()
+    assert process.returncode == 2
+    assert re.search(rf"credalearn: Ray cannot be used at {address}: Token auth.* To fix", said)
     assert "Traceback" not in said

@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,16 +26,16 @@ from credalearn.bench.results.seeds import (
     POCC_COLLAPSED,
     balance,
     common_seeds,
+    first_record,
+    has,
     mean_and_std,
+    records_in,
     runs_of,
 )
 from credalearn.bench.results.tables import (
+    balanced_table,
     foreign_table,
-    main_table,
-    normalised_table,
-    scores_table,
     setting_tables,
-    spearman_table,
 )
 from credalearn.bench.settings.paper import SEVEN
 from credalearn.metrics import balanced_quality, significance_ranking
@@ -206,10 +207,10 @@ def test_records_of_different_kinds_are_not_mixed() -> None:
         rehearsal = one(seed=2, config=changed)
         with pytest.raises(CredalError, match=r"must all have the same (epochs|limit); got"):
             runs_of([record, rehearsal], "cifar10h")
-    with pytest.raises(CredalError, match=r"no record of setting 'micebone'; .* of cifar10h\.$"):
+    with pytest.raises(CredalError, match=r"'micebone'; .* of cifar10h\. To fix: take one of"):
         runs_of([record], "micebone")
     few = [one(setting=f"cifar10h-votes-{number}-idm") for number in (1, 2, 3)]
-    with pytest.raises(CredalError, match=r"there are some of cifar10h, cifar10h-votes-K-RULE\.$"):
+    with pytest.raises(CredalError, match=r"some of cifar10h, cifar10h-votes-K-RULE\. To fix"):
         runs_of([*few, record], "micebone")
 
 
@@ -256,7 +257,7 @@ def test_balance_uses_the_seeds_that_all_have() -> None:
     assert balance(runs, ["pocc"]) is None
     assert balance(runs, ["pocc", "softmax"]) is None
     assert balance(runs, ["pocc", "edl"], ["auarc_mmi"]) is None
-    table = main_table(records, "cifar10h")
+    table = balanced_table(runs_of(records, "cifar10h"), "cifar10h")
     assert [column.name for column in table.columns] == ["ACC", "ECE", "AUARC", "BQS, 2 seeds"]
     assert "edl (2 seeds)" in table.rows
     assert "pocc (10 seeds)" in table.rows
@@ -268,7 +269,7 @@ def test_balance_uses_the_seeds_that_all_have() -> None:
 
 def test_the_main_table_says_what_the_metrics_say() -> None:
     records = fake_records()
-    table = main_table(records, "cifar10h")
+    table = balanced_table(runs_of(records, "cifar10h"), "cifar10h")
     assert table.corner == "method (10 seeds)"
     found = balance(runs_of(records, "cifar10h"), SEVEN)
     assert found is not None
@@ -281,7 +282,9 @@ def test_the_main_table_says_what_the_metrics_say() -> None:
             row["ACC"] == (mean_and_std(runs_of(records, "cifar10h")[method], "accuracy") or ())[:2]
         )
     assert table.rows["pocc-ensemble"]["BQS"] is None
-    with_ensemble = main_table(records, "cifar10h", compared=["pocc", "pocc-ensemble"])
+    with_ensemble = balanced_table(
+        runs_of(records, "cifar10h"), "cifar10h", compared=["pocc", "pocc-ensemble"]
+    )
     assert with_ensemble.rows["pocc-ensemble"]["BQS"] is not None
     assert with_ensemble.rows["edl"]["BQS"] is None
 
@@ -299,25 +302,49 @@ def test_every_table_is_written_in_every_form() -> None:
         assert table.corner == "method (10 seeds)"
         for form in (markdown, latex, to_csv):
             assert "pocc-ensemble" in form(table)
-    scores = scores_table(fake_records(), "cifar10h")
+    scores = tables["AUARC by score"]
     assert scores.rows["edl"]["MMI"] is None
     assert scores.rows["pocc"]["MMI"] == scores.rows["pocc"]["own score"]
-    names = [column.name for column in spearman_table(fake_records(), "cifar10h").columns]
+    names = [column.name for column in tables["Rank correlation of uncertainty and error"].columns]
     assert names == ["ACC", "ECE", "Spearman", "BQS-Spearman", "BQS-ST-Spearman"]
-    names = [column.name for column in normalised_table(fake_records(), "cifar10h").columns]
+    names = [column.name for column in tables["Normalised AUARC"].columns]
     assert names[3:] == ["BQS-normalised", "BQS-ST-normalised"]
-    foreign = foreign_table(fake_records(), "cifar10h")
+    foreign = foreign_table(runs_of(fake_records(), "cifar10h"), "cifar10h")
     assert foreign is not None
     assert [column.name for column in foreign.columns][2:] == [
         "fashion-mnist",
         "imagenet",
         "tiny-imagenet",
     ]
-    assert foreign_table(fake_records("micebone"), "micebone") is None
+    assert foreign_table(runs_of(fake_records("micebone"), "micebone"), "micebone") is None
+
+
+def test_the_runs_of_a_setting_are_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[str] = []
+
+    def counted(records: Iterable[Record], setting: str) -> dict[str, dict[int, Record]]:
+        looked.append(setting)
+        return runs_of(records, setting)
+
+    monkeypatch.setattr("credalearn.bench.results.tables.runs_of", counted)
+    assert len(setting_tables(iter(fake_records()), "cifar10h")) == 5
+    assert looked == ["cifar10h"]
+
+
+def test_records_are_found_at_any_depth() -> None:
+    first, second = one(seed=1), one(seed=2)
+    for held in (
+        {"pocc": {1: first, 2: second}},
+        {"pocc, idm": {3: {1: first}, None: {2: second}}},
+    ):
+        assert list(records_in(held)) == [first, second]
+        assert first_record(held) is first
+        assert has(held, "accuracy")
+        assert not has(held, "f1")
 
 
 def test_one_seed_has_no_deviation() -> None:
-    table = main_table(fake_records(seeds=[1]), "cifar10h")
+    table = balanced_table(runs_of(fake_records(seeds=[1]), "cifar10h"), "cifar10h")
     assert table.corner == "method (1 seed)"
     for row in table.rows.values():
         assert all(value is None or value[1] is None for value in row.values())
@@ -327,11 +354,12 @@ def test_a_metric_that_some_seeds_lack_is_left_out_and_named() -> None:
     records = fake_records(methods=["pocc", "edl"])
     first = records[0]
     without = {name: value for name, value in first.metrics.items() if name != "auroc_svhn"}
-    foreign = foreign_table([replace(first, metrics=without), *records[1:]], "cifar10h")
+    records = [replace(first, metrics=without), *records[1:]]
+    foreign = foreign_table(runs_of(records, "cifar10h"), "cifar10h")
     assert foreign is not None
     assert foreign.rows["pocc"]["svhn"] is None
     assert foreign.rows["edl"]["svhn"] is not None
-    said = notes([replace(first, metrics=without), *records[1:]], "cifar10h")
+    said = notes(records, "cifar10h")
     assert said[-1] == "Not on every seed, so left out: auroc_svhn of pocc."
 
 
@@ -340,7 +368,7 @@ def test_foreign_images_are_told_by_the_seeds_that_looked_at_some() -> None:
     first = records[0]
     more = {**first.metrics, "auroc_training_svhn": 0.9}
     records = [replace(first, metrics=more), *records[1:]]
-    table = foreign_table(records, "cifar10h", inside="training")
+    table = foreign_table(runs_of(records, "cifar10h"), "cifar10h", inside="training")
     assert table is not None
     assert (table.corner, table.rows) == ("method (1 seed)", {"pocc": {"svhn": (0.9, None)}})
     assert not any("left out" in line for line in notes(records, "cifar10h"))
@@ -390,12 +418,15 @@ def test_notes_name_what_the_setting_lacks() -> None:
 def test_only_methods_with_runs_are_compared() -> None:
     records = fake_records(seeds=[1])
     with pytest.raises(CredalError, match=r"'poc' cannot be compared in setting 'cifar10h': .*edl"):
-        main_table(records, "cifar10h", compared=["pocc", "poc"])
-    assert "BQS" not in main_table(records, "cifar10h", compared=()).rows["pocc"]
+        balanced_table(runs_of(records, "cifar10h"), "cifar10h", compared=["pocc", "poc"])
+    assert (
+        "BQS"
+        not in balanced_table(runs_of(records, "cifar10h"), "cifar10h", compared=()).rows["pocc"]
+    )
     # A method of a user's own is compared, whether or not its plugin is given.
     own = [replace(record, setting="mine") for record in records]
     own += [replace(record, method="brier") for record in own if record.method == "edl"]
-    assert main_table(own, "mine").rows["brier"]["BQS"] is not None
+    assert balanced_table(runs_of(own, "mine"), "mine").rows["brier"]["BQS"] is not None
 
 
 def test_notes_say_that_networks_started_from_random_weights() -> None:
@@ -409,6 +440,6 @@ def test_notes_say_that_networks_started_from_random_weights() -> None:
 
 def test_settings_that_are_not_the_papers_have_tables_too() -> None:
     records = [replace(record, setting="mine") for record in fake_records(seeds=range(1, 6))]
-    table = main_table(records, "mine")
+    table = balanced_table(runs_of(records, "mine"), "mine")
     assert table.rows["edl"]["BQS-ST"] is not None
     assert notes(records, "mine")[0] == "5 seeds of every method."

@@ -337,7 +337,10 @@ def test_a_restarted_run_has_no_state_and_no_log(store: Store) -> None:
 def test_reading_a_damaged_file_says_what_to_do(store: Store) -> None:
     folder = finish(store, RUN)
     damage_file(folder / "model.safetensors", "truncated")
-    with pytest.raises(CredalError, match=r"model.safetensors cannot be read \(.*delete .*seed-1"):
+    with pytest.raises(CredalError, match=r"model.safetensors is damaged \(.*delete .*seed-1"):
+        store.tensors(RUN, "model.safetensors")
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(CredalError, match=r"no file .*model.safetensors. To fix: delete .*seed-1"):
         store.tensors(RUN, "model.safetensors")
 
 

@@ -113,7 +113,10 @@ def test_what_is_not_there_is_said() -> None:
     with pytest.raises(CredalError, match=r"family must be one of 'cifar10h-votes', .*; got 'x'"):
         family_cells(family_records(), "x")
     cells = family_cells(accuracies("idm", "pocc", "1", [0.9]), FAMILY)
-    with pytest.raises(CredalError, match=r"no record of the family .* has the metric 'human_gap'"):
+    with pytest.raises(
+        CredalError,
+        match=r"no record of the family .* has the metric 'human_gap'. To fix: take .*y",
+    ):
         vote_table(cells, "human_gap", FAMILY)
     with pytest.raises(CredalError, match=r"metric must be one of 'accuracy', .*; got 'f1'"):
         vote_table(cells, "f1", FAMILY)
@@ -324,7 +327,7 @@ def test_the_figure_is_written_or_says_why_not(tmp_path: Path) -> None:
     with pytest.raises(CredalError, match=r"must end in one of .png, .svg, .pdf; got .*a.gif"):
         vote_figure(cells, FAMILY, tmp_path / "a.gif")
     few = family_cells(accuracies("idm", "pocc", "1", [0.9]), FAMILY)
-    with pytest.raises(CredalError, match=r"no record of the family .* has any of ece"):
+    with pytest.raises(CredalError, match=r"family .* has any of ece\. To fix: take one of acc"):
         vote_figure(few, FAMILY, tmp_path / "b.png", metrics=["ece"])
     assert not (tmp_path / "b.png").exists()
 

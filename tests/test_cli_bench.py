@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -20,7 +21,7 @@ from credalearn.bench.settings.catalogue import ALL_SETTINGS, family_of
 from credalearn.bench.settings.costs import trainings
 from credalearn.bench.settings.paper import SETTINGS
 from credalearn.bench.settings.votes import FAMILIES
-from credalearn.cli import main
+from credalearn.cli import bench_results, main
 from credalearn.cli.bench_results import VoteFamily
 from fake_records import fake_records
 from tiny_data import write_tiny_data
@@ -151,9 +152,12 @@ def test_list_is_narrowed(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["cifar10-h"], "setting 'cifar10-h' is unknown; close are cifar10h, .* --all`"),
+        (["cifar10-h"], "setting 'cifar10-h' is unknown; close are cifar10h. .* --all`"),
         (["mnist-*"], r"no setting fits 'mnist-\*'. To fix: see `credalearn bench list --all`"),
-        (["cifar10h", "--method", "poc"], "method 'poc' .* is unknown; known are pocc, "),
+        (
+            ["cifar10h", "--method", "poc"],
+            "method 'poc' .* is unknown. To fix: take some of pocc, ",
+        ),
         (["cifar10h", "--seeds", "some"], "seeds are .* such as 3, .*; got 'some'"),
         (["cifar10h", "--seeds", "0"], "seeds are .*; got '0'"),
         (["cifar10h", "--seeds", "5-2"], "seeds are .*; got '5-2'"),
@@ -178,7 +182,7 @@ def test_options_out_of_range_are_refused(option: str, value: str, bench: Bench)
 
 
 def test_run_wants_a_setting_a_data_folder_and_a_device(bench: Bench, data: Path) -> None:
-    refused(bench("run"), "name one setting or more; `credalearn bench list` shows them")
+    refused(bench("run"), "one setting or more; got none. To fix: .*`credalearn bench list`")
     refused(bench(*POCC), "no data folder is named. To fix: give --data .* CREDALEARN_DATA")
     refused(bench(*POCC, "--data", "nowhere"), "a data folder must exist; 'nowhere' does not")
     for device in ("gpu", "cuda:99"):
@@ -298,6 +302,29 @@ def test_a_rehearsal_from_run_to_table(
         r"copied/cifar10h/pocc-seed-1\.json has epochs=150, that of the store epochs=1\. To fix",
     )
     assert stamps(tmp_path / "copied") == before
+
+
+def test_independent_members_are_trained_recorded_and_told_of(
+    bench: Bench, data: Path, tmp_path: Path
+) -> None:
+    asked = ["cifar10h-features", "--method", "deep-ensemble", "--seeds", "2", *REHEARSAL]
+    done = bench("run", *asked, "--data", data, "--independent-members")
+    assert done.code == 0, done.err
+    assert done.out == "12 of 12 runs are done in store\n"  # two ensembles of five networks
+    records = read_records(tmp_path / "store").records
+    ensembles = {r.seed: r.config for r in records if r.method == "deep-ensemble"}
+    own = {1: [100, 101, 102, 103, 104], 2: [200, 201, 202, 203, 204]}
+    assert {seed: list(config["member_seeds"]) for seed, config in ensembles.items()} == own
+    assert {config["members"] for config in ensembles.values()} == {"independent"}
+    members = {record.seed for record in records if record.method == "softmax"}
+    assert members == {*own[1], *own[2]}
+    table = bench("table", "--records", "store")
+    assert table.code == 0, table.err
+    told = "Members of deep-ensemble are independent: every ensemble has networks of its own.\n"
+    assert told in table.out
+    assert "\n| softmax |" not in table.out  # the networks are members, no method of their own
+    # The same without the option would be other ensembles.
+    refused(bench("run", *asked, "--data", data), r"members \(independent there, shared here\)")
 
 
 def test_time_that_is_up_leaves_the_rest_for_another_call(bench: Bench, data: Path) -> None:
@@ -540,8 +567,10 @@ def test_differences_from_a_method_and_from_a_setting(bench: Bench, tmp_path: Pa
     assert text.startswith("# ")
     assert "\nmethod,ACC mean,ACC standard error,ECE mean,ECE standard error," in text
     assert '\nmethod,ACC,ECE,"AUARC, own score",' in text  # of counts
-    nowhere = bench("differences", "cifar10h-warm", "--than", "nix", "--records", ".")
-    refused(nowhere, "a method or a setting that has records; got 'nix'. To fix: take one of edl")
+    for wrong in ("nix", "cifar10h-warm"):
+        answer = bench("differences", "cifar10h-warm", "--than", wrong, "--records", ".")
+        said = f"another setting that has records; got '{wrong}'. To fix: take one of edl"
+        refused(answer, said)
     refused(bench("differences", "nix", "--than", "pocc", "--records", "."), "setting 'nix'")
 
 
@@ -556,13 +585,18 @@ def test_tables_as_latex_and_csv(bench: Bench, results: Path) -> None:
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
     heads = [row for row in csv.reader(lines) if row[0].startswith("method")]
     assert len(heads) == 4
+    for command in ("table", "differences"):
+        words = re.sub(r"[\s│]+", " ", bench(command, "--help").out)
+        assert "one CSV a table; for one table of all runs: bench records -o runs.csv." in words
     assert all(len(row) in {len(head) for head in heads} for row in csv.reader(lines))
     wrong = bench("table", "--records", results, "--format", "word")
     assert wrong.code == 2
     assert "--format" in wrong.err
 
 
-def test_the_comparison_is_printed_and_written(bench: Bench, results: Path, tmp_path: Path) -> None:
+def test_the_comparison_is_printed_and_written(
+    bench: Bench, results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     answer = bench("compare", "--records", results, "--output", "new/figures.csv")
     assert answer.code == 0
     assert not answer.err
@@ -577,7 +611,10 @@ def test_the_comparison_is_printed_and_written(bench: Bench, results: Path, tmp_
         assert row["method"] == each.method
         assert float(row["mean"]) == pytest.approx(each.mean, rel=1e-5, abs=1e-9)
     assert bench("compare", "--records", results).out in answer.out
+    choose = Mock(wraps=bench_results._chosen)
+    monkeypatch.setattr(bench_results, "_chosen", choose)
     one = bench("compare", "micebone", "--records", results).out
+    assert choose.call_count == 1  # not once a row
     assert "### micebone: " in one
     assert "### cifar10h: " not in one
 
@@ -597,7 +634,7 @@ def voted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_votes_shows_rules_by_votes_and_says_what_is_worse(bench: Bench, voted: Path) -> None:
     assert {family.value for family in VoteFamily} == set(FAMILIES)
-    answer = bench("votes", "--results", voted)
+    answer = bench("votes", "--records", voted)
     assert answer.code == 0
     assert not answer.err
     heads = [line for line in answer.out.splitlines() if line.startswith("## ")]
@@ -610,7 +647,8 @@ def test_votes_shows_rules_by_votes_and_says_what_is_worse(bench: Bench, voted: 
     assert "- Worse is a mean difference of 0.1 points or more below 0 whose 95 %" in answer.out
     assert "No correction is made for the number of cells" in answer.out
     assert answer.out.splitlines()[-1].startswith("3 seeds of every run.")
-    assert bench("votes", "--store", voted).out == answer.out  # a store is read likewise
+    for other in ("--results", "--store"):  # one name for where records are read from
+        assert "No such option" in bench("votes", other, voted).err
     one = bench("votes", "--records", voted, "--family", "cifar10n-votes", "--metric", "ece")
     assert one.out.startswith("## cifar10n-votes: ECE\n\n| votes an item | 3 (%) ↓ |")
     assert "less that of" not in one.out
@@ -741,14 +779,14 @@ def test_a_rehearsal_on_features_from_run_to_votes_and_sets(bench: Bench, data: 
     answer = bench(*asked)
     assert answer.code == 0, answer.err
     assert answer.out == "24 of 24 runs are done in store\n"
-    shown = bench("votes", "--store", "store", "--family", "cifar10h-features-votes")
+    shown = bench("votes", "--records", "store", "--family", "cifar10h-features-votes")
     assert shown.code == 0, shown.err
     assert "A rehearsal: 8 training and test items at most." in shown.out
     assert "| pocc-center, idm |" in shown.out
     rules = FAMILIES["cifar10h-features-votes"].rules
     assert shown.out.count("| 1 (%) ↑ | all (%) ↑ |") >= 2
     assert all(f", {rule} |" in shown.out for rule in rules)
-    sets = bench("sets", "cifar10h-features-votes-1-idm", "--store", "store")
+    sets = bench("sets", "cifar10h-features-votes-1-idm", "--records", "store")
     assert "| pocc-center |" in sets.out
 
 
@@ -800,12 +838,12 @@ def test_a_folder_where_the_output_should_be_is_named(
     refused(bench(*command, "--records", voted), said)
 
 
-@pytest.mark.parametrize("command", ["records", "figures"])
+@pytest.mark.parametrize("command", [("records", "--store"), ("figures", "--records")])
 def test_a_folder_that_cannot_be_written_ends_with_one_message(
-    bench: Bench, results: Path, command: str
+    bench: Bench, results: Path, command: tuple[str, str]
 ) -> None:
     said = r"^credalearn: /proc/x\S* cannot be written: .*\. To fix: name another f"
-    refused(bench(command, "--store", results, "-o", "/proc/x"), said)
+    refused(bench(*command, results, "-o", "/proc/x"), said)
 
 
 def processor_seconds() -> float:

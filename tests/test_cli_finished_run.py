@@ -167,7 +167,7 @@ def test_bad_input_of_later_steps(
     "arguments",
     [
         ["train", "{votes}", "--features", "{features}", "-o", "{run}", "--epochs", "2",
-         "--drop", "patient", "--drop", "truth", "--drop", "part"],
+         "--drop", "patient", "--drop", "truth", "--drop", "part", "--overwrite"],
         ["certify", "{run}", "--capacity", "0.3"],
         ["predict", "{run}", "{features}", "-o", "{folder}/d.csv"],
         ["predict", "{run}", "{features}", "-o", "{folder}/d.parquet"],

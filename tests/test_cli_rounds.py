@@ -107,6 +107,43 @@ def test_the_features_of_deferred_items_stand_in_a_file_of_their_own(
     assert f"{more} is what {team.run} was trained on" in in_process(capsys, *again).err
 
 
+def test_the_table_of_deferred_items_needs_no_truth_and_no_split(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    """What was given to defer has a text and neither gold labels nor splits."""
+    team = make_team(tmp_path)
+    votes, table = pl.read_csv(team.votes), pl.read_csv(team.features)
+    table = table.with_columns(
+        patient=pl.when(pl.col("item") == "x059").then(pl.lit("p3")).otherwise("item")
+    )
+    is_first = pl.col("item") < "x050"
+    later, more = tmp_path / "later.csv", tmp_path / "more.csv"
+    votes.filter(~is_first).write_csv(later)
+    votes.filter(is_first).write_csv(team.votes)
+    new = table.filter(~is_first).drop("truth", "part").with_columns(text=pl.lit("Hello"))
+    new.write_csv(more)
+    first = table.filter(is_first)
+    in_test = pl.when(pl.col("item") == "x004").then(pl.lit("p3")).otherwise("patient")
+    first.with_columns(patient=in_test).write_csv(team.features)
+    named = ("--group", "patient", "--gold", "truth", "--split", "part")
+    given = train_arguments(team, "--features", more, "--drop", "text", *named)
+    done = in_process(capsys, *given, "--merge", later)
+    assert done.code == 0, done.err
+    run = RunFolder(team.run)
+    split = dict(run.items.select("item", "split").iter_rows())
+    assert [split[name] for name in first["item"]] == first["part"].to_list()
+    assert [split.get(name) for name in new["item"]] == ["train"] * 9 + [None]
+    assert run.facts["later_items"] == 9
+    assert "9 items of later exports are only trained on" in done.out
+    assert "left out: 1 items of later exports whose patient is in calibration or test" in done.out
+    truths = run.items.filter(pl.col("item").is_in(new["item"].to_list()))["truth"]
+    assert truths.null_count() == 9
+    team.votes.write_text(votes.write_csv())  # in one round nothing says where an item belongs
+    done = in_process(capsys, *given)
+    assert done.code == 2
+    assert f"{more}, line 2: a split must be one of train, calibration, test" in done.err
+
+
 def test_the_images_of_deferred_items_lie_below_those_of_the_first(
     tmp_path: Path, capsys: Capture
 ) -> None:
@@ -226,7 +263,7 @@ def test_rounds_that_differ_are_refused_or_the_newest_holds(
     arguments = train_arguments(team, "--merge", later)
     done = in_process(capsys, *arguments)
     assert done.code == 2
-    assert "let the newest hold with --merge-conflicts newest" in done.err
+    assert "let the file named last hold with --merge-conflicts newest" in done.err
     done = in_process(capsys, *arguments, "--merge-conflicts", "newest")
     assert done.code == 0, done.err
     assert "60 items, 5 annotators, 300 votes" in done.out
@@ -249,3 +286,87 @@ def test_votes_are_added_to_counts_and_to_votes_without_a_name(
     done = in_process(capsys, *train_arguments(team, "--format", "counts", "--merge", later))
     assert done.code == 0, done.err
     assert RunFolder(team.run).items["n:cat"][0] == counts[0, 0] + 1
+
+
+def test_the_item_that_was_named_holds_for_later_rounds(tmp_path: Path, capsys: Capture) -> None:
+    """Where they have it; else it is found, and messages speak of --merge-item."""
+    first, same, other, third = (
+        tmp_path / f"{name}.csv" for name in ("one", "two", "three", "odd")
+    )
+    first.write_text("msg,annotator,label\n001,ann,cat\n002,ann,dog\n")
+    same.write_text("msg,annotator,label\n001,bo,cat\n")
+    other.write_text("item,annotator,label\n002,bo,dog\n")
+    third.write_text("odd,annotator,label\n002,cy,dog\n")
+    given = ("inspect", first, "--item", "msg", "--merge", same, "--merge", other)
+    done = in_process(capsys, *given)
+    assert done.code == 0, done.err
+    assert "2 items, 2 annotators, 4 votes" in done.out
+    done = in_process(capsys, *given, "--merge", third)
+    assert done.code == 2
+    assert f"{third}, line 1: no column is the item" in done.err
+    assert "say with --merge-item which of them it is" in done.err
+    each = [("--merge-item", name) for name in ("msg", "item", "odd")]
+    done = in_process(capsys, *given, "--merge", third, *(word for pair in each for word in pair))
+    assert "2 items, 3 annotators, 5 votes" in done.out, done.err
+    done = in_process(capsys, *given, "--merge", third, *each[0], *each[1])
+    assert done.code == 2
+    assert "once for each; got 2 for 3 files. To fix: say it once, or 3 times" in done.err
+    done = in_process(capsys, "inspect", first, "--item", "msg", "--merge", same, *each[1])
+    assert "there is no column 'item'" in done.err
+    # A record of another tool has the field beside one that would be found.
+    lines = tmp_path / "bo.jsonl"
+    lines.write_text(json.dumps({"id": 1, "msg": "001", "text": "Hi", "label": ["cat"]}))
+    done = in_process(capsys, "inspect", first, "--item", "msg", "--merge", lines)
+    assert "2 items, 2 annotators, 3 votes" in done.out, done.err
+    # That a record holds the word somewhere is not enough.
+    lines.write_text(json.dumps({"id": "001", "text": "Hi", "label": ["cat"], "Comments": ["msg"]}))
+    done = in_process(capsys, "inspect", first, "--item", "msg", "--merge", lines)
+    assert "2 items, 2 annotators, 3 votes" in done.out, done.err
+
+
+def test_a_tools_own_id_is_not_the_first_rounds(tmp_path: Path, capsys: Capture) -> None:
+    """``defer`` writes the item beside it; numbers of tasks would pass for those of items."""
+    first, later = tmp_path / "first.csv", tmp_path / "later.json"
+    first.write_text("id,annotator,label\n1,ann,cat\n2,ann,dog\n")
+    votes = [{"completed_by": 7, "result": [{"from_name": "q", "value": {"choices": ["cat"]}}]}]
+    later.write_text(json.dumps([{"id": 1, "data": {"item": "2"}, "annotations": votes}]))
+    done = in_process(capsys, "inspect", first, "--item", "id", "--merge", later)
+    assert "item 'item', question 'q'" in done.out, done.err
+    done = in_process(capsys, "inspect", first, "--merge", later, "--merge-item", "id")
+    assert "item 'id', question 'q'" in done.out, done.err
+    again = tmp_path / "again.json"
+    again.write_text(later.read_text().replace("7", "8"))
+    done = in_process(capsys, "inspect", later, "--item", "id", "--merge", again, *CLASSES)
+    assert done.out.count("item 'id'") == 2, done.err
+
+
+CLASSES = ("--classes", "cat", "--classes", "dog", "--classes", "eel")
+
+
+def test_a_class_of_later_rounds_alone_is_told(tmp_path: Path, capsys: Capture) -> None:
+    first, later = tmp_path / "first.csv", tmp_path / "later.csv"
+    first.write_text("item,annotator,label\nx,ann,cat\ny,ann,dog\n")
+    later.write_text("item,annotator,label\nz,ann,eel\n")
+    given = ("inspect", first, "--merge", later)
+    done = in_process(capsys, *given)
+    assert done.code == 2
+    assert "if a class was renamed, write its old name in the file" in done.err
+    told = (
+        "only items of later exports have votes for 'eel': without --split no calibration or test"
+    )
+    assert told in in_process(capsys, *given, *CLASSES).out
+    later.write_text("item,annotator,label\nx,bo,eel\n")  # which may be held out
+    assert "only items of later" not in in_process(capsys, *given, *CLASSES).out
+
+
+def test_notes_of_a_later_round_name_its_file_and_its_option(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    first, later = tmp_path / "first.csv", tmp_path / "later.json"
+    first.write_text("item,annotator,label\nHi,ann,cat\nHo,ann,dog\n")
+    votes = [{"completed_by": 7, "result": [{"from_name": "q", "value": {"choices": ["cat"]}}]}]
+    tasks = [{"id": i, "data": {"text": "Hi"}, "annotations": votes} for i in range(3)]
+    later.write_text(json.dumps(tasks))
+    done = in_process(capsys, "inspect", first, "--merge", later)
+    told = "3 tasks have the 'text' of another and count as 1 item; to tell them apart, say"
+    assert f"{later}: {told} --merge-item id" in done.out

@@ -156,6 +156,40 @@ def test_embeddings_train_and_predict(tmp_path: Path, capsys: Capture) -> None:
     assert len(pl.read_parquet(tmp_path / "d.parquet")) == 60
 
 
+def test_ids_of_any_name_are_said_once(tmp_path: Path, capsys: Capture) -> None:
+    """Of votes, table and npz: later steps find them, and no row is taken for another item."""
+    team = make_team(tmp_path)
+    team.change("votes.csv", "item,", "msg_id,")
+    table = pl.read_csv(team.features).rename({"item": "msg_id"}).sample(60, shuffle=True, seed=1)
+    table.write_csv(team.features)
+    values = table.select("size", "weight").to_numpy()
+    names, patients = table["msg_id"].to_numpy().astype(str), table["patient"].to_list()
+    arrays = tmp_path / "e.npz"
+    np.savez(arrays, msg_id=names, patient=patients, embeddings=values)
+    given = ["train", team.votes, "--features", arrays, "--group", "patient", "-o", team.run]
+    done = in_process(capsys, *given, "--epochs", "2")
+    assert "no column is the item" in done.err
+    done = in_process(capsys, *given, "--epochs", "2", "--item", "msg_id")
+    assert done.code == 0, done.err
+    run = RunFolder(team.run)
+    assert run.facts["inputs"]["item"] == run.facts["annotations"]["item"] == "msg_id"
+    groups = dict(zip(names, patients, strict=True))
+    assert all(groups[item] == group for item, group in run.items.select("item", "group").rows())
+    out = tmp_path / "d.parquet"
+    for data in (arrays, tmp_path / "f.csv"):
+        columns = {"msg_id": names, "f0": values[:, 0], "f1": values[:, 1]}
+        pl.DataFrame(columns).write_csv(tmp_path / "f.csv")
+        done = in_process(capsys, "predict", team.run, data, "--no-decision", "-o", out)
+        assert done.code == 0, done.err
+        assert pl.read_parquet(out)["item"].to_list() == list(names)
+    other = ("predict", team.run, arrays, "--no-decision", "-o", out, "--item", "msg")
+    assert "has no array 'msg' with" in in_process(capsys, *other).err
+    tasks = ("defer", team.run, tmp_path / "f.csv", "--to", "csv", "--threshold", "0.3")
+    done = in_process(capsys, *tasks, "-o", tmp_path / "tasks.csv")
+    assert done.code == 0, done.err
+    assert set(pl.read_csv(tmp_path / "tasks.csv")["item"]) <= set(names)
+
+
 def test_gold_labels_own_splits_and_columns_of_other_names(tmp_path: Path, capsys: Capture) -> None:
     team = make_team(tmp_path)
     team.change("features.csv", "item,", "which,")

@@ -11,7 +11,7 @@ from credalearn.annotations.asked import Asked
 from credalearn.cli.reading import READING
 from credalearn.errors import CredalError
 from credalearn.workflow.run.folder import RunFolder
-from team_files import as_bounds, in_process, make_images, make_team, train_arguments
+from team_files import as_bounds, in_process, make_images, make_team, snapshot, train_arguments
 
 Capture = pytest.CaptureFixture[str]
 
@@ -203,3 +203,21 @@ def test_weights_are_read(tmp_path: Path, capsys: Capture) -> None:
     done = in_process(capsys, *train_arguments(team, "--weight", "trust", "--labels", "idm"))
     assert done.code == 2
     assert "'idm' counts votes" in done.err
+
+
+def test_a_certified_run_is_not_trained_over(tmp_path: Path, capsys: Capture) -> None:
+    team = make_team(tmp_path)
+    assert in_process(capsys, *train_arguments(team)).code == 0
+    again = in_process(capsys, *train_arguments(team, "--seed", "1"))
+    assert again.code == 0, again.err
+    assert "holds a finished run: it stays until this one is done" in again.out
+    assert in_process(capsys, "certify", team.run, "--capacity", "0.5").code == 0
+    before = snapshot(team.run)
+    refused = in_process(capsys, *train_arguments(team))
+    assert (refused.code, refused.out) == (2, "")  # before the export is read
+    said = "run holds a certified rule, which a new run would replace. To fix: name another folder"
+    assert said in refused.err
+    assert snapshot(team.run) == before
+    done = in_process(capsys, *train_arguments(team, "--overwrite"))
+    assert done.code == 0, done.err
+    assert not (team.run / "rule.json").exists()

@@ -117,7 +117,7 @@ def test_a_hull_has_a_vertex(measure: Callable[[Tensor], Tensor]) -> None:
 
 
 def test_entropy_needs_distributions() -> None:
-    with pytest.raises(CredalError, match=r"probs must have shape \(…, classes\) .* got \(\)"):
+    with pytest.raises(CredalError, match=r"have shape \(…, classes\) .* got \(\)\. To fix: resh"):
         entropy(0.5)
     ragged: Any = [[0.5, 0.5], [1.0]]
     with pytest.raises(CredalError, match="probs must be an array of numbers"):

@@ -236,6 +236,19 @@ def test_rows_length_and_moving(kind: str, generator: torch.Generator) -> None:
     assert "(1 set, 3 classes" in repr(sets[:1])
 
 
+def test_bounds_of_two_precisions_keep_the_higher() -> None:
+    points = torch.rand(200, 3, dtype=torch.float64, generator=torch.manual_seed(0))
+    points /= points.sum(1, keepdim=True)
+    for lower, upper in ((points, points.float()), (points.float(), points)):
+        sets = Intervals(lower, upper)
+        assert sets.lower.dtype == sets.upper.dtype == torch.float64
+        assert_close(sets.lower, points, atol=1e-7, rtol=0)
+    sets = Intervals([[0.0, 0.1]], np.array([[1 / 3, 1.0]]))
+    assert float(sets.upper[0, 0]) == 1 / 3
+    with pytest.raises(CredalError, match="lower <= upper"):
+        Intervals([[0.5, 0.1]], np.array([[0.5 - 1e-6, 0.9]]))
+
+
 def test_rows_of_every_kind_and_those_refused() -> None:
     sets = LowerBounds(torch.rand(4, 3).softmax(1))
     for one in (np.int64(1), torch.tensor(1), -3):
@@ -252,7 +265,7 @@ def test_rows_of_every_kind_and_those_refused() -> None:
         assert torch.equal(sets[rows].lower, sets.lower[kept])
     assert_close(sets.worst(pd.DataFrame(np.ones((4, 3)))), torch.ones(4).double())
     for wrong in (True, (0, 1), [[0, 1]], [0.5]):
-        with pytest.raises(CredalError, match="a number, a slice, a list or a mask"):
+        with pytest.raises(CredalError, match=r"a slice, a list or a mask; got .* To fix: give"):
             sets[wrong]
 
 
@@ -326,9 +339,14 @@ MASKED = np.ma.array([[0.5, 0.1]], mask=[[False, True]])
         (lambda: LowerBounds([[0.5, -0.1]]), "0 <= lower .* row 0 .* clamp"),
         (lambda: LowerBounds([[0.5, float("nan")]]), "lower must be finite; row 0"),
         (lambda: LowerBounds([0.5, 0.5]), r"shape \(items, classes\) .* got \(2,\)"),
-        (lambda: LowerBounds([["a", "b"]]), "lower must be an array of numbers"),
+        (lambda: LowerBounds([["a", "b"]]), "an array of numbers; .* To fix: give numbers"),
         (lambda: LowerBounds(np.array([[0.5, 0.1j]])), "lower must be real numbers; got .*complex"),
         (lambda: LowerBounds(MASKED), r"lower must have no masked value; that at \(0, 1\)"),
+        (
+            lambda: LowerBounds(torch.zeros(2, 2, device="meta")),
+            "lower must hold values; .* To fix",
+        ),
+        (lambda: LowerBounds(torch.eye(2).to_sparse()), r"dense .*_coo. To fix: give lower\.to_d"),
         (lambda: LowerBounds(torch.zeros(2, 2).half()), "float32 or float64; got torch.float16"),
         (lambda: Intervals([[0.6, 0.1]], [[0.5, 0.9]]), "row 0 has lower"),
         (lambda: Intervals([[0.1, 0.1]], [[0.4, 0.4]]), "the set is empty"),

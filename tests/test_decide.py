@@ -412,12 +412,13 @@ class TestRule:
         ):
             DecisionRule.from_json(json.dumps(content))
 
-    def test_a_file_from_before_groups_is_read(self) -> None:
+    @pytest.mark.parametrize("name", ["threshold", "interval", "shortfall", "group", "left_out"])
+    def test_a_file_that_lacks_a_field_is_refused(self, name: str) -> None:
         score, wrong = calibration(0, 500)
-        rule = certify(score, wrong, max_error=0.1)
-        content = json.loads(rule.to_json())
-        del content["group"], content["num_groups"]
-        assert DecisionRule.from_json(json.dumps(content)) == rule
+        content = json.loads(certify(score, wrong, max_error=0.1).to_json())
+        del content[name]
+        with pytest.raises(CredalError, match=f"'{name}' is missing. To fix: certify again"):
+            DecisionRule.from_json(json.dumps(content))
 
     def test_scores_at_the_threshold_are_predicted(self) -> None:
         rule = certify(np.float32(np.arange(300) / 7), np.arange(300) > 290, max_error=0.1)

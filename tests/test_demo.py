@@ -10,9 +10,9 @@ import pytest
 import torch
 
 import credalearn as cl
-from credalearn.demo import load_nodules, way
+from credalearn.bench.data.lidc import load_nodules
+from credalearn.demo import run, way
 from credalearn.demo.compare import BASIC, compare
-from credalearn.demo.run import make_folder
 from credalearn.methods import METHODS
 from credalearn.report import draw_triangle
 from team_files import command, in_process
@@ -78,6 +78,9 @@ def test_a_demo_that_certifies_nothing_goes_on(
     shown = capsys.readouterr().out
     assert "1 % with 95 % confidence cannot be certified" in shown
     assert f"{tmp_path / 'decisions.csv'} --no-decision\n1,395 nodules\n" in shown
+    assert (tmp_path / "run" / "sets.json").exists()
+    way.run_way(tmp_path, epochs=1)  # over its own run
+    assert capsys.readouterr().out == shown
     assert (tmp_path / "run" / "report.html").exists()
 
 
@@ -111,10 +114,17 @@ def test_the_comparison_from_start_to_end(
     assert (output / "demo.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_demo_that_is_stopped_leaves_an_earlier_figure(tmp_path: Path) -> None:
+def test_a_demo_that_is_stopped_leaves_an_earlier_figure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "compare", stopped)
     figure = tmp_path / "demo.png"
     figure.write_bytes(b"an earlier figure")
-    make_folder(tmp_path)  # all that happens before the training is done
+    with pytest.raises(KeyboardInterrupt):
+        run.run_demo(tmp_path)
     assert figure.read_bytes() == b"an earlier figure"
     assert list(tmp_path.iterdir()) == [figure]
 
@@ -184,8 +194,9 @@ def test_help_and_version() -> None:
     [
         (["demo", "--epochs", "0"], "--epochs"),
         (["demo", "--compare", "some"], "--compare"),
-        (["demo", "-o", "taken"], "cannot be written to taken: .* --output"),
-        (["demo", "-o", "/proc/x"], "cannot be written to /proc/x: .* --output"),
+        (["demo", "-o", "taken"], "taken/votes.csv cannot be written: .* folder with --output"),
+        (["demo", "-o", "/proc/x"], "/proc/x/votes.csv cannot be written: .* with --output"),
+        (["demo", "-o", "taken", "--compare", "all"], "taken/demo.png cannot be .* --output"),
     ],
 )
 def test_bad_input_is_one_message_and_exit_code_2(

@@ -14,9 +14,11 @@ import pandas as pd
 import pytest
 import torch
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
+    StratifiedKFold,
     cross_val_predict,
     cross_val_score,
     train_test_split,
@@ -138,6 +140,36 @@ def test_credal_and_soft_labels_split_and_score_like_any_other(
         assert search.best_score_ > 0.8
 
 
+def test_what_needs_one_class_label_an_item(
+    blobs: tuple[np.ndarray, np.ndarray, np.ndarray],
+) -> None:
+    X, y, counts = blobs
+    clf, splits = cl.CredalClassifier(epochs=1), StratifiedKFold(2)
+    assert np.isfinite(cross_val_score(clf, X, y, cv=splits, scoring="accuracy")).all()
+    for labels in (cl.from_votes(counts), counts / counts.sum(1, keepdims=True)):
+        with pytest.warns(UserWarning, match="Scoring failed"):
+            assert np.isnan(cross_val_score(clf, X, labels, cv=2, scoring="accuracy")).all()
+        with pytest.raises(ValueError, match="Supported target types"):
+            cross_val_score(clf, X, labels, cv=splits)
+
+
+def test_dropout_at_prediction_goes_by_an_items_place(
+    blobs: tuple[np.ndarray, np.ndarray, np.ndarray],
+) -> None:
+    X, y, _ = blobs
+    fitted = {
+        method: cl.CredalClassifier(method, epochs=1).fit(X, y) for method in ("mc-dropout", "pocc")
+    }
+    changed = {
+        method: np.abs(clf.predict_proba(X)[::-1] - clf.predict_proba(X[::-1])).max()
+        for method, clf in fitted.items()
+    }
+    assert changed["mc-dropout"] > 0.01
+    assert changed["pocc"] < 1e-6
+    dropout = fitted["mc-dropout"]
+    np.testing.assert_array_equal(dropout.predict_proba(X), dropout.predict_proba(X))
+
+
 def test_predictions_across_folds_and_sets_from_a_pipeline(
     blobs: tuple[np.ndarray, np.ndarray, np.ndarray],
 ) -> None:
@@ -196,7 +228,9 @@ def test_any_module_serves_as_backbone(tmp_path: Path) -> None:
         cl.load(tmp_path)
     again = cl.load(tmp_path, backbone=Convolutions())
     np.testing.assert_array_equal(again.predict_proba(X), clf.predict_proba(X))
-    with pytest.raises(cl.CredalError, match="do not fit the network"):
+    with pytest.raises(
+        cl.CredalError, match=r"do not fit the network: .* To fix: give the backbone"
+    ):
         cl.load(tmp_path, backbone=nn.Flatten())
 
 
@@ -378,10 +412,14 @@ def test_a_damaged_folder_is_named(tmp_path: Path) -> None:
     whole = path.read_bytes()
     assert json.loads((tmp_path / "config.json").read_text())["classes"] == [0, 1]
     for damaged, message in (
-        (whole[:-1], "is damaged"),
-        (whole[:-1] + bytes([whole[-1] ^ 1]), "weights are not those that were saved"),
+        (whole[:-1], r"is damaged \(.*\)\. To fix: save the model again\."),
+        (
+            whole[:-1] + bytes([whole[-1] ^ 1]),
+            r"damaged \(its weights are not those that were saved\)\. To",
+        ),
         (whole.replace(b'"format', b'"fermat', 1), "no model of format 1"),
-        (whole.replace(b'\\"format\\"', b'\\"fermat\\"', 1), "no model of format 1"),
+        (whole.replace(b'\\"format\\"', b'\\"fermat\\"', 1), "no model of format 1.* To fix: save"),
+        (whole.replace(b"input_shape", b"inputs_form", 1), "another version: .* To fix: load it"),
     ):
         if damaged != whole:
             path.write_bytes(damaged)
@@ -390,7 +428,7 @@ def test_a_damaged_folder_is_named(tmp_path: Path) -> None:
     path.unlink()
     with pytest.raises(cl.CredalError, match=r"model\.safetensors is missing"):
         cl.load(tmp_path)
-    with pytest.raises(cl.CredalError, match="there is no such folder"):
+    with pytest.raises(cl.CredalError, match=r"there is no such folder. To fix: name the"):
         cl.load(tmp_path / "absent")
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / path.name).write_bytes(whole)  # as in the folder of a run
@@ -409,7 +447,7 @@ def test_a_save_that_fails_leaves_the_model_that_was_there(
         raise OSError(28, "No space left on device")
 
     second = cl.CredalClassifier(epochs=2, seed=np.int64(3)).fit(X, y)  # type: ignore[arg-type]
-    monkeypatch.setattr("credalearn.estimator.folder.save_file", full_disk)
+    monkeypatch.setattr("credalearn.tensors.save_file", full_disk)
     with pytest.raises(cl.CredalError, match=r"safetensors cannot be written: No space .* fix: "):
         second.save(tmp_path)
     np.testing.assert_array_equal(cl.load(tmp_path).predict_proba(X), first.predict_proba(X))
@@ -447,7 +485,7 @@ def test_columns_of_soft_labels_go_by_name(
     assert other.classes_.tolist() == ["c", "b", "a"]
     assert (clf.predict(X) == other.predict(X)).mean() > 0.9
     assert clf.score(X, frame) == clf.score(X, frame[["c", "a", "b"]])
-    with pytest.raises(cl.CredalError, match="y has the columns"):
+    with pytest.raises(cl.CredalError, match=r"y has the columns .* To fix: name the columns"):
         clf.fit(X, frame, classes=["a", "b", "z"])
 
 
@@ -462,7 +500,7 @@ def test_members_must_be_networks_of_this_kind(
     for inputs, given in wrong:
         with pytest.raises(cl.CredalError, match="trained networks with this classifier's"):
             post_hoc.fit(inputs, y, members=given)
-    with pytest.raises(cl.CredalError, match="but another was fitted"):
+    with pytest.raises(cl.CredalError, match=r"but another was fitted. To fix: fit again"):
         softmax.set_params(method="pocc").save("nowhere")
 
 
@@ -515,6 +553,7 @@ def test_verbose_shows_progress_on_standard_error(capsys: pytest.CaptureFixture[
 
 
 SHARED = nn.Identity()
+NAN = float("nan")
 
 
 @pytest.mark.parametrize(
@@ -546,7 +585,7 @@ SHARED = nn.Identity()
             {"backbone": lambda: "mlp"},
             [[0.0], [1]],
             [0, 1],
-            r"make a torch\.nn\.Module .*; got str",
+            r"make a torch\.nn\.Module .*; got str. To fix: return the module",
         ),
         ({"backbone": 3}, [[0.0], [1]], [0, 1], "or a function that makes one; got 3"),
         (
@@ -562,9 +601,9 @@ SHARED = nn.Identity()
         ({"learning_rate": "fast"}, [[0.0], [1]], [0, 1], "learning_rate must be a number"),
         ({"label_rule": "max"}, [[0.0], [1]], [0, 1], "label_rule must be one of 'relax'"),
         ({"epochs": 0}, [[0.0], [1]], [0, 1], "epochs must be 1 or more"),
-        ({}, [[0.0], [1]], [1, 1], r"two classes or more; y has one class only: \[1\]"),
+        ({}, [[0.0], [1]], [1, 1], r"y has one class only: \[1\]. To fix: add items"),
         ({}, [[0.0], [1]], [[3, 1], [2, 2]], r"read as soft labels, .* credalearn\.from_votes"),
-        ({}, [[0.0], [1]], cl.LowerBounds([[0.5, 0.5]]), "X holds 2 items and y 1"),
+        ({}, [[0.0], [1]], cl.LowerBounds([[0.5, 0.5]]), "X holds 2 items and y 1.* To fix"),
     ],
 )
 def test_bad_input_gets_a_clear_message(
@@ -574,18 +613,71 @@ def test_bad_input_gets_a_clear_message(
         cl.CredalClassifier(**options).fit(X, y)
 
 
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (np.array([[0.5, NAN], [0.0, 1.0]]), r"^y of shape \(2, 2\) .*probs must be finite; row 0"),
+        (np.array([[0.0, 1.0], [1.5, -0.5]]), "probs must not be negative; row 1"),
+        ([[3, 1], [2, 2]], r"must sum to 1.* credalearn\.from_votes"),
+        ([["a", "b"], ["a", "b"]], "read as soft labels"),
+        (np.eye(5)[:2], "over the 2 classes that were learnt; got 5. To fix: give y a"),
+        (cl.LowerBounds(np.eye(3)[:2]), "over the 2 classes that were learnt; got 3"),
+        (cl.LowerBounds([[1.0], [1.0]]), "over the 2 classes that were learnt; got 1"),
+    ],
+)
+def test_what_cannot_be_learnt_from_is_not_scored(y: Any, message: str) -> None:
+    X = [[0.0], [1.0]]
+    clf = cl.CredalClassifier(epochs=1)
+    with pytest.raises(NotFittedError):
+        clf.score(X, y)
+    clf.fit(X, ["a", "b"])
+    with pytest.raises(cl.CredalError, match=message):
+        clf.score(X, y)
+
+
+def test_masked_values_are_refused() -> None:
+    X, y, second = np.arange(3.0)[:, None], np.array([0, 1, 1]), np.array([False, True, False])
+    clf = cl.CredalClassifier(epochs=1).fit(X, y)
+    hidden = np.ma.array(X, mask=second[:, None])
+    for use in (clf.fit, clf.score):
+        with pytest.raises(cl.CredalError, match=r"^X must have no masked value; that at \(1, 0\)"):
+            use(hidden, y)
+        for wrong in (y, np.eye(3)[y]):
+            mask = np.broadcast_to(second.reshape(3, *[1] * (wrong.ndim - 1)), wrong.shape)
+            with pytest.raises(cl.CredalError, match=r"^y must have no masked .* To fix: fill or"):
+                use(X, np.ma.array(wrong, mask=mask))
+    with pytest.raises(cl.CredalError, match=r"^X must have no masked value"):
+        clf.predict(hidden)
+    clf.fit(np.ma.array(X), np.ma.array(y))  # masks that hide nothing
+
+
+def test_tensors_of_every_kind_are_taken_or_refused() -> None:
+    X, y = torch.arange(4.0)[:, None], torch.tensor([0, 0, 1, 1])
+    clf = cl.CredalClassifier(epochs=1).fit(X, y)
+    for short in (torch.bfloat16, torch.float16, torch.float8_e5m2):
+        again = cl.CredalClassifier(epochs=1).fit(X.to(short).requires_grad_(), y)
+        assert_close(again.predict_proba(X.to(short)), clf.predict_proba(X))
+    assert clf.score(X, torch.eye(2, dtype=torch.bfloat16)[y]) == clf.score(X, y)
+    for wrong, message in ((X.to("meta"), "must hold values"), (X.to_sparse(), r"sparse_coo")):
+        for use in (clf.fit, clf.score):
+            with pytest.raises(cl.CredalError, match=rf"^X .*{message}.* To fix: "):
+                use(wrong, y)
+            with pytest.raises(cl.CredalError, match=rf"^y .*{message}.* To fix: "):
+                use(X, wrong)
+
+
 def test_class_names_must_fit() -> None:
-    with pytest.raises(cl.CredalError, match=r"\['b'\] are missing"):
+    with pytest.raises(cl.CredalError, match=r"\['b'\] are missing. To fix: add them"):
         cl.CredalClassifier().fit([[0.0], [1.0]], ["a", "b"], classes=["a", "c"])
     bad: list[Any] = [["a", "a"], [["a"], ["b"]], [None, "b"], [np.nan, 1.0]]
     for names in bad:
-        with pytest.raises(cl.CredalError, match="all strings or all numbers, each different"):
+        with pytest.raises(cl.CredalError, match=r"all strings or all numbers, .* To fix: make"):
             cl.CredalClassifier().fit([[0.0], [1.0]], np.eye(2), classes=names)
     unordered: list[Any] = [{"a", "b"}, "ab", 2]
     for names in unordered:
-        with pytest.raises(cl.CredalError, match="a list of names, in order"):
+        with pytest.raises(cl.CredalError, match=r"a list of names, in order.* To fix: give"):
             cl.CredalClassifier().fit([[0.0], [1.0]], np.eye(2), classes=names)
-    with pytest.raises(cl.CredalError, match="must name the 2 classes of y"):
+    with pytest.raises(cl.CredalError, match=r"must name the 2 classes of y.* To fix: give 2"):
         cl.CredalClassifier().fit([[0.0], [1.0]], np.eye(2), classes=["a", "b", "c"])
     clf = cl.CredalClassifier(epochs=1).fit([[0.0], [1.0]], ["b", "a"], classes=["c", "b", "a"])
     assert clf.classes_.tolist() == ["c", "b", "a"]

@@ -1,13 +1,21 @@
 """Writing that fails: the message's remedy fits the reason."""
 
 import errno
+import hashlib
 import re
 from pathlib import Path
 
 import pytest
 
 from credalearn import CredalError
-from credalearn.files import NotWrittenError, check_file, not_written, whole_file, writing
+from credalearn.files import (
+    NotWrittenError,
+    check_file,
+    not_written,
+    sha256_of,
+    whole_file,
+    writing,
+)
 
 
 @pytest.mark.parametrize(
@@ -82,3 +90,10 @@ def test_a_place_is_checked_and_left_as_it_was(tmp_path: Path) -> None:
         said = rf"^{wrong} cannot be written: {why}.*\. To fix: name another file\.$"
         with pytest.raises(NotWrittenError, match=said):
             check_file(wrong, (".csv",))
+
+
+def test_the_digest_is_that_of_all_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "long"
+    content = bytes(range(256)) * 5000
+    path.write_bytes(content)
+    assert sha256_of(path) == hashlib.sha256(content).hexdigest()

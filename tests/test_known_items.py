@@ -54,14 +54,6 @@ def of_split(run: RunFolder, *splits: str) -> list[str]:
     return run.items.filter(pl.col("split").is_in(splits))["item"].to_list()
 
 
-def without_digests(run: Path, output: Path) -> Path:
-    """The run as it was written before there were any."""
-    shutil.copytree(run, output)
-    items = output / "items.parquet"
-    pl.read_parquet(items).drop("digest").write_parquet(items)
-    return output
-
-
 # What training writes
 
 
@@ -203,28 +195,6 @@ def test_rows_that_are_equal_by_chance_stay(team: Team, tmp_path: Path, capsys: 
     assert predict(run, tmp_path / "f.csv", tmp_path / "d.csv", decide=False).trained == 0
 
 
-def test_runs_without_digests_go_by_names(team: Team, tmp_path: Path, capsys: Capture) -> None:
-    old = without_digests(team.run, tmp_path / "old")
-    number = len(of_split(RunFolder(old), "train"))
-    votes = renamed(team, tmp_path / "votes.csv", [f"/data/?d=a/{name}.png" for name in NAMES])
-    new = make_images(tmp_path / "photos", NAMES, seed=1)
-    given = ["recalibrate", old, votes, "--images", new, "-o", tmp_path / "new"]
-    done = in_process(capsys, *given)
-    assert done.code == 0, done.err
-    assert f"left out: {number} {TRAINED}" in done.out
-    assert f"{old} does not say what its items held: those that the model was trained on" in (
-        done.out
-    )
-    assert predict(RunFolder(old), new, tmp_path / "d.csv", decide=False).trained == number
-    # The next run knows no more of them.
-    given = ["recalibrate", tmp_path / "new", votes, "--images", new, "-o", tmp_path / "newer"]
-    done = in_process(capsys, *given)
-    assert f"left out: {number} {TRAINED}" in done.out
-    assert "told by their names alone" in done.out
-    held_out = 60 - number
-    assert f"{held_out} of the {held_out} items are calibration or test items of" in done.out
-
-
 # Weights of an earlier run
 
 
@@ -302,20 +272,6 @@ def test_a_name_that_only_the_weights_have_seen_is_free(team: Team, tmp_path: Pa
     votes = pl.when(pl.col("item") != "x000").then(pl.col("^n:.*$"))
     run.items.with_columns(votes).write_parquet(run.path / "items.parquet")
     assert other_content(run, ["x000"], ["0"]) == []
-
-
-def test_weights_of_a_run_without_digests_are_doubted(
-    team: Team, tmp_path: Path, capsys: Capture
-) -> None:
-    before = without_digests(team.folder / "rows", tmp_path / "before")
-    new = make_team(tmp_path / "new", seed=1)
-    renamed(new, new.votes, [f"z{name}" for name in NAMES])
-    item = pl.col("item").replace(NAMES, [f"z{name}" for name in NAMES])
-    pl.read_csv(new.features).with_columns(item).write_csv(new.features)
-    weights = before / "model" / "model.safetensors"
-    done = in_process(capsys, *train_arguments(new, "--weights", weights))
-    assert done.code == 0, done.err
-    assert f"{before} does not say what its items held: those that its weights have" in done.out
 
 
 def test_rows_without_names_are_to_be_named(team: Team, tmp_path: Path) -> None:
@@ -403,7 +359,8 @@ def test_names_of_images_that_mean_the_same_file(team: Team, tmp_path: Path) -> 
     items = pl.DataFrame(
         {"item": ["/data/local-files/?d=p/a/1.png", "/u/3/1a2b3c4d-2.png"], "digest": ["1", "2"]}
     )
-    items.with_columns(pl.lit(1).alias("n:cat"), split=pl.lit("train")).write_parquet(run)
+    others = {"split": pl.lit("train"), "group": pl.lit(None), "truth": pl.lit(None)}
+    items.with_columns(pl.lit(1).alias("n:cat"), **others).write_parquet(run)
     names = ["1.png", "a/1.png", "b/1.png", "1", "2.png", "2.png", "3.png", "1.2"]
     found = other_content(RunFolder(run.parent), names, ["9", "9", "9", "1", "9", "2", "9", "9"])
     assert found == ["1.png", "a/1.png", "2.png"]

@@ -1,6 +1,7 @@
 """Label rules: their bounds, references, ties and refusals."""
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, get_args
 
@@ -332,6 +333,32 @@ def test_counts_beyond_float32_keep_their_top_class() -> None:
     assert cl.from_votes(torch.tensor([[16_777_216, 16_777_217]])).lower.argmax() == 1
 
 
+ROW_KINDS: dict[str, Callable[[list[float]], Any]] = {
+    "array": np.array,
+    "tensor": torch.tensor,
+    "double": lambda row: torch.tensor(row, dtype=torch.float64, requires_grad=True),
+}
+
+
+@pytest.mark.parametrize("kind", ROW_KINDS)
+def test_rows_of_a_list_may_be_arrays_and_tensors(kind: str) -> None:
+    rows = [ROW_KINDS[kind](row) for row in ([0.25, 0.75], [1.0, 0.0])]
+    wanted = torch.tensor([[0.0, 0.75], [1.0, 0.0]], dtype=torch.as_tensor(rows[0]).dtype)
+    assert_close(cl.relax(rows).lower, wanted)
+    assert_close(cl.relax(tuple(rows)).lower, wanted)
+    assert_close(cl.relax([rows[0], [1.0, 0.0]]).lower, wanted)
+    assert_close(cl.LowerBounds(rows).lower, torch.stack([*map(torch.as_tensor, rows)]).detach())
+    points = cl.Vertices([rows, rows])
+    assert points.points.shape == (2, 2, 2)
+    assert_close(points.worst(rows[1]), torch.ones(2).to(wanted))
+    with pytest.raises(
+        cl.CredalError, match=r"probs must be an array of numbers; .*\[2\] at .* To"
+    ):
+        cl.relax([rows[0], rows[1][:1]])
+    with pytest.raises(cl.CredalError, match="probs must have no masked value"):
+        cl.relax([np.ma.array([0.5, 0.5], mask=[True, False])])
+
+
 def test_precision_follows_the_input() -> None:
     assert cl.from_votes([[1, 2]]).lower.dtype == torch.float32
     assert cl.from_votes(np.array([[1.0, 2.0]])).lower.dtype == torch.float64
@@ -350,6 +377,9 @@ def test_precision_follows_the_input() -> None:
         (lambda: cl.relax([0.5, 0.5]), r"shape \(items, classes\)"),
         (lambda: cl.precise([[0.9, 0.2]]), "sum to 1"),
         (lambda: cl.from_votes([[3, 1], [2, -1]]), "whole numbers of 0 or more; row 1"),
+        (lambda: cl.from_votes(torch.tensor([[3 + 2j, 1]])), "counts must be real numbers; got"),
+        (lambda: cl.from_votes(np.array([[3 + 2j, 1]])), "counts must be real numbers; got"),
+        (lambda: cl.from_votes(torch.eye(2).to_sparse()), "counts must be a dense tensor"),
         (lambda: cl.from_votes([[0.5, 0.5]]), "whole numbers .* give the counts, not shares"),
         (
             lambda: cl.from_votes([[1, 2]], rule=UNKNOWN),
@@ -377,6 +407,10 @@ def test_precision_follows_the_input() -> None:
         (lambda: contaminate([[0.5, 0.5]], ARRAY), r"epsilon .*; got array\(\[0.1\]\). To fix"),
         (lambda: cl.smooth([0], ARRAY, 2), r"epsilon .*; got array\(\[0.1\]\). To fix"),
         (lambda: cl.smooth([0], 0.1, 0), "num_classes must be a whole number of 1 or more; got 0"),
+        (
+            lambda: cl.smooth([0], 0.1, True),
+            "num_classes must be a whole .*; got True. To fix: give",
+        ),
         (lambda: cl.from_teacher([[1.0]], temperature=ARRAY), "temperature must .*; got array"),
         (lambda: cl.from_votes(RAGGED), "counts must be an array of numbers; .* To fix"),
         (lambda: from_posterior([[0.5, 0.5]], RAGGED), "num_votes must be an array of numbers"),

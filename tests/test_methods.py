@@ -11,7 +11,7 @@ import torch
 from torch.testing import assert_close
 
 import credalearn as cl
-from credalearn.methods import METHODS
+from credalearn.methods import METHODS, Model
 from credalearn.predictions import CredalPredictions
 from credalearn.scores import SCORES
 
@@ -210,8 +210,12 @@ def test_an_ensemble_can_be_built_from_softmax_members() -> None:
         vertices = trained.predict_credal(X).vertices
         assert vertices is not None
         assert torch.equal(vertices[:, i], clf.predict_credal(X).probs)
-    with pytest.raises(cl.CredalError, match="needs 5 trained members; got 4"):
+    with pytest.raises(cl.CredalError, match=r"needs 5 trained members; got 4\. To fix: give 5"):
         built.fit(X, labels, members=members[:4])
+    with pytest.raises(
+        cl.CredalError, match=r"have 2 heads of 3 .*; one has 1 of 3\. To fix: give"
+    ):
+        Model.from_members(METHODS["pocc"], members[:1], torch.from_numpy(X), labels, seed=0)
     with pytest.raises(cl.CredalError, match="trained networks with this classifier's"):
         cl.CredalClassifier("pocc").fit(X, labels, members=members[:1])
 

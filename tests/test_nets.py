@@ -305,7 +305,7 @@ def test_members_must_have_the_methods_dropout_wherever_it_stands() -> None:
         network = Network.on(backbone, sample, num_heads=1, num_classes=2, dropout=rate)
         model = Model.from_members(METHODS[method], [network], sample, labels, seed=0)
         assert model.members == (network,)
-        with pytest.raises(cl.CredalError, match=rf"trained with dropout .*; one has {rate}"):
+        with pytest.raises(cl.CredalError, match=rf"with dropout .*; one has {rate}. To fix"):
             Model.from_members(METHODS[other], [network], sample, labels, seed=0)
 
 

@@ -19,9 +19,9 @@ SOURCE = ROOT / "src" / "credalearn"
 
 # The way of the data: a stage may import what stands above it and itself, nothing below.
 STAGES = [
-    *["errors", "checks", "escape", "files", "shares", "credal", "annotations", "labels"],
-    *["scores", "conformal", "predictions", "nets", "train", "methods", "metrics", "decide"],
-    *["theory", "estimator", "report", "bench", "workflow", "demo", "cli"],
+    *["errors", "checks", "escape", "files", "tensors", "shares", "credal", "annotations"],
+    *["labels", "scores", "conformal", "predictions", "nets", "train", "methods", "metrics"],
+    *["decide", "theory", "estimator", "report", "bench", "workflow", "demo", "cli"],
 ]
 
 

@@ -3,6 +3,7 @@
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from torch.testing import assert_close
@@ -106,18 +107,25 @@ def test_saved_and_loaded_without_loss(pred: CredalPredictions, tmp_path: Path) 
     assert [file.name for file in path.parent.iterdir()] == ["pred.safetensors"]
 
 
+def test_arrays_in_the_order_of_fortran_are_saved(pred: CredalPredictions, tmp_path: Path) -> None:
+    probs = np.asfortranarray(pred.probs.numpy())
+    columns = CredalPredictions(probs, probs, probs)  # type: ignore[arg-type]
+    columns.save(tmp_path / "pred.safetensors")
+    assert torch.equal(CredalPredictions.load(tmp_path / "pred.safetensors").probs, pred.probs)
+
+
 def test_a_damaged_or_foreign_file_is_named(pred: CredalPredictions, tmp_path: Path) -> None:
     path = tmp_path / "pred.safetensors"
     pred.save(path)
     path.write_bytes(path.read_bytes()[:-10])
-    with pytest.raises(CredalError, match=r"pred\.safetensors is not a whole safetensors file"):
+    with pytest.raises(CredalError, match=r"pred\.safetensors is damaged .* To fix: save the pred"):
         CredalPredictions.load(path)
     from safetensors.torch import save_file
 
     save_file({"weights": torch.zeros(2)}, path)
-    with pytest.raises(CredalError, match=r"holds no predictions but \['weights'\]"):
+    with pytest.raises(CredalError, match=r"no predictions but \['weights'\]. To fix: name"):
         CredalPredictions.load(path)
-    with pytest.raises(CredalError, match="there is no such file"):
+    with pytest.raises(CredalError, match=r"no file .*absent\.safetensors. To fix: save the"):
         CredalPredictions.load(tmp_path / "absent.safetensors")
 
 
@@ -163,7 +171,10 @@ def test_bounds_that_are_off_by_a_rounding_are_moved(
         (lambda p: CredalPredictions(p, p, None), "upper must be an array of numbers"),  # type: ignore[arg-type]
         (lambda p: CredalPredictions(p, p, p).to(torch.int32), "floating-point dtype; got .*int32"),
         (lambda p: CredalPredictions(p * 2, p, p), "probs must sum to 1"),
-        (lambda p: CredalPredictions(p, p[:, :1], p), r"items and classes of probs, \(1, 2\)"),
+        (
+            lambda p: CredalPredictions(p, p[:, :1], p),
+            r"items and classes of probs, \(1, 2\).* To fix: give",
+        ),
         (lambda p: CredalPredictions(p, p, p, p[None, :, :] * 3), "vertices must sum to 1"),
         (lambda p: CredalPredictions(p, p, p, concentration=p - 0.5), "must be above 0"),
         (lambda p: CredalPredictions(p * math.nan, p, p), "probs must be finite"),

@@ -1,6 +1,5 @@
 """A trained model on items that were annotated later: what is left out, told, kept and refused."""
 
-import json
 import re
 import shutil
 from dataclasses import replace
@@ -24,9 +23,9 @@ from credalearn.workflow.joined.merging import merge
 from credalearn.workflow.joined.options import RecalibrateOptions, TrainOptions
 from credalearn.workflow.joined.splits import split_items
 from credalearn.workflow.predicting import predict
-from credalearn.workflow.recalibrating import read_new, recalibrate_run
+from credalearn.workflow.recalibrating import known_item, read_new, recalibrate_run
 from credalearn.workflow.reporting import provenance, write_report
-from credalearn.workflow.run.folder import RunFolder
+from credalearn.workflow.run.folder import RunFolder, write_json
 from credalearn.workflow.run.staging import partial_of
 from credalearn.workflow.still_holding import _promise, _rule, _telling, still_holding
 from credalearn.workflow.training import train_run
@@ -658,8 +657,33 @@ def test_a_promise_about_one_item_of_each_group_is_held_against_such_items(
     assert done.out.splitlines()[-1].endswith("--max-error 0.4 --confidence 0.9 --one-a-group")
 
 
+def test_the_column_of_the_items_is_remembered(
+    trained: Team, later: Team, tmp_path: Path, capsys: Capture
+) -> None:
+    old, new = Team(tmp_path / "old"), Team(tmp_path / "new")
+    for team, renamed in ((trained, old), (later, new)):
+        renamed.folder.mkdir()
+        for path in (team.votes, team.features):
+            table = pl.read_csv(path).rename({"item": "msg"}).drop("truth", "part", strict=False)
+            table.write_csv(renamed.folder / path.name)
+    given = ("train", old.votes, "--features", old.features, "--group", "patient", "-o", old.run)
+    done = in_process(capsys, *given, "--item", "msg", "--epochs", "1")
+    assert done.code == 0, done.err
+    again = ("recalibrate", old.run, new.votes, "--features", new.features, "-o", new.run)
+    done = in_process(capsys, *again)
+    assert done.code == 0, done.err
+    facts = RunFolder(new.run).facts
+    assert facts["inputs"]["item"] == facts["annotations"]["item"] == "msg"
+    export = tmp_path / "export.json"
+    export.write_text('[{"id": 1, "msg": "a", "data": {"text": "msg"}}]')
+    assert known_item(RunFolder(old.run), export) == "msg"
+    assert known_item(RunFolder(trained.run), export) is None  # the item of "item" is found anyway
+    write_json(old.run / "run.json", facts | {"annotations": facts["annotations"] | {"item": "id"}})
+    assert known_item(RunFolder(old.run), export) is None  # a number of the tool's own
+    assert known_item(RunFolder(old.run), new.votes) is None
+
+
 def test_rows_without_names(trained: Team, later: Team, tmp_path: Path, capsys: Capture) -> None:
-    old = RunFolder(trained.run)
     values = pl.read_csv(later.features).select(FEATURES).to_numpy()
     team = Team(tmp_path)
     names = pl.read_csv(later.features)["item"].to_list()
@@ -673,13 +697,13 @@ def test_rows_without_names(trained: Team, later: Team, tmp_path: Path, capsys: 
     rows = pl.col("item").str.replace("new-", "").cast(pl.Int64)
     pl.read_csv(later.votes).with_columns(rows).write_csv(team.votes)
     items = shutil.copytree(trained.run, tmp_path / "old") / "items.parquet"
-    pl.read_parquet(items).drop("digest").write_parquet(items)  # a run from before there were any
+    alike = pl.read_parquet(items).with_columns(digest=pl.lit("1"))  # where features tell little
+    alike.write_parquet(items)
     done = in_process(capsys, "recalibrate", items.parent, *command[2:], tmp_path / "rows.npy")
     assert "rows.npy have no names, so nothing tells which of them the model was" in done.err
     np.save(tmp_path / "wide.npy", np.hstack([values, values]))
     done = in_process(capsys, *command, tmp_path / "wide.npy")
     assert "holds 4 features an item; this model takes 2" in done.err
-    assert old.facts["inputs"]["features"] == FEATURES
 
 
 def test_no_run_is_overwritten(trained: Team, later: Team, tmp_path: Path, capsys: Capture) -> None:
@@ -719,4 +743,8 @@ def test_a_damaged_run_is_told(trained: Team, later: Team, tmp_path: Path, capsy
     assert "run.json is missing" in done.err
     done = in_process(capsys, "recalibrate", trained.run, later.votes, "-o", tmp_path / "new")
     assert "give one of --features and --images" in done.err
-    assert json.loads((trained.run / "run.json").read_text())["method"] == "pocc"
+    broken = shutil.copytree(trained.run, tmp_path / "broken")
+    (broken / "run.json").write_text('{"classes"')
+    done = in_process(capsys, "recalibrate", broken, later.votes, "-o", "x", "--features", "f")
+    assert f"{broken / 'run.json'} cannot be read: " in done.err
+    assert done.err.endswith("To fix: train again.\n")

@@ -289,6 +289,16 @@ def test_error_bars_stay_inside_the_axes(axes: Axes) -> None:
     assert axes.get_xlim() == pytest.approx((-8, 107))
 
 
+def test_a_bar_without_a_deviation_has_none_drawn_or_written(axes: Axes) -> None:
+    draw_balanced_quality(axes, {"a": (0.97, None), "b": (0.5, 0.1), "c": (0.3, 0.0)})
+    drawn(axes)
+    assert [text.get_text() for text in axes.texts] == ["97.0", "50.0 ± 10.0", "30.0 ± 0.0"]
+    for errors in axes.collections:  # white under black
+        places = [segment[0][1] for segment in errors.get_segments()]  # type: ignore[attr-defined]
+        assert places == [1, 2]
+    assert axes.get_xlim() == (0, 100)
+
+
 def background(axes: Axes, row: int, column: int) -> str:
     """Colour of a cell of the matrix."""
     mesh = axes.collections[0]
@@ -378,18 +388,20 @@ def test_many_vertices_are_drawn_as_their_hull(
     np.testing.assert_allclose(ends, [corner_places.amin(0), corner_places.amax(0)], atol=1e-6)
 
 
+PAIR = CredalPredictions.from_vertices(torch.eye(2)[None])
 BOX = CredalPredictions(*torch.tensor([[[0.2, 0.3, 0.5]], [[0.1, 0.2, 0.4]], [[0.3, 0.4, 0.6]]]))
 
 
 @pytest.mark.parametrize(
     ("draw", "arguments", "options", "message"),
     [
+        (draw_triangle, [PAIR], {"classes": "abc"}, "these are 2. To fix: take draw_rejection"),
         (draw_triangle, [BOX], {"classes": "abc"}, "with vertices; these have none"),
         (draw_triangle, [SEGMENT], {"classes": ["a", "b"]}, r"three names.*got \['a', 'b'\]"),
-        (draw_triangle, [SEGMENT], {"classes": "abc"}, "three names.*got 'abc'"),
-        (draw_triangle, [SEGMENT], {"classes": [*"abc"], "y": [0, 1]}, r"the 1 items.*\(2,\)"),
+        (draw_triangle, [SEGMENT], {"classes": "abc"}, "three names.*got 'abc'. To fix"),
+        (draw_triangle, [SEGMENT], {"classes": [*"abc"], "y": [0, 1]}, "1 items; got 2. To fix"),
         (draw_triangle, [SEGMENT], {"classes": [*"abc"], "y": [0.5]}, "got float64"),
-        (draw_triangle, [SEGMENT], {"classes": [*"abc"], "y": [3]}, "item 0 has 3. To fix"),
+        (draw_triangle, [SEGMENT], {"classes": [*"abc"], "y": [3]}, r"row 0 has y=\[3.0\]. To fix"),
         (draw_rejection, [[0, 0.5], {}], {}, "one curve or more.*got 0 curves"),
         (draw_rejection, [[], {"a": [[]]}], {}, r"shares of shape \(0,\)"),
         (draw_rejection, [[0, 0.5], {"a": [[0.7]]}], {}, r"curves\['a'\] has shape \(1, 1\)"),

@@ -96,11 +96,6 @@ def test_one_item_a_group_that_nobody_drew_is_not_said_to_be_drawn(run: RunFolde
     )
     assert "On 300 test items it predicts" in found.test_line
     assert "drawn at random, of each" not in page_of(run) + card(run)
-    text = (run.path / "rule.json").read_text()
-    assert '"one_a_group": false' in text
-    before = text.replace('  "one_a_group": false,\n', "")  # as it was written once
-    assert before != text
-    assert DecisionRule.from_json(before) == rule
     drawn = replace(rule, one_a_group=True)
     assert DecisionRule.from_json(drawn.to_json()) == drawn
 
@@ -112,7 +107,7 @@ def test_the_items_are_those_that_certify_draws(run: RunFolder) -> None:
     rule = read_rule(run)
     assert every is not None
     assert rule is not None
-    drawn = one_of_each(run, run.predictions.filter(split="test"))
+    drawn = one_of_each(run, run.predictions.filter(split="test"), run.truth)
     assert drawn["group"].is_unique().all()
     assert (every.one_of_each_group, rule.one_of_each_group) == ((), tuple(drawn["item"]))
 

@@ -24,7 +24,8 @@ def test_what_comes_from_outside_stays_text(tmp_path: Path, ruled: bool) -> None
     facts = run.facts
     facts["annotations"]["path"] = facts["method"] = "<svg onload=alert(1)>"
     facts["annotations"]["left_out"] = {"<i>": 3}
-    facts["versions"] = facts["options"] = {"</table>": "<script>"}
+    facts["versions"] = {"</table>": "<script>"}
+    facts["options"] |= facts["versions"]
     facts["splits"]["group"] = "</ul><script>"
     write_json(run.path / "run.json", facts)
     if ruled:

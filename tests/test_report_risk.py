@@ -123,7 +123,8 @@ def test_annotators_are_weighed_by_skill_where_training_weighed_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = fake_run(tmp_path / "run", num_items=200)
-    run = with_facts(run, label_rule="idm", options={"skill": "dawid-skene"})
+    options = run.facts["options"] | {"skill": "dawid-skene"}
+    run = with_facts(run, label_rule="idm", options=options)
     items = read_test_items(run)
     found = read_label_sets(run, items)
     said = said_of(run)

@@ -33,24 +33,24 @@ def a_walk() -> Walk:
     [
         (None, "open", "No rule has been made yet."),
         (
-            PageRule("mmi", 0.4, max_error=0.1, confidence=0.95, coverage=0.75),
+            PageRule(0.4, max_error=0.1, confidence=0.95, coverage=0.75),
             "certified",
             "Keep 75 % of the items at an error of at most 10 % with 95 % confidence; 25 % go to a "
             "human.",
         ),
         (
-            PageRule("mmi", 0.4, "kept-and-wrong", max_error=0.005, coverage=0.7461),
+            PageRule(0.4, "kept-and-wrong", max_error=0.005, coverage=0.7461),
             "certified",
             "Keep 74.6 % of the items; at most 0.5 % of all items are expected to be kept and "
             "wrong. 25.4 % go to a human.",
         ),
         (
-            PageRule("mmi", 0.4, "capacity", coverage=2 / 3),
+            PageRule(0.4, "capacity", coverage=2 / 3),
             "capacity",
             "Defer the least certain 33.3 % to a human and keep 66.7 % of the items.",
         ),
         (
-            PageRule("mmi", None, max_error=0.01, confidence=0.9995, why_not="30 are too few."),
+            PageRule(None, max_error=0.01, confidence=0.9995, why_not="30 are too few."),
             "refused",
             "An error of at most 1 % with 99.95 % confidence cannot be certified with these data.",
         ),
@@ -71,7 +71,7 @@ def test_the_verdict_is_a_sentence(rule: PageRule | None, state: str, sentence: 
 
 
 def test_a_promise_about_annotators_is_not_checked_against_the_majority_alone() -> None:
-    rule = PageRule("mmi", 0.4, max_error=0.3, confidence=0.95, truth="a random annotator")
+    rule = PageRule(0.4, max_error=0.3, confidence=0.95, truth="a random annotator")
     said = verdict(rule, a_walk(), command="", counted=MAJORITY, disagreement=0.25)
     notes = " ".join(said.notes).replace("\N{NO-BREAK SPACE}", " ")
     assert "an observed error of 8.0 % against the class with most votes" in notes
@@ -80,9 +80,9 @@ def test_a_promise_about_annotators_is_not_checked_against_the_majority_alone() 
 
 def test_a_rule_must_say_something() -> None:
     with pytest.raises(CredalError, match="a threshold or say why there is none"):
-        PageRule("mmi", None, max_error=0.1)
+        PageRule(None, max_error=0.1)
     with pytest.raises(CredalError, match="must hold the max_error asked for"):
-        PageRule("mmi", 0.2)
+        PageRule(0.2)
 
 
 @pytest.mark.parametrize("method", ["pocc", "softmax"])

@@ -1,9 +1,8 @@
-"""What ``run.json`` must say, and what it says people gave."""
+"""What a run must say of itself and of its items, and what it says people gave."""
 
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pytest
 
 from credalearn.annotations import read_annotations
@@ -11,12 +10,13 @@ from credalearn.annotations.examples import three_items
 from credalearn.errors import CredalError
 from credalearn.workflow.inspecting import annotation_facts
 from credalearn.workflow.run.examples import empty_run
+from credalearn.workflow.run.facts import FACTS
 from credalearn.workflow.run.folder import RunFolder, write_json
 from credalearn.workflow.run.voted import said_of
 from fake_run import fake_run, with_facts
 
 
-@pytest.mark.parametrize("name", ["classes", "inputs", "splits", "method", "created", "seed"])
+@pytest.mark.parametrize("name", [place[0] for place in FACTS if len(place) == 1])
 def test_what_every_run_says_is_asked_for_once(name: str) -> None:
     run = empty_run()
     facts = {key: value for key, value in run.facts.items() if key != name}
@@ -30,10 +30,20 @@ def test_what_every_run_says_is_asked_for_once(name: str) -> None:
     [
         ({"splits": None}, "'splits'"),
         ({"method": 3}, "'method'"),
-        ({"inputs": {}}, "the 'kind' of its 'inputs'"),
-        ({"inputs": {"kind": ["features"]}}, "the 'kind' of its 'inputs'"),
-        ({"inputs": {"kind": "features"}}, "'features' of its 'inputs'"),
-        ({"inputs": {"kind": "images", "features": []}}, "'image_size' of its 'inputs'"),
+        ({"annotations": {}}, "'kind' of its 'annotations'"),
+        ({"annotations": {"kind": "songs"}}, "'kind' of its 'annotations'"),
+        ({"inputs": {}}, "'kind' of its 'inputs'"),
+        ({"inputs": {"kind": ["features"]}}, "'kind' of its 'inputs'"),
+        ({"inputs": {"kind": "songs", "path": ""}}, "'kind' of its 'inputs'"),
+        ({"inputs": {"kind": "features"}}, "'path' of its 'inputs'"),
+        ({"inputs": {"kind": "features", "path": ""}}, "'features' of its 'inputs'"),
+        ({"inputs": {"kind": "images", "path": ""}}, "'image_size' of its 'inputs'"),
+        ({"options": {}}, "'s' of its 'options'"),
+        ({"recalibrated_from": {}}, "'path' of its 'recalibrated_from'"),
+        (
+            {"recalibrated_from": {"path": "", "said": "", "created": ""}},
+            "'path' of its 'inputs' of its 'recalibrated_from'",
+        ),
     ],
 )
 def test_what_it_says_has_its_form(changed: dict[str, Any], lacking: str) -> None:
@@ -56,19 +66,15 @@ def test_what_people_gave_is_written_down_and_read(tmp_path: Path) -> None:
     assert said_of(run).kind == "counts"
 
 
-@pytest.mark.parametrize(
-    ("columns", "votes", "kind"),
-    [
-        (["item", "annotator", "label", "weight"], 7, "votes"),
-        (["item", "label", "at_least"], None, "bounds"),
-        (["item", "at_least", "at_most"], None, "probabilities"),
-        (["item", "cat", "dog"], 7, "counts"),
-    ],
-)
-def test_of_a_run_from_before_it_is_told_by_the_columns(
-    columns: list[str], votes: int | None, kind: str
-) -> None:
-    run = with_facts(empty_run(), annotations={"votes": votes})
-    pl.DataFrame({name: ["x"] for name in columns}).write_parquet(run.path / "annotations.parquet")
-    assert run.kind == kind
-    assert run.said == ("votes" if kind == "counts" else kind)
+@pytest.mark.parametrize("name", ["item", "split", "group", "truth", "digest"])
+def test_what_a_run_knows_of_its_items_is_asked_for_once(name: str) -> None:
+    run = empty_run()
+    run.items.drop(name).write_parquet(run.path / "items.parquet")
+    said = rf"items\.parquet lacks the column '{name}'\. To fix: train again\.$"
+    with pytest.raises(CredalError, match=said):
+        RunFolder(run.path)
+    (run.path / "items.parquet").unlink()
+    with pytest.raises(
+        CredalError, match=r"items\.parquet cannot be read.* To fix: train again\.$"
+    ):
+        RunFolder(run.path)

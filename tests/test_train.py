@@ -208,7 +208,7 @@ def test_a_failed_write_leaves_the_old_checkpoint(
         path.write_bytes(whole[:100])
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("credalearn.train.checkpoint.save_file", half_written)
+    monkeypatch.setattr("credalearn.tensors.save_file", half_written)
     with pytest.raises(OSError, match="No space left"):
         run(recipe, checkpoint=checkpoint)
     assert checkpoint.read_bytes() == whole

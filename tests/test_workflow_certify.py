@@ -256,7 +256,7 @@ def test_without_a_truth_there_is_nothing_to_certify(tmp_path: Path) -> None:
     with pytest.raises(cl.CredalError, match=r"predictions.parquet cannot be read"):
         certify_run(run, max_error=0.1)
     (run.path / "run.json").write_text('{"classes"')
-    with pytest.raises(cl.CredalError, match=r"run.json cannot be read"):
+    with pytest.raises(cl.CredalError, match=r"run.json cannot be read.*To fix: train again"):
         RunFolder(run.path)
     (run.path / "run.json").write_text("{}")
     with pytest.raises(cl.CredalError, match=r"run.json lacks .classes.\. To fix: train again"):
@@ -343,6 +343,17 @@ def test_one_item_a_group_is_calibrated_on_where_that_is_asked_for(tmp_path: Pat
         certify_run(alone, max_error=0.2, one_a_group=True)
 
 
+def test_a_group_with_one_known_truth_is_calibrated_on(tmp_path: Path) -> None:
+    run = grouped(fake_run(tmp_path / "run"), 3)
+    table = run.predictions.with_row_index()
+    lacking = pl.when(pl.col("index") % 3 == 0).then(pl.col("wrong"))  # one of each group is left
+    table.with_columns(wrong=lacking).drop("index").write_parquet(run.path / "predictions.parquet")
+    rule = certify_run(RunFolder(run.path), max_error=0.3, one_a_group=True).rule
+    known = run.predictions.filter(split="calibration").with_row_index()
+    assert rule.num_items > 0.9 * len(known) / 3
+    assert rule.left_out < 0.1 * len(known) / 3
+
+
 def test_one_item_a_group_keeps_the_promise_that_whole_groups_break() -> None:
     """Whole groups are wrong together, 16 % of them; an error of 15 % is certified falsely."""
     noise = np.random.default_rng(0)
@@ -351,7 +362,10 @@ def test_one_item_a_group_keeps_the_promise_that_whole_groups_break() -> None:
         wrong = np.repeat(noise.random(80) < 0.16, 10)
         group = np.repeat(np.arange(80), 10)
         table = pl.DataFrame({"score": noise.random(800), "wrong": wrong, "group": group})
-        for name, rows in (("all", table), ("one", draw_one_a_group(table))):
+        for name, rows in (
+            ("all", table),
+            ("one", draw_one_a_group(table, pl.col("wrong").is_not_null())),
+        ):
             sample = as_sample(rows["score"].to_numpy(), rows["wrong"].to_numpy())
             broken[name] += selective_guaranteed_risk(sample, 0.15, 0.05) is not None
     assert broken["all"] > 0.05 * 400

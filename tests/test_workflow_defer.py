@@ -6,12 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from PIL import Image
 
 from credalearn import CredalError
 from credalearn.annotations import Annotations, Source, read_annotations
@@ -23,7 +21,8 @@ from credalearn.workflow.joined.merging import merge
 from credalearn.workflow.label_studio import interface
 from credalearn.workflow.predicting import predict
 from credalearn.workflow.run.folder import RunFolder
-from small_run import CLASSES, FEATURES, features, make_image_run, make_run, votes
+from credalearn.workflow.shown_text import text_column
+from small_run import CLASSES, FEATURES, features, make_image_run, make_pictures, make_run, votes
 
 
 @pytest.fixture(scope="module")
@@ -99,6 +98,112 @@ def test_the_interface_fits_the_tasks(run: RunFolder, data: Path, tmp_path: Path
     defer(run, tmp_path / "decisions.csv", tmp_path / "tasks.json")
     assert "Table" not in (tmp_path / "tasks.label_config.xml").read_text()
     assert [choice.get("value") for choice in choices] == list(CLASSES)
+
+
+SAID = [f"what was written about the item {row}" for row in range(50)]
+
+
+def shown(config: Path | None) -> tuple[str | None, bool]:
+    """Which field the interface shows, and whether a table of the row."""
+    assert config is not None
+    tree = ElementTree.parse(config).getroot()
+    field = tree.find("Text")
+    assert field is not None
+    return field.get("value"), tree.find("Table") is not None
+
+
+@pytest.mark.parametrize(
+    ("columns", "asked", "wanted"),
+    [
+        (["text"], None, "text"),
+        (["Text", "nachricht"], None, "Text"),
+        (["nachricht"], None, "nachricht"),
+        (["nachricht"], "note", "note"),
+        (["text", "nachricht"], "nachricht", "nachricht"),
+        (["nachricht"], "item", "item"),
+        (["Größe & Text"], None, "Größe & Text"),
+        (["row"], None, "row"),
+        (["one", "two"], None, None),
+        ([], None, None),
+    ],
+)
+@pytest.mark.parametrize("decided", [False, True])
+def test_annotators_read_the_text(
+    run: RunFolder,
+    data: Path,
+    tmp_path: Path,
+    columns: list[str],
+    asked: str | None,
+    wanted: str | None,
+    decided: bool,
+) -> None:
+    if decided:
+        predict(run, data, tmp_path / "decisions.csv")
+        notes = pl.read_csv(data)["note"]
+        data = tmp_path / "decisions.csv"
+        pl.read_csv(data).with_columns(notes).write_csv(data)
+    said = {name: [f"{name}: {text}" for text in SAID] for name in columns}
+    table = pl.read_csv(data).with_columns(pl.Series(name, said[name]) for name in said)
+    table.write_csv(data)
+    summary = defer(run, data, tmp_path / "tasks.json", text=asked)
+    assert summary.shown == wanted
+    field, row = shown(summary.config)
+    plain = wanted or "item"
+    if wanted in ("Größe & Text", "row"):  # $ and such a name is not found, or the table's
+        plain = "text"
+    assert (field, row) == (f"${plain}", not decided)
+    known = {unescaped(str(row["item"])): row for row in table.iter_rows(named=True)}
+    for task in json.loads((tmp_path / "tasks.json").read_text(encoding="utf-8")):
+        given = known[task["data"]["item"]]
+        read = task["data"]["item"] if wanted in (None, "item") else given[wanted]
+        assert task["data"][plain] == (read or "")  # also of an item without a note
+        assert decided or wanted not in task["data"]["row"]
+    told = f"the labelling interface, which shows the column {wanted!r}"
+    assert (told in " ".join(summary.lines)) == (wanted is not None)
+    alone = [line for line in summary.lines if line.startswith("annotators see the names")]
+    fix = f"name the column that they read with --text; there are 'note'{', ' * bool(columns)}"
+    assert bool(alone) == (wanted is None and decided)
+    assert all(fix in line for line in alone)
+
+
+def test_what_is_long_without_spaces_is_no_text(tmp_path: Path) -> None:
+    said = ["a wound that is red and wet", "where can I park my car?", None]
+    keys = [f"{number:040x}" for number in range(3)]
+    frame = pl.DataFrame({"item": ["a", "b", "c"], "key": keys, "empty": [None] * 3})
+    assert text_column(tmp_path, frame) is None
+    assert text_column(tmp_path, frame.with_columns(pl.Series("said", said))) == "said"
+    assert text_column(tmp_path, frame.with_columns(item=pl.Series(keys))) is None
+
+
+def test_names_alone_are_told(run: RunFolder, data: Path, tmp_path: Path) -> None:
+    decided, tasks = tmp_path / "decisions.csv", tmp_path / "tasks.json"
+    predict(run, data, decided)
+    said = "annotators see the names of the items alone. To fix: give the table of features in "
+    said += f"place of {decided}, or add a column of texts to it"
+    assert defer(run, decided, tasks).lines[-1] == said
+    assert defer(run, decided, tmp_path / "tasks.csv", to="csv").lines[-1] == said
+    assert defer(run, data, tasks).hidden is None  # the features are shown
+    assert defer(run, data, tmp_path / "tasks.csv", to="csv").hidden is None  # the notes are
+    with pytest.raises(CredalError, match=r"has no column 'nota' but .*did you mean 'note'"):
+        defer(run, data, tasks, text="nota")
+    names = pl.Series("item", SAID)
+    pl.read_csv(data).with_columns(names).drop("note").write_csv(data)
+    assert defer(run, data, tmp_path / "tasks.csv", to="csv").hidden is None
+    pl.read_csv(data).with_columns(pl.Series("item", range(50))).write_csv(data)
+    summary = defer(run, data, tmp_path / "tasks.csv", to="csv")
+    assert summary.lines[-1].endswith("alone. To fix: give a table with a column of texts")
+
+
+def test_many_features_are_no_table(
+    run: RunFolder, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks = tmp_path / "tasks.json"
+    assert shown(defer(run, data, tasks).config) == ("$item", True)
+    monkeypatch.setattr("credalearn.workflow.deferring._FEATURES", len(FEATURES) - 1)
+    summary = defer(run, data, tasks)
+    assert shown(summary.config) == ("$item", False)
+    assert all(set(task["data"]) <= {"item", "note"} for task in json.loads(tasks.read_text()))
+    assert summary.lines[-1].endswith("read with --text; there are 'note'")
 
 
 def test_an_interface_of_another_output_stays(run: RunFolder, data: Path, tmp_path: Path) -> None:
@@ -178,13 +283,15 @@ def test_bounds_of_all_classes_are_hidden_too(
 def test_bad_requests_are_refused(run: RunFolder, data: Path, tmp_path: Path) -> None:
     with pytest.raises(CredalError, match=r"must end in .json"):
         defer(run, data, tmp_path / "tasks.csv")
-    with pytest.raises(CredalError, match=r"limit must be 1 or more; got 0"):
+    with pytest.raises(CredalError, match=r"limit must be 1 or more; got 0. To fix: give --limit"):
         defer(run, data, tmp_path / "tasks.json", limit=0)
     rule = (run.path / "rule.json").rename(tmp_path / "rule.json")
     with pytest.raises(CredalError, match=r"no rule yet.* or give a --threshold\.$"):
         defer(run, data, tmp_path / "tasks.json")
     rule.rename(run.path / "rule.json")
-    with pytest.raises(CredalError, match=r"none of the 50 items .* is deferred"):
+    with pytest.raises(
+        CredalError, match=r"none of the 50 items .* is deferred. To fix: give the data"
+    ):
         defer(run, data, tmp_path / "tasks.json", threshold=1.0)
     predict(run, data, tmp_path / "bare.csv", decide=False)
     with pytest.raises(CredalError, match=r"predictions without decisions"):
@@ -198,7 +305,7 @@ def test_bad_requests_are_refused(run: RunFolder, data: Path, tmp_path: Path) ->
         ("defer", "keep", r"decision 'keep' of item"),
         (",dog,", ",wolf,", r"label 'wolf' of item"),
         (",'=owl,", ",wolf,", r"label 'wolf' of item"),
-        ("new-3,", "new-4,", r"the item 'new-4' comes twice"),
+        ("new-3,", "new-4,", r"the item 'new-4' comes twice. To fix: one row an item"),
     ):
         if old in text:
             both = text.replace(old, new).replace(",predict", ",defer")
@@ -210,13 +317,9 @@ def test_bad_requests_are_refused(run: RunFolder, data: Path, tmp_path: Path) ->
 
 
 def test_images_have_addresses(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    pixels = rng.integers(0, 256, (24, 3, 8, 8), dtype=np.uint8)
     folder = tmp_path / "pictures" / "a b"
-    folder.mkdir(parents=True)
-    for number, image in enumerate(pixels):
-        Image.fromarray(image.transpose(1, 2, 0)).save(folder / f"{number}.png")
-    run = make_image_run(tmp_path / "RUN", pixels, votes(features(24)))
+    make_pictures(folder, 24, 8)
+    run = make_image_run(tmp_path / "RUN", tmp_path / "pictures", votes(features(24)))
     (folder / "bad.png").write_bytes(b"no image")
     summary = defer(run, tmp_path / "pictures", tmp_path / "tasks.json", threshold=0.0)
     assert summary.lines[0].startswith("a b/bad: ")
@@ -230,6 +333,13 @@ def test_images_have_addresses(tmp_path: Path) -> None:
     predict(run, tmp_path / "pictures", tmp_path / "decisions.csv", threshold=0.0)
     with pytest.raises(CredalError, match=r"the file of the image .* is not known.*--images"):
         defer(run, tmp_path / "decisions.csv", tmp_path / "again.json")
+    with pytest.raises(CredalError, match=r"takes images, .* To fix: leave out --text note\.$"):
+        defer(run, tmp_path / "pictures", tmp_path / "again.json", threshold=0.0, text="note")
+    assert summary.hidden is to_csv.hidden is summary.shown is None
+    other = tmp_path / "other"
+    make_pictures(other, 1, 8)
+    with pytest.raises(CredalError, match=r"has no image of 23 items: .* To fix: name the folder"):
+        defer(run, tmp_path / "decisions.csv", tmp_path / "again.json", images=other)
     defer(
         run,
         tmp_path / "decisions.csv",
@@ -292,7 +402,8 @@ def test_a_merge_says_what_it_did() -> None:
         *(("x", "ann", "dog"), ("y", "ann", "cat"), ("z", "bo", "eel")), path="new.csv"
     )
     both = merge(same, second, conflicts="newest")
-    told = "new.csv adds 1 item and 1 vote; 1 vote was there before; 1 vote replaces an older one"
+    told = "new.csv adds 1 item and 1 vote; 1 vote was there before; "
+    told += "1 vote replaces one of the files before"
     assert both.source.merged == (*same.source.merged, told)
     assert both.source.path == Path("votes.csv")
     words = "one row a vote, then one row a vote of votes.csv, then one row a vote of new.csv"

@@ -24,7 +24,7 @@ from credalearn.workflow.graphs import Graph, why_not
 from credalearn.workflow.items.inputs import read_image
 from credalearn.workflow.run.card_file import CARD
 from credalearn.workflow.run.folder import RunFolder, write_json
-from small_run import CLASSES, FEATURES, features, make_image_run, make_run, votes
+from small_run import CLASSES, FEATURES, features, make_image_run, make_pictures, make_run, votes
 from team_files import in_process, snapshot
 
 onnxruntime: Any = pytest.importorskip("onnxruntime", reason="pip install 'credalearn[onnx]'")
@@ -135,9 +135,8 @@ def test_onnxruntime_says_what_the_classifier_says(
 
 
 def test_images_are_exported(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    pixels = rng.integers(0, 256, (24, 3, 8, 8), dtype=np.uint8)
-    run = make_image_run(tmp_path / "RUN", pixels, votes(features(24)))
+    pixels = make_pictures(tmp_path / "pictures", 24, 8)
+    run = make_image_run(tmp_path / "RUN", tmp_path / "pictures", votes(features(24)))
     export_onnx(run, tmp_path / "a.onnx")
     session = onnxruntime.InferenceSession(tmp_path / "a.onnx")
     assert described(session) == ("images", "tensor(float)", [3, 8, 8])
@@ -170,7 +169,8 @@ def test_who_follows_the_card_sees_what_the_model_saw(tmp_path: Path) -> None:
         wanted = np.asarray(small).transpose(2, 0, 1)
         np.testing.assert_array_equal(read_image(tmp_path / f"{name}.png", 8), wanted)
     run = make_run(tmp_path / "RUN")
-    write_json(run.path / "run.json", run.facts | {"inputs": {"kind": "images", "image_size": 8}})
+    inputs = {"kind": "images", "path": "photos", "image_size": 8}
+    write_json(run.path / "run.json", run.facts | {"inputs": inputs})
     order = (r"exif\_transpose", "from 65535 to 255", "to RGB", "then scaled", "bilinear")
     places = [card(RunFolder(run.path)).index(step) for step in order]
     assert places == sorted(places)

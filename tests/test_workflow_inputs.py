@@ -25,15 +25,16 @@ from credalearn.workflow.items.inputs import (
     read_features,
     read_images,
 )
-from credalearn.workflow.items.joined_features import join_features
+from credalearn.workflow.items.joined_features import join_features, read_feature_files
 from credalearn.workflow.items.pixels import upright
 from credalearn.workflow.joined.joining import prepare
 from credalearn.workflow.joined.labelling import gold_classes, majority, make_labels, refuse_typos
 from credalearn.workflow.joined.options import TrainOptions
+from credalearn.workflow.joined.rounds import read_rounds
 from credalearn.workflow.joined.splits import SHARES, SPLITS, check_splits, split_items
 from credalearn.workflow.run.folder import write_json
 from credalearn.workflow.run.staging import check_place, partial_of, staged
-from team_files import full_disk, make_images, make_team
+from team_files import full_disk, make_images, make_team, snapshot
 
 
 def table_of(path: Path, text: str) -> Path:
@@ -145,6 +146,20 @@ def test_all_columns_that_are_no_numbers_are_named_at_once(tmp_path: Path) -> No
         read_features(tmp_path / "f.parquet")
 
 
+def test_only_values_of_one_kind_are_counted_together(tmp_path: Path) -> None:
+    text = "item,gold,a\nx,,1\ny,,1\nz,cat,1\nu,dog,1\nv,nan,1\n"
+    path = table_of(tmp_path / "f.csv", text)
+    said = r"line 4: features must be numbers; column 'gold' holds 'cat' for item 'z', and 1 more "
+    fix = r"such values. To fix: say --gold gold if it holds the true class, or leave .*--drop gold"
+    with pytest.raises(cl.CredalError, match=said + fix):
+        read_features(path)
+    with pytest.raises(cl.CredalError, match=r"'gold' holds 'cat' .*To fix: turn it into numbers"):
+        read_features(path, names=["gold", "a"])  # of a model: nothing can be left out
+    table_of(path, "item,age\nx,\ny,nan\nz,inf\nu,\nv,1\n")
+    with pytest.raises(cl.CredalError, match=r"line 2: .*is empty for item 'x', and 1 more such v"):
+        read_features(path)
+
+
 def test_a_date_is_no_feature(tmp_path: Path) -> None:
     table = pl.DataFrame({"item": ["x"], "seen": pl.Series(["2026-01-02"]).str.to_date()})
     table.write_parquet(tmp_path / "f.parquet")
@@ -167,6 +182,52 @@ def test_an_array_has_no_columns_to_ask_for(tmp_path: Path) -> None:
     np.save(tmp_path / "f.npy", np.array([[1.0], [np.nan]]))
     with pytest.raises(cl.CredalError, match=r"row 2: .* feature 1 is nan for item '1'"):
         read_features(tmp_path / "f.npy")
+
+
+@pytest.mark.parametrize(
+    ("names", "wanted"),
+    [
+        (np.array(["007", "x", "a "]), ["007", "x", "a"]),
+        (np.array([b"007", "é".encode(), b"a"]), ["007", "é", "a"]),
+        (np.array([7, 12, 5]), ["7", "12", "5"]),
+    ],
+)
+def test_an_array_of_an_npz_names_the_items(
+    tmp_path: Path, names: np.ndarray, wanted: list[str]
+) -> None:
+    path = tmp_path / "f.npz"
+    np.savez(path, msg_id=names, embeddings=np.eye(3))
+    found = read_features(path, item="msg_id")
+    assert (found.items, found.item, found.unnamed) == (wanted, "msg_id", ())
+    with pytest.raises(cl.CredalError, match=r"no array 'msgid' .* it has msg_id of \(3,\), emb"):
+        read_features(path, item="msgid")
+    # Passed over in silence, the rows would be taken for the items 0, 1, 2.
+    with pytest.raises(cl.CredalError, match=r"To fix: say --item msg_id; or save the features al"):
+        read_features(path)
+    np.savez(path, image_id=names, embeddings=np.eye(3), name=["size", "age"])
+    assert read_features(path).items == wanted
+    np.savez(path, msg_id=names.astype(object), embeddings=np.eye(3))
+    with pytest.raises(cl.CredalError, match=r"msg_id of \(3,\) objects.*To fix: .*astype\(str\)"):
+        read_features(path, item="msg_id")
+
+
+def test_arrays_of_an_npz_are_columns_beside_the_features(tmp_path: Path) -> None:
+    path = tmp_path / "f.npz"
+    gold = np.array([1.0, np.nan, 0.0])
+    np.savez(path, X=np.eye(3), patient=[7, 7, 8], gold=gold, year=[1, 2, 3], mean=np.zeros(2))
+    wanted = ("patient", "gold")
+    found = read_features(path, extra=wanted, drop=("year",))
+    assert (found.items, found.item, found.unnamed) == (["0", "1", "2"], None, (path,))
+    assert found.extra.to_dict(as_series=False) == {
+        "patient": ["7", "7", "8"],
+        "gold": ["1.0", None, "0.0"],
+    }
+    with pytest.raises(cl.CredalError, match=r"say --item year"):
+        read_features(path, extra=wanted)
+    with pytest.raises(cl.CredalError, match=r"no array 'mean' .* for each of its 3 rows.* one va"):
+        read_features(path, extra=("mean",))
+    with pytest.raises(cl.CredalError, match=r"no array 'patiend' .*did you mean 'patient'\?"):
+        read_features(path, extra=("patiend",))
 
 
 def test_missing_and_foreign_files(tmp_path: Path) -> None:
@@ -194,7 +255,7 @@ def test_images_are_found_by_path_name_and_stem(tmp_path: Path) -> None:
     }
     with pytest.raises(cl.CredalError, match="item 'two' fits 2 images"):
         find_images(tmp_path, ["two"])
-    with pytest.raises(cl.CredalError, match="there is no folder"):
+    with pytest.raises(cl.CredalError, match=r"there is no folder .* To fix: name the folder"):
         find_images(tmp_path / "c", ["one"])
     (tmp_path / "c").mkdir()
     with pytest.raises(cl.CredalError, match="holds no image"):
@@ -490,6 +551,27 @@ def test_features_of_several_files_are_one_table(tmp_path: Path) -> None:
         prepare(annotations, empty, TrainOptions(group="site"))
 
 
+def test_files_of_features_may_have_other_columns_beside_them(tmp_path: Path) -> None:
+    old = table_of(tmp_path / "old.csv", "nr,a,gold,site\nx,1,cat,7\ny,2,,8\n")
+    new = table_of(tmp_path / "new.csv", "item,text,a,site\nz,Hello,3,7\n")
+    given = {"named_in": ("nr",), "drop": ("text",)}
+    found = read_feature_files([old, new], extra=("gold", "site"), optional=("gold",), **given)
+    assert (found.items, found.item) == (["x", "y", "z"], "nr")
+    assert found.values.tolist() == [[1], [2], [3]]
+    assert found.extra["gold"].to_list() == ["cat", None, None]
+    assert found.extra["site"].to_list() == ["7", "8", "7"]
+    swapped = read_feature_files(
+        [new, old], extra=("gold",), optional=("gold",), named_in=("nr",), drop=("text", "site")
+    )
+    assert swapped.extra["gold"].to_list() == [None, "cat", None]
+    with pytest.raises(cl.CredalError, match=r"old.csv has no column 'txet'"):
+        read_feature_files([old, new], named_in=("nr",), drop=("txet",))
+    with pytest.raises(cl.CredalError, match=r"new.csv has no column 'gold'"):  # a group, strict
+        read_feature_files([old, new], extra=("gold",), **given)
+    with pytest.raises(cl.CredalError, match=r"old.csv has no column 'truth'"):
+        read_feature_files([old, new], extra=("truth",), optional=("truth",), **given)
+
+
 @pytest.mark.parametrize(
     ("second", "message"),
     [
@@ -541,6 +623,29 @@ def test_what_lacks_its_counterpart_is_refused_or_counted(tmp_path: Path) -> Non
     strangers = read_features(table_of(tmp_path / "g.csv", "item,size\nx1,1\nx2,2\n"))
     with pytest.raises(cl.CredalError, match=r"called 'a', 'b' and 4 more there and 'x1', 'x2'"):
         prepare(found, strangers, TrainOptions(skip_missing=True))
+
+
+def test_leading_zeros_that_a_spreadsheet_lost_are_told(tmp_path: Path) -> None:
+    def voted(*names: str) -> Annotations:
+        rows = "".join(f"{name},ann,{'cat' if n % 2 else 'dog'}\n" for n, name in enumerate(names))
+        return annotations_of(tmp_path, f"item,annotator,label\n{rows}")
+
+    short, long = ["42", "7", "1234"], ["0042", "0007", "1234"]
+    options = TrainOptions(skip_missing=True)
+    kept = read_features(table_of(tmp_path / "f.csv", "item,a\n" + ",1\n".join([*long, ""])))
+    said = r"lost in .*votes.csv: what is '42' there is '0042' in .*f.csv, and so for 2 items. To "
+    with pytest.raises(cl.CredalError, match=f"{said}fix: export the column as text"):
+        prepare(voted(*short), kept, options)
+    lost = read_features(table_of(tmp_path / "f.csv", "item,a\n" + ",1\n".join([*short, ""])))
+    with pytest.raises(cl.CredalError, match=r"lost in .*f.csv: what is '42' there is '0042' in"):
+        prepare(voted(*long), lost, options)
+    later = table_of(tmp_path / "later.csv", "item,annotator,label\n0042,bo,cat\n7,bo,cat\n")
+    voted(*long)
+    rounds = read_rounds(tmp_path / "votes.csv", [later], {})
+    with pytest.raises(cl.CredalError, match=r"lost in .*later.csv: what is '7' there is '0007'"):
+        prepare(rounds, kept, options)
+    with pytest.raises(cl.CredalError, match=r"3 of 4 items have no features"):  # one zero of three
+        prepare(voted("1234", "0042", "17", "18"), lost, TrainOptions())
 
 
 def test_an_item_without_its_group_is_refused(tmp_path: Path) -> None:
@@ -616,7 +721,7 @@ def test_a_run_is_not_put_where_other_things_are(tmp_path: Path) -> None:
 
 def stop_after(output: Path, name: str, error: type[BaseException]) -> None:
     """Write one file of a run, then fail."""
-    with staged(output) as folder:
+    with staged(output, overwrite=True) as folder:
         (folder / name).write_text("begun")
         raise error
 
@@ -644,6 +749,43 @@ def test_a_file_that_cannot_be_written_is_told_of_the_run(tmp_path: Path) -> Non
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    ("names", "what"),
+    [
+        (("rule.json",), "a certified rule"),
+        (("sets.json",), "certified sets"),
+        (("rule.json", "sets.json"), "a certified rule and certified sets"),
+    ],
+)
+def test_what_was_certified_is_not_replaced(
+    tmp_path: Path, names: tuple[str, ...], what: str
+) -> None:
+    output = tmp_path / "run"
+    said = rf"run holds {what}, which a new run would replace. To fix: name another folder with -o,"
+    with staged(output) as folder:
+        (folder / "run.json").write_text("old")
+
+    def certified_meanwhile() -> None:
+        with staged(output) as folder:
+            (folder / "resume-1.safetensors").write_text("trained for hours")
+            for name in names:
+                (output / name).write_text("certified")
+
+    with pytest.raises(cl.CredalError, match=said):
+        certified_meanwhile()
+    before = snapshot(output)
+    with pytest.raises(cl.CredalError, match=said), staged(output):
+        pytest.fail("refused before anything is done")
+    assert snapshot(output) == before
+    with staged(output, overwrite=True) as folder:
+        assert (folder / "resume-1.safetensors").read_text() == "trained for hours"
+        (folder / "run.json").write_text("new")
+    assert {path.name: path.read_text() for path in output.iterdir()} == {"run.json": "new"}
+    (output / "run.json").unlink()
+    (output / names[0]).write_text("left by a kill")
+    check_place(output)
+
+
 def test_a_new_run_replaces_an_old_one_whole_and_nothing_else(tmp_path: Path) -> None:
     output = tmp_path / "run"
     (output / "model").mkdir(parents=True)
@@ -653,7 +795,7 @@ def test_a_new_run_replaces_an_old_one_whole_and_nothing_else(tmp_path: Path) ->
     with pytest.raises(ZeroDivisionError):
         stop_after(output, "run.json", ZeroDivisionError)
     assert {(output / name).read_text() for name in names} == {"old"}
-    with staged(output) as folder:
+    with staged(output, overwrite=True) as folder:
         (folder / "model").mkdir()
         for name in ("run.json", "items.parquet", "model/config.json"):
             (folder / name).write_text("new")

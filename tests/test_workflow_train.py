@@ -24,6 +24,7 @@ from credalearn.workflow import training
 from credalearn.workflow.items.columns import read_item_columns
 from credalearn.workflow.items.inputs import FeatureTable, read_features
 from credalearn.workflow.joined.joining import Prepared, prepare
+from credalearn.workflow.joined.labelling import training_labels
 from credalearn.workflow.joined.options import TrainOptions
 from credalearn.workflow.run.card_file import CARD, CARD_MARK
 from credalearn.workflow.run.folder import RunFolder
@@ -51,12 +52,12 @@ def read(team: Team) -> Annotations:
     return read_annotations(team.votes)
 
 
-def train(output: Path, team: Team, **options: Any) -> RunFolder:
+def train(output: Path, team: Team, *, overwrite: bool = False, **options: Any) -> RunFolder:
     """Train quickly on a team's files."""
     chosen = TrainOptions(**{**QUICK, **options})
     others = tuple(name for name in ("patient", "truth", "part") if name not in chosen.columns)
     inputs = read_features(team.features, extra=chosen.columns, drop=others)
-    return train_run(output, read(team), inputs, chosen, verbose=False)
+    return train_run(output, read(team), inputs, chosen, overwrite=overwrite, verbose=False)
 
 
 def weights(run: RunFolder) -> dict[str, list[float]]:
@@ -203,7 +204,8 @@ def test_every_label_rule_trains(team: Team, tmp_path: Path, rule: str) -> None:
 def test_the_options_of_a_rule_reach_the_labels(team: Team) -> None:
     inputs = read_features(team.features, drop=("patient", "truth", "part"))
     annotations = read(team)
-    counts = prepare(annotations, inputs, TrainOptions()).counts
+    prepared = prepare(annotations, inputs, TrainOptions())
+    counts = prepared.counts[np.array(prepared.split) == "train"]
     for asked, made in (
         (TrainOptions(labels="idm", s=4.0), cl.from_votes(counts, rule="idm", s=4.0)),
         (
@@ -211,7 +213,7 @@ def test_the_options_of_a_rule_reach_the_labels(team: Team) -> None:
             cl.from_votes(counts, rule="clopper-pearson", confidence=0.5),
         ),
     ):
-        assert torch.equal(prepare(annotations, inputs, asked).labels.lower, made.lower)
+        assert torch.equal(training_labels(annotations, prepared, asked).lower, made.lower)
     with pytest.raises(cl.CredalError, match="s must be above 0"):
         TrainOptions(s=0.0)
 
@@ -300,14 +302,17 @@ def test_a_failed_training_leaves_an_older_run(team: Team, tmp_path: Path) -> No
         full_disk(2_000),
         pytest.raises(cl.CredalError, match=r"run cannot be written: .*To "),
     ):
-        train(run.path, team, seed=1)
+        train(run.path, team, seed=1, overwrite=True)
     assert snapshot(tmp_path) == before
     said = r"must be one of 'mlp', .*'timm:NAME'; got 'resnet1'. To fix: name one of them"
     with pytest.raises(cl.CredalError, match=said) as caught:
-        train(run.path, team, backbone="resnet1")
+        train(run.path, team, backbone="resnet1", overwrite=True)
     assert "torch.nn" not in str(caught.value)  # which nobody can give to a command
     assert snapshot(tmp_path) == before
-    train(run.path, team, seed=1)
+    with pytest.raises(cl.CredalError, match=r"run holds a certified rule, .* give --overwrite"):
+        train(run.path, team, seed=1)
+    assert snapshot(tmp_path) == before
+    train(run.path, team, seed=1, overwrite=True)
     assert RunFolder(run.path).facts["seed"] == 1
     assert not (run.path / "rule.json").exists()  # it was about another model
 

@@ -1,7 +1,6 @@
 """Checks of options: numbers in a range and names among those there are."""
 
 from collections.abc import Callable, Collection, Iterable
-from difflib import get_close_matches
 from numbers import Integral, Real
 from typing import Any
 
@@ -27,7 +26,7 @@ def check_option(
 
 
 def check_whole(value: int, *, least: int, name: str, remedy: str) -> None:
-    """Refuse what is no whole number of ``least`` or more; 2.0 is none.
+    """Refuse what is no whole number of ``least`` or more; 2.0 and True are none.
 
     Raises:
         CredalError: If it is none.
@@ -40,7 +39,9 @@ def check_whole(value: int, *, least: int, name: str, remedy: str) -> None:
     """
     check_option(
         value,
-        lambda number: number >= least and isinstance(number, Integral),
+        lambda number: (
+            number >= least and isinstance(number, Integral) and not isinstance(number, bool)
+        ),
         name=name,
         rule=f"a whole number of {least} or more",
         remedy=remedy,
@@ -68,13 +69,61 @@ def check_choice(value: object, choices: Collection[str], *, name: str) -> None:
     )
 
 
-def nearest(name: str, names: Iterable[str]) -> str | None:
-    """The name that this one may be a slip of, capital letters aside; None if none is near.
+def nearest(word: str, words: Iterable[str]) -> str | None:
+    """The one of ``words`` that ``word`` was probably meant to be; None if none is near.
 
     Example:
-        >>> nearest("Votes.CSV", ["items.csv", "votes.csv"]), nearest("x", ["items.csv"])
-        ('votes.csv', None)
+        >>> nearest("lable", ["item", "label"]), nearest("cat", ["zebra"])
+        ('label', None)
     """
-    spelled = {each.casefold(): each for each in names}
-    found = get_close_matches(name.casefold(), spelled, n=1)
-    return spelled[found[0]] if found else None
+    return next(iter(near(word, words)), None)
+
+
+def near(word: str, words: Iterable[str]) -> list[str]:
+    """Those of ``words`` that ``word`` may be a slip of, the nearest first.
+
+    Capital letters, spaces, hyphens, underscores and dots aside, a slip is one letter of up to
+    five, two of up to eleven, a quarter of the letters of longer words.
+
+    Example:
+        >>> near("Votes-CSV", ["items.csv", "vote.csv", "votes.csv"])
+        ['votes.csv', 'vote.csv']
+    """
+    most = 1 if len(word) <= 5 else max(2, len(word) // 4)
+    close = sorted((edit_distance(folded(word), folded(each), most), each) for each in words)
+    return [each for distance, each in close if distance <= most]
+
+
+def folded(word: str) -> str:
+    """A name without case, spaces, hyphens, underscores and dots.
+
+    Example:
+        >>> folded("Item_ID") == folded("item id")
+        True
+    """
+    return "".join(letter for letter in word.casefold() if letter not in " \t-_.")
+
+
+def edit_distance(first: str, second: str, most: int = 3) -> int:
+    """Letters to insert, delete, replace or swap with their neighbour; ``most + 1`` if more.
+
+    The optimal string alignment distance, by dynamic programming over two words.
+
+    Example:
+        >>> edit_distance("horse", "hrose"), edit_distance("cat", "cart")
+        (1, 1)
+    """
+    if abs(len(first) - len(second)) > most or len(set(first) - set(second)) > most:
+        return most + 1  # without looking at all places, an eighth of the time for unlike words
+    before: list[int] = []
+    row = list(range(len(second) + 1))
+    for i, a in enumerate(first, 1):
+        before, above, row = row, before, [i]
+        for j, b in enumerate(second, 1):
+            best = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (a != b))
+            if i > 1 and j > 1 and a == second[j - 2] and first[i - 2] == b:
+                best = min(best, above[j - 2] + 1)
+            row.append(best)
+        if min(row) > most:
+            return most + 1
+    return min(row[-1], most + 1)

@@ -1,6 +1,7 @@
-"""Files that are written whole or not at all."""
+"""Files that are written whole or not at all, and known again by their digest."""
 
 import errno
+import hashlib
 import os
 import re
 from collections.abc import Collection, Iterator
@@ -17,12 +18,7 @@ _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 class NotWrittenError(CredalError):
-    """A file cannot be written; the error that it is raised from says why.
-
-    Example:
-        >>> issubclass(NotWrittenError, CredalError)
-        True
-    """
+    """A file cannot be written; the error that it is raised from says why."""
 
 
 @contextmanager
@@ -159,3 +155,17 @@ def not_written(path: Path, error: Exception, *, other: str) -> NotWrittenError:
     fix = "get the right to write there, or " if number in _FORBIDDEN else fix
     why = str(getattr(error, "strerror", None) or error).strip().rstrip(".")
     return NotWrittenError(f"{path} cannot be written: {why}. To fix: {fix}{other}.")
+
+
+def sha256_of(path: Path) -> str:
+    """SHA-256 of a file's bytes, read a part at a time.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "empty"
+        >>> path.touch()
+        >>> sha256_of(path)[:8]
+        'e3b0c442'
+    """
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

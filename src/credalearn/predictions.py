@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any, Self, final
 
 from numpy.typing import ArrayLike
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from credalearn.checks import check_choice
@@ -23,8 +21,8 @@ from credalearn.credal.checks import (
     require_distributions,
 )
 from credalearn.errors import CredalError
-from credalearn.files import whole_file
 from credalearn.scores import SCORES
+from credalearn.tensors import read_tensors, write_tensors
 
 _TOLERANCE = 1e-5  # the mean of V float32 heads may leave their range by a rounding
 
@@ -244,26 +242,23 @@ class CredalPredictions:
             CredalError: If the file cannot be written.
         """
         tensors = {each.name: getattr(self, each.name) for each in fields(self)}
-        kept = {name: x.detach().cpu().clone() for name, x in tensors.items() if x is not None}
-        with whole_file(Path(path)) as partial:
-            save_file(kept, partial)
+        write_tensors(Path(path), {name: x for name, x in tensors.items() if x is not None})
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read what :meth:`save` wrote; runs no code from the file.
 
         Raises:
-            CredalError: If the file is damaged or holds something else.
+            CredalError: If the file is missing, damaged or holds something else.
         """
-        if not Path(path).is_file():
-            raise CredalError(f"{path} holds no predictions: there is no such file.")
-        try:
-            tensors = load_file(path)
-        except SafetensorError as error:
-            raise CredalError(f"{path} is not a whole safetensors file: {error}.") from error
+        fix = "save the predictions again, or name another file"
+        tensors, _ = read_tensors(Path(path), fix=fix)
         names = {each.name for each in fields(cls)}
         if not {"probs", "lower", "upper"} <= tensors.keys() <= names:
-            raise CredalError(f"{path} holds no predictions but {sorted(tensors)}.")
+            raise CredalError(
+                f"{path} holds no predictions but {sorted(tensors)}. To fix: name a file that "
+                "CredalPredictions.save wrote."
+            )
         return cls(**tensors)
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
@@ -288,7 +283,7 @@ class CredalPredictions:
         if shape[:1] + shape[-1:] != tuple(self.probs.shape):
             raise CredalError(
                 f"{name} must have the items and classes of probs, {tuple(self.probs.shape)}; "
-                f"got shape {shape}."
+                f"got shape {shape}. To fix: give every item a row, and every class a column."
             )
 
 

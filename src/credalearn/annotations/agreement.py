@@ -4,9 +4,10 @@ Shapes: N items, K classes.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from credalearn.annotations.table import Annotations
 from credalearn.errors import CredalError
@@ -30,8 +31,10 @@ class Agreement:
         alpha: Krippendorff's; None where no item has two votes, or all votes are for one class.
 
     Example:
-        >>> Agreement(2, 3, 5, 2, 2.5, 3, 0.5, 0.5, 0.2).votes
-        5
+        >>> from credalearn.annotations.examples import three_items
+        >>> found = agreement(three_items())
+        >>> found.fewest, found.median, found.most, round(found.alpha, 2)
+        (2, 2.0, 3, -0.2)
     """
 
     items: int
@@ -92,14 +95,17 @@ def vote_counts(annotations: Annotations) -> Counts:
     if annotations.kind == "counts":
         return annotations.counts()
     if annotations.kind != "votes":
-        raise CredalError(f"agreement is between votes; got a table of {annotations.kind}.")
+        raise CredalError(
+            f"agreement is between votes; got a table of {annotations.kind}. To fix: give votes, "
+            "or counts of them."
+        )
     shape = (len(annotations.items), len(annotations.classes))
     label = annotations.codes("label")
     cell = (annotations.codes("item") * shape[1] + label)[label >= 0]
     return np.bincount(cell, minlength=shape[0] * shape[1]).astype(np.float64).reshape(shape)
 
 
-def krippendorff_alpha(counts: Counts) -> float | None:
+def krippendorff_alpha(counts: ArrayLike) -> float | None:
     r"""Krippendorff's alpha for nominal labels, :math:`1 - D_o / D_e`, from counts (N, K).
 
     Observed disagreement is that of pairs of votes on the same item, each item's pairs weighted by
@@ -110,12 +116,15 @@ def krippendorff_alpha(counts: Counts) -> float | None:
     Returns:
         1 for full agreement, 0 for that of chance; None where no two votes differ in expectation.
 
+    Raises:
+        CredalError: If a count is negative or not finite, or the counts are no table of numbers.
+
     Example:
-        >>> krippendorff_alpha(np.array([[2.0, 0.0], [0.0, 2.0], [1.0, 1.0]]))
+        >>> krippendorff_alpha([[2, 0], [0, 2], [1, 1]])
         0.4444444444444444
     """
-    totals = counts.sum(1)
-    paired = counts[totals >= 2]
+    votes = _as_counts(counts)
+    paired = votes[votes.sum(1) >= 2]
     if not len(paired):
         return None
     totals = paired.sum(1)
@@ -128,3 +137,28 @@ def krippendorff_alpha(counts: Counts) -> float | None:
     if expected == 0:
         return None
     return float(1 - (everything - 1) * observed / expected)
+
+
+def _as_counts(counts: ArrayLike) -> Counts:
+    """Counts (N, K) of 0 or more; a masked one is not finite."""
+    fix = "give how many votes each class got, a row an item"
+    try:
+        given: np.ma.MaskedArray[Any, Any] = np.ma.asarray(counts)
+        if given.dtype.kind not in "biufO":
+            raise TypeError(f"got {given.dtype}")
+        found: Counts = np.ma.filled(given.astype(np.float64), np.nan)
+    except (TypeError, ValueError, RuntimeError) as error:
+        why = str(error).rstrip(".")
+        raise CredalError(f"counts must be an array of numbers; {why}. To fix: {fix}.") from error
+    if found.ndim != 2:
+        raise CredalError(
+            f"counts must have shape (items, classes); got {found.shape}. To fix: {fix}."
+        )
+    wrong = ~(np.isfinite(found) & (found >= 0)).all(1)
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise CredalError(
+            f"counts must be finite numbers of 0 or more; row {row} has "
+            f"{found[row].tolist()[:8]}. To fix: {fix}."
+        )
+    return found

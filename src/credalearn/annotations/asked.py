@@ -22,10 +22,6 @@ class Asked:
         delimiter: Of a table in a text file.
         format: The reader's name; None: it was recognised.
         repeats: What happens where one annotator votes twice on an item and differently.
-
-    Example:
-        >>> Asked(label="answer").label
-        'answer'
     """
 
     item: str | None = None

@@ -4,8 +4,9 @@ from collections.abc import Collection, Sequence
 
 from credalearn.annotations.asked import Asked
 from credalearn.annotations.numbers import plain_number
-from credalearn.annotations.places import edit_distance, folded, listed, nearest, refuse, shown
+from credalearn.annotations.places import listed, refuse, shown
 from credalearn.annotations.text_tables import Table
+from credalearn.checks import edit_distance, folded, nearest
 
 # In the order in which they are tried, without case, spaces, "_", "-" and ".".
 ITEM = (

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from credalearn.annotations.agreement import vote_counts
-from credalearn.annotations.places import edit_distance, folded
 from credalearn.annotations.table import Annotations
+from credalearn.checks import edit_distance, folded
 
 _SEEN_ENOUGH = 3  # votes of a class that another could be a misspelling of
 _RARE = 4  # a slip of the same hand comes back, but not once in four times
@@ -27,8 +27,11 @@ class Confusion:
         share: Of all pairs of votes on the same item that disagree.
 
     Example:
-        >>> Confusion(("cat", "dog"), 2, 1.0).share
-        1.0
+        Two people disagree about each of two items, and nobody about the third.
+
+        >>> from credalearn.annotations.examples import three_items
+        >>> confused_pairs(three_items())[0].classes
+        ('cat', 'dog')
     """
 
     classes: tuple[str, str]
@@ -38,7 +41,7 @@ class Confusion:
 
 @dataclass(frozen=True, slots=True)
 class Typo:
-    """A class that looks like a slip of the pen.
+    r"""A class that looks like a slip of the pen.
 
     Args:
         label: As it stands in the file.
@@ -48,8 +51,14 @@ class Typo:
         why: How the two names differ.
 
     Example:
-        >>> Typo("hrose", 1, "horse", 40, "1 letter differs").like
-        'horse'
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from credalearn.annotations import read_annotations
+        >>> path = Path(tempfile.mkdtemp()) / "votes.csv"
+        >>> _ = path.write_text("item,horse,hrose\na,4,0\nb,5,1\n")
+        >>> (found,) = typo_classes(read_annotations(path, format="counts"))
+        >>> found.label, found.like, found.why
+        ('hrose', 'horse', '1 letter differs')
     """
 
     label: str

@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from credalearn.annotations.places import listed, nearest, refuse, shown
+from credalearn.annotations.places import listed, refuse, shown
 from credalearn.annotations.records import Records
+from credalearn.checks import nearest
 
 _INSIDE = ("data", "meta")  # where Label Studio and Prodigy keep what the user gave them
 _MISSING = object()

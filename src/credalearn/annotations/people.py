@@ -37,8 +37,10 @@ class Annotator:
         far: Whether ``upper`` is more than 0.10 below ``others``, of ten votes compared or more.
 
     Example:
-        >>> Annotator("ann", 3, 3, 0, 0.0, 0.0, 0.8, 0.85, far=False).far
-        False
+        >>> from credalearn.annotations.examples import three_items
+        >>> ann = annotator_agreement(three_items())[0]
+        >>> ann.name, round(ann.share, 2), round(ann.upper, 2), ann.others
+        ('ann', 0.33, 0.95, 0.5)
     """
 
     name: str
@@ -72,7 +74,10 @@ def annotator_agreement(
         [('ann', 3, 1), ('bo', 2, 1), ('cy', 2, 1)]
     """
     if annotations.kind != "votes":
-        raise CredalError(f"annotators are known of votes; got a table of {annotations.kind}.")
+        raise CredalError(
+            f"annotators are known of votes; got a table of {annotations.kind}. To fix: give one "
+            "row a vote, with its annotator."
+        )
     check_share(confidence, name="confidence")
     names = annotations.annotators
     who, label = annotations.codes("annotator"), annotations.codes("label")

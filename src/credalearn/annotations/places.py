@@ -1,6 +1,6 @@
 """How a reader refuses: one line with the place, the value, the rule and the nearest remedy."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -43,50 +43,21 @@ def listed(values: Sequence[object], most: int = 8) -> str:
     return text if len(values) <= most else f"{text} and {len(values) - most:,} more"
 
 
-def edit_distance(first: str, second: str, most: int = 3) -> int:
-    """Letters to insert, delete, replace or swap with their neighbour; ``most + 1`` if more.
-
-    The optimal string alignment distance, by dynamic programming over two words.
+def enumerated(names: Sequence[str]) -> str:
+    """All of some names, as a sentence has them.
 
     Example:
-        >>> edit_distance("horse", "hrose"), edit_distance("cat", "cart")
-        (1, 1)
+        >>> enumerated(["cat", "dog", "owl"]), enumerated(["cat"])
+        ('cat, dog and owl', 'cat')
     """
-    if abs(len(first) - len(second)) > most or len(set(first) - set(second)) > most:
-        return most + 1  # without looking at all places, an eighth of the time for unlike words
-    before: list[int] = []
-    row = list(range(len(second) + 1))
-    for i, a in enumerate(first, 1):
-        before, above, row = row, before, [i]
-        for j, b in enumerate(second, 1):
-            best = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (a != b))
-            if i > 1 and j > 1 and a == second[j - 2] and first[i - 2] == b:
-                best = min(best, above[j - 2] + 1)
-            row.append(best)
-        if min(row) > most:
-            return most + 1
-    return min(row[-1], most + 1)
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
-def folded(word: str) -> str:
-    """A name without case, spaces, hyphens, underscores and dots.
+def many(count: int, one: str, more: str | None = None) -> str:
+    """So many things.
 
     Example:
-        >>> folded("Item_ID") == folded("item id")
-        True
+        >>> many(1, "item"), many(2000, "item"), many(2, "class", "classes")
+        ('1 item', '2,000 items', '2 classes')
     """
-    return "".join(letter for letter in word.casefold() if letter not in " \t-_.")
-
-
-def nearest(word: str, words: Iterable[str]) -> str | None:
-    """The one of ``words`` that ``word`` was probably meant to be.
-
-    Example:
-        >>> nearest("lable", ["item", "label"])
-        'label'
-        >>> nearest("cat", ["zebra"]) is None
-        True
-    """
-    close = sorted((edit_distance(folded(word), folded(each)), each) for each in words)
-    allowed = 1 if len(word) <= 5 else 2
-    return close[0][1] if close and close[0][0] <= allowed else None
+    return f"{count:,} {one if count == 1 else more or f'{one}s'}"

@@ -30,6 +30,8 @@ class Raw:
         words: What the reader recognised.
         unread: Where no annotator was found, the columns that may name one.
         item: Of a table, the column that names the item.
+        apart: A field that differs in tasks whose item is the same; None if there are none.
+        notes: What else the user should know, in words.
     """
 
     kind: Kind
@@ -40,6 +42,8 @@ class Raw:
     left_out: Mapping[str, int] = field(default_factory=dict)
     unread: tuple[str, ...] = ()
     item: str | None = None
+    apart: str | None = None
+    notes: tuple[str, ...] = ()
 
     def where(self, position: int) -> str:
         """Where a row of the frame stood in the file."""
@@ -55,11 +59,11 @@ class Votes:
         self.items: list[str | None] = []
         self.annotators: list[str | None] = []
         self.labels: list[str | None] = []
-        self.lines: list[int] = []
+        self.lines: list[int | str] = []
         self.left_out: Counter[str] = Counter()
 
-    def add(self, line: int, item: object, annotator: object, label: object) -> None:
-        """A vote; a label that is a list of one is that one."""
+    def add(self, line: int | str, item: object, annotator: object, label: object) -> None:
+        """A vote in a line, or in a place in words; a label that is a list of one is that one."""
         if isinstance(label, list | tuple):
             if len(label) > 1:
                 return self.leave("several classes")
@@ -77,10 +81,10 @@ class Votes:
         """An answer that is no vote."""
         self.left_out[reason] += 1
 
-    def _text(self, line: int, name: str, value: object) -> str | None:
+    def _text(self, line: int | str, name: str, value: object) -> str | None:
         if isinstance(value, dict | list | tuple):
             rule = f"the {name} must be a text or a number; this is {shown(value)}"
-            refuse(self.path, f"line {line}", rule, fix=f"name the field of the {name}")
+            refuse(self.path, _place(line), rule, fix=f"name the field of the {name}")
         text = text_of(value)
         check_text(self.path, line, text)
         return text
@@ -91,18 +95,22 @@ class Votes:
         frame = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String))
         lines = self.lines
         rows = len(lines) + self.left_out.total()
-        place = lambda row: f"line {lines[row]}"  # noqa: E731
+        place = lambda row: _place(lines[row])  # noqa: E731
         return Raw("votes", frame, rows, place, words, dict(self.left_out))
 
 
-def check_text(path: Path, line: int, text: str | None) -> None:
+def _place(line: int | str) -> str:
+    return line if isinstance(line, str) else f"line {line}"
+
+
+def check_text(path: Path, line: int | str, text: str | None) -> None:
     """Refuse half of a surrogate pair, which JSON can escape and no file can hold."""
     try:
         if text is not None:
             text.encode()
     except UnicodeEncodeError:
         rule = f"{shown(text)} is not valid Unicode text"
-        refuse(path, f"line {line}", rule, fix="export the file again as UTF-8")
+        refuse(path, _place(line), rule, fix="export the file again as UTF-8")
 
 
 def check_classes(path: Path, where: str, names: Iterable[str]) -> None:

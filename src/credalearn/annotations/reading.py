@@ -1,6 +1,7 @@
 """A file of annotations into the canonical table, whatever tool wrote it."""
 
 import os
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
@@ -10,7 +11,7 @@ from credalearn.annotations.columns import refuse_predictions
 from credalearn.annotations.csv_tables import read_csv
 from credalearn.annotations.fields import check_field, field_of
 from credalearn.annotations.foreign import refuse_foreign
-from credalearn.annotations.places import listed, nearest, refuse, shown
+from credalearn.annotations.places import listed, refuse, shown
 from credalearn.annotations.raw import Raw, check_text, text_of
 from credalearn.annotations.readers import READERS, Content
 from credalearn.annotations.records import Records, from_dicts, looks_like_json, read_json
@@ -18,6 +19,7 @@ from credalearn.annotations.table import Annotations
 from credalearn.annotations.text_tables import Table, from_columns, read_parquet
 from credalearn.annotations.tidy_shares import tidy_bounds, tidy_shares
 from credalearn.annotations.tidy_votes import tidy_votes
+from credalearn.checks import nearest
 from credalearn.errors import CredalError
 
 _TIDY = {
@@ -138,7 +140,7 @@ def _open(path: Path, asked: Asked) -> Content:
     if path.is_dir():
         files = sorted(each.name for each in path.iterdir() if each.is_file())
         held = f"; it holds {listed(files, 3)}" if files else " and it is empty"
-        refuse(path, "", f"this is a folder{held}", fix="name one file, the export itself")
+        refuse(path, "", f"this is a folder{held}", fix=_files_to_name(path, files))
     if not path.exists():
         near = nearest(path.name, (each.name for each in _beside(path)))
         fix = f"did you mean {str(path.with_name(near))!r}" if near else "check the name"
@@ -154,6 +156,20 @@ def _open(path: Path, asked: Asked) -> Content:
         return read_json(path, asked.encoding)
     refuse_foreign(path, start)
     return read_csv(path, asked.encoding, asked.delimiter)
+
+
+def _files_to_name(folder: Path, files: list[str]) -> str:
+    """One; or, of a folder with a file a person, as doccano's export unpacks, how all are read."""
+    people = [str(folder / name) for name in files if name.endswith(".jsonl")]
+    if len(people) < 2:
+        return "name one file, the export itself"
+    first, *others = map(shlex.quote, people)
+    merged = " ".join(f"--merge {name}" for name in others[:2]) + " …" * (len(others) > 2)
+    return (
+        f"name one file, the export itself; if each holds one person's labels, say {first} "
+        f"{merged}, where items that the first lacks are only trained on, or make one table of "
+        "all, as the README shows"
+    )
 
 
 def _beside(path: Path) -> list[Path]:

@@ -1,5 +1,6 @@
 """One vote an annotator and item: repeats are left out, and changes refused or the last taken."""
 
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -95,4 +96,7 @@ def _refuse_change(
         "say --repeats last if the last answer in the file counts, keep the one that does, or "
         "name the columns with --item and --annotator"
     )
+    if raw.apart is not None:
+        fix = f"say --item {shlex.quote(raw.apart)}, which differs from task to task, or, if they "
+        fix += "are about one item, --repeats last if the last answer in the file counts"
     refuse(path, raw.where(int(kept[row])), rule, fix=fix)

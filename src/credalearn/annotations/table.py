@@ -37,10 +37,11 @@ class Source:
         mended: Values changed without loss, by how: spaces trimmed, Unicode normalised.
         first_items: Of several rounds, how many items the first holds: those come first.
         unused: Labels that were called unsure and are nobody's answer.
-        merged: Of each later round, what it adds, in words.
+        merged: Of each later round, what it adds and who may be the same person, in words.
         later: Of several rounds, the files after this one.
         unread: Where no annotator was found, the columns that may name one.
-        item: Of a table, the column that names the item.
+        item: The column or field that names the item, where one does.
+        notes: What else the user should know, in words.
 
     Example:
         >>> Source(Path("votes.csv"), "long", "one row a vote", 3, {"empty": 1}).left_out
@@ -59,6 +60,7 @@ class Source:
     later: tuple[Path, ...] = ()
     unread: tuple[str, ...] = ()
     item: str | None = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

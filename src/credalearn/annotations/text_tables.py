@@ -6,8 +6,9 @@ from pathlib import Path
 
 import polars as pl
 
-from credalearn.annotations.places import listed, nearest, refuse, shown
+from credalearn.annotations.places import listed, refuse, shown
 from credalearn.annotations.quiet import quiet_panics
+from credalearn.checks import nearest
 
 _HEAD_ROWS = 200
 _AROUND = ' \t"\ufeff'  # what may stand around a name: a second file can begin with a mark

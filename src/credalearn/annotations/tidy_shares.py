@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from credalearn.annotations.asked import Asked
 from credalearn.annotations.coding import coded, label_names, mended
 from credalearn.annotations.numbers import as_numbers, parsed
-from credalearn.annotations.places import nearest, refuse, shown
+from credalearn.annotations.places import refuse, shown
 from credalearn.annotations.raw import Raw
 from credalearn.annotations.table import Annotations, Source
+from credalearn.checks import nearest
 
 _ROUNDED = 0.02  # how far rounding to two digits takes the sum of a row from 1
 _EXACT = 1e-6

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from credalearn.annotations.asked import Asked
 from credalearn.annotations.coding import Coded, coded, label_names, mended, taken, visible
 from credalearn.annotations.numbers import as_numbers, plain_number
-from credalearn.annotations.places import listed, nearest, refuse, shown
+from credalearn.annotations.places import listed, refuse, shown
 from credalearn.annotations.raw import Raw
 from credalearn.annotations.repeats import one_vote_each
 from credalearn.annotations.table import Annotations, Known, Source
+from credalearn.checks import nearest
 
 _FREE_TEXT = 1000  # classes, of which most are seen once
 
@@ -67,7 +68,8 @@ def tidy_votes(raw: Raw, path: Path, format: str, asked: Asked) -> Annotations: 
         {how: count for how, count in changed.items() if count},
         unused=tuple(each for each in asked.unsure if _clean(each) not in names),
         unread=raw.unread,
-        item=raw.item,
+        item=raw.item or asked.item,
+        notes=raw.notes,
     )
     columns = [
         items.column("item", item, frame["item"]),
@@ -145,6 +147,7 @@ def _classes(
             guess = nearest(names[wrong], classes)
             rule = f"{shown(names[wrong])} is not among the classes {listed(classes)}"
             fix = f"write {guess!r}" if guess else "add it to the classes, or to the unsure labels"
+            fix += "" if guess else "; if a class was renamed, write its old name in the file"
             refuse(path, where, rule, fix=fix)
     position = {name: i for i, name in enumerate(classes)}
     lookup = [-1 if unsure[i] else position.get(name, -1) for i, name in enumerate(names)]

@@ -4,8 +4,8 @@
 shows one.
 """
 
-import hashlib
 import importlib.util
+import inspect
 import sys
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -19,6 +19,7 @@ from credalearn.bench.settings import Setting
 from credalearn.bench.settings.catalogue import ALL_SETTINGS
 from credalearn.checks import check_choice
 from credalearn.errors import CredalError
+from credalearn.files import sha256_of
 from credalearn.methods import BASES, METHODS, Method
 from credalearn.nets import BACKBONE_NAMES, known_backbone
 from credalearn.scores import SCORES
@@ -69,7 +70,7 @@ def register_task(name: str, load: Callable[[DataFolders, int | None], Task]) ->
             all: the task.
 
     Raises:
-        CredalError: If the name is taken or no folder's.
+        CredalError: If the name is taken or no folder's, or the loader takes other arguments.
 
     Example:
         >>> register_task("my-nodules", TASKS["lidc"])
@@ -78,6 +79,13 @@ def register_task(name: str, load: Callable[[DataFolders, int | None], Task]) ->
         >>> WITHOUT_FOLDER.remove("my-nodules")
     """
     _check_free(TASKS, "task", name)
+    try:
+        inspect.signature(load).bind(DataFolders(()), None)
+    except TypeError as error:
+        raise CredalError(
+            f"the loader of task {name!r} must take two arguments, the folders and the limit; "
+            f"{error}. To fix: define it as def load(folders, limit)."
+        ) from error
     TASKS[name] = load
     WITHOUT_FOLDER.add(name)
 
@@ -99,7 +107,7 @@ def register_setting(setting: Setting) -> None:
     if not known_backbone(setting.backbone):
         raise CredalError(
             f"the backbone of setting {setting.name!r} must be one of {BACKBONE_NAMES}; got "
-            f"{setting.backbone!r}."
+            f"{setting.backbone!r}. To fix: take one of these."
         )
     ALL_SETTINGS[setting.name] = setting
 
@@ -114,21 +122,26 @@ def load_plugin(path: Path) -> None:
     Example:
         >>> load_plugin(Path("absent.py"))
         Traceback (most recent call last):
-        credalearn.errors.CredalError: a plugin is a Python file; there is none at absent.py.
+        credalearn.errors.CredalError: a plugin is a Python file; there is none at absent.py. To
+        fix: give the path of a file that ends in .py.
     """
     if path.suffix != ".py" or not path.is_file():
-        raise CredalError(f"a plugin is a Python file; there is none at {path}.")
-    loader = _AsItIs("credalearn_plugin", str(path))
+        raise CredalError(
+            f"a plugin is a Python file; there is none at {path}. To fix: give the path of a file "
+            "that ends in .py."
+        )
+    digest = sha256_of(path)[:16]
+    loader = _AsItIs(f"credalearn_plugin_{digest}", str(path))  # there may be several
     spec = importlib.util.spec_from_loader(loader.name, loader)
     assert spec is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses of the file look for it there
     methods, tasks = dict(METHODS), dict(TASKS)
-    source = path.read_bytes()
     loader.exec_module(module)
-    digest = f"sha256 {hashlib.sha256(source).hexdigest()[:16]}"
     for table, before, own in ((METHODS, methods, PLUGIN_METHODS), (TASKS, tasks, PLUGIN_TASKS)):
-        own |= {name: digest for name, it in table.items() if it is not before.get(name)}
+        own |= {
+            name: f"sha256 {digest}" for name, it in table.items() if it is not before.get(name)
+        }
 
 
 class _AsItIs(SourceFileLoader):

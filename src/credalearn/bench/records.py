@@ -102,10 +102,6 @@ class Found:
     Args:
         records: In the order of their setting, method and seed.
         damaged: One line for each file that is no record: which, and why.
-
-    Example:
-        >>> Found((), ()).records
-        ()
     """
 
     records: tuple[Record, ...]

@@ -4,8 +4,6 @@ from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
-from safetensors import SafetensorError
-from safetensors.torch import load_file
 from torch import Tensor
 
 from credalearn.bench.running.runs import Run, plan
@@ -14,6 +12,7 @@ from credalearn.bench.settings import Setting
 from credalearn.checks import check_choice
 from credalearn.errors import CredalError
 from credalearn.predictions import CredalPredictions
+from credalearn.tensors import read_tensors
 
 
 def unknown_settings(folder: Path, known: Collection[str]) -> list[str]:
@@ -100,10 +99,8 @@ def read_predictions(
     path = Path(folder) / setting / method / f"seed-{seed}" / PREDICTIONS
     if not path.is_file():
         raise CredalError(f"there is no {path}. To fix: do that run with `credalearn bench run`.")
-    try:
-        tensors = load_file(path)
-    except SafetensorError as error:
-        raise CredalError(f"{path} is not a whole safetensors file: {error}.") from error
+    fix = "delete it; `credalearn bench run` then measures that run again"
+    tensors, _ = read_tensors(path, fix=fix)
     parts: dict[str, dict[str, Tensor]] = {}
     for name, tensor in tensors.items():
         place, dot, field = name.rpartition(".")

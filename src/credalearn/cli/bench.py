@@ -61,19 +61,20 @@ Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, …")]
 def read_plugin(
     context: typer.Context,
     plugin: Annotated[
-        Path | None,
+        list[Path] | None,
         typer.Option(
             envvar="CREDALEARN_PLUGIN",
-            help="Python file with methods, tasks and settings of your own.",
+            help="Python file with methods, tasks and settings of your own; may be repeated.",
         ),
     ] = None,
 ) -> None:
-    """Make what the file registers known to the command that follows."""
-    if plugin is not None:
+    """Make what the files register known to the command that follows."""
+    context.obj = tuple(path.absolute() for path in plugin or ())
+    if context.obj:
         from credalearn.bench.plugins import load_plugin
 
-        context.obj = plugin.absolute()
-        load_plugin(context.obj)
+        for path in context.obj:
+            load_plugin(path)
 
 
 @app.command("list")
@@ -92,50 +93,29 @@ def list_settings(
     from rich.console import Console
     from rich.table import Column, Table
 
-    from credalearn.bench.settings.catalogue import family_of
-    from credalearn.bench.settings.costs import (
-        IMAGES_PER_SECOND,
-        TRAINING_IMAGES,
-        WITHOUT_GPU,
-        gpu_minutes,
-        trainings,
-    )
+    from credalearn.bench.settings.costs import cost_lines
 
+    lines = cost_lines(
+        _settings(names, method, seeds, epochs), independent, by_family=not names and not every
+    )
     table = Table(Column("setting", no_wrap=True), "network", box=SIMPLE_HEAD)  # whole names
     for head in ("methods", "seeds", "epochs", "trainings", "GPU minutes"):
         table.add_column(head, justify="right")
-    lines: dict[str, list[Setting]] = {}
-    for setting in _settings(names, method, seeds, epochs):
-        family = None if names or every else family_of(setting.name)
-        lines.setdefault(f"{family}-K-RULE" if family else setting.name, []).append(setting)
-    totals = [0, 0.0]
-    unknown = False
-    for name, settings in lines.items():
-        count = sum(trainings(setting, independent) for setting in settings)
-        gpu = settings[0].backbone not in WITHOUT_GPU
-        known = settings[0].task in TRAINING_IMAGES and settings[0].backbone in IMAGES_PER_SECOND
-        minutes = [gpu_minutes(each, independent) for each in settings] if gpu and known else []
-        cost = sum(minutes)
-        totals = [totals[0] + count, totals[1] + cost]
-        unknown = unknown or (gpu and not known)
+    for line in lines:
+        counts = (line.methods, line.seeds, line.epochs, line.trainings)
         table.add_row(
-            name,
-            settings[0].backbone.rpartition(":")[2],
-            str(len({method for setting in settings for method in setting.methods})),
-            str(len(settings[0].seeds)),
-            str(settings[0].recipe.epochs),
-            str(count),
-            "none" if not gpu else "?" if not known else f"{cost:,.0f}" if cost >= 1 else "< 1",
+            line.name, line.backbone.rpartition(":")[2], *map(str, counts), _minutes(line.minutes)
         )
     table.add_section()
-    together = "?" if unknown else f"{totals[1]:,.0f}"
-    table.add_row("together", "", "", "", "", f"{totals[0]:,}", together)
+    known = [line.minutes for line in lines if line.minutes is not None]
+    total = f"{sum(known):,.0f}" if len(known) == len(lines) else "?"
+    table.add_row("together", "", "", "", "", f"{sum(line.trainings for line in lines):,}", total)
     Console(width=None if sys.stdout.isatty() else 110).print(table)
     print(
         "Minutes are estimated: from measured runs of ResNet-18 on one H200, for other networks by "
         "their arithmetic, which is the least they take."
     )
-    if any(len(settings) > 1 for settings in lines.values()):
+    if any(line.settings > 1 for line in lines):
         print(
             "K is a number of votes an item and RULE a label rule: --all shows a line for each. "
             "Commands take patterns, such as 'cifar10h-votes-3-*'."
@@ -181,7 +161,10 @@ def run(
     from credalearn.errors import CredalError
 
     if not names:
-        raise CredalError("name one setting or more; `credalearn bench list` shows them.")
+        raise CredalError(
+            "bench run takes one setting or more; got none. To fix: name some of those that "
+            "`credalearn bench list` shows."
+        )
     deadline = None if minutes is None else time.monotonic() + 60 * minutes
     settings = _settings(names, method, seeds, epochs)
     runs = plan(settings, independent=independent, limit=limit, weights=weights)
@@ -195,7 +178,7 @@ def run(
         device=device,
         weights=weights,
         side_by_side=side_by_side,
-        plugin=context.obj,
+        plugins=context.obj,
     )
     execute(
         place,
@@ -273,6 +256,13 @@ def status(
 
 for command in bench_results.COMMANDS:
     app.command()(command)
+
+
+def _minutes(minutes: float | None) -> str:
+    """The cost of a line: of an estimate no more than it says."""
+    if minutes is None:
+        return "?"
+    return f"{minutes:,.0f}" if minutes >= 1 else "< 1" if minutes else "none"
 
 
 def _settings(

@@ -45,10 +45,14 @@ Names = Annotated[
 ]
 StoreOption = Annotated[Path, typer.Option("--store", help="Folder that keeps the runs.")]
 Records = Annotated[
-    Path,
+    Path, typer.Option("--records", help="A store, or a folder of records such as results.")
+]
+Form = Annotated[
+    Format,
     typer.Option(
-        *("--records", "--results", "--store"),
-        help="A store, or a folder of records such as results.",
+        "--format",
+        help="How it is written; csv is one CSV a table; for one table of all runs: bench records "
+        "-o runs.csv.",
     ),
 ]
 # What a title and a remark start with, so that a table's reader takes them for what they are.
@@ -72,7 +76,7 @@ def table(
         list[str] | None,
         typer.Option("--balance", help="Method among those that BQS compares; may be repeated."),
     ] = None,
-    form: Annotated[Format, typer.Option("--format", help="How it is written.")] = Format.markdown,
+    form: Form = Format.markdown,
 ) -> None:
     """Print the tables of settings, with the number of seeds and how ensembles were made."""
     from credalearn.bench.results.notes import notes
@@ -96,7 +100,7 @@ def differences(
         str, typer.Option(help="Method that the others are set beside, or another setting.")
     ],
     records: Records = DEFAULT_RECORDS,
-    form: Annotated[Format, typer.Option("--format", help="How it is written.")] = Format.markdown,
+    form: Form = Format.markdown,
 ) -> None:
     """Say how much better methods are than one of them, or than in another setting, by seed."""
     from credalearn.bench.results import differences as paired
@@ -110,14 +114,14 @@ def differences(
     said = how_made(runs, setting)
     if than in runs:
         differing = paired.beside_method(runs, than)
-    elif than in {record.setting for record in found}:
+    elif than != setting and than in {record.setting for record in found}:
         runs, other = own_runs(found, setting), own_runs(found, than)
         differing = paired.beside_setting(runs, other)
         said = list(dict.fromkeys([*said, *how_made(other, than)]))
     else:
         raise CredalError(
-            f"--than names a method or a setting that has records; got {than!r}. To fix: take one "
-            f"of {', '.join(runs)}, or another setting."
+            f"--than names a method or another setting that has records; got {than!r}. To fix: "
+            f"take one of {', '.join(runs)}, or another setting."
         )
     points, better = paired.difference_tables(differing)
     print(f"{_HEADS[form]}{setting} less {than}, paired by seed, ± the standard error\n")
@@ -141,7 +145,7 @@ def votes(
         list[str] | None,
         typer.Option("--metric", help="Only this one; may be repeated.", show_default="all held"),
     ] = None,
-    form: Annotated[Format, typer.Option("--format", help="How it is written.")] = Format.markdown,
+    form: Form = Format.markdown,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="A figure: .png, .svg or .pdf.")
     ] = None,
@@ -149,6 +153,7 @@ def votes(
     """Set label rules side by side by the number of votes, and say which is worse than none."""
     from credalearn.bench.results import vote_differences as paired
     from credalearn.bench.results import vote_tables as tables
+    from credalearn.bench.results.seeds import has
     from credalearn.bench.results.vote_figure import vote_figure
 
     write = _writer(form)
@@ -156,7 +161,7 @@ def votes(
     # The value: of the enumeration itself an error would show the repr.
     named = tables.default_family(held) if family is None else family.value
     cells = tables.family_cells(held, named)
-    asked = metric or [name for name in tables.METRICS if tables.has(cells, name)]
+    asked = metric or [name for name in tables.METRICS if has(cells, name)]
     written = {name: tables.vote_table(cells, name, named) for name in asked}
     if output is not None:  # first: a reader that stops early (``| head``) ends the command
         vote_figure(cells, named, output, metrics=metric)
@@ -179,7 +184,7 @@ def votes(
 def sets(
     names: Names = None,
     records: Records = DEFAULT_RECORDS,
-    form: Annotated[Format, typer.Option("--format", help="How it is written.")] = Format.markdown,
+    form: Form = Format.markdown,
 ) -> None:
     """Set methods side by side at equal coverage: how wide their sets must be to hold votes."""
     from credalearn.bench.results.notes import notes
@@ -220,7 +225,8 @@ def compare(
     found = _records(records)
     rows = comparison.compare(found)
     if names:
-        rows = [row for row in rows if row.setting in _chosen(names, found)]
+        chosen = _chosen(names, found)
+        rows = [row for row in rows if row.setting in chosen]
     if output is not None:  # first: a reader that stops early (``| head``) ends the command
         with whole_file(output) as partial:
             partial.write_text(comparison.comparison_csv(rows), encoding="utf-8")

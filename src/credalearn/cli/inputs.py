@@ -46,8 +46,10 @@ def read_inputs(
     *,
     source: "Source",
     asked: Mapping[str, Any],
+    optional: Sequence[str] = (),
     drop: Sequence[str] = (),
     names: Sequence[str] | None = None,
+    item: str | None = None,
 ) -> tuple["FeatureTable | Path", "ItemColumns | None"]:
     """Features, or the folder of images and what stands beside them in a table.
 
@@ -58,15 +60,16 @@ def read_inputs(
         columns: That are asked for and are no features.
         source: The export.
         asked: How it was read, as ``read_annotations`` takes it.
+        optional: Those of the columns that some of several files may lack.
         drop: Columns to leave out.
         names: The features of a model, where there is one.
+        item: The column that named its items, which files of features may have too.
 
     Raises:
         CredalError: If a file cannot be read.
     """
     from credalearn.workflow.items.columns import read_item_columns
-    from credalearn.workflow.items.inputs import read_features
-    from credalearn.workflow.items.joined_features import join_features
+    from credalearn.workflow.items.joined_features import read_feature_files
 
     if not features:
         assert images is not None
@@ -77,21 +80,24 @@ def read_inputs(
             named = source.item or asked["item"]
             return images, read_item_columns(source.path, columns, item=named, **how)
         return images, read_item_columns(table, columns, item=asked["item"])
-    tables = [
-        read_features(
-            path, item=_item_column(path, asked["item"]), extra=columns, drop=drop, names=names
-        )
-        for path in features
-    ]
-    return join_features(tables), None
+    found = read_feature_files(
+        features,
+        named_in=[name for name in (asked["item"], item) if name is not None],
+        extra=columns,
+        optional=optional,
+        drop=drop,
+        names=names,
+    )
+    return found, None
 
 
 def row_numbers(features: list[Path] | None) -> Iterator[str]:
     """Which columns are not read, as they number the rows."""
+    from credalearn.workflow.tables.arrays import is_array
     from credalearn.workflow.tables.blocks import index_columns
 
     for path in features or ():
-        for name in () if path.suffix.lower() in (".npy", ".npz") else index_columns(path):
+        for name in () if is_array(path) else index_columns(path):
             what = f"the column {name!r}" if name else "the column without a name"
             yield f"left out: {what} of {path}, as pandas writes the numbers of the rows"
 
@@ -114,12 +120,3 @@ def left_out(run: "RunFolder") -> Iterator[str]:
         yield f"images found: {found}"
     for reason, count in inputs["left_out"].items():
         yield f"left out: {count:,} items {reason}"
-
-
-def _item_column(features: Path, item: str | None) -> str | None:
-    """The export's name of the item's column, where the features have a column of that name."""
-    from credalearn.workflow.tables.blocks import columns_of
-
-    if item is None or features.suffix.lower() in (".npy", ".npz"):
-        return None
-    return item if item in columns_of(features) else None

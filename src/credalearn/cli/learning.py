@@ -62,7 +62,7 @@ def inspect(
         export,
         merge or (),
         reading,
-        item=merge_item,
+        items=merge_item or (),
         images=images,
         conflicts=merge_conflicts.value,
     )
@@ -110,6 +110,10 @@ def train(
     device: Device = "auto",
     seed: Seed = 0,
     skip_missing: SkipMissing = False,
+    overwrite: Annotated[
+        bool,
+        typer.Option("--overwrite", help="Replace a run there whose rule or sets are certified."),
+    ] = False,
     merge: Merge = None,
     merge_item: MergeItem = None,
     merge_conflicts: MergeConflicts = Conflicts.refuse,
@@ -147,12 +151,12 @@ def train(
         seed=seed,
         skip_missing=skip_missing,
     )
-    check_place(output)  # before a large export is read
+    check_place(output, overwrite=overwrite)  # before a large export is read
     found = read_rounds(
         export,
         merge or (),
         reading,
-        item=merge_item,
+        items=merge_item or (),
         images=images,
         conflicts=merge_conflicts.value,
     )
@@ -165,6 +169,7 @@ def train(
         options.columns,
         source=found.source,
         asked=reading,
+        optional=[name for name in (gold, split) if name and name != group],
         drop=tuple(drop or ()),
     )
     for line in (*inspection(found), *row_numbers(features), *decimal_commas(inputs)):
@@ -175,11 +180,11 @@ def train(
             print(line)
     if (output / "run.json").exists():
         print(
-            f"{output} holds a finished run: it stays until this one is done, which then replaces"
+            f"{output} holds a finished run: it stays until this one is done, which then replaces "
+            "it; give another -o to keep both"
         )
-        print("it with its rule and its sets; give another -o to keep both")
     try:
-        run = train_run(output, found, inputs, options, columns=columns)
+        run = train_run(output, found, inputs, options, columns=columns, overwrite=overwrite)
     except KeyboardInterrupt:
         if any(partial_of(output).glob(CHECKPOINTS)):
             raise KeyboardInterrupt("the same command goes on where it stopped") from None

@@ -30,7 +30,9 @@ SkipMissing = Annotated[
     bool,
     typer.Option("--skip-missing", help="Leave out items without input, inputs without votes."),
 ]
-Item = Annotated[str | None, typer.Option(help="Column or field that names the item.")]
+Item = Annotated[
+    str | None, typer.Option(help="Column or field that names the item; a run remembers it.")
+]
 Annotator = Annotated[str | None, typer.Option(help="Column or field that names the annotator.")]
 Label = Annotated[str | None, typer.Option(help="Column or field with the label.")]
 Question = Annotated[str | None, typer.Option(help="Which question, where there are several.")]
@@ -82,8 +84,12 @@ BatchSize = Annotated[int, typer.Option(min=2, help="Items a step, at most.")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, …")]
 Merge = Annotated[list[Path] | None, typer.Option(help="A later export to add; may be repeated.")]
 MergeItem = Annotated[
-    str | None,
-    typer.Option(help="Column or field that names the item in them.", show_default="found"),
+    list[str] | None,
+    typer.Option(
+        help="Column or field that names the item in them: once for all, or once for each --merge "
+        "in their order.",
+        show_default="--item where they have it, else found",
+    ),
 ]
 
 
@@ -164,7 +170,11 @@ class Conflicts(StrEnum):
 
 
 MergeConflicts = Annotated[
-    Conflicts, typer.Option(help="Where two exports say different things; counts may be added.")
+    Conflicts,
+    typer.Option(
+        help="Where two exports say different things. newest: the file named last wins; dates are "
+        "not read. add: counts are added."
+    ),
 ]
 
 

@@ -51,6 +51,7 @@ def recalibrate(
         check_kind,
         check_new_place,
         doubts,
+        known_item,
         read_new,
         recalibrate_run,
     )
@@ -67,6 +68,8 @@ def recalibrate(
         check_kind(old, images, "images")
     elif features:
         check_kind(old, features[0], "features")
+    if reading["item"] is None:
+        reading["item"] = known_item(old, export)
     found = read_new(old, export, reading)
     inputs, columns = read_inputs(
         features,
@@ -75,7 +78,9 @@ def recalibrate(
         options.columns,
         source=found.source,
         asked=reading,
+        optional=[gold] if gold and gold not in (group, split) else (),
         names=old.facts["inputs"]["features"],
+        item=old.facts["inputs"].get("item"),
     )
     for line in (*inspection(found), *row_numbers(features), *decimal_commas(inputs)):
         print(line)

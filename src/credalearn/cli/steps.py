@@ -146,6 +146,13 @@ def defer(
         float | None, typer.Option(help="Defer above this score instead of by the rule.")
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Write at most this many.")] = None,
+    text: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of DATA that annotators read.",
+            show_default="text, or the only one that holds texts",
+        ),
+    ] = None,
     images: Annotated[
         Path | None, typer.Option(help="Folder of the images, where DATA is what `predict` wrote.")
     ] = None,
@@ -169,6 +176,7 @@ def defer(
         threshold=threshold,
         limit=limit,
         item=item,
+        text=text,
         images=images,
         image_prefix=image_prefix,
         predictions=not no_predictions,

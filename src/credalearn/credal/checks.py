@@ -16,24 +16,54 @@ from credalearn.errors import CredalError
 
 Batch = TypeVar("Batch", bound=Any)
 
+_SIGNED = (torch.int8, torch.int16, torch.int32, torch.int64)
+_WHOLE = (*_SIGNED, torch.uint8, torch.uint16, torch.uint32, torch.uint64)
 SUM_TOLERANCE = 1e-5  # float32 rows of 1000 classes drift by about 1e-6
 
 
 def as_tensor(values: Any, *, name: str) -> Tensor:
-    """``values`` as a tensor of real numbers, of any shape and dtype."""
+    """``values`` as a tensor of real numbers, of any shape and dtype; lists may hold arrays."""
     refuse_masked(values, name=name)
+    parts = [as_tensor(each, name=name) for each in values] if _holds_arrays(values) else None
     try:
+        if parts is not None:  # torch would go through NumPy's numbers one by one
+            values = torch.stack(parts)
         if hasattr(values, "__array__") and not isinstance(values, Tensor):
             values = np.array(values)  # a copy: what the caller does to his array later is his own
         tensor = torch.as_tensor(values)
     except (TypeError, ValueError, RuntimeError) as error:
         reason = str(error).rstrip(".")
-        raise CredalError(f"{name} must be an array of numbers; {reason}.") from error
+        raise CredalError(
+            f"{name} must be an array of numbers; {reason}. To fix: give numbers, as many "
+            "for every item."
+        ) from error
     if tensor.is_complex():
         raise CredalError(
             f"{name} must be real numbers; got {tensor.dtype}. To fix: convert it first."
         )
+    refuse_no_array(tensor, name=name)
     return tensor
+
+
+def _holds_arrays(values: Any) -> bool:
+    """Whether a list, or lists of lists, are of arrays or tensors, by the first of them."""
+    first = values
+    while isinstance(first, list | tuple) and first:
+        first = first[0]
+    return isinstance(values, list | tuple) and isinstance(first, np.ndarray | Tensor)
+
+
+def refuse_no_array(tensor: Tensor, *, name: str) -> None:
+    """Refuse a tensor that is no plain array of values, which most operations fail on."""
+    if tensor.is_meta:
+        raise CredalError(
+            f"{name} must hold values; a tensor on the device 'meta' has none. To fix: make it on "
+            "the device 'cpu'."
+        )
+    if tensor.layout != torch.strided:
+        raise CredalError(
+            f"{name} must be a dense tensor; got {tensor.layout}. To fix: give {name}.to_dense()."
+        )
 
 
 def refuse_masked(values: Any, *, name: str) -> None:
@@ -58,13 +88,41 @@ def as_floats(values: Any, *, name: str, ndim: int, finite: bool = True) -> Tens
         shape = {2: "items, classes", 3: "items, vertices, classes"}.get(ndim, "…, classes")
         least = "one vertex or more, one class or more" if ndim == 3 else "one class or more"
         raise CredalError(
-            f"{name} must have shape ({shape}) with {least}; got {tuple(tensor.shape)}."
+            f"{name} must have shape ({shape}) with {least}; got {tuple(tensor.shape)}. To fix: "
+            "reshape it, a column a class."
         )
     # A finite sum has finite terms, and costs a fifth of looking at each.
     if finite and not tensor.sum().isfinite():
         ok = tensor.isfinite()
         require(ok, rule=f"{name} must be finite", remedy="fill or drop it", **{name: tensor})
     return tensor
+
+
+def as_classes(y: Any, *, num_classes: int, name: str) -> Tensor:
+    """``y`` as class indices, shape (N,), int64, each in 0..K-1; True and False are none."""
+    refuse_masked(y, name=name)
+    rule = f"{name} must hold class indices, whole numbers of shape (items,)"
+    remedy = "give each item the number of its class, counted from 0"
+    try:
+        given = y if isinstance(y, Tensor) else np.asarray(y)
+    except (TypeError, ValueError) as error:  # such as rows of several lengths
+        raise CredalError(f"{rule}; {str(error).rstrip('.')}. To fix: {remedy}.") from error
+    if isinstance(given, Tensor):
+        refuse_no_array(given, name=name)
+    if isinstance(given, np.ndarray) and given.dtype.kind in "iu":
+        given = torch.from_numpy(given.astype(np.int64))
+    if not isinstance(given, Tensor) or given.ndim != 1 or given.dtype not in _WHOLE:
+        raise CredalError(
+            f"{rule}; got {given.dtype} of shape {tuple(given.shape)}. To fix: {remedy}."
+        )
+    classes = given.long()  # before they are compared: torch compares no uint16
+    require(
+        ((classes >= 0) & (classes < num_classes))[:, None],
+        rule=f"{name} must lie in 0..{num_classes - 1}",
+        remedy=f"count the classes from 0, and look whether there are {num_classes}",
+        **{name: classes},
+    )
+    return classes
 
 
 def require(ok: Tensor, *, rule: str, remedy: str, **values: Tensor) -> None:
@@ -108,7 +166,10 @@ def as_rows(rows: Any, *, length: int, device: torch.device) -> slice | Tensor:
     chosen = rows if isinstance(rows, Tensor) else torch.from_numpy(np.array(rows))
     numbers = chosen.ndim == 1 and (not chosen.is_floating_point() or len(chosen) == 0)
     if isinstance(rows, tuple | bool) or not numbers:
-        raise CredalError(f"rows are chosen by a number, a slice, a list or a mask; got {rows!r}.")
+        raise CredalError(
+            f"rows are chosen by a number, a slice, a list or a mask; got {rows!r}. To fix: give "
+            "one of these, such as [0, 2]."
+        )
     # As numbers of 64 bits: torch would read 8 bits as a mask.
     return (chosen if chosen.dtype == torch.bool else chosen.long()).to(device)
 

@@ -17,6 +17,8 @@ from credalearn.credal.checks import SUM_TOLERANCE, as_floats, require
 from credalearn.credal.subsets import ENUMERATED_SPLITS, evenest_split
 from credalearn.errors import CredalError
 
+_FLOAT32_ROUNDING = torch.finfo(torch.float32).eps / 2  # 0.1 in float32 exceeds 0.1 in float64
+
 
 @final
 @dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
@@ -30,7 +32,7 @@ class Intervals(CredalSet):
 
     Args:
         lower: Lower probabilities in [0, 1], shape (N, K).
-        upper: Upper probabilities, same shape.
+        upper: Upper probabilities, same shape. Of float32 and float64 bounds the sets are float64.
         soft: The soft label that each set was made from, shape (N, K), a member of its set.
 
     Raises:
@@ -52,12 +54,16 @@ class Intervals(CredalSet):
         self, lower: ArrayLike, upper: ArrayLike, *, soft: ArrayLike | None = None
     ) -> None:
         lower = as_floats(lower, name="lower", ndim=2).detach()
-        upper = as_floats(upper, name="upper", ndim=2).detach().to(lower)
+        upper = as_floats(upper, name="upper", ndim=2).detach().to(lower.device)
         if lower.shape != upper.shape:
             raise CredalError(
                 "lower and upper must share one shape (items, classes); "
                 f"got {tuple(lower.shape)} and {tuple(upper.shape)}."
             )
+        if lower.dtype != upper.dtype:
+            lower, upper = lower.double(), upper.double()
+            rounded = (lower - upper).abs() <= _FLOAT32_ROUNDING
+            upper = torch.where(rounded, upper.maximum(lower), upper)
         require(
             (lower >= 0) & (lower <= upper) & (upper <= 1),
             rule="0 <= lower <= upper <= 1 must hold for every class",

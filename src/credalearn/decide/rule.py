@@ -2,7 +2,7 @@
 
 import json
 import math
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, Self, final, get_args
 
 import numpy as np
@@ -223,14 +223,10 @@ class DecisionRule:
         """
         try:
             content: Any = json.loads(text)
-            given = {
-                each.name: content[each.name]
-                for each in fields(cls)
-                if each.name in content or each.default is MISSING
-            }
-            if given.get("interval") is not None:
+            given = {each.name: content[each.name] for each in fields(cls)}
+            if given["interval"] is not None:
                 given["interval"] = tuple(map(float, given["interval"]))
-            if given.get("shortfall") is not None:
+            if given["shortfall"] is not None:
                 given["shortfall"] = Shortfall(**given["shortfall"])
             return cls(**given)
         except (TypeError, KeyError, ValueError) as error:

@@ -13,11 +13,12 @@ from rich.table import Table
 
 from credalearn.bench.data.lidc import CLASSES, Nodules, load_nodules
 from credalearn.demo.compare import BASIC, EVERY_METHOD, TEST_SHARE, Contender, Split, compare
-from credalearn.errors import CredalError
+from credalearn.files import check_file
 from credalearn.metrics import balanced_quality
 from credalearn.report import draw_balanced_quality, draw_rejection, draw_triangle
 from credalearn.report.style import save_figure
 
+OTHER = "name another folder with --output"
 _DEFERRED = np.array([0.0, 0.1, 0.2, 0.3, 0.5])
 _SHOWN = 60  # segments in the figure: more hide each other
 _COLUMNS = {
@@ -37,7 +38,8 @@ def run_demo(
     seed: int = 0,
 ) -> None:
     """Train, compare, print and save: see the ``demo`` command."""
-    make_folder(output)
+    # Before any training: a folder that cannot be written must not cost a minute.
+    check_file(output / "demo.png", (".png",), other=OTHER)
     # The networks are tiny: on two busy cores, two threads took 132 s where one took 16.
     torch.set_num_threads(1)
     console = Console(highlight=False)
@@ -58,20 +60,6 @@ def run_demo(
         ("demo.png", "the figure"),
     ):
         console.print(f"{output / name}  {what}", soft_wrap=True)
-
-
-def make_folder(output: Path) -> None:
-    """Before any training: a folder that cannot be written must not cost a minute."""
-    try:
-        output.mkdir(parents=True, exist_ok=True)
-        probe = output / ".writable"
-        probe.touch()
-        probe.unlink()
-    except OSError as error:
-        raise CredalError(
-            f"the results cannot be written to {output}: {error.strerror}. To fix: name another "
-            "folder with --output."
-        ) from error
 
 
 def _introduce(console: Console, nodules: Nodules) -> None:
@@ -168,9 +156,7 @@ def _save(output: Path, splits: Sequence[Split], contenders: Sequence[Contender]
         draw_rejection(right, shares, curves)
         right.set_title("Deferring the least certain nodules", pad=20)
         if len(contenders) > len(BASIC):
-            quality = balanced_quality(_metrics(splits, contenders))
-            scores = {method: (found.mean, found.std) for method, found in quality.items()}
-            draw_balanced_quality(left, scores)
+            draw_balanced_quality(left, balanced_quality(_metrics(splits, contenders)))
             left.set_title("Balanced quality of every method", pad=20)
         else:
             pred = first.predictions[name][:_SHOWN]

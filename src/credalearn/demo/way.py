@@ -7,9 +7,9 @@ import torch
 
 from credalearn.annotations import read_annotations
 from credalearn.bench.data.lidc import CLASSES, Nodules, load_nodules
-from credalearn.demo.run import make_folder
+from credalearn.demo.run import OTHER
 from credalearn.errors import CredalError
-from credalearn.files import whole_file
+from credalearn.files import check_file, whole_file
 from credalearn.workflow.certifying import certify_run
 from credalearn.workflow.covering import certify_sets, keep_sets, kept_and_deferred
 from credalearn.workflow.inspecting import inspection
@@ -25,7 +25,7 @@ COVERAGE = 0.90
 
 def run_way(output: Path, *, epochs: int = 40, seed: int = 0) -> None:
     """Go from votes to certified decisions, printing each step's command: see ``demo``."""
-    make_folder(output)
+    check_file(output / "votes.csv", (".csv",), other=OTHER)
     torch.set_num_threads(1)  # the networks are tiny: threads would wait for each other
     nodules = load_nodules()
     print(
@@ -43,7 +43,7 @@ def run_way(output: Path, *, epochs: int = 40, seed: int = 0) -> None:
     _say(f"train {votes} --format counts --features {features} --group patient -o {run}")
     options = TrainOptions(group="patient", epochs=epochs, seed=seed)
     inputs = read_features(features, extra=("patient",))
-    trained = train_run(run, annotations, inputs, options, verbose=False)
+    trained = train_run(run, annotations, inputs, options, overwrite=True, verbose=False)
     sizes = trained.facts["splits"]
     print(
         f"trained on {sizes['train']} nodules; {sizes['calibration']} to calibrate, "

@@ -36,7 +36,7 @@ def check_backbone(backbone: object, *, num_trained: int) -> None:
     if not callable(backbone):
         raise CredalError(
             f"backbone must be one of {BACKBONE_NAMES} or a torch.nn.Module that returns features, "
-            f"or a function that makes one; got {backbone!r}."
+            f"or a function that makes one; got {backbone!r}. To fix: give one of these."
         )
     with seeded(torch.device("cpu"), 0):  # random numbers outside stay as they are
         _check_made(_made(backbone), _made(backbone))
@@ -87,7 +87,7 @@ def _check_made(first: object, second: object) -> None:
     if not isinstance(first, nn.Module):
         raise CredalError(
             "a function as backbone must make a torch.nn.Module that returns features; got "
-            f"{type(first).__name__}."
+            f"{type(first).__name__}. To fix: return the module, as in backbone=lambda: Net()."
         )
     if first is second:
         raise CredalError(

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 import credalearn
 from credalearn.checks import check_choice
 from credalearn.credal import CredalSet
+from credalearn.credal.checks import refuse_masked, refuse_no_array
 from credalearn.errors import CredalError
 from credalearn.estimator.backbone import (
     Backbone,
@@ -28,7 +29,7 @@ from credalearn.estimator.backbone import (
     make_backbone,
 )
 from credalearn.estimator.folder import write_model
-from credalearn.estimator.targets import as_credal, column_names
+from credalearn.estimator.targets import as_credal, column_names, top_classes
 from credalearn.labels.collapse import collapse
 from credalearn.labels.soft import SoftRule
 from credalearn.methods import METHODS, Method, Model
@@ -37,13 +38,17 @@ from credalearn.predictions import CredalPredictions
 from credalearn.train import AUGMENTS, Recipe
 from credalearn.train.device import find_device
 
+_NUMPY_FLOATS = (torch.float16, torch.float32, torch.float64)  # bfloat16 and shorter are torch's
+
 
 class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier that learns from credal labels and predicts sets of distributions.
 
     It keeps scikit-learn's contract. Pipelines, clones, splits, ``cross_val_score`` and searches
-    take every kind of y; ``cross_val_predict(..., method="predict_proba")`` only one class label an
-    item, as it codes the columns of y anew. A pipeline ``p`` gives its predicted sets by
+    take every kind of y with the classifier's own :meth:`score`. One class label an item is needed
+    by ``scoring=`` (on other y its scores are nan, and a search takes its first candidate),
+    stratified splits, steps that read y, and ``cross_val_predict(..., method="predict_proba")``,
+    which codes the columns of y anew. A pipeline ``p`` gives its predicted sets by
     ``p[-1].predict_credal(p[:-1].transform(X))``. The same seed on the same machine gives the same
     weights, bit for bit on a CPU.
 
@@ -53,7 +58,9 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             ``"pocc-center"`` head or as a ``"pocc-ensemble"``; ``"softmax"`` (a single point);
             ``"edl"``, ``"edl-soft"``, ``"dappr"``, ``"laplace-bridge"`` (a Dirichlet);
             ``"mc-dropout"``, ``"deep-ensemble"`` (a hull); ``"decalibration"`` (a box). Or a
-            ``credalearn.methods.Method`` of your own, which ``load`` asks for again.
+            ``credalearn.methods.Method`` of your own, which ``load`` asks for again. What
+            ``"mc-dropout"`` predicts of an item, its class too, depends on its place among the
+            items of the call.
         backbone: ``"mlp"`` for tables; ``"resnet18"`` or ``"wrn-28-4"`` for small images;
             ``"torchvision:NAME"`` or ``"timm:NAME"`` for a network of these packages, where
             installed. All of them standardise their inputs and start from random weights, or from
@@ -232,13 +239,17 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict_credal(self, X: Any) -> CredalPredictions:
-        """The predicted sets of distributions, with their scores, on the CPU."""
+        """The predicted sets of distributions, with their scores, on the CPU.
+
+        Monte-Carlo dropout drops features by an item's place in X: the same X gives the same sets,
+        other rows or another order give others.
+        """
         check_is_fitted(self, "model_")
         inputs = self._inputs(X, reset=False)
         if tuple(inputs.shape[1:]) != self._input_shape:
             raise CredalError(
                 f"X must hold items of shape {self._input_shape}, as in fit; got "
-                f"{tuple(inputs.shape[1:])}."
+                f"{tuple(inputs.shape[1:])}. To fix: bring the items to that shape."
             )
         return self.model_.predict(inputs)
 
@@ -258,12 +269,16 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Accuracy on X against y, which is anything that :meth:`fit` takes.
 
         Of soft and credal labels the top class of their reference counts as the true one.
+
+        Raises:
+            CredalError: If soft labels are no distributions, or labels are over other classes.
         """
+        check_is_fitted(self, "model_")
+        y = _as_given(y, name="y")
         if column_names(y) is not None:
             y = _in_order(y, self.classes_)
         if isinstance(y, CredalSet) or (np.ndim(y) == 2 and np.shape(y)[1] > 1):
-            reference = y.reference.numpy(force=True) if isinstance(y, CredalSet) else np.asarray(y)
-            y = self.classes_[reference.argmax(1)]
+            y = self.classes_[top_classes(y, num_classes=len(self.classes_))]
         return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
 
     def save(self, folder: str | Path) -> None:
@@ -273,7 +288,9 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self, "model_")
         if self._method() != self.model_.method:
-            raise CredalError(f"method is now {self.method!r}, but another was fitted. Fit again.")
+            raise CredalError(
+                f"method is now {self.method!r}, but another was fitted. To fix: fit again."
+            )
         params = self.get_params(deep=False)
         params |= {"checkpoint": None, "device": "auto", "seed": self.model_.seed}
         if not isinstance(self.backbone, str):
@@ -354,17 +371,21 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             classes = columns if classes is None else classes
             inputs, y = self._inputs_and_targets(X, y)
         if len(y) != len(inputs):
-            raise CredalError(f"X holds {len(inputs)} items and y {len(y)}; they must be as many.")
+            raise CredalError(
+                f"X holds {len(inputs)} items and y {len(y)}; they must be as many. To fix: give "
+                "every item of X its label."
+            )
         labels, names = as_credal(y, names=classes, label_rule=self.label_rule)
         return inputs, collapse(labels) if self.collapse else labels, names
 
     def _inputs(self, X: Any, *, reset: bool) -> Tensor:
-        X = validate_data(self, _on_cpu(X), reset=reset, **self._input_rules())
+        X = validate_data(self, _as_given(X, name="X"), reset=reset, **self._input_rules())
         return torch.from_numpy(X)
 
     def _inputs_and_targets(self, X: Any, y: Any) -> tuple[Tensor, np.ndarray]:
         rules = self._input_rules()
-        X, y = validate_data(self, _on_cpu(X), _on_cpu(y), multi_output=True, **rules)
+        X, y = _as_given(X, name="X"), _as_given(y, name="y")
+        X, y = validate_data(self, X, y, multi_output=True, **rules)
         return torch.from_numpy(X), y
 
     def _input_rules(self) -> dict[str, Any]:
@@ -373,9 +394,15 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return {"dtype": np.float32, "order": "C", "allow_nd": True}
 
 
-def _on_cpu(values: Any) -> Any:
-    """Tensors as arrays; everything else as it is."""
-    return values.detach().cpu().numpy() if isinstance(values, Tensor) else values
+def _as_given(values: Any, *, name: str) -> Any:
+    """Tensors as arrays, everything else as it is; scikit-learn would show masked values."""
+    refuse_masked(values, name=name)
+    if not isinstance(values, Tensor):
+        return values
+    refuse_no_array(values, name=name)
+    if values.is_floating_point() and values.dtype not in _NUMPY_FLOATS:
+        values = values.float()
+    return values.numpy(force=True)
 
 
 def _shapes(network: nn.Module) -> dict[str, tuple[int, ...]]:
@@ -386,5 +413,8 @@ def _in_order(frame: Any, classes: ArrayLike) -> Any:
     """A data frame of soft labels with its columns in the order of the classes."""
     wanted = list(classes)  # type: ignore[arg-type]
     if sorted(map(str, frame.columns)) != sorted(map(str, wanted)):
-        raise CredalError(f"y has the columns {list(frame.columns)}; classes names {wanted}.")
+        raise CredalError(
+            f"y has the columns {list(frame.columns)}; classes names {wanted}. To fix: name the "
+            "columns of y, in any order."
+        )
     return frame[wanted]

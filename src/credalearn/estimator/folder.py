@@ -11,24 +11,21 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
 from credalearn.errors import CredalError
 from credalearn.files import whole_file
+from credalearn.tensors import damaged, read_tensors, write_tensors
 
 _FORMAT = 1
+_AGAIN = "save the model again"
 
 
 def write_model(folder: Path, *, config: dict[str, Any], weights: dict[str, Tensor]) -> None:
     """Write both files, each whole or not at all; what cannot be written changes nothing."""
-    # Copies: tied weights share memory, which the format refuses.
-    copies = {name: tensor.detach().cpu().clone().contiguous() for name, tensor in weights.items()}
-    content = {"format": _FORMAT, **config, "weights_sha256": _digest(copies)}
+    content = {"format": _FORMAT, **config, "weights_sha256": _digest(weights)}
     text = json.dumps(content, indent=2, ensure_ascii=False, default=_plain)
-    with whole_file(folder / "model.safetensors") as partial:
-        save_file(copies, partial, metadata={"config": text})
+    write_tensors(folder / "model.safetensors", weights, metadata={"config": text})
     with whole_file(folder / "config.json") as partial:
         partial.write_text(text + "\n", encoding="utf-8")
 
@@ -43,22 +40,21 @@ def read_model(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     if not path.is_file():
         what = "model.safetensors is missing" if folder.is_dir() else "there is no such folder"
         inside = folder / "model"  # where a run has it
-        fix = f" To fix: load {inside}." if (inside / path.name).is_file() else ""
-        raise CredalError(f"{folder} holds no model: {what}.{fix}")
+        there = (inside / path.name).is_file()
+        fix = f"load {inside}" if there else "name the folder that a classifier was saved to"
+        raise CredalError(f"{folder} holds no model: {what}. To fix: {fix}.")
+    weights, metadata = read_tensors(path, fix=_AGAIN)
     try:
-        with safe_open(path, framework="pt") as file:
-            metadata = file.metadata() or {}
-            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         config: dict[str, Any] = json.loads(metadata.get("config", "{}"))
-    except (SafetensorError, json.JSONDecodeError) as error:
-        raise CredalError(f"{path} is damaged: {error}. To fix: save the model again.") from error
+    except json.JSONDecodeError as error:
+        raise damaged(path, str(error), fix=_AGAIN) from error
     if config.get("format") != _FORMAT:
-        raise CredalError(f"{path} is no model of format {_FORMAT}, which this version reads.")
-    if config.get("weights_sha256") != _digest(weights):
         raise CredalError(
-            f"{path} is damaged: its weights are not those that were saved. To fix: save the "
-            "model again."
+            f"{path} is no model of format {_FORMAT}, which this version reads. To fix: {_AGAIN}, "
+            "with this version."
         )
+    if config.get("weights_sha256") != _digest(weights):
+        raise damaged(path, "its weights are not those that were saved", fix=_AGAIN)
     return config, weights
 
 
@@ -66,7 +62,8 @@ def _digest(weights: dict[str, Tensor]) -> str:
     digest = hashlib.sha256()
     for name in sorted(weights):
         digest.update(name.encode())
-        digest.update(weights[name].flatten().view(torch.uint8).numpy().data)
+        flat = weights[name].detach().cpu().contiguous().flatten()
+        digest.update(flat.view(torch.uint8).numpy().data)
     return digest.hexdigest()
 
 

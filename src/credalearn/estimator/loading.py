@@ -1,6 +1,7 @@
 """A saved classifier, read back."""
 
 from pathlib import Path
+from textwrap import shorten
 
 import numpy as np
 import torch
@@ -50,7 +51,10 @@ def load(
         clf._input_shape = tuple(config["input_shape"])
         names = config["feature_names"]
     except (KeyError, TypeError, ValueError) as error:
-        raise CredalError(f"{folder} was written by another version: {error!r}.") from error
+        raise CredalError(
+            f"{folder} was written by another version: {error!r}. To fix: load it with that "
+            "version, or train and save it with this one."
+        ) from error
     for name in given:
         _check_given(folder, name, saved[name], given[name], own=own[name])
     check_backbone(clf.backbone, num_trained=0)
@@ -72,7 +76,12 @@ def load(
         for number, member in enumerate(members):
             member.load_state_dict(_part(tensors, f"member{number}."))
     except RuntimeError as error:
-        raise CredalError(f"the weights in {folder} do not fit the network: {error}") from error
+        why = shorten(str(error), 300)  # torch lists every tensor, a line each
+        raise CredalError(
+            f"the weights in {folder} do not fit the network: {why} To fix: give the backbone and "
+            "the method that were trained; named ones need the version of their package that they "
+            "were trained with."
+        ) from error
     clf.model_ = Model(method, tuple(members), _part(tensors, "state."), clf.seed)
     return clf
 

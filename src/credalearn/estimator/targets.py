@@ -51,10 +51,24 @@ def as_credal(y: Any, *, names: ArrayLike | None, label_rule: str) -> tuple[Cred
     classes = np.arange(labels.num_classes) if names is None else _as_names(names)
     if classes.shape != (labels.num_classes,):
         raise CredalError(
-            f"classes must name the {labels.num_classes} classes of y; got {classes.tolist()}."
+            f"classes must name the {labels.num_classes} classes of y; got {classes.tolist()}. To "
+            f"fix: give {labels.num_classes} names, in the order of the columns of y."
         )
     _check_two_classes(classes)
     return labels, classes
+
+
+def top_classes(y: Any, *, num_classes: int) -> np.ndarray:
+    """The top class's index of each soft or credal label (N, K), checked as for training."""
+    y = y if isinstance(y, CredalSet) else np.asarray(y)
+    if y.shape[1] != num_classes:
+        raise CredalError(
+            f"y must be over the {num_classes} classes that were learnt; got {y.shape[1]}. To fix: "
+            "give y a column for each of them, in the order of classes_."
+        )
+    labels, _ = as_credal(y, names=None, label_rule="precise")
+    top: np.ndarray = labels.reference.numpy(force=True).argmax(1)
+    return top
 
 
 def _if_coded(y: np.ndarray) -> str:
@@ -75,7 +89,10 @@ def _from_labels(y: np.ndarray, names: ArrayLike | None) -> tuple[CredalSet, np.
         wanted = _as_names(names)
         unknown = [each for each in classes.tolist() if each not in wanted.tolist()]
         if unknown:
-            raise CredalError(f"classes must hold every label of y; {unknown} are missing.")
+            raise CredalError(
+                f"classes must hold every label of y; {unknown} are missing. To fix: add them, or "
+                "leave classes out."
+            )
         position = {name: place for place, name in enumerate(wanted.tolist())}
         index = np.array([position[each] for each in classes.tolist()])[index]
         classes = wanted
@@ -87,7 +104,10 @@ def _from_labels(y: np.ndarray, names: ArrayLike | None) -> tuple[CredalSet, np.
 def _as_names(names: ArrayLike) -> np.ndarray:
     """Class names as an array: strings or numbers, no name twice."""
     if isinstance(names, str | set | frozenset) or not hasattr(names, "__len__"):
-        raise CredalError(f"classes must be a list of names, in order; got {names!r}.")
+        raise CredalError(
+            f"classes must be a list of names, in order; got {names!r}. To fix: give a list such "
+            "as ['no', 'yes']."
+        )
     given = np.asarray(names).tolist() if hasattr(names, "__array__") else list(names)  # type: ignore[arg-type]
     strings = [isinstance(name, str) for name in given]
     plain = all(strings) or (
@@ -95,7 +115,8 @@ def _as_names(names: ArrayLike) -> np.ndarray:
     )
     if not plain or len(set(given)) < len(given):
         raise CredalError(
-            f"class names must be all strings or all numbers, each different; got {given}."
+            f"class names must be all strings or all numbers, each different; got {given}. To fix: "
+            "make them strings, each another."
         )
     return np.asarray(given)
 
@@ -103,5 +124,6 @@ def _as_names(names: ArrayLike) -> np.ndarray:
 def _check_two_classes(classes: np.ndarray) -> None:
     if len(classes) < 2:
         raise CredalError(
-            f"a classifier needs two classes or more; y has one class only: {classes.tolist()}."
+            f"a classifier needs two classes or more; y has one class only: {classes.tolist()}. To "
+            "fix: add items of another class, or name all classes by classes=[...]."
         )

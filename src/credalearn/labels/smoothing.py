@@ -9,9 +9,9 @@ import torch
 from numpy.typing import ArrayLike
 from torch.nn.functional import one_hot
 
-from credalearn.checks import check_choice, check_option
+from credalearn.checks import check_choice, check_option, check_whole
 from credalearn.credal import LowerBounds
-from credalearn.labels.checks import as_classes
+from credalearn.credal.checks import as_classes
 from credalearn.labels.soft import SOFT_RULES, SoftRule
 
 
@@ -44,7 +44,8 @@ def smooth(
         rule="0 or more and below 1",
         remedy="give a share, 0.1 for 10 %",
     )
-    top = as_classes(labels, num_classes)
+    check_whole(num_classes, least=1, name="num_classes", remedy="give how many classes there are")
+    top = as_classes(labels, num_classes=num_classes, name="labels")
     hard = one_hot(top, num_classes).to(torch.get_default_dtype())
     probs = (1 - epsilon) * hard + epsilon / num_classes
     return SOFT_RULES[rule](probs, top)

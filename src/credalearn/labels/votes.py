@@ -118,7 +118,7 @@ def _as_votes(counts: ArrayLike) -> tuple[Tensor, torch.dtype]:
             given = given.astype(np.float64)
         except (TypeError, ValueError) as error:
             raise CredalError(f"counts must be whole numbers; {error}.") from error
-    elif isinstance(given, Tensor) and not given.is_floating_point():
+    elif isinstance(given, Tensor) and not (given.is_floating_point() or given.is_complex()):
         given = given.double()
     votes = as_floats(given, name="counts", ndim=2)
     require(

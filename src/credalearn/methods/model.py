@@ -124,16 +124,18 @@ class Model:
             if member.dropout_rate != method.dropout:
                 raise CredalError(
                     f"the members must have been trained with dropout {method.dropout}; one has "
-                    f"{member.dropout_rate}."
+                    f"{member.dropout_rate}. To fix: give networks of a method with that dropout."
                 )
             if member.shape != (method.num_heads, labels.num_classes):
                 raise CredalError(
                     f"the members must have {method.num_heads} heads of {labels.num_classes} "
-                    f"classes; one has {member.shape[0]} of {member.shape[1]}."
+                    f"classes; one has {member.shape[0]} of {member.shape[1]}. To fix: give "
+                    "networks of a method with as many heads, trained on these classes."
                 )
         if len(members) != method.num_members:
             raise CredalError(
-                f"this method needs {method.num_members} trained members; got {len(members)}."
+                f"this method needs {method.num_members} trained members; got {len(members)}. To "
+                f"fix: give {method.num_members}, each trained from a seed of its own."
             )
         model = cls(method, tuple(members), {}, seed)
         if method.post_hoc is None:

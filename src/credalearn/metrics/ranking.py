@@ -38,7 +38,7 @@ def spearman_error(probs: ArrayLike, y: ArrayLike, score: ArrayLike) -> float:
     """
     checked, classes = as_probs_and_classes(probs, y)
     scores = as_scores(score, name="score", num_items=len(classes))
-    chosen = checked.gather(1, classes.long()[:, None])[:, 0].numpy(force=True)
+    chosen = checked.gather(1, classes[:, None])[:, 0].numpy(force=True)
     mean = (len(scores) + 1) / 2
     first, second = average_ranks(scores) - mean, average_ranks(-chosen) - mean
     spread = np.sqrt((first @ first) * (second @ second))

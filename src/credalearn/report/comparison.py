@@ -31,14 +31,14 @@ class MeanAndStd(Protocol):
 
 
 def draw_balanced_quality(
-    axes: Axes, scores: Mapping[str, MeanAndStd | tuple[float, float]]
+    axes: Axes, scores: Mapping[str, MeanAndStd | tuple[float, float | None]]
 ) -> None:
     """A bar a method, the first on top, with one standard deviation to each side and the numbers.
 
     Args:
         axes: Where to draw.
         scores: By method, what :func:`credalearn.metrics.balanced_quality` returns, or
-            ``(mean, std)``, as shares.
+            ``(mean, std)``, as shares; None for the std where there is none, as of one seed.
 
     Raises:
         CredalError: If there is no method, a mean leaves [0, 1], or a deviation is negative.
@@ -46,15 +46,17 @@ def draw_balanced_quality(
     Example:
         >>> from matplotlib.figure import Figure
         >>> axes = Figure().subplots()
-        >>> draw_balanced_quality(axes, {"POCC": (0.86, 0.061), "EDL": (0.331, 0.083)})
+        >>> draw_balanced_quality(axes, {"POCC": (0.86, 0.061), "EDL": (0.331, None)})
         >>> [text.get_text() for text in axes.texts]
-        ['86.0 ± 6.1', '33.1 ± 8.3']
+        ['86.0 ± 6.1', '33.1']
     """
     if not scores:
         raise CredalError("scores must hold one method or more; got none.")
-    values = 100 * np.array([_mean_and_std(name, given) for name, given in scores.items()])
+    values = [_mean_and_std(name, given) for name, given in scores.items()]
     places = np.arange(len(values))
-    mean, std = values.T
+    mean = 100 * np.array([centre for centre, _ in values])
+    std = 100 * np.array([spread or 0.0 for _, spread in values])
+    known = [place for place, (_, spread) in enumerate(values) if spread is not None]
     axes.barh(places, mean, height=0.7, color=[colour_of(place) for place in range(len(values))])
     # White under black: seen on every bar, the black one too, and beyond its end.
     for colour, width, cap in (("white", 3.5, 5.0), ("black", 1.2, 4.0)):
@@ -64,13 +66,10 @@ def draw_balanced_quality(
             "capthick": width,
             "capsize": cap,
         }
-        axes.errorbar(mean, places, xerr=std, fmt="none", **style)
-    for place, (centre, spread) in enumerate(values):
-        axes.text(
-            *(1.02, place, f"{centre:.1f} ± {spread:.1f}"),
-            va="center",
-            transform=axes.get_yaxis_transform(),
-        )
+        axes.errorbar(mean[known], places[known], xerr=std[known], fmt="none", **style)
+    for place, centre in enumerate(mean):
+        text = f"{centre:.1f} ± {std[place]:.1f}" if place in known else f"{centre:.1f}"
+        axes.text(1.02, place, text, va="center", transform=axes.get_yaxis_transform())
     axes.set_yticks(places, [_plain(name) for name in scores])
     axes.tick_params(axis="y", length=0)
     axes.grid(visible=False, axis="y")
@@ -151,14 +150,16 @@ def _p_text(p: float, level: float) -> str:
     return f"{p:.{digits}f}".removeprefix("0")
 
 
-def _mean_and_std(name: str, given: MeanAndStd | tuple[float, float]) -> tuple[float, float]:
+def _mean_and_std(
+    name: str, given: MeanAndStd | tuple[float, float | None]
+) -> tuple[float, float | None]:
     mean, std = given if isinstance(given, tuple) else (given.mean, given.std)
-    if not (0 <= mean <= 1 and 0 <= std < np.inf):
+    if not (0 <= mean <= 1 and (std is None or 0 <= std < np.inf)):
         raise CredalError(
             f"a mean must lie in [0, 1] and its deviation be 0 or more; scores[{name!r}] has "
             f"mean {mean} and std {std}. To fix: give shares, not per cent."
         )
-    return float(mean), float(std)
+    return mean, std
 
 
 def _matrix(

@@ -13,6 +13,7 @@ from matplotlib.colors import to_rgba
 from numpy.typing import ArrayLike
 from scipy.spatial import ConvexHull
 
+from credalearn.credal.checks import as_classes
 from credalearn.errors import CredalError
 from credalearn.predictions import CredalPredictions
 from credalearn.report.style import CLASS_COLOURS, GREY
@@ -101,7 +102,8 @@ def _vertices(pred: CredalPredictions, classes: Sequence[str]) -> np.ndarray:
     num_classes = pred.probs.shape[1]
     if num_classes != 3:
         raise CredalError(
-            f"a triangle shows predictions over three classes; these are {num_classes}."
+            f"a triangle shows predictions over three classes; these are {num_classes}. To fix: "
+            "take draw_rejection, which shows predictions over any number."
         )
     if pred.vertices is None:
         raise CredalError(
@@ -109,22 +111,18 @@ def _vertices(pred: CredalPredictions, classes: Sequence[str]) -> np.ndarray:
             "a method whose sets have vertices, or make them with CredalPredictions.from_vertices."
         )
     if isinstance(classes, str) or len(classes) != 3:
-        raise CredalError(f"classes must be three names, one a corner; got {classes!r}.")
+        raise CredalError(
+            f"classes must be three names, one a corner; got {classes!r}. To fix: give them as a "
+            "list, in the order of the columns."
+        )
     return np.asarray(pred.vertices.numpy(force=True), dtype=np.float64)
 
 
 def _true_classes(y: ArrayLike, num_items: int) -> np.ndarray:
-    truth = np.asarray(y)
-    if truth.shape != (num_items,) or truth.dtype.kind not in "iu":
+    truth = as_classes(y, num_classes=3, name="y")
+    if len(truth) != num_items:
         raise CredalError(
-            f"y must hold one class index for each of the {num_items} items; got {truth.dtype} of "
-            f"shape {truth.shape}."
+            f"y must hold one class index for each of the {num_items} items; got {len(truth)}. To "
+            "fix: give the classes of the items that are drawn."
         )
-    wrong = (truth < 0) | (truth > 2)
-    if wrong.any():
-        item = int(wrong.argmax())
-        raise CredalError(
-            f"y must lie in 0..2; item {item} has {truth[item]}. To fix: give class indices, in "
-            "the order of classes."
-        )
-    return truth
+    return truth.numpy(force=True)

@@ -1,8 +1,7 @@
 """The training loop, its recipe, checkpoints and progress."""
 
 from credalearn.train.augment import AUGMENTS, Augment, crop_and_flip
-from credalearn.train.checkpoint import CheckpointError
-from credalearn.train.learner import check_checkpoint
+from credalearn.train.checkpoint import CheckpointError, check_checkpoint
 from credalearn.train.loop import seeded, train
 from credalearn.train.progress import Listener, Progress
 from credalearn.train.recipe import Recipe

@@ -11,33 +11,29 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from credalearn.errors import TrainingError
-from credalearn.files import whole_file
+from credalearn.errors import CredalError, TrainingError
+from credalearn.tensors import damaged, read_tensors, write_tensors
 from credalearn.train.training import Training
 
 Described = dict[str, object]  # what decides a run's outcome, part by part
+_ANEW = "delete it; training then starts anew"
 
 
 class CheckpointError(TrainingError):
     """A checkpoint that training cannot go on from.
 
-    Args:
-        path: The file.
-        why: What is wrong with it, and the remedy.
-
     Example:
-        >>> print(CheckpointError(Path("resume.safetensors"), "is damaged."))
-        resume.safetensors is damaged.
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "resume.safetensors"
+        >>> write_tensors(path, {"of another program": torch.zeros(1)})
+        >>> read_checkpoint(path, run={})  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        credalearn.train.checkpoint.CheckpointError: ...resume.safetensors is no checkpoint of this
+        version. To fix: delete it; training then starts anew.
     """
-
-    def __init__(self, path: Path, why: str) -> None:
-        super().__init__(f"{path} {why}")
-        self.path = path
 
 
 def describe_run(training: Training) -> Described:
@@ -88,12 +84,10 @@ def save_checkpoint(
     tensors = {f"network.{name}": tensor for name, tensor in network.state_dict().items()}
     for index, state in optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer.{index}.{name}": x for name, x in state.items() if x is not None}
-    # Copies: tied weights share memory, which the format refuses.
-    tensors = {name: x.detach().cpu().clone().contiguous() for name, x in tensors.items()}
+    tensors = {name: x.cpu() for name, x in tensors.items()}  # once, for the digest and the file
     tensors["losses"] = torch.tensor(losses, dtype=torch.float64)
     metadata = {"run": json.dumps(run), "digest": _digest_of_all(tensors)}
-    with whole_file(path, other=None) as partial:
-        save_file(tensors, partial, metadata=metadata)
+    write_tensors(path, tensors, metadata=metadata, other=None)
 
 
 def load_checkpoint(
@@ -139,20 +133,39 @@ def read_checkpoint(path: Path, *, run: Described) -> dict[str, Tensor]:
     if not path.exists():
         return {}
     try:
-        with safe_open(path, framework="pt") as file:
-            metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except SafetensorError as error:
-        raise _damaged(path, str(error)) from error
+        tensors, metadata = read_tensors(path, fix=_ANEW)
+    except CredalError as error:
+        raise CheckpointError(str(error)) from error
     try:
         there, digest = json.loads(metadata["run"]), metadata["digest"]
     except (KeyError, ValueError) as error:
-        why = "is no checkpoint of this version. To fix: delete it; training starts anew."
-        raise CheckpointError(path, why) from error
+        raise CheckpointError(
+            f"{path} is no checkpoint of this version. To fix: {_ANEW}."
+        ) from error
     _check_same_run(path, there, run)
     if digest != _digest_of_all(tensors):  # a flipped bit would only make the weights wrong
-        raise _damaged(path, "its content is not what was written")
+        raise CheckpointError(str(damaged(path, "its content is not what was written", fix=_ANEW)))
     return tensors
+
+
+def check_checkpoint(training: Training) -> None:
+    """Refuse a checkpoint that this training cannot go on from; nothing is restored.
+
+    Raises:
+        CheckpointError: If it is damaged or another run's.
+
+    Example:
+        >>> import credalearn as cl
+        >>> from credalearn.methods import METHODS
+        >>> from credalearn.nets import Network
+        >>> from credalearn.train import Recipe
+        >>> network = Network(nn.Identity(), num_features=1, num_heads=2, num_classes=2)
+        >>> labels = cl.LowerBounds([[0.7, 0.0], [0.0, 0.9]])
+        >>> check_checkpoint(Training(network=network, inputs=torch.zeros(2, 1), labels=labels,
+        ...     loss=METHODS["pocc"].loss, recipe=Recipe(), checkpoint=Path("not-there")))
+    """
+    if training.checkpoint is not None and training.checkpoint.exists():
+        read_checkpoint(training.checkpoint, run=describe_run(training))
 
 
 def _check_same_run(path: Path, there: Described, here: Described) -> None:
@@ -169,13 +182,6 @@ def _check_same_run(path: Path, there: Described, here: Described) -> None:
     if differ == ["first weights"]:
         hint = "seed torch before you build the backbone, or load the weights that it had"
     raise CheckpointError(
-        path,
-        f"belongs to another run: {told} differ. To fix: {hint}; in cross-validation use none, as "
-        "every fold is a run of its own.",
-    )
-
-
-def _damaged(path: Path, why: str) -> CheckpointError:
-    return CheckpointError(
-        path, f"is damaged ({why}). To fix: delete it; training then starts anew."
+        f"{path} belongs to another run: {told} differ. To fix: {hint}; in cross-validation use "
+        "none, as every fold is a run of its own."
     )

@@ -14,12 +14,7 @@ from torch.optim import Optimizer
 from credalearn.credal import CredalSet
 from credalearn.credal.checks import map_tensors
 from credalearn.errors import TrainingError
-from credalearn.train.checkpoint import (
-    describe_run,
-    load_checkpoint,
-    read_checkpoint,
-    save_checkpoint,
-)
+from credalearn.train.checkpoint import describe_run, load_checkpoint, save_checkpoint
 from credalearn.train.loop import (
     autocast,
     batch_sizes,
@@ -31,27 +26,6 @@ from credalearn.train.loop import (
 from credalearn.train.training import Training
 
 _WARM_UP_STEPS = 3
-
-
-def check_checkpoint(training: Training) -> None:
-    """Refuse a checkpoint that this training cannot go on from; nothing is restored.
-
-    Raises:
-        CheckpointError: If it is damaged or another run's.
-
-    Example:
-        >>> from pathlib import Path
-        >>> import credalearn as cl
-        >>> from credalearn.methods import METHODS
-        >>> from credalearn.nets import Network
-        >>> from credalearn.train import Recipe
-        >>> network = Network(nn.Identity(), num_features=1, num_heads=2, num_classes=2)
-        >>> labels = cl.LowerBounds([[0.7, 0.0], [0.0, 0.9]])
-        >>> check_checkpoint(Training(network=network, inputs=torch.zeros(2, 1), labels=labels,
-        ...     loss=METHODS["pocc"].loss, recipe=Recipe(), checkpoint=Path("not-there")))
-    """
-    if training.checkpoint is not None and training.checkpoint.exists():
-        read_checkpoint(training.checkpoint, run=describe_run(training))
 
 
 class Learner:

@@ -52,7 +52,7 @@ def card(run: RunFolder) -> str:
         "## Model",
         _table(_model_rows(run, facts)),
         "## Input and outputs of the ONNX model",
-        *_onnx(facts["inputs"]),
+        *_onnx(run),
         *_data(run),
         "## Quality on the test items",
         *_quality(run),
@@ -62,7 +62,7 @@ def card(run: RunFolder) -> str:
         "## Limits",
         *_limits(run),
         "## Versions",
-        _table(facts.get("versions", {})),
+        _table(facts["versions"]),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -75,7 +75,7 @@ def _model_rows(run: RunFolder, facts: dict[str, Any]) -> dict[str, Any]:
         "values from 0 to 255: files were turned upright as their EXIF says "
         "(PIL.ImageOps.exif_transpose), grey values of 16 bits scaled from 65535 to 255, "
         "converted to RGB, and then scaled to that size by Pillow's bilinear filter"
-        if inputs["kind"] == "images"
+        if run.takes_images
         else f"{len(names or ())} features: {', '.join(names or ())}"
     )
     return {
@@ -88,19 +88,20 @@ def _model_rows(run: RunFolder, facts: dict[str, Any]) -> dict[str, Any]:
             if training["said"] == "bounds"
             else f"{training['said']} by the rule {facts['label_rule']}"
         ),
-        **_training_rows(facts.get("options") or {}),
+        **_training_rows(facts["options"]),
         "epochs": facts["epochs"],
         "seed": facts["seed"],
         "trained": training["created"],
     }
 
 
-def _onnx(inputs: dict[str, Any]) -> list[str]:
+def _onnx(run: RunFolder) -> list[str]:
     """What goes into an exported model, and what comes out."""
+    inputs = run.facts["inputs"]
     size = inputs.get("image_size")
     takes = (
         ("images", f"float32 (N, 3, {size}, {size})", "see “takes” above")
-        if inputs["kind"] == "images"
+        if run.takes_images
         else ("features", f"float64 (N, {len(inputs['features'])})", "in the order above, raw")
     )
     rows = [takes, *((name, *told) for name, told in OUTPUTS.items())]
@@ -110,15 +111,13 @@ def _onnx(inputs: dict[str, Any]) -> list[str]:
 
 
 def _training_rows(asked: dict[str, Any]) -> dict[str, Any]:
-    """How it was trained, as far as an older run tells."""
-    digest, augment = asked.get("weights_sha256"), asked.get("augment")
-    rows = {
-        "started from": f"{asked['weights']} (sha256 {digest})" if digest else None,
-        "augmentation": None if augment == "none" else augment,
-        "learning rate": asked.get("learning_rate"),
-        "batch size": asked.get("batch_size"),
-    }
-    return {name: value for name, value in rows.items() if value is not None}
+    """How it was trained."""
+    rows = {}
+    if asked["weights"] is not None:
+        rows["started from"] = f"{asked['weights']} (sha256 {asked['weights_sha256']})"
+    if asked["augment"] != "none":
+        rows["augmentation"] = asked["augment"]
+    return rows | {"learning rate": asked["learning_rate"], "batch size": asked["batch_size"]}
 
 
 def _data(run: RunFolder) -> list[str]:

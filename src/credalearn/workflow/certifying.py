@@ -105,8 +105,9 @@ def certify_run(
         method: How an error is certified, "sgr" unless given; see :func:`credalearn.certify`.
         against: The run's truth (the class with most votes, or gold labels), or a random annotator:
             then an error is the share of an item's votes that disagree.
-        one_a_group: Calibrate on one item of each of the run's groups, drawn at random: groups are
-            independent, the items of one are not. The promise is then about such items.
+        one_a_group: Calibrate on one item of each of the run's groups, drawn at random from those
+            of it that can be right or wrong: groups are independent, the items of one are not. The
+            promise is then about such items.
 
     Raises:
         CredalError: If neither or both of max_error and capacity are given, an option is out of
@@ -116,8 +117,7 @@ def certify_run(
     """
     _check_wanted(max_error, capacity, method, one_a_group)
     truth: Truth = run.truth if against == "truth" else "a random annotator"
-    column = "wrong" if against == "truth" else "disagreement"
-    known = pl.col(column).cast(pl.Float64).is_finite().fill_null(False)
+    column, known = judged_by(truth)
     every, tested = (run.predictions.filter(split=name) for name in ("calibration", "test"))
     group = run.group
     if group is not None:
@@ -128,7 +128,7 @@ def certify_run(
                 f"--one-a-group: the items of {run.path} are of no groups. To fix: train with "
                 "--group COLUMN, or leave it out."
             )
-        every, tested = draw_one_a_group(every), one_of_each(run, tested)
+        every, tested = draw_one_a_group(every, known), one_of_each(run, tested, truth)
     calibration, judged = every.filter(known), tested.filter(known)
     if not len(calibration):
         remedy = "give --against annotator" if against == "truth" else "leave --against out"
@@ -170,9 +170,20 @@ def certify_run(
     )
 
 
-def one_of_each(run: RunFolder, table: pl.DataFrame) -> pl.DataFrame:
-    """Of these predictions of a run one of each group, drawn at random, always the same."""
-    return draw_one_a_group(_with_group(run, table))
+def judged_by(truth: Truth) -> tuple[str, pl.Expr]:
+    """The column of a run's predictions that says how wrong each is, and whether it says so.
+
+    Example:
+        >>> judged_by("a random annotator")[0]
+        'disagreement'
+    """
+    column = "disagreement" if truth == "a random annotator" else "wrong"
+    return column, pl.col(column).cast(pl.Float64).is_finite().fill_null(False)
+
+
+def one_of_each(run: RunFolder, table: pl.DataFrame, truth: Truth) -> pl.DataFrame:
+    """Of these predictions of a run one of each group, as the calibration items are drawn."""
+    return draw_one_a_group(_with_group(run, table), judged_by(truth)[1])
 
 
 def _with_group(run: RunFolder, table: pl.DataFrame) -> pl.DataFrame:
@@ -180,16 +191,19 @@ def _with_group(run: RunFolder, table: pl.DataFrame) -> pl.DataFrame:
     return table.join(groups, on=["item", "split"], how="left", maintain_order="left")
 
 
-def draw_one_a_group(table: pl.DataFrame) -> pl.DataFrame:
+def draw_one_a_group(table: pl.DataFrame, known: pl.Expr) -> pl.DataFrame:
     """One row of each ``group``, drawn at random, always the same: other draws are other looks.
 
+    A group is of use if any of its rows is ``known``, so the draw is from those where it has some.
+
     Example:
-        >>> table = pl.DataFrame({"item": [1, 2, 3], "group": ["a", "a", "b"]})
-        >>> sorted(draw_one_a_group(table)["group"])
-        ['a', 'b']
+        >>> table = pl.DataFrame({"group": ["a", "a", "b"], "wrong": [None, True, None]})
+        >>> draw_one_a_group(table, pl.col("wrong").is_not_null()).sort("group").rows()
+        [('a', True), ('b', None)]
     """
     order = np.random.default_rng(0).permutation(len(table))
-    return table[order].unique("group", keep="first", maintain_order=True)
+    known_first = table[order].sort(known, descending=True, maintain_order=True)
+    return known_first.unique("group", keep="first", maintain_order=True)
 
 
 def _check_wanted(

@@ -87,7 +87,7 @@ def check_onnx(path: str | Path) -> Path:
 def _sample(run: RunFolder, shape: tuple[int, ...]) -> tuple[str, torch.Tensor]:
     """The name of the input, and items drawn around those of training."""
     generator = torch.Generator().manual_seed(0)
-    if run.facts["inputs"]["kind"] == "images":
+    if run.takes_images:
         return "images", 255 * torch.rand(4, *shape, generator=generator)
     noise = torch.randn(_CHECKED, *shape, generator=generator, dtype=torch.float64)
     return "features", noise

@@ -10,7 +10,8 @@ from credalearn.annotations import (
     confused_pairs,
     typo_classes,
 )
-from credalearn.annotations.places import folded, listed
+from credalearn.annotations.places import listed, many
+from credalearn.checks import folded
 from credalearn.shares import percent
 
 _MOST_SHOWN = 5
@@ -32,13 +33,13 @@ def inspection(annotations: Annotations) -> list[str]:
     source = annotations.source
     lines = [f"{source.path}: {source.words}", *source.merged]
     if annotations.kind not in ("votes", "counts"):
-        count = f"{_many(len(annotations.items), 'item')}, {annotations.kind} of the classes"
+        count = f"{many(len(annotations.items), 'item')}, {annotations.kind} of the classes"
         lines.append(f"{count} {_listed(annotations.classes)}")
         return lines + left_out_lines(annotations)
     found = agreement(annotations)
-    people = f"{_many(found.annotators, 'annotator')}, " if found.annotators else ""
+    people = f"{many(found.annotators, 'annotator')}, " if found.annotators else ""
     lines.append(
-        f"{_many(found.items, 'item')}, {people}{_many(found.votes, 'vote')}; classes "
+        f"{many(found.items, 'item')}, {people}{many(found.votes, 'vote')}; classes "
         f"{_listed(annotations.classes)}"
     )
     lines.append(f"votes an item: {found.fewest} to {found.most}, {found.median:g} in the middle")
@@ -74,6 +75,7 @@ def inspection(annotations: Annotations) -> list[str]:
         )
     if annotations.kind == "votes":
         lines += _perhaps_unsure(annotations)
+    lines += _later_classes(annotations)
     return lines + left_out_lines(annotations)
 
 
@@ -86,7 +88,7 @@ def left_out_lines(annotations: Annotations) -> list[str]:
         []
     """
     source = annotations.source
-    lines = []
+    lines = list(source.notes)
     if source.unread:
         fix = "name it with --annotator"
         if len(source.unread) == 1:
@@ -115,6 +117,7 @@ def annotation_facts(annotations: Annotations) -> dict[str, Any]:
         "path": str(source.path),
         "later": [str(path) for path in source.later],
         "format": source.words,
+        "item": source.item,
         "items": len(annotations.items),
         "annotators": len(annotations.annotators) or None,
         "votes": None,
@@ -144,8 +147,18 @@ def _perhaps_unsure(annotations: Annotations) -> list[str]:
     return [f"no answer? {listed(found)}: if people mean that they do not know, say {options}"]
 
 
-def _many(count: int, unit: str) -> str:
-    return f"{count:,} {unit}{'s' * (count != 1)}"
+def _later_classes(annotations: Annotations) -> list[str]:
+    """Classes that nobody gives an item of the first round: such items alone are held out."""
+    first = annotations.source.first_items
+    if first is None:
+        return []
+    counts = annotations.counts()
+    absent = (counts[:first].sum(0) == 0) & (counts.sum(0) > 0)
+    found = [name for name, is_absent in zip(annotations.classes, absent, strict=True) if is_absent]
+    if not found:
+        return []
+    told = f"only items of later exports have votes for {listed(found)}"
+    return [f"{told}: without --split no calibration or test item can have it"]
 
 
 def _times(count: int) -> str:

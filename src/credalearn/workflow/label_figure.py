@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 
+from credalearn.annotations.places import many
 from credalearn.report.style import GREY, MARKERS, colour_of, save_figure
 from credalearn.shares import percent
 from credalearn.workflow.label_study import HARDLY, LabelStudy
@@ -74,7 +75,7 @@ def draw_coverage(axes: Axes, study: LabelStudy) -> None:
     axes.set_ylabel("sets the held-out votes agree with (%);\ncoverage is at most this / 0.95")
     what = "annotators" if study.people else "each item's votes"
     items = study.rules[0].items
-    axes.set_title(f"{items:,} item{'s' * (items != 1)}, {study.splits:,} splits of {what}")
+    axes.set_title(f"{many(items, 'item')}, {study.splits:,} splits of {what}")
     _name_points(axes, study)
 
 

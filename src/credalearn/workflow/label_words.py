@@ -4,6 +4,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Column, Table
 
 from credalearn.annotations import Annotations
+from credalearn.annotations.places import enumerated, many
 from credalearn.labels import PROMISING
 from credalearn.shares import percent
 from credalearn.theory import RuleCoverage
@@ -30,13 +31,11 @@ def read_line(annotations: Annotations) -> str:
         >>> read_line(three_items())
         'votes.csv: 3 items, 3 annotators, 2 classes (one row a vote)'
     """
-    people = (
-        _many(len(annotations.annotators), "annotator") + ", " if annotations.annotators else ""
-    )
+    people = many(len(annotations.annotators), "annotator") + ", " if annotations.annotators else ""
     source = annotations.source
     return (
-        f"{source.path}: {_many(len(annotations.items), 'item')}, {people}"
-        f"{_many(len(annotations.classes), 'class', 'classes')} ({source.words})"
+        f"{source.path}: {many(len(annotations.items), 'item')}, {people}"
+        f"{many(len(annotations.classes), 'class', 'classes')} ({source.words})"
     )
 
 
@@ -51,12 +50,12 @@ def split_line(study: LabelStudy) -> str:
     """
     what = "the annotators" if study.people else "each item's votes"
     line = (
-        f"{_many(study.splits, 'split')} of {what}; votes an item: {study.building} build, "
+        f"{many(study.splits, 'split')} of {what}; votes an item: {study.building} build, "
         f"{study.held_out} held out"
     )
     if study.left_out:
         never, are = ("never has", "is") if study.left_out == 1 else ("never have", "are")
-        line += f"; {_many(study.left_out, 'item')} {never} votes on both sides and {are} left out"
+        line += f"; {many(study.left_out, 'item')} {never} votes on both sides and {are} left out"
     return line
 
 
@@ -138,7 +137,7 @@ def _named(study: LabelStudy) -> str:
             f"{best.diameter:.3f}), but {few}. {needed}\n{_LIMIT} {_promise(study, wanted)}"
         )
     refuted = [each.rule for each in study.rules if study.fails(each)]
-    against = f" What can be told: {_listed(refuted)} {_fail(refuted)}." if refuted else ""
+    against = f" What can be told: {enumerated(refuted)} {_fail(refuted)}." if refuted else ""
     return (
         f"No rule can be named by these votes: {best.rule} has the smallest sets of those that "
         f"nothing speaks against, but {few}. {needed}{against}\n{_promise(study, wanted)}"
@@ -161,12 +160,12 @@ def _promise(study: LabelStudy, wanted: str) -> str:
     )
     tried = [each for each in study.rules if each.rule in PROMISING]
     if not tried:
-        return f"{start} {_listed(list(PROMISING))}, none of them tried here."
+        return f"{start} {enumerated(PROMISING)}, none of them tried here."
     prices = [
         f"{each.rule} (mean diameter {each.diameter:.3f}{', fails here' * bool(study.fails(each))})"
         for each in tried
     ]
-    return f"{start} {_listed(prices)}."
+    return f"{start} {enumerated(prices)}."
 
 
 def _none_holds(study: LabelStudy, wanted: str) -> str:
@@ -189,20 +188,12 @@ def _none_holds(study: LabelStudy, wanted: str) -> str:
 def _needed(found: RuleCoverage) -> str:
     if found.votes_needed == float("inf"):
         return "No number of held-out votes can reject half of them: they exclude too little."
-    votes = _many(round(found.votes_needed), "held-out vote")
+    votes = many(round(found.votes_needed), "held-out vote")
     return f"It takes {votes} an item to be able to reject half of them."
-
-
-def _many(number: int, one: str, more: str | None = None) -> str:
-    return f"{number:,} {one if number == 1 else more or f'{one}s'}"
 
 
 def _fail(rules: list[str]) -> str:
     return "fails" if len(rules) == 1 else "fail"
-
-
-def _listed(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _hundredths(share: float) -> str:

@@ -52,7 +52,6 @@ class PredictSummary:
         output: The file that was written.
         items: How many items it holds.
         deferred: How many of them are deferred; None where nothing was decided.
-        by_label: Of each class, how many are predicted and how many deferred.
         threshold: Largest score that is predicted; None: all are deferred, or nothing decided, or
             as many deferred as were asked.
         ignored: Columns of the data that are no features of the model.
@@ -63,15 +62,13 @@ class PredictSummary:
         commas: Features in which decimal commas were read.
 
     Example:
-        >>> from credalearn.workflow.predicting import PredictSummary
-        >>> PredictSummary(Path("d.csv"), 4, 1, {"cat": (3, 1)}, 0.4, (), {}, 0.1).coverage
+        >>> PredictSummary(Path("d.csv"), 4, 1, 0.4, (), {}, 0.1).coverage
         0.75
     """
 
     output: Path
     items: int
     deferred: int | None
-    by_label: dict[str, tuple[int, int]]
     threshold: float | None
     ignored: tuple[str, ...]
     broken: dict[str, str]
@@ -152,65 +149,78 @@ def predict(
     output = check_output(output)
     refuse_overwriting(output, data)
     refuse_overwriting_run(output, run)
-    if defer is not None:
-        _check_defer(defer, threshold, decide)
-    rule = None
-    if decide and defer is None:
-        otherwise = "; or --no-decision for the predictions alone"
-        rule = find_rule(run, threshold=threshold, otherwise=otherwise)
-    sets = run.sets
+    rule, sets = _rule(run, threshold, decide, defer), run.sets
     stream = open_stream(run, data, item=item)
-    tally: dict[tuple[str, str], int] = {}
-    done = trained = 0
-    learnt_from = _trained_items(run, stream)
-
-    def frames() -> Iterator[pl.DataFrame]:
-        nonlocal done, trained
-        for frame in decisions(
-            run, stream, rule, sets=sets, all_classes=all_classes, batch_rows=batch_rows
-        ):
-            done += len(frame)
-            if learnt_from is not None:
-                trained += sum(learnt_from.among(frame["item"], frame[DIGEST]))
-            if progress is not None:
-                progress(done)
-            yield frame.select(name for name in schema if name in frame.columns)
-
-    def counted(frames: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-        keys = ("label", "decision") if decide else ("label",)
-        for frame in frames:
-            for *key, count in frame.select(keys).group_by(keys).len().rows():
-                pair = (key[0], key[1] if decide else "")
-                tally[pair] = tally.get(pair, 0) + count
-            yield frame.select(list(schema))
-
     schema = {name: kind for name, kind in SCHEMA.items() if decide or name != "decision"}
     schema |= {} if sets is None else SET_SCHEMA
     schema |= class_schema(run.classes) if all_classes else {}
-    decided = frames()
+    tally = _Tally(known_items(run, ["train"]), progress)
+    frames = tally.predicted(
+        decisions(run, stream, rule, sets=sets, all_classes=all_classes, batch_rows=batch_rows)
+    )
     if defer is not None:
         undecided = {name: kind for name, kind in schema.items() if name != "decision"}
-        decided = defer_least_certain(decided, undecided, defer)
-    write_frames(output, counted(decided), schema)
+        waiting = (frame.select(list(undecided)) for frame in frames)
+        frames = defer_least_certain(waiting, undecided, defer)
+    if decide:
+        frames = tally.decided(frames)
+    write_frames(output, (frame.select(list(schema)) for frame in frames), schema)
     return PredictSummary(
-        output,
-        done,
-        sum(n for (_, what), n in tally.items() if what == "defer") if decide else None,
-        {
-            name: (
-                tally.get((name, "predict"), 0) + tally.get((name, ""), 0),
-                tally.get((name, "defer"), 0),
-            )
-            for name in run.classes
-        },
-        None if rule is None else rule.threshold,
-        stream.ignored,
-        dict(stream.broken),
-        time.monotonic() - started,
-        defer,
-        trained,
-        tuple(sorted(stream.commas)),
+        output=output,
+        items=tally.items,
+        deferred=tally.deferred if decide else None,
+        threshold=None if rule is None else rule.threshold,
+        ignored=stream.ignored,
+        broken=dict(stream.broken),
+        seconds=time.monotonic() - started,
+        wanted=defer,
+        trained=tally.trained,
+        commas=tuple(sorted(stream.commas)),
     )
+
+
+class _Tally:
+    """Counts what goes by: items, those that were trained on, and those that are deferred."""
+
+    def __init__(self, learnt_from: KnownItems, progress: Callable[[int], None] | None) -> None:
+        self.learnt_from, self.progress = learnt_from, progress
+        self.items = self.trained = self.deferred = 0
+
+    def predicted(self, frames: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+        for frame in frames:
+            self.items += len(frame)
+            self.trained += sum(self.learnt_from.among(frame["item"], frame[DIGEST]))
+            if self.progress is not None:
+                self.progress(self.items)
+            yield frame
+
+    def decided(self, frames: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+        for frame in frames:
+            self.deferred += int((frame["decision"] == "defer").sum())
+            yield frame
+
+
+def _rule(
+    run: RunFolder, threshold: float | None, decide: bool, defer: int | None
+) -> DecisionRule | Cut | None:
+    """What decides item by item; None where nothing does, or the number to defer is given."""
+    if defer is not None:
+        _check_defer(defer, threshold, decide)
+    if not decide or defer is not None:
+        return None
+    otherwise = "; or --no-decision for the predictions alone"
+    return find_rule(run, threshold=threshold, otherwise=otherwise)
+
+
+def _check_defer(defer: int, threshold: float | None, decide: bool) -> None:
+    if threshold is not None or not decide:
+        other = "--threshold" if decide else "--no-decision"
+        raise CredalError(
+            f"--defer {defer} decides how many items are deferred, and so does {other}. To fix: "
+            "leave one of them out."
+        )
+    if defer < 0:
+        raise CredalError(f"defer must be 0 or more; got {defer}. To fix: give --defer 100.")
 
 
 def class_schema(classes: Sequence[str]) -> dict[str, type[pl.DataType]]:
@@ -249,7 +259,7 @@ def decisions(
     if batch_rows is None:
         batch_rows = items_at_once(clf._input_shape)
     if batch_rows < 1:
-        raise CredalError(f"batch_rows must be 1 or more; got {batch_rows}.")
+        raise CredalError(f"batch_rows must be 1 or more; got {batch_rows}. To fix: leave it out.")
     with _threads(run), Twice() as names:
         for batch in rebatched(stream.batches(), batch_rows):
             if not stream.row_names:
@@ -261,22 +271,11 @@ def decisions(
         _refuse_twice(stream, names)
 
 
-def _trained_items(run: RunFolder, stream: Stream) -> KnownItems | None:
-    """The items that were trained on; None where nothing tells them.
-
-    That is where they have no digests and the data call items by their rows.
-    """
-    if not (run.path / "items.parquet").exists():
-        return None
-    known = known_items(run, ["train"])
-    return None if stream.row_names and known.by_name else known
-
-
 @contextmanager
 def _threads(run: RunFolder) -> Iterator[None]:
     """One thread for tables: 150,000 rows a second, where two on two busy cores made 29,000."""
     before = torch.get_num_threads()
-    if run.facts["inputs"]["kind"] == "features":
+    if not run.takes_images:
         torch.set_num_threads(1)
     try:
         yield
@@ -319,17 +318,6 @@ def _decided(
     taken = {*SCHEMA, *frame.columns}
     extra = batch.extra.select(name for name in batch.extra.columns if name not in taken)
     return frame.hstack(extra) if extra.width else frame
-
-
-def _check_defer(defer: int, threshold: float | None, decide: bool) -> None:
-    if threshold is not None or not decide:
-        other = "--threshold" if decide else "--no-decision"
-        raise CredalError(
-            f"--defer {defer} decides how many items are deferred, and so does {other}. To fix: "
-            "leave one of them out."
-        )
-    if defer < 0:
-        raise CredalError(f"defer must be 0 or more; got {defer}.")
 
 
 def _unpredictable(clf: CredalClassifier, batch: Batch, path: Path) -> CredalError | None:

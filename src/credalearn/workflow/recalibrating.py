@@ -10,20 +10,22 @@ from typing import Any
 import polars as pl
 
 from credalearn.annotations import Annotations, read_annotations
-from credalearn.annotations.places import listed, nearest
+from credalearn.annotations.columns import ITEM
+from credalearn.annotations.places import listed
+from credalearn.checks import folded, nearest
 from credalearn.errors import CredalError
 from credalearn.workflow.items.checked import check_features
-from credalearn.workflow.items.columns import ItemColumns
+from credalearn.workflow.items.columns import ItemColumns, is_json
 from credalearn.workflow.items.inputs import FeatureTable
-from credalearn.workflow.items.known import endings, known_items, with_digests
+from credalearn.workflow.items.known import known_items
 from credalearn.workflow.joined.joining import Splitter, first_items, prepare
 from credalearn.workflow.joined.options import RecalibrateOptions
+from credalearn.workflow.joined.rounds import holds
 from credalearn.workflow.joined.splits import HELD_OUT, check_splits, split_items
 from credalearn.workflow.predicted import write_tables
 from credalearn.workflow.run.card_file import CARD, is_card
 from credalearn.workflow.run.folder import RunFolder, write_json
 from credalearn.workflow.run.staging import CHECKPOINTS, MODEL, check_place, partial_of, staged
-from credalearn.workflow.tables.arrays import open_array
 from credalearn.workflow.training import data_facts
 
 
@@ -100,6 +102,25 @@ def check_new_place(run: RunFolder, output: Path) -> None:
     check_place(output)
 
 
+def known_item(run: RunFolder, path: str | Path) -> str | None:
+    """The column or field that named the items of a run's export, where another has it too.
+
+    JSON has an ``id`` or a ``text`` of its own: there names that are found anyway are found anew.
+
+    Args:
+        run: The run.
+        path: The other export.
+
+    Example:
+        >>> from credalearn.workflow.run.examples import empty_run
+        >>> known_item(empty_run(), "votes.csv")
+    """
+    name: str | None = run.facts["annotations"].get("item")
+    if name is None or not holds(path, name):
+        return None
+    return None if is_json(Path(path)) and folded(name) in (*ITEM, "text") else name
+
+
 def read_new(run: RunFolder, path: str | Path, asked: dict[str, Any]) -> Annotations:
     """Annotations of new items, with the classes of a run.
 
@@ -145,32 +166,22 @@ def doubts(run: RunFolder, new: RunFolder, options: RecalibrateOptions) -> list[
         new: The run on the new items.
         options: How they were read.
     """
-    before, together = run.training["inputs"], run.trained_group
+    together = run.trained_group
     lines = lost_group(new)
     if together is None and options.group is not None:
         lines.append(f"the model was trained without groups: which {options.group} it has seen is")
         lines[-1] += " not known"
-    known, trained = known_items(run, ["train"]), set(_trained(run)["item"])
-    if known.by_name:
-        lines.append(
-            f"{run.path} does not say what its items held: those that the model was trained on are "
-            "told by their names alone, and others of these names are left out with them"
-        )
-    elif known.alike:
+    if known_items(run, ["train"]).alike:
         lines.append(
             f"many items of {run.path} have the features of another: only items with the name and "
             "the features of one that the model was trained on are left out"
         )
+    trained = set(_trained(run)["item"])
     named = sum(name in trained for name in new.predictions["item"])
     if named:
         lines.append(
             f"{named:,} items are called like items that the model was trained on, but hold "
             "something else: they are taken for new ones"
-        )
-    if known.by_name and Path(before["path"]).suffix.lower() == ".npy":
-        lines.append(
-            f"the rows of {before['path']}, which the model was trained on, had no names: items "
-            "that are called otherwise here are taken for new ones"
         )
     return lines
 
@@ -230,18 +241,15 @@ def _model_inputs(run: RunFolder, inputs: FeatureTable | Path) -> FeatureTable |
     check_kind(run, inputs.path, "features")
     names = list(run.facts["inputs"]["features"])
     check_features(inputs.path, inputs.names, names)
-    known = known_items(run, ["train"])
-    if known.by_name or known.alike:
-        for path in (inputs.path, *(path for _, path in inputs.later)):
-            _check_names(run, path)
+    if known_items(run, ["train"]).alike:
+        for path in inputs.unnamed:
+            _check_unnamed(run, path)
     order = [inputs.names.index(name) for name in names]
     return replace(inputs, names=names, values=inputs.values[:, order])
 
 
-def _check_names(run: RunFolder, path: Path) -> None:
+def _check_unnamed(run: RunFolder, path: Path) -> None:
     """Rows are the same items as in training if they are of the same file alone."""
-    if path.suffix.lower() not in (".npy", ".npz") or open_array(path).items() is not None:
-        return
     before = Path(run.training["inputs"]["path"])
     if not (before.exists() and before.samefile(path)):
         raise CredalError(
@@ -271,8 +279,7 @@ def _splitter(run: RunFolder, annotations: Annotations, options: RecalibrateOpti
             )
         some = [items[row] for row in kept]
         theirs = None if groups is None else [groups[row] for row in kept]
-        images = run.facts["inputs"]["kind"] == "images"
-        alike = [digests[row] for row in kept] if theirs is None and images else theirs
+        alike = [digests[row] for row in kept] if theirs is None and run.takes_images else theirs
         own = None if beside is None else beside.column(options.split)
         if own is None or beside is None:
             found = split_items(len(some), groups=alike, seed=options.seed, names=HELD_OUT)
@@ -296,7 +303,7 @@ def _left_out(
 ) -> list[str]:
     """Why each item may not be calibrated on; "" where it may."""
     table = _trained(run)
-    trained = _among(run, items, digests)
+    trained = known_items(run, ["train"]).among(items, digests)
     together = run.trained_group
     known = set(table["group"].drop_nulls()) if together == options.group else set()
     first = first_items(annotations)
@@ -313,20 +320,7 @@ def _left_out(
 
 
 def _trained(run: RunFolder) -> pl.DataFrame:
-    return with_digests(run.items.filter(pl.col("split") == "train"))
-
-
-def _among(run: RunFolder, items: list[str], digests: list[str]) -> list[bool]:
-    """Which items the model was trained on.
-
-    In a run that has no digests images go by their names without folder and suffix, too.
-    """
-    known = known_items(run, ["train"])
-    found = known.among(items, digests)
-    if known.by_name and run.facts["inputs"]["kind"] == "images":
-        names = {endings(name)[-1] for name in _trained(run)["item"]}
-        found = [one or endings(name)[-1] in names for one, name in zip(found, items, strict=True)]
-    return found
+    return run.items.filter(split="train")
 
 
 def _copy_model(run: RunFolder, folder: Path) -> None:

@@ -17,7 +17,6 @@ from credalearn.report.page import (
     render_page,
     walk,
 )
-from credalearn.report.page.data import default_score
 from credalearn.report.page.shown import gallery_rows
 from credalearn.workflow.items.inputs import find_images
 from credalearn.workflow.items.thumbnails import thumbnail
@@ -60,7 +59,7 @@ def write_report(
     path = check_file(output or run.path / "report.html", (".html", ".htm"), other=other)
     refuse_overwriting_run(path, run, *others)
     held_out, rule, facts = read_test_items(run), read_rule(run), run.facts
-    score = rule.score if rule else default_score(held_out)
+    score = held_out.deferring
     rows = gallery_rows(held_out, score, rule.threshold if rule else None)
     shown = [held_out.items[row] for row in rows]
     tested = [held_out, *map(read_test_items, others)]
@@ -95,9 +94,8 @@ def write_report(
 
 def images_gone(run: RunFolder) -> Path | None:
     """The folder of the run's images if it is there no more: a page then has no pictures."""
-    inputs = run.facts["inputs"]
-    gone = inputs["kind"] == "images" and not Path(inputs["path"]).is_dir()
-    return Path(inputs["path"]) if gone else None
+    folder = Path(run.facts["inputs"]["path"])
+    return folder if run.takes_images and not folder.is_dir() else None
 
 
 def compare_runs(
@@ -114,7 +112,7 @@ def compare_runs(
     names = [run.path.resolve().name for run in runs]
     for run, held_out, name in zip(runs, tested, names, strict=True):
         rule = read_rule(run)
-        score = rule.score if rule else default_score(held_out)
+        score = held_out.deferring
         threshold = rule.threshold if rule else None
         rows = np.zeros(len(held_out.items), dtype=np.int64)
         taken = walk(held_out, score, rows, 1, threshold=threshold)
@@ -178,9 +176,8 @@ def _joined(path: object, kind: object) -> str:
 def _thumbnails(run: RunFolder, shown: Sequence[str], folder: Path | None) -> dict[str, str]:
     """Thumbnails of the items shown, from the folder given or the one of the training."""
     if folder is None:
-        inputs = run.facts["inputs"]
-        if inputs["kind"] != "images" or images_gone(run) is not None:
+        if not run.takes_images or images_gone(run) is not None:
             return {}
-        folder = Path(inputs["path"])
+        folder = Path(run.facts["inputs"]["path"])
     pictures = ((item, thumbnail(path)) for item, path in find_images(folder, shown).items())
     return {item: uri for item, uri in pictures if uri is not None}

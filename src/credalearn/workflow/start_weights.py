@@ -7,7 +7,7 @@ import polars as pl
 from credalearn.annotations.places import shown
 from credalearn.errors import CredalError
 from credalearn.workflow.items.inputs import FeatureTable
-from credalearn.workflow.items.known import known_items, with_digests
+from credalearn.workflow.items.known import known_items
 from credalearn.workflow.joined.joining import Prepared
 from credalearn.workflow.run.folder import RunFolder
 from credalearn.workflow.run.staging import MODEL
@@ -51,7 +51,7 @@ def seen_before(
         return None
     if not isinstance(inputs, Path):
         _check_features(weights, list(run.facts["inputs"]["features"]), list(inputs.names))
-    trained = with_digests(run.items).filter(pl.col("split") == "train")
+    trained = run.items.filter(split="train")
     if run.trained_group != group:
         trained = trained.with_columns(group=pl.lit(None, dtype=pl.String))
     seen = known_items(run, ["train"]).among(prepared.items, prepared.digests)
@@ -59,9 +59,8 @@ def seen_before(
     related = [str(each) in groups for each in prepared.groups or [None] * len(seen)]
     _refuse_leak(weights, prepared, seen, "were trained on")
     _refuse_leak(weights, prepared, related, f"are of a {group!r} that was trained on")
-    here = pl.col("digest").is_in(prepared.digests)
-    here = here.fill_null(pl.col("item").is_in(prepared.items))
-    return trained.filter(~here).select("item", "split", "group", "digest")
+    new = trained.filter(~pl.col("digest").is_in(prepared.digests))
+    return new.select("item", "split", "group", "digest")
 
 
 def doubts_of(weights: Path, group: str | None) -> list[str]:
@@ -93,13 +92,7 @@ def doubts_of(weights: Path, group: str | None) -> list[str]:
             f"{weights} was trained {how}: nothing tells which items of calibration or test are of "
             "groups that it has seen"
         )
-    known = known_items(run, ["train"])
-    if known.by_name:
-        lines.append(
-            f"{run.path} does not say what its items held: those that its weights have seen are "
-            "told by their names alone"
-        )
-    elif known.alike:
+    if known_items(run, ["train"]).alike:
         lines.append(
             f"many items of {run.path} have the features of another: only items with the name and "
             "the features of one that its weights have seen are told"

@@ -10,8 +10,8 @@ from credalearn.decide import DecisionRule
 from credalearn.decide.bounds import interval
 from credalearn.decide.truths import HAVING, LACKING, TRUTHS
 from credalearn.shares import percent
-from credalearn.workflow.certifying import one_of_each
-from credalearn.workflow.items.known import known_items, with_digests
+from credalearn.workflow.certifying import judged_by, one_of_each
+from credalearn.workflow.items.known import known_items
 from credalearn.workflow.joined.splits import HELD_OUT
 from credalearn.workflow.run.folder import RunFolder
 
@@ -45,8 +45,9 @@ def still_holding(old: RunFolder, new: RunFolder) -> list[str]:
                 f"items against it, give --group {old.rule.group}"
             )
         elif old.rule is not None:
-            by_group = old.rule.one_a_group
-            lines += _rule(old, new, old.rule, one_of_each(new, fresh) if by_group else fresh)
+            if old.rule.one_a_group:
+                fresh = one_of_each(new, fresh, old.rule.against)
+            lines += _rule(old, new, old.rule, fresh)
         if group is not None:
             lines.append(f"items of one {group} are alike: of few large groups this is less sure")
     return lines
@@ -54,7 +55,7 @@ def still_holding(old: RunFolder, new: RunFolder) -> list[str]:
 
 def _held_out_before(old: RunFolder, new: RunFolder, every: pl.DataFrame) -> list[bool]:
     """Which of the new items the old run calibrated or tested on."""
-    held = with_digests(new.items).select("item", "split", "digest")
+    held = new.items.select("item", "split", "digest")
     named = every.select("item", "split")
     digests = named.join(held, on=["item", "split"], how="left", maintain_order="left")["digest"]
     return known_items(old, HELD_OUT).among(every["item"], digests)
@@ -117,9 +118,9 @@ def _rule(old: RunFolder, new: RunFolder, rule: DecisionRule, fresh: pl.DataFram
     by_vote = rule.against == "a random annotator"
     if not by_vote and rule.against != new.truth:
         return [line, f"it is about {TRUTHS[rule.against]}, these items have {HAVING[new.truth]}"]
-    column = fresh["disagreement" if by_vote else "wrong"].cast(pl.Float64)
-    judged = column.is_finite().fill_null(False).to_numpy()
-    errors = float(column.to_numpy()[kept & judged].sum())
+    column, known = judged_by(rule.against)
+    judged = fresh.select(known).to_series().to_numpy()
+    errors = float(fresh[column].cast(pl.Float64).to_numpy()[kept & judged].sum())
     number = int((kept & judged).sum())
     if not number:
         return [line]

@@ -92,10 +92,10 @@ def read_rule(run: RunFolder) -> PageRule | None:
     short = rule.shortfall
     one_of_each_group: tuple[str, ...] = ()
     if rule.certified and rule.one_a_group:
-        one_of_each_group = tuple(one_of_each(run, run.predictions.filter(split="test"))["item"])
+        tested = run.predictions.filter(split="test")
+        one_of_each_group = tuple(one_of_each(run, tested, rule.against)["item"])
     # A capacity of everything: no threshold and no shortfall, but nothing is kept.
     return PageRule(
-        score="lower-probability",
         threshold=-1.0 if rule.threshold is None and short is None else rule.threshold,
         quantity=quantity,
         method=method,
@@ -146,9 +146,9 @@ def read_label_sets(run: RunFolder, held_out: HeldOut) -> LabelSets:
     """
     facts = run.facts
     rule: str = facts["label_rule"]
-    options: Mapping[str, Any] = facts.get("options") or {}
-    skilled = options.get("skill", "equal") != "equal"
-    s, confidence = options.get("s", 1.0), options.get("confidence", 0.95)
+    options: Mapping[str, Any] = facts["options"]
+    skilled = options["skill"] != "equal"
+    s, confidence = options["s"], options["confidence"]
     posterior = None
     try:
         said = said_of(run)

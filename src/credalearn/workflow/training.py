@@ -17,6 +17,7 @@ import torch
 from credalearn import __version__
 from credalearn.annotations import Annotations
 from credalearn.annotations.places import listed
+from credalearn.credal import CredalSet
 from credalearn.errors import CredalError
 from credalearn.estimator import CredalClassifier
 from credalearn.nets import BACKBONE_NAMES, build_backbone, known_backbone
@@ -25,6 +26,7 @@ from credalearn.workflow.inspecting import annotation_facts
 from credalearn.workflow.items.columns import ItemColumns
 from credalearn.workflow.items.inputs import FeatureTable
 from credalearn.workflow.joined.joining import Prepared, prepare
+from credalearn.workflow.joined.labelling import training_labels
 from credalearn.workflow.joined.options import TrainOptions
 from credalearn.workflow.joined.splits import SPLITS
 from credalearn.workflow.predicted import write_tables
@@ -43,12 +45,13 @@ def train_run(
     options: TrainOptions,
     *,
     columns: ItemColumns | None = None,
+    overwrite: bool = False,
     verbose: bool = True,
 ) -> RunFolder:
     """Train on annotated items and write a run.
 
     Killed and called again with the same arguments it goes on from its last epoch. An older run in
-    the same place stays until the new one is whole.
+    the same place stays until the new one is whole, and for good if something was certified of it.
 
     Args:
         output: Folder of the run.
@@ -56,31 +59,35 @@ def train_run(
         inputs: Features, or the folder of images.
         options: How.
         columns: Groups, splits and true classes of images; features have their own.
+        overwrite: Replace an older run even if something was certified of it.
         verbose: Show progress on standard error.
 
     Raises:
-        CredalError: If items, classes or options do not fit, or the run cannot be written.
+        CredalError: If items, classes or options do not fit, or the run cannot be written or would
+            replace what was certified.
         TrainingError: If the loss is not finite.
     """
     started = time.monotonic()
     output = Path(output)
-    check_place(output)
+    check_place(output, overwrite=overwrite)
     find_device(options.device)
     _check_network(inputs, options)
     told = options.told()
     prepared = prepare(annotations, inputs, options, columns=columns)
-    split = np.array(prepared.split)
-    _check_classes(annotations, prepared, split)
+    labels = training_labels(annotations, prepared, options)
+    trained = np.array(prepared.split) == "train"
+    _check_classes(annotations, prepared, trained)
     weights = options.weights
     earlier = None
     if weights is not None:
         earlier = seen_before(weights, inputs, prepared, group=options.group)
-    with staged(output) as folder:
-        clf = _fitted(folder, annotations, prepared, split, options, told, verbose=verbose)
+    with staged(output, overwrite=overwrite) as folder:
+        classes, X = annotations.classes, prepared.X[trained]
+        clf = _fitted(folder, classes, X, labels, options, told, verbose=verbose)
         clf.save(folder / MODEL)
         write_tables(folder, annotations, prepared, clf, trained=earlier)
         facts = data_facts(annotations, inputs, prepared, options, columns=columns)
-        facts |= _model_facts(clf, told) | {"label_diameter": _diameter(prepared, split)}
+        facts |= _model_facts(clf, told) | {"label_diameter": _diameter(labels)}
         seconds = round(time.monotonic() - started, 2)
         write_json(folder / "run.json", facts | {"seconds": seconds})
     return RunFolder(output)
@@ -117,9 +124,9 @@ def _backbone(options: TrainOptions, *, images: bool) -> str:
     return options.backbone or ("resnet18" if images else "mlp")
 
 
-def _check_classes(annotations: Annotations, prepared: Prepared, split: np.ndarray) -> None:
+def _check_classes(annotations: Annotations, prepared: Prepared, trained: np.ndarray) -> None:
     """Every class must be seen in training, or the model can never say it."""
-    seen = prepared.counts[split == "train"].sum(0) > 0
+    seen = prepared.counts[trained].sum(0) > 0
     if seen.all():
         return
     missing = [name for name, ok in zip(annotations.classes, seen, strict=True) if not ok]
@@ -138,25 +145,23 @@ def _check_classes(annotations: Annotations, prepared: Prepared, split: np.ndarr
 
 def _fitted(
     folder: Path,
-    annotations: Annotations,
-    prepared: Prepared,
-    split: np.ndarray,
+    classes: tuple[str, ...],
+    X: np.ndarray,
+    labels: CredalSet,
     options: TrainOptions,
     told: dict[str, Any],
     *,
     verbose: bool,
 ) -> CredalClassifier:
-    chosen = split == "train"
-    X, labels = prepared.X[chosen], prepared.labels[torch.from_numpy(np.flatnonzero(chosen))]
     # Another checkpoint for other data or options: those start anew and not with an error.
     asked = {name: value for name, value in told.items() if name not in _BESIDE}
     asked["device"] = find_device(options.device).type  # which the checkpoint itself insists on
-    digest = hashlib.sha256(json.dumps([asked, annotations.classes]).encode())
+    digest = hashlib.sha256(json.dumps([asked, classes]).encode())
     for array in (X, labels.lower.numpy(), labels.reference.numpy()):
         digest.update(np.ascontiguousarray(array).data)
     clf = CredalClassifier(
         options.method,
-        backbone=_backbone(options, images=prepared.X.ndim == 4),
+        backbone=_backbone(options, images=X.ndim == 4),
         weights=options.weights,
         epochs=options.epochs,
         batch_size=options.batch_size,
@@ -167,7 +172,7 @@ def _fitted(
         checkpoint=folder / f"resume-{digest.hexdigest()[:16]}.safetensors",
         verbose=verbose,
     )
-    clf.fit(X, labels, classes=list(annotations.classes))
+    clf.fit(X, labels, classes=list(classes))
     return clf
 
 
@@ -202,6 +207,7 @@ def data_facts(
             "kind": "images" if features is None else "features",
             "path": str(inputs if features is None else features.path),
             "later": [] if features is None else [str(path) for _, path in features.later],
+            "item": None if features is None else features.item,
             "features": None if features is None else features.names,
             "image_size": options.image_size if features is None else None,
             "left_out": prepared.left_out,
@@ -231,7 +237,6 @@ def _model_facts(clf: CredalClassifier, told: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _diameter(prepared: Prepared, split: np.ndarray) -> float:
+def _diameter(labels: CredalSet) -> float:
     """Mean diameter of the sets that were learnt from: 0 for points, 1 for everything."""
-    rows = torch.from_numpy(np.flatnonzero(split == "train"))
-    return round(float(prepared.labels[rows].diameter().mean()), 4)
+    return round(float(labels.diameter().mean()), 4)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from credalearn.annotations.asked import Asked
 from credalearn.annotations.raw import Raw
@@ -32,10 +33,6 @@ class Reader:
         recognise: What it sees in a content, in words; None if it is not its format.
         read: The columns.
         nested: Whether it reads the records of JSON, lists and objects in them; else a table.
-
-    Example:
-        >>> sorted(READERS)[:3]
-        ['argilla', 'bounds', 'counts']
     """
 
     recognise: Callable[[Content, Asked], str | None]
@@ -55,7 +52,9 @@ READERS = {  # formats with fields of their own before those told by common name
     "prodigy": Reader(prodigy.recognise, prodigy.read, nested=True),
     "lewidi": Reader(lewidi.recognise, lewidi.read, nested=True),
     "doccano": Reader(doccano.recognise, doccano.read, nested=True),
-    "counts": Reader(shares.recognise_counts, shares.read_counts),
-    "probabilities": Reader(shares.recognise_probabilities, shares.read_probabilities),
+    "counts": Reader(partial(shares.recognise, kind="counts"), partial(shares.read, kind="counts")),
+    "probabilities": Reader(
+        partial(shares.recognise, kind="probabilities"), partial(shares.read, kind="probabilities")
+    ),
     "wide": Reader(wide.recognise, wide.read),
 }

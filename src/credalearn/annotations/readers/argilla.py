@@ -8,10 +8,11 @@ from typing import Any
 
 from credalearn.annotations.asked import Asked
 from credalearn.annotations.fields import field_of
-from credalearn.annotations.places import listed, nearest, refuse, shown
+from credalearn.annotations.places import listed, refuse, shown
 from credalearn.annotations.raw import Raw, Votes
 from credalearn.annotations.records import Record, Records
 from credalearn.annotations.text_tables import Table
+from credalearn.checks import nearest
 
 _END = ".responses"
 _OF_ANSWERS = (_END, f"{_END}.users", f"{_END}.status")
@@ -52,7 +53,8 @@ def read(content: Table | Records, asked: Asked) -> Raw:
                 votes.leave(status if status in ("draft", "discarded", "pending") else "skipped")
                 continue
             votes.add(record.line, item, users[i] if users else None, label)
-    return votes.raw(f"Argilla's flat records: question {question!r} ({content.words})")
+    by = f"item {asked.item or 'id'!r}, question {question!r}"
+    return votes.raw(f"Argilla's flat records: {by} ({content.words})")
 
 
 def _fields(content: Table | Records, ends: tuple[str, ...]) -> list[str]:

@@ -33,6 +33,7 @@ def read(content: Table | Records, asked: Asked) -> Raw:
     stem = content.path.stem
     by_file = None if stem.casefold() in _ALL else stem
     unread: dict[str, None] = {}
+    fields: dict[str, None] = {}
     for record in content:
         labels = _labels(record, asked)
         if labels is None:
@@ -40,7 +41,8 @@ def read(content: Table | Records, asked: Asked) -> Raw:
             continue
         if not isinstance(labels, list):
             labels = [labels]
-        item = _item(record, asked)
+        named, item = _item(record, asked)
+        fields |= {named: None} if named else {}
         field = asked.annotator or known.find(list(record.value), known.NAMED_ANNOTATOR)
         job = None if field else known.find(list(record.value), known.JOBS)
         # A job may name the annotator or not: then nobody is known, and no vote is a repeat.
@@ -60,7 +62,8 @@ def read(content: Table | Records, asked: Asked) -> Raw:
             votes.leave("empty")
         for person, chosen in people.items():
             votes.add(record.line, item, person, chosen)
-    raw = votes.raw(f"doccano's JSON Lines ({content.words})")
+    by = " or ".join(map(repr, fields))
+    raw = votes.raw(f"doccano's JSON Lines: item {by} ({content.words})")
     return replace(raw, unread=tuple(unread))
 
 
@@ -83,10 +86,11 @@ def _scalar(value: object) -> object:
     return str(value) if isinstance(value, dict | list) else value
 
 
-def _item(record: Record, asked: Asked) -> object:
+def _item(record: Record, asked: Asked) -> tuple[str | None, object]:
+    """The field that names it, and what it says."""
     value = record.value
     if asked.item is not None:
-        return field_of(value, asked.item)
+        return asked.item, field_of(value, asked.item)
     names = ("id", "docid", *known.ITEM, "text", "data")
     field = known.find([name for name in value if value[name] is not None], names)
-    return None if field is None else value[field]
+    return field, None if field is None else value[field]

@@ -31,6 +31,7 @@ def read(content: Table | Records, asked: Asked) -> Raw:
     """One vote an answer."""
     assert isinstance(content, Records)
     votes = Votes(content.path)
+    fields: dict[str, None] = {}
     for record in content:
         where = f"line {record.line}"
         workers = _workers(record)
@@ -52,8 +53,11 @@ def read(content: Table | Records, asked: Asked) -> Raw:
                 rule = f"the answer is no JSON: {shown(text)}"
                 refuse(content.path, where, rule, fix="export the job's answers again")
             chosen = answer_of(content.path, where, answer, asked.question)
-            votes.add(record.line, _item(record, asked), each.get("workerId"), chosen)
-    return votes.raw(f"SageMaker Ground Truth's answers of all workers ({content.words})")
+            field, item = _item(record, asked)
+            fields[field] = None
+            votes.add(record.line, item, each.get("workerId"), chosen)
+    what = f"SageMaker Ground Truth's answers of all workers: item {' or '.join(fields)}"
+    return votes.raw(f"{what} ({content.words})")
 
 
 def _failed(record: Record) -> bool:
@@ -80,17 +84,17 @@ def _workers(record: Record) -> list[Any] | None:
     return None
 
 
-def _item(record: Record, asked: Asked) -> object:
-    """The address of what was shown, else its number in the data set."""
+def _item(record: Record, asked: Asked) -> tuple[str, object]:
+    """The address of what was shown, else its number in the data set: where, and what it says."""
     value = record.value
     if asked.item is not None:
-        return field_of(value, asked.item)
+        return repr(asked.item), field_of(value, asked.item)
     shown_object = value.get("dataObject")
     if isinstance(shown_object, dict):
         found = shown_object.get("s3Uri") or shown_object.get("content")
         if found is not None:
-            return found
+            return "'dataObject'", found
     for name in ("source-ref", "source", "datasetObjectId"):
         if value.get(name) is not None:
-            return value[name]
-    return record.key
+            return repr(name), value[name]
+    return "by its key", record.key

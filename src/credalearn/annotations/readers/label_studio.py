@@ -5,7 +5,10 @@ JSON: ``annotations[]`` of a task with ``completed_by``, ``was_cancelled`` and `
 with ``annotator``, ``annotation_id``, ``lead_time``, the fields of the data and the answers.
 """
 
+import shlex
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -13,10 +16,11 @@ import polars as pl
 from credalearn.annotations import columns as known
 from credalearn.annotations.asked import Asked
 from credalearn.annotations.fields import field_of
-from credalearn.annotations.places import folded, listed, nearest, refuse, shown
-from credalearn.annotations.raw import Raw, Votes
+from credalearn.annotations.places import listed, many, refuse, shown
+from credalearn.annotations.raw import Raw, Votes, text_of
 from credalearn.annotations.records import Record, Records
 from credalearn.annotations.text_tables import Table
+from credalearn.checks import folded, nearest
 
 _ITEM_FIELDS = (
     *("item", "id", "itemid", "image", "imageurl", "img", "url", "filename", "file", "text"),
@@ -58,14 +62,18 @@ def read(content: Table | Records, asked: Asked) -> Raw:
     assert isinstance(content, Records)
     votes = Votes(content.path)
     questions: dict[str, None] = {}
-    rows: list[tuple[int, object, object, dict[str, list[object]]]] = []
+    fields: dict[str, None] = {}
+    rows: list[tuple[str, int, object, object, dict[str, list[object]]]] = []
+    named: list[str] = []
     for record in content:
-        where = f"line {record.line}"
+        where = _place(record)
         given = _annotations(record)
         if not isinstance(given, list) or not isinstance(record.value.get("data"), dict):
             rule = "a task has no data or no list of annotations"
             refuse(content.path, where, rule, fix="export the project again as JSON")
-        item = _item(content, record, asked)
+        field, item = _item(content, record, asked)
+        fields[field] = None
+        named.append(text_of(item) or "" if given else "")
         for each in given:
             if not isinstance(each, dict):
                 rule = f"an annotation must be an object; this is {shown(each)}"
@@ -78,11 +86,43 @@ def read(content: Table | Records, asked: Asked) -> Raw:
                 refuse(content.path, where, rule, fix="export the project again as JSON")
             answers = _answers(content, record, each.get("result"))
             questions.update(dict.fromkeys(answers))
-            rows.append((record.line, item, _who(each.get("completed_by")), answers))
+            rows.append((where, len(named), item, _who(each.get("completed_by")), answers))
     question = _question(content, list(questions), asked)
-    for line, item, who, answers in rows:
-        votes.add(line, item, who, answers.get(question, []))
-    return votes.raw(f"Label Studio's JSON: question {question!r} ({content.words})")
+    voted = set()
+    for where, task, item, who, answers in rows:
+        before = len(votes.labels)
+        votes.add(where, item, who, answers.get(question, []))
+        voted |= {task} if len(votes.labels) > before else set()
+    by = " or ".join(map(repr, fields))
+    raw = votes.raw(f"Label Studio's JSON: item {by}, question {question!r} ({content.words})")
+    notes = []
+    shared = [count for name, count in Counter(named).items() if name and count > 1]
+    apart = _apart(content) if shared else None
+    if shared and asked.item is None:
+        as_items = f"count as {many(len(shared), 'item')}"
+        fix = f"say --item {shlex.quote(apart)}" if apart else "name a field with --item"
+        told = f"{sum(shared):,} tasks have the {by} of another and {as_items}"
+        notes.append(f"{told}; to tell them apart, {fix}")
+    if len(voted) < len(named):
+        notes.append(f"no vote in {len(named) - len(voted):,} of {many(len(named), 'task')}")
+    return replace(raw, apart=apart, notes=tuple(notes))
+
+
+def _apart(content: Records) -> str | None:
+    """A field of the data that is another one in each task, else the task's number."""
+    names = [name for name in content.head[0].value["data"] if name != "id"]
+    seen: dict[str, set[str]] = {name: set() for name in [*names, "id"]}
+    for record in content:
+        fields = {"id": record.value.get("id"), **record.value["data"]}
+        for name in list(seen):
+            value = fields.get(name)
+            text = None if _nested(value) else text_of(value)
+            if text is None or text in seen[name]:
+                del seen[name]
+            else:
+                seen[name].add(text)
+    called_so = (name for name in seen if folded(name).endswith("id") and name != "id")
+    return next(called_so, next(iter(seen), None))
 
 
 def recognise_csv(content: Table | Records, asked: Asked) -> str | None:  # noqa: ARG001
@@ -122,22 +162,32 @@ def _annotations(record: Record) -> Any:
     return record.value.get("annotations", record.value.get("completions"))
 
 
-def _item(content: Records, record: Record, asked: Asked) -> object:
-    """The field of the data that names it, else the task's number."""
+def _place(record: Record) -> str:
+    """A task by its number: all of them may stand in one line."""
+    number = record.value.get("id")
+    return f"line {record.line}" if number is None else f"task {text_of(number)}"
+
+
+def _nested(value: object) -> bool:
+    return isinstance(value, dict | list)
+
+
+def _item(content: Records, record: Record, asked: Asked) -> tuple[str, object]:
+    """The field of the data that names it, else the task's number, and what it says."""
     data: Mapping[str, object] = record.value["data"]
     if asked.item is not None:
         if asked.item in data:
-            return data[asked.item]
+            return asked.item, data[asked.item]
         found = field_of(record.value, asked.item, ...)
         if found is not ...:
-            return found
+            return asked.item, found
         guess = nearest(asked.item, data)
         rule = f"the task has no field {shown(asked.item)}; its data has {listed(list(data))}"
         fix = f"say --item {guess!r}" if guess else "name one of them with --item"
-        refuse(content.path, f"line {record.line}", rule, fix=fix)
-    scalar = [name for name, value in data.items() if not isinstance(value, dict | list)]
+        refuse(content.path, _place(record), rule, fix=fix)
+    scalar = [name for name, value in data.items() if not _nested(value)]
     name = known.find(scalar, _ITEM_FIELDS)
-    return data[name] if name is not None else record.value.get("id")
+    return ("id", record.value.get("id")) if name is None else (name, data[name])
 
 
 def _who(value: object) -> object:
@@ -152,14 +202,14 @@ def _answers(content: Records, record: Record, result: object) -> dict[str, list
     found: dict[str, list[object]] = {}
     if result is not None and not isinstance(result, list):
         rule = f"a result must be a list; this is {shown(result)}"
-        refuse(content.path, f"line {record.line}", rule, fix="export the project again as JSON")
+        refuse(content.path, _place(record), rule, fix="export the project again as JSON")
     for each in result or []:
         value = each.get("value") if isinstance(each, dict) else None
         if not isinstance(value, dict):
             if isinstance(each, dict) and each.get("type") == "relation":
                 continue
             rule = f"a result must hold an object called value; this is {shown(each)}"
-            refuse(content.path, f"line {record.line}", rule, fix="export the project again")
+            refuse(content.path, _place(record), rule, fix="export the project again")
         for key in _VALUES:
             if key in value:
                 chosen = value[key] if isinstance(value[key], list) else [value[key]]

@@ -44,7 +44,10 @@ def read(content: Table | Records, asked: Asked) -> Raw:
             votes.add(record.line, _item(record, asked), people[i] if people else None, label)
     if not votes.labels and any(record.value.get("soft_label") for record in content.head):
         return _soft(content, asked)
-    return votes.raw(f"LeWiDi's JSON ({content.words})")
+    by = "by its key" if content.head[0].key is not None else "'id'"
+    return votes.raw(
+        f"LeWiDi's JSON: item {repr(asked.item) if asked.item else by} ({content.words})"
+    )
 
 
 def _answers(content: Records, record: Record) -> tuple[list[str], list[object]]:

@@ -13,11 +13,12 @@ import polars as pl
 
 from credalearn.annotations import columns as known
 from credalearn.annotations.asked import Asked
-from credalearn.annotations.places import listed, nearest, refuse
+from credalearn.annotations.places import listed, refuse
 from credalearn.annotations.raw import Raw
 from credalearn.annotations.readers.answers import answer_of
 from credalearn.annotations.records import Records
 from credalearn.annotations.text_tables import Table
+from credalearn.checks import nearest
 
 _TASK_ANSWERS = "Answer.taskAnswers"
 

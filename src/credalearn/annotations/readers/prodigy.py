@@ -37,11 +37,13 @@ def read(content: Table | Records, asked: Asked) -> Raw:
     options: set[tuple[str, str]] = set()
     given: list[tuple[int, object, object, object, bool]] = []
     offered: set[str] = set()
+    fields: dict[str, None] = {}
     for record in content:
         value = record.value
         options.update(_options(record))
         answer = value.get("answer")
-        item = _item(record, asked)
+        field, item = _item(record, asked)
+        fields |= {field: None} if field else {}
         who = field_of(value, asked.annotator) if asked.annotator else _who(record)
         chosen = value.get("accept")
         if "accept" not in value and isinstance(value.get("label"), str):
@@ -75,7 +77,8 @@ def read(content: Table | Records, asked: Asked) -> Raw:
         else:
             votes.add(line, item, who, f"not {label}" if against else label)
     named = ", options by their texts" if any(k != v for k, v in texts.items()) else ""
-    return votes.raw(f"Prodigy's JSON Lines{named} ({content.words})")
+    by = " or ".join(map(repr, fields))
+    return votes.raw(f"Prodigy's JSON Lines: item {by}{named} ({content.words})")
 
 
 def _options(record: Record) -> Iterator[tuple[str, str]]:
@@ -94,19 +97,19 @@ def _asked_by_id(texts: dict[str, str], asked: Asked) -> bool:
     return any(each in texts and each not in texts.values() for each in named)
 
 
-def _item(record: Record, asked: Asked) -> object:
-    """The user's field, an id of the user's, or else the hash of what was shown."""
+def _item(record: Record, asked: Asked) -> tuple[str | None, object]:
+    """The user's field, an id of the user's, or else the hash of what was shown; what it says."""
     value = record.value
     meta = value.get("meta") if isinstance(value.get("meta"), dict) else {}
     if asked.item is not None:
-        return field_of(value, asked.item)
+        return asked.item, field_of(value, asked.item)
     for name in ("id", "item_id"):
         if (meta or {}).get(name) is not None:
-            return (meta or {})[name]
+            return f"meta.{name}", (meta or {})[name]
     for name in ("id", "item_id", "_input_hash", "_task_hash", "image", "text"):
         if value.get(name) is not None:
-            return value[name]
-    return None
+            return name, value[name]
+    return None, None
 
 
 def _who(record: Record) -> object:

@@ -8,8 +8,8 @@ import polars as pl
 from credalearn.annotations import columns as known
 from credalearn.annotations.asked import Asked
 from credalearn.annotations.numbers import parsed
-from credalearn.annotations.places import folded
 from credalearn.annotations.text_tables import Table
+from credalearn.checks import folded
 
 # Columns that stand beside votes and are none.
 _BESIDE = (

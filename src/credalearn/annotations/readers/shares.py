@@ -10,27 +10,8 @@ from credalearn.annotations.records import Records
 from credalearn.annotations.text_tables import Table
 
 
-def recognise_counts(content: Table | Records, asked: Asked) -> str | None:
-    """Whole numbers, as many votes for each item, or columns called so."""
-    return _recognise(content, asked, "counts")
-
-
-def recognise_probabilities(content: Table | Records, asked: Asked) -> str | None:
-    """Numbers with decimals."""
-    return _recognise(content, asked, "probabilities")
-
-
-def read_counts(content: Table | Records, asked: Asked) -> Raw:
-    """Votes by class."""
-    return _read(content, asked, "counts")
-
-
-def read_probabilities(content: Table | Records, asked: Asked) -> Raw:
-    """Probabilities by class."""
-    return _read(content, asked, "probabilities")
-
-
-def _recognise(content: Table | Records, asked: Asked, kind: Kind) -> str | None:
+def recognise(content: Table | Records, asked: Asked, *, kind: Kind) -> str | None:
+    """Counts: whole numbers, as many votes for each item, or columns called so; else decimals."""
     if isinstance(content, Records) or asked.label is not None:
         return None
     found = layout(content, asked)
@@ -39,7 +20,7 @@ def _recognise(content: Table | Records, asked: Asked, kind: Kind) -> str | None
     return _words(found, kind)
 
 
-def _read(content: Table | Records, asked: Asked, kind: Kind) -> Raw:
+def read(content: Table | Records, asked: Asked, *, kind: Kind) -> Raw:
     """The columns of the classes; their names lose a prefix that all of them share."""
     assert isinstance(content, Table)
     found = layout(content, asked)

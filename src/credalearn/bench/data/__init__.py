@@ -82,8 +82,8 @@ def load_task(name: str, folders: DataFolders, *, limit: int | None = None) -> T
         limit: At most so many training and so many test items, the first ones of each.
 
     Raises:
-        CredalError: If there is no such task, a file is missing or damaged, or a task of a user's
-            own has more items than the limit.
+        CredalError: If there is no such task, a file is missing or damaged, or the loader of a
+            user's own gives something else, or more items than the limit.
 
     Example:
         >>> import tempfile
@@ -96,7 +96,12 @@ def load_task(name: str, folders: DataFolders, *, limit: int | None = None) -> T
         MiceBone's file of votes is missing: no MiceBone/annotations.json
     """
     _check("a task", name, TASKS, limit)
-    task = TASKS[name](folders, limit)
+    task: object = TASKS[name](folders, limit)
+    if not isinstance(task, Task):
+        raise CredalError(
+            f"the loader of task {name!r} must give a Task; it gave {type(task).__name__}. To fix: "
+            "end it with return Task(...)."
+        )
     for part, inputs in (("training", task.train_inputs), ("test", task.test_inputs)):
         if limit is not None and len(inputs) > limit:
             raise CredalError(

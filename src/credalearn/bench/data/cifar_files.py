@@ -2,12 +2,14 @@
 
 Krizhevsky, *Learning Multiple Layers of Features from Tiny Images*, 2009. Each file is looked for
 in both layouts and verified before it is read: by its md5 (python), its sha1 (CIFAR-10 binary) or
-its exact size (CIFAR-100 binary, of which we know no digest).
+its exact size and its number of images of each class (CIFAR-100 binary, of which we know no
+digest).
 
 Shapes: N images of a file.
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,13 +19,15 @@ from torch import Tensor
 
 from credalearn.bench.data.folders import DataFolders
 from credalearn.bench.data.pickled import read_pickled
-from credalearn.bench.data.reading import naming, read_verified
+from credalearn.bench.data.reading import naming, read_verified, refuse
 from credalearn.errors import CredalError
 
 Bytes = NDArray[np.uint8]
 
 _PIXELS = 3 * 32 * 32
 _AT = "https://www.cs.toronto.edu/~kriz"
+# Images of every fine class in the files of which we know no digest.
+_OF_EACH_CLASS = {"cifar-100-binary/train.bin": 500, "cifar-100-binary/test.bin": 100}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +101,7 @@ def read_batch(layout: CifarLayout, name: str, folders: DataFolders) -> tuple[Te
         read = _from_binary if path.suffix == ".bin" else _from_python
         pixels, labels = read(layout, content)
         _check_labels(layout, labels)
+    _check_counts(layout, path, labels)
     images = torch.from_numpy(pixels.reshape(-1, 3, 32, 32).copy())
     return images, torch.from_numpy(labels.astype(np.int64))
 
@@ -155,6 +160,18 @@ def _check_labels(layout: CifarLayout, labels: Bytes) -> None:
         raise CredalError(
             f"labels go from 0 to {layout.num_classes - 1}; image {row} has {labels[row]}"
         )
+
+
+def _check_counts(layout: CifarLayout, path: Path, labels: Bytes) -> None:
+    """Else any file of the right size would pass; one of another size was named already."""
+    official = _OF_EACH_CLASS.get(f"{path.parent.name}/{path.name}")
+    if official is None or len(labels) != official * layout.num_classes:
+        return
+    counts = np.bincount(labels, minlength=layout.num_classes)
+    wrong = np.flatnonzero(counts != official)
+    if len(wrong):
+        difference = f"class {wrong[0]} has {counts[wrong[0]]} images, not {official}"
+        refuse(path, difference, get=layout.get)
 
 
 def _by_bytes(table: dict[bytes | str, Any]) -> dict[bytes, Any]:

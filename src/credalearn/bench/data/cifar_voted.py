@@ -101,9 +101,7 @@ def cifar10h_features(folders: DataFolders, limit: int | None = None) -> Task:
     images, y = read_batch(CIFAR10, "test_batch", folders)
     check_as_many(counts, images)
     train, test = (rows[:limit] for rows in split_in_two(len(counts), len(counts) * 3 // 5))
-    features = teacher_features(
-        images[torch.cat([train, test])], folders, dataset="cifar10", device=torch.device("cpu")
-    )
+    features = teacher_features(images[torch.cat([train, test])], folders)
     held_out = features[len(train) :]
     return Task(
         name="cifar10h-features",

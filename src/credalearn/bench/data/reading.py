@@ -12,8 +12,9 @@ from credalearn.errors import CredalError
 UNVERIFIED_VARIABLE = "CREDALEARN_UNVERIFIED"
 
 # What is known of each official file, by its folder and name. The authors published no digest of
-# CIFAR-100's binary files that we could check: there, the exact size is what is verified. Those of
-# CIFAR-10H are of the files as we got them.
+# CIFAR-100's binary files that we could check: there, the exact size is what is verified here, and
+# by their reader the number of images of each class. Those of CIFAR-10H are of the files as we got
+# them.
 DIGESTS = {
     "cifar-10-batches-py/data_batch_1": "md5:c99cafc152244af753f735de768cd75f",
     "cifar-10-batches-py/data_batch_2": "md5:d4bba439e000b95fd0a9bffe97cbabec",

@@ -93,7 +93,14 @@ def _check_inputs(task: Task, part: str, inputs: Tensor) -> None:
         raise CredalError(
             f"{part}_inputs must be uint8 of shape (items, 3, height, width), or float32 of shape "
             f"(items, features), with an item or more; {task.name} has {inputs.dtype} of shape "
-            f"{tuple(inputs.shape)}."
+            f"{tuple(inputs.shape)}. To fix: give .byte() of pixels from 0 to 255, .float() of "
+            "features."
+        )
+    if rows and not inputs.isfinite().all():
+        row, column = (~inputs.isfinite()).nonzero()[0].tolist()
+        raise CredalError(
+            f"{part}_inputs must hold finite numbers; {task.name} has {float(inputs[row, column])} "
+            f"at item {row}, column {column}. To fix: leave the item out, or fill the gap."
         )
 
 
@@ -111,7 +118,8 @@ def _check_classes(task: Task, part: str, inputs: Tensor, y: Tensor) -> None:
     if y.dtype != torch.int64 or y.shape != inputs.shape[:1]:
         raise CredalError(
             f"{part}_y must be int64 with one class an item, shape ({len(inputs)},); "
-            f"{task.name} has {y.dtype} of shape {tuple(y.shape)}."
+            f"{task.name} has {y.dtype} of shape {tuple(y.shape)}. To fix: give .long() of one "
+            "class an item."
         )
     wrong = ((y < 0) | (y >= task.num_classes)).nonzero()
     if len(wrong):
@@ -127,7 +135,7 @@ def _check_soft(task: Task, soft: Tensor) -> None:
     if soft.dtype != torch.float64 or soft.shape != shape:
         raise CredalError(
             f"train_soft must be float64 of shape {shape}; {task.name} has {soft.dtype} of shape "
-            f"{tuple(soft.shape)}."
+            f"{tuple(soft.shape)}. To fix: give .double() of one row an item, one column a class."
         )
     ok = (soft >= 0).all(1) & ((soft.sum(1) - 1).abs() <= _SUM_TOLERANCE)
     if not ok.all():
@@ -143,7 +151,8 @@ def _check_counts(task: Task, part: str, inputs: Tensor, counts: Tensor) -> None
     if counts.dtype != torch.int64 or counts.shape != shape:
         raise CredalError(
             f"{part}_counts must be int64 of shape {shape}; {task.name} has {counts.dtype} of "
-            f"shape {tuple(counts.shape)}."
+            f"shape {tuple(counts.shape)}. To fix: give .long() of one row an item, one column a "
+            "class."
         )
     ok = (counts >= 0).all(1) & (counts.sum(1) > 0)
     if not ok.all():

@@ -7,7 +7,6 @@ published ones are read where ``CREDALEARN_UNVERIFIED=1`` asks for it.
 Shapes: N items, K classes.
 """
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from credalearn.bench.data.folders import DataFolders
 from credalearn.bench.data.reading import refuse
 from credalearn.checks import check_choice
 from credalearn.errors import CredalError
+from credalearn.files import sha256_of
 from credalearn.nets.mobilenet import MobileNetV2
 from credalearn.nets.resnet20 import ResNet20
 from credalearn.nets.shufflenet import ShuffleNetV2
@@ -109,28 +109,22 @@ def teacher_logits(
     return _in_batches(teacher, images, _INPUTS[dataset], device)
 
 
-def teacher_features(
-    images: Tensor,
-    folders: DataFolders,
-    *,
-    dataset: Literal["cifar10", "cifar100"],
-    device: torch.device,
-) -> Tensor:
-    """What ResNet-20's classifier is given: features (N, 64), float32, on the CPU.
+def teacher_features(images: Tensor, folders: DataFolders) -> Tensor:
+    """What the classifier of CIFAR-10's ResNet-20 is given: features (N, 64), float32, on the CPU.
+
+    10,000 images take 16 s on one core.
 
     Args:
         images: uint8, shape (N, 3, 32, 32).
         folders: Where ``teachers/`` lies.
-        dataset: What the teacher was trained on, which the images are of.
-        device: Where to compute; 10,000 images take 16 s on one core.
 
     Raises:
         CredalError: As for :func:`teacher_logits`.
     """
     _check_images(images)
-    teacher = load_teacher("resnet20", folders, dataset=dataset).to(device)
+    teacher = load_teacher("resnet20", folders, dataset="cifar10")
     assert isinstance(teacher, ResNet20)
-    return _in_batches(teacher.features, images, _INPUTS[dataset], device)
+    return _in_batches(teacher.features, images, _INPUTS["cifar10"], torch.device("cpu"))
 
 
 def load_teacher(
@@ -155,7 +149,7 @@ def _check_images(images: Tensor) -> None:
     if images.dtype != torch.uint8 or tuple(images.shape[1:]) != (3, 32, 32):
         raise CredalError(
             "a teacher takes images as uint8 of shape (items, 3, 32, 32); got "
-            f"{images.dtype} of {tuple(images.shape)}."
+            f"{images.dtype} of {tuple(images.shape)}. To fix: give CIFAR's images as they are."
         )
 
 
@@ -196,7 +190,7 @@ def _get(name: str, dataset: str) -> str:
 
 
 def _check_digest(path: Path, name: str, dataset: str) -> None:
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    digest = sha256_of(path)
     stated = path.stem.rpartition("-")[2]
     if len(stated) != 8 or not digest.startswith(stated):
         raise CredalError(

@@ -169,7 +169,8 @@ def comparison_markdown(records: Iterable[Record], rows: Sequence[Comparison] | 
     parts = ["Ours, then (theirs, difference in their standard deviations).\n"]
     for setting, tables in groups.items():
         parts += [f"### {setting}: {table}\n\n{_grid(group)}" for table, group in tables.items()]
-        parts.append("".join(f"- {line}\n" for line in notes(records, setting)))
+        lines = [*notes(records, setting), *_without_difference(tables.values())]
+        parts.append("".join(f"- {line}\n" for line in lines))
     return "\n".join(parts)
 
 
@@ -217,6 +218,13 @@ def _ours(
         return None
     score = place.net[_NET[metric]] if metric in _NET else 100 * place.score
     return float(score), None, len(scores.seeds)
+
+
+def _without_difference(tables: Iterable[Sequence[Comparison]]) -> list[str]:
+    """Why some figures of a setting have no difference, though the paper prints a deviation."""
+    if not any(each.published.std == 0 for group in tables for each in group):
+        return []
+    return ["No difference where the paper prints a deviation of 0.0: none can be counted in it."]
 
 
 def _grid(group: Sequence[Comparison]) -> str:

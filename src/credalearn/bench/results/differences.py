@@ -7,7 +7,7 @@ import numpy as np
 from scipy.stats import t as student
 
 from credalearn.bench.records import Record
-from credalearn.bench.results.seeds import Runs, check_one_kind, count_of_seeds
+from credalearn.bench.results.seeds import Runs, check_one_kind, count_of_seeds, records_in
 from credalearn.errors import CredalError
 from credalearn.report import Column, ResultTable
 from credalearn.report.tables import Value
@@ -143,7 +143,7 @@ def beside_method(runs: Runs, method: str) -> dict[str, dict[str, Difference]]:
         0.01
     """
     if method not in runs:
-        raise CredalError(f"there is no run of {method!r}; there are some of {', '.join(runs)}.")
+        raise CredalError(f"there is no run of {method!r}. To fix: take one of {', '.join(runs)}.")
     others = {name: (found, runs[method]) for name, found in runs.items() if name != method}
     return _found(others, f"the method {method!r}")
 
@@ -160,8 +160,7 @@ def beside_setting(runs: Runs, other: Runs) -> dict[str, dict[str, Difference]]:
         >>> beside_setting({"pocc": {1: record}}, {"pocc": {1: record}})["pocc"]["accuracy"].mean
         0.0
     """
-    held = (r for setting in (runs, other) for found in setting.values() for r in found.values())
-    check_one_kind(held, "two settings that are compared")
+    check_one_kind(records_in({1: runs, 2: other}), "two settings that are compared")
     both = {name: (found, other[name]) for name, found in runs.items() if name in other}
     return _found(both, "the other setting")
 
@@ -176,7 +175,10 @@ def _found(
             if each is not None:
                 found.setdefault(name, {})[metric] = each
     if not found:
-        raise CredalError(f"no run shares a seed and a metric with {than}.")
+        raise CredalError(
+            f"no run shares a seed and a metric with {than}. To fix: take another, or run both "
+            "with the same --seeds."
+        )
     return found
 
 

@@ -85,7 +85,7 @@ def rejection_figure(records: Iterable[Record], setting: str, path: str | Path) 
 
 
 def balance_figure(records: Iterable[Record], setting: str, path: str | Path) -> None:
-    """Balanced quality score of every method compared, a bar each.
+    """Balanced quality score of every method compared, a bar each; of one seed without deviation.
 
     Compared are the paper's methods that have runs, all in a setting of ours.
 
@@ -105,11 +105,13 @@ def balance_figure(records: Iterable[Record], setting: str, path: str | Path) ->
     found = balance(runs, methods)
     if found is None:
         raise _nothing_common(setting, methods)
+    several = len(found.seeds) > 1
+    scores = {m: (each.mean, each.std if several else None) for m, each in found.quality.items()}
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
-        draw_balanced_quality(axes, found.quality)
-        if len(found.seeds) > 1:
+        draw_balanced_quality(axes, scores)
+        if several:
             axes.set_xlabel(f"{axes.get_xlabel()}{_SPREAD}")
         axes.set_title(_title(setting, {len(found.seeds)}) + _rehearsal(runs, setting))
 
@@ -157,7 +159,8 @@ def significance_figure(records: Iterable[Record], setting: str, path: str | Pat
 def published_figure(records: Iterable[Record], setting: str, path: str | Path) -> None:
     """Ours beside the paper's: accuracy, calibration and deferral of every method that both have.
 
-    Ours is a filled dot, theirs an open square; bars are one standard deviation to each side.
+    Ours is a filled dot, theirs an open square; bars are one standard deviation to each side,
+    which one seed has not.
 
     Raises:
         CredalError: If the paper has no figure that the records answer.
@@ -190,7 +193,8 @@ def published_figure(records: Iterable[Record], setting: str, path: str | Path) 
         panels[0].set_yticks(range(len(methods)), [names[method] for method in methods])
         panels[0].set_ylim(len(methods) - 0.5, -0.5)
         counts = {row.seeds for row in rows}
-        panels[0].set_title(_title(setting, counts) + _SPREAD + _rehearsal(runs, setting))
+        spread = _SPREAD if max(counts) > 1 else "\npaper: ± one standard deviation"
+        panels[0].set_title(_title(setting, counts) + spread + _rehearsal(runs, setting))
         shown = next(axes for axes in panels if axes.containers).get_legend_handles_labels()
         panels[-1].legend(*shown, loc="center left", bbox_to_anchor=(1.02, 0.5))
 
@@ -210,7 +214,7 @@ def _draw_dots(axes: Axes, rows: Sequence[Comparison | None]) -> None:
             taken = axes.get_legend_handles_labels()[1]
             axes.errorbar(
                 *(mean, place + shift),
-                xerr=std or 0.0,
+                xerr=std,
                 label="_" if label in taken else label,
                 fmt=marker,
                 color=COLOURS[label == "paper"],

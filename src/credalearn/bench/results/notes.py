@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from credalearn.bench.plugins import PLUGIN_METHODS, PLUGIN_TASKS
 from credalearn.bench.records import Record
 from credalearn.bench.results.rehearsal import shortfalls
 from credalearn.bench.results.seeds import (
@@ -72,7 +73,9 @@ def how_made(runs: Runs, setting: str) -> list[str]:
 
 
 def plugin_notes(records: Iterable[Record]) -> list[str]:
-    """That the plugin of some records is not given: which runs are mere members is not known then.
+    """That the plugin of some records is not given, or was another file than the one given now.
+
+    Where it is not given, nobody knows which runs are mere members.
 
     Example:
         >>> config = {"method_plugin": "sha256 0f"}
@@ -80,6 +83,7 @@ def plugin_notes(records: Iterable[Record]) -> list[str]:
         >>> plugin_notes([record])[0].partition(":")[0]
         'Made with a plugin that is not given'
     """
+    records = list(records)
     missing = any(
         ("method_plugin" in record.config and record.method not in METHODS)
         or ("task_plugin" in record.config and record.setting not in ALL_SETTINGS)
@@ -89,7 +93,25 @@ def plugin_notes(records: Iterable[Record]) -> list[str]:
         "Made with a plugin that is not given: with --plugin FILE, networks that are only members "
         "of ensembles are left out."
     )
-    return [told] if missing else []
+    return [*([told] if missing else []), *_edited(records)]
+
+
+def _edited(records: Iterable[Record]) -> list[str]:
+    """Which methods and tasks the plugin had another text for when the runs were made."""
+    names: dict[tuple[str, str], dict[str, None]] = {}
+    for record in records:
+        for key, name, given in (
+            ("method_plugin", record.method, PLUGIN_METHODS),
+            ("task_plugin", str(record.config.get("task")), PLUGIN_TASKS),
+        ):
+            there = record.config.get(key)
+            if there is not None and there != given.get(name, there):
+                names.setdefault((there, given[name]), {})[name] = None
+    return [
+        f"Made with another version of the plugin file ({there} there, {here} here): "
+        f"{', '.join(held)}."
+        for (there, here), held in names.items()
+    ]
 
 
 def _balance_notes(runs: Runs, setting: str, compared: Sequence[str] | None) -> list[str]:

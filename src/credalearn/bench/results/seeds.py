@@ -1,7 +1,8 @@
 """The records of one setting side by side: by method and seed, checked to be of one kind."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +22,8 @@ from credalearn.metrics import (
 
 Runs = Mapping[str, Mapping[int, Record]]
 """``runs[method][seed]``"""
+Held = Mapping[Any, "Record | Held"]
+"""Records by method and seed, or by more: of any depth."""
 
 POCC_COLLAPSED = "pocc, collapsed"
 MAIN = ("accuracy", "ece", "auarc")
@@ -35,10 +38,6 @@ class Balance:
         quality: By method, its balanced quality score (BQS).
         significance: By method, its net wins and the score that follows (BQS-ST).
         seeds: Over which.
-
-    Example:
-        >>> Balance({}, {}, (1, 2, 3)).seeds
-        (1, 2, 3)
     """
 
     quality: Mapping[str, BalancedQuality]
@@ -78,7 +77,10 @@ def runs_of(records: Iterable[Record], setting: str) -> dict[str, dict[int, Reco
     runs = own_runs(records, setting)
     if not runs:
         held = ", ".join(by_family({record.setting for record in records}))
-        raise CredalError(f"there is no record of setting {setting!r}; there are some of {held}.")
+        raise CredalError(
+            f"there is no record of setting {setting!r}; there are some of {held}. To fix: take "
+            "one of these, or make some with `credalearn bench run`."
+        )
     known = ALL_SETTINGS.get(setting)
     if known is not None and known.collapsed:
         if "pocc" in runs:
@@ -87,13 +89,37 @@ def runs_of(records: Iterable[Record], setting: str) -> dict[str, dict[int, Reco
         originals = own_runs(records, known.task).get("pocc", {})
         beside = {seed: record for seed, record in originals.items() if seed in seeds}
         runs |= {"pocc": beside} if beside else {}
-    check_one_kind(
-        (record for found in runs.values() for record in found.values()), f"setting {setting!r}"
-    )
+    check_one_kind(records_in(runs), f"setting {setting!r}")
     return _in_order(runs, setting)
 
 
-def first_record(runs: Runs) -> Record:
+def records_in(held: Held) -> Iterator[Record]:
+    """Every record, in order.
+
+    Example:
+        >>> record = Record(setting="s", method="pocc", seed=1, metrics={"accuracy": 0.9})
+        >>> [each.name for each in records_in({"pocc": {1: record}, "edl": {}})]
+        ['s pocc seed 1']
+    """
+    for each in held.values():
+        if isinstance(each, Record):
+            yield each
+        else:
+            yield from records_in(each)
+
+
+def has(held: Held, metric: str) -> bool:
+    """Whether any record has the metric.
+
+    Example:
+        >>> record = Record(setting="s", method="pocc", seed=1, metrics={"accuracy": 0.9})
+        >>> has({"pocc": {1: record}}, "accuracy"), has({"pocc": {1: record}}, "ece")
+        (True, False)
+    """
+    return any(metric in record.metrics for record in records_in(held))
+
+
+def first_record(held: Held) -> Record:
     """Any record tells of what kind they all are.
 
     Example:
@@ -101,7 +127,7 @@ def first_record(runs: Runs) -> Record:
         >>> first_record({"pocc": {1: record}}).name
         's pocc seed 1'
     """
-    return next(record for found in runs.values() for record in found.values())
+    return next(records_in(held))
 
 
 def paper_methods(setting: str) -> tuple[str, ...]:
@@ -179,6 +205,22 @@ def mean_and_std(runs: Mapping[int, Record], metric: str) -> tuple[float, float 
         return None
     std = round(float(np.std(values)), 12) if len(values) > 1 else None
     return round(float(np.mean(values)), 12), std, len(values)
+
+
+def mean_of_every(runs: Mapping[int, Record], metric: str) -> tuple[float, float | None] | None:
+    """Mean and deviation as :func:`mean_and_std` has them; None unless every seed has the metric.
+
+    Example:
+        >>> metrics = {1: {"ece": 0.1, "accuracy": 0.9}, 2: {"ece": 0.1}}
+        >>> runs = {
+        ...     seed: Record(setting="s", method="pocc", seed=seed, metrics=found)
+        ...     for seed, found in metrics.items()
+        ... }
+        >>> mean_of_every(runs, "ece"), mean_of_every(runs, "accuracy")
+        ((0.1, 0.0), None)
+    """
+    found = mean_and_std(runs, metric)
+    return found[:2] if found is not None and found[2] == len(runs) else None
 
 
 def balance(runs: Runs, methods: Sequence[str], metrics: Sequence[str] = MAIN) -> Balance | None:

@@ -15,7 +15,9 @@ from credalearn.bench.results.seeds import (
     balance,
     compared_methods,
     count_of_seeds,
-    mean_and_std,
+    has,
+    mean_of_every,
+    records_in,
     runs_of,
 )
 from credalearn.bench.settings.catalogue import ALL_SETTINGS
@@ -30,6 +32,17 @@ _TITLES = {
     "normalised_auarc": "normalised AUARC",
     "spearman_error": "Spearman",
 }
+_MAIN = "Accuracy, calibration and deferral"
+# By title, what stands beside the balanced scores of it, and what follows their names; all but the
+# first only where there are runs with the last of its metrics.
+_BALANCED: dict[str, tuple[tuple[str, ...], str]] = {
+    _MAIN: (MAIN, ""),
+    "Normalised AUARC": (("accuracy", "ece", "normalised_auarc"), "-normalised"),
+    "Rank correlation of uncertainty and error": (
+        ("accuracy", "ece", "spearman_error"),
+        "-Spearman",
+    ),
+}
 _SCORES = {
     "auarc": "own score",
     "auarc_top_probability": "top probability",
@@ -39,107 +52,85 @@ _SCORES = {
 }
 
 
-def main_table(
-    records: Iterable[Record], setting: str, *, compared: Sequence[str] | None = None
+def balanced_table(
+    runs: Runs,
+    setting: str,
+    *,
+    metrics: Sequence[str] = MAIN,
+    suffix: str = "",
+    compared: Sequence[str] | None = None,
 ) -> ResultTable:
-    """Accuracy, calibration and deferral, with BQS and BQS-ST over the seeds that all have.
+    """Metrics, with BQS and BQS-ST of them over the seeds that all have.
 
     Args:
-        records: Of any settings.
-        setting: Name of the one wanted.
+        runs: Of one setting.
+        setting: Its name.
+        metrics: Which; accuracy, calibration and deferral unless given.
+        suffix: What follows the names of the two scores.
         compared: Methods that BQS and BQS-ST compare; unless given those of the paper's that have
             runs. Others have a dash there.
 
     Raises:
-        CredalError: As for :func:`credalearn.bench.results.seeds.runs_of`, or if one that is to be
-            compared has no run.
+        CredalError: If one that is to be compared has no run.
 
     Example:
         >>> from credalearn.report import markdown
-        >>> values = {"pocc": (0.88, 0.02, 0.974), "edl": (0.87, 0.1, 0.974)}
-        >>> records = [
-        ...     Record(setting="cifar10h", method=name, seed=1, metrics=dict(zip(MAIN, row)))
+        >>> values = {"edl": (0.87, 0.1, 0.974), "pocc": (0.88, 0.02, 0.974)}
+        >>> runs = {
+        ...     name: {1: Record(setting="s", method=name, seed=1, metrics=dict(zip(MAIN, row)))}
         ...     for name, row in values.items()
-        ... ]
-        >>> print(markdown(main_table(records, "cifar10h")))
+        ... }
+        >>> print(markdown(balanced_table(runs, "cifar10h")))
         | method (1 seed) | ACC (%) ↑ | ECE (%) ↓ | AUARC (%) ↑ | BQS (%) ↑ |
         | :-- | --: | --: | --: | --: |
         | edl | <u>87.0</u> | <u>10.0</u> | **97.4** | <u>33.3</u> |
         | pocc | **88.0** | **2.0** | **97.4** | **100.0** |
         <BLANKLINE>
     """
-    return _with_balance(records, setting, MAIN, compared, suffix="")
+    columns = {
+        metric: Column(_TITLES[metric], better="higher" if LARGER_IS_BETTER[metric] else "lower")
+        for metric in metrics
+    }
+    found = balance(runs, compared_methods(runs, setting, compared), metrics)
+    return table_of(runs, columns, found, suffix)
 
 
-def normalised_table(
-    records: Iterable[Record], setting: str, *, compared: Sequence[str] | None = None
-) -> ResultTable:
-    """As :func:`main_table`, with normalised AUARC: the gain over no deferral.
-
-    Example:
-        >>> values = {"accuracy": 0.9, "ece": 0.1, "normalised_auarc": 0.8}
-        >>> record = Record(setting="cifar10h", method="pocc", seed=1, metrics=values)
-        >>> [column.name for column in normalised_table([record], "cifar10h").columns]
-        ['ACC', 'ECE', 'normalised AUARC']
-    """
-    metrics = ("accuracy", "ece", "normalised_auarc")
-    return _with_balance(records, setting, metrics, compared, suffix="-normalised")
-
-
-def spearman_table(
-    records: Iterable[Record], setting: str, *, compared: Sequence[str] | None = None
-) -> ResultTable:
-    """As :func:`main_table`, with the rank correlation of uncertainty and error.
-
-    Example:
-        >>> values = {"accuracy": 0.9, "ece": 0.1, "spearman_error": 0.8}
-        >>> record = Record(setting="cifar10h", method="pocc", seed=1, metrics=values)
-        >>> spearman_table([record], "cifar10h").rows["pocc"]["Spearman"]
-        (0.8, None)
-    """
-    metrics = ("accuracy", "ece", "spearman_error")
-    return _with_balance(records, setting, metrics, compared, suffix="-Spearman")
-
-
-def scores_table(records: Iterable[Record], setting: str) -> ResultTable:
+def scores_table(runs: Runs) -> ResultTable:
     """AUARC by each method's own uncertainty and by scores that are the same for all.
 
     Example:
         >>> values = {"auarc": 0.97, "auarc_lower_probability": 0.98}
         >>> record = Record(setting="cifar10h", method="pocc", seed=1, metrics=values)
-        >>> scores_table([record], "cifar10h").rows["pocc"]["lower probability"]
+        >>> scores_table({"pocc": {1: record}}).rows["pocc"]["lower probability"]
         (0.98, None)
     """
-    runs = runs_of(records, setting)
-    held = {metric: name for metric, name in _SCORES.items() if _has(runs, metric)}
-    columns = {metric: Column(f"{name}", digits=2) for metric, name in held.items()}
+    held = {metric: name for metric, name in _SCORES.items() if has(runs, metric)}
+    columns = {metric: Column(name, digits=2) for metric, name in held.items()}
     return table_of(runs, columns or {"auarc": Column("own score", digits=2)})
 
 
 def foreign_table(
-    records: Iterable[Record], setting: str, *, inside: Literal["test", "training"] = "test"
+    runs: Runs, setting: str, *, inside: Literal["test", "training"] = "test"
 ) -> ResultTable | None:
     """AUROC of telling foreign images by the method's own score; None where none were looked at.
 
     Runs that looked at none are not counted among the seeds.
 
     Args:
-        records: Of any settings.
-        setting: Name of the one wanted.
+        runs: Of one setting.
+        setting: Its name.
         inside: What they are told from: test images, or those that were trained on.
 
     Example:
         >>> values = {"accuracy": 0.9, "auroc_fashion_mnist": 0.83}
         >>> record = Record(setting="cifar10h", method="pocc", seed=1, metrics=values)
-        >>> foreign_table([record], "cifar10h").rows["pocc"]
+        >>> foreign_table({"pocc": {1: record}}, "cifar10h").rows["pocc"]
         {'fashion-mnist': (0.83, None)}
     """
-    runs = runs_of(records, setting)
     prefix = "auroc_" if inside == "test" else "auroc_training_"
     found = {
         metric
-        for method in runs.values()
-        for record in method.values()
+        for record in records_in(runs)
         for metric in record.metrics
         if metric.startswith(prefix)
         and (inside == "training" or not metric.startswith("auroc_training_"))
@@ -177,43 +168,24 @@ def setting_tables(
         >>> list(setting_tables([record], "cifar10h"))
         ['Accuracy, calibration and deferral', 'AUARC by score']
     """
-    records = list(records)
     runs = runs_of(records, setting)
-    tables = {"Accuracy, calibration and deferral": main_table(records, setting, compared=compared)}
-    if _has(runs, "auarc"):
-        tables["AUARC by score"] = scores_table(records, setting)
-    if _has(runs, "normalised_auarc"):
-        tables["Normalised AUARC"] = normalised_table(records, setting, compared=compared)
-    if _has(runs, "spearman_error"):
-        tables["Rank correlation of uncertainty and error"] = spearman_table(
-            records, setting, compared=compared
-        )
+    tables: dict[str, ResultTable] = {}
+    for title, (metrics, suffix) in _BALANCED.items():
+        if title == _MAIN or has(runs, metrics[-1]):
+            tables[title] = balanced_table(
+                runs, setting, metrics=metrics, suffix=suffix, compared=compared
+            )
+        if title == _MAIN and has(runs, "auarc"):
+            tables["AUARC by score"] = scores_table(runs)
     insides: dict[str, Literal["test", "training"]] = {
         "AUROC, foreign against test images": "test",
         "AUROC, foreign against training images": "training",
     }
     for title, inside in insides.items():
-        foreign = foreign_table(records, setting, inside=inside)
+        foreign = foreign_table(runs, setting, inside=inside)
         if foreign is not None:
             tables[title] = foreign
     return tables
-
-
-def _with_balance(
-    records: Iterable[Record],
-    setting: str,
-    metrics: tuple[str, ...],
-    compared: Sequence[str] | None,
-    *,
-    suffix: str,
-) -> ResultTable:
-    runs = runs_of(records, setting)
-    columns = {
-        metric: Column(_TITLES[metric], better="higher" if LARGER_IS_BETTER[metric] else "lower")
-        for metric in metrics
-    }
-    found = balance(runs, compared_methods(runs, setting, compared), metrics)
-    return table_of(runs, columns, found, suffix)
 
 
 def table_of(
@@ -246,10 +218,7 @@ def table_of(
         if len(found.seeds) >= FEWEST_SEEDS:
             balanced.append(Column(f"BQS-ST{suffix}{few}"))
     for method, by_seed in runs.items():
-        values: list[Value] = []
-        for metric in columns:
-            value = mean_and_std(by_seed, metric)
-            values.append(value[:2] if value is not None and value[2] == len(by_seed) else None)
+        values: list[Value] = [mean_of_every(by_seed, metric) for metric in columns]
         if found is not None:
             values += _balanced_values(found, method)[: len(balanced)]
         name = method if alike else f"{method} ({count_of_seeds(counts[method])})"
@@ -267,7 +236,3 @@ def _balanced_values(found: Balance, method: str) -> list[Value]:
     quality, score = found.quality[method], found.significance[method].score
     std = quality.std if len(found.seeds) > 1 else None
     return [(quality.mean, std), None if score is None else (score, None)]
-
-
-def _has(runs: Runs, metric: str) -> bool:
-    return any(metric in record.metrics for found in runs.values() for record in found.values())

@@ -9,7 +9,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from credalearn.bench.results.rehearsal import subtitle
-from credalearn.bench.results.vote_tables import METRICS, Cells, first_record, has, numbers_held
+from credalearn.bench.results.seeds import first_record, has
+from credalearn.bench.results.vote_tables import METRICS, Cells, numbers_held
 from credalearn.bench.settings.votes import FAMILIES, Family, in_words
 from credalearn.errors import CredalError
 from credalearn.report.style import line_of, save_figure
@@ -53,8 +54,10 @@ def vote_figure(
     """
     shown = [metric for metric in metrics or PANELS if has(cells, metric)]
     if not shown:
+        held = ", ".join(name for name in METRICS if has(cells, name))
         raise CredalError(
-            f"no record of the family {family!r} has any of {', '.join(metrics or PANELS)}."
+            f"no record of the family {family!r} has any of {', '.join(metrics or PANELS)}. "
+            f"To fix: take one of {held}."
         )
     columns = min(_COLUMNS, len(shown))
     lines = -(-len(shown) // columns)

@@ -11,8 +11,16 @@ from dataclasses import replace
 from credalearn.bench.records import Record
 from credalearn.bench.results.notes import plugin_notes
 from credalearn.bench.results.rehearsal import shortfalls
-from credalearn.bench.results.seeds import check_one_kind, count_of_seeds, mean_and_std, runs_of
-from credalearn.bench.settings.catalogue import by_family
+from credalearn.bench.results.seeds import (
+    check_one_kind,
+    count_of_seeds,
+    first_record,
+    has,
+    mean_of_every,
+    records_in,
+    runs_of,
+)
+from credalearn.bench.settings.catalogue import by_family, family_of
 from credalearn.bench.settings.votes import FAMILIES, Family, in_words
 from credalearn.checks import check_choice
 from credalearn.errors import CredalError
@@ -105,7 +113,7 @@ def family_cells(records: Iterable[Record], family: str) -> dict[str, dict[int |
             f"{', '.join(by_family(held))}. "
             f"To fix: make some with `credalearn bench run '{family}-*'`{instead}."
         )
-    check_one_kind(_records(cells), f"the family {family!r}")
+    check_one_kind(records_in(cells), f"the family {family!r}")
     return cells
 
 
@@ -130,23 +138,18 @@ def vote_table(cells: Cells, metric: str, family: str) -> ResultTable:
     """
     check_choice(metric, METRICS, name="metric")
     if not has(cells, metric):
-        raise CredalError(f"no record of the family {family!r} has the metric {metric!r}.")
-    rows: dict[str, dict[str, Value]] = {}
-    for row, by_number in cells.items():
-        rows[row] = {}
-        for number in numbers_held(cells, FAMILIES[family]):
-            runs = by_number.get(number, {})
-            found = mean_and_std(runs, metric)
-            whole = found is not None and found[2] == len(runs)
-            rows[row][in_words(number)] = found[:2] if whole and found is not None else None
-    return ResultTable(
-        [
-            replace(METRICS[metric], name=in_words(number))
-            for number in numbers_held(cells, FAMILIES[family])
-        ],
-        rows,
-        corner="votes an item",
-    )
+        held = ", ".join(name for name in METRICS if has(cells, name))
+        raise CredalError(
+            f"no record of the family {family!r} has the metric {metric!r}. To fix: take one of "
+            f"{held}."
+        )
+    numbers = numbers_held(cells, FAMILIES[family])
+    rows: dict[str, dict[str, Value]] = {
+        row: {in_words(each): mean_of_every(by_number.get(each, {}), metric) for each in numbers}
+        for row, by_number in cells.items()
+    }
+    columns = [replace(METRICS[metric], name=in_words(number)) for number in numbers]
+    return ResultTable(columns, rows, corner="votes an item")
 
 
 def vote_notes(cells: Cells, family: str) -> list[str]:
@@ -176,7 +179,7 @@ def vote_notes(cells: Cells, family: str) -> list[str]:
     seeds = " ".join([f"{count_of_seeds(usual)} of every run{', but' if but else '.'}", *but])
     lines = [f"{seeds} ± is over seeds, each with votes of its own unless all are used."]
     short = shortfalls(first_record(cells), FAMILIES[family].recipe.epochs)
-    return [*lines, *plugin_notes(_records(cells)), *(f"A rehearsal: {each}." for each in short)]
+    return [*lines, *plugin_notes(records_in(cells)), *(f"A rehearsal: {each}." for each in short)]
 
 
 def numbers_held(
@@ -192,41 +195,9 @@ def numbers_held(
     return [number for number in family.numbers if number in held]
 
 
-def has(cells: Cells, metric: str) -> bool:
-    """Whether any record has the metric.
-
-    Example:
-        >>> has({}, "accuracy")
-        False
-    """
-    return any(metric in record.metrics for record in _records(cells))
-
-
-def first_record(cells: Cells) -> Record:
-    """Any record tells of what kind they all are.
-
-    Example:
-        >>> record = Record(setting="s", method="pocc", seed=1, metrics={"accuracy": 0.9})
-        >>> first_record({"pocc, idm": {3: {1: record}}}).name
-        's pocc seed 1'
-    """
-    return next(iter(_records(cells)))
-
-
 def _families_held(names: Iterable[str]) -> list[str]:
     """The families that settings of these names belong to."""
-    held = set(names)
-    return [
-        family.name
-        for family in FAMILIES.values()
-        if any(setting.name in held for setting in family.settings)
-    ]
-
-
-def _records(cells: Cells) -> Iterable[Record]:
-    for by_number in cells.values():
-        for runs in by_number.values():
-            yield from runs.values()
+    return sorted({each for each in map(family_of, names) if each}, key=list(FAMILIES).index)
 
 
 def listed(numbers: list[str]) -> str:

@@ -37,11 +37,11 @@ def training_labels(
     labels: CredalSet
     if isinstance(source, Annotators):
         if task.train_soft is None:
-            raise CredalError(f"the task {task.name!r} has no annotators' labels.")
+            raise _missing(setting, task, "train_soft", "the shares of its annotators' votes")
         labels = relax(task.train_soft)
     elif isinstance(source, Votes):
         if task.train_counts is None:
-            raise CredalError(f"the task {task.name!r} has no annotators' votes.")
+            raise _missing(setting, task, "train_counts", "its annotators' votes")
         labels = from_votes(
             draw_votes(task.train_counts, source.number, seed=seed).double(), rule=source.rule
         )
@@ -55,6 +55,14 @@ def training_labels(
         )
         labels = from_teacher(logits, temperature=source.temperature)
     return collapse(labels) if setting.collapsed else labels
+
+
+def _missing(setting: Setting, task: Task, field: str, what: str) -> CredalError:
+    source = type(setting.labels).__name__
+    return CredalError(
+        f"the labels of setting {setting.name!r}, {source}, are made of {what}; the task "
+        f"{task.name!r} has no {field}. To fix: give {field} to its Task, or take other labels."
+    )
 
 
 def draw_votes(counts: Tensor, number: int | None, *, seed: int) -> Tensor:

@@ -16,10 +16,6 @@ class Logged:
     Args:
         epoch: Which, from 1.
         seconds: Spent on the run by its end.
-
-    Example:
-        >>> Logged(1, 2.5).seconds
-        2.5
     """
 
     epoch: int
@@ -57,12 +53,8 @@ def seconds_logged(path: Path) -> float:
         >>> seconds_logged(Path("nowhere/log.jsonl"))
         0.0
     """
-    total = last = 0.0
-    for line in read_log(path):
-        if line.seconds < last:  # in older logs the clock of every process started at 0
-            total += last
-        last = line.seconds
-    return total + last
+    lines = read_log(path)
+    return lines[-1].seconds if lines else 0.0
 
 
 class EpochLog:

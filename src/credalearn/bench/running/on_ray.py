@@ -1,10 +1,12 @@
 """The runs as tasks of Ray."""
 
+import os
 import socket
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+from credalearn.bench.data import UNVERIFIED_VARIABLE
 from credalearn.bench.running.place import Place
 from credalearn.bench.running.runner import Bench
 from credalearn.bench.running.runs import Run
@@ -52,16 +54,21 @@ def on_ray(
         try:
             _check_answers(ray, address)
             ray.init(address=address, log_to_driver=place.verbose, include_dashboard=False)
-        except (OSError, ValueError, RuntimeError) as error:
+        except (OSError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
             where = "" if address is None else f" at {address}"
+            # Ray finds the cluster's token by itself for "auto", but not for HOST:PORT.
             raise CredalError(
-                f"Ray cannot be used{where}: {error}. To fix: give --ray-address as HOST:PORT of a "
-                "running cluster or as auto, or leave it out: one is started here then."
+                f"Ray cannot be used{where}: {error}. To fix: give --ray-address as auto on a "
+                "machine of a running cluster, or as its HOST:PORT, with RAY_AUTH_MODE=token set "
+                "if it asks for a token (InvalidAuthToken), or leave it out: one is started here "
+                "then."
             ) from error
     # Of the cluster: the machine that starts the tasks may have no GPU, or be alone in having one.
     resources: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
     share = 1 / place.side_by_side if place.device != "cpu" and resources.get("GPU") else 0
-    task = ray.remote(num_cpus=1, num_gpus=share, max_retries=3)(_task)
+    # Workers of a cluster that was running before have its environment, not the caller's.
+    said = {"env_vars": {UNVERIFIED_VARIABLE: os.environ.get(UNVERIFIED_VARIABLE, "")}}
+    task = ray.remote(num_cpus=1, num_gpus=share, max_retries=3, runtime_env=said)(_task)
     states = {run: store.state(run) for run in runs}
     waiting = [
         run

@@ -29,7 +29,7 @@ class Place:
         weights: File of pretrained weights, or None.
         side_by_side: Models trained at once on a GPU.
         verbose: Show progress.
-        plugin: Python file that makes methods, tasks and settings known, or None.
+        plugins: Python files that make methods, tasks and settings known, in this order.
 
     Example:
         >>> Place(Path("store"), (Path("data"),)).side_by_side
@@ -42,7 +42,7 @@ class Place:
     weights: Path | None = None
     side_by_side: int = SIDE_BY_SIDE
     verbose: bool = True
-    plugin: Path | None = None
+    plugins: tuple[Path, ...] = ()
 
     def absolute(self) -> "Place":
         """The same place, from whatever folder it is looked for."""
@@ -53,7 +53,7 @@ class Place:
             weights=self.weights
             if self.weights in (None, Path("none"))
             else self.weights.absolute(),
-            plugin=None if self.plugin is None else self.plugin.absolute(),
+            plugins=tuple(plugin.absolute() for plugin in self.plugins),
         )
 
     def keeping(self) -> AbstractContextManager[None]:
@@ -70,8 +70,8 @@ class Place:
         Raises:
             CredalError: If the device is not to be had, or there is no such plugin.
         """
-        if self.plugin is not None:
-            load_plugin(self.plugin)
+        for plugin in self.plugins:
+            load_plugin(plugin)
         name = self.device
         on_gpu = name.startswith("cuda") or (name == "auto" and torch.cuda.is_available())
         if world_size() > 1 and on_gpu:

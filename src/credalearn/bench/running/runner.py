@@ -13,18 +13,17 @@ from torch import Tensor
 from credalearn.bench.data import DataFolders, MissingDataError, Task, load_foreign, load_task
 from credalearn.bench.records import Record
 from credalearn.bench.running.answers import Answers
-from credalearn.bench.running.evaluate import evaluate, pack, pack_voted, rejection_curve
 from credalearn.bench.running.labels import training_labels
 from credalearn.bench.running.log import EpochLog
+from credalearn.bench.running.measuring import measured, with_earlier
 from credalearn.bench.running.runs import Run
-from credalearn.bench.running.store import PREDICTIONS, Store
-from credalearn.bench.running.voted import evaluate_voted
+from credalearn.bench.running.store import Store
+from credalearn.bench.running.trying import check_method
 from credalearn.bench.settings import Setting
 from credalearn.credal import CredalSet
 from credalearn.errors import CredalError, TrainingError
 from credalearn.methods import BASES, METHODS, Model
 from credalearn.nets import Network, Standardise, build_backbone
-from credalearn.predictions import CredalPredictions
 from credalearn.train import (
     CheckpointError,
     Listener,
@@ -71,7 +70,7 @@ class Bench:
 
         Side by side on a GPU, one after the other elsewhere; with the other processes of torchrun,
         where there are some. A run that was begun goes on where it stopped; one whose loss or
-        predictions are not finite is marked as failed.
+        predictions are not finite, or of another kind than a method's, is marked as failed.
 
         Args:
             runs: Alike but for labels, method and seed (``Run.surroundings``), claimed by the
@@ -85,13 +84,16 @@ class Bench:
         started = time.monotonic()
         self._keep_networks({run.setting for run in runs})
         # First what may be refused, data, weights or teachers: a run that was is not begun.
-        trainings = [self._training(run, beside=len(runs)) for run in runs]
+        trainings = {run: self._training(run, beside=len(runs)) for run in runs}
         self._foreign_sets(runs[0])  # what is missing is said before hours of training
         for run in runs:
             self.store.start(run)
+        runs = [run for run in runs if self._works(run, trainings[run])]
+        if not runs:
+            return []
         before = [self.store.seconds_spent(run) for run in runs]
         tell(runs)  # only now: what is wrong with data or settings is said once, by this process
-        pairs = zip(runs, trainings, strict=True)
+        pairs = [(run, trainings[run]) for run in runs]
         if self.device.type == "cuda" and world_size() == 1:
             logged = [replace(each, listener=self._log(run, len(runs))) for run, each in pairs]
             with Progress(_together(runs)) as progress:
@@ -101,7 +103,7 @@ class Bench:
             ends = [self._train_alone(*pair, deadline=deadline) for pair in pairs]
         seconds = (time.monotonic() - started) / len(runs)
         done = []
-        for run, training, end, spent in zip(runs, trainings, ends, before, strict=True):
+        for (run, training), end, spent in zip(pairs, ends, before, strict=True):
             if isinstance(end, TrainingError):
                 self._fail(run, end)
             elif len(end) == run.setting.recipe.epochs:
@@ -185,6 +187,15 @@ class Bench:
             self.store.restart(run)
         return training
 
+    def _works(self, run: Run, training: Training) -> bool:
+        """Whether the run's method gives what a method must; one that does not has failed."""
+        try:
+            check_method(run.method, training.network, training.inputs, training.labels)
+        except CredalError as error:
+            self._fail(run, error)
+            return False
+        return True
+
     def _log(self, run: Run, beside: int, then: Listener | None = None) -> EpochLog:
         return EpochLog(self.store.path(run) / "log.jsonl", then, share=1 / beside)
 
@@ -262,54 +273,25 @@ class Bench:
         model = Model.from_members(
             METHODS[run.method], members, task.train_inputs, labels.to("cpu"), seed=run.seed
         )
-        shared = run.method in BASES.values()
-
-        def predict(name: str, inputs: Tensor) -> CredalPredictions:
-            # Scores are worked out where the networks are: on a GPU the entropies cost nothing.
-            return self._answers.predict(model, name, inputs, shared=shared).to(self.device)
-
-        test = predict("test", task.test_inputs)
-        sets = self._foreign_sets(run)
-        foreign = {name: predict(name, images) for name, images in sets.items()}
-        known = task.train_inputs[: run.foreign_limit]
-        training = predict("training", known) if foreign else None
-        y = task.test_y
-        metrics = evaluate(run.method, test, y.to(self.device), foreign, training)
-        kept = pack(test, y, foreign)
-        if task.voted_inputs is not None and task.voted_counts is not None:
-            same = task.voted_inputs is task.test_inputs
-            voted = test.to("cpu") if same else predict("voted", task.voted_inputs).to("cpu")
-            metrics |= evaluate_voted(test.to("cpu"), y, voted, task.voted_counts)
-            kept |= pack_voted(voted, task.voted_counts)
-        old = before.metrics.items() if before is not None else ()
-        lost = {k: x for k, x in old if k.startswith("auroc_") and k not in metrics}
-        if lost:
-            told = ", ".join(lost)
-            print(f"{run.name} keeps {told}: these images are not at hand now", file=sys.stderr)
-            metrics |= lost
-            kept |= self._foreign_tensors(run, set(run.setting.foreign) - foreign.keys())
+        foreign = self._foreign_sets(run)
+        found = measured(run, model, task, foreign, answers=self._answers, device=self.device)
+        if before is not None:
+            found = with_earlier(found, run, before, foreign, self.store)
         trained = members[0].state_dict() if not run.bases else {}
         self.store.finish(
             run,
-            metrics=metrics,
-            curves={"accuracy_rejection": rejection_curve(run.method, test, y.to(self.device))},
-            predictions=kept,
+            metrics=found.metrics,
+            curves=found.curves,
+            predictions=found.predictions,
             weights=trained if before is None else None,
             seconds=seconds + time.monotonic() - began,
             device=_device_name(self.device, processes=1 if run.bases else world_size()),
         )
         if self.verbose:
             told = ", ".join(
-                f"{name} {100 * metrics[name]:.2f} %" for name in ("accuracy", "auarc")
+                f"{name} {100 * found.metrics[name]:.2f} %" for name in ("accuracy", "auarc")
             )
             print(f"{run.name}: {told}", file=sys.stderr)
-
-    def _foreign_tensors(self, run: Run, absent: set[str]) -> dict[str, Tensor]:
-        """What is kept of predictions on foreign images that are not at hand now."""
-        if self.store.damage(run, thorough=True) is not None:
-            return {}
-        tensors = self.store.tensors(run, PREDICTIONS)
-        return {name: x for name, x in tensors.items() if name.rpartition(".")[0] in absent}
 
     def _task(self, setting: Setting, limit: int | None) -> Task:
         key = (setting.task, limit)

@@ -1,6 +1,5 @@
 """A run: one method with one seed in one setting, and the runs that it is built on."""
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,9 +8,10 @@ from typing import Any
 from credalearn.bench.plugins import PLUGIN_METHODS, PLUGIN_TASKS
 from credalearn.bench.settings import Setting
 from credalearn.bench.settings.catalogue import ALL_SETTINGS
-from credalearn.bench.settings.costs import base_of, member_seeds
+from credalearn.bench.settings.costs import member_seeds
 from credalearn.errors import CredalError
-from credalearn.methods import METHODS
+from credalearn.files import sha256_of
+from credalearn.methods import BASES, METHODS
 from credalearn.nets.outside import at_hand
 
 _MOST_SEEDS = 1000
@@ -51,7 +51,7 @@ class Run:
     @property
     def bases(self) -> "tuple[Run, ...]":
         """The runs whose trained networks this one is built on; none if it trains its own."""
-        base = base_of(self.method)
+        base = BASES.get(self.method)
         if base is None:
             return ()
         return tuple(
@@ -164,8 +164,7 @@ def _in_words(weights: Path | None) -> str | None:
         return "random"
     if not weights.is_file():
         return weights.name  # the run says what is wrong with it
-    with weights.open("rb") as file:
-        return f"{weights.name}, sha256 {hashlib.file_digest(file, 'sha256').hexdigest()[:16]}"
+    return f"{weights.name}, sha256 {sha256_of(weights)[:16]}"
 
 
 def parse_seeds(text: str) -> tuple[int, ...]:

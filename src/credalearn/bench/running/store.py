@@ -5,7 +5,6 @@
 were trained, ``resume.safetensors`` while unfinished, and ``metrics.json``, the record, at the end.
 """
 
-import hashlib
 import json
 import platform
 import subprocess
@@ -18,7 +17,6 @@ from typing import Any, Literal, TypeGuard
 import torch
 from filelock import FileLock, Timeout
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
 from credalearn import __version__
@@ -26,7 +24,8 @@ from credalearn.bench.records import Record, read_record, write_record
 from credalearn.bench.running.log import Logged, read_log, seconds_logged
 from credalearn.bench.running.runs import Run
 from credalearn.errors import CredalError
-from credalearn.files import whole_file
+from credalearn.files import sha256_of, whole_file
+from credalearn.tensors import read_tensors, write_tensors
 
 State = Literal["done", "started", "new", "failed", "damaged", "unmeasured", "outdated"]
 """Unmeasured is a finished run whose weights are whole and whose predictions are not; outdated one
@@ -229,12 +228,10 @@ class Store:
         for name, tensors in kept.items():
             if not tensors:
                 continue
-            copies = {key: x.detach().cpu().clone().contiguous() for key, x in tensors.items()}
-            with whole_file(folder / name, other=None) as partial:
-                save_file(copies, partial)
+            write_tensors(folder / name, tensors, other=None)
             files[name] = {
                 "bytes": (folder / name).stat().st_size,
-                "sha256": _sha256(folder / name),
+                "sha256": sha256_of(folder / name),
             }
         config = {**run.asked, "files": files}
         if run.bases:
@@ -273,14 +270,8 @@ class Store:
         Raises:
             CredalError: If the file is damaged or missing.
         """
-        path = self.path(run) / name
-        try:
-            with safe_open(path, framework="pt") as file:
-                return {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
-        except (SafetensorError, OSError) as error:
-            raise CredalError(
-                f"{path} cannot be read ({error}). To fix: delete {path.parent}; it is done again."
-            ) from error
+        folder = self.path(run)
+        return read_tensors(folder / name, fix=f"delete {folder}; it is done again")[0]
 
     def epochs_done(self, run: Run) -> int:
         """Epochs that the log of a run knows of."""
@@ -351,7 +342,7 @@ def _wrong(path: Path, known: Mapping[str, Any], *, thorough: bool) -> str | Non
         return f"{path} is missing"
     if path.stat().st_size != known["bytes"]:
         return f"{path} has {path.stat().st_size} bytes instead of {known['bytes']}"
-    if thorough and _sha256(path) != known["sha256"]:
+    if thorough and sha256_of(path) != known["sha256"]:
         return f"{path} is not what was written"
     return None
 
@@ -387,8 +378,3 @@ def _commit() -> str | None:
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout[:12]
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

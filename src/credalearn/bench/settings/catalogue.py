@@ -1,15 +1,17 @@
 """Every setting by name, the paper's and ours, and names with shell-style patterns."""
 
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
 from credalearn.bench.settings import Setting
 from credalearn.bench.settings.paper import SETTINGS
 from credalearn.bench.settings.votes import FAMILIES, VOTE_SETTINGS
+from credalearn.checks import near
 from credalearn.errors import CredalError
 
 ALL_SETTINGS: dict[str, Setting] = SETTINGS | VOTE_SETTINGS
+# Of those alone that the families have: a plugin's setting stands alone, whatever its name.
+_FAMILY = {setting.name: name for name, each in FAMILIES.items() for setting in each.settings}
 
 
 def family_of(name: str) -> str | None:
@@ -19,14 +21,7 @@ def family_of(name: str) -> str | None:
         >>> family_of("cifar10h-votes-3-idm"), family_of("cifar10h")
         ('cifar10h-votes', None)
     """
-    return next(
-        (
-            family.name
-            for family in FAMILIES.values()
-            if name in {setting.name for setting in family.settings}
-        ),
-        None,
-    )
+    return _FAMILY.get(name)
 
 
 def by_family(names: Iterable[str]) -> list[str]:
@@ -103,6 +98,7 @@ def spelled_out(names: Sequence[str], known: Sequence[str]) -> list[str]:
 
 def _close_to(name: str, known: Iterable[str]) -> str:
     """The end of a message: up to five known names that are close, and where all stand."""
-    close = get_close_matches(name.lower(), list(known), n=5)
-    told = f"; close are {', '.join(close)}" if close else ""
+    start = name.lower().rstrip("*")
+    close = near(name, known) or [each for each in known if each.startswith(start)]
+    told = f"; close are {', '.join(close[:5])}" if close else ""
     return f"{told}. To fix: see `credalearn bench list --all`."

@@ -3,11 +3,11 @@
 Trainings are shared: a network that several runs need is trained once.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from credalearn.bench.settings import Setting
-from credalearn.bench.settings.catalogue import ALL_SETTINGS
-from credalearn.errors import CredalError
+from credalearn.bench.settings.catalogue import ALL_SETTINGS, family_of
 from credalearn.methods import BASES, METHODS
 
 # Training images a second on one H200, bfloat16, compiled, eight models side by side, with all that
@@ -32,21 +32,6 @@ TRAINING_IMAGES = {
 WITHOUT_GPU = ("mlp",)  # networks that one core trains in seconds
 
 
-def base_of(method: str) -> str | None:
-    """The method whose trained networks this one is built on; None if it trains its own.
-
-    Raises:
-        CredalError: If the method is unknown.
-
-    Example:
-        >>> base_of("deep-ensemble"), base_of("pocc-ensemble"), base_of("edl")
-        ('softmax', 'pocc', None)
-    """
-    if method not in METHODS:
-        raise CredalError(f"method {method!r} is unknown; known are {', '.join(METHODS)}.")
-    return BASES.get(method)
-
-
 def member_seeds(
     method: str, seed: int, seeds: Sequence[int], independent: bool = False
 ) -> tuple[int, ...]:
@@ -67,9 +52,6 @@ def member_seeds(
         independent: Whether every ensemble has networks of its own, of the seeds 100·s + i for
             i = 0, 1, …
 
-    Raises:
-        CredalError: If the method is unknown.
-
     Example:
         >>> member_seeds("deep-ensemble", 9, range(1, 11))
         (9, 10, 11, 12, 13)
@@ -80,7 +62,7 @@ def member_seeds(
         >>> member_seeds("laplace-bridge", 9, range(1, 11))
         (9,)
     """
-    base = base_of(method)
+    base = BASES.get(method)
     size = METHODS[method].num_members
     if base is None or size == 1:
         return (seed,)
@@ -102,7 +84,7 @@ def networks(setting: Setting, independent: bool = False) -> tuple[tuple[str, in
     """
     known = ALL_SETTINGS.get(setting.name, setting).seeds
     needed = [
-        (base_of(method) or method, member)
+        (BASES.get(method, method), member)
         for method in setting.methods
         for seed in setting.seeds
         for member in member_seeds(method, seed, known, independent)
@@ -123,21 +105,83 @@ def trainings(setting: Setting, independent: bool = False) -> int:
     return len(networks(setting, independent))
 
 
-def gpu_minutes(setting: Setting, independent: bool = False) -> float:
+def gpu_minutes(setting: Setting, independent: bool = False) -> float | None:
     """Minutes of runs on one H200, estimated.
 
-    Raises:
-        CredalError: If nothing is known of the speed of the network or the size of the data.
+    Returns:
+        0 where no GPU is needed, None where nothing is known of the speed of the network or the
+        size of the data.
 
     Example:
         >>> round(gpu_minutes(ALL_SETTINGS["cifar10h"]))
         26
     """
+    if setting.backbone in WITHOUT_GPU:
+        return 0.0
     if setting.backbone not in IMAGES_PER_SECOND or setting.task not in TRAINING_IMAGES:
-        raise CredalError(
-            "the cost is known for the networks "
-            f"{', '.join(IMAGES_PER_SECOND)} and the tasks {', '.join(TRAINING_IMAGES)}; setting "
-            f"{setting.name!r} has {setting.backbone!r} and {setting.task!r}."
-        )
+        return None
     images = trainings(setting, independent) * setting.recipe.epochs * TRAINING_IMAGES[setting.task]
     return images / IMAGES_PER_SECOND[setting.backbone] / 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostLine:
+    """What a setting, or all of a family, trains and costs.
+
+    Args:
+        name: The setting's, or the family's with ``-K-RULE`` after it.
+        settings: How many it stands for.
+        backbone: Name of the network.
+        methods: How many.
+        seeds: How many.
+        epochs: Of each training.
+        trainings: How many networks are trained.
+        minutes: As :func:`gpu_minutes` has them.
+    """
+
+    name: str
+    settings: int
+    backbone: str
+    methods: int
+    seeds: int
+    epochs: int
+    trainings: int
+    minutes: float | None
+
+
+def cost_lines(
+    settings: Iterable[Setting], independent: bool = False, *, by_family: bool = False
+) -> list[CostLine]:
+    """What settings cost, a line each, in order.
+
+    Args:
+        settings: Which.
+        independent: Whether every ensemble has networks of its own.
+        by_family: Whether all settings of a family, which differ in votes and rule alone, share a
+            line.
+
+    Example:
+        >>> rules = [ALL_SETTINGS[f"cifar10h-votes-3-{rule}"] for rule in ("idm", "relax")]
+        >>> [(line.name, line.trainings) for line in cost_lines(rules, by_family=True)]
+        [('cifar10h-votes-K-RULE', 6)]
+    """
+    groups: dict[str, list[Setting]] = {}
+    for setting in settings:
+        family = family_of(setting.name) if by_family else None
+        groups.setdefault(f"{family}-K-RULE" if family else setting.name, []).append(setting)
+    return [_cost_line(name, group, independent) for name, group in groups.items()]
+
+
+def _cost_line(name: str, group: Sequence[Setting], independent: bool) -> CostLine:
+    first = group[0]  # of a family all have the same network, data and recipe
+    minutes = [gpu_minutes(each, independent) for each in group]
+    return CostLine(
+        name=name,
+        settings=len(group),
+        backbone=first.backbone,
+        methods=len({method for setting in group for method in setting.methods}),
+        seeds=len(first.seeds),
+        epochs=first.recipe.epochs,
+        trainings=sum(trainings(each, independent) for each in group),
+        minutes=None if None in minutes else sum(each or 0.0 for each in minutes),
+    )

@@ -28,8 +28,9 @@ class Annotators:
     """Labels are what the data set's annotators said.
 
     Example:
-        >>> Annotators() == Annotators()
-        True
+        >>> from credalearn.bench.settings.paper import SETTINGS
+        >>> SETTINGS["cifar10h"].labels
+        Annotators()
     """
 
 
@@ -44,8 +45,9 @@ class Smoothing:
         CredalError: If the share is out of range.
 
     Example:
-        >>> Smoothing(0.05).epsilon
-        0.05
+        >>> from credalearn.bench.settings.paper import SETTINGS
+        >>> SETTINGS["cifar10-smooth-0.05"].labels
+        Smoothing(epsilon=0.05)
     """
 
     epsilon: float
@@ -66,8 +68,9 @@ class Teacher:
         CredalError: If there is no such teacher, or the temperature is not above 0.
 
     Example:
-        >>> Teacher("resnet20", 2.5).temperature
-        2.5
+        >>> from credalearn.bench.settings.paper import SETTINGS
+        >>> SETTINGS["cifar10-teacher-resnet20-2.5"].labels
+        Teacher(name='resnet20', temperature=2.5)
     """
 
     name: str
@@ -100,8 +103,9 @@ class Votes:
         CredalError: If the number is below 1, or there is no such rule.
 
     Example:
-        >>> Votes(3, "idm").number
-        3
+        >>> from credalearn.bench.settings.votes import FAMILIES
+        >>> FAMILIES["lidc-votes"].settings[0].labels
+        Votes(number=1, rule='precise')
     """
 
     number: int | None
@@ -162,7 +166,7 @@ class Setting:
         for method in self.methods:
             if method not in METHODS:
                 raise CredalError(
-                    f"method {method!r} of setting {self.name!r} is unknown; known are "
+                    f"method {method!r} of setting {self.name!r} is unknown. To fix: take some of "
                     f"{', '.join(METHODS)}."
                 )
             if METHODS[method].num_members > 1 and self.depends_on_seed:
@@ -173,13 +177,13 @@ class Setting:
         if not self.methods or len(set(self.methods)) < len(self.methods):
             raise CredalError(
                 f"setting {self.name!r} must have one method or more, each once; got "
-                f"{list(self.methods)}."
+                f"{list(self.methods)}. To fix: name each that is wanted once."
             )
         whole = all(isinstance(seed, int) and seed >= 1 for seed in self.seeds)
         if not self.seeds or not whole or len(set(self.seeds)) < len(self.seeds):
             raise CredalError(
                 f"setting {self.name!r} must have one seed or more, whole numbers from 1, each "
-                f"once; got {list(self.seeds)}."
+                f"once; got {list(self.seeds)}. To fix: give such as (1, 2, 3)."
             )
 
     @property

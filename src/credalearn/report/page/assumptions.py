@@ -1,5 +1,6 @@
 """What the page's promises rest on, in sentences, and how the page came about, as HTML."""
 
+from credalearn.annotations.places import enumerated
 from credalearn.decide.truths import HAVING
 from credalearn.labels import PROMISING
 from credalearn.report.page.data import Page
@@ -108,7 +109,7 @@ def _about_labels(page: Page) -> list[str]:
         ]
     return [
         f"{start} That is an assumption: the rule {labels.rule} does not promise it, as "
-        f"{', '.join(PROMISING[:-1])} and {PROMISING[-1]} do. For the mean over many items less is "
+        f"{enumerated(PROMISING)} do. For the mean over many items less is "
         "enough: each set holds the shares of its votes, and these are right on average where the "
         "annotators are drawn at random."
     ]

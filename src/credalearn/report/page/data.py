@@ -69,8 +69,12 @@ class Compared:
         widened: Its widened sets; None where it has none.
 
     Example:
-        >>> sorted(Compared.__dataclass_fields__)[:3]
-        ['accuracy', 'auarc', 'certified']
+        >>> one = HeldOut(("a",), ("cat", "dog"), np.array([[0.9, 0.1]]), np.array([0]),
+        ...               np.array([1]), {"mmi": np.array([0.2])}, np.array([[1.0, 2.0]]))
+        >>> taken = walk(one, "mmi", np.array([0]), 1)
+        >>> run = Compared("run-1", "pocc", one.accuracy, 0.9, 0.0, None, None, taken)
+        >>> run.accuracy, run.walk.error(1)
+        (0.0, 1.0)
     """
 
     name: str
@@ -107,8 +111,12 @@ class Page:
         provenance: Names and values of how the page came about.
 
     Example:
-        >>> Page.__dataclass_fields__["walks"].name
-        'walks'
+        >>> one = HeldOut(("a",), ("cat", "dog"), np.array([[0.9, 0.1]]), np.array([0]),
+        ...               np.array([1]), {"mmi": np.array([0.2])}, np.array([[1.0, 2.0]]))
+        >>> labels = LabelSets("relax", None, "Nobody voted.")
+        >>> page = build_page(one, None, Disagreement(1), labels, title="Pets", command="certify")
+        >>> page.verdict.state, page.truth, page.kept.tolist()
+        ('open', 'the class with most votes', [True])
     """
 
     title: str
@@ -197,7 +205,7 @@ def build_page(
         provenance: Names and values of how the page came about.
     """
     groups, rows = class_groups(held_out)
-    first = rule.score if rule is not None else default_score(held_out)
+    first = held_out.deferring
     scores = [first, *(each for each in SCORE_NAMES if each in held_out.scores and each != first)]
     threshold = rule.threshold if rule else None
     walks = tuple(
@@ -242,13 +250,8 @@ def _disagreement(held_out: HeldOut, rule: PageRule | None, checked: np.ndarray)
     if rule is None or rule.threshold is None:
         return None
     total = held_out.votes.sum(1)
-    rows = checked & (held_out.scores[rule.score] <= rule.threshold) & (total > 0)
+    rows = checked & (held_out.scores[held_out.deferring] <= rule.threshold) & (total > 0)
     if not rows.any():
         return None
     agreed = held_out.votes[rows, held_out.label[rows]] / total[rows]
     return float(1 - agreed.mean())
-
-
-def default_score(held_out: HeldOut) -> str:
-    """The score that defers where no rule says: the first of those that the page knows."""
-    return next((name for name in SCORE_NAMES if name in held_out.scores), min(held_out.scores))

@@ -6,7 +6,7 @@ from credalearn.conformal import Distance
 from credalearn.decide.truths import LACKING
 from credalearn.report.page.data import Page
 from credalearn.report.page.holding import WidenedSets
-from credalearn.report.page.html import Html, element, percent, short_percent, table
+from credalearn.report.page.html import Html, element, framed_table, percent, short_percent, table
 from credalearn.report.page.sections import chart, section
 
 _MATRIX_CLASSES = 12  # more would not fit: the most frequent confusions are listed instead
@@ -115,20 +115,7 @@ def _confusion(page: Page, name: str, counts: np.ndarray) -> Html:
     ]
     head = [element("th", each, scope="col") for each in classes]
     corner = element("td", "truth ↓ predicted →", class_="note")
-    return element(
-        "div",
-        element(
-            "table",
-            element("caption", caption),
-            element("thead", element("tr", corner, *head)),
-            element("tbody", *body),
-            class_="matrix",
-        ),
-        class_="scroll",
-        tabindex=0,
-        role="group",
-        aria_label=caption,
-    )
+    return framed_table(caption, [corner, *head], body, class_="matrix")
 
 
 def compared_section(page: Page) -> Html:

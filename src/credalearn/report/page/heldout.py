@@ -31,7 +31,8 @@ class HeldOut:
         probs: Probabilities, shape (N, K).
         label: Predicted classes, shape (N,).
         truth: True classes, −1 where there is none, shape (N,).
-        scores: By name, uncertainty: larger is deferred first, shape (N,).
+        scores: By name, uncertainty: larger is deferred first, shape (N,). By the first of them
+            items are deferred; the others are shown beside it.
         votes: How many votes each class got, shape (N, K); zeros where they are not known.
         heads: By name, probabilities to show side by side, each of shape (N, K): of POCC the
             pessimist's and the optimist's, of other methods the bounds.
@@ -90,6 +91,11 @@ class HeldOut:
                 f"of the {num_items} test items none can be right or wrong: "
                 f"{LACKING[self.against]}. To fix: train with a larger test share."
             )
+
+    @property
+    def deferring(self) -> str:
+        """Name of the score that defers."""
+        return next(iter(self.scores))
 
     @property
     def judged(self) -> np.ndarray:

@@ -63,6 +63,18 @@ def table(
         element("tr", element("th", first, scope="row"), *(element("td", cell) for cell in rest))
         for first, *rest in rows
     ]
+    return framed_table(caption, head, body, class_=class_)
+
+
+def framed_table(
+    caption: object, head: list[Html], body: list[Html], *, class_: str | None = None
+) -> Html:
+    """A table of cells and rows that are made already, in the frame that all tables have.
+
+    Example:
+        >>> framed_table("Votes", [element("th", "cat")], []).startswith('<div class="scroll"')
+        True
+    """
     # A wide table scrolls by itself, and by keyboard; the page never does.
     return element(
         "div",

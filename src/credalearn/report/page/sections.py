@@ -1,6 +1,7 @@
 """The verdict and the data, as HTML, and what all sections share."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 
 from credalearn.report.page.data import Disagreement
 from credalearn.report.page.heldout import SCORE_NAMES
@@ -34,17 +35,26 @@ def chart(identity: str, label: str, *, class_: str = "") -> Html:
     )
 
 
-def tiles(facts: list[tuple[str, str, str]], *, class_: str = "") -> Html:
-    """Numbers side by side: what each is, the number itself, and a note if there is one."""
+def tiles(
+    facts: list[tuple[str, str, str]], *, class_: str = "", identities: Sequence[str] = ()
+) -> Html:
+    """Numbers side by side: what each is, the number itself, and a note if there is one.
+
+    Args:
+        facts: Those three of each.
+        class_: Of the whole.
+        identities: By which the script finds the number and the note of each; unless given, it
+            does not look for them.
+    """
     shown = [
         element(
             "div",
             element("dt", name),
-            element("dd", value, class_="value"),
-            element("dd", note, class_="note") if note else Html(),
+            element("dd", value, class_="value", id=own),
+            element("dd", note, class_="note", id=own and f"{own}-note") if note else Html(),
             class_="tile",
         )
-        for name, value, note in facts
+        for (name, value, note), own in zip_longest(facts, identities)
     ]
     return element("dl", *shown, class_=f"tiles {class_}".strip())
 

@@ -2,7 +2,7 @@
 
 from credalearn.report.page.data import Page
 from credalearn.report.page.html import Html, bar, element, join, percent, table
-from credalearn.report.page.sections import chart, score_name, section
+from credalearn.report.page.sections import chart, score_name, section, tiles
 from credalearn.report.page.walks import Walk
 
 _MINUTES = 1  # a reviewer's minutes an item, until the reader says otherwise
@@ -85,34 +85,23 @@ def _readings(walk: Walk, place: int) -> Html:
     share = (total - kept) / total
     error = walk.error(place)
     interval = f"{percent(float(walk.low[place]))} to {percent(float(walk.high[place]))}"
-    tiles = [
-        ("coverage", "kept", percent(walk.coverage(place)), f"{kept:,} of {total:,} test items"),
+    facts = [
+        ("kept", percent(walk.coverage(place)), f"{kept:,} of {total:,} test items"),
         (
-            "error",
             "error of the kept",
             percent(error),
             f"95 % interval {interval}; {walk.wrong[place]:,} wrong of {walk.judged[place]:,}",
         ),
-        ("deferred", "to a human", percent(share), f"{total - kept:,} of {total:,} test items"),
+        ("to a human", percent(share), f"{total - kept:,} of {total:,} test items"),
         (
-            "hours",
             "reviewer hours",
             f"{share * _EXAMPLE_ITEMS * _MINUTES / 60:.1f}",
             f"for {_EXAMPLE_ITEMS:,} items at {_MINUTES} min each",
         ),
     ]
-    shown = [
-        element(
-            "div",
-            element("dt", name),
-            element("dd", value, class_="value", id=identity),
-            element("dd", note, class_="note", id=f"{identity}-note"),
-            class_="tile",
-        )
-        for identity, name, value, note in tiles
-    ]
+    identities = ("coverage", "error", "deferred", "hours")
     sentence = element("output", id="reading", for_="slider score minutes plan", aria_live="polite")
-    return join(element("dl", *shown, class_="tiles readings"), element("p", sentence))
+    return join(tiles(facts, class_="readings", identities=identities), element("p", sentence))
 
 
 def _deferrals(page: Page, walk: Walk, place: int) -> Html:

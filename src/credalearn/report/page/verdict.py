@@ -15,7 +15,6 @@ class PageRule:
     """What ``credalearn certify`` decided, as far as a page shows it.
 
     Args:
-        score: Name of the score that defers.
         threshold: Items with a larger score are deferred; None where nothing could be certified.
         quantity: What is promised: the ``error`` of the kept, the expected share of all items that
             is ``kept-and-wrong``, or nothing but a reviewer's ``capacity``.
@@ -38,11 +37,10 @@ class PageRule:
         CredalError: If there is neither a threshold nor a reason.
 
     Example:
-        >>> PageRule("mmi", 0.4, max_error=0.1, confidence=0.95, coverage=0.75).certified
+        >>> PageRule(0.4, max_error=0.1, confidence=0.95, coverage=0.75).certified
         True
     """
 
-    score: str
     threshold: float | None
     quantity: Quantity = "error"
     method: str = "selection with guaranteed risk"

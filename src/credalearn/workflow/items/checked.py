@@ -4,7 +4,6 @@ For tables that are read whole and for those that come a block of rows at a time
 D features.
 """
 
-import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,8 +12,11 @@ import numpy as np
 import polars as pl
 
 from credalearn.annotations.columns import ITEM, find
-from credalearn.annotations.places import listed, nearest, shown
+from credalearn.annotations.places import listed, shown
+from credalearn.checks import folded, nearest
 from credalearn.errors import CredalError
+from credalearn.workflow.items.feature_names import TRUTH
+from credalearn.workflow.tables.arrays import is_array
 from credalearn.workflow.tables.blocks import is_parquet
 from credalearn.workflow.tables.csv_blocks import TextTable
 from credalearn.workflow.tables.decimal_commas import WITH_COMMA, with_points
@@ -119,7 +121,7 @@ def place_of(path: Path, row: int) -> str:
         >>> place_of(path, 0).split(", ")[1]
         'line 2'
     """
-    if path.suffix.lower() in (".npy", ".npz") or is_parquet(path):
+    if is_array(path) or is_parquet(path):
         return f"{path}, row {row + 1}"
     return f"{path}, line {TextTable(path).line_of(row)}"
 
@@ -190,33 +192,12 @@ def checked_features(
         )
     text = table.select(pl.col(names)).with_columns(pl.col(pl.String).str.strip_chars())
     text = with_points(text, commas)
-    values = text.cast(pl.Float64, strict=False).to_numpy()
+    values = text.cast(pl.Float64, strict=False).to_numpy(writable=True)
     if np.isfinite(values).all():
         return values
     found = text.select(_number(text, name) for name in names)
-    wrong = found.select((~pl.all().is_finite()).fill_null(True))
-    columns = [name for name in names if wrong[name].any()]
-    if columns:
-        name = columns[0]
-        bad = wrong[name]
-        if table.schema[name] == pl.String:  # a word keeps commas from being read: it is named first
-            words = bad & ~text[name].str.contains(WITH_COMMA).fill_null(False)
-            bad = words if words.any() else bad
-        row, count = bad.arg_max() or 0, int(bad.sum())
-        value = table[name][row]
-        what = "is empty" if value is None else f"holds {shown(value)}"
-        more = f", and {count - 1:,} more such values" if count > 1 else ""
-        word = found[name][row] is None and value is not None
-        fix = "turn it into numbers" if word else "fill it, or leave the item out"
-        fix = f"{_without(columns, training)}{fix}"
-        if word and re.match(WITH_COMMA, text[name][row]):  # the column is no word: it may stay
-            fix = "write a decimal point, and no comma for thousands"
-        raise CredalError(
-            f"{place_of(path, start + row)}: features must be {'numbers' if word else 'finite'}; "
-            f"column {name!r} {what} for item {shown(items[row])}{more}{_others(columns)}. To fix: "
-            f"{fix}."
-        )
-    return found.to_numpy()
+    _refuse_values(path, table, text, found, items, start=start, training=training)
+    return found.to_numpy(writable=True)
 
 
 def check_array(path: Path, values: np.ndarray, items: pl.Series, *, start: int = 0) -> None:
@@ -239,6 +220,63 @@ def check_array(path: Path, values: np.ndarray, items: pl.Series, *, start: int 
             f"{values[row, column]} for item {shown(items[row])}. To fix: fill it, or leave the "
             "item out."
         )
+
+
+def _refuse_values(
+    path: Path,
+    table: pl.DataFrame,
+    text: pl.DataFrame,
+    found: pl.DataFrame,
+    items: pl.Series,
+    *,
+    start: int,
+    training: bool,
+) -> None:
+    """Refuse the first value that is no finite number: as read, as trimmed text, as a number."""
+    wrong = found.select((~pl.all().is_finite()).fill_null(True))
+    columns = [name for name in found.columns if wrong[name].any()]
+    if not columns:
+        return
+    name = columns[0]
+    kinds = _kinds(text[name], found[name])
+    # A word keeps commas from being read and tells what the column is: it is named first.
+    kind = "word" if "word" in kinds else kinds.drop_nulls()[0]
+    alike = (kinds == kind).fill_null(False)
+    row, count = alike.arg_max() or 0, int(alike.sum())
+    value = table[name][row]
+    what = "is empty" if value is None else f"holds {shown(value)}"
+    more = f", and {count - 1:,} more such values" if count > 1 else ""
+    word = kind in ("word", "comma")
+    fix = "turn it into numbers" if word else "fill it, or leave the item out"
+    fix = f"{_without(columns, training)}{fix}"
+    if kind == "comma":  # the column is no word: it may stay
+        fix = "write a decimal point, and no comma for thousands"
+    elif training and kind == "word" and folded(name) in TRUTH:
+        fix = f"say --gold {shlex.quote(name)} if it holds the true class, or {fix}"
+    raise CredalError(
+        f"{place_of(path, start + row)}: features must be {'numbers' if word else 'finite'}; "
+        f"column {name!r} {what} for item {shown(items[row])}{more}{_others(columns)}. To fix: "
+        f"{fix}."
+    )
+
+
+def _kinds(text: pl.Series, number: pl.Series) -> pl.Series:
+    """What is wrong with each value: "empty", "infinite", "comma" or "word"; null for nothing."""
+    comma = pl.lit(False)
+    if text.dtype == pl.String:
+        comma = pl.col("text").str.contains(WITH_COMMA)
+    kind = (
+        pl.when(pl.col("text").is_null())
+        .then(pl.lit("empty"))
+        .when(pl.col("number").is_finite())
+        .then(None)
+        .when(pl.col("number").is_not_null())
+        .then(pl.lit("infinite"))
+        .when(comma)
+        .then(pl.lit("comma"))
+        .otherwise(pl.lit("word"))
+    )
+    return pl.DataFrame({"text": text, "number": number}).select(kind=kind)["kind"]
 
 
 def _others(columns: Sequence[str]) -> str:

@@ -80,7 +80,7 @@ def read_item_columns(
         CredalError: If a column is missing, or two rows of an item differ.
     """
     path = Path(path)
-    if _is_json(path):
+    if is_json(path):
         raise CredalError(
             f"{path} is JSON and has no column {names[0]!r}. To fix: name a table with a row an "
             "item, CSV or Parquet, with --table."
@@ -102,7 +102,13 @@ def read_item_columns(
     return ItemColumns(path, list(first), rows, values[rows], text=text)
 
 
-def _is_json(path: Path) -> bool:
+def is_json(path: Path) -> bool:
+    """Whether a file is there and holds JSON, by how it begins.
+
+    Example:
+        >>> is_json(Path("none.json"))
+        False
+    """
     if not path.is_file():
         return False
     with path.open("rb") as file:

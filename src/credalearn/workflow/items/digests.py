@@ -11,6 +11,7 @@ import numpy as np
 
 from credalearn.annotations.places import shown
 from credalearn.errors import CredalError
+from credalearn.files import sha256_of
 
 # The column of a stream's digests, called as no column of the user's is.
 DIGEST = "sha256 of the input"
@@ -26,8 +27,7 @@ def image_digest(file: Path) -> str:
         >>> image_digest(file)[:8]
         'e3b0c442'
     """
-    with file.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()
+    return sha256_of(file)
 
 
 def row_digests(values: np.ndarray) -> list[str]:

@@ -3,9 +3,11 @@
 from collections.abc import Iterator, Sequence
 
 from credalearn.annotations.columns import ANNOTATOR, LABEL
-from credalearn.annotations.places import folded, listed
+from credalearn.annotations.places import listed
+from credalearn.checks import folded
 
-_TRUTH = ("gold", "goldlabel", "groundtruth", "majority", "target", "truelabel", "truth")
+TRUTH = ("gold", "goldlabel", "groundtruth", "label", "truelabel", "truth")
+_GUESSED = ("majority", "target")
 _MOST = 8
 
 
@@ -28,7 +30,7 @@ def feature_lines(
     cut = len(names) if len(names) <= _MOST else _MOST - 2
     more = "" if cut == len(names) else f" and {len(names) - cut:,} more"
     yield f"features: {', '.join(names[:cut])}{more}"
-    told = {*LABEL, *ANNOTATOR, *_TRUTH, *(folded(name) for name in asked if name)}
+    told = {*LABEL, *ANNOTATOR, *TRUTH, *_GUESSED, *(folded(name) for name in asked if name)}
     told |= {folded(name) for name in classes if not name.isdecimal()}
     leaks = [name for name in names if folded(name) in told]
     if leaks:

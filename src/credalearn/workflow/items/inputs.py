@@ -25,7 +25,7 @@ from credalearn.workflow.items.checked import (
 )
 from credalearn.workflow.items.names import How, ImageNames
 from credalearn.workflow.items.pixels import upright_rgb
-from credalearn.workflow.tables.arrays import open_array
+from credalearn.workflow.tables.arrays import is_array, open_array
 from credalearn.workflow.tables.blocks import blocks, columns_of
 from credalearn.workflow.tables.decimal_commas import comma_columns
 
@@ -44,8 +44,10 @@ class FeatureTable:
         values: Shape (N, D), finite.
         extra: Columns that were asked for beside the features, a row an item.
         commas: Features in which decimal commas were read, as in 0,5.
+        item: The column that names the items; None: they are called by their row.
         later: Where they stand in several files, those after the first, each with the number of
             its first item.
+        unnamed: Those of the files whose items are called by their row.
 
     Example:
         >>> import tempfile
@@ -63,6 +65,8 @@ class FeatureTable:
     extra: pl.DataFrame
     commas: tuple[str, ...] = ()
     later: tuple[tuple[int, Path], ...] = ()
+    item: str | None = None
+    unnamed: tuple[Path, ...] = ()
 
 
 def read_features(
@@ -76,9 +80,10 @@ def read_features(
     """Features from CSV, TSV, Parquet, npy or npz.
 
     A table names its items in the column ``item``, or else in one that is called like it (id, task,
-    file, …); all its other columns are features. The rows of an npy file are the items 0, 1, …; an
-    npz file may name them in an array ``items``. Names are trimmed and in Unicode's form NFC, as
-    those of annotations are.
+    file, …); all its other columns are features. Of an npz file the one array of two dimensions
+    holds the features, and arrays with one value a row are columns beside them; the rows of an npy
+    file, or of an npz file without such arrays, are the items 0, 1, …. Names are trimmed and in
+    Unicode's form NFC, as those of annotations are.
 
     Args:
         path: The file.
@@ -95,8 +100,8 @@ def read_features(
     path = Path(path)
     if path.is_dir():
         raise CredalError(f"{path} is a folder. To fix: name the file, or give it as --images.")
-    if path.suffix.lower() in (".npy", ".npz"):
-        return _from_array(path, (*extra, *drop), names)
+    if is_array(path):
+        return _from_array(path, item, extra, drop, names)
     return _from_table(path, item, extra, drop, names)
 
 
@@ -155,7 +160,9 @@ def image_files(folder: Path) -> list[Path]:
         ['a.JPG', 'b.png']
     """
     if not folder.is_dir():
-        raise CredalError(f"there is no folder {folder} of images.")
+        raise CredalError(
+            f"there is no folder {folder} of images. To fix: name the folder that holds them."
+        )
     files = sorted(
         file
         for file in folder.rglob("*")
@@ -163,7 +170,8 @@ def image_files(folder: Path) -> list[Path]:
     )
     if not files:
         raise CredalError(
-            f"{folder} holds no image; looked for files ending in {', '.join(IMAGE_SUFFIXES)}."
+            f"{folder} holds no image; looked for files ending in {', '.join(IMAGE_SUFFIXES)}. To "
+            "fix: name the folder that holds them, or save them as one of these."
         )
     return files
 
@@ -254,16 +262,18 @@ def _from_table(
     commas = comma_columns(path, [table], names)
     values = checked_features(path, table, names, items, training=known is None, commas=commas)
     beside = table.select(list(dict.fromkeys(extra)))
-    return FeatureTable(path, items.to_list(), names, values, beside, tuple(sorted(commas)))
+    told = tuple(sorted(commas))
+    return FeatureTable(path, items.to_list(), names, values, beside, told, item=item)
 
 
-def _from_array(path: Path, columns: Sequence[str], known: Sequence[str] | None) -> FeatureTable:
-    if columns:
-        raise CredalError(
-            f"{path} has no columns with names, and so no {columns[0]!r}. To fix: give a table, "
-            "CSV or Parquet, or leave --group, --gold, --split and --drop out."
-        )
-    array = open_array(path)
+def _from_array(
+    path: Path,
+    item: str | None,
+    extra: Sequence[str],
+    drop: Sequence[str],
+    known: Sequence[str] | None,
+) -> FeatureTable:
+    array = open_array(path, item=item, beside=(*extra, *drop))
     if known is not None:
         check_width(path, array.shape[1], len(known))
     values = np.concatenate(list(array.blocks()))
@@ -273,7 +283,11 @@ def _from_array(path: Path, columns: Sequence[str], known: Sequence[str] | None)
     _refuse_twice(path, items)
     check_array(path, values, items)
     features = known or [f"f{number}" for number in range(values.shape[1])]
-    return FeatureTable(path, items.to_list(), list(features), values, pl.DataFrame())
+    beside = pl.DataFrame({name: array.column(name) for name in extra})
+    unnamed = () if array.names else (path,)
+    return FeatureTable(
+        path, items.to_list(), list(features), values, beside, item=array.names, unnamed=unnamed
+    )
 
 
 def _refuse_twice(path: Path, items: pl.Series) -> None:

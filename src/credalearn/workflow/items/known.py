@@ -19,14 +19,14 @@ def known_items(run: RunFolder, splits: Sequence[str]) -> "KnownItems":
     Raises:
         CredalError: If ``items.parquet`` cannot be read.
     """
-    return KnownItems(run.items, splits, images=run.facts["inputs"]["kind"] == "images")
+    return KnownItems(run.items, splits, images=run.takes_images)
 
 
 class KnownItems:
     """Items of a run, known again by what they hold.
 
-    By their names, where a run from before has no digests. Where many of the run's items have the
-    features of another, equal features tell little: there name and features must both be the same.
+    Where many of the run's items have the features of another, equal features tell little: there
+    name and features must both be the same.
 
     Args:
         table: The run's ``items.parquet``.
@@ -35,45 +35,27 @@ class KnownItems:
 
     Attributes:
         alike: Whether features alone tell little.
-        by_name: Whether some are known by their names alone.
 
     Example:
-        >>> table = pl.DataFrame({"item": ["a", "b", "c"], "digest": ["1", "2", None]})
+        >>> table = pl.DataFrame({"item": ["a", "b", "c"], "digest": ["1", "2", "3"]})
         >>> known = KnownItems(table.with_columns(split=pl.lit("train")), ["train"], images=True)
-        >>> known.among(["x", "b", "c", "d"], ["1", "9", "8", "7"])
-        [True, False, True, False]
+        >>> known.among(["x", "b"], ["1", "9"])
+        [True, False]
     """
 
     def __init__(self, table: pl.DataFrame, splits: Sequence[str], *, images: bool) -> None:
-        table = with_digests(table)
-        items = table.filter(pl.col("split").is_in(splits))
-        told = items.drop_nulls("digest")
-        self._names = set(items.filter(pl.col("digest").is_null())["item"])
-        every = table["digest"].drop_nulls()
-        equal = int(every.is_duplicated().sum())
-        self.alike = not images and equal > _EQUAL_ROWS * len(every)
+        equal = int(table["digest"].is_duplicated().sum())
+        self.alike = not images and equal > _EQUAL_ROWS * len(table)
+        told = table.filter(pl.col("split").is_in(splits))
         rows = told.select("item", "digest") if self.alike else told.select("digest")
         self._told = set(rows.iter_rows())
-        self.by_name = bool(self._names)
 
     def among(self, items: Iterable[str], digests: Iterable[str]) -> list[bool]:
         """Which of other items are among them."""
         return [
-            name in self._names or ((name, digest) if self.alike else (digest,)) in self._told
+            ((name, digest) if self.alike else (digest,)) in self._told
             for name, digest in zip(items, digests, strict=True)
         ]
-
-
-def with_digests(items: pl.DataFrame) -> pl.DataFrame:
-    """The table with the column ``digest``, null in a run from before there was one.
-
-    Example:
-        >>> with_digests(pl.DataFrame({"item": ["a"]})).row(0)
-        ('a', None)
-    """
-    if "digest" in items.columns:
-        return items
-    return items.with_columns(pl.lit(None, dtype=pl.String).alias("digest"))
 
 
 def other_content(run: RunFolder, items: Iterable[str], digests: Iterable[str]) -> list[str]:
@@ -84,12 +66,12 @@ def other_content(run: RunFolder, items: Iterable[str], digests: Iterable[str]) 
     Raises:
         CredalError: If ``items.parquet`` cannot be read.
     """
-    images = run.facts["inputs"]["kind"] == "images"
+    images = run.takes_images
     held: dict[str, set[str]] = {}
-    rows = with_digests(run.items)
+    rows = run.items
     if "recalibrated_from" not in run.facts:  # those that its weights had seen have no votes here
         rows = rows.filter(pl.col(f"n:{run.classes[0]}").is_not_null())
-    for name, digest in rows.select("item", "digest").drop_nulls().iter_rows():
+    for name, digest in rows.select("item", "digest").iter_rows():
         for each in endings(name) if images else (name,):
             held.setdefault(each, set()).add(digest)
     return [

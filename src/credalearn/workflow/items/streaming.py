@@ -29,7 +29,7 @@ from credalearn.workflow.items.inputs import (
 )
 from credalearn.workflow.items.names import nfc
 from credalearn.workflow.run.folder import RunFolder
-from credalearn.workflow.tables.arrays import open_array
+from credalearn.workflow.tables.arrays import array_columns, is_array, open_array
 from credalearn.workflow.tables.blocks import blocks, columns_of, index_columns
 from credalearn.workflow.tables.decimal_commas import comma_columns
 
@@ -44,22 +44,27 @@ def open_stream(run: RunFolder, data: str | Path, *, item: str | None = None) ->
     Args:
         run: Says which features the model has, by name, or how large its images are.
         data: CSV, TSV, Parquet, npy or npz; or a folder of images.
-        item: Column that names the items; else one that is called like it.
+        item: Column that names the items; else that of the training, or one that is called like
+            it.
 
     Raises:
         CredalError: If the data are of another kind, or features are missing.
     """
     data = Path(data)
     inputs = run.facts["inputs"]
-    if inputs["kind"] == "images":
+    if run.takes_images:
         return _images(run, data, int(inputs["image_size"]))
     if data.is_dir():
         raise CredalError(
             f"{data} is a folder; this model takes features. To fix: give a table of them."
         )
     names = list(inputs["features"])
-    if data.suffix.lower() in (".npy", ".npz"):
-        return _array(data, len(names))
+    held = array_columns(data) if is_array(data) else columns_of(data)
+    if item is None and inputs.get("item") in held:
+        item = inputs["item"]
+    if is_array(data):
+        told = (run.facts["options"].get(name) for name in ("group", "gold", "split"))
+        return _array(data, len(names), item, [name for name in told if name in held])
     return _table(data, names, item)
 
 
@@ -80,13 +85,13 @@ def _table(path: Path, names: list[str], item: str | None) -> Stream:
             yield Batch(items, values, pl.DataFrame(extra))
             row += len(block)
         if not row:
-            raise CredalError(f"{path} holds no row below its header.")
+            raise CredalError(f"{path} holds no row below its header. To fix: add the items.")
 
     return Stream(path, batches, (*index_columns(path), *ignored), commas=tuple(commas))
 
 
-def _array(path: Path, num_features: int) -> Stream:
-    array = open_array(path)
+def _array(path: Path, num_features: int, item: str | None, beside: list[str]) -> Stream:
+    array = open_array(path, item=item, beside=beside)
     check_width(path, array.shape[1], num_features)
     names = array.items()
 
@@ -101,13 +106,16 @@ def _array(path: Path, num_features: int) -> Stream:
             yield Batch(items, values, pl.DataFrame({DIGEST: row_digests(values)}))
             row = stop
 
-    return Stream(path, batches, row_names=names is None)
+    ignored = tuple(name for name in array.columns if name != array.names)
+    return Stream(path, batches, ignored, row_names=names is None)
 
 
 def _images(run: RunFolder, folder: Path, size: int) -> Stream:
     if not folder.is_dir():
         what = "is a file" if folder.exists() else "is not there"
-        raise CredalError(f"this model takes a folder of images; {folder} {what}.")
+        raise CredalError(
+            f"this model takes a folder of images; {folder} {what}. To fix: name the folder."
+        )
     files = image_files(folder)
     trained = run.items["item"].head(100).to_list()
     with_suffix = any(name.lower().endswith(IMAGE_SUFFIXES) for name in trained)

@@ -13,16 +13,14 @@ from pathlib import Path
 import numpy as np
 
 from credalearn.annotations import Annotations
-from credalearn.annotations.dawid_skene import dawid_skene
-from credalearn.annotations.places import listed, shown
-from credalearn.credal import CredalSet
+from credalearn.annotations.places import listed, many, shown
 from credalearn.errors import CredalError
 from credalearn.workflow.items.columns import ItemColumns
 from credalearn.workflow.items.digests import image_digest, refuse_equal_images, row_digests
 from credalearn.workflow.items.inputs import FeatureTable, find_images, match_images, read_images
-from credalearn.workflow.joined.labelling import gold_classes, majority, make_labels
+from credalearn.workflow.joined.labelling import gold_classes, majority
 from credalearn.workflow.joined.options import TrainOptions
-from credalearn.workflow.joined.splits import check_splits, split_rounds
+from credalearn.workflow.joined.splits import check_splits, split_rounds, train_later
 
 # From the items, their digests, what each belongs to, the columns beside them, and how many were
 # left out by reason, which it adds to, to the split of each item: "" for those that it leaves out.
@@ -33,6 +31,7 @@ Splitter = Callable[
 # Where the features of items stand that only a later round has, and why others have no votes.
 _DEFERRED = " from the table that was given to defer, with a second --features"
 _NOT_DEFERRED = ", those that were not deferred among them"
+_NEARLY_ALL = 0.9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,8 +42,6 @@ class Prepared:
         items: Names, N.
         X: Inputs, shape (N, ...).
         digests: What each input holds, by :mod:`credalearn.workflow.items.digests`.
-        labels: One credal set an item; after Dawid and Skene's model those of training items
-            alone, whose votes it may see, and the set of all distributions for the others.
         counts: Votes or shares by class, shape (N, K).
         truth: Index of the true class, −1 where there is none, shape (N,).
         groups: What each item belongs to, or None.
@@ -58,7 +55,6 @@ class Prepared:
     items: list[str]
     X: np.ndarray
     digests: list[str]
-    labels: CredalSet
     counts: np.ndarray
     truth: np.ndarray
     groups: list[object] | None
@@ -77,12 +73,12 @@ def prepare(
     columns: ItemColumns | None = None,
     splitter: Splitter | None = None,
 ) -> Prepared:
-    """Join annotations and inputs by item, split them, and make labels and truths.
+    """Join annotations and inputs by item, split them, and find the truths.
 
     Args:
         annotations: What people said.
         inputs: Features, or the folder of images.
-        options: How labels are made, what the columns beside the features are, and whether items
+        options: What the columns beside the features are, how large images are, and whether items
             that lack something are left out.
         columns: Those columns for images; features have their own.
         splitter: Splits the items; unless given, into training, calibration and test.
@@ -115,26 +111,18 @@ def prepare(
         beside = None if beside is None else beside.taken(kept, items)
     if isinstance(inputs, Path):
         refuse_equal_images(annotations.source.path, items, digests, split)
-    first = first_items(annotations)
     values = dict(zip(annotations.items, annotations.counts(), strict=True))
     counts = np.stack([values[item] for item in items])
-    if options.skill == "equal":
-        labels = make_labels(
-            annotations, counts, options.labels, s=options.s, confidence=options.confidence
-        )
-    else:
-        labels = _skilled(annotations, items, counts, split, options)
     gold = None if beside is None else _gold(beside, annotations.classes, options)
     return Prepared(
         items=items,
         X=X,
         digests=digests,
-        labels=labels,
         counts=counts,
         truth=majority(counts) if gold is None else gold,
         groups=groups,
         split=split,
-        later=0 if options.split else sum(item not in first for item in items),
+        later=len(_later(items, annotations, beside, options)),
         left_out=left_out,
         broken=broken,
         matched=matched,
@@ -153,7 +141,7 @@ def first_items(annotations: Annotations) -> set[str]:
 
 
 def _training_split(annotations: Annotations, options: TrainOptions, *, images: bool) -> Splitter:
-    """The split, made before the labels, which may not see the votes of other splits."""
+    """Into training, calibration and test, by the user's own column or drawn."""
 
     def split(
         items: list[str],
@@ -162,14 +150,22 @@ def _training_split(annotations: Annotations, options: TrainOptions, *, images: 
         beside: ItemColumns | None,
         left_out: dict[str, int],
     ) -> list[str]:
+        later = _later(items, annotations, beside, options)
+        together = digests if groups is None and images else groups  # equal images are one
         own = None if beside is None else beside.column(options.split)
         if own is None or beside is None:
-            known = first_items(annotations)
-            first = sum(item in known for item in items)
-            together = digests if groups is None and images else groups  # equal images are one
+            first = len(items) - len(later)
             found = split_rounds(len(items), first, groups=together, seed=options.seed)
         else:
-            found = check_splits(own, items, groups=groups, place=beside.place)
+            without = set(later)
+            rows = [row for row in range(len(items)) if row not in without]
+            told = beside.taken(rows, [items[row] for row in rows])
+            theirs = None if groups is None else [groups[row] for row in rows]
+            found = np.full(len(items), "", dtype="<U11")
+            found[rows] = check_splits(
+                [own[row] for row in rows], told.items, groups=theirs, place=told.place
+            )
+            found = train_later(found, later, groups=together)
         names: list[str] = found.tolist()
         if "" in names:
             of = options.group or "image"
@@ -180,31 +176,17 @@ def _training_split(annotations: Annotations, options: TrainOptions, *, images: 
     return split
 
 
-def _skilled(
-    annotations: Annotations,
-    items: list[str],
-    counts: np.ndarray,
-    split: list[str],
-    options: TrainOptions,
-) -> CredalSet:
-    """Labels after a model of the annotators that knows the votes about training items alone.
-
-    With the others' votes in it, the labels would tell of the items that the model is calibrated
-    and tested on.
-    """
-    training = np.array([name == "train" for name in split])
-    learnt_from = {item for item, used in zip(items, training, strict=True) if used}
-    among = np.array([item in learnt_from for item in annotations.items])
-    found = dict(zip(annotations.items, dawid_skene(annotations, among=among), strict=True))
-    posterior = np.stack([found[item] for item in items])
-    return make_labels(
-        annotations,
-        counts * training[:, None],
-        options.labels,
-        s=options.s,
-        confidence=options.confidence,
-        posterior=posterior,
-    )
+def _later(
+    items: list[str], annotations: Annotations, beside: ItemColumns | None, options: TrainOptions
+) -> list[int]:
+    """Numbers of the items of later rounds, but for those that the user has put into a split."""
+    first = first_items(annotations)
+    own = None if beside is None else beside.column(options.split)
+    return [
+        row
+        for row, item in enumerate(items)
+        if item not in first and (own is None or not str(own[row] or "").strip())
+    ]
 
 
 def _features(
@@ -212,6 +194,7 @@ def _features(
 ) -> tuple[list[str], np.ndarray, ItemColumns | None]:
     """Items that have features, those features, and the columns beside them, if any."""
     place = {item: row for row, item in enumerate(table.items)}
+    _refuse_lost_zeros(annotations, table)
     items = [item for item in annotations.items if item in place]
     if not items:
         raise CredalError(
@@ -230,6 +213,32 @@ def _features(
     if options.columns:
         beside = ItemColumns(table.path, items, rows, table.extra[rows], table.later)
     return items, table.values[rows], beside
+
+
+def _refuse_lost_zeros(annotations: Annotations, table: FeatureTable) -> None:
+    """Refuse the 42 of a file that stands for the 000042 of another: a spreadsheet's number."""
+    there = set(table.items)
+    missing = [item for item in annotations.items if item not in there]
+    numbers = {_number(item): row for row, item in enumerate(table.items)}
+    pairs = [(item, numbers[_number(item)]) for item in missing if _number(item) in numbers]
+    if not pairs or len(pairs) < _NEARLY_ALL * len(missing):
+        return
+    item, row = pairs[0]
+    parts = [(0, table.path), *table.later]
+    features = next(path for start, path in reversed(parts) if start <= row)
+    source = annotations.source
+    votes = [source.path] if item in first_items(annotations) else source.later
+    ends = [(item, " or ".join(map(str, votes))), (table.items[row], str(features))]
+    (short, lost), (long, kept) = sorted(ends, key=lambda end: len(end[0]))
+    raise CredalError(
+        f"leading zeros are lost in {lost}: what is {shown(short)} there is {shown(long)} in "
+        f"{kept}, and so for {many(len(pairs), 'item')}. To fix: export the column as text."
+    )
+
+
+def _number(name: str) -> str:
+    """A number without its leading zeros, as a spreadsheet has it; any other name as it is."""
+    return name.lstrip("0") if name.isdecimal() else name
 
 
 def _images(

@@ -4,19 +4,60 @@ Shapes: N items, K classes.
 """
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 import torch
 
 from credalearn.annotations import Annotations, typo_classes
+from credalearn.annotations.dawid_skene import dawid_skene
 from credalearn.annotations.numbers import plain_number
-from credalearn.annotations.places import listed, nearest, shown
+from credalearn.annotations.places import listed, shown
 from credalearn.annotations.weights import refuse_weights
+from credalearn.checks import nearest
 from credalearn.credal import CredalSet, LowerBounds
 from credalearn.errors import CredalError
 from credalearn.labels import VoteRule, at_least, from_posterior, from_votes
 from credalearn.labels.soft import SOFT_RULES
+from credalearn.workflow.joined.options import TrainOptions
+
+if TYPE_CHECKING:
+    from credalearn.workflow.joined.joining import Prepared
+
+
+def training_labels(
+    annotations: Annotations, prepared: "Prepared", options: TrainOptions
+) -> CredalSet:
+    """Credal labels of the training items, in their order.
+
+    A model of the annotators knows the votes about these items alone: with the others' in it, the
+    labels would tell of the items that the classifier is calibrated and tested on.
+
+    Args:
+        annotations: What people said.
+        prepared: The items, split.
+        options: The rule, its options, and whether annotators are weighed by their skill.
+
+    Raises:
+        CredalError: As :func:`make_labels`.
+    """
+    rows = [row for row, name in enumerate(prepared.split) if name == "train"]
+    posterior = None
+    if options.skill != "equal":
+        items = [prepared.items[row] for row in rows]
+        known = set(items)
+        among = np.array([item in known for item in annotations.items])
+        found = dict(zip(annotations.items, dawid_skene(annotations, among=among), strict=True))
+        posterior = np.stack([found[item] for item in items])
+    return make_labels(
+        annotations,
+        prepared.counts[rows],
+        options.labels,
+        s=options.s,
+        confidence=options.confidence,
+        posterior=posterior,
+    )
 
 
 def make_labels(

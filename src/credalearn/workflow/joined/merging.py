@@ -1,15 +1,17 @@
 """Two rounds of annotations as one."""
 
 from collections import Counter
+from pathlib import Path
 from typing import Literal
 
 import polars as pl
 
 from credalearn.annotations import Annotations
-from credalearn.annotations.places import shown
+from credalearn.annotations.places import many, shown
 from credalearn.annotations.table import Source
 from credalearn.checks import check_choice
 from credalearn.errors import CredalError
+from credalearn.workflow.joined.same_people import same_people
 
 _KEYS = {"votes": ["item", "annotator"], "bounds": ["item", "label"]}
 
@@ -32,8 +34,8 @@ def merge(
         second: The later one, of the same kind, or votes beside counts.
         conflicts: Where both say something different of the same item, by the same annotator (of
             votes), of the same class (of bounds), or at all (of counts and probabilities):
-            ``"refuse"``, or the ``"newest"`` holds. Counts may ``"add"`` too, equal ones as well: a
-            second round of other people.
+            ``"refuse"``, or the ``"newest"`` holds, which is the second: no date is read. Counts
+            may ``"add"`` too, equal ones as well: a second round of other people.
 
     Raises:
         CredalError: If the kinds do not fit, or statements differ and are not to be replaced.
@@ -85,7 +87,11 @@ def merge(
         before=before,
         replaced=repeated.height - before,
     )
-    source = _source(first, second, told)
+    people: list[str] = []
+    if first.annotators and second.annotators and not {*first.annotators} & {*second.annotators}:
+        told += "; no annotator is in both"
+        people = same_people(old, new)
+    source = _source(first, second, told, *people)
     return Annotations(first.kind, items, classes, table.drop("_place"), source)
 
 
@@ -135,7 +141,7 @@ def _refuse_changes(
     before, after = (_said(first.kind, table, row) for table in (old, new))
     raise CredalError(
         f"item {shown(row['item'])} has {before}{who} in {first.source.path} and {after} in "
-        f"{second.source.path}. To fix: take out one of them, or let the newest hold "
+        f"{second.source.path}. To fix: take out one of them, or let the file named last hold "
         f"with --merge-conflicts newest{', or add them with add' * (first.kind == 'counts')}."
     )
 
@@ -167,20 +173,21 @@ def _told(
 ) -> str:
     """What the second adds to the first, in words."""
     unit = unit or {"votes": "vote", "bounds": "bound"}.get(second.kind, "row")
-    told = f"{second.source.path} adds {_many(items, 'item')} and {_many(added, unit)}"
+    told = f"{second.source.path} adds {many(items, 'item')} and {many(added, unit)}"
     if before:
-        told += f"; {_many(before, unit)} {'was' if before == 1 else 'were'} there before"
+        told += f"; {many(before, unit)} {'was' if before == 1 else 'were'} there before"
     if replaced:
-        told += f"; {_many(replaced, unit)} "
-        told += "replaces an older one" if replaced == 1 else "replace older ones"
+        told += f"; {many(replaced, unit)} "
+        told += "replaces one" if replaced == 1 else "replace those"
+        told += " of the files before"
     return told
 
 
-def _many(count: int, unit: str) -> str:
-    return f"{count:,} {unit}{'s' * (count != 1)}"
+def _of_later(path: Path, note: str) -> str:
+    return f"{path}: {note.replace('--item ', '--merge-item ')}"
 
 
-def _source(first: Annotations, second: Annotations, told: str) -> Source:
+def _source(first: Annotations, second: Annotations, *told: str) -> Source:
     one, two = first.source, second.source
     return Source(
         one.path,
@@ -191,8 +198,9 @@ def _source(first: Annotations, second: Annotations, told: str) -> Source:
         Counter(one.mended) + Counter(two.mended),
         len(first.items) if one.first_items is None else one.first_items,
         tuple(each for each in one.unused if each in two.unused),
-        (*one.merged, told),
+        (*one.merged, *told),
         (*one.later, two.path, *two.later),
         tuple(dict.fromkeys((*one.unread, *two.unread))),
         one.item,
+        (*one.notes, *(_of_later(two.path, each) for each in two.notes)),
     )

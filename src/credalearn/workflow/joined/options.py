@@ -1,6 +1,5 @@
 """What ``credalearn train`` and ``recalibrate`` can be told, beside their files."""
 
-import hashlib
 import math
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Any, Literal, get_args
 
 from credalearn.checks import check_choice
 from credalearn.errors import CredalError
+from credalearn.files import sha256_of
 from credalearn.labels import VOTE_RULES, VoteRule
 from credalearn.labels.vote_rules import check_options
 from credalearn.methods import METHODS
@@ -45,10 +45,6 @@ class TrainOptions:
     Raises:
         CredalError: If there is no such rule, method or change to images, or a number is out of
             range.
-
-    Example:
-        >>> TrainOptions(method="softmax").labels
-        'relax-ties'
     """
 
     labels: VoteRule = "relax-ties"
@@ -102,8 +98,7 @@ class TrainOptions:
         """
         if self.weights is None:
             return asdict(self)
-        with self.weights.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        digest = sha256_of(self.weights)
         return asdict(self) | {"weights": str(self.weights), "weights_sha256": digest}
 
 
@@ -120,10 +115,6 @@ class RecalibrateOptions:
 
     Raises:
         CredalError: If the seed is below 0.
-
-    Example:
-        >>> RecalibrateOptions(group="patient").for_images_of(32).group
-        'patient'
     """
 
     group: str | None = None

@@ -1,6 +1,7 @@
 """Rounds of annotations: a later one is read as what continues the first."""
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -8,7 +9,9 @@ from typing import Any, Literal
 import polars as pl
 
 from credalearn.annotations import Annotations, read_annotations
-from credalearn.annotations.records import looks_like_json
+from credalearn.annotations.fields import field_of
+from credalearn.annotations.places import many
+from credalearn.annotations.records import looks_like_json, read_json
 from credalearn.errors import CredalError
 from credalearn.workflow.items.inputs import find_images
 from credalearn.workflow.items.names import unescaped
@@ -24,7 +27,7 @@ def read_rounds(
     later: Sequence[Path],
     asked: dict[str, Any],
     *,
-    item: str | None = None,
+    items: Sequence[str] = (),
     images: Path | None = None,
     conflicts: Literal["refuse", "newest", "add"] = "refuse",
 ) -> Annotations:
@@ -34,12 +37,13 @@ def read_rounds(
         path: The first file.
         later: The others, in order.
         asked: Options of :func:`read_annotations`.
-        item: Column or field that names the item in the later ones.
+        items: Column or field that names the item in the later ones: none, one for all, or one
+            for each. Without any it is the first file's, where a later one has it too.
         images: Folder of the images, where the items are images.
         conflicts: As for :func:`merge`.
 
     Raises:
-        CredalError: If one cannot be read or merged.
+        CredalError: If one cannot be read or merged, or there are more names than files.
 
     Example:
         >>> import tempfile
@@ -49,53 +53,62 @@ def read_rounds(
         >>> read_rounds(folder / "a.csv", [folder / "b.csv"], {}).counts().tolist()
         [[1.0, 1.0], [0.0, 1.0]]
     """
+    if len(items) not in (0, 1, len(later)):
+        raise CredalError(
+            f"--merge-item is said once for all of --merge or once for each; got {len(items)} for "
+            f"{many(len(later), 'file')}. To fix: say it once, or {len(later)} times in that order."
+        )
     found = read_annotations(path, **asked)
-    for each in later:
-        again = read_round(each, found, asked, item=item, images=images)
+    for i, each in enumerate(later):
+        item = items[min(i, len(items) - 1)] if items else None
+        again = _read_round(each, found, asked, item=item, images=images)
         found = merge(found, again, conflicts=conflicts)
     return found
 
 
-def read_round(
-    path: str | Path,
-    first: Annotations,
-    asked: dict[str, Any],
-    *,
-    item: str | None = None,
-    images: Path | None = None,
+def _read_round(
+    path: Path, first: Annotations, asked: dict[str, Any], *, item: str | None, images: Path | None
 ) -> Annotations:
-    r"""Annotations that are to be merged with those of an earlier round.
+    """Annotations that are to be merged with those of an earlier round.
 
     Columns that were named for the first round and are not here are found anew: ``defer`` writes
     ``item``, ``annotator`` and ``label``, whatever the first export calls them. So is a format in
-    which the file cannot be read: votes may follow counts. An item that goes by another name takes
+    which the file cannot be read: votes may follow counts. The item's column is the one named for
+    this round, else the first round's where it is here too. An item that goes by another name takes
     that of the first round: another name of the same image, or the name with the apostrophe that
     keeps a spreadsheet from running it.
-
-    Args:
-        path: The file.
-        first: The earlier round; its classes hold unless others are asked for.
-        asked: Options of :func:`read_annotations` for the first round.
-        item: Column or field that names the item here.
-        images: Folder of the images, where the items are images.
-
-    Raises:
-        CredalError: If it cannot be read.
-
-    Example:
-        >>> import tempfile
-        >>> folder = Path(tempfile.mkdtemp())
-        >>> _ = (folder / "a.csv").write_text("id,who,what\n=x,ann,cat\ny,ann,dog\n")
-        >>> _ = (folder / "b.csv").write_text("item,annotator,label\n'=x,bo,dog\n")
-        >>> named = {"annotator": "who", "label": "what"}
-        >>> first = read_annotations(folder / "a.csv", **named)
-        >>> read_round(folder / "b.csv", first, named).items
-        ('=x',)
     """
     # A round may hold votes for one class alone, so it is read with the classes of the first.
-    known = {**asked, "classes": asked.get("classes") or first.classes, "item": item}
-    found = _read(path, known)
+    known = {**asked, "classes": asked.get("classes") or first.classes}
+    known["item"] = item or _first_item(path, first, asked)
+    try:
+        found = _read(path, known)
+    except CredalError as error:
+        raise CredalError(re.sub(r"(?<!\w)--item\b", "--merge-item", str(error))) from error
     return _renamed(found, _same_items(first, found, images))
+
+
+def _first_item(path: Path, first: Annotations, asked: dict[str, Any]) -> str | None:
+    """The column that was named for the first round, where this one has it too."""
+    name: str | None = asked.get("item")
+    if name is None or not _names_items(path, name):
+        return None
+    # Tools number their tasks as "id", beside the "item" that ``defer`` gave them.
+    if name.casefold() == "id" and _names_items(path, "item"):
+        return name if _names_items(first.source.path, "item") else None
+    return name
+
+
+def _names_items(path: Path, name: str) -> bool:
+    """Whether a table has such a column, or JSON such a field among its first records."""
+    try:
+        with path.open("rb") as file:
+            is_json = looks_like_json(file.read(4096))
+        if not is_json:
+            return holds(path, name)
+        return any(field_of(each.value, name) is not None for each in read_json(path, None).head)
+    except (OSError, CredalError):
+        return True  # what is wrong with the file will be said
 
 
 def _read(path: str | Path, known: dict[str, Any]) -> Annotations:
@@ -123,19 +136,28 @@ def _with_its_columns(path: str | Path, known: dict[str, Any]) -> Annotations:
     try:
         return read_annotations(path, **known)
     except CredalError:
-        missing = [name for name in _COLUMNS if known.get(name) and not _has(path, known[name])]
+        missing = [name for name in _COLUMNS if known.get(name) and not holds(path, known[name])]
         if not missing:
             raise
         return read_annotations(path, **{**known, **dict.fromkeys(missing)})
 
 
-def _has(path: str | Path, name: str) -> bool:
-    """Whether a table has such a column, or JSON such a text."""
+def holds(path: str | Path, name: str) -> bool:
+    r"""Whether a table has such a column, or JSON such a text; true where it cannot be read.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "votes.csv"
+        >>> _ = path.write_text("msg_id,label\na,cat\n")
+        >>> holds(path, "msg_id"), holds(path, "item")
+        (True, False)
+    """
     path = Path(path)
     try:
         content = path.read_bytes()
         if looks_like_json(content[:4096]):
-            forms = (json.dumps(name), json.dumps(name, ensure_ascii=False))
+            names = (name, name.rpartition(".")[2])  # as it stands, or the end of a path
+            forms = [json.dumps(each, ensure_ascii=asc) for each in names for asc in (True, False)]
             return any(form.encode() in content for form in forms)
         return name.casefold() in (column.casefold() for column in columns_of(path))
     except (OSError, CredalError):

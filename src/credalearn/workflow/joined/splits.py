@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from credalearn.annotations.places import nearest, shown
+from credalearn.annotations.places import shown
+from credalearn.checks import nearest
 from credalearn.errors import CredalError
 
 SPLITS = ("train", "calibration", "test")
@@ -88,11 +89,32 @@ def split_rounds(
     """
     before = None if groups is None else groups[:num_first]
     first = split_items(num_first, groups=before, seed=seed)
-    later = np.full(num_items - num_first, "train", dtype=first.dtype)
+    split = np.concatenate([first, np.full(num_items - num_first, "", dtype=first.dtype)])
+    return train_later(split, range(num_first, num_items), groups=groups)
+
+
+def train_later(
+    split: np.ndarray, later: Sequence[int], *, groups: Sequence[object] | None = None
+) -> np.ndarray:
+    """A split (N,) whose later items are trained on, but for those that belong with others' rest.
+
+    Args:
+        split: Name of each item's split; of the later ones whatever it is.
+        later: Their numbers.
+        groups: What each item belongs to; every item by itself unless given.
+
+    Example:
+        >>> split = np.array(["train", "calibration", "test", "", ""])
+        >>> train_later(split, [3, 4], groups=list("abcab")).tolist()
+        ['train', 'calibration', 'test', 'train', '']
+    """
+    found, new = split.copy(), set(later)
+    found[list(later)] = "train"
     if groups is not None:
-        of_group = dict(zip(groups[:num_first], first, strict=True))
-        later[[of_group.get(group, "train") != "train" for group in groups[num_first:]]] = ""
-    return np.concatenate([first, later])
+        others = (row for row in range(len(split)) if row not in new)
+        held_out = {groups[row] for row in others if split[row] in HELD_OUT}
+        found[[row for row in later if groups[row] in held_out]] = ""
+    return found
 
 
 def check_splits(

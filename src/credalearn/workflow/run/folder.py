@@ -22,27 +22,12 @@ from credalearn.decide.truths import Truth
 from credalearn.errors import CredalError
 from credalearn.estimator import CredalClassifier, load
 from credalearn.files import whole_file
+from credalearn.workflow.run.facts import lacking_facts
 from credalearn.workflow.run.staging import partial_of
 
 Said = Literal["votes", "bounds", "probabilities"]
-# What every run says of itself, and what its inputs are told by.
-_FACTS = {
-    "classes": list,
-    "created": str,
-    "annotations": dict,
-    "inputs": dict,
-    "splits": dict,
-    "method": str,
-    "label_rule": str,
-    "backbone": object,
-    "epochs": object,
-    "seed": object,
-}
-_INPUTS = {"features": ("features", list), "images": ("image_size", int)}
-_KINDS: dict[tuple[str, ...], Kind] = {
-    ("item", "annotator", "label", "weight"): "votes",
-    ("item", "label", "at_least"): "bounds",
-}
+# What every run knows of its items.
+_ITEMS = ("item", "split", "group", "truth", "digest")
 _OF_TRAINING = ("created", "annotations", "inputs", "splits", "later_items", "truth", "versions")
 _T = TypeVar("_T")
 
@@ -56,8 +41,8 @@ class RunFolder:
         facts: What was asked and found: the content of ``run.json``, read once.
 
     Raises:
-        CredalError: If it is not there, training did not finish, or ``run.json`` is damaged or
-            lacks what every run says of itself.
+        CredalError: If it is not there, training did not finish, or ``run.json`` or
+            ``items.parquet`` is damaged or lacks what every run has.
 
     Example:
         >>> from credalearn.workflow.run.examples import empty_run
@@ -80,9 +65,11 @@ class RunFolder:
                 "command again; it goes on where it stopped."
             )
         object.__setattr__(self, "facts", read_json(self.path / "run.json"))
-        lacking = _lacking(self.facts)
-        if lacking:
-            raise CredalError(f"{self.path / 'run.json'} lacks {lacking}. To fix: train again.")
+        columns = self._read("items.parquet", pl.read_parquet_schema)
+        missing = [f"the column {name!r}" for name in _ITEMS if name not in columns]
+        for file, lacking in (("run.json", lacking_facts(self.facts)), ("items.parquet", missing)):
+            if lacking:
+                raise CredalError(f"{self.path / file} lacks {lacking[0]}. To fix: train again.")
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -98,13 +85,13 @@ class RunFolder:
     @property
     def kind(self) -> Kind:
         """What people gave, as it was read."""
-        known = self.facts["annotations"]
-        kind: Kind | None = known.get("kind")
-        if kind is None:  # a run from before it was written down: by its columns
-            kind = _KINDS.get(tuple(self.annotations.columns))
-        if kind is None:
-            kind = "probabilities" if known.get("votes") is None else "counts"
+        kind: Kind = self.facts["annotations"]["kind"]
         return kind
+
+    @property
+    def takes_images(self) -> bool:
+        """Whether the model takes images; else features."""
+        return bool(self.facts["inputs"]["kind"] == "images")
 
     @property
     def said(self) -> Said:
@@ -115,7 +102,7 @@ class RunFolder:
     @property
     def truth(self) -> Truth:
         """What predictions are right or wrong against."""
-        if self.facts.get("truth") == "gold":
+        if self.facts["truth"] == "gold":
             return "gold"
         said = self.said
         return "majority" if said == "votes" else said
@@ -194,25 +181,16 @@ class RunFolder:
             raise CredalError(f"{path}: {reason}. To fix: {fix}.") from error
 
     def _table(self, name: str) -> pl.DataFrame:
+        return self._read(name, pl.read_parquet)
+
+    def _read(self, name: str, read: Callable[[Path], _T]) -> _T:
         try:
             with quiet_panics():
-                return pl.read_parquet(self.path / name)
+                return read(self.path / name)
         except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
             raise CredalError(
                 f"{self.path / name} cannot be read: {error}. To fix: train again."
             ) from error
-
-
-def _lacking(facts: dict[str, Any]) -> str:
-    """What the facts of a run lack, or hold in another form; empty where they are whole."""
-    for name, form in _FACTS.items():
-        if name not in facts or not isinstance(facts[name], form):
-            return repr(name)
-    inputs = facts["inputs"]
-    if inputs.get("kind") not in list(_INPUTS):
-        return "the 'kind' of its 'inputs'"
-    name, form = _INPUTS[inputs["kind"]]
-    return "" if isinstance(inputs.get(name), form) else f"{name!r} of its 'inputs'"
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -231,9 +209,11 @@ def read_json(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise CredalError(f"{path} cannot be read: {error}.") from error
+        raise CredalError(f"{path} cannot be read: {error}. To fix: train again.") from error
     if not isinstance(content, dict):
-        raise CredalError(f"{path} must hold an object; it holds {type(content).__name__}.")
+        raise CredalError(
+            f"{path} must hold an object; it holds {type(content).__name__}. To fix: train again."
+        )
     return content
 
 

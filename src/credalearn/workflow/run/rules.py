@@ -30,7 +30,8 @@ class Cut:
     def __post_init__(self) -> None:
         if not (math.isfinite(self.threshold) and 0 <= self.threshold <= 1):
             raise CredalError(
-                f"a threshold must lie in [0, 1], as scores do; got {self.threshold!r}."
+                f"a threshold must lie in [0, 1], as scores do; got {self.threshold!r}. To fix: "
+                "give one such as 0.4."
             )
 
     def decide(self, score: np.ndarray) -> np.ndarray:

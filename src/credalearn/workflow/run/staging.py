@@ -21,7 +21,8 @@ from credalearn.workflow.run.card_file import CARD, is_card
 FILES = ("annotations.parquet", "items.parquet", "predictions.parquet", "run.json")
 MODEL = "model"
 # Made by other commands, wrong of another model.
-ABOUT_THE_MODEL = ("rule.json", "sets.json", "report.html")
+CERTIFIED = {"rule.json": "a certified rule", "sets.json": "certified sets"}
+ABOUT_THE_MODEL = (*CERTIFIED, "report.html")
 CHECKPOINTS = "resume*.safetensors"
 
 
@@ -36,11 +37,16 @@ def partial_of(output: Path) -> Path:
     return whole.with_name(f".{whole.name}.partial")
 
 
-def check_place(output: Path) -> None:
+def check_place(output: Path, *, overwrite: bool = False) -> None:
     """Refuse a place where no run can be, before anything is read.
 
+    Args:
+        output: The place.
+        overwrite: Whether what was certified of a run there may be lost.
+
     Raises:
-        CredalError: If it is a file, a folder of other things, or may not be written to.
+        CredalError: If it is a file, a folder of other things, a run of which something was
+            certified, or may not be written to.
 
     Example:
         >>> import tempfile
@@ -59,6 +65,8 @@ def check_place(output: Path) -> None:
                 f"{output} is a folder of other things, such as {held[0]!r}. To fix: name a new "
                 "folder with --output."
             )
+        if not overwrite:
+            _refuse_certified(output)
     above = next(path for path in partial_of(output).absolute().parents if path.exists())
     if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
         what = "may not be written to" if above.is_dir() else "is no folder"
@@ -68,15 +76,29 @@ def check_place(output: Path) -> None:
         )
 
 
+def _refuse_certified(output: Path) -> None:
+    held = [what for name, what in CERTIFIED.items() if (output / name).exists()]
+    # Without run.json it is what a kill left of a run that was being replaced.
+    if held and (output / "run.json").exists():
+        raise CredalError(
+            f"{output} holds {' and '.join(held)}, which a new run would replace. To fix: name "
+            "another folder with -o, or give --overwrite."
+        )
+
+
 @contextmanager
-def staged(output: Path) -> Iterator[Path]:
+def staged(output: Path, *, overwrite: bool = False) -> Iterator[Path]:
     """A folder to make a run in; it takes the place of ``output`` if the block ends without error.
 
     What the block leaves unfinished stays for the next time if it holds a checkpoint, and is
     removed if it does not.
 
+    Args:
+        output: Where the run is to be.
+        overwrite: Whether what was certified of a run there may be lost.
+
     Raises:
-        CredalError: If something cannot be written.
+        CredalError: If something cannot be written, or was certified of the run that is there.
 
     Example:
         >>> import tempfile
@@ -86,12 +108,14 @@ def staged(output: Path) -> Iterator[Path]:
         >>> [path.name for path in output.parent.iterdir()], [p.name for p in output.iterdir()]
         (['run'], ['run.json'])
     """
-    check_place(output)
+    check_place(output, overwrite=overwrite)
     folder = partial_of(output)
     new = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
         yield folder
+        if not overwrite:
+            _refuse_certified(output)  # once more: training takes hours
         _put(folder, output)
     except BaseException as error:
         if not any(folder.glob(CHECKPOINTS)):

@@ -1,0 +1,61 @@
+"""Tensors in files: of whatever memory order, read back as they were, damage told in one way."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from credalearn import CredalError
+from credalearn.files import NotWrittenError
+from credalearn.tensors import read_tensors, write_tensors
+
+
+def test_every_memory_order_is_written_and_read_back(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "a.safetensors"
+    rows = torch.arange(24.0).reshape(4, 6)
+    images = torch.arange(48).reshape(2, 2, 3, 4)
+    tensors = {
+        "transposed": rows.T,
+        "every second": rows[:, ::2],
+        "one row for all": rows[:1].expand(3, 6),
+        "channels last": images.to(memory_format=torch.channels_last),
+        "shared": rows,
+        "a number": torch.tensor(True),
+        "learnt": nn.Parameter(rows),
+    }
+    write_tensors(path, tensors, metadata={"by": "us"})
+    found, metadata = read_tensors(path, fix="write it again")
+    assert metadata == {"by": "us"}
+    assert found.keys() == tensors.keys()
+    for name, tensor in tensors.items():
+        assert torch.equal(found[name], tensor), name
+        assert found[name].dtype == tensor.dtype
+    write_tensors(path, {"x": rows})
+    assert read_tensors(path, fix="write it again")[1] == {}
+    assert [each.name for each in path.parent.iterdir()] == [path.name]
+
+
+def test_missing_and_damaged_files_are_named_with_the_remedy(tmp_path: Path) -> None:
+    path = tmp_path / "a.safetensors"
+    for folder in (False, True):
+        if folder:
+            path.mkdir()
+        with pytest.raises(CredalError) as found:
+            read_tensors(path, fix="train again")
+        assert str(found.value) == f"there is no file {path}. To fix: train again."
+    path.rmdir()
+    write_tensors(path, {"x": torch.zeros(3)})
+    whole = path.read_bytes()
+    for content in (b"", whole[:-1], whole[1:]):
+        path.write_bytes(content)
+        said = rf"^{path} is damaged \(.+\)\. To fix: train again\.$"
+        with pytest.raises(CredalError, match=said):
+            read_tensors(path, fix="train again")
+
+
+def test_what_cannot_be_written_is_told_unless_the_caller_tells_it(tmp_path: Path) -> None:
+    with pytest.raises(NotWrittenError, match=r"cannot be written: .* To fix: name another file"):
+        write_tensors(tmp_path, {"x": torch.zeros(1)})
+    with pytest.raises(IsADirectoryError):
+        write_tensors(tmp_path, {"x": torch.zeros(1)}, other=None)
