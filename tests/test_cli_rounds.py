@@ -370,3 +370,10 @@ def test_notes_of_a_later_round_name_its_file_and_its_option(
     done = in_process(capsys, "inspect", first, "--merge", later)
     told = "3 tasks have the 'text' of another and count as 1 item; to tell them apart, say"
     assert f"{later}: {told} --merge-item id" in done.out
+
+
+def test_a_name_for_later_items_needs_later_files(tmp_path: Path, capsys: Capture) -> None:
+    team = make_team(tmp_path)
+    done = in_process(capsys, "inspect", team.votes, "--merge-item", "msg")
+    assert (done.code, done.out) == (2, "")
+    assert "--merge-item msg is about the files of --merge, and there are none. To fix" in done.err

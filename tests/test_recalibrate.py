@@ -748,3 +748,45 @@ def test_a_damaged_run_is_told(trained: Team, later: Team, tmp_path: Path, capsy
     done = in_process(capsys, "recalibrate", broken, later.votes, "-o", "x", "--features", "f")
     assert f"{broken / 'run.json'} cannot be read: " in done.err
     assert done.err.endswith("To fix: train again.\n")
+
+
+def test_votes_with_an_id_of_their_own_go_by_the_better_name(tmp_path: Path) -> None:
+    """The votes and the features of a run may call the item otherwise, each in its own file."""
+    run = fake_run(tmp_path / "run", num_items=20)
+    facts = run.facts
+    facts["annotations"]["item"] = "id"
+    write_json(run.path / "run.json", facts)
+    votes = tmp_path / "votes.csv"
+    votes.write_text("id,item,annotator,label\n1,x,ann,cat\n2,x,bo,dog\n")
+    assert known_item(RunFolder(run.path), votes) is None
+
+
+def test_the_features_keep_their_own_column_of_items(tmp_path: Path, capsys: Capture) -> None:
+    old, new = make_team(tmp_path / "old"), make_team(tmp_path / "new", seed=1)
+    for team in (old, new):
+        votes, table = (pl.read_csv(path) for path in (team.votes, team.features))
+        votes.rename({"item": "task"}).write_csv(team.votes)
+        table.with_columns(pl.lit(0).alias("task")).write_csv(team.features)
+    assert in_process(capsys, *train_arguments(old, "--drop", "task")).code == 0
+    where = ("--features", new.features, "-o", tmp_path / "again")
+    done = in_process(capsys, "recalibrate", old.run, new.votes, *where)
+    assert (done.code, done.err) == (0, "")
+
+
+def test_arrays_that_training_was_told_of_name_no_items(tmp_path: Path, capsys: Capture) -> None:
+    team = make_team(tmp_path)
+    table = pl.read_csv(team.features)
+    votes = pl.read_csv(team.votes).with_columns(pl.col("item").str.slice(1).cast(int))
+    votes.write_csv(team.votes)
+    rows, more = tmp_path / "rows.npz", tmp_path / "more.npz"
+    values, patient = table.select(FEATURES).to_numpy(), table["patient"].to_numpy().astype(str)
+    notes = np.full(len(table), "a remark")
+    np.savez(rows, features=values, note=notes, patient=patient)
+    np.savez(more, features=values + 0.01, note=notes, patient=np.char.add("new ", patient))
+    asked = ("--features", rows, "--drop", "note", "--group", "patient", "--epochs", 2)
+    assert in_process(capsys, "train", team.votes, *asked, "-o", team.run).code == 0
+    given = ("--no-decision", "-o", tmp_path / "decided.csv")
+    assert in_process(capsys, "predict", team.run, more, *given).code == 0
+    assert pl.read_csv(tmp_path / "decided.csv")["item"].to_list() == list(range(len(table)))
+    where = ("--features", more, "-o", tmp_path / "again")
+    assert in_process(capsys, "recalibrate", team.run, team.votes, *where).code == 0

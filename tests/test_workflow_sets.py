@@ -496,6 +496,8 @@ def test_the_next_training_takes_the_sets_away(tmp_path: Path, capsys: Capture) 
     assert in_process(capsys, *train_arguments(team)).code == 0
     assert in_process(capsys, "certify", team.run, "--set-coverage", "0.8").code == 0
     assert (team.run / "sets.json").exists()
-    assert in_process(capsys, *train_arguments(team, "--seed", "1")).code == 0
+    again = train_arguments(team, "--seed", "1")
+    assert "holds certified sets" in in_process(capsys, *again).err
+    assert in_process(capsys, *again, "--overwrite").code == 0
     assert not (team.run / "sets.json").exists()
     assert RunFolder(team.run).sets is None

@@ -112,7 +112,7 @@ def train(
     skip_missing: SkipMissing = False,
     overwrite: Annotated[
         bool,
-        typer.Option("--overwrite", help="Replace a run there whose rule or sets are certified."),
+        typer.Option("--overwrite", help="Replace a run there that has a rule or sets."),
     ] = False,
     merge: Merge = None,
     merge_item: MergeItem = None,

@@ -48,6 +48,7 @@ def recalibrate(
     from credalearn.workflow.inspecting import inspection
     from credalearn.workflow.joined.options import RecalibrateOptions
     from credalearn.workflow.recalibrating import (
+        arrays_beside,
         check_kind,
         check_new_place,
         doubts,
@@ -68,9 +69,8 @@ def recalibrate(
         check_kind(old, images, "images")
     elif features:
         check_kind(old, features[0], "features")
-    if reading["item"] is None:
-        reading["item"] = known_item(old, export)
-    found = read_new(old, export, reading)
+    item = reading["item"] or known_item(old, export)  # of the votes; features have their own
+    found = read_new(old, export, {**reading, "item": item})
     inputs, columns = read_inputs(
         features,
         images,
@@ -79,6 +79,7 @@ def recalibrate(
         source=found.source,
         asked=reading,
         optional=[gold] if gold and gold not in (group, split) else (),
+        drop=arrays_beside(old, features or (), options.columns),
         names=old.facts["inputs"]["features"],
         item=old.facts["inputs"].get("item"),
     )

@@ -1,6 +1,6 @@
 """``credalearn defer``: what the model leaves to people, least certain first."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -23,6 +23,8 @@ from credalearn.workflow.run.folder import RunFolder
 from credalearn.workflow.run.overwriting import refuse_overwriting, refuse_overwriting_run
 from credalearn.workflow.run.rules import find_rule
 from credalearn.workflow.shown_text import names_alone, other_columns, text_column
+from credalearn.workflow.tables.arrays import array_columns, is_array
+from credalearn.workflow.tables.blocks import columns_of
 from credalearn.workflow.tasks import with_images, write_csv, write_tasks
 
 _FEATURES = 30  # shown as a table: nobody reads the 384 numbers of an embedding
@@ -150,7 +152,11 @@ def defer(
     broken = {} if stream is None else dict(stream.broken)
     same = _refuse_other_content(run, source, chosen, images)
     chosen, deferred = (frame.drop(DIGEST, strict=False) for frame in (chosen, deferred))
-    text = None if run.takes_images else text_column(source, deferred, text)
+    named = "item"
+    if not run.takes_images:
+        names = [] if stream is None else run.facts["inputs"]["features"]
+        named = named if stream is None else _item_column(stream, names)
+        text = text_column(source, deferred, text, named=named, features=names)
     config, blind = None, text is None and not run.takes_images
     if to == "csv":
         write_csv(output, chosen, predictions)
@@ -164,7 +170,8 @@ def defer(
         blind = blind and not seen
     hidden = names_alone(source, deferred, decided=stream is None) if blind else None
     counts = num_items, len(deferred), len(chosen)
-    return DeferSummary(output, config, *counts, broken, same, shown=text, hidden=hidden)
+    read = named if text == "item" else text
+    return DeferSummary(output, config, *counts, broken, same, shown=read, hidden=hidden)
 
 
 def _deferred(frames: Iterator[pl.DataFrame]) -> tuple[int, pl.DataFrame]:
@@ -207,6 +214,14 @@ def _refuse_other_content(
             f"taken for votes about it. To fix: {fix}."
         )
     return 0
+
+
+def _item_column(stream: Stream, features: Sequence[str]) -> str:
+    """What the file calls the column of the items' names: the one that is nothing else."""
+    columns = array_columns if is_array(stream.path) else columns_of
+    others = {*features, *stream.ignored}
+    left = [name for name in columns(stream.path) if name not in others]
+    return left[0] if len(left) == 1 else "item"
 
 
 def _features(run: RunFolder, stream: Stream, items: set[str]) -> dict[str, dict[str, float]]:

@@ -2,6 +2,7 @@
 
 import shutil
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from credalearn.annotations.places import listed
 from credalearn.checks import folded, nearest
 from credalearn.errors import CredalError
 from credalearn.workflow.items.checked import check_features
-from credalearn.workflow.items.columns import ItemColumns, is_json
+from credalearn.workflow.items.columns import ItemColumns
 from credalearn.workflow.items.inputs import FeatureTable
 from credalearn.workflow.items.known import known_items
 from credalearn.workflow.joined.joining import Splitter, first_items, prepare
@@ -26,6 +27,7 @@ from credalearn.workflow.predicted import write_tables
 from credalearn.workflow.run.card_file import CARD, is_card
 from credalearn.workflow.run.folder import RunFolder, write_json
 from credalearn.workflow.run.staging import CHECKPOINTS, MODEL, check_place, partial_of, staged
+from credalearn.workflow.tables.arrays import array_columns, is_array
 from credalearn.workflow.training import data_facts
 
 
@@ -105,7 +107,8 @@ def check_new_place(run: RunFolder, output: Path) -> None:
 def known_item(run: RunFolder, path: str | Path) -> str | None:
     """The column or field that named the items of a run's export, where another has it too.
 
-    JSON has an ``id`` or a ``text`` of its own: there names that are found anyway are found anew.
+    None for names that are found anyway: another export may have an ``id`` of its own beside a
+    better one.
 
     Args:
         run: The run.
@@ -118,7 +121,21 @@ def known_item(run: RunFolder, path: str | Path) -> str | None:
     name: str | None = run.facts["annotations"].get("item")
     if name is None or not holds(path, name):
         return None
-    return None if is_json(Path(path)) and folded(name) in (*ITEM, "text") else name
+    return None if folded(name) in (*ITEM, "text") else name
+
+
+def arrays_beside(
+    run: RunFolder, features: Sequence[Path], asked: Sequence[str]
+) -> tuple[str, ...]:
+    """Arrays of npz files that training was told of and that nobody asks for now.
+
+    Example:
+        >>> from credalearn.workflow.run.examples import empty_run
+        >>> arrays_beside(empty_run(), [], ["patient"])
+        ()
+    """
+    held = {name for path in features if is_array(path) for name in array_columns(path)}
+    return tuple(name for name in run.columns_beside if name in held and name not in asked)
 
 
 def read_new(run: RunFolder, path: str | Path, asked: dict[str, Any]) -> Annotations:

@@ -1,18 +1,27 @@
 """Which column of a table people read to label its items."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
 
-from credalearn.annotations.places import listed
+from credalearn.annotations.places import listed, shown
 from credalearn.checks import folded
+from credalearn.errors import CredalError
 from credalearn.workflow.items.checked import check_columns
 from credalearn.workflow.predicting import SCHEMA
 
 _LETTERS = 20  # of a text, on average: names, classes and dates are shorter
 
 
-def text_column(path: Path, frame: pl.DataFrame, asked: str | None = None) -> str | None:
+def text_column(
+    path: Path,
+    frame: pl.DataFrame,
+    asked: str | None = None,
+    *,
+    named: str = "item",
+    features: Sequence[str] = (),
+) -> str | None:
     """The column asked for, else the one called text, else the only one that holds texts.
 
     Texts have more than twenty letters on average, and most of them a space.
@@ -21,12 +30,15 @@ def text_column(path: Path, frame: pl.DataFrame, asked: str | None = None) -> st
         path: Where the table was read.
         frame: The items, with the columns of ``SCHEMA`` and others.
         asked: What the user named, if anything.
+        named: What the table calls the column ``item``.
+        features: Columns of the table that the model sees, which are not in the frame.
 
     Returns:
-        Its name, maybe ``item``; None where no column is text, or more than one may be.
+        Its name in the frame, maybe ``item``; None where no column is text, or more than one may
+        be.
 
     Raises:
-        CredalError: If there is no such column.
+        CredalError: If there is no such column, or it is a feature.
 
     Example:
         >>> said = ["The wound is red and wet.", "Where can I park my car?"]
@@ -35,11 +47,19 @@ def text_column(path: Path, frame: pl.DataFrame, asked: str | None = None) -> st
         'message'
         >>> text_column(Path("new.csv"), frame, "site")
         'site'
+        >>> text_column(Path("new.csv"), frame, "id", named="id")
+        'item'
     """
     others = other_columns(frame)
     if asked is not None:
-        check_columns(path, ["item", *others], [asked])
-        return asked
+        if asked in features and asked != named:
+            raise CredalError(
+                f"the column {shown(asked)} of {path} is a feature of the model: up to thirty of "
+                "them stand in a table beside the text in Label Studio. To fix: name the column "
+                "of the text, or leave out --text."
+            )
+        check_columns(path, [named, *others], [asked])
+        return "item" if asked == named else asked
     called = sorted((name for name in others if folded(name) == "text"), key=lambda x: x != "text")
     texts = called[:1] or [name for name in others if _holds_texts(frame[name])]
     if not texts and _holds_texts(frame["item"]):

@@ -209,6 +209,7 @@ def data_facts(
             "later": [] if features is None else [str(path) for _, path in features.later],
             "item": None if features is None else features.item,
             "features": None if features is None else features.names,
+            "dropped": [] if features is None else list(features.dropped),
             "image_size": options.image_size if features is None else None,
             "left_out": prepared.left_out,
             "unreadable": prepared.broken,

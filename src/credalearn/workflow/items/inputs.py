@@ -48,6 +48,7 @@ class FeatureTable:
         later: Where they stand in several files, those after the first, each with the number of
             its first item.
         unnamed: Those of the files whose items are called by their row.
+        dropped: Columns that were left out.
 
     Example:
         >>> import tempfile
@@ -67,6 +68,7 @@ class FeatureTable:
     later: tuple[tuple[int, Path], ...] = ()
     item: str | None = None
     unnamed: tuple[Path, ...] = ()
+    dropped: tuple[str, ...] = ()
 
 
 def read_features(

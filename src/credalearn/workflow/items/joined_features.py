@@ -1,6 +1,7 @@
 """Features that stand in several files: those of the first items, then of items that came later."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -60,7 +61,7 @@ def read_feature_files(
             names=names,
         )
         tables.append(table)
-    return join_features(tables)
+    return replace(join_features(tables), dropped=tuple(drop))
 
 
 def join_features(tables: Sequence[FeatureTable]) -> FeatureTable:

@@ -63,8 +63,8 @@ def open_stream(run: RunFolder, data: str | Path, *, item: str | None = None) ->
     if item is None and inputs.get("item") in held:
         item = inputs["item"]
     if is_array(data):
-        told = (run.facts["options"].get(name) for name in ("group", "gold", "split"))
-        return _array(data, len(names), item, [name for name in told if name in held])
+        beside = [name for name in run.columns_beside if name in held]
+        return _array(data, len(names), item, beside)
     return _table(data, names, item)
 
 

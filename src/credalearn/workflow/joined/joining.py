@@ -217,17 +217,19 @@ def _features(
 
 def _refuse_lost_zeros(annotations: Annotations, table: FeatureTable) -> None:
     """Refuse the 42 of a file that stands for the 000042 of another: a spreadsheet's number."""
-    there = set(table.items)
+    there, first = set(table.items), first_items(annotations)
     missing = [item for item in annotations.items if item not in there]
     numbers = {_number(item): row for row, item in enumerate(table.items)}
     pairs = [(item, numbers[_number(item)]) for item in missing if _number(item) in numbers]
+    # Beside a 1 of the same file 01 is another item; a later file may have lost the zeros.
+    pairs = [(x, row) for x, row in pairs if x not in first or table.items[row] not in first]
     if not pairs or len(pairs) < _NEARLY_ALL * len(missing):
         return
     item, row = pairs[0]
     parts = [(0, table.path), *table.later]
     features = next(path for start, path in reversed(parts) if start <= row)
     source = annotations.source
-    votes = [source.path] if item in first_items(annotations) else source.later
+    votes = [source.path] if item in first else source.later
     ends = [(item, " or ".join(map(str, votes))), (table.items[row], str(features))]
     (short, lost), (long, kept) = sorted(ends, key=lambda end: len(end[0]))
     raise CredalError(

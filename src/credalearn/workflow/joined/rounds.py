@@ -53,6 +53,11 @@ def read_rounds(
         >>> read_rounds(folder / "a.csv", [folder / "b.csv"], {}).counts().tolist()
         [[1.0, 1.0], [0.0, 1.0]]
     """
+    if items and not later:
+        raise CredalError(
+            f"--merge-item {items[0]} is about the files of --merge, and there are none. To fix: "
+            "name them with --merge, or leave it out."
+        )
     if len(items) not in (0, 1, len(later)):
         raise CredalError(
             f"--merge-item is said once for all of --merge or once for each; got {len(items)} for "
@@ -154,8 +159,10 @@ def holds(path: str | Path, name: str) -> bool:
     """
     path = Path(path)
     try:
-        content = path.read_bytes()
-        if looks_like_json(content[:4096]):
+        with path.open("rb") as file:
+            is_json = looks_like_json(file.read(4096))
+        if is_json:
+            content = path.read_bytes()
             names = (name, name.rpartition(".")[2])  # as it stands, or the end of a path
             forms = [json.dumps(each, ensure_ascii=asc) for each in names for asc in (True, False)]
             return any(form.encode() in content for form in forms)

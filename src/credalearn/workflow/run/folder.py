@@ -94,6 +94,13 @@ class RunFolder:
         return bool(self.facts["inputs"]["kind"] == "images")
 
     @property
+    def columns_beside(self) -> list[str]:
+        """Columns beside the features that training was told of: they name no items."""
+        facts = self.facts
+        told = (facts["options"].get(name) for name in ("group", "gold", "split"))
+        return [*(name for name in told if name), *facts["inputs"].get("dropped", [])]
+
+    @property
     def said(self) -> Said:
         """What people gave: votes (or how many), lower bounds, or probabilities."""
         kind = self.kind

@@ -20,9 +20,9 @@ from credalearn.workflow.run.card_file import CARD, is_card
 # What stands in a run's folder; run.json last, since with it the run is there.
 FILES = ("annotations.parquet", "items.parquet", "predictions.parquet", "run.json")
 MODEL = "model"
-# Made by other commands, wrong of another model.
-CERTIFIED = {"rule.json": "a certified rule", "sets.json": "certified sets"}
-ABOUT_THE_MODEL = (*CERTIFIED, "report.html")
+# Made by other commands, wrong of another model. A rule by capacity promises nothing.
+_RULE_AND_SETS = {"rule.json": "a rule", "sets.json": "certified sets"}
+ABOUT_THE_MODEL = (*_RULE_AND_SETS, "report.html")
 CHECKPOINTS = "resume*.safetensors"
 
 
@@ -42,11 +42,11 @@ def check_place(output: Path, *, overwrite: bool = False) -> None:
 
     Args:
         output: The place.
-        overwrite: Whether what was certified of a run there may be lost.
+        overwrite: Whether the rule and the sets of a run there may be lost.
 
     Raises:
-        CredalError: If it is a file, a folder of other things, a run of which something was
-            certified, or may not be written to.
+        CredalError: If it is a file, a folder of other things, a run that has a rule or sets, or
+            may not be written to.
 
     Example:
         >>> import tempfile
@@ -66,7 +66,7 @@ def check_place(output: Path, *, overwrite: bool = False) -> None:
                 "folder with --output."
             )
         if not overwrite:
-            _refuse_certified(output)
+            _refuse_rule_or_sets(output)
     above = next(path for path in partial_of(output).absolute().parents if path.exists())
     if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
         what = "may not be written to" if above.is_dir() else "is no folder"
@@ -76,8 +76,8 @@ def check_place(output: Path, *, overwrite: bool = False) -> None:
         )
 
 
-def _refuse_certified(output: Path) -> None:
-    held = [what for name, what in CERTIFIED.items() if (output / name).exists()]
+def _refuse_rule_or_sets(output: Path) -> None:
+    held = [what for name, what in _RULE_AND_SETS.items() if (output / name).exists()]
     # Without run.json it is what a kill left of a run that was being replaced.
     if held and (output / "run.json").exists():
         raise CredalError(
@@ -95,10 +95,10 @@ def staged(output: Path, *, overwrite: bool = False) -> Iterator[Path]:
 
     Args:
         output: Where the run is to be.
-        overwrite: Whether what was certified of a run there may be lost.
+        overwrite: Whether the rule and the sets of a run there may be lost.
 
     Raises:
-        CredalError: If something cannot be written, or was certified of the run that is there.
+        CredalError: If something cannot be written, or the run that is there has a rule or sets.
 
     Example:
         >>> import tempfile
@@ -115,7 +115,7 @@ def staged(output: Path, *, overwrite: bool = False) -> Iterator[Path]:
         folder.mkdir(parents=True, exist_ok=True)
         yield folder
         if not overwrite:
-            _refuse_certified(output)  # once more: training takes hours
+            _refuse_rule_or_sets(output)  # once more: training takes hours
         _put(folder, output)
     except BaseException as error:
         if not any(folder.glob(CHECKPOINTS)):

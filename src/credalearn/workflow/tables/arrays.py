@@ -170,7 +170,8 @@ def _item_array(path: Path, found: _Headers, num_items: int, beside: Sequence[st
         which = " or ".join(f"--item {shlex.quote(name)}" for name in perhaps)
         raise CredalError(
             f"{path} does not say what names its items; it has {_held(found)}. To fix: say "
-            f"{which}; or save the features alone if the items are called 0, 1, …."
+            f"{which} if that names them, or what else it is (--gold, --group, --split, --drop); "
+            "or save the features alone if the items are called 0, 1, …."
         )
     return None
 

@@ -11,6 +11,7 @@ from credalearn.checks import nearest
 from credalearn.errors import CredalError
 
 FIX = "give CSV, TSV, Parquet, npy or npz with a row an item"
+_SUFFIXES = (".csv", ".tsv", ".parquet", ".npy", ".npz")
 _LOOKED_AT = 10_000  # files of a folder: comparing the name with a million would take 6 s
 
 
@@ -46,5 +47,11 @@ def _found(path: Path) -> str:
     names: list[str] = []
     with suppress(OSError):  # of a folder that may not be looked into
         names = [each.name for each in islice(folder.iterdir(), _LOOKED_AT)]
-    near = nearest(path.name, names)
+    # features.csv, where the suffix of features was left out or is another.
+    same = [
+        name
+        for name in names
+        if Path(name).stem in (path.name, path.stem) and name.lower().endswith(_SUFFIXES)
+    ]
+    near = nearest(path.name, same) or min(same, default=None) or nearest(path.name, names)
     return f"look for it in {folder.absolute()}" if near is None else f"name {folder / near}"
