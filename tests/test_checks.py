@@ -45,9 +45,14 @@ def test_slips_are_told_from_other_words() -> None:
 
 
 def test_a_file_that_is_not_there_says_where_to_look(tmp_path: Path) -> None:
-    (tmp_path / "features.csv").touch()
+    for name in ("features.csv", "features.log", "new.v2.npz", "news.csv", "new.parquet"):
+        (tmp_path / name).touch()
     for name, fix in (
         ("feature.csv", f"name {tmp_path}/features.csv"),
+        ("features", f"name {tmp_path}/features.csv"),
+        ("features.npz", f"name {tmp_path}/features.csv"),
+        ("new.v2", f"name {tmp_path}/new.v2.npz"),
+        ("new.csv", f"name {tmp_path}/new.parquet"),  # and not news.csv
         ("other.npy", f"look for it in {tmp_path}"),
         ("absent/features.csv", f"look at the path: there is no folder {tmp_path}/absent"),
     ):

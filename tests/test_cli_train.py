@@ -215,7 +215,7 @@ def test_a_certified_run_is_not_trained_over(tmp_path: Path, capsys: Capture) ->
     before = snapshot(team.run)
     refused = in_process(capsys, *train_arguments(team))
     assert (refused.code, refused.out) == (2, "")  # before the export is read
-    said = "run holds a certified rule, which a new run would replace. To fix: name another folder"
+    said = "run holds a rule, which a new run would replace. To fix: name another folder"
     assert said in refused.err
     assert snapshot(team.run) == before
     done = in_process(capsys, *train_arguments(team, "--overwrite"))

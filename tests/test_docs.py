@@ -1,5 +1,6 @@
 """Documents quote what commands print: their blocks are fresh, and their pictures are there."""
 
+import json
 import re
 import runpy
 import shlex
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 from fill_docs import _BLOCK, filled
 
+from credalearn.annotations import read_annotations
 from team_files import in_process
 
 ROOT = Path(__file__).parents[1]
@@ -101,6 +103,25 @@ def test_python_in_a_document_runs_and_prints_what_it_says(path: Path, tmp_path:
         assert shown
         for line in shown:
             assert line in run.stdout
+
+
+def test_exports_made_in_parallel_become_one_table(tmp_path: Path) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```\n(import polars[^`]*votes\.csv[^`]*)```", text)
+    answer = {"from_name": "l", "to_name": "t", "type": "choices", "value": {"choices": ["dog"]}}
+    votes = [{"completed_by": {"email": "ann@x.org"}, "result": [answer]}]
+    task = {"id": 1, "data": {"msg_id": "m1"}, "annotations": votes}
+    (tmp_path / "export.json").write_text(json.dumps([task]))
+    (tmp_path / "doccano").mkdir()
+    record = {"id": 1, "text": "hello", "msg_id": "m1", "label": ["cat"]}
+    (tmp_path / "doccano" / "ann.jsonl").write_text(json.dumps(record))
+    (tmp_path / "sheet.csv").write_text("Message No,annotator,label\nm1,cy,cat\nm2,cy,cat\n")
+    run = subprocess.run(
+        [sys.executable, "-c", block], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    found = read_annotations(tmp_path / "votes.csv")
+    assert found.counts().tolist() == [[2, 1], [1, 0]]
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
@@ -173,6 +174,24 @@ def test_what_is_long_without_spaces_is_no_text(tmp_path: Path) -> None:
     assert text_column(tmp_path, frame) is None
     assert text_column(tmp_path, frame.with_columns(pl.Series("said", said))) == "said"
     assert text_column(tmp_path, frame.with_columns(item=pl.Series(keys))) is None
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".npz"])
+def test_names_are_read_by_the_name_of_their_column(
+    run: RunFolder, data: Path, tmp_path: Path, suffix: str
+) -> None:
+    table, tasks = pl.read_csv(data).rename({"item": "id"}), tmp_path / "tasks.json"
+    table.write_csv(data)
+    if suffix == ".npz":
+        data = tmp_path / "data.npz"
+        np.savez(data, X=table.select(FEATURES).to_numpy(), id=table["id"].to_numpy().astype(str))
+    summary = defer(run, data, tasks, text="id")
+    assert summary.shown == "id"
+    assert shown(summary.config) == ("$item", True)
+    with pytest.raises(CredalError, match=r"has no column 'item' but 'id'"):
+        defer(run, data, tasks, text="item")
+    with pytest.raises(CredalError, match=r"'size' of .* is a feature .* beside the text in .* To"):
+        defer(run, data, tasks, text="size")
 
 
 def test_names_alone_are_told(run: RunFolder, data: Path, tmp_path: Path) -> None:

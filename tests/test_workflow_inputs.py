@@ -202,7 +202,7 @@ def test_an_array_of_an_npz_names_the_items(
     with pytest.raises(cl.CredalError, match=r"no array 'msgid' .* it has msg_id of \(3,\), emb"):
         read_features(path, item="msgid")
     # Passed over in silence, the rows would be taken for the items 0, 1, 2.
-    with pytest.raises(cl.CredalError, match=r"To fix: say --item msg_id; or save the features al"):
+    with pytest.raises(cl.CredalError, match=r"To fix: say --item msg_id if that names them, or"):
         read_features(path)
     np.savez(path, image_id=names, embeddings=np.eye(3), name=["size", "age"])
     assert read_features(path).items == wanted
@@ -646,6 +646,10 @@ def test_leading_zeros_that_a_spreadsheet_lost_are_told(tmp_path: Path) -> None:
         prepare(rounds, kept, options)
     with pytest.raises(cl.CredalError, match=r"3 of 4 items have no features"):  # one zero of three
         prepare(voted("1234", "0042", "17", "18"), lost, TrainOptions())
+    names = [str(number) for number in range(1, 11)]  # and 01, which is another item than 1
+    table = read_features(table_of(tmp_path / "f.csv", "item,a\n" + ",1\n".join([*names, ""])))
+    prepared = prepare(voted(*names, "01"), table, options)
+    assert (prepared.items, prepared.left_out) == (names, {"without features": 1})
 
 
 def test_an_item_without_its_group_is_refused(tmp_path: Path) -> None:
@@ -752,9 +756,9 @@ def test_a_file_that_cannot_be_written_is_told_of_the_run(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("names", "what"),
     [
-        (("rule.json",), "a certified rule"),
+        (("rule.json",), "a rule"),
         (("sets.json",), "certified sets"),
-        (("rule.json", "sets.json"), "a certified rule and certified sets"),
+        (("rule.json", "sets.json"), "a rule and certified sets"),
     ],
 )
 def test_what_was_certified_is_not_replaced(

@@ -309,7 +309,7 @@ def test_a_failed_training_leaves_an_older_run(team: Team, tmp_path: Path) -> No
         train(run.path, team, backbone="resnet1", overwrite=True)
     assert "torch.nn" not in str(caught.value)  # which nobody can give to a command
     assert snapshot(tmp_path) == before
-    with pytest.raises(cl.CredalError, match=r"run holds a certified rule, .* give --overwrite"):
+    with pytest.raises(cl.CredalError, match=r"run holds a rule, .* give --overwrite"):
         train(run.path, team, seed=1)
     assert snapshot(tmp_path) == before
     train(run.path, team, seed=1, overwrite=True)

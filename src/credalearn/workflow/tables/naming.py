@@ -47,11 +47,8 @@ def _found(path: Path) -> str:
     names: list[str] = []
     with suppress(OSError):  # of a folder that may not be looked into
         names = [each.name for each in islice(folder.iterdir(), _LOOKED_AT)]
-    # features.csv, where the suffix of features was left out or is another.
-    same = [
-        name
-        for name in names
-        if Path(name).stem in (path.name, path.stem) and name.lower().endswith(_SUFFIXES)
-    ]
-    near = nearest(path.name, same) or min(same, default=None) or nearest(path.name, names)
+    tables = sorted(name for name in names if name.lower().endswith(_SUFFIXES))
+    # The suffix was left out, or is another: features.csv, for features or features.npz.
+    same = (name for stem in (path.name, path.stem) for name in tables if Path(name).stem == stem)
+    near = next(same, None) or nearest(path.name, names)
     return f"look for it in {folder.absolute()}" if near is None else f"name {folder / near}"
