@@ -51,7 +51,7 @@ def train_run(
     """Train on annotated items and write a run.
 
     Killed and called again with the same arguments it goes on from its last epoch. An older run in
-    the same place stays until the new one is whole, and for good if something was certified of it.
+    the same place stays until the new one is whole, and for good if it has a rule or sets.
 
     Args:
         output: Folder of the run.
@@ -59,12 +59,12 @@ def train_run(
         inputs: Features, or the folder of images.
         options: How.
         columns: Groups, splits and true classes of images; features have their own.
-        overwrite: Replace an older run even if something was certified of it.
+        overwrite: Replace an older run even if it has a rule or sets.
         verbose: Show progress on standard error.
 
     Raises:
         CredalError: If items, classes or options do not fit, or the run cannot be written or would
-            replace what was certified.
+            replace a rule or sets.
         TrainingError: If the loss is not finite.
     """
     started = time.monotonic()
