@@ -1,6 +1,6 @@
 """``credalearn defer``: what the model leaves to people, least certain first."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -23,8 +23,6 @@ from credalearn.workflow.run.folder import RunFolder
 from credalearn.workflow.run.overwriting import refuse_overwriting, refuse_overwriting_run
 from credalearn.workflow.run.rules import find_rule
 from credalearn.workflow.shown_text import names_alone, other_columns, text_column
-from credalearn.workflow.tables.arrays import array_columns, is_array
-from credalearn.workflow.tables.blocks import columns_of
 from credalearn.workflow.tasks import with_images, write_csv, write_tasks
 
 _FEATURES = 30  # shown as a table: nobody reads the 384 numbers of an embedding
@@ -155,7 +153,7 @@ def defer(
     named = "item"
     if not run.takes_images:
         names = [] if stream is None else run.facts["inputs"]["features"]
-        named = named if stream is None else _item_column(stream, names)
+        named = named if stream is None else stream.named
         text = text_column(source, deferred, text, named=named, features=names)
     config, blind = None, text is None and not run.takes_images
     if to == "csv":
@@ -214,14 +212,6 @@ def _refuse_other_content(
             f"taken for votes about it. To fix: {fix}."
         )
     return 0
-
-
-def _item_column(stream: Stream, features: Sequence[str]) -> str:
-    """What the file calls the column of the items' names: the one that is nothing else."""
-    columns = array_columns if is_array(stream.path) else columns_of
-    others = {*features, *stream.ignored}
-    left = [name for name in columns(stream.path) if name not in others]
-    return left[0] if len(left) == 1 else "item"
 
 
 def _features(run: RunFolder, stream: Stream, items: set[str]) -> dict[str, dict[str, float]]:

@@ -38,6 +38,7 @@ class Stream:
         broken: Why images could not be read, by item; filled while batches are read.
         row_names: Whether the items are called by their row, and so all different.
         commas: Features in which decimal commas are read.
+        named: The column that names the items, as the file calls it.
     """
 
     path: Path
@@ -46,6 +47,7 @@ class Stream:
     broken: dict[str, str] = field(default_factory=dict)
     row_names: bool = False
     commas: tuple[str, ...] = ()
+    named: str = "item"
 
 
 def broken_lines(broken: Mapping[str, str]) -> list[str]:

@@ -87,7 +87,8 @@ def _table(path: Path, names: list[str], item: str | None) -> Stream:
         if not row:
             raise CredalError(f"{path} holds no row below its header. To fix: add the items.")
 
-    return Stream(path, batches, (*index_columns(path), *ignored), commas=tuple(commas))
+    passed_over = (*index_columns(path), *ignored)
+    return Stream(path, batches, passed_over, commas=tuple(commas), named=named)
 
 
 def _array(path: Path, num_features: int, item: str | None, beside: list[str]) -> Stream:
@@ -107,7 +108,8 @@ def _array(path: Path, num_features: int, item: str | None, beside: list[str]) -
             row = stop
 
     ignored = tuple(name for name in array.columns if name != array.names)
-    return Stream(path, batches, ignored, row_names=names is None)
+    named = array.names or "item"
+    return Stream(path, batches, ignored, row_names=names is None, named=named)
 
 
 def _images(run: RunFolder, folder: Path, size: int) -> Stream:
