@@ -52,7 +52,7 @@ def test_the_suffix_says_the_kind(draw: Drawing, suffix: str, tmp_path: Path) ->
 @pytest.mark.parametrize("draw", ALL)
 def test_other_suffixes_are_refused(draw: Drawing, tmp_path: Path) -> None:
     with pytest.raises(CredalError, match=r"must end in one of .png, .svg, .pdf; got .*figure.gif"):
-        draw(fake_records(seeds=[1]), "cifar10h", tmp_path / "figure.gif")
+        draw(fake_records(seeds=range(1, 6)), "cifar10h", tmp_path / "figure.gif")
 
 
 def test_curves_are_means_over_seeds(drawn: list[Figure], tmp_path: Path) -> None:
@@ -133,9 +133,9 @@ def test_a_matrix_for_each_metric(drawn: list[Figure], tmp_path: Path) -> None:
 def test_a_rehearsal_is_called_one(draw: Drawing, drawn: list[Figure], tmp_path: Path) -> None:
     records = [
         replace(record, config={**record.config, "epochs": 1, "limit": 128})
-        for record in fake_records(seeds=[1, 2])
+        for record in fake_records(seeds=range(1, 6))
     ]
-    for each in (records, fake_records(seeds=[1, 2])):
+    for each in (records, fake_records(seeds=range(1, 6))):
         draw(each, "cifar10h", tmp_path / "a.png")
     said = "\nA rehearsal: epochs 1, not 150; 128 training and test items at most"
     short, whole = (
@@ -186,6 +186,12 @@ def test_dots_are_ours_and_the_papers(drawn: list[Figure], tmp_path: Path) -> No
     legend = drawn[0].axes[-1].get_legend()
     assert legend is not None
     assert [text.get_text() for text in legend.get_texts()] == ["ours", "paper"]
+
+
+def test_tests_that_cannot_be_significant_are_not_drawn(tmp_path: Path) -> None:
+    said = r"'cifar10h' have 4 seeds in common: of fewer than 5 no .* To fix: run more seeds"
+    with pytest.raises(CredalError, match=said):
+        figures.significance_figure(fake_records(seeds=range(4)), "cifar10h", tmp_path / "a.png")
 
 
 def test_what_cannot_be_drawn_is_said(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from credalearn.bench.records import CURVE_POINTS, Record
 from credalearn.bench.results.compare import Comparison, compare
 from credalearn.bench.results.rehearsal import subtitle
 from credalearn.bench.results.seeds import (
+    FEWEST_SEEDS,
     MAIN,
     Runs,
     balance,
@@ -124,13 +125,15 @@ def significance_figure(records: Iterable[Record], setting: str, path: str | Pat
     Compared are the paper's methods that have runs, all in a setting of ours.
 
     Raises:
-        CredalError: If fewer than two methods have runs on a common seed.
+        CredalError: If fewer than two methods have runs on a common seed, or they have fewer than
+            five.
 
     Example:
         >>> import tempfile
         >>> records = [
-        ...     Record(setting="cifar10h", method=name, seed=1, metrics=dict(zip(MAIN, row)))
+        ...     Record(setting="cifar10h", method=name, seed=seed, metrics=dict(zip(MAIN, row)))
         ...     for name, row in {"pocc": (0.9, 0.1, 0.97), "edl": (0.8, 0.2, 0.95)}.items()
+        ...     for seed in range(1, 6)
         ... ]
         >>> significance_figure(records, "cifar10h", Path(tempfile.mkdtemp()) / "tests.svg")
     """
@@ -139,6 +142,12 @@ def significance_figure(records: Iterable[Record], setting: str, path: str | Pat
     seeds = common_seeds(runs, methods, MAIN)
     if len(methods) < 2 or not seeds:
         raise _nothing_common(setting, methods)
+    if len(seeds) < FEWEST_SEEDS:
+        raise CredalError(
+            f"the methods of setting {setting!r} have {count_of_seeds(len(seeds))} in common: of "
+            f"fewer than {FEWEST_SEEDS} no one-sided test at 5 % can be significant. To fix: run "
+            "more seeds."
+        )
     table = seed_table(runs, methods, MAIN, seeds)
 
     def draw(figure: Figure) -> None:
