@@ -22,10 +22,10 @@ bench: $(VENV)/.dev
 # On a machine with a CUDA GPU, with the Python that knows it: make bench-gpu GPU_PYTHON=python3
 GPU_PYTHON ?= $(BIN)/python
 bench-gpu:
-	PYTHONPATH=src $(GPU_PYTHON) benchmarks/gpu.py
+	PYTHONPATH=src:experiments $(GPU_PYTHON) benchmarks/gpu.py
 
 docs: $(VENV)/.dev
-	$(BIN)/python scripts/fill_docs.py docs/*.md
+	$(BIN)/python scripts/fill_docs.py docs/*.md experiments/docs/*.md
 
 format: $(VENV)/.dev
 	$(BIN)/ruff format .
@@ -44,7 +44,7 @@ $(VENV)/.runtime: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
 	touch $@
 
-$(VENV)/.dev: pyproject.toml constraints.txt tests/reference-packages.txt | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+$(VENV)/.dev: pyproject.toml experiments/pyproject.toml constraints.txt tests/reference-packages.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]' -e ./experiments
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r tests/reference-packages.txt
 	touch $@ $(VENV)/.runtime

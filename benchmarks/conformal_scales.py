@@ -24,11 +24,11 @@ import torch
 from torch import Tensor
 
 import credalearn as cl
-from credalearn.bench.data import DataFolders, load_task
-from credalearn.bench.data.lidc import load_nodules
+from credalearn._files import whole_file
+from credalearn.app.nodules import load_nodules
 from credalearn.conformal import SCALES, box_distance, total_variation
 from credalearn.conformal.scales import FLOOR
-from credalearn.files import whole_file
+from credalearn_experiments.data import DataFolders, load_task
 
 RESULTS = Path(__file__).parents[1] / "results" / "conformal_scales.csv"
 COVERAGES = (0.9, 0.95)
@@ -139,7 +139,9 @@ def trained(X: np.ndarray, votes: np.ndarray, new: np.ndarray) -> dict[str, cl.C
     """What each method says of new items; on the paper's labels, so that only methods differ."""
     labels = cl.from_votes(votes, rule="relax")
     return {
-        name: cl.CredalClassifier(name, epochs=40, seed=1).fit(X, labels).predict_credal(new)
+        name: cl.CredalClassifier(name, epochs=40, random_state=1)
+        .fit(X, labels)
+        .predict_credal(new)
         for name in METHODS
     }
 
@@ -185,7 +187,7 @@ def size(
         off: Nonconformity of each item, shape (N,).
         factor: Scale of each, shape (N, 1) or (N, K).
         target: Coverage asked for.
-        ball: Whether the set is the total-variation neighbourhood within the box: its diameter is
+        ball: Whether the set is the total-variation neighborhood within the box: its diameter is
             then at most that of the predicted set and twice the radius more.
     """
     before = pred.score("mmi")

@@ -14,12 +14,12 @@ import torch
 from torch import Tensor
 
 import credalearn as cl
-from credalearn.bench.data import DATA_VARIABLE, DataFolders, load_task
-from credalearn.bench.settings.catalogue import ALL_SETTINGS
-from credalearn.bench.settings.costs import networks as trained_networks
 from credalearn.methods import METHODS, Model
 from credalearn.nets import Network, build_backbone
 from credalearn.train import Recipe, Training, crop_and_flip, seeded, train, train_together
+from credalearn_experiments.data import DATA_VARIABLE, DataFolders, load_task
+from credalearn_experiments.settings.catalog import ALL_SETTINGS
+from credalearn_experiments.settings.costs import networks as trained_networks
 
 ITEMS, CLASSES = 10_000, 10
 IMAGES_A_SECOND = 55_000  # at least, models side by side
@@ -56,9 +56,9 @@ def problem() -> tuple[Tensor, cl.CredalSet]:
     return images, cl.relax(logits.softmax(1))
 
 
-def network(method: str, images: Tensor, seed: int) -> Network:
+def network(method: str, images: Tensor, random_state: int) -> Network:
     """An untrained ResNet-18 for a method."""
-    with seeded(torch.device("cpu"), seed, 0):
+    with seeded(torch.device("cpu"), random_state, 0):
         backbone = build_backbone("resnet18", (3, 32, 32), dropout=METHODS[method].dropout)
         built = Network.on(
             backbone,
@@ -70,10 +70,14 @@ def network(method: str, images: Tensor, seed: int) -> Network:
     return built.cuda()
 
 
-def recipe(epochs: int, seed: int = 0, *, learning_rate: float = 0.1) -> Recipe:
+def recipe(epochs: int, random_state: int = 0, *, learning_rate: float = 0.1) -> Recipe:
     """The paper's, but for the epochs."""
     return Recipe(
-        epochs=epochs, optimizer="sgd", learning_rate=learning_rate, weight_decay=5e-4, seed=seed
+        epochs=epochs,
+        optimizer="sgd",
+        learning_rate=learning_rate,
+        weight_decay=5e-4,
+        random_state=random_state,
     )
 
 
@@ -100,15 +104,15 @@ def side_by_side(method: str, count: int, *, compile_: bool, epochs: int = 6) ->
     clock = Clock()
     trainings = [
         Training(
-            network=network(method, images, seed),
+            network=network(method, images, random_state),
             inputs=images,
             labels=labels,
             loss=METHODS[method].loss,
-            recipe=recipe(epochs, seed),
+            recipe=recipe(epochs, random_state),
             augment=crop_and_flip,
             compile=compile_,
         )
-        for seed in range(count)
+        for random_state in range(count)
     ]
     train_together(trainings, progress=clock)
     return clock.images_a_second(count)
@@ -129,7 +133,7 @@ def agreement(seeds: Sequence[int] = range(6), epochs: int = 12) -> tuple[str, b
     labels = cl.relax(task.train_soft).to(dtype=torch.float32).to("cuda")
 
     def accuracies(networks: Sequence[Network]) -> Tensor:
-        models = [Model(METHODS["softmax"], (built,), {}, seed=0) for built in networks]
+        models = [Model(METHODS["softmax"], (built,), {}, random_state=0) for built in networks]
         return torch.tensor(
             [cl.metrics.accuracy(m.predict(test).probs, task.test_y) for m in models]
         )
@@ -137,15 +141,15 @@ def agreement(seeds: Sequence[int] = range(6), epochs: int = 12) -> tuple[str, b
     def trainings() -> list[Training]:
         return [
             Training(
-                network=network("softmax", images, seed),
+                network=network("softmax", images, random_state),
                 inputs=images,
                 labels=labels,
                 loss=METHODS["softmax"].loss,
-                recipe=recipe(epochs, seed, learning_rate=0.02),
+                recipe=recipe(epochs, random_state, learning_rate=0.02),
                 augment=crop_and_flip,
                 compile=True,
             )
-            for seed in seeds
+            for random_state in seeds
         ]
 
     plain, fast = trainings(), trainings()

@@ -10,10 +10,10 @@ import numpy as np
 import polars as pl
 from core import Measurement
 
-from credalearn.annotations import read_annotations
-from credalearn.workflow.items.inputs import read_features
-from credalearn.workflow.joined.options import TrainOptions
-from credalearn.workflow.training import train_run
+from credalearn.app.annotations import read_annotations
+from credalearn.app.items.inputs import read_features
+from credalearn.app.joined.options import TrainOptions
+from credalearn.app.steps.training import train_run
 
 _FEATURES = [f"x{number}" for number in range(20)]
 _FEW, _MANY = 100_000, 1_000_000
@@ -22,8 +22,8 @@ _SLOWEST = 10_000  # rows a second
 _CODE = """
 import re, sys
 from pathlib import Path
-from credalearn.workflow.run.folder import RunFolder
-from credalearn.workflow.predicting import predict
+from credalearn.app.run.folder import RunFolder
+from credalearn.app.steps.predicting import predict
 summary = predict(RunFolder(sys.argv[1]), sys.argv[2], sys.argv[3], threshold=0.5)
 # Not ru_maxrss, which a process inherits from the one that started it.
 peak = re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]

@@ -11,9 +11,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from theory_truth import Case, Found
 
-from credalearn.files import whole_file
-from credalearn.report import house_style
-from credalearn.report.style import GREY, colour_of, line_of
+from credalearn._files import whole_file
+from credalearn_experiments.drawing import house_style
+from credalearn_experiments.drawing.style import GRAY, color_of, line_of
 
 _APART = 0.24  # between the rules at one number of votes, in places of the axis
 _RING: dict[str, Any] = {
@@ -68,7 +68,7 @@ def _draw_share(axes: Axes, cases: Sequence[Case]) -> None:
     """The profile as a band and the true risk as a line, against the share of broken labels."""
     share = np.array([100 * case.amount for case in cases])
     found = [case.fresh for case in cases]
-    axes.fill_between(share, *_ends(found), color=colour_of(3), alpha=0.35, linewidth=0)
+    axes.fill_between(share, *_ends(found), color=color_of(3), alpha=0.35, linewidth=0)
     axes.plot(share, [each.true for each in found], **line_of(3))
     _ring(axes, share, found)
     axes.set(xlabel="labels broken (%)", xlim=(-4, 104))
@@ -88,7 +88,7 @@ def _ring(axes: Axes, x: np.ndarray, found: Sequence[Found]) -> None:
 
 def _what_is_what() -> list[Patch | Line2D]:
     return [
-        Patch(color=GREY, alpha=0.35, linewidth=0, label="profile, R₊ to R₋"),
-        Line2D([], [], color=GREY, marker="o", linewidth=1, label="true risk R₀"),
+        Patch(color=GRAY, alpha=0.35, linewidth=0, label="profile, R₊ to R₋"),
+        Line2D([], [], color=GRAY, marker="o", linewidth=1, label="true risk R₀"),
         Line2D([], [], color="black", label="R₀ outside its profile", **_RING),
     ]

@@ -1,4 +1,4 @@
-"""The risk profile and the generalisation bound on the radiologists' votes of the demonstration."""
+"""The risk profile and the generalization bound on the radiologists' votes of the demonstration."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from sklearn.model_selection import GroupShuffleSplit
 from theory_truth import RULES
 
 import credalearn as cl
-from credalearn.bench.data.lidc import CLASSES, load_nodules
+from credalearn.app.nodules import CLASSES, load_nodules
 from credalearn.theory import GeneralisationBound, RiskProfile, bound_of_model, risk_profile
 
 _EPOCHS = 40  # as in the demonstration
@@ -40,7 +40,7 @@ def radiologists() -> Iterator[Reading]:
     shares = cl.from_votes(nodules.votes, rule="precise")
     for rule in RULES:
         labels = cl.from_votes(nodules.votes, rule=rule)
-        clf = cl.CredalClassifier(epochs=_EPOCHS, seed=0, device="cpu")
+        clf = cl.CredalClassifier(epochs=_EPOCHS, random_state=0, device="cpu")
         clf.fit(nodules.features[training], labels[training], classes=CLASSES)
         probs = clf.predict_credal(nodules.features[test]).probs
         yield Reading(

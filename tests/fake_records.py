@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from credalearn.bench.records import CURVE_POINTS, Record
-from credalearn.bench.settings.catalogue import ALL_SETTINGS
-from credalearn.bench.settings.costs import member_seeds
+from credalearn_experiments.records import CURVE_POINTS, Record
+from credalearn_experiments.settings.catalog import ALL_SETTINGS
+from credalearn_experiments.settings.costs import member_seeds
 
 VOTED = ("cifar10h-voted", "cifar10h-features", "cifar10n")
 VOTED_METRICS = (
@@ -48,7 +48,7 @@ def _records(
                 "accuracy": accuracy,
                 "ece": 0.02 + 0.011 * ((3 * place) % 7) + 0.002 * noise.random(),
                 "auarc": auarc,
-                "normalised_auarc": (auarc - accuracy) / (1 - accuracy),
+                "normalized_auarc": (auarc - accuracy) / (1 - accuracy),
                 "spearman_error": 0.8 + 0.02 * place + 0.01 * noise.standard_normal(),
                 "auarc_top_probability": auarc + 0.001,
                 "auarc_lower_probability": auarc + 0.002,

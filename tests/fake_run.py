@@ -9,15 +9,15 @@ import numpy as np
 import polars as pl
 from PIL import Image
 
+from credalearn.app.items.digests import row_digests
+from credalearn.app.joined.options import TrainOptions
+from credalearn.app.run.folder import RunFolder, write_json
+from credalearn.app.steps.covering import certify_sets, keep_sets
 from credalearn.conformal import Distance, Scale
-from credalearn.decide import by_capacity, certify
-from credalearn.decide.rule import CertifyMethod
-from credalearn.workflow.covering import certify_sets, keep_sets
-from credalearn.workflow.items.digests import row_digests
-from credalearn.workflow.joined.options import TrainOptions
-from credalearn.workflow.run.folder import RunFolder, write_json
+from credalearn.guarantees import by_capacity, certify
+from credalearn.guarantees.rule import CertifyMethod
 
-NAMES = ("benign", "indeterminate", "malignant", "artefact")
+NAMES = ("benign", "indeterminate", "malignant", "artifact")
 SPLITS = {"train": 0.5, "calibration": 0.25, "test": 0.25}
 
 
@@ -26,7 +26,7 @@ def fake_run(
     *,
     classes: Sequence[str] = NAMES[:3],
     num_items: int = 1200,
-    seed: int = 0,
+    random_state: int = 0,
     sharpness: float = 4.0,
     method: str = "pocc",
     images: bool = False,
@@ -38,13 +38,13 @@ def fake_run(
         folder: Where; made with its parents.
         classes: Names of the classes.
         num_items: Items in all; half are trained on, a quarter each calibrates and tests.
-        seed: Of the numbers; the items of a number are the same for every sharpness.
+        random_state: Of the numbers; the items of a number are the same for every sharpness.
         sharpness: How much the model knows: 4 is right on about nine of ten.
         method: Two heads for ``pocc``; one distribution and no set for others.
         images: Whether there is a folder of images, ``images`` beside the run.
         item_names: Names of the items instead of ``item-0000.png`` and so on.
     """
-    noise = np.random.default_rng(seed)
+    noise = np.random.default_rng(random_state)
     num_classes = len(classes)
     real = sharpness * noise.gumbel(size=(num_items, num_classes))
     people = softmax(real + noise.normal(size=real.shape))
@@ -82,7 +82,8 @@ def fake_run(
             pixels = noise.integers(0, 256, size=(6, 8, 3), dtype=np.uint8)
             Image.fromarray(pixels).resize((64, 48)).save(pictures / items[row])
     write_json(
-        folder / "run.json", facts(folder, classes, split, truth, votes, method, images, seed)
+        folder / "run.json",
+        facts(folder, classes, split, truth, votes, method, images, random_state),
     )
     return RunFolder(folder)
 
@@ -202,7 +203,7 @@ def facts(
     votes: np.ndarray,
     method: str,
     images: bool,
-    seed: int,
+    random_state: int,
 ) -> dict[str, Any]:
     """What ``run.json`` holds."""
     pairs = [(a, b) for a in range(len(classes)) for b in range(a)]
@@ -216,7 +217,8 @@ def facts(
     return {
         "classes": list(classes),
         "created": "2026-01-02T03:04:05+00:00",
-        "options": asdict(TrainOptions(labels="relax", epochs=20, seed=seed)) | {"method": method},
+        "options": asdict(TrainOptions(labels="relax", epochs=20, random_state=random_state))
+        | {"method": method},
         "versions": {"credalearn": "0.1.0", "torch": "2.13.0", "python": "3.11.9"},
         "annotations": {
             "kind": "votes",
@@ -247,7 +249,7 @@ def facts(
         "method": method,
         "backbone": "resnet18" if images else "mlp",
         "epochs": 20,
-        "seed": seed,
+        "random_state": random_state,
         "seconds": 12.5,
         "loss_curve": [1.1, 0.7, 0.5],
     }

@@ -6,7 +6,7 @@ from itertools import product
 import torch
 from torch import Tensor
 
-from credalearn.credal import (
+from credalearn.sets import (
     CredalSet,
     Intervals,
     LowerBounds,

@@ -8,28 +8,28 @@ import numpy as np
 from PIL import Image
 
 import credalearn as cl
-from credalearn.decide import DecisionRule
-from credalearn.workflow.items.digests import image_digest, row_digests
-from credalearn.workflow.joined.joining import Prepared
-from credalearn.workflow.joined.options import TrainOptions
-from credalearn.workflow.predicted import item_table, prediction_table
-from credalearn.workflow.run.folder import RunFolder, write_json
+from credalearn.app.items.digests import image_digest, row_digests
+from credalearn.app.joined.joining import Prepared
+from credalearn.app.joined.options import TrainOptions
+from credalearn.app.run.folder import RunFolder, write_json
+from credalearn.app.steps.predicted import item_table, prediction_table
+from credalearn.guarantees import Guarantee
 
 CLASSES = ("cat", "dog", "=owl")
 FEATURES = ("size", "weight", "seen")
 
 
-def features(num_items: int, *, seed: int = 0) -> np.ndarray:
+def features(num_items: int, *, random_state: int = 0) -> np.ndarray:
     """Three columns; the last is seconds since 1970, which float32 cannot tell apart."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     values = rng.normal(size=(num_items, 3))
     values[:, 2] = 1.7e9 + 5 * values[:, 2]
     return values
 
 
-def votes(values: np.ndarray, *, seed: int = 1) -> np.ndarray:
+def votes(values: np.ndarray, *, random_state: int = 1) -> np.ndarray:
     """Five annotators, who disagree where the first two columns are near 0."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     logits = 3 * np.stack([values[:, 0], values[:, 1], -values[:, 0] - values[:, 1]], axis=1)
     shares = np.exp(logits - logits.max(1, keepdims=True))
     shares /= shares.sum(1, keepdims=True)
@@ -43,7 +43,7 @@ def make_run(
     values = features(num_items)
     counts = votes(values)
     half = num_items // 2
-    clf = cl.CredalClassifier(method, epochs=5, seed=0)
+    clf = cl.CredalClassifier(method, epochs=5, random_state=0)
     clf.fit(values[:half], cl.from_votes(counts[:half]), classes=list(CLASSES))
     inputs = {"kind": "features", "path": "items.csv", "features": list(FEATURES)}
     return write_run(folder, clf, values, counts, row_digests(values), inputs, rule=rule)
@@ -63,7 +63,7 @@ def make_image_run(folder: Path, pictures: Path, counts: np.ndarray) -> RunFolde
     """A run on as many of the images in a folder as there are rows of votes, in their order."""
     files = sorted(pictures.rglob("*.png"))[: len(counts)]
     images = np.stack([np.asarray(Image.open(file)).transpose(2, 0, 1) for file in files])
-    clf = cl.CredalClassifier(backbone="resnet18", epochs=1, seed=0, device="cpu")
+    clf = cl.CredalClassifier(backbone="resnet18", epochs=1, random_state=0, device="cpu")
     X = images.astype(np.float32)
     clf.fit(X[: len(X) // 2], cl.from_votes(counts[: len(X) // 2]), classes=list(CLASSES))
     inputs = {"kind": "images", "path": str(pictures), "image_size": images.shape[2]}
@@ -132,7 +132,7 @@ def write_run(
         "method": clf.method,
         "backbone": clf.backbone,
         "epochs": clf.epochs,
-        "seed": 0,
+        "random_state": 0,
         "seconds": 1.0,
         "loss_curve": clf.loss_curve_,
     }
@@ -142,7 +142,7 @@ def write_run(
 
 def write_rule(folder: Path, threshold: float, num_items: int) -> None:
     """A rule that keeps half of the calibration items."""
-    rule = DecisionRule(
+    rule = Guarantee(
         method="sgr",
         against="majority",
         threshold=threshold,

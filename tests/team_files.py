@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 from PIL import Image
 
-from credalearn.cli import main
+from credalearn.app.cli import main
 
 CLASSES = ("cat", "dog", "owl")
 PEOPLE = ("ann", "bo", "cy", "dee", "eve")
@@ -50,10 +50,10 @@ class Team:
             file.writelines(f"{line}\n" for line in lines)
 
 
-def make_team(folder: Path, *, num_items: int = 60, seed: int = 0) -> Team:
+def make_team(folder: Path, *, num_items: int = 60, random_state: int = 0) -> Team:
     """Items of three classes with two features; five people vote, and differ near the borders."""
     folder.mkdir(parents=True, exist_ok=True)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     values = rng.normal(size=(num_items, 2))
     names = [f"x{number:03d}" for number in range(num_items)]
     logits = 3 * np.stack([values[:, 0], values[:, 1], -values.sum(1)], axis=1)
@@ -96,10 +96,10 @@ def as_bounds(team: Team, *rows: str) -> None:
     team.votes.write_text("\n".join(["item,label,at_least", *rows, ""]))
 
 
-def make_images(folder: Path, names: list[str], *, size: int = 10, seed: int = 0) -> Path:
+def make_images(folder: Path, names: list[str], *, size: int = 10, random_state: int = 0) -> Path:
     """A small PNG of each item."""
     folder.mkdir(parents=True, exist_ok=True)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     for name in names:
         pixels = rng.integers(0, 256, size=(size, size, 3), dtype=np.uint8)
         Image.fromarray(pixels).save(folder / f"{name}.png")

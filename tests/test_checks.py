@@ -12,10 +12,10 @@ from matplotlib.figure import Figure
 
 import credalearn as cl
 from credalearn import CredalError, CredalPredictions
-from credalearn.checks import check_choice, near, nearest
-from credalearn.credal.checks import as_classes
-from credalearn.report import draw_triangle
-from credalearn.workflow.tables.naming import naming
+from credalearn._checks import check_choice, near, nearest
+from credalearn.app.tables.naming import naming
+from credalearn.sets.checks import as_classes
+from credalearn_experiments.drawing import draw_triangle
 
 
 @pytest.mark.parametrize(

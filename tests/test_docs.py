@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from fill_docs import _BLOCK, filled
 
-from credalearn.annotations import read_annotations
+from credalearn.app.annotations import read_annotations
 from team_files import in_process
 
 ROOT = Path(__file__).parents[1]
-READING = re.compile(r"credalearn bench (table|compare|differences|votes|sets)\b")
+READING = re.compile(r"credalearn-experiments (table|compare|differences|votes|sets)\b")
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
@@ -82,8 +82,8 @@ def test_of_records_every_digit_counts() -> None:
     one, other = "error 0.123 of 10", "error 0.124 of 10"
     assert holds("python benchmarks/theory_study.py votes", one, other)
     for command in ("table cifar10h", "compare", "differences a --than b", "votes", "sets a"):
-        assert holds(f"credalearn bench {command}", one, one)
-        assert not holds(f"credalearn bench {command}", one, other)
+        assert holds(f"credalearn-experiments {command}", one, one)
+        assert not holds(f"credalearn-experiments {command}", one, other)
 
 
 def test_a_stale_block_is_seen() -> None:

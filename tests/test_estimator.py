@@ -259,7 +259,7 @@ def test_a_function_starts_every_member_of_an_ensemble_elsewhere(
     again = clone(clf).fit(X, y)
     assert again.get_params()["backbone"] is tiny
     assert all(map(torch.equal, weights, starts(again)))
-    later = starts(clone(clf).set_params(seed=1).fit(X, y))
+    later = starts(clone(clf).set_params(random_state=1).fit(X, y))
     assert_close(later[:4], weights[1:], atol=1e-6, rtol=0)
     clf.save(tmp_path)
     with pytest.raises(cl.CredalError, match="a backbone of your own"):
@@ -281,7 +281,10 @@ def test_one_module_is_no_ensemble(blobs: tuple[np.ndarray, np.ndarray, np.ndarr
         clf.fit(X, y)
     # Members that are trained already start nowhere.
     one = cl.CredalClassifier("softmax", backbone=module, epochs=1)
-    members = [clone(one).set_params(seed=seed).fit(X, y).model_.members[0] for seed in range(5)]
+    members = [
+        clone(one).set_params(random_state=random_state).fit(X, y).model_.members[0]
+        for random_state in range(5)
+    ]
     assert clf.fit(X, y, members=members).model_.members == tuple(members)
 
 
@@ -342,7 +345,7 @@ def test_images_go_from_fit_to_file_by_the_name_of_a_backbone(
     network = clf.model_.members[0]
     assert network.dropout_rate == clf.model_.method.dropout
     assert network.dropout.p == 0  # it stands in the blocks
-    mean = network.state_dict()["backbone.standardise.mean"]
+    mean = network.state_dict()["backbone.standardize.mean"]
     np.testing.assert_allclose(mean.numpy(), X.mean((0, 2, 3)), rtol=1e-6)
     vertices = clf.predict_credal(X).vertices
     assert vertices is not None
@@ -376,7 +379,9 @@ def test_a_saved_model_predicts_the_same_in_a_new_process(
     blobs: tuple[np.ndarray, np.ndarray, np.ndarray], tmp_path: Path
 ) -> None:
     X, y, _ = blobs
-    clf = cl.CredalClassifier(epochs=5, seed=3).fit(pd.DataFrame(X, columns=list("abcd")), y)
+    clf = cl.CredalClassifier(epochs=5, random_state=3).fit(
+        pd.DataFrame(X, columns=list("abcd")), y
+    )
     frame = pd.DataFrame(X, columns=list("abcd"))
     clf.save(tmp_path / "model")
     assert sorted(p.name for p in (tmp_path / "model").iterdir()) == [
@@ -446,17 +451,17 @@ def test_a_save_that_fails_leaves_the_model_that_was_there(
     def full_disk(*args: object, **options: object) -> None:
         raise OSError(28, "No space left on device")
 
-    second = cl.CredalClassifier(epochs=2, seed=np.int64(3)).fit(X, y)  # type: ignore[arg-type]
-    monkeypatch.setattr("credalearn.tensors.save_file", full_disk)
+    second = cl.CredalClassifier(epochs=2, random_state=np.int64(3)).fit(X, y)  # type: ignore[arg-type]
+    monkeypatch.setattr("credalearn._tensors.save_file", full_disk)
     with pytest.raises(cl.CredalError, match=r"safetensors cannot be written: No space .* fix: "):
         second.save(tmp_path)
     np.testing.assert_array_equal(cl.load(tmp_path).predict_proba(X), first.predict_proba(X))
     monkeypatch.undo()
     second.save(tmp_path)  # NumPy's numbers among the options are no obstacle
-    assert cl.load(tmp_path).get_params()["seed"] == 3
+    assert cl.load(tmp_path).get_params()["random_state"] == 3
 
 
-def test_a_fit_that_fails_leaves_what_was_learnt_before() -> None:
+def test_a_fit_that_fails_leaves_what_was_learned_before() -> None:
     X = np.arange(20.0)[:, None]
     clf = cl.CredalClassifier(epochs=5).fit(X, np.where(X[:, 0] < 10, "cat", "dog"))
     before = clf.predict(X)
@@ -568,7 +573,7 @@ NAN = float("nan")
             [0, 1],
             r"backbone 'resnet18' takes images \(items, channels, height, width\); .* shape \(1,\)",
         ),
-        ({"backbone": "wrn-28-4"}, np.zeros((2, 8, 8, 3)), [0, 1], "three colours last"),
+        ({"backbone": "wrn-28-4"}, np.zeros((2, 8, 8, 3)), [0, 1], "three colors last"),
         (
             {"backbone": ResNet18((3, 8, 8)), "method": "mc-dropout"},
             np.zeros((2, 3, 8, 8)),
@@ -620,12 +625,12 @@ def test_bad_input_gets_a_clear_message(
         (np.array([[0.0, 1.0], [1.5, -0.5]]), "probs must not be negative; row 1"),
         ([[3, 1], [2, 2]], r"must sum to 1.* credalearn\.from_votes"),
         ([["a", "b"], ["a", "b"]], "read as soft labels"),
-        (np.eye(5)[:2], "over the 2 classes that were learnt; got 5. To fix: give y a"),
-        (cl.LowerBounds(np.eye(3)[:2]), "over the 2 classes that were learnt; got 3"),
-        (cl.LowerBounds([[1.0], [1.0]]), "over the 2 classes that were learnt; got 1"),
+        (np.eye(5)[:2], "over the 2 classes that were learned; got 5. To fix: give y a"),
+        (cl.LowerBounds(np.eye(3)[:2]), "over the 2 classes that were learned; got 3"),
+        (cl.LowerBounds([[1.0], [1.0]]), "over the 2 classes that were learned; got 1"),
     ],
 )
-def test_what_cannot_be_learnt_from_is_not_scored(y: Any, message: str) -> None:
+def test_what_cannot_be_learned_from_is_not_scored(y: Any, message: str) -> None:
     X = [[0.0], [1.0]]
     clf = cl.CredalClassifier(epochs=1)
     with pytest.raises(NotFittedError):

@@ -142,11 +142,11 @@ FAULTS = {
     ),
     "the order of the items is the same in every epoch": Fault(
         "train/loop.py",
-        "seeded(device, recipe.seed, epoch + 1)",
-        "seeded(device, recipe.seed, len(losses) - epoch)",
+        "seeded(device, recipe.random_state, epoch + 1)",
+        "seeded(device, recipe.random_state, len(losses) - epoch)",
         "test_train.py::test_no_batch_is_tiny_and_every_item_is_seen[2]",
     ),
-    "a resumed run forgets the optimiser": Fault(
+    "a resumed run forgets the optimizer": Fault(
         "train/checkpoint.py",
         'optimizer.load_state_dict({"state": state, "param_groups": groups})',
         "state.clear()",

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from credalearn import CredalError
-from credalearn.files import (
+from credalearn._files import (
     NotWrittenError,
     check_file,
     not_written,

@@ -178,11 +178,11 @@ def modules_after(statement: str) -> set[str]:
 def test_heavy_imports_wait_until_they_are_needed() -> None:
     heavy = {"torch", "sklearn", "scipy", "matplotlib", "numpy", "pandas"}
     assert not heavy & modules_after("import credalearn")
-    assert not heavy & modules_after("import credalearn.cli")
+    assert not heavy & modules_after("import credalearn.app.cli")
     sets = modules_after("import credalearn; credalearn.LowerBounds")
     assert "torch" in sets
     assert not {"sklearn", "matplotlib"} & sets
-    assert "matplotlib" not in modules_after("import credalearn.workflow.predicting")
+    assert "matplotlib" not in modules_after("import credalearn.app.steps.predicting")
 
 
 def test_the_version_is_stated_once_for_all() -> None:

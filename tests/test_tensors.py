@@ -7,8 +7,8 @@ import torch
 from torch import nn
 
 from credalearn import CredalError
-from credalearn.files import NotWrittenError
-from credalearn.tensors import read_tensors, write_tensors
+from credalearn._files import NotWrittenError
+from credalearn._tensors import read_tensors, write_tensors
 
 
 def test_every_memory_order_is_written_and_read_back(tmp_path: Path) -> None:
@@ -22,7 +22,7 @@ def test_every_memory_order_is_written_and_read_back(tmp_path: Path) -> None:
         "channels last": images.to(memory_format=torch.channels_last),
         "shared": rows,
         "a number": torch.tensor(True),
-        "learnt": nn.Parameter(rows),
+        "learned": nn.Parameter(rows),
     }
     write_tensors(path, tensors, metadata={"by": "us"})
     found, metadata = read_tensors(path, fix="write it again")

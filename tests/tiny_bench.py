@@ -9,11 +9,11 @@ from pathlib import Path
 
 from torch import Tensor
 
-from credalearn.bench.running.place import Place
-from credalearn.bench.running.runs import Run, plan
-from credalearn.bench.settings import Setting
-from credalearn.bench.settings.catalogue import ALL_SETTINGS
 from credalearn.predictions import CredalPredictions
+from credalearn_experiments.running.place import Place
+from credalearn_experiments.running.runs import Run, plan
+from credalearn_experiments.settings import Setting
+from credalearn_experiments.settings.catalog import ALL_SETTINGS
 
 # WRN-28-4 has half the weights of ResNet-18: a step on four images and its checkpoint take 0.3 s.
 NAME = "cifar100-smooth-0.05"
@@ -55,7 +55,14 @@ def command(place: Place, runs: Sequence[Run], *options: str) -> list[str]:
     methods = dict.fromkeys(run.method for run in runs)
     seeds = ",".join(str(seed) for seed in dict.fromkeys(run.seed for run in runs))
     return [
-        *(sys.executable, "-c", "from credalearn.cli import main; main()", "bench", "run", NAME),
+        *(
+            sys.executable,
+            "-c",
+            "from credalearn.app.cli import main; main()",
+            "bench",
+            "run",
+            NAME,
+        ),
         *(f"--method={method}" for method in methods),
         *("--seeds", f"{seeds},", "--epochs", str(runs[0].setting.recipe.epochs)),
         *("--limit", str(LIMIT), "--device", "cpu", "--store", str(place.store)),

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from scipy.io import savemat
 
-from credalearn.bench.data.teachers import TEACHERS
+from credalearn_experiments.data.teachers import TEACHERS
 
 CIFAR10_FILES = [*(f"data_batch_{number}" for number in range(1, 6)), "test_batch"]
 DCIC_CLASSES = {
@@ -154,10 +154,10 @@ def write_teachers(folder: Path) -> None:
 def teachers() -> dict[str, bytes]:
     """Every teacher with random weights, under the published names of its tensors and its file."""
     found = {}
-    for seed, teacher in enumerate(TEACHERS.values()):
+    for random_state, teacher in enumerate(TEACHERS.values()):
         for dataset, num_classes in CIFAR_CLASSES.items():
             with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(seed)
+                torch.manual_seed(random_state)
                 network = teacher.build(num_classes)
                 # Without means and variances of some images it says the same of all of them.
                 for layer in network.modules():
@@ -178,12 +178,12 @@ def write_image(path: Path, image: NDArray[Any]) -> None:
 
 
 def idx(images: NDArray[Any]) -> bytes:
-    """An idx file of grey images, shape (items, height, width)."""
+    """An idx file of gray images, shape (items, height, width)."""
     return struct.pack(">IIII", 0x803, *images.shape) + images.tobytes()
 
 
 def python2(value: object) -> bytes:
-    """What Python 2's serialiser wrote at protocol 2, as in the official CIFAR files."""
+    """What Python 2's serializer wrote at protocol 2, as in the official CIFAR files."""
     return b"\x80\x02" + _python2(value) + b"."
 
 

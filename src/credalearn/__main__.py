@@ -1,5 +1,5 @@
 """``python -m credalearn``."""
 
-from credalearn.cli import main
+from credalearn.app.cli import main
 
 main()

@@ -10,9 +10,12 @@ from typing import Any, Self, final
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from credalearn.checks import check_choice
+from credalearn._checks import check_choice
+from credalearn._tensors import read_tensors, write_tensors
 from credalearn.conformal import Distance, Inflation, Scale, calibrate
-from credalearn.credal.checks import (
+from credalearn.errors import CredalError
+from credalearn.scores import SCORES
+from credalearn.sets.checks import (
     as_floats,
     as_rows,
     map_tensors,
@@ -20,9 +23,6 @@ from credalearn.credal.checks import (
     require,
     require_distributions,
 )
-from credalearn.errors import CredalError
-from credalearn.scores import SCORES
-from credalearn.tensors import read_tensors, write_tensors
 
 _TOLERANCE = 1e-5  # the mean of V float32 heads may leave their range by a rounding
 
@@ -196,7 +196,7 @@ class CredalPredictions:
             scale=scale,
         )
 
-    def conformalise(self, inflation: Inflation) -> Self:
+    def conformalize(self, inflation: Inflation) -> Self:
         """The same predictions with every set widened to its box; classes and ``probs`` stay.
 
         Args:
@@ -207,7 +207,7 @@ class CredalPredictions:
             >>> from credalearn.conformal import Inflation
             >>> heads = torch.tensor([[[0.6, 0.4], [0.8, 0.2]]])
             >>> found = Inflation(coverage=0.9, radius=0.1, distance="box", scale="none", items=50)
-            >>> CredalPredictions.from_vertices(heads).conformalise(found).lower
+            >>> CredalPredictions.from_vertices(heads).conformalize(found).lower
             tensor([[0.5000, 0.1000]])
         """
         _check_inflation(inflation)
@@ -217,7 +217,7 @@ class CredalPredictions:
     def covers(self, observed: ArrayLike, inflation: Inflation) -> Tensor:
         """Whether each item's observed distribution lies in its set once widened, shape (N,), bool.
 
-        Of the predictions as they are, not of those that :meth:`conformalise` has widened already.
+        Of the predictions as they are, not of those that :meth:`conformalize` has widened already.
 
         Args:
             observed: Votes or shares by class, shape (N, K); rows are divided by their sum.

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from credalearn.credal import (
+from credalearn.errors import CredalError
+from credalearn.sets import (
     Intervals,
     entropy,
     max_entropy_box,
@@ -17,7 +18,6 @@ from credalearn.credal import (
     min_entropy_hull,
     mmi,
 )
-from credalearn.errors import CredalError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,12 +9,12 @@ from typing import get_args
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from credalearn.checks import check_choice
+from credalearn._checks import check_choice
+from credalearn._formats import check_share
 from credalearn.conformal.checks import as_shares
 from credalearn.conformal.distance import box_distance, total_variation
 from credalearn.conformal.inflation import Distance, Inflation, rank_of, scale_of
 from credalearn.conformal.scales import SCALES, Scale
-from credalearn.shares import check_share
 
 
 def calibrate(

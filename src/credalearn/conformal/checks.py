@@ -7,8 +7,8 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from credalearn.credal.checks import as_floats, require
 from credalearn.errors import CredalError
+from credalearn.sets.checks import as_floats, require
 
 
 def as_shares(observed: ArrayLike, sets: Tensor) -> Tensor:

@@ -13,13 +13,13 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from credalearn.checks import check_choice
+from credalearn._checks import check_choice
+from credalearn._formats import check_share, percent
 from credalearn.conformal.checks import as_shares
 from credalearn.conformal.distance import total_variation
 from credalearn.conformal.scales import SCALES, Scale
-from credalearn.credal import Intervals
 from credalearn.errors import CredalError
-from credalearn.shares import check_share, percent
+from credalearn.sets import Intervals
 
 Distance = Literal["box", "total-variation"]
 
@@ -145,8 +145,8 @@ class Inflation:
     def widen(self, lower: Tensor, upper: Tensor, probs: Tensor) -> tuple[Tensor, Tensor]:
         """The bounds of the widened sets, both of shape (N, K), reachable ones, in their dtype.
 
-        No rounding loses a member, and ``probs`` stays inside. Of the total-variation neighbourhood
-        these are the box around it; :meth:`covers` is about the neighbourhood itself.
+        No rounding loses a member, and ``probs`` stays inside. Of the total-variation neighborhood
+        these are the box around it; :meth:`covers` is about the neighborhood itself.
 
         Args:
             lower: Smallest probabilities of the predicted sets, shape (N, K).

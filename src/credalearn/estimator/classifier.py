@@ -18,9 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor, nn
 
 import credalearn
-from credalearn.checks import check_choice
-from credalearn.credal import CredalSet
-from credalearn.credal.checks import refuse_masked, refuse_no_array
+from credalearn._checks import check_choice
 from credalearn.errors import CredalError
 from credalearn.estimator.backbone import (
     Backbone,
@@ -33,8 +31,10 @@ from credalearn.estimator.targets import as_credal, column_names, top_classes
 from credalearn.labels.collapse import collapse
 from credalearn.labels.soft import SoftRule
 from credalearn.methods import METHODS, Method, Model
-from credalearn.nets import Network, Standardise
+from credalearn.nets import Network, Standardize
 from credalearn.predictions import CredalPredictions
+from credalearn.sets import CredalSet
+from credalearn.sets.checks import refuse_masked, refuse_no_array
 from credalearn.train import AUGMENTS, Recipe
 from credalearn.train.device import find_device
 
@@ -49,7 +49,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     by ``scoring=`` (on other y its scores are nan, and a search takes its first candidate),
     stratified splits, steps that read y, and ``cross_val_predict(..., method="predict_proba")``,
     which codes the columns of y anew. A pipeline ``p`` gives its predicted sets by
-    ``p[-1].predict_credal(p[:-1].transform(X))``. The same seed on the same machine gives the same
+    ``p[-1].predict_credal(p[:-1].transform(X))``. The same random_state on the same machine gives the same
     weights, bit for bit on a CPU.
 
     Args:
@@ -63,10 +63,10 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             items of the call.
         backbone: ``"mlp"`` for tables; ``"resnet18"`` or ``"wrn-28-4"`` for small images;
             ``"torchvision:NAME"`` or ``"timm:NAME"`` for a network of these packages, where
-            installed. All of them standardise their inputs and start from random weights, or from
+            installed. All of them standardize their inputs and start from random weights, or from
             ``weights``. Or any ``torch.nn.Module`` that returns features, trained from the weights
             it has (a copy is trained). Or a function without arguments that makes a new one,
-            ``lambda: Net()``, called under each network's own seed: a method of several networks
+            ``lambda: Net()``, called under each network's own random_state: a method of several networks
             asks for it, as one module would start them all from the same weights.
         weights: File with the weights that a backbone given by name starts from: the published
             state dict of a ``torchvision:`` or ``timm:`` network (safetensors, or what
@@ -90,7 +90,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             eighth of their size, with 0 around, ``"crop-flip"`` also mirrors half of them left to
             right; ``"none"``.
         precision: ``"auto"`` (bfloat16 on a GPU), ``"float32"`` or ``"bfloat16"``.
-        seed: Of everything random: what other estimators call ``random_state``.
+        random_state: Of everything random: what other estimators call ``random_state``.
         device: ``"auto"`` (a GPU where there is one), or a device of torch.
         checkpoint: File that keeps the state after each epoch. If training is killed, fitting
             again on the same data goes on from there to the same weights.
@@ -98,7 +98,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Attributes:
         classes_: The K class names, in the order of the columns of probabilities.
-        model_: The trained networks with what was learnt from them.
+        model_: The trained networks with what was learned from them.
         loss_curve_: Mean loss of each epoch, over the members where there are several.
         n_features_in_: Number of features seen in ``fit``.
 
@@ -110,7 +110,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> X = np.linspace(-1, 1, 60)[:, None]
         >>> right = np.clip(np.round(2 + 4 * X), 0, 4).astype(int)
         >>> votes = np.hstack([4 - right, right])
-        >>> clf = cl.CredalClassifier(epochs=40, seed=0)
+        >>> clf = cl.CredalClassifier(epochs=40, random_state=0)
         >>> clf = clf.fit(X, cl.from_votes(votes), classes=["left", "right"])
         >>> clf.predict([[-0.9], [0.9]])
         array(['left', 'right'], dtype='<U5')
@@ -147,7 +147,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         final_learning_rate: float = 0.0,
         augment: Literal["none", "crop", "crop-flip"] = "none",
         precision: Literal["auto", "float32", "bfloat16"] = "auto",
-        seed: int = 0,
+        random_state: int = 0,
         device: str = "auto",
         checkpoint: str | Path | None = None,
         verbose: bool = False,
@@ -169,7 +169,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.final_learning_rate = final_learning_rate
         self.augment = augment
         self.precision = precision
-        self.seed = seed
+        self.random_state = random_state
         self.device = device
         self.checkpoint = checkpoint
         self.verbose = verbose
@@ -201,7 +201,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         before = dict(vars(self))
         try:
             return self._fit(X, y, classes, members)
-        except BaseException:  # what an earlier fit learnt is kept whole
+        except BaseException:  # what an earlier fit learned is kept whole
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
@@ -218,7 +218,9 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         labels = labels.to(dtype=torch.float32)
         if members is not None:
             self._check_members(members, inputs, len(names))
-            model = Model.from_members(method, members, inputs, labels, seed=recipe.seed)
+            model = Model.from_members(
+                method, members, inputs, labels, random_state=recipe.random_state
+            )
         else:
             model = Model.fit(
                 method,
@@ -292,7 +294,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"method is now {self.method!r}, but another was fitted. To fix: fit again."
             )
         params = self.get_params(deep=False)
-        params |= {"checkpoint": None, "device": "auto", "seed": self.model_.seed}
+        params |= {"checkpoint": None, "device": "auto", "random_state": self.model_.random_state}
         if not isinstance(self.backbone, str):
             params["backbone"] = None  # code does not travel: `load` asks for the module
         if isinstance(self.method, Method):
@@ -330,7 +332,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         method, shape = self._method(), tuple(inputs.shape[1:])
         backbone = make_backbone(self.backbone, shape, dropout=method.dropout, weights=weights)
         for layer in backbone.modules():
-            if isinstance(layer, Standardise):
+            if isinstance(layer, Standardize):
                 layer.fit(inputs)
         return Network.on(
             backbone,
@@ -389,7 +391,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return torch.from_numpy(X), y
 
     def _input_rules(self) -> dict[str, Any]:
-        if self.backbone == "mlp":  # standardises in float64, then goes on in float32
+        if self.backbone == "mlp":  # standardizes in float64, then goes on in float32
             return {"dtype": np.float64, "order": "C"}
         return {"dtype": np.float32, "order": "C", "allow_nd": True}
 

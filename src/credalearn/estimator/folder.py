@@ -13,9 +13,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from credalearn._files import whole_file
+from credalearn._tensors import damaged, read_tensors, write_tensors
 from credalearn.errors import CredalError
-from credalearn.files import whole_file
-from credalearn.tensors import damaged, read_tensors, write_tensors
 
 _FORMAT = 1
 _AGAIN = "save the model again"

@@ -82,7 +82,7 @@ def load(
             "the method that were trained; named ones need the version of their package that they "
             "were trained with."
         ) from error
-    clf.model_ = Model(method, tuple(members), _part(tensors, "state."), clf.seed)
+    clf.model_ = Model(method, tuple(members), _part(tensors, "state."), clf.random_state)
     return clf
 
 

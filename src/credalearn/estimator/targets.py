@@ -13,11 +13,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 from torch.nn.functional import one_hot
 
-from credalearn.checks import check_choice
-from credalearn.credal import CredalSet
-from credalearn.credal.checks import as_distributions
+from credalearn._checks import check_choice
 from credalearn.errors import CredalError
 from credalearn.labels.soft import SOFT_RULES, precise
+from credalearn.sets import CredalSet
+from credalearn.sets.checks import as_distributions
 
 
 def column_names(y: Any) -> list[Any] | None:
@@ -63,7 +63,7 @@ def top_classes(y: Any, *, num_classes: int) -> np.ndarray:
     y = y if isinstance(y, CredalSet) else np.asarray(y)
     if y.shape[1] != num_classes:
         raise CredalError(
-            f"y must be over the {num_classes} classes that were learnt; got {y.shape[1]}. To fix: "
+            f"y must be over the {num_classes} classes that were learned; got {y.shape[1]}. To fix: "
             "give y a column for each of them, in the order of classes_."
         )
     labels, _ = as_credal(y, names=None, label_rule="precise")

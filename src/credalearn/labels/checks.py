@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from credalearn.credal import CredalSet
-from credalearn.credal.checks import refuse_masked
 from credalearn.errors import CredalError
+from credalearn.sets import CredalSet
+from credalearn.sets.checks import refuse_masked
 
 
 def check_sets(labels: object) -> None:

@@ -5,9 +5,9 @@ Shapes: N items, K classes.
 
 from torch.nn.functional import one_hot
 
-from credalearn.credal import CredalSet, LowerBounds
 from credalearn.labels.checks import check_sets
 from credalearn.labels.soft import precise
+from credalearn.sets import CredalSet, LowerBounds
 
 
 def collapse(labels: CredalSet) -> LowerBounds:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
-from credalearn.checks import check_option
-from credalearn.credal import LowerBounds
-from credalearn.credal.checks import as_distributions
+from credalearn._checks import check_option
+from credalearn.sets import LowerBounds
+from credalearn.sets.checks import as_distributions
 
 
 def contaminate(probs: ArrayLike, epsilon: float) -> LowerBounds:

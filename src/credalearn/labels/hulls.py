@@ -8,8 +8,8 @@ from __future__ import annotations
 import torch
 from numpy.typing import ArrayLike
 
-from credalearn.credal import Vertices
-from credalearn.credal.checks import as_distributions, as_floats, require
+from credalearn.sets import Vertices
+from credalearn.sets.checks import as_distributions, as_floats, require
 
 
 def hull(statements: ArrayLike) -> Vertices:

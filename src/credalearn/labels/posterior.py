@@ -8,11 +8,11 @@ from __future__ import annotations
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from credalearn.credal import CredalSet
-from credalearn.credal.checks import as_distributions, as_floats, require
 from credalearn.errors import CredalError
 from credalearn.labels.checks import as_array
 from credalearn.labels.vote_rules import VOTE_RULES, Tally, VoteRule, check_options
+from credalearn.sets import CredalSet
+from credalearn.sets.checks import as_distributions, as_floats, require
 
 
 def from_posterior(

@@ -9,10 +9,10 @@ import torch
 from numpy.typing import ArrayLike
 from torch.nn.functional import one_hot
 
-from credalearn.checks import check_choice, check_option, check_whole
-from credalearn.credal import LowerBounds
-from credalearn.credal.checks import as_classes
+from credalearn._checks import check_choice, check_option, check_whole
 from credalearn.labels.soft import SOFT_RULES, SoftRule
+from credalearn.sets import LowerBounds
+from credalearn.sets.checks import as_classes
 
 
 def smooth(

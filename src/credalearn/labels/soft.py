@@ -12,8 +12,8 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from credalearn.credal import LowerBounds
-from credalearn.credal.checks import as_distributions
+from credalearn.sets import LowerBounds
+from credalearn.sets.checks import as_distributions
 
 SoftRule = Literal["relax", "relax-ties", "precise"]
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
-from credalearn.credal import LowerBounds
-from credalearn.credal.checks import SUM_TOLERANCE, as_floats, require
+from credalearn.sets import LowerBounds
+from credalearn.sets.checks import SUM_TOLERANCE, as_floats, require
 
 
 def at_least(bounds: ArrayLike) -> LowerBounds:

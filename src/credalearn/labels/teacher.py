@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
-from credalearn.checks import check_choice, check_option
-from credalearn.credal import LowerBounds
-from credalearn.credal.checks import as_floats
+from credalearn._checks import check_choice, check_option
 from credalearn.labels.soft import SOFT_RULES, SoftRule
+from credalearn.sets import LowerBounds
+from credalearn.sets.checks import as_floats
 
 
 def from_teacher(

@@ -12,12 +12,12 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from credalearn.checks import check_choice, check_option
-from credalearn.credal import CredalSet, Intervals, LowerBounds, TotalVariationBall
+from credalearn._checks import check_choice, check_option
+from credalearn._formats import check_share
 from credalearn.errors import CredalError
 from credalearn.labels.limits import lower_limits, upper_limits, variation_radius
 from credalearn.labels.soft import relax_at, relax_ties
-from credalearn.shares import check_share
+from credalearn.sets import CredalSet, Intervals, LowerBounds, TotalVariationBall
 
 VoteRule = Literal[
     "relax",

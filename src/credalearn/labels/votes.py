@@ -10,12 +10,12 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from credalearn.credal import CredalSet
-from credalearn.credal.checks import as_floats, require
 from credalearn.errors import CredalError
 from credalearn.labels.checks import as_array
 from credalearn.labels.vote_rules import NEEDS_A_VOTE, VOTE_RULES, Tally, check_options
 from credalearn.labels.vote_rules import VoteRule as VoteRule
+from credalearn.sets import CredalSet
+from credalearn.sets.checks import as_floats, require
 
 
 def from_votes(
@@ -55,7 +55,7 @@ def from_votes(
     Args:
         counts: Whole numbers of votes, shape (N, K), each 0 or more. Sets have no class names:
             those of a data frame go to ``CredalClassifier.fit`` as ``classes=list(frame.columns)``.
-        rule: One of those above. docs/few-votes.md shows how accurately models learnt from each,
+        rule: One of those above. docs/few-votes.md shows how accurately models learned from each,
             the default among them, by the number of votes.
         s: Strength of the imprecise Dirichlet model, above 0: how many unseen votes to allow for.
             For ``"idm"``; under other rules only the default is taken, which does nothing there.

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from credalearn.credal import CredalSet
 from credalearn.predictions import CredalPredictions
+from credalearn.sets import CredalSet
 from credalearn.train import Loss
 
 State = dict[str, Tensor]  # what a post-hoc method learns from a trained network
@@ -46,7 +46,7 @@ class Method:
         score: The uncertainty score that the method is known by, a key of ``SCORES``.
         dropout: Probability of dropping a feature: in every residual block of a backbone that has
             them (``places_dropout``), else before the heads.
-        post_hoc: What is learnt from the trained network's outputs on the training items and
+        post_hoc: What is learned from the trained network's outputs on the training items and
             their labels, without training it further.
 
     Example:

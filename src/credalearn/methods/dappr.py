@@ -7,9 +7,9 @@ Shapes: N items, K classes.
 
 from torch import Tensor
 
-from credalearn.credal import CredalSet
 from credalearn.methods.base import Method
 from credalearn.methods.edl import concentration, mean_of_dirichlet, rising
+from credalearn.sets import CredalSet
 
 _PENALTY = 2e-4
 _FLOOR = 1e-8

@@ -17,11 +17,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from credalearn.checks import check_option
-from credalearn.credal import CredalSet
+from credalearn._checks import check_option
 from credalearn.methods.base import Method, Outputs, State
 from credalearn.methods.softmax import softmax_loss
 from credalearn.predictions import CredalPredictions
+from credalearn.sets import CredalSet
 
 _PRECISION = 1e-10
 _MAX_STEPS = 200

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot, softplus
 
-from credalearn.credal import CredalSet
 from credalearn.methods.base import Method, Outputs, State, dirichlet
 from credalearn.predictions import CredalPredictions
+from credalearn.sets import CredalSet
 
 _RISE = 10  # epochs over which a penalty rises to its full weight
 

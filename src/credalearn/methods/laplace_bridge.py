@@ -11,10 +11,10 @@ import math
 import torch
 from torch import Tensor
 
-from credalearn.credal import CredalSet
 from credalearn.methods.base import Method, Outputs, State
 from credalearn.methods.softmax import softmax_loss
 from credalearn.predictions import CredalPredictions
+from credalearn.sets import CredalSet
 
 PRIOR_PRECISION = 1.0
 
@@ -46,7 +46,7 @@ def fit_curvature(outputs: Outputs, labels: CredalSet) -> State:  # noqa: ARG001
 
 
 def logit_variance(features: Tensor, state: State) -> Tensor:
-    r"""Variance of each centred logit under the posterior, shape (N, K), float64.
+    r"""Variance of each centerd logit under the posterior, shape (N, K), float64.
 
     The weights' precision is :math:`B \otimes A + \delta I`, the bias' :math:`B + \delta I`, with
     no cross term, so the covariance of the logits of one item has the eigenvalues
@@ -65,8 +65,8 @@ def logit_variance(features: Tensor, state: State) -> Tensor:
 def log_bridge(logits: Tensor, variance: Tensor) -> Tensor:
     r"""Logarithm of the Dirichlet parameters that match a Gaussian over the logits, shape (N, K).
 
-    :math:`\alpha_k = (1 - 2/K + e^{\mu_k}\sum_l e^{-\mu_l} / K^2) / \Sigma_{kk}` for centred means
-    μ: the plain bridge, without normalisation of the variance. In logs, as e^μ overflows where a
+    :math:`\alpha_k = (1 - 2/K + e^{\mu_k}\sum_l e^{-\mu_l} / K^2) / \Sigma_{kk}` for centerd means
+    μ: the plain bridge, without normalization of the variance. In logs, as e^μ overflows where a
     network is very sure.
 
     Example:

@@ -2,8 +2,8 @@
 
 Dropout stands between the two convolutions of every residual block; in a backbone that places none
 itself, such as a multilayer perceptron, once, before the heads. Every dropout layer of the network
-is left on, and normalisation layers stay in evaluation mode. The predicted set is the hull of the
-passes; mutual information is its usual score. Which features a pass drops depends on the seed and
+is left on, and normalization layers stay in evaluation mode. The predicted set is the hull of the
+passes; mutual information is its usual score. Which features a pass drops depends on the random_state and
 on the place of an item in its batch, so an item predicted alone differs a little from the same item
 among others.
 """

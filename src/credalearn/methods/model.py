@@ -1,4 +1,4 @@
-"""A trained model: a method, its networks, and what it learnt from them afterwards.
+"""A trained model: a method, its networks, and what it learned from them afterwards.
 
 Shapes: N items, M members or passes, H heads, D features, K classes.
 """
@@ -13,11 +13,11 @@ import torch
 from torch import Tensor
 from torch.nn.modules.dropout import _DropoutNd
 
-from credalearn.credal import CredalSet
 from credalearn.errors import CredalError
 from credalearn.methods.base import Method, Outputs, State
 from credalearn.nets import Network
 from credalearn.predictions import CredalPredictions
+from credalearn.sets import CredalSet
 from credalearn.train import Augment, Progress, Recipe, Training, seeded, train
 
 _BATCH = 4096  # items at a time, but fewer of large ones:
@@ -31,22 +31,22 @@ class Model:
     Args:
         method: The method.
         members: Its trained networks, one or several.
-        state: What a post-hoc method learnt from them; else empty.
-        seed: The seed of the first member, which dropout at prediction starts from too.
+        state: What a post-hoc method learned from them; else empty.
+        random_state: The random_state of the first member, which dropout at prediction starts from too.
         losses: Mean loss of each epoch of each member that was trained here.
 
     Example:
         >>> from torch import nn
         >>> from credalearn.methods import METHODS
         >>> network = Network(nn.Identity(), num_features=2, num_heads=2, num_classes=3)
-        >>> Model(METHODS["pocc"], (network,), {}, seed=0).predict(torch.zeros(4, 2))
+        >>> Model(METHODS["pocc"], (network,), {}, random_state=0).predict(torch.zeros(4, 2))
         CredalPredictions(4 items, 3 classes, 2 vertices)
     """
 
     method: Method
     members: tuple[Network, ...]
     state: State
-    seed: int
+    random_state: int
     losses: tuple[tuple[float, ...], ...] = ()
 
     @classmethod
@@ -71,7 +71,7 @@ class Model:
             build: Makes an untrained network; the random numbers it draws are the member's own.
             inputs: All inputs, shape (N, ...).
             labels: One credal set an input.
-            recipe: How to train; member i has its seed plus i.
+            recipe: How to train; member i has its random_state plus i.
             device: Where to train.
             augment: Changes the inputs at random, anew in each epoch.
             name: What progress calls it.
@@ -80,8 +80,8 @@ class Model:
         """
         members, losses = [], []
         for number in range(method.num_members):
-            own = replace(recipe, seed=recipe.seed + number)
-            with seeded(device, own.seed, 0):
+            own = replace(recipe, random_state=recipe.random_state + number)
+            with seeded(device, own.random_state, 0):
                 network = build().to(device)
             alone = method.num_members == 1
             path = checkpoint
@@ -102,7 +102,7 @@ class Model:
                 )
                 losses.append(tuple(train(training)))
             members.append(network)
-        model = cls.from_members(method, members, inputs, labels, seed=recipe.seed)
+        model = cls.from_members(method, members, inputs, labels, random_state=recipe.random_state)
         return replace(model, losses=tuple(losses))
 
     @classmethod
@@ -113,7 +113,7 @@ class Model:
         inputs: Tensor,
         labels: CredalSet,
         *,
-        seed: int,
+        random_state: int,
     ) -> "Model":
         """A model on networks that are trained already; only post-hoc methods look at the data.
 
@@ -135,9 +135,9 @@ class Model:
         if len(members) != method.num_members:
             raise CredalError(
                 f"this method needs {method.num_members} trained members; got {len(members)}. To "
-                f"fix: give {method.num_members}, each trained from a seed of its own."
+                f"fix: give {method.num_members}, each trained from a random_state of its own."
             )
-        model = cls(method, tuple(members), {}, seed)
+        model = cls(method, tuple(members), {}, random_state)
         if method.post_hoc is None:
             return model
         return replace(model, state=method.post_hoc(model.outputs(inputs), labels))
@@ -161,11 +161,11 @@ class Model:
         for member in self.members:
             device = next(member.parameters()).device
             member.eval()
-            if self.method.num_passes > 1:  # normalisation layers stay as they are
+            if self.method.num_passes > 1:  # normalization layers stay as they are
                 for layer in member.modules():
                     if isinstance(layer, _DropoutNd):
                         layer.train()
-            with torch.no_grad(), seeded(device, self.seed, 0, 1), _whole_float32():
+            with torch.no_grad(), seeded(device, self.random_state, 0, 1), _whole_float32():
                 for _ in range(self.method.num_passes):
                     found = member.features(inputs.to(device))
                     logits.append(member.logits(found).float().cpu())

@@ -6,11 +6,11 @@ Shapes: N items, K classes.
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from credalearn.credal import CredalSet
 from credalearn.errors import CredalError
 from credalearn.labels.checks import check_sets
 from credalearn.methods.base import Method, hull_of_outputs
 from credalearn.methods.ensemble import ENSEMBLE_SIZE
+from credalearn.sets import CredalSet
 
 
 def pocc_loss(pessimistic_logits: Tensor, optimistic_logits: Tensor, labels: CredalSet) -> Tensor:
@@ -70,7 +70,7 @@ def two_heads(logits: Tensor, labels: CredalSet, epoch: int | Tensor) -> Tensor:
 def mean_of_two_heads(logits: Tensor, labels: CredalSet, epoch: int | Tensor) -> Tensor:
     """Half of :func:`pocc_loss`, so that the backbone is driven as hard as by one head.
 
-    On precise labels a step is then softmax's own. The sum doubles the step of an optimiser that
+    On precise labels a step is then softmax's own. The sum doubles the step of an optimizer that
     does not rescale gradients, such as SGD.
     """
     return two_heads(logits, labels, epoch) / 2

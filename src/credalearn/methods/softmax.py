@@ -8,8 +8,8 @@ Shapes: N items, K classes.
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from credalearn.credal import CredalSet
 from credalearn.methods.base import Method, hull_of_outputs
+from credalearn.sets import CredalSet
 
 
 def softmax_loss(logits: Tensor, labels: CredalSet, epoch: int | Tensor) -> Tensor:  # noqa: ARG001

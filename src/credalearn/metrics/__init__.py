@@ -7,7 +7,7 @@ from credalearn.metrics.balanced import BalancedQuality, balanced_quality
 from credalearn.metrics.calibration import Reliability, ece, reliability
 from credalearn.metrics.classification import accuracy
 from credalearn.metrics.ranking import auroc, spearman_error
-from credalearn.metrics.rejection import accuracy_rejection, auarc, aurc, normalised_auarc
+from credalearn.metrics.rejection import accuracy_rejection, auarc, aurc, normalized_auarc
 from credalearn.metrics.significance import (
     Significance,
     balanced_significance,
@@ -27,7 +27,7 @@ __all__ = [
     "balanced_quality",
     "balanced_significance",
     "ece",
-    "normalised_auarc",
+    "normalized_auarc",
     "pairwise_p_values",
     "reliability",
     "significance_ranking",

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from credalearn.credal.checks import refuse_masked
 from credalearn.errors import CredalError
+from credalearn.sets.checks import refuse_masked
 
 Table = Mapping[str, Mapping[str, ArrayLike]]
-"""``table[method][metric]``: one value a seed, the same seeds in the same order for all."""
+"""``table[method][metric]``: one value a random_state, the same seeds in the same order for all."""
 
 DECIMALS = 12  # 0.3 and 0.1 + 0.2 differ by 6e-17 in float64, and must tie
 
@@ -21,7 +21,7 @@ LARGER_IS_BETTER = {
     "accuracy": True,
     "ece": False,
     "auarc": True,
-    "normalised_auarc": True,
+    "normalized_auarc": True,
     "aurc": False,
     "spearman_error": True,
     "auroc": True,
@@ -33,9 +33,9 @@ class BalancedQuality:
     """One method's balanced quality score.
 
     Args:
-        per_seed: The score on each seed, in [0, 1].
+        per_seed: The score on each random_state, in [0, 1].
         mean: Their mean.
-        std: Their standard deviation, with division by the number of seeds; 0 for one seed.
+        std: Their standard deviation, with division by the number of seeds; 0 for one random_state.
 
     Example:
         >>> BalancedQuality(per_seed=(0.25, 0.75), mean=0.5, std=0.25).mean
@@ -52,7 +52,7 @@ def balanced_quality(
 ) -> dict[str, BalancedQuality]:
     r"""Balanced quality score (BQS) of every method in the table.
 
-    On each seed every metric is scaled across the methods,
+    On each random_state every metric is scaled across the methods,
     :math:`\hat m = (m - \min) / (\max - \min)`, with 1 − ECE for ECE and likewise for AURC, of
     which less is better; the score is the mean over the metrics. A metric on which all methods are
     equal, to 12 decimals, scales to 1 for all. The score is relative: it changes with the methods
@@ -62,7 +62,7 @@ def balanced_quality(
     does not say which. Dividing by one less would give 5 % more at ten seeds.
 
     Args:
-        table: ``table[method][metric]`` holds one value a seed, the same seeds for all, in any
+        table: ``table[method][metric]`` holds one value a random_state, the same seeds for all, in any
             unit.
         metrics: Which metrics count, equally: names of the functions of this module. What follows
             a colon tells two of a kind apart: ``auarc:mmi``, ``auarc:h_diff``.
@@ -150,7 +150,7 @@ def _values(table: Table, metric: str) -> np.ndarray:
     shapes = {method: values.shape for method, values in rows.items()}
     if len(set(shapes.values())) > 1 or any(len(s) != 1 or s[0] == 0 for s in shapes.values()):
         raise CredalError(
-            f"table[method][{metric!r}] must hold one value a seed, one seed or more, the same "
+            f"table[method][{metric!r}] must hold one value a random_state, one random_state or more, the same "
             f"seeds for all methods; got shapes {shapes}."
         )
     values = np.stack(list(rows.values()))

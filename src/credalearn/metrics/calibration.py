@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from numpy.typing import ArrayLike
 
-from credalearn.checks import check_whole
+from credalearn._checks import check_whole
 from credalearn.errors import CredalError
 from credalearn.metrics.checks import as_probs_and_classes
 

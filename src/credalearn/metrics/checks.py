@@ -6,8 +6,8 @@ Shapes: N items, K classes.
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from credalearn.credal.checks import as_classes, as_floats, require_distributions
 from credalearn.errors import CredalError
+from credalearn.sets.checks import as_classes, as_floats, require_distributions
 
 ROUNDED = 0.02  # rows of two decimals, or of 16 bits, sum to 1 within it; logits and counts do not
 

@@ -8,9 +8,9 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from credalearn.credal.checks import refuse_masked
 from credalearn.errors import CredalError
 from credalearn.metrics.checks import as_probs_and_classes
+from credalearn.sets.checks import refuse_masked
 
 
 def spearman_error(probs: ArrayLike, y: ArrayLike, score: ArrayLike) -> float:

@@ -54,7 +54,7 @@ def auarc(probs: ArrayLike, y: ArrayLike, score: ArrayLike) -> float:
     return float(accuracy_rejection(probs, y, score).mean())
 
 
-def normalised_auarc(probs: ArrayLike, y: ArrayLike, score: ArrayLike) -> float:
+def normalized_auarc(probs: ArrayLike, y: ArrayLike, score: ArrayLike) -> float:
     r"""Share of the possible gain in accuracy that deferring brings, averaged over the curve.
 
     The mean over m = 1..N of :math:`(A(\beta) - A(0)) / (1 - A(0))`, where :math:`A(\beta)` is the
@@ -68,7 +68,7 @@ def normalised_auarc(probs: ArrayLike, y: ArrayLike, score: ArrayLike) -> float:
         Without the uncertain item the accuracy is 1 instead of a half: all of the gain, at one of
         the two points.
 
-        >>> normalised_auarc([[0.9, 0.1], [0.6, 0.4]], [0, 1], [0.1, 0.4])
+        >>> normalized_auarc([[0.9, 0.1], [0.6, 0.4]], [0, 1], [0.1, 0.4])
         0.5
     """
     curve = accuracy_rejection(probs, y, score)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from credalearn._formats import check_share
 from credalearn.errors import CredalError
 from credalearn.metrics.balanced import DECIMALS, Table, as_numbers, by_metric, min_max
 from credalearn.metrics.ranking import average_ranks
-from credalearn.shares import check_share
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def significance_ranking(
     p is not corrected for the number of pairs.
 
     Args:
-        table: ``table[method][metric]`` holds one value a seed, the same seeds for all.
+        table: ``table[method][metric]`` holds one value a random_state, the same seeds for all.
         metrics: Which metrics count, as in :func:`balanced_quality`.
         level: Largest probability of calling a difference that is none, in (0, 1).
 
@@ -88,14 +88,14 @@ def significance_ranking(
 def pairwise_p_values(table: Table, metric: str) -> dict[str, dict[str, float]]:
     """``p[a][b]`` of the one-sided signed-rank test that method a is better than method b.
 
-    Wilcoxon's test (1945) on the differences, seed by seed: R is the sum of the ranks, by size, of
-    the differences in a's favour, and p the probability of R or more if every difference were as
+    Wilcoxon's test (1945) on the differences, random_state by random_state: R is the sum of the ranks, by size, of
+    the differences in a's favor, and p the probability of R or more if every difference were as
     likely to have the other sign. Differences of 0 are left out, equal ones share the mean of their
     ranks; without any difference p = 1. Exact for every number of seeds, ties or not. Differences
     are rounded to 12 decimals first, or ties would be broken by rounding errors.
 
     Args:
-        table: ``table[method][metric]`` holds one value a seed, the same seeds for all.
+        table: ``table[method][metric]`` holds one value a random_state, the same seeds for all.
         metric: Which one; of ``ece`` and ``aurc`` less is better.
 
     Raises:
@@ -143,7 +143,7 @@ def balanced_significance(net: Mapping[str, Mapping[str, float]]) -> dict[str, f
 
 
 def _signed_rank_p(difference: np.ndarray) -> float:
-    """Probability, over all signs, of a rank sum in favour as large as this one or larger."""
+    """Probability, over all signs, of a rank sum in favor as large as this one or larger."""
     rounded = difference.round(DECIMALS)
     rounded = rounded[rounded != 0]
     # Mean ranks are halves at the finest, so twice a rank is a whole number.

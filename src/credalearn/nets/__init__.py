@@ -4,7 +4,7 @@ from credalearn.nets.backbones import BACKBONE_NAMES, BACKBONES, build_backbone,
 from credalearn.nets.mlp import MLP
 from credalearn.nets.network import Network
 from credalearn.nets.resnet import ResNet18
-from credalearn.nets.standardise import Standardise
+from credalearn.nets.standardize import Standardize
 from credalearn.nets.wide_resnet import WideResNet28x4
 
 __all__ = [
@@ -13,7 +13,7 @@ __all__ = [
     "MLP",
     "Network",
     "ResNet18",
-    "Standardise",
+    "Standardize",
     "WideResNet28x4",
     "build_backbone",
     "known_backbone",

@@ -21,17 +21,17 @@ def image_channels(input_shape: tuple[int, ...], *, backbone: str) -> int:
             f"{rule}; one item of X has shape {input_shape}. To fix: reshape X, or take the "
             "backbone 'mlp' for a table."
         )
-    # Three columns of pixels are no picture, three colours are one.
+    # Three columns of pixels are no picture, three colors are one.
     if input_shape[2] == 3 and input_shape[0] > 4:
         raise CredalError(
-            f"{rule}; one item of X has shape {input_shape}, with its three colours last. To fix: "
+            f"{rule}; one item of X has shape {input_shape}, with its three colors last. To fix: "
             "X.transpose(0, 3, 1, 2) in NumPy, X.permute(0, 3, 1, 2) in torch."
         )
     return input_shape[0]
 
 
 def conv3x3(width_in: int, width_out: int, *, stride: int = 1) -> nn.Conv2d:
-    """A 3x3 convolution without bias, which the normalisation after it would cancel."""
+    """A 3x3 convolution without bias, which the normalization after it would cancel."""
     return nn.Conv2d(width_in, width_out, 3, stride=stride, padding=1, bias=False)
 
 

@@ -5,11 +5,11 @@ from itertools import pairwise
 from torch import Tensor, nn
 
 from credalearn.errors import CredalError
-from credalearn.nets.standardise import Standardise
+from credalearn.nets.standardize import Standardize
 
 
 class MLP(nn.Module):
-    """Standardised inputs through hidden layers with rectifiers.
+    """Standardized inputs through hidden layers with rectifiers.
 
     Args:
         input_shape: (D,), the number of features.
@@ -29,7 +29,7 @@ class MLP(nn.Module):
                 f"{input_shape}. To fix: flatten X, or give a backbone for such inputs."
             )
         widths = (input_shape[0], *hidden)
-        layers: list[nn.Module] = [Standardise(input_shape[0])]
+        layers: list[nn.Module] = [Standardize(input_shape[0])]
         for width_in, width_out in pairwise(widths):
             layers += [nn.Linear(width_in, width_out), nn.ReLU()]
         self.layers = nn.Sequential(*layers)

@@ -46,7 +46,7 @@ class MobileNetV2(nn.Module):
         self.classifier = nn.Sequential(nn.Dropout(0.2), nn.Linear(_LAST, num_classes))
 
     def forward(self, images: Tensor) -> Tensor:
-        """Logits, shape (N, K), of normalised images (N, 3, 32, 32)."""
+        """Logits, shape (N, K), of normalized images (N, 3, 32, 32)."""
         logits: Tensor = self.classifier(self.features(images).mean((2, 3)))
         return logits
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from credalearn.errors import CredalError
 from credalearn.nets.convolutions import image_channels
-from credalearn.nets.standardise import Standardise
+from credalearn.nets.standardize import Standardize
 from credalearn.nets.weights import load_weights, of_saved_model, read_weights
 
 PACKAGES = ("torchvision", "timm")
@@ -28,7 +28,7 @@ _OLD_DENSENET = re.compile(r"(denselayer\d+\.(?:norm|conv))\.(\d\.)")
 
 
 class OutsideBackbone(nn.Module):
-    """Standardised images through another package's network without its classifier.
+    """Standardized images through another package's network without its classifier.
 
     Args:
         name: ``torchvision:NAME`` or ``timm:NAME``.
@@ -48,7 +48,7 @@ class OutsideBackbone(nn.Module):
         package, _, model = name.partition(":")
         channels = image_channels(input_shape, backbone=name)
         build = _from_timm if package == "timm" else _from_torchvision
-        self.standardise = Standardise(channels)
+        self.standardize = Standardize(channels)
         self.network, classifiers, where = build(_package(package, name), model, channels)
         if weights is not None:
             if not weights.is_file():
@@ -62,7 +62,7 @@ class OutsideBackbone(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         """Features, shape (N, D)."""
-        features: Tensor = self.network(self.standardise(images))
+        features: Tensor = self.network(self.standardize(images))
         return features
 
 

@@ -7,13 +7,13 @@ from torch import Tensor, nn
 from torch.nn.functional import relu
 
 from credalearn.nets.convolutions import conv3x3, he_init, image_channels
-from credalearn.nets.standardise import Standardise
+from credalearn.nets.standardize import Standardize
 
 _WIDTHS = (64, 128, 256, 512)  # of the four groups; the last is the number of features
 
 
 class ResNet18(nn.Module):
-    """Standardised images through a stem and eight residual blocks, averaged over the pixels.
+    """Standardized images through a stem and eight residual blocks, averaged over the pixels.
 
     Args:
         input_shape: (C, height, width).
@@ -34,7 +34,7 @@ class ResNet18(nn.Module):
         super().__init__()
         channels = image_channels(input_shape, backbone="resnet18")
         self.dropout = dropout
-        self.standardise = Standardise(channels)
+        self.standardize = Standardize(channels)
         self.conv = conv3x3(channels, _WIDTHS[0])
         self.norm = nn.BatchNorm2d(_WIDTHS[0])
         blocks: list[nn.Module] = []
@@ -48,15 +48,15 @@ class ResNet18(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         """Features, shape (N, 512)."""
-        stem = relu(self.norm(self.conv(self.standardise(images))), inplace=True)
+        stem = relu(self.norm(self.conv(self.standardize(images))), inplace=True)
         features: Tensor = self.blocks(stem).mean((2, 3))
         return features
 
 
 class BasicBlock(nn.Module):
-    """Two 3x3 convolutions, each normalised, added to a shortcut.
+    """Two 3x3 convolutions, each normalized, added to a shortcut.
 
-    The shortcut is the input itself, or a normalised 1x1 convolution where the shape changes.
+    The shortcut is the input itself, or a normalized 1x1 convolution where the shape changes.
     """
 
     def __init__(self, width_in: int, width: int, *, stride: int = 1, dropout: float = 0.0) -> None:

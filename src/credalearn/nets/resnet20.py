@@ -33,13 +33,13 @@ class ResNet20(nn.Module):
         he_init(self)
 
     def features(self, images: Tensor) -> Tensor:
-        """What the classifier is given, shape (N, 64), of normalised images (N, 3, 32, 32)."""
+        """What the classifier is given, shape (N, 64), of normalized images (N, 3, 32, 32)."""
         hidden = relu(self.bn1(self.conv1(images)))
         features: Tensor = self.layer3(self.layer2(self.layer1(hidden))).mean((2, 3))
         return features
 
     def forward(self, images: Tensor) -> Tensor:
-        """Logits, shape (N, K), of normalised images (N, 3, 32, 32)."""
+        """Logits, shape (N, K), of normalized images (N, 3, 32, 32)."""
         logits: Tensor = self.fc(self.features(images))
         return logits
 

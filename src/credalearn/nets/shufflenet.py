@@ -31,7 +31,7 @@ class ShuffleNetV2(nn.Module):
         self.fc = nn.Linear(1024, num_classes)
 
     def forward(self, images: Tensor) -> Tensor:
-        """Logits, shape (N, K), of normalised images (N, 3, 32, 32)."""
+        """Logits, shape (N, K), of normalized images (N, 3, 32, 32)."""
         hidden = self.stage4(self.stage3(self.stage2(self.conv1(images))))
         logits: Tensor = self.fc(self.conv5(hidden).mean((2, 3)))
         return logits

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn.functional import relu
 
 from credalearn.nets.convolutions import conv3x3, he_init, image_channels
-from credalearn.nets.standardise import Standardise
+from credalearn.nets.standardize import Standardize
 
 _STEM = 16
 _WIDTHS = (64, 128, 256)  # of the three groups, 4 times 16, 32, 64
@@ -15,7 +15,7 @@ _BLOCKS = 4  # in each group: 28 = 4 + 6 * 4 layers
 
 
 class WideResNet28x4(nn.Module):
-    """Standardised images through a stem and twelve residual blocks, averaged over the pixels.
+    """Standardized images through a stem and twelve residual blocks, averaged over the pixels.
 
     Args:
         input_shape: (C, height, width).
@@ -36,7 +36,7 @@ class WideResNet28x4(nn.Module):
         super().__init__()
         channels = image_channels(input_shape, backbone="wrn-28-4")
         self.dropout = dropout
-        self.standardise = Standardise(channels)
+        self.standardize = Standardize(channels)
         self.conv = conv3x3(channels, _STEM)
         blocks: list[nn.Module] = []
         width_in = _STEM
@@ -51,13 +51,13 @@ class WideResNet28x4(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         """Features, shape (N, 256)."""
-        hidden = self.blocks(self.conv(self.standardise(images)))
+        hidden = self.blocks(self.conv(self.standardize(images)))
         features: Tensor = relu(self.norm(hidden), inplace=True).mean((2, 3))
         return features
 
 
 class PreActivationBlock(nn.Module):
-    """Normalisation and rectifier before each of two 3x3 convolutions, added to a shortcut.
+    """Normalization and rectifier before each of two 3x3 convolutions, added to a shortcut.
 
     The shortcut is the input itself, or a 1x1 convolution of the rectified input where the shape
     changes.

@@ -2,7 +2,7 @@
 
 from credalearn.theory.attainable import least_objective
 from credalearn.theory.bound import BoundTerm, GeneralisationBound
-from credalearn.theory.bounding import bound_of_model, generalisation_bound
+from credalearn.theory.bounding import bound_of_model, generalization_bound
 from credalearn.theory.consistency import can_reject, consistent, votes_to_reject
 from credalearn.theory.coverage import RuleCoverage, coverage_of_rules
 from credalearn.theory.halves import Half, halves_of_annotators, halves_of_counts
@@ -19,7 +19,7 @@ __all__ = [
     "can_reject",
     "consistent",
     "coverage_of_rules",
-    "generalisation_bound",
+    "generalization_bound",
     "halves_of_annotators",
     "halves_of_counts",
     "last_layer_complexity",

@@ -9,7 +9,9 @@ import warnings
 import torch
 from torch import Tensor
 
-from credalearn.credal import (
+from credalearn.errors import PrecisionWarning
+from credalearn.labels.checks import check_sets
+from credalearn.sets import (
     CredalSet,
     Intervals,
     LowerBounds,
@@ -19,9 +21,7 @@ from credalearn.credal import (
     min_entropy_box,
     min_entropy_hull,
 )
-from credalearn.credal.box_min_entropy import ENUMERATED_CLASSES
-from credalearn.errors import PrecisionWarning
-from credalearn.labels.checks import check_sets
+from credalearn.sets.box_min_entropy import ENUMERATED_CLASSES
 
 # Frank and Wolfe's: at most 0.001 nats short in 6000 random sets of three to ten classes.
 _STEPS = 200
@@ -34,7 +34,7 @@ def least_objective(labels: CredalSet) -> Tensor:
 
     as :math:`\min_p\max_q H(q, p) = \max_q\min_p H(q, p)` (the cross-entropy is convex in p and
     linear in q, and Q is convex and compact) and :math:`\min_p H(q, p) = H(q)` at p = q. No network
-    is below its mean, so a training objective less this mean bounds the optimisation gap.
+    is below its mean, so a training objective less this mean bounds the optimization gap.
 
     Exact for lower bounds, for hulls to 1e-3 bits, and for intervals of up to 10 classes; otherwise
     never above the exact value, which makes the gap's bound larger, never wrong: the largest

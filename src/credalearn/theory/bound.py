@@ -1,4 +1,4 @@
-"""The paper's generalisation bound, term by term, and what it can and cannot say.
+"""The paper's generalization bound, term by term, and what it can and cannot say.
 
 Shapes: N items, D features, K classes.
 """
@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal, final, get_args
 
-from credalearn.checks import check_choice
+from credalearn._checks import check_choice
 from credalearn.errors import CredalError
 
 Basis = Literal["measured", "assumed", "estimated"]
@@ -31,7 +31,7 @@ class BoundTerm:
         CredalError: If the value is negative or not a number, or the basis is none of the three.
 
     Example:
-        >>> BoundTerm("optimisation", 0.05, "η", "measured", "the training loss").value
+        >>> BoundTerm("optimization", 0.05, "η", "measured", "the training loss").value
         0.05
     """
 
@@ -60,12 +60,12 @@ class GeneralisationBound:
     with probability 1 − δ (Wang and Chau, 2026, Theorem 1), for the risk R₀ under the true label
     distributions, which every label's set must contain. The theorem is about sets that are a fixed
     function of the item and a class fixed beforehand; what is assumed in their place is in the
-    ``statement``. Made by :func:`~credalearn.theory.generalisation_bound`.
+    ``statement``. Made by :func:`~credalearn.theory.generalization_bound`.
 
     Args:
         complexity: 4 times the Rademacher complexity of the objective.
         sampling: What n items leave to chance.
-        optimisation: η, how far training stayed above the least objective.
+        optimization: η, how far training stayed above the least objective.
         imprecision: L times the mean total-variation diameter of the labels.
         items: n.
         num_classes: K.
@@ -81,7 +81,7 @@ class GeneralisationBound:
         >>> bound = GeneralisationBound(
         ...     complexity=BoundTerm("model class", 0.4, "4·R", "estimated", "heads"),
         ...     sampling=BoundTerm("sampling", 0.2, "2B·sqrt(log(2/δ)/2n)", "assumed", "n, δ, B"),
-        ...     optimisation=BoundTerm("optimisation", 0.1, "η", "measured", "training loss"),
+        ...     optimization=BoundTerm("optimization", 0.1, "η", "measured", "training loss"),
         ...     imprecision=BoundTerm("imprecision", 0.5, "L·mean d", "assumed", "labels"),
         ...     items=1000, num_classes=3, confidence=0.95, loss_range=2.5, loss_bound=3.1,
         ...     mean_diameter=0.2,
@@ -95,7 +95,7 @@ class GeneralisationBound:
 
     complexity: BoundTerm
     sampling: BoundTerm
-    optimisation: BoundTerm
+    optimization: BoundTerm
     imprecision: BoundTerm
     items: int
     num_classes: int
@@ -114,7 +114,7 @@ class GeneralisationBound:
     @property
     def terms(self) -> tuple[BoundTerm, ...]:
         """The four, in the order of the formula."""
-        return self.complexity, self.sampling, self.optimisation, self.imprecision
+        return self.complexity, self.sampling, self.optimization, self.imprecision
 
     @property
     def total(self) -> float:
@@ -132,7 +132,7 @@ class GeneralisationBound:
 
         The first two terms fall as 1/√n, the other two do not.
         """
-        room = math.log(self.num_classes) - self.optimisation.value - self.imprecision.value
+        room = math.log(self.num_classes) - self.optimization.value - self.imprecision.value
         if room <= 0:
             return None
         share = (self.complexity.value + self.sampling.value) / room
@@ -154,7 +154,7 @@ class GeneralisationBound:
                 text
                 + f"About {_rounded(self.items_needed):,} items like these would bring it there."
             )
-        fixed = self.optimisation.value + self.imprecision.value
+        fixed = self.optimization.value + self.imprecision.value
         return text + (
             f"More items would not mend it: the last two terms, {fixed:.2f}, do not fall with n. "
             "To fix: more precise labels, or a network whose logits range less."

@@ -1,4 +1,4 @@
-"""The terms of the generalisation bound from what training left behind.
+"""The terms of the generalization bound from what training left behind.
 
 Shapes: N items, D features, K classes; the two heads in the order pessimistic, optimistic.
 """
@@ -13,11 +13,11 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from credalearn.credal import CredalSet
+from credalearn._formats import check_share
 from credalearn.errors import CredalError
 from credalearn.labels.checks import check_sets
 from credalearn.methods import Model, pocc_loss
-from credalearn.shares import check_share
+from credalearn.sets import CredalSet
 from credalearn.theory.attainable import least_objective
 from credalearn.theory.bound import BoundTerm, GeneralisationBound
 from credalearn.theory.rademacher import check_heads, last_layer_complexity
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from credalearn.estimator import CredalClassifier
 
 
-def generalisation_bound(
+def generalization_bound(
     features: Tensor,
     weights: Tensor,
     labels: CredalSet,
@@ -42,7 +42,7 @@ def generalisation_bound(
     =============  ===========================================================================
     complexity     :func:`~credalearn.theory.last_layer_complexity`: the backbone is left out
     sampling       n, δ and :math:`B = \log(1 + (K - 1)e^L)`
-    optimisation   the objective less the mean of
+    optimization   the objective less the mean of
                    :func:`~credalearn.theory.least_objective`: an upper bound on η
     imprecision    L and the mean diameter of the labels
     =============  ===========================================================================
@@ -74,7 +74,7 @@ def generalisation_bound(
 
         >>> from credalearn import LowerBounds
         >>> labels = LowerBounds([[0.5, 0.0]] * 100)
-        >>> bound = generalisation_bound(torch.ones(100, 1), torch.zeros(2, 2, 1), labels)
+        >>> bound = generalization_bound(torch.ones(100, 1), torch.zeros(2, 2, 1), labels)
         >>> [round(term.value, 4) for term in bound.terms]
         [0.0, 0.1883, 0.3466, 0.0]
     """
@@ -99,7 +99,7 @@ def generalisation_bound(
     return GeneralisationBound(
         complexity=_complexity(last_layer_complexity(features, weights, biases)),
         sampling=_sampling(loss_bound, num_items, confidence),
-        optimisation=_optimisation(objective, least),
+        optimization=_optimization(objective, least),
         imprecision=_imprecision(loss_range, mean_diameter),
         items=num_items,
         num_classes=num_classes,
@@ -117,7 +117,7 @@ def bound_of_model(
     *,
     confidence: float = 0.95,
 ) -> GeneralisationBound:
-    """:func:`generalisation_bound` of a trained POCC: a fitted classifier, or its ``model_``.
+    """:func:`generalization_bound` of a trained POCC: a fitted classifier, or its ``model_``.
 
     The losses of its heads may have been summed (``"pocc"``) or averaged (``"pocc-mean"``): the
     bound is about the trained heads, and takes their objective anew.
@@ -130,7 +130,7 @@ def bound_of_model(
 
     Raises:
         CredalError: If the model is another method's, the inputs are not what it was fitted on, and
-            as :func:`generalisation_bound`.
+            as :func:`generalization_bound`.
 
     Example:
         >>> from torch import nn
@@ -138,7 +138,7 @@ def bound_of_model(
         >>> from credalearn.methods import METHODS
         >>> from credalearn.nets import Network
         >>> network = Network(nn.Identity(), num_features=2, num_heads=2, num_classes=3)
-        >>> model = Model(METHODS["pocc"], (network,), {}, seed=0)
+        >>> model = Model(METHODS["pocc"], (network,), {}, random_state=0)
         >>> bound = bound_of_model(model, torch.zeros(50, 2), LowerBounds(torch.zeros(50, 3)))
         >>> bound.items, bound.mean_diameter
         (50, 1.0)
@@ -146,7 +146,7 @@ def bound_of_model(
     trained = getattr(model, "model_", model)
     network = the_network(trained)
     check_sets(labels)
-    return generalisation_bound(
+    return generalization_bound(
         features_of(trained, inputs),
         network.heads.weight.detach().cpu().view(*network.shape, -1),
         labels.to("cpu"),
@@ -183,9 +183,9 @@ def _sampling(loss_bound: float, num_items: int, confidence: float) -> BoundTerm
     )
 
 
-def _optimisation(objective: float, least: float) -> BoundTerm:
+def _optimization(objective: float, least: float) -> BoundTerm:
     return BoundTerm(
-        "optimisation gap",
+        "optimization gap",
         max(objective - least, 0.0),  # a perfect fit may be below by a rounding
         "η",
         "measured",

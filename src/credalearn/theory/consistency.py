@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc
 from torch import Tensor
 
-from credalearn.credal.checks import as_floats, require
+from credalearn._formats import check_share
 from credalearn.errors import CredalError
-from credalearn.shares import check_share
+from credalearn.sets.checks import as_floats, require
 
 _ROUNDING = 1e-6  # a bound this near to 0 or 1 excludes nothing: float32 sums drift by as much
 

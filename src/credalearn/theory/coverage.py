@@ -14,11 +14,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from credalearn.checks import check_choice
-from credalearn.credal import CredalSet
+from credalearn._checks import check_choice
 from credalearn.errors import CredalError
 from credalearn.labels import VOTE_RULES, VoteRule, from_posterior, from_votes
 from credalearn.labels.vote_rules import options_of
+from credalearn.sets import CredalSet
 from credalearn.theory.consistency import can_reject, consistent, votes_to_reject
 from credalearn.theory.crossed import Crossed
 from credalearn.theory.halves import Half
@@ -49,7 +49,7 @@ class RuleCoverage:
         agree_error: Its standard error.
         testable: Share of sets that some outcome of the held-out votes could have rejected.
         stated: Mean lower bound of the building votes' top class.
-        held_out: Mean share of the held-out votes for that class, which no choice of it favours.
+        held_out: Mean share of the held-out votes for that class, which no choice of it favors.
         gap_error: Standard error of ``held_out − stated``.
         votes_needed: Held-out votes that can reject half of the sets; inf where none can.
 

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from credalearn.checks import check_whole
-from credalearn.credal.checks import refuse_masked
+from credalearn._checks import check_whole
+from credalearn._formats import check_share
 from credalearn.errors import CredalError
-from credalearn.shares import check_share
+from credalearn.sets.checks import refuse_masked
 
 _TOO_MANY = 10**9  # votes of an item: numpy draws from fewer, without replacement
 
@@ -66,7 +66,7 @@ class Half:
 
 
 def halves_of_counts(
-    counts: ArrayLike, *, splits: int = 20, share: float = 0.5, seed: int = 0
+    counts: ArrayLike, *, splits: int = 20, share: float = 0.5, random_state: int = 0
 ) -> Iterator[Half]:
     """Split each item's votes at random, drawing without replacement, where nobody is named.
 
@@ -77,7 +77,7 @@ def halves_of_counts(
         counts: Whole numbers of votes, shape (N, K).
         splits: How often.
         share: Of the votes that build, in (0, 1).
-        seed: Of the draws.
+        random_state: Of the draws.
 
     Raises:
         CredalError: If a count is not whole, an item has 10⁹ votes or more, or an option is out of
@@ -89,8 +89,8 @@ def halves_of_counts(
         (2.0, [[3.0, 1.0]])
     """
     votes = _few_enough(_whole_numbers(counts, "counts")).astype(np.int64)
-    _check_options(splits, share, seed)
-    random = np.random.default_rng(seed)
+    _check_options(splits, share, random_state)
+    random = np.random.default_rng(random_state)
     total = votes.sum(1)
     wanted = np.clip(np.floor(share * total + 0.5), np.minimum(total, 1), np.maximum(total - 1, 0))
 
@@ -115,7 +115,7 @@ def halves_of_annotators(
     shape: tuple[int, int],
     splits: int = 20,
     share: float = 0.5,
-    seed: int = 0,
+    random_state: int = 0,
     posterior: Posterior | None = None,
 ) -> Iterator[Half]:
     """Split the annotators: all votes of a person build, or all are held out.
@@ -131,7 +131,7 @@ def halves_of_annotators(
         shape: (N, K).
         splits: How often.
         share: Of the annotators that build, in (0, 1).
-        seed: Of the draws.
+        random_state: Of the draws.
         posterior: A model of the annotators, fitted anew to each split's building votes.
 
     Raises:
@@ -149,13 +149,13 @@ def halves_of_annotators(
             f"item, annotator and label are numbers from 0; {error}. To fix: number the names."
         ) from error
     _check_codes(items, who, labels, shape)
-    _check_options(splits, share, seed)
+    _check_options(splits, share, random_state)
     known = labels >= 0
     items, who, labels = items[known], who[known], labels[known]
     people = np.unique(who[who >= 0])
     wanted = int(np.floor(share * len(people) + 0.5))
     wanted = min(max(wanted, 1), max(len(people) - 1, 0))
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(random_state)
 
     def tally(chosen: NDArray[np.bool_]) -> Floats:
         cells = items[chosen] * shape[1] + labels[chosen]
@@ -174,9 +174,9 @@ def halves_of_annotators(
     return drawn()
 
 
-def _check_options(splits: int, share: float, seed: int) -> None:
+def _check_options(splits: int, share: float, random_state: int) -> None:
     check_whole(splits, least=1, name="splits", remedy="give 20")
-    check_whole(seed, least=0, name="seed", remedy="give 0")
+    check_whole(random_state, least=0, name="random_state", remedy="give 0")
     check_share(share, name="share")
 
 

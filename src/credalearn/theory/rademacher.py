@@ -33,7 +33,7 @@ def last_layer_complexity(features: Tensor, weights: Tensor, biases: Tensor | No
     paper's bound holds with it unchanged: each side of the deviation exceeds its mean by
     :math:`B\sqrt{\log(2/\delta)/2n}` with probability at most δ/2.
 
-    What it leaves out is the backbone: features learnt on the same items are taken as given, so for
+    What it leaves out is the backbone: features learned on the same items are taken as given, so for
     a network trained end to end this is too small, by an unknown amount.
 
     Args:
@@ -54,8 +54,8 @@ def last_layer_complexity(features: Tensor, weights: Tensor, biases: Tensor | No
     """
     check_heads(features, weights, biases)
     squares = features.double().square().sum()
-    centred = weights.double() - weights.double().mean(1, keepdim=True)
-    norms = centred.square().sum((1, 2))
+    centerd = weights.double() - weights.double().mean(1, keepdim=True)
+    norms = centerd.square().sum((1, 2))
     if biases is not None:
         squares = squares + len(features)
         norms = norms + (biases.double() - biases.double().mean(1, keepdim=True)).square().sum(1)

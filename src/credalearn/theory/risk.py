@@ -10,12 +10,12 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from credalearn.checks import check_whole
-from credalearn.credal import CredalSet
-from credalearn.credal.checks import as_distributions
+from credalearn._checks import check_whole
+from credalearn._formats import check_share
 from credalearn.errors import CredalError
 from credalearn.labels.checks import check_sets
-from credalearn.shares import check_share
+from credalearn.sets import CredalSet
+from credalearn.sets.checks import as_distributions
 
 Ends = tuple[float, float]
 ENOUGH_ITEMS = 50  # for an interval: below it 95 % is 78 to 92 %, see risk_profile
@@ -24,7 +24,7 @@ ENOUGH_ITEMS = 50  # for an interval: below it 95 % is 78 to 92 %, see risk_prof
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RiskProfile:
-    """The two ends of the risk over all labellings that the sets allow, in nats.
+    """The two ends of the risk over all labelings that the sets allow, in nats.
 
     Made by :func:`risk_profile`.
 
@@ -118,9 +118,9 @@ def risk_profile(
     *,
     confidence: float = 0.95,
     draws: int = 1000,
-    seed: int = 0,
+    random_state: int = 0,
 ) -> RiskProfile:
-    r"""Smallest and largest mean cross-entropy over all labellings that the sets allow.
+    r"""Smallest and largest mean cross-entropy over all labelings that the sets allow.
 
     .. math:: R_+ = \frac1N\sum_i \min_{q \in Q_i} -q^\top\log p_i, \qquad
               R_- = \frac1N\sum_i \max_{q \in Q_i} -q^\top\log p_i
@@ -132,7 +132,7 @@ def risk_profile(
     On votes that the model has not seen, less is needed for the mean: that each set contain its
     item's vote shares, as those of :func:`~credalearn.from_votes` do. The shares then have the true
     risk as their expectation, and [R₊, R₋] contains what they give. On votes it was trained on, a
-    model that learnt them by heart is outside, unless the sets hold.
+    model that learned them by heart is outside, unless the sets hold.
 
     The intervals are percentile bootstrap ones (Efron, 1979) over items, which for few items are
     too short: at 95 %, of losses −log p with p from Beta(3, 1), they hold the mean 78 % of the time
@@ -146,7 +146,7 @@ def risk_profile(
         labels: One set an item.
         confidence: Of each interval, in (0, 1).
         draws: Bootstrap samples.
-        seed: Of the bootstrap; the same seed gives the same intervals.
+        random_state: Of the bootstrap; the same random_state gives the same intervals.
 
     Raises:
         CredalError: If the labels are no sets, shapes differ, a row is no distribution, or an
@@ -166,7 +166,7 @@ def risk_profile(
     check_sets(labels)
     check_share(confidence, name="confidence")
     check_whole(draws, least=1, name="draws", remedy="give 1000")
-    check_whole(seed, least=0, name="seed", remedy="give 0")
+    check_whole(random_state, least=0, name="random_state", remedy="give 0")
     given = as_distributions(probs, name="probs", ndim=2).detach()
     if given.shape != labels.shape or len(given) == 0:
         raise CredalError(
@@ -178,7 +178,7 @@ def risk_profile(
     # Rows of float32 sum to a little more than 1 and would make −log p a little less than 0.
     losses = np.stack([exact.best(costs).numpy(force=True), exact.worst(costs).numpy(force=True)])
     losses = losses.clip(min=0)
-    low, high = _bootstrap(losses, confidence=confidence, draws=draws, seed=seed)
+    low, high = _bootstrap(losses, confidence=confidence, draws=draws, random_state=random_state)
     best, worst = (float(risk) for risk in losses.mean(1))
     return RiskProfile(
         optimistic=best,
@@ -192,14 +192,14 @@ def risk_profile(
 
 
 def _bootstrap(
-    losses: np.ndarray, *, confidence: float, draws: int, seed: int
+    losses: np.ndarray, *, confidence: float, draws: int, random_state: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Both ends of each row's interval for its mean, from losses (R, N); shapes (R,).
 
     One draw is how often each item comes (N,). Drawing these counts one after the other takes
     0.07 s for 10,000 items and 1000 draws; all of them as one multinomial matrix, 0.7 s.
     """
-    generator = np.random.default_rng(seed)
+    generator = np.random.default_rng(random_state)
     num_items = losses.shape[1]
     infinite = np.isinf(losses)
     columns = np.concatenate([np.where(infinite, 0, losses), infinite]).T

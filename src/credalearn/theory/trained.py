@@ -13,7 +13,7 @@ from torch import Tensor
 from credalearn.errors import CredalError
 from credalearn.methods import Model
 from credalearn.methods.pocc import mean_of_two_heads, two_heads
-from credalearn.nets import MLP, Network, Standardise
+from credalearn.nets import MLP, Network, Standardize
 
 
 def the_network(model: object) -> Network:
@@ -62,7 +62,7 @@ def features_of(model: Model, inputs: ArrayLike) -> Tensor:
 
 
 def _as_fitted(inputs: ArrayLike, *, table: bool) -> Tensor:
-    """Inputs as a classifier converts them: in float64 for tables, which are standardised in it."""
+    """Inputs as a classifier converts them: in float64 for tables, which are standardized in it."""
     if isinstance(inputs, Tensor):
         return inputs.detach().to(torch.float64 if table else torch.float32)
     try:
@@ -74,9 +74,9 @@ def _as_fitted(inputs: ArrayLike, *, table: bool) -> Tensor:
 
 
 def _check_width(network: Network, inputs: Tensor) -> None:
-    """One feature would be taken for all of them: standardising broadcasts."""
+    """One feature would be taken for all of them: standardizing broadcasts."""
     for layer in network.modules():
-        if isinstance(layer, Standardise) and len(layer.mean) != inputs.shape[1]:
+        if isinstance(layer, Standardize) and len(layer.mean) != inputs.shape[1]:
             raise CredalError(
                 f"inputs must hold items of shape ({len(layer.mean)}, ...), as in fit; got "
                 f"{tuple(inputs.shape[1:])}. To fix: give the inputs that it was fitted on."

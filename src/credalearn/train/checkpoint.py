@@ -1,6 +1,6 @@
 """The state of an unfinished training run, on disk.
 
-One safetensors file, written whole or not at all: weights, optimiser state, the losses so far and
+One safetensors file, written whole or not at all: weights, optimizer state, the losses so far and
 what run it belongs to.
 """
 
@@ -14,8 +14,8 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from credalearn._tensors import damaged, read_tensors, write_tensors
 from credalearn.errors import CredalError, TrainingError
-from credalearn.tensors import damaged, read_tensors, write_tensors
 from credalearn.train.training import Training
 
 Described = dict[str, object]  # what decides a run's outcome, part by part
@@ -93,7 +93,7 @@ def save_checkpoint(
 def load_checkpoint(
     path: Path, *, run: Described, network: nn.Module, optimizer: Optimizer
 ) -> list[float]:
-    """Restore network and optimiser; the losses of the epochs done, empty if there is no file.
+    """Restore network and optimizer; the losses of the epochs done, empty if there is no file.
 
     Raises:
         CheckpointError: If the file is damaged or belongs to another run; nothing is restored then.
@@ -180,7 +180,7 @@ def _check_same_run(path: Path, there: Described, here: Described) -> None:
     )
     hint = "delete it or name another checkpoint"
     if differ == ["first weights"]:
-        hint = "seed torch before you build the backbone, or load the weights that it had"
+        hint = "random_state torch before you build the backbone, or load the weights that it had"
     raise CheckpointError(
         f"{path} belongs to another run: {told} differ. To fix: {hint}; in cross-validation use "
         "none, as every fold is a run of its own."

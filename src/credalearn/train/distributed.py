@@ -1,11 +1,11 @@
 """One model on several devices: what the training loop needs where torchrun started it.
 
-Every process holds all the data and draws the same order and augmentation from the same seed. Of
+Every process holds all the data and draws the same order and augmentation from the same random_state. Of
 each batch it takes its own part, and DistributedDataParallel averages the gradients: the same
 batches, and the same model, as one process alone. In one process nothing here does anything.
 
-Batch normalisation sees the whole batch on GPUs (SyncBatchNorm). On CPUs torch has no such layer:
-each process normalises by its own part, and the running statistics are the first process's. So it
+Batch normalization sees the whole batch on GPUs (SyncBatchNorm). On CPUs torch has no such layer:
+each process normalizes by its own part, and the running statistics are the first process's. So it
 is, on GPUs too, for layers of other makes than torch's own.
 """
 
@@ -31,7 +31,7 @@ from credalearn.train.recipe import Recipe
 _PATIENCE = timedelta(days=7)
 _FROM_TORCHRUN = ("RANK", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
 _START = "To fix: start the command with torchrun, or unset WORLD_SIZE."
-_SYNCHRONISED = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
+_SYNCHRONIZED = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
 
 
 def under_torchrun() -> bool:
@@ -224,11 +224,11 @@ def wrap(
     device = next(network.parameters()).device
     told = zlib.crc32(repr(recipe).encode())
     _check_alike(device, {"items": num_items, "recipe": told, "epochs done": epochs_done})
-    shared = _synchronised(network) if device.type == "cuda" else network
+    shared = _synchronized(network) if device.type == "cuda" else network
     alone = any(
         isinstance(x, _BatchNorm) and type(x) is not nn.SyncBatchNorm for x in shared.modules()
     )
-    least = 2 if alone else 1  # batch normalisation cannot do with one item
+    least = 2 if alone else 1  # batch normalization cannot do with one item
     if smallest_batch < least * world_size():
         raise CredalError(
             f"each of {world_size()} processes must have {least} or more items of every batch; the "
@@ -255,13 +255,13 @@ def _check_alike(device: torch.device, numbers: dict[str, int]) -> None:
     if differ:
         raise CredalError(
             "all processes must train the same model on the same data from the same checkpoint; "
-            f"they differ in: {', '.join(differ)}. To fix: give each the same seed, options, data "
+            f"they differ in: {', '.join(differ)}. To fix: give each the same random_state, options, data "
             "and folder."
         )
 
 
-def _synchronised(network: nn.Module) -> nn.Module:
-    """A copy on the same parameters and buffers, with batch normalisation over all processes.
+def _synchronized(network: nn.Module) -> nn.Module:
+    """A copy on the same parameters and buffers, with batch normalization over all processes.
 
     Only torch's own layers are replaced: others, such as timm's, which hold an activation too,
     would lose it.
@@ -270,7 +270,7 @@ def _synchronised(network: nn.Module) -> nn.Module:
     copied = copy.deepcopy(network, {id(tensor): tensor for tensor in tensors})
     for module in list(copied.modules()):
         for name, child in module.named_children():
-            if type(child) in _SYNCHRONISED:
+            if type(child) in _SYNCHRONIZED:
                 convert: Any = nn.SyncBatchNorm.convert_sync_batchnorm  # torch leaves it untyped
                 setattr(module, name, convert(child))
     return copied

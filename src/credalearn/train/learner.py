@@ -1,7 +1,7 @@
 """One network in training on a GPU: its stream, its recorded steps, and what they work on.
 
 A step is recorded once for each size of batch, after a few that are not: libraries choose their
-algorithms and workspaces in these. Weights and optimiser are then put back as they were.
+algorithms and workspaces in these. Weights and optimizer are then put back as they were.
 """
 
 from collections.abc import Iterator
@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from credalearn.credal import CredalSet
-from credalearn.credal.checks import map_tensors
 from credalearn.errors import TrainingError
+from credalearn.sets import CredalSet
+from credalearn.sets.checks import map_tensors
 from credalearn.train.checkpoint import describe_run, load_checkpoint, save_checkpoint
 from credalearn.train.loop import (
     autocast,
@@ -76,9 +76,11 @@ class Learner:
     def start_epoch(self) -> None:
         """Shuffle and augment on the device, and set the counters."""
         training = self.training
-        seed = seed_from(training.recipe.seed, self.epoch + 1)  # 0 is for the first weights
-        self.order_random.manual_seed(seed)
-        self.dropout_random.manual_seed(seed_from(training.recipe.seed, self.epoch + 1, 1))
+        random_state = seed_from(
+            training.recipe.random_state, self.epoch + 1
+        )  # 0 is for the first weights
+        self.order_random.manual_seed(random_state)
+        self.dropout_random.manual_seed(seed_from(training.recipe.random_state, self.epoch + 1, 1))
         with torch.cuda.stream(self.stream):
             count = len(training.inputs)
             order = torch.randperm(count, device=self.device, generator=self.order_random)
@@ -175,14 +177,14 @@ class Learner:
         self.step_number += 1
 
     def _record(self) -> dict[int, torch.cuda.CUDAGraph]:
-        """A graph for each size of batch; weights and optimiser end as they were."""
+        """A graph for each size of batch; weights and optimizer end as they were."""
         before = _snapshot(self.training.network, self.optimizer)
         torch.cuda.synchronize(self.device)  # what the steps read was written on another stream
         graphs: dict[int, torch.cuda.CUDAGraph] = {}
         pool = None
         for size in sorted(set(self.sizes), reverse=True):
             with (
-                seeded(self.device, self.training.recipe.seed),
+                seeded(self.device, self.training.recipe.random_state),
                 torch.cuda.stream(self.stream),
                 _whether_compiled_or_not() if self.training.compile else nullcontext(),
             ):

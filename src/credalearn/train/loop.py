@@ -1,9 +1,9 @@
 """The training loop: plain PyTorch, read from top to bottom.
 
-All randomness comes from (seed, epoch), so a run that is killed and resumed at the last finished
+All randomness comes from (random_state, epoch), so a run that is killed and resumed at the last finished
 epoch ends with the same weights as one that was never interrupted: bit for bit on a CPU.
 
-Where torch.distributed is initialised, all its processes train one model together
+Where torch.distributed is initialized, all its processes train one model together
 (:mod:`credalearn.train.distributed`).
 
 Shapes: N items, H heads, K classes.
@@ -19,8 +19,8 @@ import torch
 from torch import Tensor, nn
 from torch.optim import SGD, Adam, Optimizer
 
-from credalearn.credal import CredalSet
 from credalearn.errors import TrainingError
+from credalearn.sets import CredalSet
 from credalearn.train.checkpoint import describe_run, load_checkpoint, save_checkpoint
 from credalearn.train.distributed import (
     all_or_none,
@@ -79,7 +79,7 @@ def train(training: Training) -> list[float]:
         epochs_done=len(losses),
     )
     for epoch in range(len(losses), recipe.epochs):
-        with seeded(device, recipe.seed, epoch + 1):  # 0 is for the first weights
+        with seeded(device, recipe.random_state, epoch + 1):  # 0 is for the first weights
             order = torch.randperm(len(inputs)).to(device)
             shuffled = inputs[order]
             if training.augment is not None:
@@ -113,18 +113,18 @@ def seeded(device: torch.device, *numbers: int) -> Iterator[None]:
         ...     torch.rand(1) == first
         tensor([True])
     """
-    seed = seed_from(*numbers)
+    random_state = seed_from(*numbers)
     on_gpu = device.type == "cuda"
     with torch.random.fork_rng([device] if on_gpu else []):
-        torch.default_generator.manual_seed(seed)  # torch.manual_seed would touch every GPU
+        torch.default_generator.manual_seed(random_state)  # torch.manual_seed would touch every GPU
         if on_gpu:
             with torch.cuda.device(device):
-                torch.cuda.manual_seed(seed)
+                torch.cuda.manual_seed(random_state)
         yield
 
 
 def seed_from(*numbers: int) -> int:
-    """One seed of 63 bits from several numbers, such that near numbers give unrelated ones.
+    """One random_state of 63 bits from several numbers, such that near numbers give unrelated ones.
 
     Example:
         >>> seed_from(0, 1) == seed_from(0, 1), seed_from(0, 1) == seed_from(1, 0)
@@ -136,7 +136,7 @@ def seed_from(*numbers: int) -> int:
 def batch_sizes(num_items: int, batch_size: int) -> list[int]:
     """Sizes of an epoch's batches, nearly equal and falling, at most ``batch_size``.
 
-    None is of one item, which would break batch normalisation: then one more than asked is taken.
+    None is of one item, which would break batch normalization: then one more than asked is taken.
 
     Example:
         >>> batch_sizes(10, 4), batch_sizes(5, 2), batch_sizes(2, 1)
@@ -197,13 +197,13 @@ def _own_dropout(device: torch.device, recipe: Recipe, epoch: int) -> AbstractCo
     if world_size() == 1:
         return nullcontext()
     # From 1: zeros at the end would give the numbers that the order was drawn from.
-    return seeded(device, recipe.seed, epoch + 1, 1 + rank())
+    return seeded(device, recipe.random_state, epoch + 1, 1 + rank())
 
 
 def make_optimizer(
     network: nn.Module, recipe: Recipe, rate: float | Tensor, *, recorded: bool = False
 ) -> Optimizer:
-    """The recipe's optimiser, at this learning rate; ``recorded`` if its steps are, on a GPU."""
+    """The recipe's optimizer, at this learning rate; ``recorded`` if its steps are, on a GPU."""
     decay, fused = recipe.weight_decay, True if recorded else None
     if recipe.optimizer == "sgd":
         momentum = recipe.momentum

@@ -25,7 +25,7 @@ class Recipe:
         warmup_start: Where that rise starts.
         final_learning_rate: Where the cosine ends.
         precision: ``"float32"``, ``"bfloat16"`` (autocast), or ``"auto"``: the latter on a GPU.
-        seed: Of everything random, 0 or more.
+        random_state: Of everything random, 0 or more.
 
     Raises:
         CredalError: If a value is out of range.
@@ -49,10 +49,10 @@ class Recipe:
     warmup_start: float = 0.0
     final_learning_rate: float = 0.0
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
-    seed: int = 0
+    random_state: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch_size", "seed"):
+        for name in ("epochs", "batch_size", "random_state"):
             self._check(name, isinstance(getattr(self, name), Integral), "a whole number")
         for name in ("learning_rate", "momentum", "weight_decay"):
             self._check(name, isinstance(getattr(self, name), Real), "a number")
@@ -60,7 +60,7 @@ class Recipe:
             self._check(name, isinstance(getattr(self, name), Real), "a number")
         for name in ("epochs", "batch_size"):
             self._check(name, getattr(self, name) >= 1, "1 or more")
-        for name in ("momentum", "weight_decay", "warmup_epochs", "warmup_start", "seed"):
+        for name in ("momentum", "weight_decay", "warmup_epochs", "warmup_start", "random_state"):
             self._check(name, 0 <= getattr(self, name) < math.inf, "0 or more")
         self._check("learning_rate", 0 < self.learning_rate < math.inf, "above 0")
         self._check(

@@ -1,12 +1,12 @@
 """Several models trained side by side on one GPU, each step of each a single CUDA graph.
 
 A small network leaves most of a large GPU idle, and the host that starts its kernels one by one is
-the limit. Here a whole step (batch, forward, loss, backward, optimiser) is recorded once and then
+the limit. Here a whole step (batch, forward, loss, backward, optimizer) is recorded once and then
 replayed as one launch; the data, their augmentation, the learning rates and the losses stay on the
 device; and every model has a stream of its own, so that the gaps of one are filled by the others.
 
 The batches, the learning rates, the loss and the checkpoints are those of the plain loop
-(:mod:`credalearn.train.loop`); the random numbers are others, from the same (seed, epoch).
+(:mod:`credalearn.train.loop`); the random numbers are others, from the same (random_state, epoch).
 """
 
 import time
@@ -50,14 +50,14 @@ def train_together(
         >>> from credalearn.methods import METHODS
         >>> from credalearn.nets import Network
         >>> from credalearn.train import Recipe
-        >>> def training(seed, device):
+        >>> def training(random_state, device):
         ...     network = Network(nn.Identity(), num_features=1, num_heads=1, num_classes=2)
         ...     return Training(
         ...         network=network.to(device),
         ...         inputs=torch.tensor([[-1.0], [1.0]], device=device),
         ...         labels=cl.precise([[0.7, 0.3], [0.1, 0.9]]).to(device),
         ...         loss=METHODS["softmax"].loss,
-        ...         recipe=Recipe(epochs=2, seed=seed),
+        ...         recipe=Recipe(epochs=2, random_state=random_state),
         ...     )
         >>> if torch.cuda.is_available():
         ...     first, second = train_together([training(0, "cuda"), training(1, "cuda")])

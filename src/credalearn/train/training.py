@@ -9,8 +9,8 @@ from pathlib import Path
 
 from torch import Tensor
 
-from credalearn.credal import CredalSet
 from credalearn.nets import Network
+from credalearn.sets import CredalSet
 from credalearn.train.augment import Augment
 from credalearn.train.progress import Listener
 from credalearn.train.recipe import Recipe

@@ -1,0 +1,5 @@
+"""``python -m credalearn_experiments``."""
+
+from credalearn_experiments.cli import main
+
+main()

@@ -1,0 +1,41 @@
+"""Lung nodules rated by radiologists, as a task."""
+
+import numpy as np
+import torch
+
+from credalearn.app.nodules import CLASSES, load_nodules
+from credalearn_experiments.data.folders import DataFolders
+from credalearn_experiments.data.task import Task
+
+
+def lidc(folders: DataFolders, limit: int | None = None) -> Task:  # noqa: ARG001
+    """The nodules as a task of few votes and much disagreement, split by patient.
+
+    Training: the nodules of three in five patients, by ``numpy.random.default_rng(0)``, with their
+    three or four votes. Test: those of the others that have a majority, with it as the true class.
+    Voted: all nodules of the others.
+
+    Args:
+        folders: Not looked at: the table is in the package.
+        limit: At most so many training, test and voted nodules, the first ones of each.
+    """
+    nodules = load_nodules()
+    patients = np.unique(nodules.patients)
+    shuffled = np.random.default_rng(0).permutation(patients)
+    learned = np.isin(nodules.patients, shuffled[: len(patients) * 3 // 5])
+    train, voted = (np.flatnonzero(mask)[:limit] for mask in (learned, ~learned))
+    test = np.flatnonzero(~learned & nodules.has_majority)[:limit]
+    features = torch.from_numpy(nodules.features).float()
+    votes, top = torch.from_numpy(nodules.votes), torch.from_numpy(nodules.majority)
+    return Task(
+        name="lidc",
+        classes=CLASSES,
+        train_inputs=features[train],
+        train_y=top[train],
+        train_soft=votes[train].double() / votes[train].sum(1, keepdim=True),
+        test_inputs=features[test],
+        test_y=top[test],
+        train_counts=votes[train],
+        voted_inputs=features[voted],
+        voted_counts=votes[voted],
+    )

@@ -1,0 +1,82 @@
+"""Tensors in one safetensors file: written whole or not at all, read without running code."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from credalearn._files import whole_file
+from credalearn.errors import CredalError
+
+
+def write_tensors(
+    path: Path,
+    tensors: Mapping[str, Tensor],
+    *,
+    metadata: dict[str, str] | None = None,
+    other: str | None = "name another file",
+) -> None:
+    """Write tensors to a file, from whatever device and in whatever memory order they are.
+
+    Args:
+        path: What is written.
+        tensors: By name.
+        metadata: Texts that go into the same file, by name.
+        other: What a user can do if it cannot be written; None leaves the OSError.
+
+    Raises:
+        NotWrittenError: If it cannot be written.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "a.safetensors"
+        >>> write_tensors(path, {"rows": torch.tensor([[1, 2], [3, 4]]).T}, metadata={"by": "me"})
+        >>> read_tensors(path, fix="write it again")
+        ({'rows': tensor([[1, 3],
+                [2, 4]])}, {'by': 'me'})
+    """
+    # Copies: tied weights share memory, which the format refuses.
+    copies = {
+        name: tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
+        for name, tensor in tensors.items()
+    }
+    with whole_file(path, other=other) as partial:
+        save_file(copies, partial, metadata=metadata)
+
+
+def read_tensors(path: Path, *, fix: str) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """The tensors of a file, by name and on the CPU, and the texts that were written with them.
+
+    Args:
+        path: What :func:`write_tensors` wrote.
+        fix: What a user can do if it is missing or damaged.
+
+    Raises:
+        CredalError: If it is. An OSError, as without the right to read, says nothing of either.
+
+    Example:
+        >>> read_tensors(Path("absent.safetensors"), fix="train again")
+        Traceback (most recent call last):
+        credalearn.errors.CredalError: there is no file absent.safetensors. To fix: train again.
+    """
+    if not path.is_file():
+        raise CredalError(f"there is no file {path}. To fix: {fix}.")
+    try:
+        with safe_open(path, framework="pt") as file:
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            return tensors, file.metadata() or {}
+    except SafetensorError as error:
+        raise damaged(path, str(error), fix=fix) from error
+
+
+def damaged(path: Path, why: str, *, fix: str) -> CredalError:
+    """The error to raise over a file that is not as it was written.
+
+    Example:
+        >>> print(damaged(Path("a.safetensors"), "half of it is missing", fix="train again"))
+        a.safetensors is damaged (half of it is missing). To fix: train again.
+    """
+    return CredalError(f"{path} is damaged ({why}). To fix: {fix}.")

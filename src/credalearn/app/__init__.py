@@ -1,0 +1,1 @@
+"""The application: files in, decisions out."""

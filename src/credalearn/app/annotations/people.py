@@ -1,0 +1,123 @@
+"""Annotators who vote unlike the rest, told only where there are votes enough to say so.
+
+Shapes: N items, K classes, V votes.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import beta
+
+from credalearn._formats import check_share
+from credalearn.app.annotations.agreement import vote_counts
+from credalearn.app.annotations.table import Annotations
+from credalearn.errors import CredalError
+
+_MARGIN = (
+    0.10  # how far below the rest is far: a difference that matters, not only one that is sure
+)
+_FEWEST = 10  # votes compared before anybody is called far
+_CELLS = 10_000_000  # of the others' counts held at once: 80 MB
+
+
+@dataclass(frozen=True, slots=True)
+class Annotator:
+    """How often one annotator agrees with the majority of the others on the same item.
+
+    Args:
+        name: Of the annotator.
+        votes: Given in all, without the unsure.
+        compared: On items where the others' votes have one leading class.
+        agreed: Of those, for that class.
+        share: ``agreed / compared``; None where none was compared.
+        lower: Lower limit of the share.
+        upper: Upper limit of the share.
+        others: The share of everyone else.
+        far: Whether ``upper`` is more than 0.10 below ``others``, of ten votes compared or more.
+
+    Example:
+        >>> from credalearn.app.annotations.examples import three_items
+        >>> ann = annotator_agreement(three_items())[0]
+        >>> ann.name, round(ann.share, 2), round(ann.upper, 2), ann.others
+        ('ann', 0.33, 0.95, 0.5)
+    """
+
+    name: str
+    votes: int
+    compared: int
+    agreed: int
+    share: float | None
+    lower: float
+    upper: float
+    others: float | None
+    far: bool
+
+
+def annotator_agreement(
+    annotations: Annotations, confidence: float = 0.95
+) -> tuple[Annotator, ...]:
+    """Every annotator beside the rest, those far from it first, then the lowest shares.
+
+    The limits are Clopper and Pearson's (1934), exact, at ``confidence`` for all annotators
+    together (Bonferroni): with probability ``confidence`` nobody who agrees with the others as the
+    rest do is called far. Empty where annotators are unknown.
+
+    Raises:
+        CredalError: If the annotations are no votes, or the confidence is not in (0, 1).
+
+    Example:
+        Three votes are too few to accuse anybody.
+
+        >>> from credalearn.app.annotations.examples import three_items
+        >>> [(each.name, each.compared, each.agreed) for each in annotator_agreement(three_items())]
+        [('ann', 3, 1), ('bo', 2, 1), ('cy', 2, 1)]
+    """
+    if annotations.kind != "votes":
+        raise CredalError(
+            f"annotators are known of votes; got a table of {annotations.kind}. To fix: give one "
+            "row a vote, with its annotator."
+        )
+    check_share(confidence, name="confidence")
+    names = annotations.annotators
+    who, label = annotations.codes("annotator"), annotations.codes("label")
+    known = (who >= 0) & (label >= 0)
+    who, label, item = who[known], label[known], annotations.codes("item")[known]
+    majority = _majority_of_others(vote_counts(annotations), item, label)
+    votes, compared, agreed = (
+        np.bincount(who[chosen], minlength=len(names))
+        for chosen in (np.full(len(who), True), majority >= 0, majority == label)
+    )
+    level = (1 - confidence) / (2 * max(len(names), 1))
+    missed = compared - agreed
+    lower = np.where(agreed > 0, beta.ppf(level, np.maximum(agreed, 1), missed + 1), 0.0)
+    upper = np.where(missed > 0, beta.isf(level, agreed + 1, np.maximum(missed, 1)), 1.0)
+    found = []
+    for i, name in enumerate(names):
+        others = _share(agreed.sum() - agreed[i], compared.sum() - compared[i])
+        far = compared[i] >= _FEWEST and others is not None and upper[i] < others - _MARGIN
+        numbers = (int(votes[i]), int(compared[i]), int(agreed[i]), _share(agreed[i], compared[i]))
+        limits = (float(lower[i]), float(upper[i]))
+        found.append(Annotator(name, *numbers, *limits, others, bool(far)))
+    found.sort(key=lambda each: (not each.far, 2.0 if each.share is None else each.share))
+    return tuple(found)
+
+
+def _share(part: float, whole: float) -> float | None:
+    return float(part / whole) if whole else None
+
+
+def _majority_of_others(
+    counts: NDArray[np.float64], item: NDArray[np.int64], label: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Of each vote, the class that leads among the others on its item; −1 where none does. (V,)."""
+    found = np.empty(len(item), np.int64)
+    size = max(_CELLS // counts.shape[1], 1)
+    for start in range(0, len(item), size):
+        part = slice(start, start + size)
+        others = counts[item[part]]
+        others[np.arange(len(others)), label[part]] -= 1
+        top = others.max(1, keepdims=True)
+        alone = ((others == top).sum(1) == 1) & (top[:, 0] > 0)
+        found[part] = np.where(alone, others.argmax(1), -1)
+    return found

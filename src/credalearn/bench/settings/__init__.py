@@ -1,5 +1,0 @@
-"""Settings: everything of a benchmark run but its method and seed, by name."""
-
-from credalearn.bench.settings.setting import Annotators, Setting, Smoothing, Teacher, Votes
-
-__all__ = ["Annotators", "Setting", "Smoothing", "Teacher", "Votes"]

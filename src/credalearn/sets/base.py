@@ -1,0 +1,209 @@
+"""What every batch of credal sets can do, written once.
+
+Shapes: N items, K classes.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, Self, final
+
+import numpy as np
+from numpy.typing import ArrayLike
+from torch import Tensor
+
+from credalearn.errors import CredalError
+from credalearn.sets.checks import (
+    SUM_TOLERANCE,
+    as_floats,
+    as_rows,
+    as_tensor,
+    expectation,
+    map_tensors,
+    moved,
+    require,
+    require_distributions,
+)
+
+_JOINS = (np.concatenate, np.append, np.stack, np.vstack, np.hstack, np.dstack, np.column_stack)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
+class CredalSet(ABC):
+    r"""A batch of N closed convex sets of distributions over K classes: the abstract kind.
+
+    The kinds are :class:`LowerBounds`, :class:`Intervals`, :class:`Vertices`,
+    :class:`TotalVariationBall` and :class:`Possibility`. Each says where its worst case, its middle
+    and its edge lie; everything about costs follows from that, here.
+    A set is checked once, when it is made; indexing and moving it check nothing again.
+
+    Attributes:
+        lower: Smallest probability of each class over the set, shape (N, K).
+        upper: Largest probability of each class over the set, shape (N, K).
+        soft: The soft label that each set was made from, shape (N, K), or None.
+
+    Example:
+        >>> import credalearn as cl
+        >>> sets = cl.LowerBounds([[0.7, 0.0], [0.0, 0.0]])
+        >>> sets
+        LowerBounds(2 sets, 2 classes, float32 on cpu)
+        >>> isinstance(sets, cl.CredalSet), len(sets[:1]), sets.num_classes
+        (True, 1, 2)
+    """
+
+    lower: Tensor
+    upper: Tensor
+    soft: Tensor | None
+
+    @abstractmethod
+    def _extreme(self, cost: Tensor, *, largest: bool) -> Tensor:
+        """A member of largest or smallest expected ``cost`` (N, K), shape (N, K)."""
+
+    @abstractmethod
+    def center(self) -> Tensor:
+        """A member in the middle of each set, shape (N, K)."""
+
+    @abstractmethod
+    def diameter(self) -> Tensor:
+        """Largest total-variation distance between two members, shape (N,)."""
+
+    @abstractmethod
+    def _holds(self, q: Tensor, tolerance: float) -> Tensor:
+        """Whether each set holds its distribution ``q`` (N, K), shape (N,)."""
+
+    @final
+    def worst(self, cost: ArrayLike) -> Tensor:
+        r"""Largest expected cost, :math:`\max_{q \in Q} q^\top c`, shape (N,).
+
+        Exact, and differentiable in the cost: the gradient is the extreme target.
+
+        Args:
+            cost: Cost of each class, shape (N, K), or (K,) for all items alike. An infinite cost
+                counts only where the target puts mass.
+        """
+        costs = self._rows(cost, "cost")
+        return expectation(self._extreme(costs.detach(), largest=True), costs)
+
+    @final
+    def best(self, cost: ArrayLike) -> Tensor:
+        r"""Smallest expected cost, :math:`\min_{q \in Q} q^\top c`, shape (N,), likewise exact."""
+        costs = self._rows(cost, "cost")
+        return expectation(self._extreme(costs.detach(), largest=False), costs)
+
+    @final
+    def worst_target(self, cost: ArrayLike) -> Tensor:
+        """A member that attains :meth:`worst`, shape (N, K): a constant for the gradient.
+
+        Among equally dear classes or vertices the lowest index comes first.
+        """
+        return self._extreme(self._rows(cost, "cost").detach(), largest=True)
+
+    @final
+    def best_target(self, cost: ArrayLike) -> Tensor:
+        """A member that attains :meth:`best`, shape (N, K), likewise."""
+        return self._extreme(self._rows(cost, "cost").detach(), largest=False)
+
+    @final
+    def contains(self, q: ArrayLike, *, tolerance: float = 1e-6) -> Tensor:
+        """Whether each set holds its row of ``q``, shape (N,), bool.
+
+        Args:
+            q: One distribution an item, shape (N, K), or (K,) for all items alike. What is not a
+                distribution is in no set.
+            tolerance: How far outside a bound (or the hull) still counts as inside.
+        """
+        points = self._rows(q, "q").to(self.lower.dtype)
+        sums_to_one = (points.sum(1) - 1).abs() <= max(tolerance, SUM_TOLERANCE)
+        return (points >= -tolerance).all(1) & sums_to_one & self._holds(points, tolerance)
+
+    @property
+    def reference(self) -> Tensor:
+        """The soft label that each set was made from, else its :meth:`center`, shape (N, K)."""
+        return self.center() if self.soft is None else self.soft
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(N, K), as of an array of soft labels: scikit-learn's splitters ask for it."""
+        return self.lower.shape[0], self.lower.shape[1]
+
+    @final
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """The ``reference`` as an array, for tools that know only soft labels."""
+        return np.array(self.reference.numpy(force=True), dtype=dtype, copy=copy)
+
+    @final
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """NumPy's functions see the ``reference``; those that join are refused: sets would go."""
+        if func in _JOINS:
+            raise CredalError(
+                f"np.{func.__name__} would keep the references of {type(self).__name__} and drop "
+                "the sets. To fix: credalearn.concatenate(sets), or np.asarray of each if the "
+                "references are wanted."
+            )
+        return np.ndarray.__array_function__(np.empty(0), func, (), args, kwargs)
+
+    @property
+    def num_classes(self) -> int:
+        """How many classes K the distributions are over."""
+        return self.lower.shape[1]
+
+    @final
+    def to(self, *args: Any, **kwargs: Any) -> Self:
+        """The same sets on another device or in another dtype: ``torch.Tensor.to``'s arguments."""
+        return moved(self, *args, **kwargs)
+
+    @final
+    def __getitem__(self, rows: Any) -> Self:
+        chosen = as_rows(rows, length=len(self), device=self.lower.device)
+        return map_tensors(self, lambda tensor: tensor[chosen])
+
+    @final
+    def __len__(self) -> int:
+        return self.lower.shape[0]
+
+    @final
+    def __repr__(self) -> str:
+        dtype = str(self.lower.dtype).removeprefix("torch.")
+        sets = "set" if len(self) == 1 else "sets"
+        return (
+            f"{type(self).__name__}({len(self)} {sets}, {self.num_classes} classes, "
+            f"{dtype} on {self.lower.device})"
+        )
+
+    def _keep(self, **tensors: Tensor | None) -> None:
+        """Set fields of this frozen object while it is being made."""
+        for name, tensor in tensors.items():
+            object.__setattr__(self, name, tensor)
+
+    def _keep_soft(self, values: ArrayLike | None) -> None:
+        """Keep the soft label, where there is one: it must be a member of its set."""
+        if values is None:
+            self._keep(soft=None)
+            return
+        soft = as_floats(values, name="soft", ndim=2).detach().to(self.lower, copy=True)
+        if soft.shape != self.lower.shape:
+            raise CredalError(
+                "soft must have one distribution a set, shape "
+                f"{tuple(self.lower.shape)}; got {tuple(soft.shape)}."
+            )
+        require_distributions(soft, name="soft")
+        require(
+            self.contains(soft, tolerance=1e-5)[:, None],
+            rule="a set must contain the soft label it was made from",
+            remedy="widen the set, or leave soft out",
+            soft=soft,
+            lower=self.lower,
+            upper=self.upper,
+        )
+        self._keep(soft=soft)
+
+    def _rows(self, values: ArrayLike, name: str) -> Tensor:
+        """One row an item, shape (N, K), from as many or from one for all."""
+        rows = as_tensor(values, name=name).to(self.lower.device)
+        if rows.shape not in (self.lower.shape, self.lower.shape[1:]):
+            raise CredalError(
+                f"{name} must have shape {tuple(self.lower.shape)} or ({self.num_classes},); "
+                f"got {tuple(rows.shape)}."
+            )
+        return (rows if rows.is_floating_point() else rows.to(self.lower)).expand_as(self.lower)

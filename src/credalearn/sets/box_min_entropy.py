@@ -1,0 +1,159 @@
+"""The smallest entropy among the distributions between two bounds.
+
+Entropy is concave, so the minimum lies at a vertex of the box: every class at its lower or its
+upper bound but one, which takes up the rest. Which classes go up is a knapsack problem: with few
+classes all vertices are tried, with many the good ones are searched.
+
+Shapes: N items, K classes.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor
+from torch.special import entr
+
+from credalearn.sets.intervals import Intervals
+from credalearn.sets.subsets import class_sets
+
+ENUMERATED_CLASSES = 10  # 10 · 2^9 vertices: a few seconds for 10,000 boxes
+_CHUNK = 2**20  # numbers in each tensor held at once: 8 MB
+_ROUNDING = 1e-12
+
+
+def min_entropy_box(lower: ArrayLike, upper: ArrayLike) -> Tensor:
+    r"""Smallest entropy over :math:`\{p \in \Delta : \ell \le p \le u\}`, in bits, shape (N,).
+
+    Proved exact up to 10 classes, where every vertex is tried, and for any number of classes when
+    :math:`\ell` and :math:`u` are ordered alike. Beyond, it is the entropy of a member of the box,
+    so never below the minimum, and never above what pouring the free mass greedily gives in the
+    order of :math:`\ell`, of :math:`u` or of :math:`\ell + u`, largest first, with or without any
+    one class put before the rest. Exchanges between the class that is between its bounds and every
+    other improve on that: with 10 classes the orders miss the minimum on 5 to 20 % of random
+    boxes, after the exchanges up to 3 % are missed, by at most 0.13 bits (60,000 boxes tried).
+
+    Args:
+        lower: Lower probabilities, shape (N, K).
+        upper: Upper probabilities, shape (N, K).
+
+    Raises:
+        CredalError: If the bounds cross, leave [0, 1] or admit no distribution.
+
+    Example:
+        The free 0.5 is best put where most mass is already.
+
+        >>> import torch
+        >>> min_entropy_box(torch.tensor([[0.4, 0.1]]), torch.tensor([[0.9, 0.6]]))
+        tensor([0.4690])
+    """
+    box = Intervals(lower, upper)
+    if len(box) == 0:
+        return box.lower.new_zeros(0)
+    few = box.num_classes <= ENUMERATED_CLASSES
+    solve = _enumerated if few else _searched
+    width = box.num_classes * (2**box.num_classes if few else 1)
+    rows = max(1, _CHUNK // width)
+    chunks = (torch.split(bound.double(), rows) for bound in (box.lower, box.upper))
+    nats = torch.cat([solve(low, high) for low, high in zip(*chunks, strict=True)])
+    return (nats / math.log(2)).to(box.lower.dtype)
+
+
+def _enumerated(lower: Tensor, upper: Tensor) -> Tensor:
+    """Least entropy (in nats) over all vertices, shape (N,)."""
+    raised = class_sets(lower.shape[1]).to(lower)  # (2^K, K): which classes stand at their upper
+    width, free = _free_mass(lower, upper)
+    at_lower, gain = entr(lower), entr(upper) - entr(lower)
+    rest = free - width @ raised.T  # (N, 2^K): what is left for the one class in between
+    widest = width.amax(1, keepdim=True)
+    row, subset = ((rest >= -_ROUNDING) & (rest <= widest + _ROUNDING)).nonzero(as_tuple=True)
+    rest = rest[row, subset][:, None]
+    between = (lower[row] + rest.clamp(min=0)).minimum(upper[row])
+    values = at_lower.sum(1)[row] + (gain[row] * raised[subset]).sum(1)
+    values = values[:, None] + entr(between) - at_lower[row]
+    possible = (rest <= width[row] + _ROUNDING) & (raised[subset] == 0)
+    least = values.masked_fill(~possible, torch.inf).amin(1)
+    return lower.new_full((len(lower),), torch.inf).scatter_reduce(0, row, least, "amin")
+
+
+def _searched(lower: Tensor, upper: Tensor) -> Tensor:
+    """Entropy (in nats) of the best vertex found by greedy orders and exchanges, shape (N,)."""
+    keys = (lower, upper, lower + upper)
+    candidates = [_best_greedy(lower, upper, key) for key in keys]
+    values = torch.stack([entr(point).sum(1) for point in candidates])
+    points = torch.stack(candidates)
+    best = points[values.argmin(0), torch.arange(len(lower), device=lower.device)]
+    least: Tensor = entr(_exchanged(lower, upper, best)).sum(1)
+    return least
+
+
+def _best_greedy(lower: Tensor, upper: Tensor, key: Tensor) -> Tensor:
+    """Pour the free mass by falling ``key``, with the best class put first, shape (N, K).
+
+    All K choices of the first class cost O(K log K) together: with sums along the order, how far
+    the rest of the mass reaches is a binary search, and its entropy a difference of sums.
+    """
+    order = key.argsort(dim=1, descending=True, stable=True)
+    low, high = lower.gather(1, order), upper.gather(1, order)
+    width, free = _free_mass(low, high)
+    gain = entr(high) - entr(low)
+    none = torch.zeros_like(free)
+    reach = torch.cat([none, width.cumsum(1)], 1)
+    saved = torch.cat([none, gain.cumsum(1)], 1)
+
+    def poured(mass: Tensor) -> tuple[Tensor, Tensor]:
+        """How many classes ``mass`` fills in this order, and the change in entropy."""
+        full = torch.searchsorted(reach, mass, right=True) - 1
+        partial = full.clamp(max=low.shape[1] - 1)
+        rest = (mass - reach.gather(1, full)).minimum(width.gather(1, partial))
+        start = low.gather(1, partial)
+        change = torch.where(full < low.shape[1], entr(start + rest) - entr(start), 0)
+        return full, saved.gather(1, full) + change
+
+    plain_full, plain = poured(free)
+    left = (free - width).clamp(min=0)
+    first_full, change = poured(left)
+    first = torch.where(width < free, gain + change, entr((low + free).minimum(high)) - entr(low))
+    # A class that the plain order fills anyway is no other choice.
+    position = torch.arange(low.shape[1], device=low.device)
+    first = torch.where((position < plain_full) | (first_full > position), plain, first)
+    chosen = first.argmin(1, keepdim=True)
+
+    at_first = torch.zeros_like(width).scatter(1, chosen, width.gather(1, chosen).minimum(free))
+    room = width.scatter(1, chosen, 0)
+    left = free - at_first.sum(1, keepdim=True)
+    rest = (left - (room.cumsum(1) - room)).clamp(min=0).minimum(room)
+    return lower.scatter_add(1, order, at_first + rest)
+
+
+def _exchanged(lower: Tensor, upper: Tensor, point: Tensor) -> Tensor:
+    """Move mass between the class in between and another for as long as entropy falls, (N, K)."""
+    point = point.clone()
+    running = torch.arange(len(point), device=point.device)
+    while len(running):
+        low, high, here = lower[running], upper[running], point[running]
+        between = torch.minimum(high - here, here - low).argmax(1, keepdim=True)
+        own, own_low, own_high = (x.gather(1, between) for x in (here, low, high))
+        # Entropy is concave along a move, so only its two ends count.
+        out = torch.minimum(high - here, own - own_low)
+        back = torch.minimum(here - low, own_high - own)
+        after_out = entr(here + out) + entr((own - out).clamp(min=0))
+        after_back = entr((here - back).clamp(min=0)) + entr(own + back)
+        change = torch.minimum(after_out, after_back) - entr(here) - entr(own)
+        change = change.scatter(1, between, 0)  # a class has nothing to exchange with itself
+        fall, other = change.min(1, keepdim=True)
+        moved = torch.where(after_out <= after_back, out, -back).gather(1, other)
+        here = here.scatter_add(1, other, moved).scatter_add(1, between, -moved).clamp(min=0)
+        falls = fall[:, 0] < -_ROUNDING
+        running = running[falls]
+        point[running] = here[falls]
+    return point
+
+
+def _free_mass(lower: Tensor, upper: Tensor) -> tuple[Tensor, Tensor]:
+    """Widths (N, K) and the mass to pour (N, 1), which rounding must not push out of the box."""
+    width = upper - lower
+    free = 1 - lower.sum(1, keepdim=True)
+    return width, free.clamp(min=0).minimum(width.sum(1, keepdim=True))

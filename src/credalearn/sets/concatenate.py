@@ -1,0 +1,98 @@
+"""Batches of credal sets, one after the other, as one batch.
+
+Shapes: N items, V vertices, K classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+
+import torch
+from torch import Tensor
+
+from credalearn.errors import CredalError
+from credalearn.sets.base import CredalSet
+from credalearn.sets.intervals import Intervals
+from credalearn.sets.lower_bounds import LowerBounds
+from credalearn.sets.possibility import Possibility
+from credalearn.sets.total_variation import TotalVariationBall
+from credalearn.sets.vertices import Vertices
+
+# The most classes with which every set of a kind is the box between its bounds.
+_BOX_CLASSES: dict[type[CredalSet], float] = {
+    LowerBounds: float("inf"),
+    Intervals: float("inf"),
+    TotalVariationBall: 3,
+    Possibility: 3,
+    Vertices: 2,
+}
+
+
+def concatenate(sets: Sequence[CredalSet]) -> CredalSet:
+    """Several batches of credal sets as one, in order: each set and its ``reference`` are kept.
+
+    Batches of one kind give that kind. Different kinds give :class:`Intervals` where that is
+    exact: :class:`LowerBounds` and :class:`Intervals` always, :class:`TotalVariationBall` and
+    :class:`Possibility` up to three classes, :class:`Vertices` of two.
+
+    Args:
+        sets: One batch or more, over the same classes in the same order.
+
+    Raises:
+        CredalError: If there is no batch, one is no credal set, they are over different numbers of
+            classes, or their kinds have none in common that holds every set exactly.
+
+    Example:
+        >>> import credalearn as cl
+        >>> monday, friday = cl.from_votes([[1, 3]]), cl.from_votes([[2, 0], [1, 1]])
+        >>> cl.concatenate([monday, friday])
+        LowerBounds(3 sets, 2 classes, float32 on cpu)
+        >>> cl.concatenate([monday, cl.Intervals([[0.2, 0.3]], [[0.7, 0.8]])]).upper
+        tensor([[0.2500, 1.0000],
+                [0.7000, 0.8000]])
+    """
+    batches = list(sets)
+    kinds = _check(batches)
+    with_soft = len(kinds) > 1 or any(each.soft is not None for each in batches)
+    soft = torch.cat([each.reference for each in batches]) if with_soft else None
+    if len(kinds) > 1:
+        lower, upper = (torch.cat([getattr(x, at) for x in batches]) for at in ("lower", "upper"))
+        return Intervals(lower, upper, soft=soft)
+    joined: CredalSet = object.__new__(kinds[0])  # of sets that are checked already
+    for each in fields(kinds[0]):
+        parts = [getattr(batch, each.name) for batch in batches]
+        parts = _as_many_points(parts) if each.name == "points" else parts
+        joined._keep(**{each.name: soft if each.name == "soft" else torch.cat(parts)})
+    return joined
+
+
+def _check(batches: list[CredalSet]) -> list[type[CredalSet]]:
+    """The kinds, in order of appearance, of batches that can be joined."""
+    strange = [type(each).__name__ for each in batches if not isinstance(each, CredalSet)]
+    if strange or not batches:
+        raise CredalError(
+            "concatenate takes a list of credal sets, one or more; got "
+            f"{strange[0] if strange else 'none'}. To fix: make sets first, as by from_votes."
+        )
+    counts = list(dict.fromkeys(each.num_classes for each in batches))
+    if len(counts) > 1:
+        raise CredalError(
+            f"the sets must be over the same classes; got {counts} classes. To fix: make them from "
+            "columns for all the classes."
+        )
+    kinds = list(dict.fromkeys(type(each) for each in batches))
+    other = [kind.__name__ for kind in kinds if counts[0] > _BOX_CLASSES[kind]]
+    if len(kinds) > 1 and other:
+        raise CredalError(
+            f"{' and '.join(kind.__name__ for kind in kinds)} of {counts[0]} classes have no kind "
+            f"in common: {other[0]} are no boxes. To fix: make all labels by one rule."
+        )
+    return kinds
+
+
+def _as_many_points(parts: list[Tensor]) -> list[Tensor]:
+    """Vertices (N, V, K) of one V: the mean of a set's own changes neither it nor its center."""
+    most = max(part.shape[1] for part in parts)
+    means = [part.mean(1, keepdim=True).expand(-1, most - part.shape[1], -1) for part in parts]
+    return [torch.cat(pair, 1) for pair in zip(parts, means, strict=True)]

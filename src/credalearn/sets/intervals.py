@@ -1,0 +1,132 @@
+"""Credal sets given by one probability interval per class.
+
+Shapes: N items, K classes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor
+
+from credalearn.errors import CredalError
+from credalearn.sets.base import CredalSet
+from credalearn.sets.checks import SUM_TOLERANCE, as_floats, require
+from credalearn.sets.subsets import ENUMERATED_SPLITS, evenest_split
+
+_FLOAT32_ROUNDING = torch.finfo(torch.float32).eps / 2  # 0.1 in float32 exceeds 0.1 in float64
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
+class Intervals(CredalSet):
+    r"""A batch of sets :math:`Q = \{q \in \Delta : \ell \le q \le u\}`.
+
+    The bounds are tightened to the reachable ones, which changes no set:
+    :math:`u_k \leftarrow \min(u_k, 1 - \sum_{i \ne k} \ell_i)` and
+    :math:`\ell_k \leftarrow \max(\ell_k, 1 - \sum_{i \ne k} u_i)` (de Campos, Huete and Moral,
+    1994), so that ``lower`` and ``upper`` are probabilities that some member really has.
+
+    Args:
+        lower: Lower probabilities in [0, 1], shape (N, K).
+        upper: Upper probabilities, same shape. Of float32 and float64 bounds the sets are float64.
+        soft: The soft label that each set was made from, shape (N, K), a member of its set.
+
+    Raises:
+        CredalError: If the bounds cross, leave [0, 1] or admit no distribution.
+
+    Example:
+        One class costs 1, so the worst expected cost is that class's upper probability. An upper
+        bound of 0.9 cannot be reached beside lower bounds of 0.1 and 0.1: it becomes 0.8.
+
+        >>> import torch
+        >>> sets = Intervals(torch.tensor([[0.2, 0.1, 0.1]]), torch.tensor([[0.9, 0.5, 0.4]]))
+        >>> sets.worst(torch.tensor([[1.0, 0.0, 0.0]]))
+        tensor([0.8000])
+        >>> sets.upper
+        tensor([[0.8000, 0.5000, 0.4000]])
+    """
+
+    def __init__(
+        self, lower: ArrayLike, upper: ArrayLike, *, soft: ArrayLike | None = None
+    ) -> None:
+        lower = as_floats(lower, name="lower", ndim=2).detach()
+        upper = as_floats(upper, name="upper", ndim=2).detach().to(lower.device)
+        if lower.shape != upper.shape:
+            raise CredalError(
+                "lower and upper must share one shape (items, classes); "
+                f"got {tuple(lower.shape)} and {tuple(upper.shape)}."
+            )
+        if lower.dtype != upper.dtype:
+            lower, upper = lower.double(), upper.double()
+            rounded = (lower - upper).abs() <= _FLOAT32_ROUNDING
+            upper = torch.where(rounded, upper.maximum(lower), upper)
+        require(
+            (lower >= 0) & (lower <= upper) & (upper <= 1),
+            rule="0 <= lower <= upper <= 1 must hold for every class",
+            remedy="swap the bounds or clamp them",
+            lower=lower,
+            upper=upper,
+        )
+        require(
+            (lower.sum(1, keepdim=True) <= 1 + SUM_TOLERANCE)
+            & (upper.sum(1, keepdim=True) >= 1 - SUM_TOLERANCE),
+            rule="sum(lower) <= 1 <= sum(upper) must hold, or the set is empty",
+            remedy="widen the intervals",
+            lower=lower,
+            upper=upper,
+        )
+        lower, upper = _tighten(lower, upper)
+        self._keep(lower=lower, upper=upper)
+        self._keep_soft(soft)
+
+    def _extreme(self, cost: Tensor, *, largest: bool) -> Tensor:
+        """Free mass poured into the dearest (or cheapest) classes first, each up to its bound.
+
+        Exact (de Campos, Huete and Moral, 1994).
+        """
+        order = cost.argsort(dim=1, descending=largest, stable=True)
+        room = (self.upper - self.lower).gather(1, order)
+        free = 1 - self.lower.sum(1, keepdim=True)
+        poured = (free - (room.cumsum(1) - room)).clamp(min=0).minimum(room)
+        return self.lower.scatter_add(1, order, poured)
+
+    def center(self) -> Tensor:
+        r"""The same share of the way up in every class, shape (N, K): always inside.
+
+        :math:`\ell + t(u - \ell)` with :math:`t = (1 - \sum\ell) / \sum(u - \ell)`.
+        """
+        width = self.upper - self.lower
+        total = width.sum(1, keepdim=True)
+        free = (1 - self.lower.sum(1, keepdim=True)).clamp(min=0)
+        share = torch.where(total > 0, free / total, 0).clamp(max=1)
+        return self.lower + share * width
+
+    def diameter(self) -> Tensor:
+        r"""Largest total-variation distance between two members, shape (N,).
+
+        With widths :math:`w = u - \ell` it is the maximum over class sets S of
+        :math:`\min(\sum_S w, \sum_{S^c} w, 1 - \sum\ell, \sum u - 1)`, hard in general. Exact up
+        to 12 classes, where every S is tried; beyond, the upper bound
+        :math:`\min(1 - \sum\ell, \sum u - 1)`, which is attained unless a few wide classes hold
+        nearly all the width.
+        """
+        bound = torch.minimum(1 - self.lower.sum(1), self.upper.sum(1) - 1).clamp(min=0)
+        if self.num_classes > ENUMERATED_SPLITS:
+            return bound
+        return torch.minimum(bound, evenest_split(self.upper - self.lower))
+
+    def _holds(self, q: Tensor, tolerance: float) -> Tensor:
+        return ((q >= self.lower - tolerance) & (q <= self.upper + tolerance)).all(1)
+
+
+def _tighten(lower: Tensor, upper: Tensor) -> tuple[Tensor, Tensor]:
+    """Reachable bounds; rounding never makes them cross or leave the given ones."""
+    reachable_upper = 1 - (lower.sum(1, keepdim=True) - lower)
+    reachable_lower = 1 - (upper.sum(1, keepdim=True) - upper)
+    tight_lower = torch.minimum(torch.maximum(lower, reachable_lower), upper)
+    tight_upper = torch.maximum(torch.minimum(upper, reachable_upper), tight_lower)
+    return tight_lower, tight_upper

@@ -1,0 +1,122 @@
+"""Credal sets given by how possible each class is at most.
+
+Shapes: N items, K classes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor
+
+from credalearn.sets.base import CredalSet
+from credalearn.sets.checks import SUM_TOLERANCE, as_floats, require
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
+class Possibility(CredalSet):
+    r"""A batch of sets :math:`Q = \{p \in \Delta : p(A) \le \max_{k \in A} \pi_k \;\forall A\}`.
+
+    The level :math:`\pi_k` says how possible class k is: 1 is wholly, 0 not at all. An event is as
+    possible as its most possible class, and no member gives it more probability (Dubois and Prade,
+    1988, 1992). Equivalently, the i classes of smallest level together have at most the i-th
+    smallest level: "at most 0.2 on anything but cat or dog" is (1, 1, 0.2, 0.2, …).
+
+    Up to three classes this is a box (each event or its complement is a single class). From four
+    on it is smaller, as in the statement just made: many classes share 0.2. Hence a kind of its
+    own.
+
+    Args:
+        levels: π in [0, 1], shape (N, K), the largest of each row 1.
+        soft: The soft label that each set was made from, shape (N, K), a member of its set.
+
+    Attributes:
+        levels: As given, shape (N, K).
+
+    Raises:
+        CredalError: If a level is not in [0, 1], or the largest of a row is not 1.
+
+    Example:
+        Classes 1 and 2 share at most 0.4, and class 2 has at most 0.1 of it.
+
+        >>> import torch
+        >>> sets = Possibility(torch.tensor([[1.0, 0.4, 0.1]]))
+        >>> sets.lower, sets.upper
+        (tensor([[0.6000, 0.0000, 0.0000]]), tensor([[1.0000, 0.4000, 0.1000]]))
+        >>> sets.worst_target(torch.tensor([[0.0, 1.0, 2.0]]))
+        tensor([[0.6000, 0.3000, 0.1000]])
+        >>> sets.diameter(), sets.contains(torch.tensor([[0.55, 0.4, 0.05]]))
+        (tensor([0.4000]), tensor([False]))
+    """
+
+    levels: Tensor
+
+    def __init__(self, levels: ArrayLike, *, soft: ArrayLike | None = None) -> None:
+        levels = as_floats(levels, name="levels", ndim=2).detach()
+        require(
+            levels >= 0,
+            rule="0 <= levels must hold for every class",
+            remedy="clamp the levels at 0",
+            levels=levels,
+        )
+        top = levels.amax(1, keepdim=True)
+        require(
+            (top - 1).abs() <= SUM_TOLERANCE,
+            rule="the largest level of each row must be 1, or the set is empty",
+            remedy="divide each row by its largest level",
+            levels=levels,
+        )
+        levels = levels / top  # exactly 1: the extremes' masses sum to the largest level
+        self._keep(levels=levels, lower=1 - _largest_of_others(levels), upper=levels)
+        self._keep_soft(soft)
+
+    def _extreme(self, cost: Tensor, *, largest: bool) -> Tensor:
+        """Each class in the order of its cost gets what it adds to the event of those before.
+
+        Exact: the upper probability max π is submodular, and greedy increments of such a function
+        are a dearest (or cheapest) member, whose cost is the Choquet integral (Shapley, 1971).
+        """
+        order = cost.argsort(dim=1, descending=largest, stable=True)
+        event = self.levels.gather(1, order).cummax(1).values
+        gained = event.diff(dim=1, prepend=torch.zeros_like(event[:, :1]))
+        return torch.zeros_like(gained).scatter(1, order, gained)
+
+    def center(self) -> Tensor:
+        r"""The pignistic distribution, which is the Shapley value of max π, shape (N, K).
+
+        With levels sorted :math:`\pi_{(1)} \ge \dots \ge \pi_{(K)}` and :math:`\pi_{(K+1)} = 0`,
+        each :math:`\pi_{(i)} - \pi_{(i+1)}` is spread evenly over the i most possible classes
+        (Smets, 1990): the mean of the greedy members over all orders, so always inside.
+        """
+        falling, order = self.levels.sort(dim=1, descending=True)
+        steps = -falling.diff(dim=1, append=torch.zeros_like(falling[:, :1]))
+        shares = steps / torch.arange(1, self.num_classes + 1, device=steps.device)
+        return torch.zeros_like(shares).scatter(1, order, shares.flip(1).cumsum(1).flip(1))
+
+    def diameter(self) -> Tensor:
+        r"""Largest total-variation distance between two members: the second largest level, (N,).
+
+        Exact: it is the largest :math:`\overline P(A) - \underline P(A) = \max_A \pi +
+        \max_{A^c} \pi - 1` over events A; one of the two maxima is 1, the other at most the second
+        largest level, which A = {the most possible class} attains.
+        """
+        if self.num_classes == 1:
+            return torch.zeros_like(self.levels[:, 0])
+        return self.levels.topk(2, dim=1).values[:, 1]
+
+    def _holds(self, q: Tensor, tolerance: float) -> Tensor:
+        """The nested events of the least possible classes: no other event is stricter."""
+        rising, order = self.levels.sort(dim=1)
+        return (q.gather(1, order).cumsum(1) <= rising + tolerance).all(1)
+
+
+def _largest_of_others(levels: Tensor) -> Tensor:
+    """For each class the largest level of the other classes, 0 if there are none, shape (N, K)."""
+    if levels.shape[1] == 1:
+        return torch.zeros_like(levels)
+    two, place = levels.topk(2, dim=1)
+    return two[:, :1].expand_as(levels).scatter(1, place[:, :1], two[:, 1:])

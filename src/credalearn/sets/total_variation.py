@@ -1,0 +1,129 @@
+"""Credal sets given by a distribution and how far from it others may lie.
+
+Shapes: N items, K classes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor
+
+from credalearn.errors import CredalError
+from credalearn.sets.base import CredalSet
+from credalearn.sets.checks import as_floats, require, require_distributions
+from credalearn.sets.subsets import ENUMERATED_SPLITS, evenest_split
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
+class TotalVariationBall(CredalSet):
+    r"""A batch of sets :math:`Q = \{p \in \Delta : \frac12\sum_k |p_k - q_k| \le \rho\}`.
+
+    At most the mass ρ is elsewhere than in q. ρ = 0 is q alone, ρ = 1 all distributions.
+
+    Up to three classes this is the box between its bounds: of deviations that sum to 0, one side
+    is then a single class. From four on it is smaller: the box allows +ρ for two classes and −ρ for
+    two others, a distance of 2ρ. Hence a kind of its own.
+
+    Args:
+        q: The distribution in the middle, shape (N, K); it is the ``soft`` label too.
+        radius: ρ in [0, 1], shape (N,), or one number for all items.
+
+    Attributes:
+        q: As given, shape (N, K).
+        radius: ρ of each item, shape (N,).
+
+    Raises:
+        CredalError: If a row of q is no distribution, or a radius is not in [0, 1].
+
+    Example:
+        The dearest class gains 0.2, taken from the cheapest, which has only 0.1, then from the
+        next.
+
+        >>> import torch
+        >>> sets = TotalVariationBall(torch.tensor([[0.6, 0.3, 0.1]]), 0.2)
+        >>> sets.worst_target(torch.tensor([[2.0, 1.0, 0.0]]))
+        tensor([[0.8000, 0.2000, 0.0000]])
+        >>> sets.lower, sets.upper
+        (tensor([[0.4000, 0.1000, 0.0000]]), tensor([[0.8000, 0.5000, 0.3000]]))
+        >>> sets.diameter()
+        tensor([0.4000])
+    """
+
+    q: Tensor
+    radius: Tensor
+
+    def __init__(self, q: ArrayLike, radius: ArrayLike) -> None:
+        q = as_floats(q, name="q", ndim=2).detach().clone()
+        require_distributions(q, name="q")
+        radius = _as_radius(radius, q)
+        reach = radius[:, None] if q.shape[1] > 1 else torch.zeros_like(q)  # one class: one point
+        self._keep(
+            q=q,
+            radius=radius,
+            lower=(q - reach).clamp(min=0),
+            upper=(q + reach).clamp(max=1),
+            soft=q,
+        )
+
+    def _extreme(self, cost: Tensor, *, largest: bool) -> Tensor:
+        """Up to ρ from the cheapest (or dearest) classes to the dearest (or cheapest) one.
+
+        Exact: to move mass from a to b gains c_b − c_a for each unit, so that the best pairs come
+        first, and the total moved is what the distance measures.
+        """
+        gains = cost.argmax(1, keepdim=True) if largest else cost.argmin(1, keepdim=True)
+        order = cost.argsort(dim=1, descending=not largest, stable=True)
+        others = self.q.scatter(1, gains, 0).gather(1, order)
+        before = others.cumsum(1) - others
+        taken = (self.radius[:, None] - before).clamp(min=0).minimum(others)
+        left = self.q.scatter_add(1, order, -taken)
+        return left.scatter_add(1, gains, taken.sum(1, keepdim=True))
+
+    def center(self) -> Tensor:
+        """The distribution q, shape (N, K)."""
+        return self.q
+
+    def diameter(self) -> Tensor:
+        r"""Largest total-variation distance between two members, shape (N,).
+
+        The maximum over class sets S of the upper less the lower probability,
+        :math:`\min(\rho, q(S)) + \min(\rho, 1 - q(S))`, largest where q(S) is nearest to ½. Exact
+        up to 12 classes, where every S is tried. Beyond, t = max(½, the top probability) stands for
+        q(S): an upper bound, at most :math:`\min(1, 2\rho)`, and exact where the top probability
+        is ½ or more (no S is nearer to ½) or at most 1 − 2ρ (some S lies in [ρ, 1 − ρ]).
+        """
+        if self.num_classes == 1:
+            return torch.zeros_like(self.radius)
+        if self.num_classes > ENUMERATED_SPLITS:
+            part = self.q.amax(1).clamp(0.5, 1)
+        else:
+            part = evenest_split(self.q)
+        return self.radius.minimum(part) + self.radius.minimum(1 - part)
+
+    def _holds(self, q: Tensor, tolerance: float) -> Tensor:
+        return (q - self.q).abs().sum(1) / 2 <= self.radius + tolerance
+
+
+def _as_radius(values: ArrayLike, q: Tensor) -> Tensor:
+    """One radius an item, shape (N,), of q's dtype on q's device."""
+    given = values if isinstance(values, Tensor) else np.asarray(values)
+    if given.shape not in ((), (len(q),)):
+        raise CredalError(
+            f"radius must be one number, or one an item, shape ({len(q)},); "
+            f"got {tuple(given.shape)}."
+        )
+    column = as_floats(given.reshape(-1, 1), name="radius", ndim=2)
+    radius = column[:, 0].detach().to(q).expand(len(q)).clone()
+    require(
+        ((radius >= 0) & (radius <= 1))[:, None],
+        rule="0 <= radius <= 1 must hold, as no two distributions are farther apart",
+        remedy="clamp it",
+        radius=radius,
+    )
+    return radius

@@ -1,0 +1,87 @@
+"""Credal sets given by points whose convex hull they are.
+
+Shapes: N items, V vertices, K classes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+from scipy.optimize import nnls
+from torch import Tensor
+
+from credalearn.sets.base import CredalSet
+from credalearn.sets.checks import as_floats, require_distributions
+from credalearn.sets.imprecision import farthest_pair
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
+class Vertices(CredalSet):
+    r"""A batch of convex hulls :math:`Q = \{\sum_v w_v p_v : w \in \Delta\}` of V distributions.
+
+    What several annotators or several heads said. Points inside the hull of the others are
+    allowed and change nothing but :meth:`center`.
+
+    Args:
+        points: Distributions, shape (N, V, K).
+        soft: The soft label that each set was made from, shape (N, K), a member of its set.
+
+    Raises:
+        CredalError: If a point is negative somewhere or does not sum to 1.
+
+    Example:
+        Between (0.2, 0.8) and (0.6, 0.4) the first class is at most 0.6.
+
+        >>> import torch
+        >>> sets = Vertices(torch.tensor([[[0.2, 0.8], [0.6, 0.4]]]))
+        >>> sets.worst(torch.tensor([[1.0, 0.0]])), sets.diameter(), sets.center()
+        (tensor([0.6000]), tensor([0.4000]), tensor([[0.4000, 0.6000]]))
+        >>> sets.contains(torch.tensor([[0.3, 0.7]])), sets.contains(torch.tensor([[0.1, 0.9]]))
+        (tensor([True]), tensor([False]))
+    """
+
+    points: Tensor
+
+    def __init__(self, points: ArrayLike, *, soft: ArrayLike | None = None) -> None:
+        points = as_floats(points, name="points", ndim=3).detach().clone()
+        require_distributions(points, name="points")
+        self._keep(points=points, lower=points.amin(1), upper=points.amax(1))
+        self._keep_soft(soft)
+
+    def _extreme(self, cost: Tensor, *, largest: bool) -> Tensor:
+        """The dearest or the cheapest vertex."""
+        limit = torch.finfo(self.points.dtype).max / self.num_classes  # 0·∞ = 0, no sum overflows
+        finite = cost.to(self.points.dtype).clamp(-limit, limit)
+        totals = torch.einsum("nvk,nk->nv", self.points, finite)
+        chosen = totals.argmax(1) if largest else totals.argmin(1)
+        return self.points[torch.arange(len(self), device=chosen.device), chosen]
+
+    def center(self) -> Tensor:
+        """The mean of the vertices, shape (N, K)."""
+        return self.points.mean(1)
+
+    def diameter(self) -> Tensor:
+        """Largest total-variation distance between two vertices: exact, shape (N,)."""
+        return farthest_pair(self.points)
+
+    def _holds(self, q: Tensor, tolerance: float) -> Tensor:
+        """Euclidean distance to the hull by non-negative least squares, one item at a time."""
+        rows = zip(self.points.cpu().double().numpy(), q.cpu().double().numpy(), strict=True)
+        distances = [_distance_to_hull(points, row) for points, row in rows]
+        inside = torch.tensor(distances, dtype=torch.float64) <= tolerance
+        return inside.to(self.points.device)
+
+
+def _distance_to_hull(points: np.ndarray, q: np.ndarray) -> float:
+    """Distance from q (K,) to the hull of points (V, K).
+
+    The weights' sum is one more equation; as all points and q sum to 1, it holds by itself at the
+    solution whenever q is inside.
+    """
+    equations = np.vstack([points.T, np.ones(len(points))])
+    return float(nnls(equations, np.append(q, 1.0))[1])

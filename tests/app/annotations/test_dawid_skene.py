@@ -1,0 +1,166 @@
+"""Annotators of unequal skill: crowd-kit's Dawid and Skene against an obvious one."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from credalearn.app.annotations import Annotations, Source, vote_counts
+from credalearn.app.annotations.dawid_skene import dawid_skene, posteriors
+from credalearn.errors import CredalError
+
+CROWD_KIT = "crowdkit.aggregation.classification.dawid_skene"
+
+
+def annotations_of(
+    votes: list[tuple[str, str | None, str | None]],
+    *,
+    items: tuple[str, ...] | None = None,
+    classes: tuple[str, ...] | None = None,
+    weight: float = 1.0,
+) -> Annotations:
+    schema = dict.fromkeys(("item", "annotator", "label"), pl.String)
+    table = pl.DataFrame(votes, schema=schema, orient="row").with_columns(weight=pl.lit(weight))
+    items = items or tuple(dict.fromkeys(item for item, _, _ in votes))
+    classes = classes or tuple(sorted({label for _, _, label in votes if label is not None}))
+    source = Source(Path("votes.csv"), "long", "by hand", len(votes))
+    return Annotations("votes", items, classes, table, source)
+
+
+def slow_posteriors(
+    votes: list[tuple[int, int, int]], num_items: int, num_classes: int, *, rounds: int
+) -> np.ndarray:
+    """Expectation maximization as the paper of 1979 states it, vote by vote."""
+    num_people = 1 + max(who for _, who, _ in votes)
+    found = np.zeros((num_items, num_classes))
+    for item, _, label in votes:
+        found[item, label] += 1
+    found /= found.sum(1, keepdims=True)
+    for _ in range(rounds):
+        shares = found.mean(0)
+        confusion = np.zeros((num_people, num_classes, num_classes))  # who, true, said
+        for item, who, label in votes:
+            confusion[who, :, label] += found[item]
+        confusion = np.maximum(confusion, 1e-10)
+        # Only what somebody has said at all competes for the share of what he says.
+        said = np.zeros((num_people, num_classes), bool)
+        for _, who, label in votes:
+            said[who, label] = True
+        confusion *= said[:, None, :]
+        confusion /= confusion.sum(2, keepdims=True)
+        logs = np.tile(np.log(np.maximum(shares, 1e-10)), (num_items, 1))
+        for item, who, label in votes:
+            logs[item] += np.log(confusion[who, :, label])
+        found = np.exp(logs - logs.max(1, keepdims=True))
+        found /= found.sum(1, keepdims=True)
+    return found
+
+
+def simulated(
+    random_state: int, *, num_items: int, skills: list[float], num_classes: int = 3
+) -> tuple[list[tuple[int, int, int]], np.ndarray]:
+    """Everybody votes on every item, right with the probability of his skill."""
+    rng = np.random.default_rng(random_state)
+    truth = rng.integers(0, num_classes, num_items)
+    votes = []
+    for item, true in enumerate(truth.tolist()):
+        for who, skill in enumerate(skills):
+            wrong = (true + int(rng.integers(1, num_classes))) % num_classes
+            votes.append((item, who, true if rng.random() < skill else wrong))
+    return votes, truth
+
+
+def arrays_of(votes: list[tuple[int, int, int]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    item, who, label = np.array(votes).T
+    return item, who, label
+
+
+@pytest.mark.parametrize("random_state", range(2))
+def test_it_is_the_obvious_algorithm(random_state: int) -> None:
+    votes, _ = simulated(random_state, num_items=120, skills=[0.95, 0.9, 0.85, 0.6, 0.4])
+    found = posteriors(*arrays_of(votes), shape=(120, 3))
+    slow = slow_posteriors(votes, 120, 3, rounds=100)
+    np.testing.assert_allclose(found.sum(1), 1, atol=1e-12)
+    np.testing.assert_allclose(found, slow, atol=1e-4)
+    settled = slow_posteriors(votes, 120, 3, rounds=200)
+    np.testing.assert_allclose(found, settled, atol=1e-4)  # more rounds would change nothing
+    early = slow_posteriors(votes, 120, 3, rounds=9)
+    assert np.abs(found - early).max() > 0.01  # or the comparison could not fail
+
+
+def test_it_beats_the_majority_where_skills_differ() -> None:
+    """Two who know and five who guess: the majority counts heads."""
+    gains = []
+    for random_state in range(3):
+        skills = [0.95, 0.95, 0.45, 0.45, 0.4, 0.4, 0.4]
+        votes, truth = simulated(random_state, num_items=300, skills=skills)
+        item, who, label = arrays_of(votes)
+        found = posteriors(item, who, label, shape=(300, 3)).argmax(1)
+        counts = np.bincount(item * 3 + label, minlength=900).reshape(300, 3)
+        gains.append((found == truth).mean() - (counts.argmax(1) == truth).mean())
+    assert min(gains) > 0.05
+
+
+def test_rows_and_columns_are_those_of_the_annotations() -> None:
+    """Crowd-kit returns items and classes as they come; here they come backwards."""
+    votes: list[tuple[str, str | None, str | None]] = [
+        *[("z", "ann", "owl"), ("z", "bo", "owl"), ("y", "ann", "dog"), ("y", "bo", "dog")],
+        *[("x", "ann", "cat"), ("x", "bo", "cat")],
+    ]
+    found = annotations_of(votes, items=("x", "y", "z"), classes=("cat", "dog", "emu", "owl"))
+    np.testing.assert_allclose(dawid_skene(found), np.eye(4)[[0, 1, 3]], atol=1e-6)
+
+
+def test_unsure_votes_and_items_without_votes() -> None:
+    votes: list[tuple[str, str | None, str | None]] = [
+        *[("x", "ann", "cat"), ("x", "bo", "cat"), ("y", "ann", "dog"), ("y", "bo", "dog")],
+        *[("z", "ann", "dog"), ("z", "bo", "dog")],
+    ]
+    plain = dawid_skene(annotations_of(votes))
+    unsure: list[tuple[str, str | None, str | None]] = [("x", "cy", None), ("w", "ann", None)]
+    unsigned: list[tuple[str, str | None, str | None]] = [("w", None, None)]
+    more = dawid_skene(annotations_of(votes + unsure + unsigned))
+    np.testing.assert_allclose(more[:3], plain)
+    np.testing.assert_allclose(more[3], [1 / 3, 2 / 3], atol=1e-6)  # the classes' shares
+
+
+def test_only_the_votes_about_some_items_may_count() -> None:
+    votes, _ = simulated(0, num_items=60, skills=[0.9, 0.8, 0.5])
+    named: list[tuple[str, str | None, str | None]] = [
+        (f"x{item}", f"w{who}", "abc"[label]) for item, who, label in votes
+    ]
+    among = np.arange(60) < 40
+    found = dawid_skene(annotations_of(named), among=among)
+    alone = dawid_skene(annotations_of([vote for vote in named if int(vote[0][1:]) < 40]))
+    np.testing.assert_array_equal(found[:40], alone)
+    assert np.ptp(found[40:], axis=0).max() == 0
+
+
+def test_what_it_cannot_work_with_is_refused() -> None:
+    votes: list[tuple[str, str | None, str | None]] = [("x", "ann", "cat"), ("y", None, "dog")]
+    with pytest.raises(CredalError, match=r"1 of 2 votes of votes.csv have none.*'y'.*--annotator"):
+        dawid_skene(annotations_of(votes))
+    with pytest.raises(CredalError, match=r"item 'x' of votes.csv has the weight 0.5.*--weight"):
+        dawid_skene(annotations_of([("x", "ann", "cat"), ("y", "bo", "dog")], weight=0.5))
+    with pytest.raises(CredalError, match="nobody voted for any class"):
+        dawid_skene(annotations_of([("x", "ann", None)], classes=("cat", "dog")))
+    table = pl.DataFrame({"item": ["x"], "cat": [3.0], "dog": [1.0]})
+    source = Source(Path("counts.csv"), "counts", "by hand", 1)
+    counts = Annotations("counts", ("x",), ("cat", "dog"), table, source)
+    with pytest.raises(CredalError, match=r"counts.csv holds counts. To fix: .*leave --skill out"):
+        dawid_skene(counts)
+    assert vote_counts(counts).tolist() == [[3, 1]]
+
+
+def test_without_crowd_kit_the_command_to_install_it_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in [name for name in sys.modules if name.split(".")[0] == "crowdkit"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "crowdkit", None)
+    votes = simulated(0, num_items=5, skills=[0.9, 0.9])[0]
+    with pytest.raises(CredalError, match=r"not installed. To fix: pip install 'credalearn\[crowd"):
+        posteriors(*arrays_of(votes), shape=(5, 3))
+    assert CROWD_KIT not in sys.modules

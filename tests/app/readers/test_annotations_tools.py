@@ -1,0 +1,363 @@
+"""What is special in the exports of one tool: questions, options, drafts, fields inside fields."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from annotation_exports import Write, as_counts, to_json, to_lines
+from credalearn.app.annotations import read_annotations
+from credalearn.errors import CredalError
+
+
+def test_a_question_is_chosen_where_there_are_several(write: Write) -> None:
+    def result(question: str, label: str) -> dict[str, object]:
+        return {"from_name": question, "value": {"choices": [label]}}
+
+    tasks = [
+        {
+            "id": i,
+            "data": {"text": "words"},
+            "annotations": [
+                {"completed_by": 1, "result": [result("tone", "glad"), result("kind", kind)]}
+            ],
+        }
+        for i, kind in enumerate(["poem", "letter"])
+    ]
+    path = write(to_json(tasks))
+    with pytest.raises(CredalError, match=r"answers to 'tone', 'kind': which .* --question 'tone'"):
+        read_annotations(path)
+    with pytest.raises(CredalError, match=r"none to 'knd'. To fix: choose with --question 'kind'"):
+        read_annotations(path, question="knd")
+    assert read_annotations(path, question="kind", item="id").items == ("0", "1")
+
+
+def test_prodigys_binary_answers(write: Write) -> None:
+    def record(label: str, answer: str, number: int) -> dict[str, object]:
+        return {"label": label, "answer": answer, "_input_hash": number, "_session_id": "s"}
+
+    one = [record("SPAM", "accept", 1), record("SPAM", "reject", 2), record("SPAM", "ignore", 3)]
+    found = read_annotations(write(to_lines(one)))
+    assert as_counts(found) == {("1", "SPAM"): 1, ("2", "not SPAM"): 1}
+    assert found.source.left_out == {"skipped": 1}
+    two = [record("A", "accept", 1), record("B", "accept", 2), record("B", "reject", 3)]
+    found = read_annotations(write(to_lines(two)))
+    assert as_counts(found) == {("1", "A"): 1, ("2", "B"): 1}
+    assert found.source.left_out == {"rejected": 1}
+
+
+def test_the_last_of_prodigys_binary_answers_is_the_last_in_the_file(write: Write) -> None:
+    answers = [("reject", 1), ("accept", 1), ("accept", 2), ("reject", 2)]
+    records = [
+        {"label": "SPAM", "answer": answer, "_input_hash": number, "_session_id": "s"}
+        for answer, number in answers
+    ]
+    found = read_annotations(write(to_lines(records)), repeats="last")
+    assert as_counts(found) == {("1", "SPAM"): 1, ("2", "not SPAM"): 1}
+
+
+def test_prodigys_options_go_by_their_texts_where_each_has_its_own(write: Write) -> None:
+    def records(*texts: str) -> list[dict[str, object]]:
+        return [
+            {
+                "options": [{"id": i, "text": text} for i, text in enumerate([*texts, final])],
+                "accept": [number],
+                "answer": "accept",
+                "_input_hash": number,
+                "_annotator_id": "a",
+            }
+            for number, final in enumerate(["owl", "owl"])
+        ]
+
+    path = write(to_lines(records("cat", "dog")))
+    found = read_annotations(path)
+    assert found.classes == ("cat", "dog")
+    assert "options by their texts" in found.source.words
+    for asked in ({"classes": ["1", "0", "2"]}, {"unsure": ["2"]}):  # the user's names are ids
+        found = read_annotations(path, **asked)  # type: ignore[arg-type]
+        assert set(found.classes) >= {"0", "1"}
+        assert "texts" not in found.source.words
+    assert read_annotations(path, classes=["dog", "cat", "owl"]).classes == ("dog", "cat", "owl")
+    changed = records("cat", "dog")
+    changed[1]["options"] = [{"id": 0, "text": "cats"}, {"id": 1, "text": "dog"}]
+    for other in (changed, records("same", "same")):
+        assert read_annotations(write(to_lines(other))).classes == ("0", "1")
+    more = [{"id": 1, "text": "dog"}, {"id": 7, "text": "emu"}]
+    last = {"accept": [1], "answer": "accept", "_input_hash": 9, "_annotator_id": "a"}
+    for final in (last, {**last, "options": []}, {**last, "options": more}):  # rename nothing
+        found = read_annotations(write(to_lines([*records("cat", "dog"), final])))
+        assert as_counts(found) == {("0", "cat"): 1, ("1", "dog"): 1, ("9", "dog"): 1}
+    unlike = [{"id": 8, "text": "cat"}]  # a text of two ids
+    path = write(to_lines([*records("cat", "dog"), {**last, "options": unlike}]))
+    assert read_annotations(path).classes == ("0", "1")
+
+
+NESTED = {
+    "prodigy": [
+        {"answer": "accept", "accept": [label], "_input_hash": 7, "meta": {"item": item, "by": "a"}}
+        for item, label in (("x", "cat"), ("y", "dog"))
+    ],
+    "label-studio": [
+        {
+            "id": 3,
+            "data": {"text": "words"},
+            "meta": {"item": item},
+            "annotations": [
+                {"completed_by": 1, "result": [{"from_name": "q", "value": {"choices": [label]}}]}
+            ],
+        }
+        for item, label in (("x", "cat"), ("y", "dog"))
+    ],
+    "doccano": [
+        {"id": 1, "text": "words", "label": [label], "meta": {"item": item, "by": "a"}}
+        for item, label in (("x", "cat"), ("y", "dog"))
+    ],
+    "argilla": [
+        {"id": 1, "pet.responses": [label], "meta": {"item": item}}
+        for item, label in (("x", "cat"), ("y", "dog"))
+    ],
+    "ground-truth": [
+        {
+            "datasetObjectId": 1,
+            "meta": {"item": item},
+            "annotations": [{"workerId": "a", "annotationData": {"content": {"label": label}}}],
+        }
+        for item, label in (("x", "cat"), ("y", "dog"))
+    ],
+    "lewidi": [
+        {"id": 1, "annotators": "A", "annotations": label, "meta": {"item": item}}
+        for item, label in (("x", "cat"), ("y", "dog"))
+    ],
+    "long": [
+        {"id": 1, "label": label, "meta": {"item": item, "by": "a"}}
+        for item, label in (("x", "cat"), ("y", "dog"))
+    ],
+}
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_fields_of_records_go_by_a_path_and_are_listed(write: Write, name: str) -> None:
+    path = write(to_lines(NESTED[name]))
+    for item in ("meta.item", "item"):
+        found = read_annotations(path, item=item)
+        assert found.source.format == name
+        assert found.items == ("x", "y")
+    if name in ("prodigy", "doccano", "long"):
+        assert read_annotations(path, item="item", annotator="meta.by").annotators == ("a",)
+        with pytest.raises(CredalError, match=r"'nosuch'.*To fix: say with --annotator which"):
+            read_annotations(path, item="item", annotator="nosuch")
+    told = "no record has a field 'nosuch'; the fields are .*'meta.item'.*say with --item which"
+    told = "there is no column 'nosuch'; the columns are 'id', 'label'" if name == "long" else told
+    with pytest.raises(CredalError, match=told):
+        read_annotations(path, item="nosuch")
+    if name != "long":
+        with pytest.raises(CredalError, match="say --item 'item'"):
+            read_annotations(path, item="itmm")
+
+
+def test_mechanical_turks_three_ways_to_answer(write: Write) -> None:
+    ticks = "WorkerId,Input.id,Answer.pet.cat,Answer.pet.dog\na,x,true,false\nb,x,false,true\n"
+    assert as_counts(read_annotations(write(ticks + "c,x,true,true\n"))) == {
+        ("x", "cat"): 1,
+        ("x", "dog"): 1,
+    }
+    answers = (
+        'WorkerId,Input.id,Answer.taskAnswers\na,x,"[{""pet"":{""cat"":true,""dog"":false}}]"\n'
+    )
+    found = read_annotations(write(answers + 'b,x,"[{""pet"":{""label"":""dog""}}]"\n'))
+    assert as_counts(found) == {("x", "cat"): 1, ("x", "dog"): 1}
+
+
+def test_lewidis_edition_of_2025_and_its_soft_labels(write: Write) -> None:
+    new = {"7": {"annotators": "A,B", "annotations": {"A": "2", "B": "5"}, "soft_label": {}}}
+    assert as_counts(read_annotations(write(to_json(new)))) == {("7", "2"): 1, ("7", "5"): 1}
+    soft = {"7": {"annotations": "", "annotators": "", "soft_label": {"0": 0.4, "1": 0.6}}}
+    found = read_annotations(write(to_json(soft)))
+    assert found.kind == "probabilities"
+    assert found.counts().tolist() == [[0.4, 0.6]]
+
+
+def test_doccano_names_the_annotator_by_its_file(write: Write) -> None:
+    lines = to_lines([{"id": 1, "text": "a", "label": ["x"]}, {"id": 2, "label": ["y"]}])
+    assert read_annotations(write(lines, "ann.jsonl")).annotators == ("ann",)
+    assert read_annotations(write(lines, "all.jsonl")).annotators == ()
+    spans = to_lines([{"id": 1, "text": "a", "label": [[0, 2, "PER"]]}])
+    with pytest.raises(CredalError, match="labels of parts of a text are not classes"):
+        read_annotations(write(spans))
+
+
+def test_ground_truth_before_consolidation(write: Write) -> None:
+    def answer(who: str, label: str) -> dict[str, object]:
+        content = f'{{"image-contains": {{"label": "{label}"}}}}'
+        return {"workerId": who, "annotationData": {"content": content}}
+
+    request = [
+        {
+            "datasetObjectId": "0",
+            "dataObject": {"s3Uri": "s3://b/x.jpg"},
+            "annotations": [answer("a", "cat"), answer("b", "dog")],
+        }
+    ]
+    found = as_counts(read_annotations(write(to_json(request))))
+    assert found == {("s3://b/x.jpg", "cat"): 1, ("s3://b/x.jpg", "dog"): 1}
+
+
+def test_argilla_in_parquet(tmp_path: Path) -> None:
+    frame = pl.DataFrame(
+        {
+            "id": ["x"],
+            "q.responses": [["cat", "dog", "cat"]],
+            "q.responses.users": [["a", "b", "c"]],
+            "q.responses.status": [["submitted", "submitted", "draft"]],
+        }
+    )
+    frame.write_parquet(tmp_path / "argilla.parquet")
+    found = read_annotations(tmp_path / "argilla.parquet")
+    assert as_counts(found) == {("x", "cat"): 1, ("x", "dog"): 1}
+    assert found.source.left_out == {"draft": 1}
+
+
+def argilla(number: int, **answers: list[str]) -> dict[str, object]:
+    """A record that two people answered, or nobody."""
+    record: dict[str, object] = {"id": f"r{number}", "status": "completed", "_server_id": "s"}
+    record["q1.suggestion"] = "cat"
+    for question, labels in answers.items():
+        record[f"{question}.responses"] = labels
+        record[f"{question}.responses.users"] = ["a", "b"]
+        record[f"{question}.responses.status"] = ["submitted", "submitted"]
+    return record
+
+
+def test_argillas_answers_may_begin_after_hundreds_of_records(write: Write) -> None:
+    pending = [argilla(i) for i in range(200)]
+    one = [*pending, argilla(200, q1=["cat", "dog"])]
+    found = as_counts(read_annotations(write(to_lines(one))))
+    assert found == {("r200", "cat"): 1, ("r200", "dog"): 1}
+    path = write(to_lines([*one, argilla(201, q1=["cat", "cat"], q2=["a", "b"])]))
+    found = as_counts(read_annotations(path, question="q2"))
+    assert found == {("r201", "a"): 1, ("r201", "b"): 1}
+    with pytest.raises(CredalError, match="answers to 'q1', 'q2': which one is the label"):
+        read_annotations(path)
+
+
+def test_argillas_records_without_answers_are_no_votes(write: Write) -> None:
+    lost = [argilla(i, q1=["cat", "dog"]) for i in range(9)]
+    for record in lost:
+        del record["q1.responses"]
+    table = "id,status,q1.suggestion\n" + "".join(f"r{i},pending,cat\n" for i in range(9))
+    for content in (to_lines(lost), to_lines([argilla(i) for i in range(9)]), table):
+        with pytest.raises(CredalError, match=r"no list of answers in a field '<question>.respon"):
+            read_annotations(write(content))
+    long = "id,user,label,label.suggestion\nx,a,cat,cat\nx,b,dog,cat\n"
+    assert read_annotations(write(long)).source.format == "long"
+
+
+def test_records_are_a_table_without_lists_and_objects(write: Write) -> None:
+    records = [
+        {"meta": {"a": 1}, "item": 7, "label": "cat"},
+        {"label": 1.0, "item": 8.0, "more": [1], "": "x"},
+        {"item": "7", "label": True, "more": None},
+    ]
+    found = read_annotations(write(to_lines(records)))
+    assert as_counts(found) == {("7", "cat"): 1, ("8", "1"): 1, ("7", "true"): 1}
+    by_name = {"x": {"label": "cat"}, "y": {"label": "dog", "id": "z"}, "w": {"id": [], "label": 1}}
+    assert read_annotations(write(to_json(by_name))).items == ("x", "z", "w")
+    with pytest.raises(CredalError, match=r"line 3: .* is not valid Unicode text"):
+        read_annotations(write(to_lines([*records[:2], {"item": "y", "label": "\ud800"}])))
+    with pytest.raises(CredalError, match="line 1: the records hold no text and no number"):
+        read_annotations(write(to_lines([{"meta": {}}] * 2)))
+
+
+def tasks_of(*tasks: tuple[dict[str, object], str]) -> list[dict[str, object]]:
+    """Label Studio's: the data of each, and a letter a vote of the same annotators."""
+    return [
+        {
+            "id": number,
+            "data": data,
+            "annotations": [
+                {"completed_by": who, "result": [{"from_name": "q", "value": {"choices": [label]}}]}
+                for who, label in enumerate(labels)
+            ],
+        }
+        for number, (data, labels) in enumerate(tasks, 11)
+    ]
+
+
+def test_label_studios_tasks_with_one_text_are_told(write: Write) -> None:
+    def data(number: int, text: str) -> dict[str, object]:
+        return {"text": text, "patient": "p", "msg_id": f"{number:03d}", "tags": ["a"]}
+
+    thanks = [(data(i, "Thanks!"), "ab") for i in range(3)]
+    others = [(data(7, "Help"), "bb"), (data(8, "Help"), "bb"), (data(9, "Hello"), "")]
+    found = read_annotations(write(to_json(tasks_of(*thanks, *others))))
+    assert found.source.words.startswith("Label Studio's JSON: item 'text', question 'q' (")
+    assert found.items == ("Thanks!", "Help")
+    assert found.source.notes == (
+        "5 tasks have the 'text' of another and count as 2 items; to tell them apart, say "
+        "--item msg_id",
+        "no vote in 1 of 6 tasks",
+    )
+    apart = read_annotations(write(to_json(tasks_of(*thanks, *others[:2]))), item="msg_id")
+    assert len(apart.items) == 5
+    assert apart.source.notes == ()
+    assert "item 'msg_id'" in apart.source.words
+
+
+@pytest.mark.parametrize(
+    ("more", "fix"),
+    [
+        (({"ref": "a"}, {"ref": "b"}), "say --item ref, which"),
+        (({"ref": "a"}, {"ref": "a"}), "say --item id, which"),  # the task's
+        (({"ref": "a"}, {}), "say --item id, which"),
+    ],
+)
+def test_tasks_with_one_text_and_other_votes_are_told_apart(
+    write: Write, more: tuple[dict[str, object], ...], fix: str
+) -> None:
+    tasks = tasks_of(
+        *(({"text": "Hi"} | each, label) for each, label in zip(more, "ab", strict=True))
+    )
+    said = r"task 12: annotator '0' votes twice .* 'a' \(task 11\) and 'b' \(task 12\). To fix: "
+    with pytest.raises(CredalError, match=f"{said}{fix} differs from task to task, or, if they"):
+        read_annotations(write(to_json(tasks)))
+    del tasks[0]["id"]  # then the line is named
+    with pytest.raises(CredalError, match=r"'a' \(line 2\) and 'b' \(task 12\)"):
+        read_annotations(write(to_json(tasks)))
+
+
+@pytest.mark.parametrize(
+    ("records", "by"),
+    [
+        (
+            [{"id": 1, "text": "Hi", "label": ["a"]}, {"text": "Ho", "label": ["b"]}],
+            "'id' or 'text'",
+        ),
+        (
+            [
+                {"answer": "accept", "accept": [x], "_input_hash": 1, "meta": {"id": x}}
+                for x in "ab"
+            ],
+            "'meta.id'",
+        ),
+        ([{"id": x, "pet.responses": [x]} for x in "ab"], "'id', question 'pet'"),
+        (
+            [
+                {
+                    "source-ref": x,
+                    "job": {
+                        "annotationsFromAllWorkers": [
+                            {"workerId": "w", "annotationData": {"content": {"label": x}}}
+                        ]
+                    },
+                }
+                for x in "ab"
+            ],
+            "'source-ref'",
+        ),
+        ({x: {"annotators": "A", "annotations": x} for x in "ab"}, "by its key"),
+    ],
+    ids=["doccano", "prodigy", "argilla", "ground-truth", "lewidi"],
+)
+def test_what_names_the_item_is_said(write: Write, records: object, by: str) -> None:
+    content = to_json(records) if isinstance(records, dict) else to_lines(records)  # type: ignore[arg-type]
+    assert f": item {by} (" in read_annotations(write(content)).source.words

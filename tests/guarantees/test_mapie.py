@@ -1,0 +1,94 @@
+"""Certified thresholds against mapie's risk control, where the two overlap."""
+
+import warnings
+
+import numpy as np
+import pytest
+from mapie.risk_control import BinaryClassificationController, BinaryRisk, control_fwer
+from mapie.risk_control.methods import (
+    compute_hoeffding_bentkus_p_value,
+    find_best_predict_param,
+    get_r_hat_plus,
+)
+
+from credalearn import certify
+from credalearn.guarantees.bounds import p_value
+from credalearn.guarantees.sample import as_sample
+from credalearn.guarantees.search import first_of_sequence
+
+SEEDS = range(20)
+
+
+def calibration(random_state: int, num_items: int = 400) -> tuple[np.ndarray, np.ndarray]:
+    """Scores that are multiples of 2⁻¹², with ties, so that 1 − score is exact."""
+    rng = np.random.default_rng(random_state)
+    score = rng.integers(0, 2048, num_items) / 4096
+    return score, rng.random(num_items) < 0.8 * score**2 + 0.01
+
+
+@pytest.mark.parametrize("binary", [True, False])
+@pytest.mark.parametrize("rate", [0.02, 0.1, 0.3])
+def test_p_values(rate: float, binary: bool) -> None:
+    n, errors = (each.ravel() for each in np.meshgrid(np.arange(1.0, 301), np.arange(0.0, 301)))
+    n, errors = n[errors <= n], errors[errors <= n]
+    ours = p_value(errors, n, rate, binary=binary)
+    with warnings.catch_warnings(action="ignore"):  # 0 log 0 where all are wrong
+        theirs = compute_hoeffding_bentkus_p_value(errors / n, n, rate, binary)[:, 0]
+    # It takes n · (errors / n) for the errors and rounds up: 3 of 187 become 4.
+    counted = np.ceil(n * (errors / n)) == errors
+    assert counted.mean() > 0.95
+    np.testing.assert_allclose(ours[counted], np.minimum(theirs, 1)[counted], rtol=1e-9)
+    assert (ours[~counted] <= theirs[~counted] * (1 + 1e-9)).all()
+
+
+@pytest.mark.parametrize("random_state", SEEDS)
+def test_learn_then_test_by_its_fixed_sequence(random_state: int) -> None:
+    score, wrong = calibration(random_state)
+    rule = certify(score, wrong, max_error=0.08, method="learn-then-test")
+    sample = as_sample(score, wrong)
+    start = first_of_sequence(sample, 0.08, 1 - 0.95)
+    p = p_value(sample.errors, sample.kept, 0.08, binary=True)[start:]
+    rejected = control_fwer(p, 1 - 0.95, fwer_method="fixed_sequence")
+    expected = sample.thresholds[start + rejected[-1]] if len(rejected) else None
+    assert rule.threshold == expected
+
+
+@pytest.mark.parametrize("random_state", SEEDS)
+def test_learn_then_test_by_its_binary_controller(random_state: int) -> None:
+    """Its "positive" is an item kept, its label whether that is wrong."""
+    score, wrong = calibration(random_state)
+    rule = certify(score, wrong, max_error=0.08, method="learn-then-test")
+    sample = as_sample(score, wrong)
+    start = first_of_sequence(sample, 0.08, 1 - 0.95)
+    controller = BinaryClassificationController(
+        predict_function=lambda x: np.stack([x, 1 - x], axis=1),
+        risk=BinaryRisk(lambda y, _: y == 1, lambda _, kept: kept == 1, higher_is_better=False),
+        target_level=0.08,
+        confidence_level=0.95,
+        best_predict_param_choice="predicted_positive_fraction",
+        list_predict_params=1 - sample.thresholds[start:],
+        fwer_method="fixed_sequence",
+    )
+    with warnings.catch_warnings(action="ignore"):  # that the observed risk is not monotone
+        controller.calibrate(score, wrong.astype(int))
+    valid = controller.valid_predict_params
+    expected = 1 - min(valid) if len(valid) else -np.inf
+    ours = -np.inf if rule.threshold is None else rule.threshold
+    kept, errors = sample.kept[start:], sample.errors[start:]
+    counted = np.ceil(kept * (errors / kept)) == errors  # see test_p_values
+    if counted[sample.thresholds[start:] <= ours].all():
+        assert ours == expected
+    else:  # it sees an error more and stops there
+        assert ours >= expected
+
+
+@pytest.mark.parametrize("random_state", SEEDS)
+def test_conformal_risk_control(random_state: int) -> None:
+    score, wrong = calibration(random_state)
+    rule = certify(score, wrong, max_error=0.0333, method="conformal-risk-control")
+    thresholds = np.unique(score)
+    losses = (score[:, None] <= thresholds) * wrong[:, None]
+    _, bounds = get_r_hat_plus(losses, thresholds, "crc", None, None, None)
+    best = find_best_predict_param(thresholds, bounds, np.array([0.0333]))
+    assert rule.threshold == best[0]
+    assert rule.bound == pytest.approx(bounds[thresholds == best[0]][0])

@@ -1,0 +1,173 @@
+"""Which vote rules hold the distribution behind the votes: 1 to 100 votes, 2 to 20 classes.
+
+Exact, without simulation: by sums over all outcomes of the votes where these can be listed, and by
+binomial tails for any distribution.
+"""
+
+import math
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+from scipy.special import gammaln, xlogy
+from scipy.stats import binom
+
+from credalearn import from_votes
+from credalearn.labels import PROMISING, VoteRule
+from credalearn.sets import TotalVariationBall
+
+VOTES = (1, 2, 3, 5, 10, 20, 50, 100)
+CLASSES = (2, 3, 5, 10, 20)
+CONFIDENCE = 0.95
+LISTED = 6000  # outcomes: 100 votes on 3 classes have 5151, 3 votes on 20 have 1540
+
+
+def truths(num_classes: int) -> np.ndarray:
+    """Distributions to draw votes from, shape (P, K): peaked, flat, sparse and at random."""
+    rng = np.random.default_rng(num_classes)
+    even, first = np.full(num_classes, 1 / num_classes), np.eye(num_classes)[0]
+    pair = 0.7 * first + 0.3 * np.eye(num_classes)[1]
+    peaked = [share * first + (1 - share) * even for share in (0.5, 0.9, 0.99)]
+    random = [rng.dirichlet(np.full(num_classes, size)) for size in (0.1, 0.3, 1, 1, 10)]
+    return np.stack([first, even, pair, *peaked, *random])
+
+
+def outcomes(num_votes: int, num_classes: int) -> np.ndarray:
+    """Every way to spread the votes over the classes, shape (outcomes, K)."""
+    if num_classes == 1:
+        return np.array([[num_votes]])
+    parts = []
+    for first in range(num_votes + 1):
+        rest = outcomes(num_votes - first, num_classes - 1)
+        parts.append(np.column_stack([np.full(len(rest), first), rest]))
+    return np.concatenate(parts)
+
+
+def probabilities(counts: np.ndarray, truth: np.ndarray) -> np.ndarray:
+    """Multinomial probability of each outcome, shape (outcomes,)."""
+    ways = gammaln(counts.sum(1) + 1) - gammaln(counts + 1).sum(1)
+    chances: np.ndarray = np.exp(ways + xlogy(counts, truth).sum(1))
+    return chances
+
+
+def exact_coverage(
+    num_votes: int, points: np.ndarray, rule: Any, confidence: float = CONFIDENCE
+) -> np.ndarray:
+    """Probability that the set holds each of these truths, shape (P,): a sum over all outcomes."""
+    counts = outcomes(num_votes, points.shape[1])
+    sets = from_votes(counts.astype(np.float64), rule=rule, confidence=confidence)
+    chances = [probabilities(counts, truth) for truth in points]
+    np.testing.assert_allclose(np.sum(chances, 1), 1)
+    inside = [sets.contains(truth, tolerance=1e-12).numpy() for truth in points]
+    found: np.ndarray = (np.stack(chances) * np.stack(inside)).sum(1)
+    return found
+
+
+def limits(num_votes: int, num_classes: int, rule: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Of x = 0..M votes for one class, or event, the limits of its probability, twice (M + 1,)."""
+    counts = np.zeros((num_votes + 1, num_classes))
+    counts[:, 0], counts[:, 1] = np.arange(num_votes + 1), np.arange(num_votes + 1)[::-1]
+    sets = from_votes(counts, rule=rule, confidence=CONFIDENCE)
+    if rule == "clopper-pearson-intervals":
+        return sets.lower[:, 0].numpy(), sets.upper[:, 0].numpy()
+    lower = sets.lower[:, 0].numpy()
+    if isinstance(sets, TotalVariationBall):  # no event's share is above its probability by more
+        lower = (counts[:, 0] / num_votes - sets.radius.numpy()).clip(min=0)
+    return lower, np.ones(num_votes + 1)
+
+
+def largest_miss(lower: np.ndarray, upper: np.ndarray) -> float:
+    """The largest probability over all p that p lies outside the limits of x votes, x ~ Bin(M, p).
+
+    Between two neighboring limits the x that hold p are the same a..b, and P(a <= x <= b) has a
+    single hump in p: it is least just below some lower limit, or just above some upper one.
+    """
+    most = len(lower) - 1
+    votes = np.arange(most + 1)
+    too_high, too_low = np.searchsorted(lower, upper, side="right"), np.searchsorted(upper, lower)
+    below = binom.sf(votes - 1, most, lower) + binom.cdf(too_low - 1, most, lower)
+    above = binom.cdf(votes, most, upper) + binom.sf(too_high - 1, most, upper)
+    return float(max(below[1:].max(), above[:-1].max()))
+
+
+@pytest.mark.parametrize("rule", PROMISING)
+def test_two_classes_are_covered_exactly_as_promised(rule: str) -> None:
+    """Binomial sums, no simulation: at every probability of a grid, 1 − δ or more."""
+    grid = np.concatenate([np.linspace(0, 1, 401), np.geomspace(1e-6, 0.5, 100)])
+    least = [exact_coverage(n, np.stack([grid, 1 - grid], 1), rule).min() for n in VOTES]
+    assert min(least) >= CONFIDENCE - 1e-9
+    # Close to the level somewhere, or the limits would be needlessly wide; Weissman's are.
+    assert (min(least) < 0.98) == (rule != "total-variation")
+
+
+@pytest.mark.parametrize("rule", PROMISING)
+@pytest.mark.parametrize("num_classes", CLASSES)
+def test_the_promise_holds_where_outcomes_can_be_listed(rule: str, num_classes: int) -> None:
+    points = truths(num_classes)
+    listed = 0
+    for num_votes in VOTES:
+        if math.comb(num_votes + num_classes - 1, num_classes - 1) <= LISTED:
+            assert exact_coverage(num_votes, points, rule).min() >= CONFIDENCE - 1e-9
+            listed += 1
+    assert listed >= 3
+
+
+@pytest.mark.parametrize("rule", PROMISING)
+def test_the_promise_holds_for_any_votes_classes_and_truth(rule: str) -> None:
+    """A set misses p only if some class, or event, lies outside its limits: Bonferroni's bound."""
+    misses = []
+    for num_classes in range(2, 21):
+        tested = 2**num_classes - 2 if rule == "total-variation" else num_classes
+        for num_votes in range(1, 101):
+            misses.append(tested * largest_miss(*limits(num_votes, num_classes, rule)))
+    assert 1 - max(misses) >= CONFIDENCE - 1e-9
+    # Narrower limits would break it at once; Weissman's rest on a looser bound.
+    assert (max(misses) > 0.999 * (1 - CONFIDENCE)) == (rule != "total-variation")
+
+
+@pytest.mark.parametrize("num_votes", [1, 7, 30])
+def test_the_largest_miss_is_that_of_a_fine_grid(num_votes: int) -> None:
+    lower, upper = limits(num_votes, 2, "clopper-pearson-intervals")
+    grid = np.linspace(0, 1, 20_001)[1:-1, None]
+    missed = (grid < lower) | (grid > upper)
+    chances = binom.pmf(np.arange(num_votes + 1), num_votes, grid)
+    on_grid = (chances * missed).sum(1).max()
+    assert on_grid <= largest_miss(lower, upper) <= 1.02 * on_grid
+
+
+def test_the_papers_relaxation_promises_nothing() -> None:
+    """With three votes it misses p = (0.6, 0.3, 0.1) nine times in ten, not one time in twenty.
+
+    It holds p where the top class's share is at most that class's probability: with three votes,
+    only where all three classes got one (6 · 0.6 · 0.3 · 0.1 = 0.108). More votes do not mend it:
+    the share exceeds the probability about half of the time.
+    """
+    truth = np.array([[0.6, 0.3, 0.1]])
+    assert exact_coverage(3, truth, "relax")[0] == pytest.approx(0.108)
+    assert exact_coverage(3, truth, "clopper-pearson")[0] >= CONFIDENCE
+    many = [exact_coverage(number, truth, "relax")[0] for number in (20, 50, 100)]
+    assert 0.5 < min(many) <= max(many) < 0.55
+    # A single vote, and its set is the one class voted for.
+    assert exact_coverage(1, truth, "relax")[0] == 0
+
+
+def test_the_other_rules_promise_nothing_either() -> None:
+    truth = np.array([[0.5, 0.3, 0.2]])
+    found = {
+        (rule, number): float(exact_coverage(number, truth, rule)[0])
+        for rule in get_args(VoteRule)
+        for number in (3, 100)
+    }
+    # The hull holds p once every class was seen: 6 · 0.5 · 0.3 · 0.2 of the times with three votes.
+    assert found["hull", 3] == pytest.approx(0.18)
+    assert found["hull", 100] > 0.999
+    # The imprecise Dirichlet model's one unseen vote is less than sampling noise.
+    assert found["idm", 3] == pytest.approx(0.225)
+    assert found["idm", 100] < 0.01
+    assert found["precise", 3] == 0
+
+
+@pytest.mark.parametrize("rule", PROMISING)
+@pytest.mark.parametrize("confidence", [0.5, 0.8, 0.99])
+def test_the_promise_holds_at_other_levels(rule: str, confidence: float) -> None:
+    assert exact_coverage(10, truths(3), rule, confidence).min() >= confidence - 1e-9

@@ -1,0 +1,464 @@
+"""Label rules: their bounds, references, ties and refusals."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, get_args
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import beta, binom
+from torch.nn.functional import one_hot
+from torch.testing import assert_close
+
+import credalearn as cl
+from credalearn.estimator.targets import as_credal
+from credalearn.labels import VOTE_RULES, VoteRule, contaminate, from_posterior, hull
+from credalearn.labels.limits import lower_limits
+from credalearn.labels.vote_rules import options_of
+from credalearn.methods import METHODS
+from credalearn.nets import Network
+from credalearn.sets import TotalVariationBall
+from credalearn.train import Recipe, Training
+from credalearn.train.checkpoint import describe_run
+from random_sets import distributions
+
+RULES = get_args(VoteRule)
+OPEN = [rule for rule in RULES if rule not in ("relax", "precise")]
+UNKNOWN: Any = "other"
+NAN = float("nan")
+ARRAY: Any = np.array([0.1])
+RAGGED: Any = [[1, 2], [1]]
+
+votes = st.lists(st.lists(st.integers(0, 60), min_size=4, max_size=4), min_size=1, max_size=5)
+
+
+def test_relax_keeps_the_top_class_only(generator: torch.Generator) -> None:
+    probs = distributions(200, 5, generator=generator)
+    sets = cl.relax(probs)
+    for row, bounds in zip(probs.tolist(), sets.lower.tolist(), strict=True):
+        top = row.index(max(row))  # the first among equals
+        assert bounds == [max(row) if k == top else 0.0 for k in range(5)]
+    assert_close(sets.reference, probs)
+    assert_close(sets.diameter(), 1 - probs.amax(1))
+
+
+def test_ties_go_to_the_lowest_class() -> None:
+    assert cl.relax([[0.2, 0.4, 0.4]]).lower.argmax() == 1
+    assert cl.from_votes([[0, 2, 2]]).lower.argmax() == 1
+    assert cl.from_teacher([[1.0, 5.0, 5.0]]).lower.argmax() == 1
+
+
+def test_relaxed_ties_are_those_of_votes_and_of_the_classifier() -> None:
+    probs = [[0.4, 0.4, 0.2], [0.2, 0.7, 0.1], [1 / 3, 1 / 3, 1 / 3]]
+    kept = cl.relax(probs, ties=True)
+    assert_close(kept.lower, torch.tensor([[0.4, 0.4, 0], [0, 0.7, 0], [1 / 3, 1 / 3, 1 / 3]]))
+    assert_close(kept.lower, cl.from_votes([[4, 4, 2], [2, 7, 1], [1, 1, 1]]).lower)
+    fitted, _ = as_credal(np.array(probs), names=None, label_rule="relax-ties")
+    assert_close(kept.lower, fitted.lower.float())
+    assert_close(kept.reference, torch.tensor(probs))
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_the_defaults_of_options_may_be_given_to_every_rule(rule: Any) -> None:
+    plain = cl.from_votes([[3, 1]], rule=rule)
+    told = cl.from_votes([[3, 1]], rule=rule, s=1.0, confidence=0.95)
+    assert torch.equal(told.lower, plain.lower)
+
+
+@given(votes, st.sampled_from(RULES))
+def test_vote_rules_contain_the_vote_shares(counts: list[list[int]], rule: Any) -> None:
+    counts = [row if sum(row) else [1, 0, 0, 0] for row in counts]
+    sets = cl.from_votes(counts, rule=rule)
+    shares = torch.tensor(counts) / torch.tensor(counts).sum(1, keepdim=True)
+    assert sets.contains(shares, tolerance=1e-5).all()
+    assert_close(sets.reference, shares)
+
+
+def test_vote_rules_as_stated() -> None:
+    counts = np.array([[7, 2, 1]])
+    assert_close(cl.from_votes(counts).lower, torch.tensor([[0.7, 0.0, 0.0]]))
+    assert_close(cl.from_votes(counts, rule="precise").lower, torch.tensor([[0.7, 0.2, 0.1]]))
+    idm = cl.from_votes(counts, rule="idm", s=2.0)
+    assert_close(idm.lower, torch.tensor([[7.0, 2.0, 1.0]]) / 12)
+    assert_close(idm.diameter(), torch.tensor([2 / 12]))
+
+
+def test_clopper_pearson_limits_are_where_the_binomial_tail_is_the_level() -> None:
+    counts = torch.tensor([[7, 2, 1, 0], [10, 0, 0, 0]])
+    lower = cl.from_votes(counts.double(), rule="clopper-pearson", confidence=0.9).lower
+    for row, bounds in zip(counts.tolist(), lower.tolist(), strict=True):
+        for n, limit in zip(row, bounds, strict=True):
+            # At the limit, as many votes as these or more have probability δ/K.
+            tail = binom.sf(n - 1, sum(row), limit)
+            assert tail == pytest.approx(0.1 / 4) if n else limit == 0
+    assert lower[1, 0].item() == pytest.approx(float(beta.ppf(0.1 / 4, 10, 1)))
+
+
+def test_clopper_pearson_intervals_have_half_the_level_on_each_side() -> None:
+    counts = torch.tensor([[7, 2, 1, 0], [10, 0, 0, 0], [60, 30, 10, 0]])
+    sets = cl.from_votes(counts.double(), rule="clopper-pearson-intervals", confidence=0.9)
+    untouched = 0
+    for row, low, high in zip(
+        counts.tolist(), sets.lower.tolist(), sets.upper.tolist(), strict=True
+    ):
+        reachable = 1 - sum(low)  # the rest of the bounds may be tighter than their limit
+        for n, below, above in zip(row, low, high, strict=True):
+            if n and sum(high) - above >= 1:
+                assert binom.sf(n - 1, sum(row), below) == pytest.approx(0.1 / 8)
+            if n < sum(row) and above < below + reachable - 1e-9:
+                assert binom.cdf(n, sum(row), above) == pytest.approx(0.1 / 8)
+                untouched += 1
+    assert untouched >= 6
+
+
+def test_the_radius_is_the_stated_one_and_at_most_1() -> None:
+    counts = torch.tensor([[60, 30, 10], [1, 1, 0], [0, 0, 0]])
+    sets = cl.from_votes(counts.double(), rule="total-variation", confidence=0.9)
+    assert isinstance(sets, TotalVariationBall)
+    stated = math.sqrt(2 * math.log((2**3 - 2) / 0.1) / 100) / 2
+    assert_close(sets.radius, torch.tensor([stated, 1, 1]).double())
+    assert_close(sets.q[0], torch.tensor([0.6, 0.3, 0.1]).double())
+    one = cl.from_votes([[3]], rule="total-variation")
+    assert isinstance(one, TotalVariationBall)
+    assert one.radius.item() == 0
+    many = cl.from_votes(np.eye(2000)[:1] * 10_000, rule="total-variation")  # 2^2000 is no float
+    assert 0.26 < many.diameter().item() < 0.27
+
+
+def test_the_hull_is_the_face_of_the_classes_that_got_a_vote() -> None:
+    sets = cl.from_votes([[2, 0, 1], [3, 0, 0], [0, 0, 0]], rule="hull")
+    assert_close(sets.upper, torch.tensor([[1.0, 0, 1], [1, 0, 0], [1, 1, 1]]))
+    assert_close(sets.lower, torch.tensor([[0.0, 0, 0], [1, 0, 0], [0, 0, 0]]))
+    assert_close(sets.diameter(), torch.tensor([1.0, 0.0, 1.0]))
+
+
+def test_tied_classes_all_keep_their_share_and_the_rest_is_as_in_the_paper() -> None:
+    counts = np.array([[1, 1, 0], [2, 1, 1], [1, 1, 1], [0, 3, 0], [3, 3, 1]])
+    sets = cl.from_votes(counts, rule="relax-ties")
+    thirds = [1 / 3] * 3
+    slow = [[0.5, 0.5, 0], [0.5, 0, 0], thirds, [0, 1, 0], [3 / 7, 3 / 7, 0]]
+    assert_close(sets.lower, torch.tensor(slow))
+    clear = [1, 3]
+    assert_close(sets.lower[clear], cl.from_votes(counts[clear]).lower)
+    tied = cl.from_teacher(torch.tensor([[0.1 + 0.2, 0.3, 0.0]]), temperature=1, rule="relax-ties")
+    assert_close(tied.lower > 0, torch.tensor([[True, True, False]]))  # equal but for rounding
+
+
+@given(votes, st.permutations(range(4)), st.sampled_from(RULES))
+def test_no_rule_prefers_a_class(counts: list[list[int]], order: list[int], rule: Any) -> None:
+    table = np.array([row if sum(row) else [1, 0, 0, 0] for row in counts])
+    if rule == "relax":
+        table = table[(table == table.max(1, keepdims=True)).sum(1) == 1]  # ties: the lowest index
+    first, second = (cl.from_votes(each, rule=rule) for each in (table, table[:, order]))
+    assert_close(first.lower[:, order], second.lower)
+    assert_close(first.upper[:, order], second.upper)
+    assert_close(first.diameter(), second.diameter())
+
+
+@given(votes, st.sampled_from(["clopper-pearson", "clopper-pearson-intervals", "total-variation"]))
+def test_more_confidence_takes_a_larger_set(counts: list[list[int]], rule: Any) -> None:
+    less, more = (cl.from_votes(counts, rule=rule, confidence=c) for c in (0.8, 0.99))
+    assert (more.lower <= less.lower + 1e-6).all()
+    assert (more.upper >= less.upper - 1e-6).all()
+
+
+@pytest.mark.parametrize("rule", ["relax", "precise"])
+def test_an_item_without_votes_has_no_shares(rule: Any) -> None:
+    with pytest.raises(cl.CredalError, match=rf"needs a vote under rule '{rule}'; row 1"):
+        cl.from_votes([[3, 1], [0, 0]], rule=rule)
+
+
+@pytest.mark.parametrize("rule", OPEN)
+def test_an_item_without_votes_is_open(rule: Any) -> None:
+    sets = cl.from_votes([[3, 1], [0, 0]], rule=rule)
+    assert_close(sets.lower[1], torch.zeros(2))
+    assert_close(sets.upper[1], torch.ones(2))
+    assert_close(sets.diameter()[1], torch.tensor(1.0))
+    assert_close(sets.reference[1], torch.full((2,), 0.5))
+
+
+def test_only_sets_collapse() -> None:
+    soft: Any = [[0.5, 0.5]]
+    with pytest.raises(cl.CredalError, match=r"labels must be credal sets, .* got list. To fix"):
+        cl.collapse(soft)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_what_consumes_labels_serves_every_rule(rule: Any, generator: torch.Generator) -> None:
+    side = torch.arange(400) % 4
+    other = torch.randint(4, (400,), generator=generator)  # three of 33 votes; often the same class
+    counts = 30 * one_hot(side, 4) + 3 * one_hot(other.where(other > 1, side), 4)
+    inputs = (3 * one_hot(side, 4) + torch.randn(400, 4, generator=generator)).numpy()
+    labels = cl.from_votes(counts, rule=rule)
+    assert_close(cl.collapse(labels).lower.argmax(1), side)
+    for method in ("pocc", "softmax"):
+        clf = cl.CredalClassifier(method, epochs=25, random_state=0).fit(inputs, labels)
+        assert clf.score(inputs, side.numpy()) > 0.9
+
+
+def test_kinds_with_equal_bounds_are_not_one_run() -> None:
+    """A checkpoint of one rule must not be taken for that of another."""
+    ball = cl.from_votes([[9, 5, 4, 2]], rule="total-variation")
+    box = cl.Intervals(ball.lower, ball.upper, soft=ball.soft)
+    training = Training(
+        network=Network(torch.nn.Identity(), num_features=1, num_heads=2, num_classes=4),
+        inputs=torch.zeros(1, 1),
+        labels=ball,
+        loss=METHODS["pocc"].loss,
+        recipe=Recipe(),
+    )
+    first, second = (
+        describe_run(replace(training, labels=labels))["labels"] for labels in (ball, box)
+    )
+    assert_close(ball.lower, box.lower)
+    assert first != second
+
+
+@given(votes, st.sampled_from(RULES))
+def test_whole_votes_as_a_posterior_are_those_votes(counts: list[list[int]], rule: Any) -> None:
+    table = np.array([row if sum(row) else [1, 0, 0, 0] for row in counts], dtype=np.float64)
+    total = table.sum(1)
+    direct = cl.from_votes(table, rule=rule)
+    through = from_posterior(table / total[:, None], total, rule=rule)
+    assert_close(through.lower, direct.lower)
+    assert_close(through.upper, direct.upper)
+    assert_close(through.reference, direct.reference)
+
+
+@given(st.integers(0, 2**31), st.floats(0, 100), st.sampled_from(RULES), st.floats(0.01, 0.99))
+def test_posteriors_are_in_their_sets(
+    random_state: int, total: float, rule: Any, confidence: float
+) -> None:
+    shares = distributions(20, 5, generator=torch.Generator().manual_seed(random_state))
+    options = options_of(rule, s=1.0, confidence=confidence)
+    sets = from_posterior(shares, total, rule=rule, **options)
+    assert sets.contains(shares, tolerance=1e-6).all()
+    assert_close(sets.reference, shares)
+
+
+def test_limits_of_fractions_of_votes_lie_between_those_of_whole_ones() -> None:
+    counts = torch.linspace(0, 10, 101).double()[:, None]
+    limits = lower_limits(counts, torch.full_like(counts, 10), level=0.025)
+    assert (limits.diff(dim=0) >= 0).all()
+    assert_close(limits[::10], lower_limits(counts[::10], torch.tensor([[10.0]]), level=0.025))
+    assert (limits <= counts / 10).all()
+    dust = torch.tensor([[1e-300, 1e-20, 1e-3]]).double()
+    assert (lower_limits(dust, torch.tensor([[5.0]]), level=0.025) < 1e-9).all()
+
+
+def test_a_posterior_without_votes() -> None:
+    posterior = [[0.8, 0.2], [0.8, 0.2]]
+    for rule in OPEN:
+        sets = from_posterior(posterior, [0, 5], rule=rule)
+        assert_close(sets.diameter()[0], torch.tensor(1.0))
+        assert_close(sets.reference[0], torch.tensor([0.8, 0.2]))
+    sets = from_posterior(posterior, 0, rule="relax")
+    assert_close(sets.lower[0], torch.tensor([0.8, 0.0]))
+
+
+def test_contamination_as_stated(generator: torch.Generator) -> None:
+    probs = distributions(50, 4, generator=generator)
+    sets = contaminate(probs, 0.3)
+    assert_close(sets.diameter(), torch.full((50,), 0.3, dtype=torch.float64))
+    assert_close(sets.reference, probs)
+    other = distributions(50, 4, generator=generator)
+    assert sets.contains(0.7 * probs + 0.3 * other).all()
+    assert_close(contaminate(probs, 0.0).lower, probs)
+    assert_close(contaminate(probs, 1.0).diameter(), torch.ones(50, dtype=torch.float64))
+
+
+def test_the_hull_of_statements_ignores_who_said_nothing(generator: torch.Generator) -> None:
+    said = distributions(30, 4, 3, generator=generator)
+    with_gaps = said.clone()
+    with_gaps[:10, 1], with_gaps[10:20, 2:] = torch.nan, torch.nan
+    sets = hull(with_gaps)
+    for rows, kept in ((slice(10), [0, 2, 3]), (slice(10, 20), [0, 1]), (slice(20, 30), range(4))):
+        alone = cl.Vertices(said[rows][:, list(kept)])
+        cost = torch.randn(10, 3, generator=generator, dtype=torch.float64)
+        assert_close(sets[rows].worst(cost), alone.worst(cost))
+        assert_close(sets[rows].best(cost), alone.best(cost))
+        assert_close(sets[rows].diameter(), alone.diameter())
+        assert_close(sets[rows].reference, alone.center())
+    assert hull([[[1, 0], [0, 1]]]).lower.dtype == torch.float32
+
+
+def test_every_rule_has_its_line() -> None:
+    assert tuple(VOTE_RULES) == RULES
+    for rule in RULES:
+        assert f'"{rule}"' in (cl.from_votes.__doc__ or "")
+
+
+def test_teacher_is_softened_by_its_temperature() -> None:
+    logits = torch.tensor([[2.0, 0.0, -1.0]], dtype=torch.float64)
+    soft = (logits / 2.5).softmax(1)
+    sets = cl.from_teacher(logits)
+    assert_close(sets.lower, torch.tensor([[soft[0, 0].item(), 0, 0]], dtype=torch.float64))
+    assert_close(sets.reference, soft)
+    assert_close(cl.from_teacher(logits, rule="precise").lower, soft)
+    # float32 cannot tell these after the softmax; the logits can.
+    assert cl.from_teacher([[0.0, 1e-3]], temperature=1e6).lower.argmax() == 1
+
+
+def test_smoothing_as_stated() -> None:
+    sets = cl.smooth([2, 0], 0.1, 4)
+    assert_close(sets.lower, torch.tensor([[0, 0, 0.925, 0], [0.925, 0, 0, 0]]))
+    assert_close(sets.reference[0], torch.tensor([0.025, 0.025, 0.925, 0.025]))
+    assert_close(cl.smooth([1], 0.0, 3).diameter(), torch.zeros(1))
+    # So soft that float32 ties all classes: the label is still the one that is kept.
+    assert cl.smooth([2], 1 - 1e-9, 3).lower.argmax() == 2
+    assert_close(cl.smooth([1], 0.3, 3, rule="precise").lower, torch.tensor([[0.1, 0.8, 0.1]]))
+
+
+def test_statements_as_stated() -> None:
+    sets = cl.at_least([[0.7, 0.0, 0.2], [0.0, 0.0, 0.0]])
+    assert_close(sets.lower, torch.tensor([[0.7, 0.0, 0.2], [0.0, 0.0, 0.0]]))
+    assert_close(sets.diameter(), torch.tensor([0.1, 1.0]))
+    assert_close(sets.reference, sets.center())
+
+
+def test_tables_with_nullable_counts_serve() -> None:
+    table = pd.DataFrame({"cat": [1, 0], "dog": [3, 2]}).astype("Int64")
+    assert_close(cl.from_votes(table).lower, torch.tensor([[0.0, 0.75], [0.0, 1.0]]))
+    with pytest.raises(cl.CredalError, match="counts must be an array of numbers"):
+        cl.from_votes([["one", "two"]])
+
+
+def test_counts_beyond_float32_keep_their_top_class() -> None:
+    assert cl.from_votes([[16_777_216, 16_777_217]]).lower.argmax() == 1
+    assert cl.from_votes(torch.tensor([[16_777_216, 16_777_217]])).lower.argmax() == 1
+
+
+ROW_KINDS: dict[str, Callable[[list[float]], Any]] = {
+    "array": np.array,
+    "tensor": torch.tensor,
+    "double": lambda row: torch.tensor(row, dtype=torch.float64, requires_grad=True),
+}
+
+
+@pytest.mark.parametrize("kind", ROW_KINDS)
+def test_rows_of_a_list_may_be_arrays_and_tensors(kind: str) -> None:
+    rows = [ROW_KINDS[kind](row) for row in ([0.25, 0.75], [1.0, 0.0])]
+    wanted = torch.tensor([[0.0, 0.75], [1.0, 0.0]], dtype=torch.as_tensor(rows[0]).dtype)
+    assert_close(cl.relax(rows).lower, wanted)
+    assert_close(cl.relax(tuple(rows)).lower, wanted)
+    assert_close(cl.relax([rows[0], [1.0, 0.0]]).lower, wanted)
+    assert_close(cl.LowerBounds(rows).lower, torch.stack([*map(torch.as_tensor, rows)]).detach())
+    points = cl.Vertices([rows, rows])
+    assert points.points.shape == (2, 2, 2)
+    assert_close(points.worst(rows[1]), torch.ones(2).to(wanted))
+    with pytest.raises(
+        cl.CredalError, match=r"probs must be an array of numbers; .*\[2\] at .* To"
+    ):
+        cl.relax([rows[0], rows[1][:1]])
+    with pytest.raises(cl.CredalError, match="probs must have no masked value"):
+        cl.relax([np.ma.array([0.5, 0.5], mask=[True, False])])
+
+
+def test_precision_follows_the_input() -> None:
+    assert cl.from_votes([[1, 2]]).lower.dtype == torch.float32
+    assert cl.from_votes(np.array([[1.0, 2.0]])).lower.dtype == torch.float64
+    assert cl.relax(torch.tensor([[0.5, 0.5]])).lower.dtype == torch.float32
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: cl.relax([[0.5, 0.6]]),
+            r"must sum to 1, .*; row 0 .*0.5, 0.6\], sum=\[1.1\]",
+        ),
+        (lambda: cl.relax([[1.5, -0.5]]), "probs must not be negative"),
+        (lambda: cl.relax([[0.5, float("nan")]]), "probs must be finite"),
+        (lambda: cl.relax([0.5, 0.5]), r"shape \(items, classes\)"),
+        (lambda: cl.precise([[0.9, 0.2]]), "sum to 1"),
+        (lambda: cl.from_votes([[3, 1], [2, -1]]), "whole numbers of 0 or more; row 1"),
+        (lambda: cl.from_votes(torch.tensor([[3 + 2j, 1]])), "counts must be real numbers; got"),
+        (lambda: cl.from_votes(np.array([[3 + 2j, 1]])), "counts must be real numbers; got"),
+        (lambda: cl.from_votes(torch.eye(2).to_sparse()), "counts must be a dense tensor"),
+        (lambda: cl.from_votes([[0.5, 0.5]]), "whole numbers .* give the counts, not shares"),
+        (
+            lambda: cl.from_votes([[1, 2]], rule=UNKNOWN),
+            "one of 'relax', .* got 'other'",
+        ),
+        (lambda: cl.from_votes([[1, 2]], rule="idm", s=0.0), "s must be above 0"),
+        (lambda: cl.from_votes([[1, 2]], confidence=1.0), r"confidence must lie in \(0, 1\)"),
+        (lambda: cl.from_votes([[1, 2]], confidence=float("nan")), "confidence"),
+        (lambda: cl.from_votes([[1, 2]], confidence=None), r"confidence .*; got None. To fix"),  # type: ignore[arg-type]
+        (
+            lambda: cl.from_votes([[1, 2]], s=2),
+            r"rule 'relax-ties' does not use s; got s=2\. To fix: leave it out, or .* rule 'idm'",
+        ),
+        (
+            lambda: cl.from_votes([[1, 2]], rule="idm", confidence=0.9),
+            "'idm' does not use confidence; got confidence=0.9.*'clopper-pearson' or .* or 'total-",
+        ),
+        (lambda: cl.from_votes([[1, 2]], rule="hull", s=2), "'hull' does not use s"),
+        (
+            lambda: from_posterior([[0.5, 0.5]], 3, rule="clopper-pearson", s=2),
+            "'clopper-pearson' does not use s",
+        ),
+        (lambda: cl.from_votes([[1, 2]], s="1"), r"s must be .*; got '1'. To fix"),  # type: ignore[arg-type]
+        (lambda: contaminate([[0.5, 0.5]], "x"), r"epsilon .*; got 'x'. To fix"),  # type: ignore[arg-type]
+        (lambda: contaminate([[0.5, 0.5]], ARRAY), r"epsilon .*; got array\(\[0.1\]\). To fix"),
+        (lambda: cl.smooth([0], ARRAY, 2), r"epsilon .*; got array\(\[0.1\]\). To fix"),
+        (lambda: cl.smooth([0], 0.1, 0), "num_classes must be a whole number of 1 or more; got 0"),
+        (
+            lambda: cl.smooth([0], 0.1, True),
+            "num_classes must be a whole .*; got True. To fix: give",
+        ),
+        (lambda: cl.from_teacher([[1.0]], temperature=ARRAY), "temperature must .*; got array"),
+        (lambda: cl.from_votes(RAGGED), "counts must be an array of numbers; .* To fix"),
+        (lambda: from_posterior([[0.5, 0.5]], RAGGED), "num_votes must be an array of numbers"),
+        (
+            lambda: from_posterior([[0.5, 0.5]], 1, rule=["idm"]),  # type: ignore[arg-type]
+            r"rule must be one of 'relax', .*; got \['idm'\]",
+        ),
+        (
+            lambda: from_posterior([[0.5, 0.5]] * 2, [1, -1]),
+            r"num_votes must be 0 or more; row 1 .*-1.0\]. To fix: give how many",
+        ),
+        (
+            lambda: from_posterior([[0.5, 0.5]], [1, 2]),
+            r"num_votes must be one number, or one an item, shape \(1,\); got \(2,\)",
+        ),
+        (lambda: from_posterior([[0.5, 0.6]], 1), "each row of posterior must sum to 1"),
+        (lambda: from_posterior([[0.5, 0.5]], 1, rule=UNKNOWN), "one of 'relax'"),
+        (lambda: contaminate([[0.5, 0.5]], 1.5), r"epsilon must be in \[0, 1\]; got 1.5"),
+        (lambda: contaminate([[0.5, 0.6]], 0.1), "sum to 1"),
+        (lambda: hull([[[NAN, NAN]], [[0.5, 0.5]]]), "one statement or more; row 0 .* drop"),
+        (lambda: hull([[[0.5, NAN]]]), "NaN for every class .*; row 0 .* fill it"),
+        (lambda: hull([[[0.5, 0.6]]]), "statements must sum to 1"),
+        (lambda: hull([[[0.5, float("inf")]]]), "statements must be finite"),
+        (lambda: hull([[0.5, 0.5]]), r"statements must have shape \(items, vertices, classes\)"),
+        (lambda: cl.from_teacher([[1.0, 2.0]], temperature=0.0), "temperature must be above 0"),
+        (lambda: cl.from_teacher([[1.0, float("inf")]]), "logits must be finite"),
+        (
+            lambda: cl.from_teacher([[1.0, 2.0]], rule=UNKNOWN),
+            "one of 'relax', 'relax-ties', 'precise'",
+        ),
+        (lambda: cl.smooth([0, 1], 1.0, 2), "epsilon must be 0 or more and below 1; got 1.0"),
+        (lambda: cl.smooth([0, 1], -0.1, 2), "epsilon"),
+        (lambda: cl.smooth([0, 2], 0.1, 2), r"labels must lie in 0\.\.1; row 1"),
+        (lambda: cl.smooth([0.5], 0.1, 2), "whole numbers"),
+        (lambda: cl.smooth([[0]], 0.1, 2), "whole numbers"),
+        (lambda: cl.at_least([[0.7, 0.0], [0.7, 0.6]]), "contradict each other .* row 1"),
+        (lambda: cl.at_least([[70, 0]]), r"lie in \[0, 1\]; row 0 .* 0.70 for 70 %"),
+        (lambda: cl.at_least([[0.7, float("nan")]]), "bounds must be finite"),
+    ],
+)
+def test_bad_labels_are_refused(make: object, message: str) -> None:
+    assert callable(make)
+    with pytest.raises(cl.CredalError, match=message):
+        make()
+
+
+def test_masked_votes_are_refused() -> None:
+    votes = np.ma.array([[3, 0], [1, 2]], mask=[[False, False], [True, True]])
+    with pytest.raises(cl.CredalError, match=r"no masked value; that at \(1, 0\) is"):
+        cl.from_votes(votes)
+    assert len(cl.from_votes(np.ma.array([[3, 0]]))) == 1  # a mask that hides nothing

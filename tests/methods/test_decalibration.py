@@ -1,0 +1,247 @@
+"""Decalibration's roots against SciPy, its boxes against all 2K shifted softmaxes."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from torch import Tensor
+from torch.nn.functional import one_hot
+from torch.testing import assert_close
+
+import credalearn as cl
+from credalearn.methods.base import Outputs
+from credalearn.methods.decalibration import (
+    box_of_shifts,
+    fit_shifts,
+    predictions,
+    shift_interval,
+)
+from largest_tensor import LargestTensor
+
+
+def problem(num_items: int, num_classes: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Predictions (N, K), some of them sure, and a mean label (K,) that does not quite fit."""
+    scale = 4 * torch.rand(num_items, 1, generator=generator, dtype=torch.float64)
+    noise = torch.randn(num_items, num_classes, generator=generator, dtype=torch.float64)
+    probs = (scale * noise).softmax(1)
+    y = (scale * noise + noise.flip(1)).argmax(1)
+    return probs, one_hot(y, num_classes).double().mean(0)
+
+
+def gain(probs: Tensor, mean_label: Tensor, shifts: Tensor) -> Tensor:
+    """g_k(c) of each class, by the log-likelihood itself."""
+    found = []
+    for k, c in enumerate(shifts.tolist()):
+        terms = [math.log(1 - p + p * math.exp(c)) for p in probs[:, k].tolist()]
+        found.append(c * float(mean_label[k]) - sum(terms) / len(terms))
+    return torch.tensor(found, dtype=torch.float64)
+
+
+def slow_box(probs: Tensor, shifts: Tensor) -> tuple[Tensor, Tensor]:
+    """Class-wise extremes over all 2K shifted softmaxes, N×2K×K; a shift of 1e5 is the limit."""
+    num_classes = probs.shape[1]
+    logits = probs.log()[:, None] + torch.zeros(2 * num_classes, 1, dtype=probs.dtype)
+    for k in range(num_classes):
+        for end in range(2):
+            logits[:, 2 * k + end, k] += shifts[end, k].clamp(-1e5, 1e5)
+    shifted = logits.softmax(2)
+    return shifted.amin(1), shifted.amax(1)
+
+
+def farthest(p: np.ndarray, share: float, alpha: float, sign: int) -> float:
+    """The largest (+1) or smallest (−1) shift with g(c) ≥ log α, by SciPy."""
+
+    def slack(c: np.ndarray) -> float:
+        return float(c[0] * share - np.log1p(p * np.expm1(c[0])).mean() - math.log(alpha))
+
+    # From both sides of 0: at α = 1 the solver can stall on the root that is 0.
+    tries = [
+        minimize(
+            lambda c: -sign * c[0],
+            [start],
+            method="SLSQP",
+            constraints=[{"type": "ineq", "fun": slack}],
+            options={"ftol": 1e-14, "maxiter": 500},
+        ).x
+        for start in (-0.1, 0.1)
+    ]
+    return sign * max(sign * float(c[0]) for c in tries if slack(c) >= -1e-9)
+
+
+@pytest.mark.parametrize("alpha", [1.0, 0.95, 0.5])
+@pytest.mark.parametrize("num_classes", [2, 3, 10])
+def test_roots_equal_those_of_scipy(
+    num_classes: int, alpha: float, generator: torch.Generator
+) -> None:
+    probs, mean_label = problem(200, num_classes, generator)
+    ends = shift_interval(probs, mean_label, alpha=alpha)
+    assert (ends[0] <= 0).all()
+    assert (ends[1] >= 0).all()
+    for k in range(num_classes):
+        p, share = probs[:, k].numpy(), float(mean_label[k])
+        for sign, found in ((-1, ends[0, k]), (1, ends[1, k])):
+            assert found.item() == pytest.approx(farthest(p, share, alpha, sign), abs=1e-4)
+
+
+@pytest.mark.parametrize("alpha", [1.0, 0.95, 1e-3])
+@pytest.mark.parametrize("num_classes", [2, 10, 100])
+def test_the_defining_equation_holds_at_every_finite_root(
+    num_classes: int, alpha: float, generator: torch.Generator
+) -> None:
+    probs, mean_label = problem(150, num_classes, generator)
+    ends = shift_interval(probs, mean_label, alpha=alpha)
+    finite = 0
+    for end in ends:
+        found = gain(probs, mean_label, end.nan_to_num(posinf=0, neginf=0))
+        known = end.isfinite() & (end != 0)
+        assert ((found - math.log(alpha)).abs()[known] <= 1e-8).all()
+        finite += int(known.sum())
+    assert finite >= num_classes / 2
+    # Just beyond a root the likelihood is lost; just before, it is kept.
+    for end in ends:
+        for factor, above in ((1.001, False), (0.999, True)):
+            near = (end * factor).nan_to_num(posinf=0, neginf=0)
+            moved = end.isfinite() & (end.abs() > 1e-3)
+            assert ((gain(probs, mean_label, near) > math.log(alpha)) == above)[moved].all()
+
+
+def test_an_interval_reaches_towards_the_mismatch(generator: torch.Generator) -> None:
+    probs, mean_label = problem(100, 5, generator)
+    ends = shift_interval(probs, mean_label)
+    rarer = mean_label < probs.mean(0)
+    assert (ends[0] < 0).equal(rarer)
+    assert (ends[1] > 0).equal(~rarer)
+
+
+def test_a_tiny_mismatch_gives_a_root_near_zero() -> None:
+    probs = torch.full((1000, 2), 0.5, dtype=torch.float64)
+    for mismatch in (1e-3, 1e-6, 1e-9, 1e-14, 0.0):
+        mean_label = torch.tensor([0.5 + mismatch, 0.5 - mismatch], dtype=torch.float64)
+        ends = shift_interval(probs, mean_label)
+        # g(c) ≈ mismatch·c − c²/8 near 0.
+        assert_close(
+            ends,
+            torch.tensor([[0.0, -8 * mismatch], [8 * mismatch, 0.0]]).double(),
+            rtol=1e-3,
+            atol=1e-11,
+        )
+
+
+@pytest.mark.parametrize("alpha", [1.0, 0.95])
+def test_classes_that_never_or_always_occur_take_the_limit(
+    alpha: float, generator: torch.Generator
+) -> None:
+    probs, _ = problem(50, 3, generator)
+    ends = shift_interval(probs, torch.tensor([1.0, 0.0, 0.0]), alpha=alpha)
+    assert ends[1, 0] == math.inf
+    assert (ends[0, 1:] == -math.inf).all()
+    others = torch.stack([ends[0, 0], *ends[1, 1:]])
+    assert others.isfinite().all()
+    assert (others == 0).all() == (alpha == 1)
+
+
+@pytest.mark.parametrize("alpha", [1.0, 0.95])
+def test_saturated_probabilities(alpha: float) -> None:
+    sure = torch.tensor([[1.0, 0.0, 0.0], [1.0, 1e-20, 0.0]], dtype=torch.float64)
+    for mean_label in ([1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.9, 0.05, 0.05]):
+        ends = shift_interval(sure, torch.tensor(mean_label), alpha=alpha)
+        assert not ends.isnan().any()
+        lower, upper = box_of_shifts(sure, ends)
+        for found, expected in zip((lower, upper), slow_box(sure, ends), strict=True):
+            assert_close(found, expected)
+    ends = shift_interval(sure, torch.tensor([1.0, 0.0, 0.0]), alpha=alpha)
+    assert ends[1, 0] == math.inf  # even where it is predicted for sure already
+    assert ends[0, 2] == -math.inf
+
+
+def test_what_a_sure_class_leaves_to_the_others_keeps_its_digits() -> None:
+    # 1 − p is 0 in float64; the others still share it in the proportion 3 : 1.
+    probs = torch.tensor([[1.0, 3e-20, 1e-20]], dtype=torch.float64)
+    shifts = torch.tensor([[-math.inf, 0.0, 0.0], [0.0, 0.0, 0.0]], dtype=torch.float64)
+    lower, upper = box_of_shifts(probs, shifts)
+    assert_close(lower, torch.tensor([[0.0, 3e-20, 1e-20]], dtype=torch.float64), rtol=1e-9, atol=0)
+    assert_close(upper, torch.tensor([[1.0, 0.75, 0.25]]).double(), rtol=1e-9, atol=0)
+
+
+def test_a_remainder_too_small_to_divide_by_counts_as_none() -> None:
+    probs = torch.tensor([[1.0, 1e-310, 0.0]], dtype=torch.float64)
+    shifts = torch.tensor([[-math.inf, 0.0, 0.0], [0.0, 0.0, 0.0]], dtype=torch.float64)
+    for bound in box_of_shifts(probs, shifts):
+        assert_close(bound, probs)
+
+
+@given(
+    st.integers(0, 2**31),
+    st.integers(2, 7),
+    st.sampled_from([0.0, 0.1, 3.0, 50.0, 600.0]),
+    st.sampled_from([1.0, 30.0, 2000.0]),
+)
+def test_boxes_equal_those_of_all_shifts(
+    random_state: int, num_classes: int, width: float, scale: float
+) -> None:
+    generator = torch.Generator().manual_seed(random_state)
+    noise = torch.randn(20, num_classes, generator=generator, dtype=torch.float64)
+    probs = (scale * noise).softmax(1)
+    probs = torch.where(probs < 1e-300, 0, probs)  # exact zeros and ones at the largest scale
+    shifts = width * torch.rand(2, num_classes, generator=generator, dtype=torch.float64)
+    shifts[0] *= -1
+    kind = torch.rand(2, num_classes, generator=generator)
+    shifts = torch.where(kind < 0.2, 0, torch.where(kind > 0.9, math.inf * shifts.sign(), shifts))
+    shifts = shifts.nan_to_num(nan=0.0, posinf=math.inf, neginf=-math.inf)
+    lower, upper = box_of_shifts(probs, shifts)
+    expected = slow_box(probs, shifts)
+    assert_close(lower, expected[0].minimum(probs), rtol=1e-9, atol=1e-15)
+    assert_close(upper, expected[1].maximum(probs), rtol=1e-9, atol=1e-15)
+    assert (lower <= probs).all()
+    assert (probs <= upper).all()
+    assert (upper <= 1).all()
+
+
+def test_large_problems_go_through_in_blocks(generator: torch.Generator) -> None:
+    probs, mean_label = problem(30_000, 20, generator)  # more than one block of classes and items
+    ends = shift_interval(probs, mean_label)
+    for k in (0, 7, 19):
+        both = torch.stack([probs[:, k], 1 - probs[:, k]], 1)
+        for copies in (1, 10):  # ten have more blocks than classes
+            share = torch.stack([mean_label[k], 1 - mean_label[k]])
+            alone = shift_interval(both.repeat(copies, 1), share)
+            assert_close(ends[:, k], alone[:, 0], rtol=1e-8, atol=1e-10)
+    lower, upper = box_of_shifts(probs, ends)
+    rows = torch.arange(0, 30_000, 997)
+    for found, expected in zip((lower, upper), slow_box(probs[rows], ends), strict=True):
+        assert_close(found[rows], expected)
+
+
+def test_predictions_are_a_box_around_the_unshifted_softmax(generator: torch.Generator) -> None:
+    probs, _ = problem(80, 4, generator)
+    logits = probs.log().float()[:, None, None]
+    outputs = Outputs(logits, torch.zeros(80, 1))
+    labels = cl.precise(probs.flip(1))
+    state = fit_shifts(outputs, labels)
+    assert_close(state["shifts"], shift_interval(probs, probs.flip(1).mean(0)), rtol=0, atol=1e-4)
+    pred = predictions(outputs, state)
+    assert pred.vertices is None
+    assert pred.concentration is None
+    assert pred.probs.dtype == torch.float32
+    assert_close(pred.probs, logits[:, 0, 0].softmax(1))
+    assert (pred.lower <= pred.probs).all()
+    assert (pred.probs <= pred.upper).all()
+    assert (pred.score("entropy-difference") >= 0).all()
+    assert pred.score("entropy-difference").mean() > 0.01
+
+
+@pytest.mark.parametrize("alpha", [0.0, -1.0, 1.5, math.nan, "x"])
+def test_alpha_must_be_a_share(alpha: float) -> None:
+    with pytest.raises(cl.CredalError, match=r"alpha must be in \(0, 1\]; got"):
+        shift_interval(torch.full((2, 2), 0.5), torch.tensor([0.5, 0.5]), alpha=alpha)
+
+
+def test_memory_holds_no_matrix_an_item(generator: torch.Generator) -> None:
+    probs, mean_label = problem(500, 40, generator)
+    with LargestTensor() as seen:
+        box_of_shifts(probs, shift_interval(probs, mean_label))
+    assert seen.numel == 500 * 40  # N·K, where all shifted softmaxes would be 2·N·K·K

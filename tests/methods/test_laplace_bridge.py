@@ -1,0 +1,177 @@
+"""The Laplace bridge against laplace-torch, and against dense matrices where that one cancels."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.testing import assert_close
+from torch.utils.data import DataLoader, TensorDataset
+
+from credalearn.methods.base import Outputs
+from credalearn.methods.laplace_bridge import (
+    fit_curvature,
+    log_bridge,
+    logit_variance,
+    predictions,
+)
+from credalearn.predictions import CredalPredictions
+from laplace_shim import Laplace
+from largest_tensor import LargestTensor
+
+
+def trained(num_classes: int) -> tuple[nn.Sequential, Tensor, Tensor]:
+    """A small trained net in float64, with what it was trained on."""
+    with torch.random.fork_rng():
+        torch.manual_seed(num_classes)
+        y = torch.randint(num_classes, (200,))
+        X = torch.randn(200, 6).double()
+        X[:, 0] += y
+        body = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 9), nn.ReLU())
+        net = nn.Sequential(body, nn.Linear(9, num_classes)).double()
+        optimizer = torch.optim.Adam(net.parameters(), lr=1e-2)
+        for _ in range(100):
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(net(X), y).backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+    return net, X, y
+
+
+@torch.no_grad()
+def outputs_of(net: nn.Sequential, inputs: Tensor) -> Outputs:
+    return Outputs(net(inputs)[:, None, None], net[0](inputs))
+
+
+def random_outputs(num_items: int, num_classes: int, generator: torch.Generator) -> Outputs:
+    shape = (num_items, 1, 1, num_classes)
+    logits = 2 * torch.randn(shape, generator=generator, dtype=torch.float64)
+    features = torch.randn(num_items, 4, generator=generator, dtype=torch.float64)
+    return Outputs(logits, features.clamp(min=0))
+
+
+def dense_variance(training: Outputs, features: Tensor) -> Tensor:
+    """Diagonal of C J P⁻¹ Jᵀ C with full Jacobians J of weights and bias, C the centering.
+
+    C J has no part in the null direction of B, so that the inverse may be taken whole.
+    """
+    probs = training.logits[:, 0, 0].softmax(1)
+    num_items, num_classes = probs.shape
+    inner = sum(torch.outer(phi, phi) for phi in training.features) / num_items
+    outer = sum(torch.diag(p) - torch.outer(p, p) for p in probs)
+    assert isinstance(inner, Tensor)
+    assert isinstance(outer, Tensor)
+    weights = torch.kron(outer, inner)
+    precision = torch.block_diag(weights, outer)  # type: ignore[no-untyped-call]
+    covariance = torch.linalg.inv(precision + torch.eye(len(precision)).double())
+    eye = torch.eye(num_classes).double()
+    found = []
+    for phi in features:
+        jacobian = torch.cat([torch.kron(eye, phi[None]), eye], 1)
+        centerd = jacobian - jacobian.mean(0)
+        found.append((centerd @ covariance @ centerd.T).diagonal())
+    return torch.stack(found)
+
+
+def dense_alpha(logits: Tensor, variance: Tensor) -> Tensor:
+    mu = logits - logits.mean(1, keepdim=True)
+    num_classes = logits.shape[1]
+    sums = mu.exp() * (-mu).exp().sum(1, keepdim=True) / num_classes**2
+    return (1 - 2 / num_classes + sums) / variance
+
+
+@pytest.mark.parametrize("num_classes", [2, 4, 10])
+def test_mean_and_logit_variance_equal_laplace_torch(
+    num_classes: int, generator: torch.Generator
+) -> None:
+    net, X, y = trained(num_classes)
+    reference = Laplace(
+        net,
+        "classification",
+        subset_of_weights="last_layer",
+        hessian_structure="kron",
+        prior_precision=1.0,
+    )
+    reference.fit(DataLoader(TensorDataset(X, y), batch_size=64))
+    items = 3 * torch.randn(50, 6, generator=generator, dtype=torch.float64)
+    _, covariance = reference._glm_predictive_distribution(items)  # type: ignore[attr-defined]
+    row = covariance.sum(2)  # its own correction for the sum of the logits, which is free
+    covariance = covariance - row[:, :, None] * row[:, None] / row.sum(1)[:, None, None]
+    ours = outputs_of(net, items)
+    state = fit_curvature(outputs_of(net, X), None)  # type: ignore[arg-type]
+    variance = logit_variance(ours.features, state)
+    assert_close(variance, covariance.diagonal(dim1=1, dim2=2), rtol=1e-8, atol=0)
+    mean = reference(items, pred_type="glm", link_approx="bridge")
+    assert_close(predictions(ours, state).probs, mean, rtol=1e-8, atol=0)
+
+
+@pytest.mark.parametrize("num_classes", [2, 3, 7])
+def test_variance_and_parameters_equal_dense_matrices(
+    num_classes: int, generator: torch.Generator
+) -> None:
+    training = random_outputs(30, num_classes, generator)
+    state = fit_curvature(training, None)  # type: ignore[arg-type]
+    items = random_outputs(20, num_classes, generator)
+    expected = dense_variance(training, items.features)
+    assert_close(logit_variance(items.features, state), expected, rtol=1e-9, atol=0)
+    pred = predictions(items, state)
+    assert pred.concentration is not None
+    assert_close(pred.concentration, dense_alpha(items.logits[:, 0, 0], expected))
+    assert_close(pred.probs, pred.concentration / pred.concentration.sum(1, keepdim=True))
+    assert_close(pred.score("evidence"), num_classes / pred.concentration.sum(1))
+    assert pred.lower is pred.probs is pred.upper
+
+
+def test_a_class_never_predicted_keeps_its_prior_variance(generator: torch.Generator) -> None:
+    training = random_outputs(30, 4, generator)
+    training.logits[..., 2] = -400.0  # its probability is exactly 0: B loses a second direction
+    assert (training.logits[:, 0, 0].softmax(1)[:, 2] < 1e-150).all()
+    state = fit_curvature(training, None)  # type: ignore[arg-type]
+    assert (state["output_values"] < 1e-9).sum() == 1
+    items = random_outputs(20, 4, generator)
+    expected = dense_variance(training, items.features)
+    found = logit_variance(items.features, state)
+    assert_close(found, expected, rtol=1e-9, atol=0)
+    assert (found[:, 2] > found[:, [0, 1, 3]].amax(1)).all()
+
+
+def test_a_constant_added_to_the_logits_changes_nothing(generator: torch.Generator) -> None:
+    training, items = (random_outputs(30, 5, generator) for _ in range(2))
+    plain = predictions(items, fit_curvature(training, None))  # type: ignore[arg-type]
+    training.logits.add_(50)
+    items.logits.add_(torch.randn(30, 1, 1, 1, generator=generator).double() * 100)
+    moved = predictions(items, fit_curvature(training, None))  # type: ignore[arg-type]
+    assert_close(moved.concentration, plain.concentration)
+    assert_close(moved.probs, plain.probs)
+
+
+def test_a_very_sure_network_stays_finite(generator: torch.Generator) -> None:
+    state = fit_curvature(random_outputs(30, 3, generator), None)  # type: ignore[arg-type]
+    for spread in (50.0, 200.0, 2000.0):  # e^89 is float32's largest, e^709 float64's
+        logits = torch.tensor([[spread, 0.0, -spread]])[:, None, None]
+        pred = predictions(Outputs(logits, torch.ones(1, 4)), state)
+        assert pred.concentration is not None
+        assert pred.concentration.dtype == torch.float32
+        assert pred.concentration.isfinite().all()
+        assert pred.score("evidence").isfinite().all()
+        assert pred.probs[0, 0] == pytest.approx(1)
+
+
+def test_two_sure_classes_by_hand() -> None:
+    # K = 2: α_1 = (1 + e^{2μ})/4 / Σ, here with μ = 500 and Σ = 1/4.
+    logits = torch.tensor([[500.0, -500.0]])
+    assert_close(log_bridge(logits, torch.full((1, 2), 0.25)), torch.tensor([[1000.0, 0.0]]))
+
+
+def test_one_item_and_many_agree(generator: torch.Generator) -> None:
+    state = fit_curvature(random_outputs(30, 3, generator), None)  # type: ignore[arg-type]
+    items = random_outputs(9, 3, generator)
+    whole = predictions(items, state)
+    for i in range(9):
+        alone = predictions(Outputs(items.logits[i : i + 1], items.features[i : i + 1]), state)
+        assert isinstance(alone, CredalPredictions)
+        assert_close(alone.probs, whole.probs[i : i + 1])
+
+
+def test_memory_holds_no_matrix_an_item(generator: torch.Generator) -> None:
+    outputs = random_outputs(500, 40, generator)
+    with LargestTensor() as seen:
+        predictions(outputs, fit_curvature(outputs, None))  # type: ignore[arg-type]
+    assert seen.numel == 500 * 40  # N·K, where full Jacobians would be N·K·K·D

@@ -1,0 +1,365 @@
+"""Metrics against obvious loops, hand-made cases and other libraries."""
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import rankdata, spearmanr
+from sklearn.metrics import roc_auc_score
+from torchmetrics.functional.classification import multiclass_calibration_error
+
+from credalearn import CredalError, metrics
+from credalearn.metrics.ranking import average_ranks
+from random_sets import distributions
+
+
+def slow_ece(probs: np.ndarray, y: np.ndarray, num_bins: int) -> float:
+    """Bin by bin, (l, r], as the definition reads."""
+    top, right = probs.max(1), probs.argmax(1) == y
+    total = 0.0
+    for b in range(num_bins):
+        low, high = b / num_bins, (b + 1) / num_bins
+        inside = (top > low) & (top <= high)
+        if inside.any():
+            total += inside.mean() * abs(right[inside].mean() - top[inside].mean())
+    return total
+
+
+def test_accuracy_and_calibration_against_loops(generator: torch.Generator) -> None:
+    probs = distributions(500, 4, generator=generator)
+    y = torch.randint(4, (500,), generator=generator)
+    assert metrics.accuracy(probs, y) == pytest.approx((probs.argmax(1) == y).float().mean().item())
+    for num_bins in (1, 7, 10, 15):
+        slow = slow_ece(probs.numpy(), y.numpy(), num_bins)
+        assert metrics.ece(probs, y, num_bins=num_bins) == pytest.approx(slow, abs=1e-12)
+
+
+def test_a_confidence_on_an_edge_falls_to_the_left() -> None:
+    # 0.7 belongs to (0.6, 0.7], where it is alone and wrong; 0.75 is right.
+    probs = [[0.7, 0.3], [0.75, 0.25]]
+    assert metrics.ece(probs, [1, 0]) == pytest.approx((0.7 + 0.25) / 2)
+    assert metrics.ece(torch.tensor(probs), [1, 0]) == pytest.approx((0.7 + 0.25) / 2)
+    assert metrics.ece([[1.0, 0.0]], [0]) == 0
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_confidence_of_two_thirds_falls_on_its_edge(dtype: torch.dtype) -> None:
+    # The edge nearest to 2/3 is the number that 2/3 is rounded to, for every number of bins.
+    for num_bins in range(2, 40):
+        for b in range((num_bins + 1) // 2, num_bins):
+            share = b / num_bins
+            probs = torch.tensor([[share, 1 - share]], dtype=dtype)
+            count = metrics.reliability(probs, [0], num_bins=num_bins).count
+            assert count.index(1) == b - 1, f"{b} / {num_bins}"
+
+
+@pytest.mark.parametrize("num_bins", [3, 10, 15])
+def test_calibration_against_torchmetrics(num_bins: int, generator: torch.Generator) -> None:
+    # No confidence is on an edge: torchmetrics bins [l, r) and gives 1.0 a bin of its own. It
+    # sums in float32, hence 1e-6; one item in the wrong bin would cost 1e-4.
+    probs = (2 * torch.randn(2000, 5, generator=generator, dtype=torch.float64)).softmax(1)
+    y = probs.multinomial(1, generator=generator)[:, 0]
+    y[:500] = 0
+    theirs = multiclass_calibration_error(probs, y, num_classes=5, n_bins=num_bins)
+    assert theirs > 0.02
+    assert metrics.ece(probs, y, num_bins=num_bins) == pytest.approx(float(theirs), abs=1e-6)
+
+
+def test_reliability_against_a_loop(generator: torch.Generator) -> None:
+    probs = distributions(400, 3, generator=generator)
+    y = torch.randint(3, (400,), generator=generator)
+    bins = metrics.reliability(probs, y, num_bins=7)
+    top, right = probs.amax(1), probs.argmax(1) == y
+    for b in range(7):
+        assert bins.edges[b : b + 2] == (b / 7, (b + 1) / 7)
+        inside = (top > b / 7) & (top <= (b + 1) / 7)
+        assert bins.count[b] == inside.sum()
+        if inside.any():
+            assert bins.confidence[b] == pytest.approx(top[inside].mean().item())
+            assert bins.accuracy[b] == pytest.approx(right[inside].double().mean().item())
+        else:
+            assert (bins.confidence[b], bins.accuracy[b]) == (0, 0)
+    assert bins.count[:2] == (0, 0), "three classes: no top probability below a third"
+    assert sum(bins.count) == 400
+    assert bins.ece == metrics.ece(probs, y, num_bins=7)
+
+
+def test_rejection_curve_against_a_loop(generator: torch.Generator) -> None:
+    probs = distributions(300, 3, generator=generator)
+    y = torch.randint(3, (300,), generator=generator)
+    score = torch.rand(300, generator=generator)
+    right = (probs.argmax(1) == y)[score.argsort()].double()
+    slow = [right[:m].mean().item() for m in range(1, 301)]
+    curve = metrics.accuracy_rejection(probs, y, score)
+    np.testing.assert_allclose(curve.numpy(), slow)
+    assert metrics.auarc(probs, y, score) == pytest.approx(np.mean(slow))
+
+
+def test_ties_are_the_mean_over_all_orders_whatever_the_rows() -> None:
+    probs = torch.tensor([[1.0, 0.0]] * 5)
+    y, score = torch.tensor([0, 1, 0, 1, 1]), torch.tensor([1, 1, 1, 0, 2])
+    curves = []
+    for order in itertools.permutations(range(5)):
+        rows = torch.tensor(order)
+        curves.append(metrics.accuracy_rejection(probs, y[rows], score[rows]))
+    assert all(torch.equal(curve, curves[0]) for curve in curves)
+    # One wrong item first, then three with two right among them in any order, then one wrong.
+    third = 2 / 3
+    expected = [0, third / 2, 2 * third / 3, 2 / 4, 2 / 5]
+    np.testing.assert_allclose(curves[0].numpy(), expected)
+
+
+def test_a_constant_score_defers_at_random(generator: torch.Generator) -> None:
+    probs = distributions(50, 3, generator=generator)
+    y = torch.randint(3, (50,), generator=generator)
+    flat = metrics.accuracy_rejection(probs, y, torch.zeros(50))
+    np.testing.assert_allclose(flat.numpy(), metrics.accuracy(probs, y))
+
+
+def test_extreme_cases() -> None:
+    one = [[0.8, 0.2]]
+    assert metrics.auarc(one, [0], [0.3]) == 1
+    assert metrics.auarc(one, [1], [0.3]) == 0
+    assert metrics.auarc(one * 3, [0, 0, 0], [1, 2, 3]) == 1
+
+
+def expected_curve(right: list[bool], score: list[float]) -> list[float]:
+    """Mean accuracy of the m most certain, taking each tie one item at a time."""
+    curve, hits, kept = [], 0.0, 0
+    for value in sorted(set(score)):
+        tied = [r for r, s in zip(right, score, strict=True) if s == value]
+        for _ in tied:
+            hits, kept = hits + sum(tied) / len(tied), kept + 1
+            curve.append(hits / kept)
+    return curve
+
+
+# Few values, so that many tie; both zeros, both infinities and the smallest of numbers.
+SCORES = st.sampled_from([-np.inf, -2.5, -1e-45, -0.0, 0.0, 1e-45, 0.5, 0.5000001, 7.0, np.inf])
+ITEMS = st.lists(st.tuples(st.booleans(), SCORES), min_size=1, max_size=12)
+
+
+@given(ITEMS, st.sampled_from([np.float32, np.float64]))
+def test_deferral_with_any_scores_and_ties(
+    items: list[tuple[bool, float]], dtype: type[np.floating]
+) -> None:
+    right, score = map(list, zip(*items, strict=True))
+    scores = np.array(score, dtype)
+    probs, y = [[0.8, 0.2]] * len(items), [int(not r) for r in right]
+    slow = expected_curve(right, scores.tolist())
+    found = metrics.accuracy_rejection(probs, y, scores)
+    np.testing.assert_allclose(found.numpy(), slow, rtol=1e-12)
+    plain = np.mean(right)
+    gains = [(a - plain) / (1 - plain) for a in slow] if plain < 1 else [0.0]
+    assert metrics.normalized_auarc(probs, y, scores) == pytest.approx(np.mean(gains), abs=1e-12)
+    risks = [1 - a for a in slow]
+    assert metrics.aurc(probs, y, scores) == pytest.approx(np.mean(risks), abs=1e-12)
+    rows = np.arange(len(items))[::-1]
+    turned = metrics.accuracy_rejection(probs, np.array(y)[rows], scores[rows])
+    assert torch.equal(turned, found)
+
+
+@given(st.lists(SCORES, min_size=1, max_size=30), st.sampled_from([np.float32, np.float64]))
+def test_ranks_against_scipy(values: list[float], dtype: type[np.floating]) -> None:
+    scores = np.array(values, dtype)
+    np.testing.assert_array_equal(average_ranks(scores), rankdata(scores))
+
+
+def test_spearman_against_scipy(generator: torch.Generator) -> None:
+    probs = (2 * torch.randn(500, 4, generator=generator, dtype=torch.float64)).softmax(1)
+    y = probs.multinomial(1, generator=generator)[:, 0]
+    error = -probs.gather(1, y[:, None])[:, 0].log()
+    noise = torch.rand(500, generator=generator, dtype=torch.float64)
+    for score in (noise, error + noise, (4 * error).round(), -error):  # the third has ties
+        theirs = spearmanr(score, error).statistic
+        assert metrics.spearman_error(probs, y, score) == pytest.approx(theirs, abs=1e-12)
+
+
+def test_an_infinite_error_ranks_last() -> None:
+    probs = [[0.0, 1.0], [0.5, 0.5], [1e-300, 1.0], [0.9, 0.1]]
+    errors_ascending = [3, 1, 2, 0]
+    assert metrics.spearman_error(np.array(probs), [0] * 4, errors_ascending) == 1
+    assert (
+        metrics.spearman_error(np.array(probs), [0] * 4, [-rank for rank in errors_ascending]) == -1
+    )
+
+
+def test_without_spread_there_is_no_correlation() -> None:
+    probs = [[0.9, 0.1], [0.6, 0.4], [0.3, 0.7]]
+    assert metrics.spearman_error(probs, [0, 0, 0], [0.1, 0.1, 0.1]) == 0
+    assert metrics.spearman_error([[0.5, 0.5]] * 3, [0, 1, 0], [0.1, 0.2, 0.3]) == 0
+    assert metrics.spearman_error([[0.9, 0.1]], [0], [0.3]) == 0
+
+
+@given(st.lists(SCORES, min_size=1, max_size=9), st.lists(SCORES, min_size=1, max_size=9))
+def test_auroc_against_all_pairs(inside: list[float], outside: list[float]) -> None:
+    won = [(o > i) + 0.5 * (o == i) for o in outside for i in inside]
+    assert metrics.auroc(inside, outside) == pytest.approx(np.mean(won), abs=1e-12)
+
+
+def test_auroc_against_scikit_learn(generator: torch.Generator) -> None:
+    inside = torch.rand(400, generator=generator)
+    outside = torch.rand(300, generator=generator) + 0.2
+    for scale in (1e6, 10):  # without ties and with many
+        own, foreign = (scale * inside).round(), (scale * outside).round()
+        labels = [0] * 400 + [1] * 300
+        theirs = roc_auc_score(labels, torch.cat([own, foreign]).numpy())
+        assert metrics.auroc(own, foreign) == pytest.approx(theirs, abs=1e-12)
+    assert metrics.auroc([0.1], [0.2]) == 1
+    assert metrics.auroc([0.2], [0.1]) == 0
+    assert metrics.auroc([0.2, 0.2], [0.2]) == 0.5
+    # A float32 beside a float64: 0.1 as float32 is the larger of the two.
+    assert metrics.auroc(np.array([0.1]), np.array([0.1], np.float32)) == 1
+
+
+METRICS: dict[str, Callable[[torch.Tensor, torch.Tensor, torch.Tensor], float]] = {
+    "accuracy": lambda probs, y, _: metrics.accuracy(probs, y),
+    "ece": lambda probs, y, _: metrics.ece(probs, y),
+    "auarc": metrics.auarc,
+    "normalized_auarc": metrics.normalized_auarc,
+    "aurc": metrics.aurc,
+    "spearman_error": metrics.spearman_error,
+    "auroc": lambda _, y, score: metrics.auroc(score[y == 0], score[y > 0]),
+}
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_the_order_of_the_rows_never_matters(name: str, generator: torch.Generator) -> None:
+    probs = distributions(200, 3, generator=generator)
+    y = torch.randint(3, (200,), generator=generator)
+    score = torch.randint(5, (200,), generator=generator)
+    before = METRICS[name](probs, y, score)
+    for _ in range(5):
+        rows = torch.randperm(200, generator=generator)
+        after = METRICS[name](probs[rows], y[rows], score[rows])
+        assert after == pytest.approx(before, abs=1e-13)
+    for dtype in (torch.bfloat16, torch.float16, torch.int32, torch.float64):
+        # Whole numbers below 5 are exact in each.
+        assert METRICS[name](probs, y, score.to(dtype)) == pytest.approx(before, abs=1e-13)
+
+
+def test_calibration_is_the_same_to_the_last_bit_in_any_order(generator: torch.Generator) -> None:
+    probs = distributions(3000, 3, generator=generator)
+    y = torch.randint(3, (3000,), generator=generator)
+    found = set()
+    for _ in range(10):
+        rows = torch.randperm(3000, generator=generator)
+        found.add(metrics.reliability(probs[rows], y[rows]))
+    assert len(found) == 1
+
+
+def test_probabilities_may_carry_gradients(generator: torch.Generator) -> None:
+    probs = distributions(50, 3, generator=generator).requires_grad_()
+    y, score = torch.randint(3, (50,), generator=generator), torch.rand(50).requires_grad_()
+    for name, metric in METRICS.items():
+        assert metric(probs, y, score) == metric(probs.detach(), y, score.detach()), name
+
+
+@pytest.mark.parametrize("num_bins", [0, 1.5, float("nan"), "a", None])
+def test_bins_are_counted(num_bins: Any) -> None:
+    with pytest.raises(CredalError, match="num_bins must be a whole number of 1 or more; got"):
+        metrics.reliability([[0.5, 0.5]], [0], num_bins=num_bins)
+
+
+def test_a_number_of_numpy_counts_bins() -> None:
+    two: Any = np.int64(2)
+    assert metrics.reliability([[0.5, 0.5]], [0], num_bins=two).count == (1, 0)
+
+
+@pytest.mark.parametrize("num_items", [1, 7])
+def test_all_right_and_all_wrong(num_items: int) -> None:
+    probs, score = [[0.75, 0.25]] * num_items, list(range(num_items))
+    for y, accuracy, ece in ((0, 1.0, 0.25), (1, 0.0, 0.75)):
+        truth = [y] * num_items
+        assert metrics.accuracy(probs, truth) == accuracy
+        assert metrics.ece(probs, truth) == ece
+        assert metrics.auarc(probs, truth, score) == accuracy
+        assert metrics.aurc(probs, truth, score) == 1 - accuracy
+        assert metrics.normalized_auarc(probs, truth, score) == 0
+        assert metrics.spearman_error(probs, truth, score) == 0
+
+
+RAGGED: Any = [0.1, [0.2]]
+MASKED = np.ma.array([1, 0], mask=[False, True])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: metrics.accuracy([[0.5, 0.5]], [2]), r"y must lie in 0\.\.1; row 0"),
+        (lambda: metrics.accuracy([[0.5, 0.5]], [0, 1]), r"shape \(1,\); got .* \(2,\)"),
+        (lambda: metrics.accuracy([[0.5, 0.5]], [0.0]), "whole numbers"),
+        (lambda: metrics.accuracy(np.zeros((0, 2)), np.zeros(0, int)), "one item or more"),
+        (lambda: metrics.ece([[0.5, 0.5]], [0], num_bins=0), "num_bins must be a whole"),
+        (lambda: metrics.ece([[5.0, -3.0]], [0]), "not be negative; row 0 .* take the softmax"),
+        (lambda: metrics.ece([[80.0, 20.0]], [0]), "sum to 1, .* percentages: divide by 100"),
+        (lambda: metrics.accuracy([[0.4, 0.4]], [0]), r"sum to 1, .* row 0 .* sum=\[0.8\]"),
+        (lambda: metrics.auarc([[2.0, 0.5]], [0], [0.1]), "each row of probs must sum to 1"),
+        (lambda: metrics.spearman_error([[2.0, 0.5]], [0], [0.1]), "of probs must sum to 1"),
+        (lambda: metrics.accuracy(MASKED[None], [0]), r"probs must have no masked .*\(0, 1\)"),
+        (lambda: metrics.accuracy([[0.5, 0.5]] * 2, MASKED), r"y must have no masked .*\(1,\)"),
+        (lambda: metrics.auroc([0.1], MASKED), r"outside must have no masked .* fill or drop"),
+        (lambda: metrics.accuracy([[0.5, 0.5]], ["a"]), "y must hold class indices"),
+        (lambda: metrics.accuracy([[0.5, 0.5]], RAGGED), "y must hold class indices"),
+        (lambda: metrics.auarc([[0.5, 0.5]], [0], [float("nan")]), "none NaN; item 0 has nan"),
+        (
+            lambda: metrics.auarc([[0.5, 0.5]], [0], [0.1, 0.2]),
+            r"score must hold one number for each of the 1 items; got shape \(2,\)",
+        ),
+        (
+            lambda: metrics.spearman_error([[0.5, 0.5]], [0], ["a"]),
+            "^score must be an array of numbers; got <U1",
+        ),
+        (lambda: metrics.auroc([], [0.1]), r"inside .* one item or more; got shape \(0,\)"),
+        (lambda: metrics.auroc([0.1], [[0.1]]), r"outside .* got shape \(1, 1\)"),
+        (lambda: metrics.auroc([0.1], RAGGED), "outside must be an array of numbers"),
+        (lambda: metrics.auroc([0.1], [0.1, np.nan]), "outside .* item 1 has nan"),
+        (
+            lambda: metrics.Reliability((0, 1), (3, 1), (0.5,), (0.5,)),
+            r"one number a bin, .* got count=\(3, 1\) with 2 edges, 1 confidences",
+        ),
+        (lambda: metrics.Reliability((0, 1), (0,), (0,), (0,)), r"got count=\(0,\)"),
+    ],
+)
+def test_bad_input_is_refused(call: object, message: str) -> None:
+    assert callable(call)
+    with pytest.raises(CredalError, match=message):
+        call()
+
+
+@pytest.mark.parametrize(
+    "rounded",
+    [
+        lambda probs: probs.half().float(),
+        lambda probs: probs.bfloat16().float(),
+        lambda probs: (probs * 1000).round() / 1000,
+    ],
+    ids=["half", "bfloat16", "three decimals"],
+)
+def test_rounded_probabilities_are_probabilities(
+    rounded: Callable[[torch.Tensor], torch.Tensor], generator: torch.Generator
+) -> None:
+    exact = torch.randn(200, 10, generator=generator).mul(3).softmax(1)
+    y = torch.randint(10, (200,), generator=generator)
+    probs = rounded(exact)
+    assert (probs.sum(1) - 1).abs().max() > 1e-5
+    assert metrics.ece(probs, y) == pytest.approx(metrics.ece(exact, y), abs=0.02)
+    sure = torch.tensor([[1.01, 0.0], [1.0, 0.0]])
+    assert metrics.ece(sure, [0, 0]) == 0
+
+
+def test_numbers_of_a_table_with_text_are_numbers() -> None:
+    row = np.array([0.9, 0.8], dtype=object)
+    found = metrics.balanced_quality(
+        {"a": {"accuracy": row}, "b": {"accuracy": [0.8, 0.9]}}, metrics=["accuracy"]
+    )
+    assert found["a"].mean == found["b"].mean == 0.5
+    with pytest.raises(CredalError, match="finite numbers"):
+        metrics.balanced_quality(
+            {"a": {"accuracy": np.array([0.9, None], dtype=object)}}, metrics=["accuracy"]
+        )

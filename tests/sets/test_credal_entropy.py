@@ -1,0 +1,260 @@
+"""Entropy over segments, polytopes and boxes against grids and enumeration."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.testing import assert_close
+
+from credalearn import (
+    CredalError,
+    PrecisionWarning,
+    entropy,
+    max_entropy_box,
+    max_entropy_hull,
+    min_entropy_box,
+    min_entropy_hull,
+    mmi,
+)
+from random_sets import KINDS, bits, corners, distributions
+
+
+def simplex_grid(num_weights: int, steps: int) -> Tensor:
+    """All weights that are multiples of 1/steps, shape (G, num_weights)."""
+    axes = torch.cartesian_prod(*[torch.arange(steps + 1)] * (num_weights - 1))
+    axes = axes.reshape(-1, num_weights - 1)
+    axes = axes[axes.sum(1) <= steps]
+    return torch.cat([axes, steps - axes.sum(1, keepdim=True)], 1).double() / steps
+
+
+def poured(lower: Tensor, upper: Tensor, order: list[int]) -> Tensor:
+    """The member of one box (K,) that the free mass poured in this order gives."""
+    point, free = lower.clone(), 1 - float(lower.sum())
+    for k in order:
+        step = min(max(free, 0.0), float(upper[k] - lower[k]))
+        point[k] += step
+        free -= step
+    return point
+
+
+def test_entropy_of_distributions(generator: torch.Generator) -> None:
+    points = distributions(200, 6, generator=generator)
+    assert_close(entropy(points), bits(points))
+
+
+@pytest.mark.parametrize("num_classes", [2, 3, 10])
+def test_segments_equal_a_fine_grid(num_classes: int, generator: torch.Generator) -> None:
+    ends = distributions(1000, 2, num_classes, generator=generator)
+    ends[:50, 1] = ends[:50, 0]  # segments of length 0
+    ends[50:100] = torch.eye(num_classes, dtype=torch.float64)[:2]
+    share = torch.linspace(0, 1, 4001, dtype=torch.float64)[:, None]
+    grid = torch.stack([bits(share * first + (1 - share) * second).max() for first, second in ends])
+    found = max_entropy_hull(ends)
+    assert (found >= grid - 1e-9).all()
+    assert_close(found, grid, atol=1e-5, rtol=0)
+    assert_close(min_entropy_hull(ends), bits(ends).amin(1))
+
+
+@pytest.mark.parametrize(("num_vertices", "num_classes"), [(3, 3), (3, 8), (4, 2), (4, 5)])
+def test_polytopes_equal_a_fine_grid(
+    num_vertices: int, num_classes: int, generator: torch.Generator
+) -> None:
+    points = distributions(300, num_vertices, num_classes, generator=generator)
+    points[:30, 1] = points[:30, 0]  # a vertex twice
+    weights = simplex_grid(num_vertices, 120 if num_vertices == 3 else 40)
+    grid = torch.stack([bits(weights @ hull).max() for hull in points])
+    found = max_entropy_hull(points)
+    assert (found >= grid - 1e-3).all()
+    assert (found <= grid + (1e-3 if num_vertices == 3 else 1e-2)).all()
+    tight = max_entropy_hull(points, tolerance=1e-4)
+    assert ((found - tight).abs() <= 1.1e-3).all()  # both certificates hold
+
+
+def test_the_certificate_bounds_the_error_with_many_classes(generator: torch.Generator) -> None:
+    points = distributions(200, 10, 100, generator=generator)
+    loose, tight = (max_entropy_hull(points, tolerance=each) for each in (1e-2, 1e-4))
+    assert (tight - loose).max() <= 1e-2
+    assert (tight - loose).max() > 1e-5  # the looser one does stop earlier
+    assert (loose - tight).max() <= 1e-4
+
+
+def test_a_single_point_has_its_own_entropy(generator: torch.Generator) -> None:
+    points = distributions(20, 1, 4, generator=generator)
+    assert_close(max_entropy_hull(points), bits(points[:, 0]))
+    assert_close(mmi(points), torch.zeros(20).double())
+
+
+def test_the_cap_on_steps_says_when_it_was_hit(generator: torch.Generator) -> None:
+    points = distributions(50, 6, 5, generator=generator)
+    with pytest.warns(PrecisionWarning, match=r"cap of 1 steps: \d+ of 50 items are up to .* bits"):
+        capped = max_entropy_hull(points, max_steps=1)
+    assert (capped <= max_entropy_hull(points) + 1e-3).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"tolerance": math.nan}, "tolerance must be a finite number, 0 or more; got nan. To fix"),
+        ({"tolerance": math.inf}, "tolerance must be .* got inf"),
+        ({"tolerance": -1e-3}, "tolerance must be .* got -0.001"),
+        ({"tolerance": "a"}, "tolerance must be .* got 'a'"),
+        ({"max_steps": 0}, "max_steps must be a whole number of 1 or more; got 0. To fix"),
+        ({"max_steps": 1.5}, "max_steps must be .* got 1.5"),
+    ],
+)
+def test_options_of_the_search_are_checked(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(CredalError, match=message):
+        max_entropy_hull([[[0.5, 0.5]]], **options)
+
+
+@pytest.mark.parametrize("measure", [mmi, min_entropy_hull, max_entropy_hull])
+def test_a_hull_has_a_vertex(measure: Callable[[Tensor], Tensor]) -> None:
+    with pytest.raises(CredalError, match=r"one vertex or more.* got \(1, 0, 2\)"):
+        measure(torch.zeros(1, 0, 2))
+
+
+def test_entropy_needs_distributions() -> None:
+    with pytest.raises(CredalError, match=r"have shape \(…, classes\) .* got \(\)\. To fix: resh"):
+        entropy(0.5)
+    ragged: Any = [[0.5, 0.5], [1.0]]
+    with pytest.raises(CredalError, match="probs must be an array of numbers"):
+        entropy(ragged)
+    assert entropy([0.5, 0.5]) == 1
+
+
+def test_mmi_of_a_polytope_is_its_farthest_pair(generator: torch.Generator) -> None:
+    points = distributions(100, 5, 4, generator=generator)
+    pairs = (points[:, :, None] - points[:, None]).abs().sum(3).flatten(1)
+    assert_close(mmi(points), pairs.amax(1) / 2)
+    segment = points[:, :2]
+    assert_close(mmi(segment), (segment[:, 0] - segment[:, 1]).abs().sum(1) / 2)
+
+
+def two_heads(
+    num_items: int, num_classes: int, generator: torch.Generator
+) -> tuple[Tensor, Tensor]:
+    """Boxes around two predicted distributions."""
+    heads = distributions(num_items, 2, num_classes, generator=generator)
+    return heads.amin(1), heads.amax(1)
+
+
+def random_boxes(
+    num_items: int, num_classes: int, generator: torch.Generator
+) -> tuple[Tensor, Tensor]:
+    """Half around two heads, half of any width."""
+    sets = KINDS["intervals"](num_items // 2, num_classes, generator)
+    heads = distributions(num_items - num_items // 2, 2, num_classes, generator=generator)
+    return torch.cat([sets.lower, heads.amin(1)]), torch.cat([sets.upper, heads.amax(1)])
+
+
+@pytest.mark.parametrize(("num_classes", "num_items"), [(2, 600), (3, 600), (5, 400), (8, 60)])
+def test_min_entropy_of_a_box_equals_enumeration(
+    num_classes: int, num_items: int, generator: torch.Generator
+) -> None:
+    lower, upper = random_boxes(num_items, num_classes, generator)
+    slow = torch.stack(
+        [bits(corners(low, high)).min() for low, high in zip(lower, upper, strict=True)]
+    )
+    assert_close(min_entropy_box(lower, upper), slow, atol=1e-9, rtol=0)
+
+
+@pytest.mark.parametrize("num_classes", [9, 11, 30])
+def test_min_entropy_of_a_box_is_never_above_the_named_orders(
+    num_classes: int, generator: torch.Generator
+) -> None:
+    lower, upper = random_boxes(40, num_classes, generator)
+    found = min_entropy_box(lower, upper)
+    for row, (low, high) in enumerate(zip(lower, upper, strict=True)):
+        for key in (low, high, low + high):
+            order = key.argsort(descending=True, stable=True).tolist()
+            orders = [order, *([k, *(j for j in order if j != k)] for k in range(num_classes))]
+            least = min(float(bits(poured(low, high, each))) for each in orders)
+            assert float(found[row]) <= least + 1e-9
+
+
+def test_the_search_reaches_what_enumeration_finds_on_nearly_all_boxes(
+    generator: torch.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lower, upper = random_boxes(1000, 10, generator)
+    exact = min_entropy_box(lower, upper)
+    monkeypatch.setattr("credalearn.sets.box_min_entropy.ENUMERATED_CLASSES", 1)
+    searched = min_entropy_box(lower, upper)
+    assert (searched >= exact - 1e-9).all()
+    missed = searched > exact + 1e-9
+    assert 0 < missed.double().mean() < 0.05  # the docstring says 1 to 3 %
+    assert (searched - exact).max() < 0.1
+
+
+def test_min_entropy_is_exact_when_the_bounds_are_ordered_alike(generator: torch.Generator) -> None:
+    center = distributions(50, 40, generator=generator).sort(1, descending=True).values
+    lower = (center - 0.02).clamp(min=0)
+    upper = (center + 0.1).clamp(max=1)
+    slow = torch.stack(
+        [bits(poured(low, high, list(range(40)))) for low, high in zip(lower, upper, strict=True)]
+    )
+    assert_close(min_entropy_box(lower, upper), slow, atol=1e-9, rtol=0)
+
+
+@pytest.mark.parametrize("num_classes", [2, 3])
+def test_max_entropy_of_a_box_equals_a_fine_grid(
+    num_classes: int, generator: torch.Generator
+) -> None:
+    lower, upper = random_boxes(400, num_classes, generator)
+    grid = simplex_grid(num_classes, 2000 if num_classes == 2 else 200)
+    found = max_entropy_box(lower, upper)
+    for low, high, value in zip(lower, upper, found, strict=True):
+        near = ((grid >= low - 0.01) & (grid <= high + 0.01)).all(1)
+        inside = ((grid >= low) & (grid <= high)).all(1)
+        if inside.any():
+            assert value >= bits(grid[inside]).max() - 1e-9
+        assert value <= bits(grid[near]).max() + 0.12  # the grid is 0.005 apart, log 0.01 steep
+
+
+@pytest.mark.parametrize("num_classes", [2, 5, 40, 300])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_max_entropy_of_a_box_is_a_level_cut_to_the_bounds(
+    num_classes: int, dtype: torch.dtype, generator: torch.Generator
+) -> None:
+    """The member is the level cut to the bounds, found here by slow bisection."""
+    lower, upper = (x.to(dtype) for x in random_boxes(200, num_classes, generator))
+    upper = torch.maximum(lower, upper)
+    level = torch.zeros(200, 1, dtype=torch.float64)
+    low, high = level.clone(), level + 1
+    for _ in range(80):  # slow and obvious: halve the level's bracket
+        level = (low + high) / 2
+        too_much = level.clamp(lower, upper).sum(1, keepdim=True) > 1
+        low, high = torch.where(too_much, low, level), torch.where(too_much, level, high)
+    slow = bits(level.clamp(lower.double(), upper.double()))
+    tolerance = 1e-9 if dtype == torch.float64 else 2e-5
+    assert_close(max_entropy_box(lower, upper).double(), slow, atol=tolerance, rtol=0)
+
+
+def test_boxes_of_lower_bounds_agree_with_the_closed_form() -> None:
+    lower = torch.tensor([[0.6, 0.0, 0.0]], dtype=torch.float64)
+    upper = torch.ones(1, 3, dtype=torch.float64)
+    expected = -(0.6 * math.log2(0.6) + 2 * 0.2 * math.log2(0.2))
+    assert max_entropy_box(lower, upper).item() == pytest.approx(expected)
+    assert min_entropy_box(lower, upper).item() == pytest.approx(0)
+
+
+def test_a_box_that_rounding_made_empty_is_still_one() -> None:
+    point = torch.rand(200, 40).softmax(1)  # float32: sums miss 1 by 1e-7
+    assert_close(max_entropy_box(point, point), entropy(point), atol=1e-5, rtol=0)
+    assert_close(min_entropy_box(point, point), entropy(point), atol=1e-5, rtol=0)
+    few = torch.rand(200, 4).softmax(1)
+    assert_close(min_entropy_box(few, few), entropy(few), atol=1e-5, rtol=0)
+
+
+def test_no_items_have_no_entropy() -> None:
+    none = torch.zeros(0, 12)
+    assert max_entropy_box(none, none).shape == min_entropy_box(none, none).shape == (0,)
+    assert max_entropy_hull(torch.zeros(0, 3, 4)).shape == (0,)
+
+
+def test_crossed_bounds_are_refused() -> None:
+    for function in (max_entropy_box, min_entropy_box):
+        with pytest.raises(CredalError, match="lower <= upper"):
+            function(torch.tensor([[0.6, 0.1]]), torch.tensor([[0.5, 0.9]]))

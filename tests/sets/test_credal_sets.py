@@ -1,0 +1,423 @@
+"""What all kinds of set share: membership, center, diameter, bounds, rows, moving."""
+
+import pickle
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from torch import Tensor
+from torch.testing import assert_close
+
+from credalearn.errors import CredalError
+from credalearn.sets import (
+    CredalSet,
+    Intervals,
+    LowerBounds,
+    Possibility,
+    TotalVariationBall,
+    Vertices,
+)
+from random_sets import KINDS, corners, distributions, events
+
+
+def members(sets: CredalSet, generator: torch.Generator) -> Tensor:
+    """A random mixture of two extreme members, shape (N, K)."""
+    first, second = (
+        sets.worst_target(torch.randn(sets.lower.shape, generator=generator, dtype=torch.float64))
+        for _ in range(2)
+    )
+    share = torch.rand(len(sets), 1, generator=generator, dtype=torch.float64)
+    return share * first + (1 - share) * second
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("num_classes", [2, 3, 7])
+def test_members_are_inside_and_within_the_bounds(
+    kind: str, num_classes: int, generator: torch.Generator
+) -> None:
+    sets = KINDS[kind](200, num_classes, generator)
+    inside = members(sets, generator)
+    assert sets.contains(inside).all()
+    assert sets.contains(sets.center()).all()
+    assert (sets.lower <= inside + 1e-9).all()
+    assert (inside <= sets.upper + 1e-9).all()
+    # The bounds are attained: each class's own worst and best case.
+    for k, cost in enumerate(torch.eye(num_classes, dtype=torch.float64)):
+        assert_close(sets.worst(cost), sets.upper[:, k])
+        assert_close(sets.best(cost), sets.lower[:, k])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_contains_agrees_with_separation_by_a_cost(kind: str, generator: torch.Generator) -> None:
+    """A point is outside exactly when some cost is larger at it than anywhere in the set."""
+    sets = KINDS[kind](200, 3, generator)
+    q = distributions(200, 3, generator=generator)
+    angles = torch.linspace(0, 2 * torch.pi, 721, dtype=torch.float64)[:-1]
+    costs = torch.stack([angles.cos(), angles.sin(), torch.zeros_like(angles)], 1)
+    outside = torch.stack([(q * c).sum(1) > sets.worst(c) + 1e-5 for c in costs]).any(0)
+    assert 20 < outside.sum() < 200
+    assert not sets.contains(q)[outside].any()
+    assert sets.contains(q, tolerance=2e-2)[~outside].all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_not_a_distribution_is_in_no_set(kind: str, generator: torch.Generator) -> None:
+    sets = KINDS[kind](5, 3, generator)
+    assert not sets.contains(torch.tensor([0.5, 0.6, 0.4])).any()
+    assert not sets.contains(torch.tensor([1.2, -0.1, -0.1])).any()
+
+
+@pytest.mark.parametrize("kind", ["balls", "possibilities"])
+def test_contains_agrees_with_every_event(kind: str, generator: torch.Generator) -> None:
+    """The sets are the distributions that give no event more than its upper probability."""
+    sets = KINDS[kind](400, 6, generator)
+    q = members(sets, generator) + 0.05 * (distributions(400, 6, generator=generator) - 1 / 6)
+    q = q.clamp(min=0) / q.clamp(min=0).sum(1, keepdim=True)
+    excess = torch.stack([(q * event).sum(1) - sets.worst(event) for event in events(6)]).amax(0)
+    assert 50 < (excess > 1e-9).sum() < 350
+    assert_close(sets.contains(q, tolerance=1e-9), excess <= 1e-9)
+
+
+@pytest.mark.parametrize("kind", ["balls", "possibilities"])
+def test_upper_probabilities_of_events_are_as_defined(
+    kind: str, generator: torch.Generator
+) -> None:
+    sets = KINDS[kind](200, 5, generator)
+    for event in events(5):
+        if isinstance(sets, TotalVariationBall):
+            stated = ((sets.q * event).sum(1) + sets.radius).clamp(max=1)
+        else:
+            assert isinstance(sets, Possibility)
+            stated = (sets.levels * event).amax(1)
+        assert_close(sets.worst(event), stated)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("num_classes", [2, 3, 6])
+def test_diameter_is_the_widest_range_of_an_event(
+    kind: str, num_classes: int, generator: torch.Generator
+) -> None:
+    """Two distributions are as far apart as the event that they disagree most about."""
+    sets = KINDS[kind](100, num_classes, generator)
+    ranges = torch.stack([sets.worst(event) - sets.best(event) for event in events(num_classes)])
+    assert_close(sets.diameter(), ranges.amax(0), atol=1e-9, rtol=0)
+
+
+def test_diameter_of_a_large_ball_is_the_stated_bound(generator: torch.Generator) -> None:
+    # Twelve classes and one that is never chosen: the same middle, once exact and once bounded.
+    exact = KINDS["balls"](300, 12, generator)
+    assert isinstance(exact, TotalVariationBall)
+    never = torch.zeros(300, 1, dtype=torch.float64)
+    bounded = TotalVariationBall(torch.cat([exact.q, never], 1), exact.radius).diameter()
+    assert (bounded >= exact.diameter() - 1e-9).all()
+    assert (bounded <= (2 * exact.radius).clamp(max=1) + 1e-9).all()
+    top = exact.q.amax(1)
+    tight = (top >= 0.5) | (top <= 1 - 2 * exact.radius)
+    assert 0 < (~tight).sum() < tight.sum()
+    assert_close(bounded[tight], exact.diameter()[tight], atol=1e-9, rtol=0)
+
+
+@pytest.mark.parametrize("num_classes", [2, 3, 5])
+def test_diameter_of_a_box_is_that_of_its_corners(
+    num_classes: int, generator: torch.Generator
+) -> None:
+    sets = KINDS["intervals"](150, num_classes, generator)
+    for row, diameter in enumerate(sets.diameter()):
+        points = corners(sets.lower[row], sets.upper[row])
+        assert_close(diameter, torch.cdist(points, points, p=1).max() / 2, atol=1e-9, rtol=0)
+
+
+def test_diameter_of_a_large_box_is_the_stated_bound(generator: torch.Generator) -> None:
+    sets = KINDS["intervals"](50, 13, generator)
+    bound = torch.minimum(1 - sets.lower.sum(1), sets.upper.sum(1) - 1)
+    assert_close(sets.diameter(), bound.clamp(min=0))
+    # Twelve classes and one that is never chosen: the same sets, once exact and once bounded.
+    exact = KINDS["intervals"](50, 12, generator)
+    never = torch.zeros(50, 1, dtype=torch.float64)
+    padded = Intervals(torch.cat([exact.lower, never], 1), torch.cat([exact.upper, never], 1))
+    assert (padded.diameter() >= exact.diameter() - 1e-9).all()
+
+
+def test_diameter_of_lower_bounds_and_vertices(generator: torch.Generator) -> None:
+    bounds = KINDS["lower bounds"](100, 4, generator)
+    assert_close(bounds.diameter(), 1 - bounds.lower.sum(1), atol=1e-12, rtol=0)
+    assert_close(bounds.diameter(), Intervals(bounds.lower, bounds.upper).diameter())
+    hull = KINDS["vertices"](100, 4, generator)
+    assert isinstance(hull, Vertices)
+    pairs = (hull.points[:, :, None] - hull.points[:, None]).abs().sum(3).flatten(1)
+    assert_close(hull.diameter(), pairs.amax(1) / 2)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_class_leaves_one_distribution(kind: str, generator: torch.Generator) -> None:
+    sets = KINDS[kind](3, 1, generator)
+    assert_close(sets.diameter(), torch.zeros(3, dtype=torch.float64))
+    assert_close(sets.worst(torch.ones(3, 1, dtype=torch.float64)), torch.ones(3).double())
+
+
+def test_centers_as_stated() -> None:
+    assert_close(LowerBounds([[0.4, 0.0]]).center(), torch.tensor([[0.7, 0.3]]))
+    box = Intervals([[0.2, 0.1, 0.1]], [[0.6, 0.5, 0.3]])  # widths .4 .4 .2, free .6 of 1.0
+    assert_close(box.center(), torch.tensor([[0.44, 0.34, 0.22]]))
+    assert_close(Intervals([[0.3, 0.7]], [[0.3, 0.7]]).center(), torch.tensor([[0.3, 0.7]]))
+    hull = Vertices([[[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]]])
+    assert_close(hull.center(), torch.tensor([[0.5, 0.5]]))
+    ball = TotalVariationBall([[0.9, 0.1]], 0.3)
+    assert_close(ball.center(), torch.tensor([[0.9, 0.1]]))
+    assert_close(ball.reference, ball.center())
+    # 0.6 for the first, 0.2 for the first two, 0.2 for all three.
+    possible = Possibility([[1.0, 0.4, 0.2]])
+    assert_close(possible.center(), torch.tensor([[0.6 + 0.1 + 0.2 / 3, 0.1 + 0.2 / 3, 0.2 / 3]]))
+
+
+def test_the_center_of_a_possibility_is_the_mean_over_all_orders(
+    generator: torch.Generator,
+) -> None:
+    sets = KINDS["possibilities"](100, 4, generator)
+    orders = torch.tensor(list(permutations(range(4)))).double()
+    greedy = torch.stack([sets.worst_target(order) for order in orders])
+    assert_close(sets.center(), greedy.mean(0))
+    again = sets[torch.arange(99, -1, -1)]
+    assert_close(again.center().flip(0), sets.center())
+
+
+def test_levels_are_made_exact_and_a_single_radius_is_for_all(generator: torch.Generator) -> None:
+    assert_close(
+        Possibility([[1 - 4e-6, 0.5]]).levels, torch.tensor([[1.0, 0.5]]), atol=3e-6, rtol=0
+    )
+    assert Possibility([[1 - 4e-6, 0.5]]).levels.amax() == 1
+    q = distributions(5, 3, generator=generator)
+    for radius in (0.25, np.float32(0.25), torch.tensor(0.25), [0.25] * 5, np.full(5, 0.25)):
+        ball = TotalVariationBall(q, radius)
+        assert_close(ball.radius, torch.full((5,), 0.25, dtype=torch.float64))
+    assert len(TotalVariationBall(q[:0], 0.25)) == len(TotalVariationBall(q[:0], [])) == 0
+
+
+def test_intervals_are_tightened_without_changing_the_set(generator: torch.Generator) -> None:
+    center = distributions(300, 5, generator=generator)
+    low, high = (center - 0.2).clamp(min=0), (center + 0.6).clamp(max=1)
+    sets = Intervals(low, high)
+    assert (sets.upper < high - 1e-6).any()
+    q = distributions(300, 5, generator=generator)
+    in_given = ((low <= q) & (q <= high)).all(1)
+    assert_close(sets.contains(q, tolerance=1e-12), in_given)
+    again = Intervals(sets.lower, sets.upper)
+    assert_close(again.lower, sets.lower)
+    assert_close(again.upper, sets.upper)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_length_and_moving(kind: str, generator: torch.Generator) -> None:
+    sets = KINDS[kind](10, 3, generator)
+    assert len(sets) == 10
+    assert sets.num_classes == 3
+    mask = torch.arange(10) % 2 == 0
+    for rows, kept in (
+        (slice(2, 5), [2, 3, 4]),
+        ([7, 1], [7, 1]),
+        (mask, [0, 2, 4, 6, 8]),
+        (mask.numpy(), [0, 2, 4, 6, 8]),
+        (3, [3]),
+        (-1, [9]),
+    ):
+        part = sets[rows]
+        assert type(part) is type(sets)
+        assert_close(part.lower, sets.lower[kept])
+        assert_close(part.diameter(), sets.diameter()[kept])
+    with pytest.raises(IndexError):
+        sets[10]
+    single = sets.to(torch.float32)
+    assert single.lower.dtype == single.center().dtype == torch.float32
+    assert sets.to("meta").lower.device.type == "meta"
+    assert "10 sets, 3 classes, float64 on cpu" in repr(sets)
+    assert "(1 set, 3 classes" in repr(sets[:1])
+
+
+def test_bounds_of_two_precisions_keep_the_higher() -> None:
+    points = torch.rand(200, 3, dtype=torch.float64, generator=torch.manual_seed(0))
+    points /= points.sum(1, keepdim=True)
+    for lower, upper in ((points, points.float()), (points.float(), points)):
+        sets = Intervals(lower, upper)
+        assert sets.lower.dtype == sets.upper.dtype == torch.float64
+        assert_close(sets.lower, points, atol=1e-7, rtol=0)
+    sets = Intervals([[0.0, 0.1]], np.array([[1 / 3, 1.0]]))
+    assert float(sets.upper[0, 0]) == 1 / 3
+    with pytest.raises(CredalError, match="lower <= upper"):
+        Intervals([[0.5, 0.1]], np.array([[0.5 - 1e-6, 0.9]]))
+
+
+def test_rows_of_every_kind_and_those_refused() -> None:
+    sets = LowerBounds(torch.rand(4, 3).softmax(1))
+    for one in (np.int64(1), torch.tensor(1), -3):
+        assert len(sets[one]) == 1
+        assert torch.equal(sets[one].lower, sets.lower[1:2])
+    assert len(sets[[]]) == 0
+    assert len(sets[(np.array([0, 2]), ...)]) == 2
+    for rows, kept in (
+        (np.array([3, 1], np.uint8), [3, 1]),
+        (np.arange(4)[::-1], [3, 2, 1, 0]),
+        (slice(None, None, -1), [3, 2, 1, 0]),
+        (pd.Series([2, 0], index=["x", "y"]), [2, 0]),
+    ):
+        assert torch.equal(sets[rows].lower, sets.lower[kept])
+    assert_close(sets.worst(pd.DataFrame(np.ones((4, 3)))), torch.ones(4).double())
+    for wrong in (True, (0, 1), [[0, 1]], [0.5]):
+        with pytest.raises(CredalError, match=r"a slice, a list or a mask; got .* To fix: give"):
+            sets[wrong]
+
+
+def test_sets_are_their_own_and_constants_for_the_gradient() -> None:
+    given = torch.tensor([[0.5, 0.1]], requires_grad=True)
+    sets = LowerBounds(given)
+    hull = Vertices(given.softmax(1)[:, None])
+    with torch.no_grad():
+        given.mul_(2)
+    assert_close(sets.lower, torch.tensor([[0.5, 0.1]]))
+    assert not sets.lower.requires_grad
+    assert not hull.points.requires_grad
+    assert np.asarray(sets).shape == sets.shape == (1, 2)
+
+
+def made_anew(sets: CredalSet) -> CredalSet:
+    """The same sets through the constructor."""
+    match sets:
+        case LowerBounds():
+            return LowerBounds(sets.lower)
+        case Intervals():
+            return Intervals(sets.lower, sets.upper)
+        case Vertices():
+            return Vertices(sets.points)
+        case TotalVariationBall():
+            return TotalVariationBall(sets.q, sets.radius)
+        case Possibility():
+            return Possibility(sets.levels)
+    raise TypeError(type(sets))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_empty_batch_is_a_batch(kind: str, generator: torch.Generator) -> None:
+    sets = KINDS[kind](10, 3, generator)[:0]
+    again = made_anew(sets)
+    assert len(again) == 0
+    assert again.diameter().shape == again.worst(torch.zeros(0, 3)).shape == (0,)
+    assert again.contains(torch.zeros(0, 3)).shape == (0,)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sets_are_frozen_and_travel_between_processes(
+    kind: str, generator: torch.Generator
+) -> None:
+    sets = KINDS[kind](4, 3, generator)
+    with pytest.raises(AttributeError):
+        sets.lower = sets.upper  # type: ignore[misc]
+    again = pickle.loads(pickle.dumps(sets))  # as joblib's workers do
+    assert_close(again.lower, sets.lower)
+    assert_close(again.center(), sets.center())
+
+
+def test_the_reference_is_the_soft_label_or_the_center() -> None:
+    soft = torch.tensor([[0.6, 0.4]])
+    assert_close(LowerBounds([[0.5, 0.1]], soft=soft).reference, soft)
+    assert_close(LowerBounds([[0.5, 0.1]]).reference, torch.tensor([[0.7, 0.3]]))
+    assert_close(LowerBounds([[0.5, 0.1]], soft=soft)[0].reference, soft)
+    with pytest.raises(CredalError, match="must contain the soft label"):
+        LowerBounds([[0.5, 0.1]], soft=torch.tensor([[0.4, 0.6]]))
+    with pytest.raises(CredalError, match=r"one distribution a set, shape \(1, 2\)"):
+        LowerBounds([[0.5, 0.1]], soft=torch.tensor([[0.4, 0.3, 0.3]]))
+
+
+MASKED = np.ma.array([[0.5, 0.1]], mask=[[False, True]])
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: LowerBounds([[0.5, 0.5], [0.7, 0.7]]), r"sum\(lower\) <= 1 .* row 1 .*0.7, 0.7"),
+        (lambda: LowerBounds([[0.5, -0.1]]), "0 <= lower .* row 0 .* clamp"),
+        (lambda: LowerBounds([[0.5, float("nan")]]), "lower must be finite; row 0"),
+        (lambda: LowerBounds([0.5, 0.5]), r"shape \(items, classes\) .* got \(2,\)"),
+        (lambda: LowerBounds([["a", "b"]]), "an array of numbers; .* To fix: give numbers"),
+        (lambda: LowerBounds(np.array([[0.5, 0.1j]])), "lower must be real numbers; got .*complex"),
+        (lambda: LowerBounds(MASKED), r"lower must have no masked value; that at \(0, 1\)"),
+        (
+            lambda: LowerBounds(torch.zeros(2, 2, device="meta")),
+            "lower must hold values; .* To fix",
+        ),
+        (lambda: LowerBounds(torch.eye(2).to_sparse()), r"dense .*_coo. To fix: give lower\.to_d"),
+        (lambda: LowerBounds(torch.zeros(2, 2).half()), "float32 or float64; got torch.float16"),
+        (lambda: Intervals([[0.6, 0.1]], [[0.5, 0.9]]), "row 0 has lower"),
+        (lambda: Intervals([[0.1, 0.1]], [[0.4, 0.4]]), "the set is empty"),
+        (lambda: Intervals([[0.6, 0.6]], [[0.9, 0.9]]), "the set is empty; .* widen"),
+        (lambda: Intervals([[0.1]], [[0.2, 0.3]]), r"share one shape .* got \(1, 1\) and \(1, 2\)"),
+        (
+            lambda: Vertices([[[0.5, 0.6]]]),
+            r"sum to 1, .* row 0 .* sum=\[1.1\]. To fix: divide",
+        ),
+        (lambda: Vertices([[[1.5, -0.5]]]), "points must not be negative"),
+        (lambda: Vertices([[0.5, 0.5]]), r"shape \(items, vertices, classes\)"),
+        (lambda: Vertices(torch.zeros(2, 0, 3)), "one vertex or more"),
+        (lambda: TotalVariationBall([[0.5, 0.6]], 0.1), "each row of q must sum to 1"),
+        (
+            lambda: TotalVariationBall([[0.5, 0.5]] * 2, [0.1, 1.1]),
+            r"0 <= radius <= 1 must hold.*row 1 has radius=\[1.1\]. To fix: clamp",
+        ),
+        (lambda: TotalVariationBall([[0.5, 0.5]], -0.1), "0 <= radius <= 1"),
+        (lambda: TotalVariationBall([[0.5, 0.5]], float("nan")), "radius must be finite"),
+        (
+            lambda: TotalVariationBall([[0.5, 0.5]], [0.1, 0.2]),
+            r"one number, or one an item, shape \(1,\); got \(2,\)",
+        ),
+        (
+            lambda: Possibility([[1.0, 0.5], [0.9, 0.5]]),
+            r"largest level of each row must be 1.*row 1 .*0.9, 0.5\]. To fix: divide",
+        ),
+        (lambda: Possibility([[1.5, 0.5]]), "largest level of each row must be 1"),
+        (lambda: Possibility([[1.0, -0.5]]), "0 <= levels .* clamp"),
+        (lambda: Possibility([[1.0, 0.5]], soft=[[0.4, 0.6]]), "must contain the soft label"),
+    ],
+)
+def test_bad_sets_are_refused(make: object, message: str) -> None:
+    assert callable(make)
+    with pytest.raises(CredalError, match=message):
+        make()
+
+
+def test_a_long_row_is_cut_in_the_message() -> None:
+    with pytest.raises(CredalError, match="… 1000 values]") as error:
+        LowerBounds(torch.full((1, 1000), 0.5))
+    assert len(str(error.value)) < 300
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        None,
+        "ab",
+        [[0.5, 0.5], [1.0]],
+        np.array([[0.5, None]]),
+        np.array([[0.5, 0.5]], ">f8"),
+        np.array([[0.5, 0.5]], np.longdouble),
+        np.array([[0.5, 0.5j]]),
+        MASKED,
+    ],
+    ids=["none", "text", "ragged", "objects", "big-endian", "long", "complex", "masked"],
+)
+def test_costs_and_members_must_be_numbers(values: Any) -> None:
+    sets = LowerBounds([[0.5, 0.1]])
+    with pytest.raises(CredalError, match=r"^q must (be an array|be real|have no masked)"):
+        sets.contains(values)
+    for ask in (sets.worst, sets.best, sets.worst_target, sets.best_target):
+        with pytest.raises(CredalError, match=r"^cost must (be an array|be real|have no masked)"):
+            ask(values)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sets_stay_floating_point_numbers(kind: str, generator: torch.Generator) -> None:
+    sets = KINDS[kind](3, 2, generator)
+    for dtype in (torch.int32, torch.bool, torch.complex64):
+        with pytest.raises(CredalError, match=f"floating-point dtype; got {dtype}. To fix"):
+            sets.to(dtype)
+    assert sets.to("cpu", torch.bfloat16).lower.dtype == torch.bfloat16

@@ -1,0 +1,510 @@
+"""Label rules held against votes they have not seen: tests, splits, and the table of rules."""
+
+from itertools import product
+from math import comb
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from credalearn import CredalError, from_votes
+from credalearn.labels import PROMISING, VOTE_RULES, VoteRule, from_posterior
+from credalearn.theory import (
+    Half,
+    RuleCoverage,
+    can_reject,
+    consistent,
+    coverage_of_rules,
+    halves_of_annotators,
+    halves_of_counts,
+    votes_to_reject,
+)
+
+Rows = list[list[float]]
+
+# The test
+
+
+def slow_consistent(row: list[int], lower: list[float], upper: list[float], level: float) -> bool:
+    """Class by class, bound by bound, with scipy's binomial distribution."""
+    total, num_classes = sum(row), len(row)
+    for votes, low, high in zip(row, lower, upper, strict=True):
+        bounds = (low > 0) + (high < 1)
+        if low > 0 and binom.cdf(votes, total, low) < level / num_classes / bounds:
+            return False
+        if high < 1 and binom.sf(votes - 1, total, high) < level / num_classes / bounds:
+            return False
+    return True
+
+
+@st.composite
+def boxes(draw: st.DrawFn) -> tuple[list[int], list[float], list[float]]:
+    """Votes and bounds, from no votes to many, from points to the whole simplex."""
+    num_classes = draw(st.integers(2, 4))
+    votes = draw(st.lists(st.integers(0, 12), min_size=num_classes, max_size=num_classes))
+    share = st.sampled_from([0.0, 0.03, 0.1, 0.25, 0.5, 0.77, 0.95, 1.0])
+    pairs = [sorted([draw(share), draw(share)]) for _ in range(num_classes)]
+    return votes, [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+
+
+@given(boxes(), st.sampled_from([0.01, 0.05, 0.3]))
+def test_it_is_the_obvious_test(
+    box: tuple[list[int], list[float], list[float]], level: float
+) -> None:
+    votes, lower, upper = box
+    found = consistent([votes], [lower], [upper], level=level)
+    assert found.tolist() == [slow_consistent(votes, lower, upper, level)]
+
+
+def outcomes(total: int, num_classes: int) -> list[tuple[int, ...]]:
+    every = product(range(total + 1), repeat=num_classes)
+    return [outcome for outcome in every if sum(outcome) == total]
+
+
+@given(boxes(), st.integers(0, 6))
+def test_a_set_is_testable_where_some_outcome_rejects_it(
+    box: tuple[list[int], list[float], list[float]], total: int
+) -> None:
+    _, lower, upper = box
+    every = outcomes(total, len(lower))
+    rows = len(every)
+    told = consistent(every, [lower] * rows, [upper] * rows)
+    assert can_reject([total], [lower], [upper]).item() == (not told.all().item())
+
+
+def test_the_fewest_votes_that_can_reject() -> None:
+    rng = np.random.default_rng(0)
+    lower = rng.uniform(0, 0.3, (200, 3)) * (rng.random((200, 3)) < 0.7)
+    upper = 1 - (1 - lower) * rng.uniform(0.05, 1, (200, 3)) * (rng.random((200, 3)) < 0.5)
+    needed = votes_to_reject(lower, upper).numpy()
+    known = np.isfinite(needed)
+    assert 0.5 < known.mean() <= 1
+    just, less = needed[known], needed[known] - 1
+    assert can_reject(just, lower[known], upper[known]).all()
+    assert not can_reject(less, lower[known], upper[known]).any()
+    assert not can_reject(np.full((~known).sum(), 10_000), lower[~known], upper[~known]).any()
+
+
+@pytest.mark.parametrize("share", [0.01, 0.1, 0.35, 0.5, 0.8, 0.99, 1.0])
+def test_a_right_set_is_rejected_no_more_often_than_the_level(share: float) -> None:
+    """Two classes, exactly: every outcome with its probability; the set is the truth alone."""
+    worst = 0.0
+    for total in range(1, 41):
+        votes = np.stack([np.arange(total + 1), total - np.arange(total + 1)], axis=1)
+        bounds = np.tile([share, 1 - share], (total + 1, 1))
+        rejected = ~consistent(votes, bounds, bounds).numpy()
+        weights = [comb(total, n) * share**n * (1 - share) ** (total - n) for n in votes[:, 0]]
+        worst = max(worst, float(np.dot(weights, rejected)))
+    assert worst <= 0.05
+    if 0.1 <= share <= 0.9:
+        assert worst > 0.01  # it does reject, and not everything but the truth is accepted
+
+
+@pytest.mark.parametrize(("num_classes", "total"), [(3, 5), (5, 30), (10, 2), (10, 51)])
+def test_so_it_is_for_more_classes(num_classes: int, total: int) -> None:
+    rng = np.random.default_rng(num_classes * total)
+    draws = 20_000
+    probs = rng.dirichlet(np.full(num_classes, 0.5), draws)
+    votes = rng.multinomial(total, probs)
+    slack = rng.random((draws, 2)) < 0.5  # one side or both may be wide
+    lower = probs * slack[:, :1]
+    upper = np.where(slack[:, 1:], probs, 1)
+    rejected = 1 - consistent(votes, lower, upper).double().mean().item()
+    assert rejected <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / draws)
+
+
+def test_coverage_is_limited_by_agreement_and_the_level() -> None:
+    """Sets that are the truth itself always cover, and 98 % of them agree: 1 <= 0.98 / 0.95."""
+    rng = np.random.default_rng(0)
+    probs = rng.dirichlet(np.ones(3), 20_000)
+    agree = consistent(rng.multinomial(30, probs), probs, probs).double().mean().item()
+    assert agree == pytest.approx(0.98, abs=0.005)  # so that it is no upper limit itself
+    assert agree >= 0.95
+
+
+def test_a_wrong_set_is_found_out() -> None:
+    votes = np.random.default_rng(0).multinomial(50, [0.6, 0.3, 0.1], 1000)
+    told = consistent(votes, [[0.9, 0, 0]] * 1000, [[1, 0.1, 0.1]] * 1000)
+    assert told.double().mean() < 0.01
+
+
+def test_nothing_is_said_where_there_is_nothing_to_say() -> None:
+    lower, upper = [[0.9, 0.0], [0.0, 0.0]], [[1.0, 0.1], [1.0, 1.0]]
+    assert consistent([[0, 0], [0, 99]], lower, upper).all()
+    assert can_reject([0, 99], lower, upper).tolist() == [False, False]
+    assert votes_to_reject(lower, upper).tolist()[1] == float("inf")
+    assert consistent([[7]], [[1.0]], [[1.0]]).all()  # one class
+    assert can_reject([7], [[1.0]], [[1.0]]).tolist() == [False]
+    assert votes_to_reject([[1.0]], [[1.0]]).tolist() == [float("inf")]
+    assert len(consistent(np.zeros((0, 3)), np.zeros((0, 3)), np.ones((0, 3)))) == 0
+
+
+def test_rounding_in_float32_changes_nothing() -> None:
+    """An upper bound of 0.6 + 0.4 is 1 but for rounding, and must not halve the level."""
+    # Nobody of six: 1/64 = 0.0156 of a half, between 0.05 / 3 and half of that.
+    almost_one = [[1 - 6e-8, 0.5, 0.5]]
+    assert not consistent([[0, 3, 3]], [[0.5, 0.0, 0.0]], almost_one).item()
+    assert consistent([[0, 3, 3]], [[0.5, 0.0, 0.0]], [[0.99, 0.5, 0.5]]).item()
+    votes = np.random.default_rng(0).multinomial(9, [0.5, 0.3, 0.2], 500)
+    held = np.random.default_rng(1).multinomial(6, [0.2, 0.3, 0.5], 500)
+    for rule in VOTE_RULES:
+        exact = from_votes(torch.from_numpy(votes).double(), rule=rule)
+        rounded = exact.to(torch.float32)
+        told = consistent(held, exact.lower, exact.upper)
+        assert torch.equal(told, consistent(held, rounded.lower, rounded.upper)), rule
+
+
+@pytest.mark.parametrize(
+    ("counts", "lower", "upper", "level", "message"),
+    [
+        ([[1, 2]], [[0.1, 0.1]], [[0.9, 0.9, 0.9]], 0.05, "share one shape"),
+        ([[1, 2, 3]], [[0.1, 0.1]], [[0.9, 0.9]], 0.05, "shape of the bounds"),
+        ([[1, 0.5]], [[0.1, 0.1]], [[0.9, 0.9]], 0.05, "whole numbers .* row 0"),
+        ([[1, -1]], [[0.1, 0.1]], [[0.9, 0.9]], 0.05, "whole numbers"),
+        ([[1, 2]], [[0.5, 0.1]], [[0.4, 0.9]], 0.05, "lower <= upper .* swap the bounds"),
+        ([[1, 2]], [[0.1, 0.1]], [[0.9, 1.9]], 0.05, "lower <= upper <= 1"),
+        ([[1, 2]], [[0.1, 0.1]], [[0.9, 0.9]], 1.0, r"level must lie in \(0, 1\); got 1.0. To fix"),
+        ([[1, 2]], [[0.1, 0.1]], [[0.9, 0.9]], "x", r"level must lie in \(0, 1\); got 'x'. To fix"),
+    ],
+)
+def test_bad_votes_and_bounds_are_refused(
+    counts: Rows, lower: Rows, upper: Rows, level: Any, message: str
+) -> None:
+    with pytest.raises(CredalError, match=message):
+        consistent(counts, lower, upper, level=level)
+    if "level" in message or "lower" in message:
+        with pytest.raises(CredalError, match=message):
+            votes_to_reject(lower, upper, level=level)
+
+
+def test_numbers_of_votes_have_one_an_item() -> None:
+    with pytest.raises(CredalError, match=r"num_votes must have shape \(1,\); got \(2,\)"):
+        can_reject([1, 2], [[0.5, 0.0]], [[1.0, 0.5]])
+    with pytest.raises(CredalError, match="num_votes must be whole numbers, one an item"):
+        can_reject(["a"], [[0.5, 0.0]], [[1.0, 0.5]])
+
+
+# The splits
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 9), min_size=3, max_size=3), min_size=1, max_size=5),
+    st.floats(0.05, 0.95),
+    st.integers(0, 100),
+)
+def test_counts_split_and_add_up(counts: list[list[int]], share: float, random_state: int) -> None:
+    votes = np.array(counts)
+    for half in halves_of_counts(votes, splits=3, share=share, random_state=random_state):
+        np.testing.assert_array_equal(half.building + half.held_out, votes)
+        assert half.building.min() >= 0
+        assert half.held_out.min() >= 0
+        total, built = votes.sum(1), half.building.sum(1)
+        several = total > 1
+        assert (np.abs(built - share * total)[several] <= 1).all()
+        np.testing.assert_array_equal(half.used, several)
+
+
+def test_counts_may_carry_gradients() -> None:
+    counts = torch.tensor([[3.0, 1.0], [2.0, 5.0]])
+    halves = halves_of_counts(counts.clone().requires_grad_(), splits=1)
+    assert next(halves).building.tolist() == next(halves_of_counts(counts)).building.tolist()
+
+
+def test_votes_are_drawn_without_replacement() -> None:
+    """Class by class, the mean and the variance of the hypergeometric distribution."""
+    counts = np.array([6, 3, 1])
+    built = next(halves_of_counts(np.tile(counts, (20_000, 1)), splits=1)).building
+    mean, share = 5 * counts / 10, counts / 10
+    variance = 5 * share * (1 - share) * (10 - 5) / (10 - 1)
+    np.testing.assert_allclose(built.mean(0), mean, atol=0.04)
+    np.testing.assert_allclose(built.var(0), variance, rtol=0.05)
+
+
+def test_all_votes_of_a_person_go_one_way() -> None:
+    """Annotator a votes on the items 2a and 2a + 1, so that the sides can be read off."""
+    who = np.arange(20) // 2
+    halves = list(halves_of_annotators(np.arange(20), who, np.zeros(20), shape=(20, 2), splits=50))
+    sides = np.stack([half.building[:, 0].reshape(10, 2) for half in halves])
+    assert (sides[..., 0] == sides[..., 1]).all()
+    assert (sides[..., 0].sum(1) == 5).all()
+    assert (sides[..., 0].mean(0) > 0.2).all()  # everybody builds in some and not in others
+    assert (sides[..., 0].mean(0) < 0.8).all()
+
+
+def test_a_side_is_never_empty() -> None:
+    for share in (0.01, 0.99):
+        for half in halves_of_annotators(
+            [0, 0, 0], [4, 7, 9], [0, 1, 1], shape=(1, 2), splits=5, share=share
+        ):
+            assert half.building.sum() == (1 if share < 0.5 else 2)
+            assert half.used.all()
+
+
+def test_unsigned_votes_go_one_by_one_and_unsure_ones_nowhere() -> None:
+    label = np.array([0, 1, 1, -1])
+    built = set()
+    for half in halves_of_annotators([0] * 4, [-1] * 4, label, shape=(1, 2), splits=40):
+        np.testing.assert_array_equal(half.building + half.held_out, [[1, 2]])
+        built.add(tuple(half.building[0].tolist()))
+    assert len(built) == 6  # all ways to split one vote and two
+
+
+def test_the_same_seed_splits_alike() -> None:
+    first, again, other = (
+        [
+            half.building.tolist()
+            for half in halves_of_counts([[9, 9]] * 9, splits=3, random_state=random_state)
+        ]
+        for random_state in (1, 1, 2)
+    )
+    assert first == again
+    assert first != other
+
+
+def test_bad_splits_are_refused() -> None:
+    with pytest.raises(CredalError, match=r"whole numbers of 0 or more; row 1 has \[0.5, 1.0\]"):
+        halves_of_counts([[1.0, 2.0], [0.5, 1.0]])
+    for many in (1e9, 1e300, float("inf")):
+        with pytest.raises(CredalError, match=r"fewer than 1,000,000,000 votes.*row 1 .*To fix"):
+            halves_of_counts([[1.0, 2.0], [1.0, many]])
+    with pytest.raises(CredalError, match=r"counts must have no masked value; .*To fix: fill"):
+        halves_of_counts(np.ma.array([[1, 2]], mask=[[True, False]]))
+    with pytest.raises(CredalError, match=r"share must lie in \(0, 1\); got 1.0"):
+        halves_of_counts([[1, 2]], share=1.0)
+    with pytest.raises(CredalError, match="splits must be a whole number of 1 or more; got 0"):
+        halves_of_counts([[1, 2]], splits=0)
+    with pytest.raises(CredalError, match=r"splits must be a whole number .* got 2\.0. To fix"):
+        halves_of_counts([[1, 2]], splits=2.0)  # type: ignore[arg-type]
+    with pytest.raises(
+        CredalError, match="random_state must be a whole number of 0 or more; got -1"
+    ):
+        halves_of_counts([[1, 2]], random_state=-1)
+    with pytest.raises(
+        CredalError, match="random_state must be a whole number of 0 or more; got -1"
+    ):
+        halves_of_annotators([0], [0], [0], shape=(1, 2), random_state=-1)
+    with pytest.raises(CredalError, match=r"share must lie in .*got None. To fix"):
+        halves_of_counts([[1, 2]], share=None)  # type: ignore[arg-type]
+    with pytest.raises(CredalError, match=r"counts must be whole numbers .*'a'.* To fix"):
+        halves_of_counts([["a", 1]])  # type: ignore[arg-type]
+    with pytest.raises(CredalError, match="item, annotator and label are numbers from 0"):
+        halves_of_annotators(["a"], [0], [0], shape=(1, 2))
+    with pytest.raises(CredalError, match=r"item must lie in 0..1; vote 1 has 2"):
+        halves_of_annotators([0, 2], [0, 1], [0, 0], shape=(2, 2))
+    with pytest.raises(CredalError, match=r"label must lie in -1..1; vote 0 has 5"):
+        halves_of_annotators([0, 1], [0, 1], [5, 0], shape=(2, 2))
+    with pytest.raises(CredalError, match="share one shape"):
+        halves_of_annotators([0, 1], [0], [0, 0], shape=(2, 2))
+    with pytest.raises(CredalError, match="share one shape"):
+        Half(np.ones((2, 2)), np.ones((2, 3)))
+
+
+# The rules
+
+
+def slow_coverage(halves: list[Half], rule: VoteRule) -> dict[str, float]:
+    """Item by item and split by split, nothing kept and nothing shared."""
+    each: dict[int, dict[int, list[float]]] = {}
+    for split, half in enumerate(halves):
+        for item in range(len(half.building)):
+            build, held = half.building[item], half.held_out[item]
+            if not build.sum() or not held.sum():
+                continue
+            if half.posterior is None:
+                label = from_votes(build[None], rule=rule)
+            else:
+                label = from_posterior(half.posterior[item][None], build.sum()[None], rule=rule)
+            low, high = label.lower[0].tolist(), label.upper[0].tolist()
+            top = int(label.reference[0].argmax())
+            agree = slow_consistent(
+                held.astype(int).tolist(), low, [round(x, 9) for x in high], 0.05
+            )
+            share = held[top] / held.sum()
+            row = [label.diameter().item(), agree, low[top], share, share - low[top]]
+            each.setdefault(item, {})[split] = row
+    means = np.array([np.mean(list(rows.values()), axis=0) for rows in each.values()])
+    names = ("diameter", "agree", "stated", "held_out")
+    found = dict(zip(names, means.mean(0), strict=False))
+    errors = (
+        slow_error([{split: row[column] for split, row in rows.items()} for rows in each.values()])
+        for column in (1, 4)
+    )
+    return (
+        found | dict(zip(("agree_error", "gap_error"), errors, strict=True)) | {"items": len(each)}
+    )
+
+
+def slow_error(values: list[dict[int, float]]) -> float:
+    """Of each item its values by split: the spread over items, and pair by pair what is common."""
+    means = [float(np.mean(list(rows.values()))) for rows in values]
+    pairs = 0.0
+    for one, other in product(range(len(values)), repeat=2):
+        for split in (values[one].keys() & values[other].keys()) if one != other else ():
+            pairs += (values[one][split] - means[one]) * (values[other][split] - means[other])
+    times = sum(len(rows) for rows in values)
+    often = times / len(values)
+    shared = often / (often - 1) * pairs / times**2
+    return float(np.sqrt(np.var(means, ddof=1) / len(means) + max(shared, 0)))
+
+
+@pytest.mark.parametrize("rule", VOTE_RULES)
+def test_the_table_is_the_obvious_one(rule: VoteRule) -> None:
+    rng = np.random.default_rng(5)
+    counts = rng.multinomial(5, rng.dirichlet(np.ones(3), 40))
+    counts[7] = [1, 0, 0]  # one vote cannot be split
+    halves = list(halves_of_counts(counts, splits=4, random_state=3))
+    (found,) = coverage_of_rules(halves, rules=[rule])
+    for name, value in slow_coverage(halves, rule).items():
+        assert getattr(found, name) == pytest.approx(value, abs=1e-9), name
+    assert found.items == 39
+
+
+@pytest.mark.parametrize("rule", ["relax", "idm", "clopper-pearson"])
+def test_so_it_is_of_posteriors(rule: VoteRule) -> None:
+    rng = np.random.default_rng(6)
+
+    def model(item: np.ndarray, who: np.ndarray, label: np.ndarray) -> np.ndarray:
+        """Votes of annotator 0 count three times."""
+        counts = np.full((30, 3), 0.1)
+        np.add.at(counts, (item, label), np.where(who == 0, 3.0, 1.0))
+        shares: np.ndarray = counts / counts.sum(1, keepdims=True)
+        return shares
+
+    item, who = np.divmod(np.arange(30 * 6), 6)
+    voted = rng.random(len(item)) < 0.5  # so that some splits leave an item out
+    item, who = item[voted], who[voted]
+    label = rng.integers(0, 3, len(item))
+    halves = list(halves_of_annotators(item, who, label, shape=(30, 3), splits=4, posterior=model))
+    assert halves[0].posterior is not None
+    assert len({sum(half.used[item] for half in halves) for item in range(30)}) > 2
+    (found,) = coverage_of_rules(halves, rules=[rule])
+    for name, value in slow_coverage(halves, rule).items():
+        assert getattr(found, name) == pytest.approx(value, abs=1e-9), name
+
+
+def test_rows_too_long_for_one_number_are_told_apart_too() -> None:
+    """Forty classes: as digits of one number two votes more or less would be lost in rounding."""
+    rng = np.random.default_rng(7)
+    counts = rng.multinomial(9, rng.dirichlet(np.full(40, 0.05), 60))
+    halves = list(halves_of_counts(counts, splits=2))
+    (found,) = coverage_of_rules(halves, rules=["idm"])
+    for name, value in slow_coverage(halves, "idm").items():
+        assert getattr(found, name) == pytest.approx(value, abs=1e-9), name
+
+
+def test_known_truth_tells_the_rules_apart() -> None:
+    """Ten votes build and ten are held out of people who all draw from the same distribution."""
+    rng = np.random.default_rng(0)
+    counts = rng.multinomial(20, rng.dirichlet(np.ones(4), 2000))
+    found = {each.rule: each for each in coverage_of_rules(halves_of_counts(counts, splits=3))}
+    for rule in PROMISING:
+        assert found[rule].agrees(0.95)
+        assert found[rule].bound_holds
+        assert found[rule].agree > 0.99
+    for rule in ("relax", "precise"):  # the leader of ten votes owes some of them to luck
+        assert not found[rule].bound_holds
+        assert found[rule].stated - found[rule].held_out > 0.03
+    assert not found["precise"].agrees(0.95)
+    diameters = [found[rule].diameter for rule in ("precise", "idm", "clopper-pearson")]
+    assert diameters == sorted(diameters)
+
+
+def test_few_votes_cannot_be_tested_and_are_judged_by_the_pooled_bound() -> None:
+    rng = np.random.default_rng(1)
+    counts = rng.multinomial(3, rng.dirichlet(np.ones(5), 3000))
+    found = {each.rule: each for each in coverage_of_rules(halves_of_counts(counts, splits=5))}
+    idm = found["idm"]
+    assert (idm.testable, idm.agree) == (0.0, 1.0)
+    assert idm.votes_needed > 1
+    assert not idm.bound_holds  # s = 1 is too little for people who disagree so much
+    careful = coverage_of_rules(halves_of_counts(counts, splits=5), rules=["idm"], s=3.0)[0]
+    assert careful.bound_holds
+    assert careful.diameter > idm.diameter
+
+
+def test_options_go_to_the_rules_that_use_them() -> None:
+    counts = np.array([[4, 2], [3, 3], [5, 1]] * 20)
+
+    def diameters(**options: float) -> dict[str, float]:
+        found = coverage_of_rules(halves_of_counts(counts, splits=2), **options)  # type: ignore[arg-type]
+        return {each.rule: each.diameter for each in found}
+
+    base, changed = diameters(), diameters(s=3.0, confidence=0.8)
+    moved = {rule for rule in base if base[rule] != changed[rule]}
+    assert moved == {"idm", "clopper-pearson", "clopper-pearson-intervals", "total-variation"}
+    with pytest.raises(CredalError, match="s must be above 0"):
+        coverage_of_rules(halves_of_counts(counts, splits=2), rules=["relax"], s=0.0)
+
+
+def test_standard_errors_do_not_shrink_with_more_splits() -> None:
+    """The same items return in every split: twenty splits are not twenty times the items."""
+    rng = np.random.default_rng(2)
+    counts = rng.multinomial(8, rng.dirichlet(np.ones(3), 300))
+    few, many = (
+        coverage_of_rules(halves_of_counts(counts, splits=splits), rules=["precise"])[0]
+        for splits in (5, 80)
+    )
+    assert many.agree_error > 0.5 * few.agree_error
+
+
+def figures(found: RuleCoverage) -> list[float]:
+    return [found.agree, found.agree_error, found.held_out - found.stated, found.gap_error]
+
+
+def test_standard_errors_know_that_a_split_moves_all_items() -> None:
+    """Six people of unequal skill: other splits of one file, and the figures move by 5 points."""
+    rng = np.random.default_rng(0)
+    item, who = np.divmod(np.arange(400 * 6), 6)
+    right = rng.random(len(item)) < np.array([0.95, 0.95, 0.9, 0.8, 0.5, 0.1])[who]
+    label = np.where(right, rng.integers(0, 3, 400)[item], rng.integers(0, 3, len(item)))
+    rows = []
+    for random_state in range(30):
+        halves = halves_of_annotators(item, who, label, shape=(400, 3), random_state=random_state)
+        rows.append(figures(coverage_of_rules(halves, rules=["relax"])[0]))
+    agree, error, gap, gap_error = np.array(rows).T
+    assert agree.std(ddof=1) > 0.03
+    assert 0.6 < agree.std(ddof=1) / error.mean() < 1.5  # 1.14
+    assert 0.6 < gap.std(ddof=1) / gap_error.mean() < 1.5  # 1.13
+
+
+@pytest.mark.parametrize("rule", ["relax", "precise"])
+def test_standard_errors_of_many_who_are_not_named(rule: VoteRule) -> None:
+    """File after file of 500 items: each item's votes are split on their own."""
+    rows = []
+    for random_state in range(40):
+        rng = np.random.default_rng(random_state)
+        counts = rng.multinomial(8, rng.dirichlet(np.ones(3), 500))
+        halves = halves_of_counts(counts, splits=10, random_state=random_state)
+        rows.append(figures(coverage_of_rules(halves, rules=[rule])[0]))
+    agree, error, gap, gap_error = np.array(rows).T
+    assert 0.7 < agree.std(ddof=1) / error.mean() < 1.4
+    assert 0.7 < gap.std(ddof=1) / gap_error.mean() < 1.4
+
+
+def test_what_cannot_be_compared_is_refused() -> None:
+    halves = list(halves_of_counts([[1, 0], [0, 1]], splits=2))
+    with pytest.raises(CredalError, match=r"no item has votes on both sides of a split. To fix"):
+        coverage_of_rules(halves, rules=["idm"])
+    with pytest.raises(CredalError, match="no item has votes on both sides"):
+        coverage_of_rules([], rules=["idm"])
+    with pytest.raises(CredalError, match="each once"):
+        coverage_of_rules(halves, rules=["idm", "idm"])
+    with pytest.raises(CredalError, match="rule must be one of 'relax'"):
+        coverage_of_rules(halves, rules=["vote"])  # type: ignore[list-item]
+
+
+def test_one_item_has_no_standard_error() -> None:
+    found = coverage_of_rules(halves_of_counts([[5, 1]]), rules=["idm"])[0]
+    assert isinstance(found, RuleCoverage)
+    assert found.agree_error == float("inf")
+    assert not found.agrees(0.95)  # which cannot be told
+    assert not found.bound_holds
+
+
+def test_nor_has_one_split() -> None:
+    found = coverage_of_rules(halves_of_counts([[5, 1]] * 9, splits=1), rules=["idm"])[0]
+    assert found.agree_error == found.gap_error == float("inf")

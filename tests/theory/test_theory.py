@@ -1,0 +1,271 @@
+"""The risk profile against slow references and known truths, and the study that rests on it."""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import log_loss
+from theory_truth import FREE, SHIFT, by_share, excluding, found, true_distributions
+from torch import Tensor
+from torch.testing import assert_close
+
+from credalearn import CredalError, CredalSet, LowerBounds, precise
+from credalearn.theory import risk_profile
+from random_sets import KINDS, corners, distributions
+
+
+def predictions(num_items: int, num_classes: int, generator: torch.Generator) -> Tensor:
+    """Random predictions without zeros."""
+    logits = 2 * torch.randn(num_items, num_classes, generator=generator, dtype=torch.float64)
+    return logits.softmax(1)
+
+
+def members(sets: CredalSet, generator: torch.Generator) -> Tensor:
+    """A random member of every set: a mixture of its middle and five extremes."""
+    costs = torch.randn(5, *sets.shape, generator=generator, dtype=torch.float64)
+    points = torch.stack([sets.center(), *(sets.worst_target(cost) for cost in costs)])
+    weights = distributions(len(sets), 6, generator=generator)
+    return torch.einsum("nv,vnk->nk", weights, points)
+
+
+def test_precise_labels_give_sklearns_cross_entropy(generator: torch.Generator) -> None:
+    probs = predictions(200, 4, generator)
+    y = torch.randint(4, (200,), generator=generator)
+    profile = risk_profile(probs, precise(torch.eye(4, dtype=torch.float64)[y]))
+    expected = log_loss(y.numpy(), probs.numpy(), labels=range(4))
+    assert profile.optimistic == pytest.approx(expected, abs=1e-12)
+    assert profile.pessimistic == pytest.approx(expected, abs=1e-12)
+    assert profile.width == pytest.approx(0, abs=1e-12)
+    # Soft labels, to sklearn: every item once for each class, with its share as the weight.
+    soft = distributions(200, 4, generator=generator)
+    profile = risk_profile(probs, precise(soft))
+    classes, rows = np.tile(range(4), 200), np.repeat(probs.numpy(), 4, axis=0)
+    weighted = log_loss(classes, rows, sample_weight=soft.flatten().numpy(), labels=range(4))
+    assert profile.optimistic == pytest.approx(weighted, abs=1e-9)
+
+
+def test_the_profile_is_the_mean_of_the_extreme_corners(generator: torch.Generator) -> None:
+    sets = KINDS["intervals"](60, 4, generator)
+    probs = predictions(60, 4, generator)
+    profile = risk_profile(probs, sets)
+    losses = [
+        corners(low, high) @ -row.log()
+        for low, high, row in zip(sets.lower, sets.upper, probs, strict=True)
+    ]
+    best, worst = (sum(float(pick(each)) for each in losses) / 60 for pick in (min, max))
+    assert profile.optimistic == pytest.approx(best, abs=1e-9)
+    assert profile.pessimistic == pytest.approx(worst, abs=1e-9)
+
+
+@given(st.sampled_from(sorted(KINDS)), st.integers(2, 6), st.integers(0, 2**31))
+def test_the_true_risk_is_inside_if_every_set_holds(
+    kind: str, num_classes: int, random_state: int
+) -> None:
+    generator = torch.Generator().manual_seed(random_state)
+    sets = KINDS[kind](24, num_classes, generator)
+    probs, truth = predictions(24, num_classes, generator), members(sets, generator)
+    cost = -probs.log()
+    true = (truth * cost).sum(1)
+    assert (sets.best(cost) <= true + 1e-9).all()
+    assert (true <= sets.worst(cost) + 1e-9).all()
+    profile = risk_profile(probs, sets, draws=1)
+    assert profile.optimistic - 1e-9 <= float(true.mean()) <= profile.pessimistic + 1e-9
+
+
+@given(st.integers(2, 6), st.integers(0, 2**31))
+def test_outside_it_is_by_at_most_the_range_times_the_distance(
+    num_classes: int, random_state: int
+) -> None:
+    generator = torch.Generator().manual_seed(random_state)
+    sets = KINDS["lower bounds"](24, num_classes, generator)
+    probs = predictions(24, num_classes, generator)
+    truth = distributions(24, num_classes, generator=generator)
+    distance = (sets.lower - truth).clamp(min=0).sum(1)
+    logs = probs.log()
+    allowed = float((distance * (logs.amax(1) - logs.amin(1))).mean()) + 1e-9
+    true = float(-(truth * logs).sum(1).mean())
+    profile = risk_profile(probs, sets, draws=1)
+    assert profile.optimistic - allowed <= true <= profile.pessimistic + allowed
+
+
+@given(st.integers(2, 6), st.floats(0, 1), st.integers(0, 2**31))
+def test_larger_sets_have_wider_profiles(num_classes: int, kept: float, random_state: int) -> None:
+    generator = torch.Generator().manual_seed(random_state)
+    sets = KINDS["lower bounds"](24, num_classes, generator)
+    probs = predictions(24, num_classes, generator)
+    inner = risk_profile(probs, sets, draws=1)
+    outer = risk_profile(probs, LowerBounds(kept * sets.lower), draws=1)
+    assert outer.optimistic <= inner.optimistic + 1e-9
+    assert inner.pessimistic <= outer.pessimistic + 1e-9
+
+
+def test_the_intervals_hold_as_often_as_they_say(generator: torch.Generator) -> None:
+    # 300 samples of 150 items from 20,000: each end's 90 % interval holds its mean 90 % of the
+    # time, within three standard deviations of a binomial and the bootstrap's own shortfall.
+    sets, probs = KINDS["lower bounds"](20_000, 3, generator), predictions(20_000, 3, generator)
+    whole = risk_profile(probs, sets, draws=1)
+    held = np.zeros(2)
+    for random_state in range(300):
+        rows = torch.randint(20_000, (150,), generator=generator)
+        profile = risk_profile(
+            probs[rows], sets[rows], confidence=0.9, draws=200, random_state=random_state
+        )
+        low, high = profile.optimistic_interval
+        held[0] += low <= whole.optimistic <= high
+        low, high = profile.pessimistic_interval
+        held[1] += low <= whole.pessimistic <= high
+    assert (np.abs(held / 300 - 0.9) < 0.055).all(), held / 300
+
+
+def test_the_bootstrap_is_the_obvious_one_and_follows_its_seed(generator: torch.Generator) -> None:
+    sets, probs = KINDS["lower bounds"](40, 3, generator), predictions(40, 3, generator)
+    one, same, other = (
+        risk_profile(probs, sets, draws=300, random_state=random_state)
+        for random_state in (1, 1, 2)
+    )
+    assert one == same
+    assert one.pessimistic_interval != other.pessimistic_interval
+    losses = sets.worst(-probs.log()).numpy()
+    slow = np.random.default_rng(1)
+    means = [losses[slow.integers(40, size=40)].mean() for _ in range(300)]
+    low, high = np.quantile(means, [0.025, 0.975], method="inverted_cdf")
+    assert one.pessimistic_interval == pytest.approx((low, high), abs=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_impossible_class_that_is_allowed_costs_infinitely_much(
+    kind: str, generator: torch.Generator
+) -> None:
+    sets = KINDS[kind](40, 3, generator)
+    probs = predictions(40, 3, generator)
+    probs[:, 2] = 0
+    probs = probs / probs.sum(1, keepdim=True)
+    profile = risk_profile(probs, sets)
+    open_items = int((sets.upper[:, 2] > 0).sum())
+    assert profile.infinite_items == open_items > 0
+    assert profile.pessimistic == profile.width == math.inf
+    assert "the worst case is infinite" in profile.statement
+    # Where no set allows the class it costs nothing.
+    inside = sets.upper[:, 2] == 0
+    if inside.any():
+        rest = risk_profile(probs[inside], sets[inside])
+        assert rest.infinite_items == 0
+        assert rest.pessimistic < math.inf
+
+
+def test_a_few_infinite_items_leave_the_lower_end_of_the_interval_finite() -> None:
+    probs = torch.full((50, 2), 0.5)
+    probs[0] = torch.tensor([1.0, 0.0])
+    profile = risk_profile(probs, LowerBounds(torch.zeros(50, 2)))
+    # A third of the samples miss the one item.
+    low, high = profile.pessimistic_interval
+    assert low == pytest.approx(math.log(2))
+    assert high == math.inf
+    assert profile.infinite_items == 1
+
+
+def test_float32_and_a_certain_prediction_are_taken() -> None:
+    probs = torch.tensor([[1.0000001, 0.0], [0.5, 0.5]])  # −log of the first is below 0
+    profile = risk_profile(probs, precise(torch.tensor([[1.0, 0.0], [1.0, 0.0]])))
+    assert profile.optimistic == pytest.approx(math.log(2) / 2)
+
+
+@pytest.mark.parametrize("items", [1, 49, 50, 200])
+def test_few_items_are_said_to_be_too_few(items: int) -> None:
+    probs = np.random.default_rng(0).dirichlet([1, 1], size=items)
+    told = risk_profile(probs, LowerBounds(np.full((items, 2), 0.2)), draws=50).statement
+    assert ("too short for so few items" in told) == (items < 50)
+    assert ("each with 95 % confidence" in told) == (items >= 50)
+
+
+def test_one_item_is_spoken_of_as_one() -> None:
+    told = risk_profile([[1.0, 0.0]], LowerBounds([[0.5, 0.0]]), draws=5).statement
+    assert told.startswith("If the set holds the true distribution of this item, the risk on it is")
+    assert "1 of the items has probability 0 for a class that its set" in told
+    labels = LowerBounds([[0.5, 0.0]] * 2)
+    told = risk_profile([[1.0, 0.0]] * 2, labels, draws=5).statement
+    assert told.startswith("If the sets hold the true distributions of these 2 items, the risk on")
+    assert "2 of the items have probability 0 for a class that their set" in told
+
+
+def test_numbers_of_numpy_are_options() -> None:
+    options: Any = {
+        "confidence": np.float32(0.5),
+        "draws": np.int64(9),
+        "random_state": np.uint8(3),
+    }
+    labels = LowerBounds([[0.5, 0.0]])
+    profile = risk_profile([[0.5, 0.5]], labels, **options)
+    assert profile == risk_profile([[0.5, 0.5]], labels, confidence=0.5, draws=9, random_state=3)
+    assert type(profile.confidence) is float
+
+
+def test_bad_profiles_are_refused() -> None:
+    labels = LowerBounds([[0.5, 0.0]])
+    with pytest.raises(CredalError, match=r"shape \(1, 2\); got \(2, 2\)"):
+        risk_profile([[0.5, 0.5], [0.5, 0.5]], labels)
+    with pytest.raises(CredalError, match="must sum to 1"):
+        risk_profile([[0.5, 0.4]], labels)
+    for options, message in (
+        ({"confidence": 1.0}, r"confidence must lie in \(0, 1\); got 1.0. To fix"),
+        ({"confidence": "a"}, "confidence must lie .* got 'a'. To fix"),
+        ({"draws": 1.5}, "draws must be a whole number of 1 or more; got 1.5. To fix"),
+        ({"draws": 0}, "draws must be a whole number of 1 or more; got 0. To fix"),
+        ({"random_state": -1}, "random_state must be a whole number of 0 or more; got -1. To fix"),
+    ):
+        with pytest.raises(CredalError, match=message):
+            risk_profile([[0.5, 0.5]], labels, **options)
+    soft: Any = np.array([[1.0, 0.0]])
+    with pytest.raises(CredalError, match=r"labels must be credal sets.* got ndarray. To fix"):
+        risk_profile([[0.5, 0.5]], soft)
+    with pytest.raises(CredalError, match="one label or more"):
+        risk_profile(torch.zeros(0, 2), labels[:0])
+    good = risk_profile([[0.5, 0.5]], labels)
+    bad: Any
+    for bad, message in (
+        ({"optimistic": 9.0}, "optimistic <= pessimistic must hold"),
+        ({"items": 0}, "items must be 1 or more"),
+        ({"optimistic_interval": (0.9, 0.1)}, "an interval must be .lower end, upper end."),
+        ({"pessimistic_interval": (math.inf, 0.1)}, "an interval must be .lower end, upper end."),
+        ({"infinite_items": 3}, "infinite items make"),
+    ):
+        with pytest.raises(CredalError, match=message):
+            replace(good, **bad)
+
+
+def test_the_study_breaks_what_it_says_it_breaks() -> None:
+    generator = np.random.default_rng(0)
+    p0 = true_distributions(generator.normal(size=(500, 2)))
+    assert bool(excluding(p0, 0.0, generator).contains(p0).all())
+    broken = excluding(p0, 1.0, generator)
+    movable = p0[:, 0] < 1 - FREE - 1e-6
+    assert not broken[movable].contains(p0[movable]).any()
+    # The lower bound is above p0 by the shift, where there is room, and the free mass stays.
+    room = p0[:, 0] <= 1 - FREE - SHIFT
+    assert room.sum() > 100
+    assert_close(broken.lower[room, 0], p0[room, 0] + SHIFT)
+    assert_close(broken.free, torch.full_like(broken.free, FREE))
+
+
+def test_the_study_finds_the_truth_where_it_is() -> None:
+    probs = torch.full((10, 2), 0.5, dtype=torch.float64)
+    probs[:, 0], probs[:, 1] = 0.8, 0.2
+    p0 = torch.tensor([[0.5, 0.5]], dtype=torch.float64).expand(10, 2)
+    for lower, place in (((0.4, 0.4), "inside"), ((0.7, 0.1), "above"), ((0.1, 0.7), "below")):
+        labels = LowerBounds(torch.tensor([lower], dtype=torch.float64).expand(10, 2))
+        seen = found(probs, labels, p0)
+        assert seen.place == place
+        assert seen.items_inside == float(place == "inside")
+        assert seen.true == pytest.approx(-(math.log(0.8) + math.log(0.2)) / 2)
+
+
+def test_under_coverage_the_studys_network_has_its_risk_inside() -> None:
+    case = next(by_share())
+    assert case.coverage == case.fresh.items_inside == case.training.items_inside == 1
+    assert case.allowance == 0
+    assert case.fresh.optimistic <= case.fresh.true <= case.fresh.pessimistic

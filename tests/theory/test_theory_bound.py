@@ -1,0 +1,478 @@
+"""The bound: each term by hand, its steps by brute force, the whole where the truth is known."""
+
+import math
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+from credalearn import (
+    CredalClassifier,
+    CredalError,
+    CredalSet,
+    Intervals,
+    LowerBounds,
+    pocc_loss,
+    precise,
+)
+from credalearn.methods import METHODS
+from credalearn.sets.box_min_entropy import _enumerated
+from credalearn.theory import (
+    BoundTerm,
+    GeneralisationBound,
+    bound_of_model,
+    generalization_bound,
+    last_layer_complexity,
+    least_objective,
+)
+from credalearn.theory.attainable import _climbed_entropy, _smallest_entropy
+from random_sets import KINDS
+
+
+def normal(*shape: int, generator: torch.Generator) -> Tensor:
+    return torch.randn(*shape, generator=generator, dtype=torch.float64)
+
+
+def simplex_grid(num_classes: int, steps: int) -> Tensor:
+    """Every distribution whose probabilities are whole multiples of 1 / steps, but for a dust."""
+    rows = [row for row in product(range(steps + 1), repeat=num_classes - 1) if sum(row) <= steps]
+    grid = torch.tensor([[*row, steps - sum(row)] for row in rows], dtype=torch.float64) + 1e-6
+    return grid / grid.sum(1, keepdim=True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("num_classes", [2, 3])
+def test_the_least_objective_is_what_a_search_of_all_predictions_finds(
+    kind: str, num_classes: int, generator: torch.Generator
+) -> None:
+    sets = KINDS[kind](40, num_classes, generator)
+    grid = simplex_grid(num_classes, 60)
+    worst = torch.stack([sets.worst(-p.log()) for p in grid]).amin(0)
+    best = torch.stack([sets.best(-p.log()) for p in grid]).amin(0)
+    searched = (worst + best) / 2
+    exact = least_objective(sets)
+    assert (exact <= searched + 1e-4).all()  # no prediction is better; the dust costs 1e-5
+    assert (searched - exact).max() < 0.015  # and the nearest of the grid is nearly as good
+
+
+def test_labels_that_are_no_sets_have_no_least_objective() -> None:
+    soft: Any = [[0.5, 0.5]]
+    with pytest.raises(CredalError, match=r"labels must be credal sets, .* got list. To fix"):
+        least_objective(soft)
+
+
+@settings(max_examples=50)  # eleven classes and more go another way
+@given(st.sampled_from(sorted(KINDS)), st.sampled_from([2, 4, 12]), st.integers(0, 2**31))
+def test_no_pair_of_heads_is_below_the_least_objective(
+    kind: str, num_classes: int, random_state: int
+) -> None:
+    generator = torch.Generator().manual_seed(random_state)
+    sets = KINDS[kind](16, num_classes, generator)
+    least = least_objective(sets)
+    # Random heads, and heads at members of the sets, which come close.
+    middle = sets.center().clamp(min=1e-12).log()
+    for first, second in (
+        (3 * normal(16, num_classes, generator=generator), middle),
+        (middle, sets.best_target(-sets.lower).clamp(min=1e-12).log()),
+    ):
+        worst = sets.worst(-first.log_softmax(1))
+        best = sets.best(-second.log_softmax(1))
+        assert (least <= (worst + best) / 2 + 1e-4).all()
+
+
+@pytest.mark.parametrize("kind", ["balls", "possibilities"])
+def test_the_climbed_entropy_is_nearly_the_largest(kind: str, generator: torch.Generator) -> None:
+    # Whatever p is, the worst cost of −log p is above the largest entropy: at the best p found, by
+    # the minimax theorem, hardly so.
+    sets = KINDS[kind](1000, 5, generator)
+    climbed = _climbed_entropy(sets)
+    logits = sets.center().clamp(min=1e-3).log().requires_grad_()
+    optimizer = torch.optim.Adam([logits], lr=0.05)
+    above = torch.full((1000,), math.inf, dtype=torch.float64)
+    for _ in range(300):
+        worst = sets.worst(-logits.log_softmax(1))
+        above = torch.minimum(above, worst.detach())
+        optimizer.zero_grad()
+        worst.sum().backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+    assert (climbed <= above + 1e-9).all()
+    assert (above - climbed).max() < 0.03
+
+
+def test_many_classes_have_a_lower_bound_of_the_smallest_entropy(
+    generator: torch.Generator,
+) -> None:
+    # Beyond ten classes the search may miss the minimum; every vertex of eleven can still be tried.
+    sets = KINDS["intervals"](100, 11, generator)
+    exact = _enumerated(sets.lower, sets.upper)
+    bound = _smallest_entropy(sets)
+    assert (bound <= exact + 1e-9).all()
+    assert float((exact - bound).median()) < 0.1  # and it is worth something
+
+
+@given(st.sampled_from(sorted(KINDS)), st.integers(2, 5), st.integers(0, 2**31))
+def test_losses_move_by_at_most_root_two_times_the_logits(
+    kind: str, num_classes: int, random_state: int
+) -> None:
+    generator = torch.Generator().manual_seed(random_state)
+    sets = KINDS[kind](16, num_classes, generator)
+    here = 4 * normal(16, num_classes, generator=generator)
+    there = here + normal(16, num_classes, generator=generator)
+    moved = (here - there).norm(dim=1)
+    for extreme in (sets.worst, sets.best):
+        change = extreme(-here.log_softmax(1)) - extreme(-there.log_softmax(1))
+        assert (change.abs() <= math.sqrt(2) * moved + 1e-9).all()
+
+
+def test_the_complexity_is_above_that_of_the_losses_over_all_signs(
+    generator: torch.Generator,
+) -> None:
+    # Two classes, one feature, eight items: heads (a, −a) with |a| <= ρ/√2 on a fine grid, and
+    # every one of the 2^8 signs.
+    features = normal(8, 1, generator=generator)
+    sets = KINDS["lower bounds"](8, 2, generator)
+    weights = torch.tensor([[[1.2], [-0.8]], [[-0.3], [0.7]]], dtype=torch.float64)
+    scores = torch.linspace(-1, 1, 201, dtype=torch.float64)
+    signs = torch.tensor(list(product([-1.0, 1.0], repeat=8)), dtype=torch.float64)
+    complexity = 0.0
+    for limit, extreme in zip((1.0, 0.5), (sets.worst, sets.best), strict=True):  # centerd by hand
+        losses = torch.stack(
+            [
+                extreme(-(a * limit * features * torch.tensor([[1, -1]])).log_softmax(1))
+                for a in scores
+            ]
+        )
+        complexity += float((signs @ losses.T / 8).amax(1).mean()) / 2
+    bound = last_layer_complexity(features, weights)
+    assert 0.1 * bound < complexity < bound
+    assert bound == pytest.approx((math.sqrt(2) + math.sqrt(0.5)) * float(features.norm()) / 8)
+
+
+def test_drawing_the_signs_saves_less_than_root_two(generator: torch.Generator) -> None:
+    features, weights = normal(200, 6, generator=generator), normal(2, 4, 6, generator=generator)
+    centerd = weights - weights.mean(1, keepdim=True)
+    sums = [
+        (torch.randint(2, (200, 3), generator=generator).double() * 2 - 1).T @ features
+        for _ in range(200)
+    ]
+    drawn = float(torch.stack([each.norm() for each in sums]).mean())
+    complexity = drawn * float(centerd.flatten(1).norm(dim=1).mean()) * 2 / 200
+    bound = last_layer_complexity(features, weights)
+    assert bound / math.sqrt(2) < complexity < bound
+
+
+def test_the_complexity_of_heads_with_bias_is_that_of_one_more_feature(
+    generator: torch.Generator,
+) -> None:
+    features, weights = normal(30, 5, generator=generator), normal(2, 3, 5, generator=generator)
+    biases = normal(2, 3, generator=generator)
+    extended = torch.cat([features, torch.ones(30, 1)], 1)
+    joined = torch.cat([weights, biases[..., None]], 2)
+    bound = last_layer_complexity(features, weights, biases)
+    assert bound == pytest.approx(last_layer_complexity(extended, joined))
+    # What is added to all classes alike changes no probability, and nothing here.
+    shifted = last_layer_complexity(features, weights + 7, biases - 3)
+    assert shifted == pytest.approx(bound)
+    twice = last_layer_complexity(torch.cat([features, features]), weights, biases)
+    assert twice == pytest.approx(bound / math.sqrt(2))
+
+
+def example(generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor, LowerBounds]:
+    """Features, weights and biases of two heads, and labels."""
+    features, weights = normal(50, 4, generator=generator), normal(2, 3, 4, generator=generator)
+    labels = KINDS["lower bounds"](50, 3, generator)
+    assert isinstance(labels, LowerBounds)
+    return features, weights, normal(2, 3, generator=generator), labels
+
+
+def test_each_term_by_hand(generator: torch.Generator) -> None:
+    features, weights, biases, labels = example(generator)
+    bound = generalization_bound(features, weights, labels, biases=biases, confidence=0.9)
+    heads = [features @ weights[h].T + biases[h] for h in range(2)]
+    spans = [float(row.max() - row.min()) for head in heads for row in head]
+    largest = max(spans)
+    assert bound.loss_range == pytest.approx(largest)
+    assert bound.loss_bound == pytest.approx(math.log(1 + 2 * math.exp(largest)))
+    assert bound.loss_bound < math.log(3) + largest  # the paper's, which it replaces
+    assert all(float(-head.log_softmax(1).min()) <= bound.loss_bound for head in heads)
+    complexity, sampling, optimization, imprecision = (term.value for term in bound.terms)
+    assert complexity == pytest.approx(4 * last_layer_complexity(features, weights, biases))
+    assert sampling == pytest.approx(2 * bound.loss_bound * math.sqrt(math.log(20) / 100))
+    assert imprecision == pytest.approx(largest * float(labels.free.mean()))
+    worst = labels.worst(-heads[0].log_softmax(1))
+    best = labels.best(-heads[1].log_softmax(1))
+    gap = float(((worst + best) / 2 - least_objective(labels)).mean())
+    assert optimization == pytest.approx(gap)
+    half = float(pocc_loss(heads[0], heads[1], labels)) / 2
+    assert optimization == pytest.approx(half - float(least_objective(labels).mean()))
+    assert bound.total == pytest.approx(complexity + sampling + optimization + imprecision)
+    assert [term.basis for term in bound.terms] == ["estimated", "assumed", "measured", "assumed"]
+
+
+def test_terms_move_as_the_theorem_says(generator: torch.Generator) -> None:
+    features, weights, biases, labels = example(generator)
+
+    def terms(
+        labels: CredalSet = labels, times: int = 1, scale: float = 1.0, confidence: float = 0.95
+    ) -> list[float]:
+        rows = torch.arange(len(labels)).repeat(times)
+        bound = generalization_bound(
+            features[rows],
+            scale * weights,
+            labels[rows],
+            biases=scale * biases,
+            confidence=confidence,
+        )
+        return [term.value for term in bound.terms]
+
+    base = terms()
+    # Four times the items: half of the first two terms, the other two as they were.
+    for here, there, factor in zip(terms(times=4), base, (0.5, 0.5, 1, 1), strict=True):
+        assert here == pytest.approx(factor * there)
+    surer = terms(confidence=0.99)
+    assert surer[1] > base[1]
+    assert [surer[0], *surer[2:]] == [base[0], *base[2:]]
+    larger = terms(scale=2.0)
+    assert larger[0] == pytest.approx(2 * base[0])
+    assert larger[1] > base[1]
+    assert larger[3] == pytest.approx(2 * base[3])
+    wider = terms(labels=LowerBounds(0.5 * labels.lower))
+    assert wider[3] > base[3]
+    assert terms(labels=precise(labels.center()))[3] == pytest.approx(0, abs=1e-12)
+
+
+@given(st.sampled_from(sorted(KINDS)), st.integers(2, 5), st.integers(0, 2**31))
+def test_on_a_whole_population_the_last_two_terms_suffice(
+    kind: str, num_classes: int, random_state: int
+) -> None:
+    # Where the items are all there are, nothing is left to chance: for any two heads, and any
+    # predictor f within the range L, the theorem reads R0(mean of heads) − R0(f) <= η + L·mean d.
+    generator = torch.Generator().manual_seed(random_state)
+    sets = KINDS[kind](24, num_classes, generator)
+    weights = (
+        3 * torch.rand((), generator=generator) * normal(2, num_classes, 24, generator=generator)
+    )
+    bound = generalization_bound(torch.eye(24, dtype=torch.float64), weights, sets)
+    heads = weights.transpose(1, 2).softmax(2)
+    truth = sets.worst_target(normal(24, num_classes, generator=generator))
+    risk = float(-(truth * heads.mean(0).log()).sum(1).mean())
+    rivals = normal(40, 24, num_classes, generator=generator)
+    rivals = rivals / (rivals.amax(2, keepdim=True) - rivals.amin(2, keepdim=True))
+    rivals = bound.loss_range * rivals * torch.rand(40, 24, 1, generator=generator)
+    best = float(-(truth * rivals.log_softmax(2)).sum(2).amin(0).mean())  # an item at a time
+    assert risk - best <= bound.optimization.value + bound.imprecision.value + 1e-9
+
+
+def test_the_bound_holds_where_the_truth_is_known() -> None:
+    # Fixed features, two linear heads trained on sets that hold p0: the risk on 20,000 fresh items
+    # is above the least there is, the mean entropy of p0, by less than the bound, and of the last
+    # two terms the larger is not slack beyond measure.
+    for random_state in range(5):
+        generator = torch.Generator().manual_seed(random_state)
+        true_weights = normal(3, 2, generator=generator)
+
+        def p0(items: Tensor, true_weights: Tensor = true_weights) -> Tensor:
+            return (items @ true_weights.T).softmax(1)
+
+        items = 2 * torch.rand(400, 2, generator=generator, dtype=torch.float64) - 1
+        labels = LowerBounds(0.9 * p0(items))
+        weights = torch.zeros(2, 3, 2, dtype=torch.float64, requires_grad=True)
+        optimizer = torch.optim.Adam([weights], lr=0.05)
+        for _ in range(200):
+            optimizer.zero_grad()
+            loss = pocc_loss(items @ weights[0].T, items @ weights[1].T, labels)
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+        trained = weights.detach()
+        bound = generalization_bound(items, trained, labels)
+        fresh = 2 * torch.rand(20_000, 2, generator=generator, dtype=torch.float64) - 1
+        probs = torch.einsum("nd,hkd->hnk", fresh, trained).softmax(2).mean(0)
+        excess = float(torch.xlogy(p0(fresh), p0(fresh) / probs).sum(1).mean())
+        assert 0 <= excess < bound.total < 10
+        assert bound.optimization.value < 0.2
+
+
+def some_bound(**changes: float) -> GeneralisationBound:
+    """Of three classes, log K = 1.0986, with the four values named."""
+    values = {"complexity": 0.2, "sampling": 0.1, "optimization": 0.1, "imprecision": 0.2} | changes
+    terms = {name: BoundTerm(name, value, "", "measured", "") for name, value in values.items()}
+    return GeneralisationBound(
+        **terms,
+        items=100,
+        num_classes=3,
+        confidence=0.95,
+        loss_range=2.0,
+        loss_bound=2.8,
+        mean_diameter=0.1,
+    )
+
+
+def test_the_verdict_says_what_the_bound_is_worth() -> None:
+    assert not some_bound().vacuous
+    assert "informative: at 0.60 nats it is below log K = 1.10" in some_bound().verdict
+    few = some_bound(complexity=2.0)
+    assert few.vacuous
+    assert few.items_needed is not None
+    shrink = math.sqrt(100 / few.items_needed)
+    assert some_bound(complexity=2 * shrink, sampling=0.1 * shrink).total < math.log(3)
+    assert "About 690 items like these would bring it there" in few.verdict
+    never = some_bound(imprecision=1.5)
+    assert never.items_needed is None
+    assert "More items would not mend it: the last two terms, 1.60," in never.verdict
+    assert "nor below B" not in never.verdict
+    assert "nor below B = 2.80, which no risk exceeds" in some_bound(imprecision=5.0).verdict
+    assert never.vacuous
+    assert never.total == pytest.approx(1.9)
+
+
+def test_what_is_not_known_is_said_to_be_assumed(generator: torch.Generator) -> None:
+    told = some_bound().statement
+    assumed = told.index("if all that is assumed is so")
+    for what in (
+        "every label's set holds the true distribution",
+        "without the chance of who voted",
+        "the mean diameter is no larger than the 0.100 of these",
+        "no two classes' losses differ by more than 2.00 nats",
+        "the features and the largest norms of the heads had been fixed before training",
+    ):
+        assert told.index(what) > assumed > told.index("95 % confidence")
+    features, weights, biases, labels = example(generator)
+    bound = generalization_bound(features, weights, labels, biases=biases)
+    assert bound.complexity.basis == "estimated"
+    assert "the trained ones', as if chosen before training" in bound.complexity.source
+    assert bound.imprecision.basis == "assumed"
+    assert "both measured on the training items and assumed" in bound.imprecision.source
+
+
+def test_a_classifiers_bound_is_that_of_its_heads(generator: torch.Generator) -> None:
+    X = normal(60, 3, generator=generator)
+    labels = KINDS["lower bounds"](60, 4, generator)
+    clf = CredalClassifier(epochs=3, device="cpu").fit(X.numpy(), labels)
+    bound = bound_of_model(clf.model_, X.numpy(), labels, confidence=0.9)
+    network = clf.model_.members[0]
+    with torch.no_grad():
+        features = network.features(X)
+        logits = network.logits(features)
+    span = float((logits.amax(2) - logits.amin(2)).max())
+    assert bound.loss_range == pytest.approx(span, rel=1e-5)
+    half = float(pocc_loss(logits[:, 0].double(), logits[:, 1].double(), labels)) / 2
+    least = float(least_objective(labels).mean())
+    assert bound.optimization.value == pytest.approx(half - least, abs=1e-5)
+    weights, biases = network.heads.weight.detach(), network.heads.bias.detach()
+    complexity = last_layer_complexity(features, weights.view(2, 4, -1), biases.view(2, 4))
+    assert bound.complexity.value == pytest.approx(4 * complexity, rel=1e-5)
+    assert bound.confidence == 0.9
+    assert "last layer only, the backbone taken as fixed" in bound.complexity.source
+    other = CredalClassifier("softmax", epochs=1, device="cpu").fit(X.numpy(), labels)
+    with pytest.raises(CredalError, match=r"two heads .* 1 network of 1 head\. .* method='pocc'"):
+        bound_of_model(other.model_, X.numpy(), labels)
+
+
+def own_backbone(num_features: int = 3) -> nn.Module:
+    return nn.Sequential(nn.Linear(num_features, 8), nn.ReLU())
+
+
+def test_a_bound_takes_what_fit_takes(generator: torch.Generator) -> None:
+    X = normal(60, 3, generator=generator).numpy()  # in float64, the backbone in float32
+    labels = KINDS["lower bounds"](60, 4, generator)
+    clf = CredalClassifier(backbone=own_backbone(), epochs=2, device="cpu").fit(X, labels)
+    bound = bound_of_model(clf.model_, X, labels)
+    with torch.no_grad():
+        logits = clf.model_.members[0](torch.from_numpy(X).float())
+    assert bound.loss_range == pytest.approx(float((logits.amax(2) - logits.amin(2)).max()), 1e-5)
+    for model, inputs in ((clf, X), (clf, X.tolist()), (clf.model_, torch.from_numpy(X))):
+        assert bound_of_model(model, inputs, labels).total == bound.total
+    # Standardizing would broadcast a single column.
+    table = CredalClassifier(epochs=1, device="cpu").fit(X, labels)
+    for model, columns in ((clf, 2), (clf.model_, 4)):
+        with pytest.raises(CredalError, match=rf"fails on items of shape \({columns},\): .* fix:"):
+            bound_of_model(model, np.zeros((60, columns)), labels)
+    with pytest.raises(CredalError, match=r"items of shape \(3, \.\.\.\), as in fit; got \(1,\)"):
+        bound_of_model(table, X[:, :1], labels)
+    words: Any = [["a"] * 3] * 60
+    with pytest.raises(CredalError, match="inputs must be an array of numbers, one row an item; "):
+        bound_of_model(clf, words, labels)
+    with pytest.raises(CredalError, match=r"inputs must have shape \(items, \.\.\.\); got \(60,\)"):
+        bound_of_model(clf, X[:, 0], labels)
+    unfitted: Any
+    for unfitted in (CredalClassifier(), "pocc"):
+        with pytest.raises(CredalError, match=r"got (CredalClassifier|str)\. To fix: fit it first"):
+            bound_of_model(unfitted, X, labels)
+
+
+def test_averaged_losses_have_the_bound_of_summed_ones(generator: torch.Generator) -> None:
+    X = normal(60, 3, generator=generator).numpy()
+    labels = KINDS["lower bounds"](60, 4, generator)
+    clf = CredalClassifier("pocc-mean", epochs=2, device="cpu").fit(X, labels)
+    averaged = bound_of_model(clf, X, labels)
+    # The same trained heads are the same predictor, however the losses were weighed.
+    summed = bound_of_model(replace(clf.model_, method=METHODS["pocc"]), X, labels)
+    assert averaged == summed
+    logits = clf.model_.outputs(torch.from_numpy(X)).logits[:, 0].double()
+    objective = float(METHODS["pocc-mean"].loss(logits, labels, 0))
+    gap = objective - float(least_objective(labels).mean())
+    assert averaged.optimization.value == pytest.approx(gap, abs=1e-5)
+    own = replace(METHODS["pocc-mean"], dropout=0.1)
+    assert bound_of_model(CredalClassifier(own, epochs=1).fit(X, labels), X, labels).items == 60
+
+
+@pytest.mark.parametrize(
+    ("changes", "has"),
+    [
+        ({"num_heads": 3}, "1 network of 3 heads"),
+        ({"num_members": 2}, "2 networks of 2 heads"),
+        ({"num_passes": 5, "dropout": 0.3}, "dropout left on"),
+        ({"loss": lambda logits, labels, epoch: logits.square().mean()}, "another loss"),
+    ],
+)
+def test_the_bound_of_another_method_is_refused(changes: dict[str, Any], has: str) -> None:
+    method = replace(METHODS["pocc"], **changes)
+    X, labels = torch.zeros(4, 2).numpy(), LowerBounds(torch.zeros(4, 3))
+    clf = CredalClassifier(method, epochs=1, device="cpu").fit(X, labels)
+    with pytest.raises(CredalError, match=rf"two heads on one backbone.*has {has}\. To fix"):
+        bound_of_model(clf, X, labels)
+
+
+def test_bad_input_is_refused(generator: torch.Generator) -> None:
+    features, weights, biases, labels = example(generator)
+    with pytest.raises(CredalError, match=r"got \(50, 4\), \(2, 3, 4\) and \(3, 2\)"):
+        generalization_bound(features, weights, labels, biases=biases.T)
+    with pytest.raises(CredalError, match="two heads over the labels' two or more classes"):
+        generalization_bound(features, weights[:1], labels)
+    with pytest.raises(CredalError, match="one row of features a label"):
+        generalization_bound(features[:9], weights, labels)
+    with pytest.raises(CredalError, match=r"confidence must lie in \(0, 1\); got 1"):
+        generalization_bound(features, weights, labels, confidence=1)
+    array: Any = features.numpy()
+    with pytest.raises(CredalError, match=r"features must be a tensor; got ndarray. To fix: give"):
+        generalization_bound(array, weights, labels)
+    array = biases.numpy()
+    with pytest.raises(CredalError, match=r"biases must be a tensor; got ndarray. To fix: give"):
+        generalization_bound(features, weights, labels, biases=array)
+    array = labels.lower.numpy()
+    with pytest.raises(CredalError, match=r"labels must be credal sets.* got ndarray. To fix"):
+        generalization_bound(features, weights, array)
+    with pytest.raises(CredalError, match=r"weights must be finite. To fix: train again"):
+        generalization_bound(features, weights * math.nan, labels)
+    with pytest.raises(CredalError, match="finite and 0 or more; η is -1"):
+        BoundTerm("η", -1.0, "", "measured", "")
+    with pytest.raises(CredalError, match="basis must be one of"):
+        BoundTerm("η", 1.0, "", "guessed", "")  # type: ignore[arg-type]
+    with pytest.raises(CredalError, match="0 <= L <= B must hold"):
+        replace(some_bound(), loss_range=9.0)
+    assert generalization_bound(features, 200 * weights, labels).loss_bound < math.inf
+
+
+def test_sets_that_are_boxes_have_the_bound_of_boxes(generator: torch.Generator) -> None:
+    features, weights, biases, labels = example(generator)
+    box = Intervals(labels.lower, labels.upper)
+    ours, theirs = (
+        generalization_bound(features, weights, sets, biases=biases) for sets in (labels, box)
+    )
+    assert ours.total == pytest.approx(theirs.total)

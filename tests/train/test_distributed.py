@@ -1,0 +1,395 @@
+"""One model in two processes that torchrun starts: the same as in one, and no process left over.
+
+The processes run this file: ``python tests/test_distributed.py CASE FOLDER``.
+"""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+import credalearn as cl
+from credalearn.methods import METHODS
+from credalearn.nets import Network
+from credalearn.train import Progress, Recipe, Training, seeded, train
+from credalearn.train.distributed import (
+    _synchronized,
+    own_gpu,
+    part,
+    process_group,
+    rank,
+    under_torchrun,
+)
+from tiny_data import write_tiny_data
+
+CPU = torch.device("cpu")
+ITEMS = 61  # batches of 16, 15, 15 and 15: odd ones fall in unequal parts
+RECIPES = {
+    "sgd": Recipe(
+        epochs=6,
+        batch_size=16,
+        optimizer="sgd",
+        learning_rate=0.1,
+        weight_decay=1e-3,
+        warmup_epochs=1,
+    ),
+    "adam": Recipe(epochs=6, batch_size=16, optimizer="adam", learning_rate=0.01),
+}
+STOPS_AFTER = 3
+
+
+class Plain(nn.Module):
+    """A backbone whose outcome does not depend on who else is in the batch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(3, 16), nn.ReLU(), nn.Linear(16, 8), nn.ReLU())
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        features: Tensor = self.layers(inputs)
+        return features
+
+
+class Watched(Plain):
+    """Keeps the items it saw, and a random number drawn where dropout would draw."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[Tensor] = []
+        self.drawn: list[Tensor] = []
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        self.seen.append(inputs[:, 0].clone())
+        self.drawn.append(torch.rand(1))
+        return super().forward(inputs)
+
+
+class Normalized(Plain):
+    """Has running statistics."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers.append(nn.BatchNorm1d(8))
+
+
+def problem(kind: type[Plain] = Plain) -> tuple[Network, Tensor, cl.CredalSet]:
+    """A network, items that are told apart by their first number, and labels."""
+    with seeded(CPU, 5, 0):
+        inputs = torch.randn(ITEMS, 3)
+        labels = cl.from_votes(torch.randint(1, 5, (ITEMS, 4)))
+        network = Network(kind(), num_features=8, num_heads=2, num_classes=4)
+    return network, inputs, labels
+
+
+def shift(inputs: Tensor, generator: torch.Generator | None) -> Tensor:
+    """An augmentation of the numbers that do not tell items apart."""
+    noise = 0.1 * torch.randn(len(inputs), 1, generator=generator)
+    return torch.cat([inputs[:, :1], inputs[:, 1:] + noise], 1)
+
+
+shift.__module__ = "test_distributed"  # in checkpoints, whoever runs this file
+
+
+def training(recipe: Recipe, kind: type[Plain] = Plain, **options: Any) -> Training:
+    network, inputs, labels = problem(kind)
+    loss = METHODS["pocc"].loss
+    return Training(
+        network=network,
+        inputs=inputs,
+        labels=labels,
+        loss=loss,
+        recipe=recipe,
+        augment=shift,
+        **options,
+    )
+
+
+def fit(
+    recipe: Recipe, kind: type[Plain] = Plain, **options: Any
+) -> tuple[dict[str, Tensor], list[float]]:
+    whole = training(recipe, kind, **options)
+    losses = train(whole)
+    return whole.network.state_dict(), losses
+
+
+def watch() -> tuple[Tensor, Tensor, Tensor]:
+    """One epoch: the items seen, how many a step, and the numbers drawn."""
+    whole = training(Recipe(epochs=1, batch_size=16), Watched)
+    train(whole)
+    watched = whole.network.backbone
+    assert isinstance(watched, Watched)
+    counts = torch.tensor([len(each) for each in watched.seen])
+    return torch.cat(watched.seen), counts, torch.cat(watched.drawn)
+
+
+def refusal(recipe: Recipe, kind: type[Plain] = Plain) -> str:
+    try:
+        fit(recipe, kind)
+    except cl.CredalError as error:
+        return str(error)
+    return "none"
+
+
+class Stops(Progress):
+    """Ends its process, or training, after some epochs."""
+
+    def __init__(self, how: str) -> None:
+        super().__init__("stops")
+        self.how = how
+
+    def epoch(self, number: int, *, of: int, loss: float, items: int) -> None:
+        if number == STOPS_AFTER and self.how == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if number == STOPS_AFTER:
+            raise InterruptedError("time is up")
+
+
+def case_same(folder: Path) -> None:
+    """Everything that ends well, in one go: starting processes is what takes time."""
+    told: dict[str, Any] = {}
+    for name, recipe in RECIPES.items():
+        weights, told[name] = fit(recipe)
+        save_file(weights, folder / f"{name}-{rank()}.safetensors")
+    seen, counts, drawn = watch()
+    save_file({"seen": seen, "counts": counts, "drawn": drawn}, folder / f"watch-{rank()}")
+    weights, _ = fit(RECIPES["sgd"], Normalized)
+    save_file(weights, folder / f"normalized-{rank()}.safetensors")
+    told["one each"] = refusal(Recipe(epochs=1, batch_size=1))
+    told["normalized"] = refusal(Recipe(epochs=1, batch_size=3), Normalized)
+    told["seeds"] = refusal(Recipe(epochs=1, random_state=rank()))
+    try:
+        fit(RECIPES["sgd"], checkpoint=folder / "resume", listener=Stops("raise"))
+    except (InterruptedError, cl.TrainingError) as error:
+        told["stopped"] = f"{type(error).__name__}: {error}"
+    _, told["resumed"] = fit(RECIPES["sgd"], checkpoint=folder / "resume")
+    (folder / f"told-{rank()}.json").write_text(json.dumps(told))
+
+
+def case_killed(folder: Path) -> None:
+    fit(RECIPES["adam"], checkpoint=folder / "resume", listener=Stops("kill"))
+
+
+CASES: dict[str, Callable[[Path], None]] = {"same": case_same, "killed": case_killed}
+
+
+def torchrun(
+    *command: str, made: Path | None = None, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Two processes of ``command``, which makes ``made``; one that hangs fails the test."""
+    start = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", *command]
+    for _ in range(4):
+        done = subprocess.run(
+            [sys.executable, *start],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+            env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
+        )
+        # gloo now and then aborts a process of a busy machine as it ends, its work done (seen in 1
+        # of about 30 runs, torch 2.13): that is no fault of the work, which is asked for again.
+        if "terminate called without an active exception" not in done.stderr:
+            break
+        if made is not None:
+            shutil.rmtree(made)
+            made.mkdir()
+    return done
+
+
+def bench(*options: str, made: Path | None = None) -> subprocess.CompletedProcess[str]:
+    words = ("-m", "credalearn", "bench", "run", *options)
+    return torchrun(*words, made=made, CREDALEARN_UNVERIFIED="1")
+
+
+@pytest.fixture(scope="module")
+def outcome(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder in which two processes left what they found."""
+    folder = tmp_path_factory.mktemp("two")
+    done = torchrun(__file__, "same", str(folder), made=folder)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def told(outcome: Path, number: int) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((outcome / f"told-{number}.json").read_text())
+    return found
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_two_processes_train_what_one_does(outcome: Path, name: str) -> None:
+    expected, losses = fit(RECIPES[name])
+    for number in (0, 1):
+        weights = load_file(outcome / f"{name}-{number}.safetensors")
+        torch.testing.assert_close(weights, expected, rtol=0, atol=1e-5)
+        assert told(outcome, number)[name] == pytest.approx(losses, abs=1e-5)
+
+
+def test_the_parts_are_the_batches_of_one_process_and_dropout_is_each_ones_own(
+    outcome: Path,
+) -> None:
+    first, second = (load_file(outcome / f"watch-{number}") for number in (0, 1))
+    seen, counts, _ = watch()
+    assert counts.tolist() == [16, 15, 15, 15]
+    assert first["counts"].tolist() == [8, 7, 7, 7]
+    steps = [torch.split(each["seen"], each["counts"].tolist()) for each in (first, second)]
+    assert torch.equal(torch.cat([torch.cat(pair) for pair in zip(*steps, strict=True)]), seen)
+    assert not (first["drawn"] == second["drawn"]).any()
+
+
+def test_running_statistics_end_the_same_and_the_network_learns(outcome: Path) -> None:
+    first, second = (load_file(outcome / f"normalized-{number}.safetensors") for number in (0, 1))
+    torch.testing.assert_close(first, second, rtol=0, atol=0)
+    assert first["backbone.layers.4.num_batches_tracked"] == 24
+    expected, _ = fit(RECIPES["sgd"], Normalized)
+    assert first.keys() == expected.keys()
+
+
+@pytest.mark.parametrize(
+    ("case", "message"),
+    [
+        ("one each", "each of 2 processes must have 1 or more items of every batch; the smallest"),
+        (
+            "normalized",
+            "must have 2 or more items of every batch; the smallest batch has 2.",
+        ),
+        ("seeds", "they differ in: recipe. To fix: give each the same random_state, options, data"),
+    ],
+)
+def test_what_cannot_be_shared_is_refused_by_all(outcome: Path, case: str, message: str) -> None:
+    assert message in told(outcome, 0)[case]
+    assert told(outcome, 0)[case] == told(outcome, 1)[case]
+
+
+def test_a_stop_of_the_first_process_stops_all_and_they_go_on_together(outcome: Path) -> None:
+    assert told(outcome, 0)["stopped"] == "InterruptedError: time is up"
+    assert told(outcome, 1)["stopped"].startswith("TrainingError: 1 of 2 processes that train")
+    _, losses = fit(RECIPES["sgd"])
+    assert told(outcome, 1)["resumed"] == pytest.approx(losses, abs=1e-5)
+
+
+def test_one_process_goes_on_where_two_were_killed(tmp_path: Path) -> None:
+    done = torchrun(__file__, "killed", str(tmp_path), made=tmp_path)
+    assert done.returncode != 0
+    assert "SIGKILL" in done.stderr
+    assert len(load_file(tmp_path / "resume")["losses"]) == STOPS_AFTER
+    weights, losses = fit(RECIPES["adam"], checkpoint=tmp_path / "resume")
+    expected, all_losses = fit(RECIPES["adam"])
+    torch.testing.assert_close(weights, expected, rtol=0, atol=1e-5)
+    assert losses == pytest.approx(all_losses, abs=1e-5)
+
+
+def test_the_bench_trains_on_all_processes_and_only_once(tmp_path: Path) -> None:
+    write_tiny_data(tmp_path / "data", items=10)
+    store = tmp_path / "store"
+    options = ["cifar10h", "--method", "pocc", "--method", "decalibration", "--seeds", "1"]
+    options += ["--epochs", "1", "--limit", "8"]
+    options += ["--store", str(store), "--data", str(tmp_path / "data")]
+    done = bench(*options, made=store)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("3 of 3 runs are done") == 1  # softmax is decalibration's base
+    assert done.stderr.count("pocc/seed-1: epoch 1/1") == 1
+    records = sorted(store.rglob("metrics.json"))
+    names = [path.parent.parent.name for path in records]
+    assert names == ["decalibration", "pocc", "softmax"]
+    assert not list(store.rglob("resume*"))
+    devices = [json.loads(path.read_text())["versions"]["device"] for path in records]
+    assert devices == ["cpu", "2 × cpu", "2 × cpu"]  # decalibration trains nothing
+    log = (store / "cifar10h/pocc/seed-1/log.jsonl").read_text()
+    assert len(log.splitlines()) == 1
+    written = [path.stat().st_mtime_ns for path in records]
+    again = bench(*options)
+    assert again.returncode == 0, again.stderr
+    assert "3 of 3 runs are done" in again.stdout
+    assert "epoch" not in again.stderr
+    assert [path.stat().st_mtime_ns for path in records] == written
+
+
+def test_a_mistake_ends_all_processes_with_its_message(tmp_path: Path) -> None:
+    options = ["--seeds", "1", "--epochs", "1", "--store", str(tmp_path / "store")]
+    done = bench("cifar10h", "--method", "pocc", *options, "--data", str(tmp_path))
+    assert done.returncode != 0
+    assert done.stderr.count("credalearn: ") == 1
+    assert "credalearn: CIFAR-10H is missing" in done.stderr
+    # On a busy machine the library may abort a process whose connection the first one has closed.
+    assert re.search(r"exitcode  : (2|-6)\b", done.stderr)
+    assert "Traceback" not in done.stderr.partition("torch/distributed")[0]
+
+
+def test_an_unknown_setting_ends_all_processes_with_its_message(tmp_path: Path) -> None:
+    done = bench("cifar10x", "--store", str(tmp_path / "store"), "--data", str(tmp_path))
+    assert done.returncode != 0
+    assert "credalearn: " in done.stderr
+    # On a busy machine the library may abort a process whose connection the first one has closed.
+    assert re.search(r"exitcode  : (2|-6)\b", done.stderr)
+    assert not (tmp_path / "store").exists()
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 128])
+@pytest.mark.parametrize("parts", [1, 2, 3, 8])
+def test_parts_are_nearly_equal_and_miss_nothing(size: int, parts: int) -> None:
+    rows = [list(range(size))[part(size, number, parts)] for number in range(parts)]
+    assert [row for each in rows for row in each] == list(range(size))
+    assert max(map(len, rows)) - min(map(len, rows)) <= 1
+
+
+def test_synchronized_layers_share_the_networks_tensors() -> None:
+    """The layers themselves run on GPUs alone; that the caller's network learns shows here."""
+    network, _, _ = problem(Normalized)
+    layers = str(network)
+    copied = _synchronized(network)
+    assert str(network) == layers
+    assert sum(isinstance(layer, nn.SyncBatchNorm) for layer in copied.modules()) == 1
+    ours, theirs = network.state_dict(keep_vars=True), copied.state_dict(keep_vars=True)
+    assert ours.keys() == theirs.keys()
+    assert all(ours[name] is theirs[name] for name in ours)
+
+
+def test_layers_of_other_makes_keep_what_they_do() -> None:
+    class WithActivation(nn.BatchNorm1d):
+        def forward(self, inputs: Tensor) -> Tensor:
+            return super().forward(inputs).relu()
+
+    assert str(_synchronized(nn.Sequential(WithActivation(3)))).count("WithActivation") == 1
+
+
+def test_a_gpu_for_each_process_or_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    with pytest.raises(cl.CredalError, match="2 processes here, and torch sees 1 GPU"):
+        own_gpu("cuda")
+    with pytest.raises(cl.CredalError, match="a GPU of its own; got device 'cuda:1'"):
+        own_gpu("cuda:1")
+
+
+def test_half_of_torchruns_environment_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("RANK", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("WORLD_SIZE", "x")
+    with pytest.raises(cl.CredalError, match=r"WORLD_SIZE must be a number .* it is 'x'. To fix"):
+        under_torchrun()
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("MASTER_PORT", "29500")
+    message = "2 processes .* RANK, LOCAL_RANK, MASTER_ADDR are not set. To fix: start .* torchrun"
+    with pytest.raises(cl.CredalError, match=message):
+        under_torchrun()
+    for name in ("RANK", "LOCAL_RANK", "MASTER_ADDR"):
+        monkeypatch.setenv(name, "0")
+    assert under_torchrun()
+    monkeypatch.setenv("WORLD_SIZE", "1")
+    assert not under_torchrun()
+
+
+if __name__ == "__main__":
+    with process_group():
+        CASES[sys.argv[1]](Path(sys.argv[2]))
