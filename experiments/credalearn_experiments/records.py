@@ -19,6 +19,7 @@ CURVE_POINTS = 101  # accuracy at rejection 0, 0.01, …, 1: the last is at the 
 # Of config: what runs that are compared must share.
 KIND = ("epochs", "limit", "weights", "task_plugin")
 _OF_A_STORE = ("files", "built_on")  # of config: digests of a store's files
+_RENAMED = {"normalised_auarc": "normalized_auarc"}  # metrics, as records written before have them
 _FIELDS = ("setting", "method", "seed", "metrics", "curves", "config", "versions", "seconds")
 
 
@@ -166,6 +167,9 @@ def read_record(path: Path) -> Record:
     missing = [name for name in ("setting", "method", "seed", "metrics") if name not in content]
     if missing:
         raise CredalError(f"a record must have {', '.join(missing)}; this has {list(content)}.")
+    metrics = content["metrics"]
+    if isinstance(metrics, dict):
+        content["metrics"] = {_RENAMED.get(name, name): x for name, x in metrics.items()}
     return Record(**content)
 
 

@@ -202,7 +202,7 @@ class Setting:
             {'kind': 'smoothing', 'epsilon': 0.05}
         """
         recipe = asdict(self.recipe)
-        del recipe["seed"]
+        del recipe["random_state"]
         return {
             "name": self.name,
             "task": self.task,
