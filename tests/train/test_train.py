@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -227,28 +226,6 @@ def test_a_loss_that_is_not_finite_stops_with_the_epoch_and_a_remedy(tmp_path: P
     assert checkpoint.exists()  # the last good epoch is kept
 
 
-def test_rates_of_the_papers_recipes() -> None:
-    plain = Recipe(epochs=150, optimizer="sgd", learning_rate=0.1)
-    assert plain.rate_at(0) == 0.1
-    assert plain.rate_at(75) == pytest.approx(0.05)
-    assert plain.rate_at(150) == pytest.approx(0)
-    warm = Recipe(
-        epochs=200,
-        learning_rate=0.1,
-        warmup_epochs=5,
-        warmup_start=0.001,
-        final_learning_rate=1e-6,
-    )
-    assert warm.rate_at(0) == 0.001
-    assert warm.rate_at(2.5) == pytest.approx(0.0505)
-    assert warm.rate_at(5) == 0.1
-    assert warm.rate_at(200) == pytest.approx(1e-6)
-    rates = [warm.rate_at(epoch / 10) for epoch in range(50, 2001)]
-    assert all(a >= b for a, b in pairwise(rates))
-    constant = Recipe(epochs=60, learning_rate=1e-5, schedule="constant")
-    assert {constant.rate_at(epoch) for epoch in range(60)} == {1e-5}
-
-
 def test_the_rate_reaches_the_optimizer() -> None:
     """SGD without momentum on a loss of slope 1 moves by the sum of the rates."""
     network = Network(nn.Identity(), num_features=1, num_heads=1, num_classes=2)
@@ -379,24 +356,3 @@ def test_bfloat16_trains_close_to_float32() -> None:
     assert low["heads.weight"].dtype == torch.float32
     difference = (low["heads.weight"] - full["heads.weight"]).abs().max()
     assert 0 < difference < 0.05
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"epochs": 0}, "epochs must be 1 or more; got 0"),
-        ({"batch_size": 0}, "batch_size must be 1 or more"),
-        ({"learning_rate": 0.0}, "learning_rate must be above 0"),
-        ({"learning_rate": math.nan}, "learning_rate must be above 0"),
-        ({"momentum": -0.1}, "momentum must be 0 or more"),
-        ({"warmup_epochs": 9, "epochs": 3}, "warmup_epochs must be at most epochs"),
-        ({"final_learning_rate": 1.0}, "between 0 and learning_rate"),
-        ({"optimizer": "lion"}, "optimizer must be 'adam' or 'sgd'; got 'lion'"),
-        ({"schedule": "step"}, "schedule must be"),
-        ({"precision": "int8"}, "precision must be one of"),
-        ({"random_state": -1}, "random_state must be 0 or more"),
-    ],
-)
-def test_bad_recipes_are_refused(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(cl.CredalError, match=message):
-        Recipe(**options)
