@@ -1,4 +1,4 @@
-"""Options stated once: a dataclass field is the Python keyword, the check and the command option."""
+"""Options stated once: a dataclass field is the keyword, the check and the command option."""
 
 import math
 from dataclasses import MISSING, field, fields
