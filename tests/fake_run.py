@@ -14,8 +14,7 @@ from credalearn.app.joined.options import TrainOptions
 from credalearn.app.run.folder import RunFolder, write_json
 from credalearn.app.steps.covering import certify_sets, keep_sets
 from credalearn.conformal import Distance, Scale
-from credalearn.guarantees import by_capacity, certify
-from credalearn.guarantees.rule import CertifyMethod
+from credalearn.guarantees import CertifyMethod, by_capacity, certify
 
 NAMES = ("benign", "indeterminate", "malignant", "artifact")
 SPLITS = {"train": 0.5, "calibration": 0.25, "test": 0.25}

@@ -152,6 +152,5 @@ def write_rule(folder: Path, threshold: float, num_items: int) -> None:
         max_error=0.1,
         confidence=0.95,
         bound=0.09,
-        bound_by="binomial",
     )
     write_json(folder / "rule.json", json.loads(rule.to_json()))

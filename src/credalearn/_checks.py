@@ -4,6 +4,8 @@ from collections.abc import Callable, Collection, Iterable
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
+
 from credalearn.errors import CredalError
 
 
@@ -127,3 +129,12 @@ def edit_distance(first: str, second: str, most: int = 3) -> int:
         if min(row) > most:
             return most + 1
     return min(row[-1], most + 1)
+
+
+def refuse_masked(values: Any, *, name: str) -> None:
+    """Refuse an array of NumPy with a masked value, which an array without a mask would show."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        place = tuple(int(each[0]) for each in np.nonzero(np.ma.getmaskarray(values)))
+        raise CredalError(
+            f"{name} must have no masked value; that at {place} is. To fix: fill or drop it."
+        )

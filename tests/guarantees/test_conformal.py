@@ -481,21 +481,21 @@ def test_an_inflation_survives_its_file() -> None:
         )
         text = found.to_json()
         assert Inflation.from_json(text) == found
-        assert json.loads(text)["statement"] == found.statement
+        assert json.loads(text)["sentence"] == found.sentence()
 
 
 def test_statements_say_what_is_promised() -> None:
     found = Inflation(coverage=0.95, radius=0.2, distance="box", scale="none", items=1234)
-    assert found.statement.startswith("On average over draws of the calibration items, the shares")
-    assert "in its widened set in 95 % of cases or more" in found.statement
-    assert found.statement.endswith("voted on like these 1,234.")
+    assert found.sentence().startswith("On average over draws of the calibration items, the shares")
+    assert "in its widened set in 95 % of cases or more" in found.sentence()
+    assert found.sentence().endswith("voted on like these 1,234.")
     few = Inflation(coverage=0.95, radius=math.inf, distance="box", scale="none", items=5)
-    assert few.statement == (
+    assert few.sentence() == (
         "Nothing is promised and every set holds all distributions: 95 % takes 19 calibration "
         "items or more, and there are 5."
     )
     sure = Inflation(coverage=0.999999, radius=math.inf, distance="box", scale="none", items=5)
-    assert "99.9999 % takes 999,999 calibration items" in sure.statement
+    assert "99.9999 % takes 999,999 calibration items" in sure.sentence()
 
 
 P = torch.tensor([[0.5, 0.5]])

@@ -59,7 +59,9 @@ class Inflation:
             ``"total-variation"``: it becomes all distributions within r·s of it in total variation,
             where a scale with a number a class counts as half its sum.
         scale: Its name in ``SCALES``.
-        items: How many calibration items there were, n.
+        items: Number of calibration items, n.
+        group: Name of what several items may share, such as their patient.
+        num_groups: Number of groups that the calibration items come from; None if they have none.
 
     Raises:
         CredalError: If a field is out of its range, or a radius is promised from too few items.
@@ -70,9 +72,9 @@ class Inflation:
         >>> point = torch.tensor([[0.95, 0.03, 0.02]])
         >>> found.widen(point, point, point)
         (tensor([[0.8500, 0.0000, 0.0000]]), tensor([[1.0000, 0.1300, 0.1200]]))
-        >>> print(found.statement)
-        On average over draws of the calibration items, the shares of a new item's votes lie in its
-        widened set in 90 % of cases or more, for items drawn and voted on like these 50.
+        >>> print(found.sentence())
+        On average over calibration sets, the vote shares of at least 90 % of new items lie in their
+        widened sets, for items drawn and voted on like the 50 calibration items.
     """
 
     coverage: float
@@ -80,6 +82,8 @@ class Inflation:
     distance: Distance
     scale: Scale
     items: int
+    group: str | None = None
+    num_groups: int | None = None
 
     def __post_init__(self) -> None:
         check_share(self.coverage, name="coverage")
@@ -127,19 +131,26 @@ class Inflation:
         by = {"box": "class by class", "total-variation": "in total variation"}[self.distance]
         return f"{by}, {'not scaled' if self.scale == 'none' else f'scaled by {self.scale}'}"
 
-    @property
-    def statement(self) -> str:
-        """What is promised, in one sentence; or that nothing is."""
+    def sentence(self) -> str:
+        """What is promised, about which items, and what groups do to it; or that nothing is."""
         share = percent(self.coverage, digits=4)
         if self.vacuous:
             return (
-                f"Nothing is promised and every set holds all distributions: {share} takes "
-                f"{self.items_needed:,} calibration items or more, and there are {self.items:,}."
+                f"Nothing is promised and every set contains all distributions: {share} takes at "
+                f"least {self.items_needed:,} calibration items, and there are {self.items:,}."
             )
+        promise = (
+            f"On average over calibration sets, the vote shares of at least {share} of new items "
+            f"lie in their widened sets, for items drawn and voted on like the {self.items:,} "
+            "calibration items."
+        )
+        if self.num_groups is None or self.num_groups == self.items:
+            return promise
+        groups = "1 group" if self.num_groups == 1 else f"{self.num_groups:,} groups"
         return (
-            "On average over draws of the calibration items, the shares of a new item's votes lie "
-            f"in its widened set in {share} of cases or more, for items drawn and voted on like "
-            f"these {self.items:,}."
+            f"{promise} They come from {groups}{f' ({self.group})' if self.group else ''}, and "
+            "items of one group are alike: with few large groups the guarantee is weaker than "
+            "stated."
         )
 
     def widen(self, lower: Tensor, upper: Tensor, probs: Tensor) -> tuple[Tensor, Tensor]:
@@ -188,9 +199,9 @@ class Inflation:
         return total_variation(shares, low, high, vertices=points) <= room[:, 0]
 
     def to_json(self) -> str:
-        """The inflation as JSON, with its statement beside the fields; no radius if infinite."""
+        """The inflation as JSON, with its sentence for readers; no radius if infinite."""
         radius = None if self.vacuous else self.radius
-        told = asdict(self) | {"radius": radius, "statement": self.statement}
+        told = asdict(self) | {"radius": radius, "sentence": self.sentence()}
         return json.dumps(told, indent=2, ensure_ascii=False, allow_nan=False)
 
     @classmethod

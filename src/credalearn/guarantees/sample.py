@@ -8,10 +8,9 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from torch import Tensor
 
+from credalearn._ranks import as_array, as_scores, sort_order, tie_ends
 from credalearn.errors import CredalError
-from credalearn.metrics.ranking import as_scores, sort_order, tie_ends
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +61,7 @@ def as_sample(score: ArrayLike, wrong: ArrayLike) -> Sample:
             f"score must be finite; item {row} has {scores[row]}. To fix: fill or drop it."
         )
     shares = as_scores(wrong, name="wrong", num_items=len(scores)).astype(np.float64)
-    binary = _holds_whole_numbers(wrong)
+    binary = np.asarray(as_array(wrong)).dtype.kind in "biu"
     good = np.isin(shares, (0, 1)) if binary else (shares >= 0) & (shares <= 1)
     if not good.all():
         row = int(good.argmin())
@@ -76,9 +75,3 @@ def as_sample(score: ArrayLike, wrong: ArrayLike) -> Sample:
     ends = tie_ends(ordered)
     errors = shares[order].cumsum()[ends - 1]
     return Sample(ordered[ends - 1], ends.astype(np.float64), errors, binary)
-
-
-def _holds_whole_numbers(values: ArrayLike) -> bool:
-    if isinstance(values, Tensor):
-        return not values.is_floating_point()
-    return np.asarray(values).dtype.kind in "biu"

@@ -33,12 +33,10 @@ class Certifier:
     Args:
         search: From a sample, max_error and risk δ to the index of the threshold, or None.
         bound: From a sample, an index and δ to what was compared with max_error there.
-        bounded_by: The inequality behind it, for binary errors and for shares.
     """
 
     search: Callable[[Sample, float, float], int | None]
     bound: Callable[[Sample, int, float], float]
-    bounded_by: Callable[[Sample], str]
 
 
 def selective_guaranteed_risk(sample: Sample, max_error: float, risk: float) -> int | None:
@@ -122,20 +120,14 @@ def _bound_at(sample: Sample, group: int, level: float) -> float:
     return float(bound[0])
 
 
-def _tail(sample: Sample) -> str:
-    return "binomial" if sample.binary else "hoeffding-bentkus"
-
-
 CERTIFIERS: Mapping[str, Certifier] = {
     "sgr": Certifier(
         selective_guaranteed_risk,
         lambda sample, group, risk: _bound_at(sample, group, _sgr_level(sample, risk)),
-        _tail,
     ),
-    "learn-then-test": Certifier(learn_then_test, _bound_at, _tail),
+    "learn-then-test": Certifier(learn_then_test, _bound_at),
     "conformal-risk-control": Certifier(
         conformal_risk_control,
         lambda sample, group, _: float((sample.errors[group] + 1) / (sample.num_items + 1)),
-        lambda _: "exchangeability",
     ),
 }

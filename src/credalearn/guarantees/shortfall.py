@@ -1,147 +1,78 @@
-"""Why nothing could be certified, what it would take, and what is within reach."""
+"""What it would take to certify a target that these calibration items cannot."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from credalearn._formats import percent
 from credalearn.guarantees.sample import Sample
-from credalearn.guarantees.search import CERTIFIERS, first_of_sequence
+from credalearn.guarantees.search import CERTIFIERS
 
-_MOST_ITEMS = 10**9  # more is called never
-_FIRM = 20  # the error among fewer kept items says too little to build on
-_GROUPS = 500  # enough thresholds for an estimate
+_MOST_ITEMS = 10**9  # more counts as never
+_FIRM = 20  # the error among fewer kept items is too uncertain to extrapolate
+_GROUPS = 500  # thresholds, enough for an estimate
 _STEP = 0.001  # of max_error
-# Which other method promises the same.
-OTHER: Mapping[str, Literal["sgr", "learn-then-test"]] = {
-    "sgr": "learn-then-test",
-    "learn-then-test": "sgr",
-}
 
 
 @dataclass(frozen=True, slots=True)
 class Shortfall:
-    """Why a target cannot be certified with these calibration items, and what can.
-
-    As text it is two or three sentences.
+    """What it would take to certify a target, and what can be certified instead.
 
     Args:
-        why: What stands in the way.
         items_needed: About how many calibration items it would take, if more of them had the same
-            scores and rates of errors; None where no number would do.
+            scores and error rates; None where no number would do.
         reachable_error: The smallest max_error, in steps of 0.1 %, that these items can certify by
-            the same method; None where there is none. Trying it afterwards is a second look at
-            the same items: certify it with new ones.
+            the same method; None where there is none. To certify it, use new items: trying it on
+            the same ones is a second look at them.
         reachable_coverage: The share of items kept there; None likewise.
-        method: The method, where another promises the same: "sgr" or "learn-then-test".
-        needed_by_other: About how many items that other method would take, where they are fewer,
-            but more than these.
 
     Example:
-        >>> print(Shortfall("20 items are too few.", 94, 0.31, 0.5, "sgr", 61))
-        20 items are too few. About 94 calibration items like these would do by SGR, about 61 by
-        learn-then-test. With these items 31 % can be certified, keeping 50 %.
+        >>> print(Shortfall(94, 0.31, 0.5))
+        It would take about 94 calibration items like these. With these items an error of 31 % can
+        be certified, keeping 50 %.
     """
 
-    why: str
     items_needed: int | None
     reachable_error: float | None
     reachable_coverage: float | None
-    method: str | None = None
-    needed_by_other: int | None = None
 
-    @property
-    def remedy(self) -> str:
-        """What it would take, and what is within reach."""
-        if self.items_needed is None:
-            needed = "By this method no number of calibration items like these would do"
-        else:
-            needed = f"About {self.items_needed:,} calibration items like these would do"
-            needed += _by(self.method)
-        if self.needed_by_other is not None:
-            needed += ", " if self.items_needed else ", but "
-            needed += f"about {self.needed_by_other:,}{_by(OTHER.get(self.method or ''))}"
-        needed += "."
+    def __str__(self) -> str:
+        needed = (
+            "No number of calibration items like these would do."
+            if self.items_needed is None
+            else f"It would take about {self.items_needed:,} calibration items like these."
+        )
         if self.reachable_error is None or self.reachable_coverage is None:
             return needed
         return (
-            f"{needed} With these items {percent(self.reachable_error)} can be "
+            f"{needed} With these items an error of {percent(self.reachable_error)} can be "
             f"certified, keeping {percent(self.reachable_coverage)}."
         )
 
-    def __str__(self) -> str:
-        return f"{self.why} {self.remedy}"
+
+def find_shortfall(sample: Sample, *, method: str, max_error: float, risk: float) -> Shortfall:
+    """What it would take to certify ``max_error`` by this method, which failed on the sample."""
+    needed = _items_needed(sample, method, max_error, risk)
+    return Shortfall(needed, *_within_reach(sample, method, max_error, risk))
 
 
-def explain(sample: Sample, *, method: str, max_error: float, risk: float) -> Shortfall:
-    """What to tell someone whose target the method cannot certify."""
-    constant = len(sample.kept) == 1 < sample.num_items
-    other = OTHER.get(method)
-    fewest, by_other = (
-        None if each is None else _fewest(constant, each, max_error, risk)
-        for each in (method, other)
-    )
-    if fewest is not None and sample.num_items < fewest:
-        items = "item is" if sample.num_items == 1 else "items are"
-        why = f"{sample.num_items:,} calibration {items} too few: "
-        why += f"even without an error it takes {fewest:,}{_by(method if other else None)}"
-        less = by_other is not None and by_other < fewest
-        why += f", {by_other:,}{_by(other)}." if less else "."
-    else:
-        why = f"The bound on the {_bounded(method)} exceeds {percent(max_error)} "
-        why += _where(sample, method, max_error, risk)
-    if constant:
-        why += " The score is the same for every item, so all are kept or none."
-    needed = _items_needed(sample, method, max_error, risk, fewest)
-    reached = _within_reach(sample, method, max_error, risk)
-    if other is None:
-        return Shortfall(why, needed, *reached)
-    rather = _items_needed(sample, other, max_error, risk, by_other)
-    fits = CERTIFIERS[other].search(sample, max_error, risk) is not None  # these items, already
-    if fits or rather is None or (needed is not None and needed <= rather):
-        rather = None
-    return Shortfall(why, needed, *reached, method, rather)
-
-
-def _by(method: str | None) -> str:
-    return {None: "", "sgr": " by SGR"}.get(method, f" by {method}")
-
-
-def _fewest(constant: bool, method: str, max_error: float, risk: float) -> int | None:
-    """The least number of items that the method certifies something with if none is wrong."""
+def _items_needed(sample: Sample, method: str, max_error: float, risk: float) -> int | None:
+    """The smallest number of items of the same kind that the method certifies something with."""
     search = CERTIFIERS[method].search
-    return _least(lambda n: search(_errorless(n, constant), max_error, risk) is not None, 1)
-
-
-def _bounded(method: str) -> str:
-    return "share of items kept and wrong" if method == "conformal-risk-control" else "error"
-
-
-def _where(sample: Sample, method: str, max_error: float, risk: float) -> str:
-    if method != "learn-then-test":
-        return "at every threshold tested."
-    first = sample.kept[first_of_sequence(sample, max_error, risk)] / sample.num_items
-    return f"at the first threshold tested, which keeps {percent(first)} of the items."
-
-
-def _items_needed(
-    sample: Sample, method: str, max_error: float, risk: float, fewest: int | None
-) -> int | None:
-    """The least number of items of the same kind that the method certifies something with."""
     firm = min(_FIRM / sample.num_items, 0.5)
     few = sample.thinned(_GROUPS)
 
     def enough(num_items: int) -> bool:
         grown = few.grown(num_items)
-        group = CERTIFIERS[method].search(grown, max_error, risk)
+        group = search(grown, max_error, risk)
         return group is not None and bool(grown.kept[group] >= firm * num_items)
 
     needed = _least(enough, sample.num_items + 1)
-    if needed is None or fewest is None:
-        return needed
-    return max(needed, fewest)  # one of few items that grow to many is a tie of many
+    # Scores of few items that grow to many are ties of many; all different, they may need more.
+    constant = len(sample.kept) == 1 < sample.num_items
+    flawless = _least(lambda n: search(_errorless(n, constant), max_error, risk) is not None, 1)
+    return None if needed is None else max(needed, flawless or 0)
 
 
 def _within_reach(

@@ -1,31 +1,31 @@
-"""What predictions are right or wrong against, in words."""
+"""What predictions are compared with to call them right or wrong, in words."""
 
 from typing import Literal
 
 Truth = Literal["majority", "gold", "a random annotator", "bounds", "probabilities"]
 
 TRUTHS: dict[Truth, str] = {
-    "majority": "the class with most votes",
+    "majority": "the class with the most votes",
     "gold": "the gold labels",
     "a random annotator": "a random annotator",
     "bounds": "the class with the largest stated bound",
     "probabilities": "the class with the largest stated probability",
 }
 
-# What an item must have to be right or wrong against it.
+# What an item must have to be right or wrong.
 HAVING: dict[Truth, str] = {
     "majority": "a single most-voted class",
     "gold": "a gold label",
     "a random annotator": "a vote",
-    "bounds": "a largest bound",
-    "probabilities": "a largest probability",
+    "bounds": "a single largest bound",
+    "probabilities": "a single largest probability",
 }
 
-# Why others are left out.
+# Why the other items are left out.
 LACKING: dict[Truth, str] = {
-    "majority": "their votes tie, so they have no truth",
+    "majority": "their votes are tied",
     "gold": "they have no gold label",
-    "a random annotator": "nobody voted on them",
-    "bounds": "their largest bounds tie, so they have no truth",
-    "probabilities": "their largest probabilities tie, so they have no truth",
+    "a random annotator": "they have no votes",
+    "bounds": "their largest bounds are tied",
+    "probabilities": "their largest probabilities are tied",
 }

@@ -5,8 +5,8 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
+from credalearn._ranks import as_scores, sort_order, tie_ends
 from credalearn.metrics.checks import as_probs_and_classes
-from credalearn.metrics.ranking import as_scores, sort_order, tie_ends
 
 
 def accuracy_rejection(probs: ArrayLike, y: ArrayLike, score: ArrayLike) -> Tensor:

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from credalearn._formats import check_share
+from credalearn._ranks import average_ranks
 from credalearn.errors import CredalError
 from credalearn.metrics.balanced import DECIMALS, Table, as_numbers, by_metric, min_max
-from credalearn.metrics.ranking import average_ranks
 
 
 @dataclass(frozen=True, slots=True)

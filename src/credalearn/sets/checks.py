@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from credalearn._checks import refuse_masked as refuse_masked
 from credalearn.errors import CredalError
 
 Batch = TypeVar("Batch", bound=Any)
@@ -63,15 +64,6 @@ def refuse_no_array(tensor: Tensor, *, name: str) -> None:
     if tensor.layout != torch.strided:
         raise CredalError(
             f"{name} must be a dense tensor; got {tensor.layout}. To fix: give {name}.to_dense()."
-        )
-
-
-def refuse_masked(values: Any, *, name: str) -> None:
-    """Refuse an array of NumPy with a masked value, which an array without a mask would show."""
-    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        place = tuple(int(each[0]) for each in np.nonzero(np.ma.getmaskarray(values)))
-        raise CredalError(
-            f"{name} must have no masked value; that at {place} is. To fix: fill or drop it."
         )
 
 

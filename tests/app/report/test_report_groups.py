@@ -36,7 +36,7 @@ def page_of(run: RunFolder) -> str:
 def test_the_observed_error_is_of_the_items_that_the_promise_is_about(run: RunFolder) -> None:
     certify_run(run, max_error=0.2)
     assert "Checked on 300 test items that neither the model" in page_of(run)
-    found = certify_run(run, max_error=0.2, one_a_group=True)
+    found = certify_run(run, max_error=0.2, one_per_group=True)
     assert found.test_items == 100
     page = page_of(run)
     said = re.search(r"Checked on (.*?)</p>", page)
@@ -59,14 +59,14 @@ def test_what_takes_items_as_independent_is_said_of_nothing_else(run: RunFolder)
     said = "are alike: the {} take items as independent"
     certify_run(run, max_error=0.2)
     assert said.format("guarantees and intervals") in page_of(run)
-    certify_run(run, max_error=0.2, one_a_group=True)
+    certify_run(run, max_error=0.2, one_per_group=True)
     assert said.format("intervals over all items") in page_of(run)
     add_sets(run)
     assert said.format("intervals over all items and the promise of the sets") in page_of(run)
 
 
 def test_an_average_promise_is_about_such_items_too(run: RunFolder) -> None:
-    certify_run(run, max_error=0.1, method="conformal-risk-control", one_a_group=True)
+    certify_run(run, max_error=0.1, method="conformal-risk-control", one_per_group=True)
     assert re.search(r"keep [\d.]+ %; at most 10 % of such items with a single most", page_of(run))
 
 
@@ -75,7 +75,7 @@ def test_the_card_and_the_command_say_what_items_they_are(run: RunFolder) -> Non
     assert "On 300 test items it predicts" in plain.test_line
     assert "Of the 300 calibration items it predicts" in card(run)
     assert "The promise is about all predicted items together, not about each" in card(run)
-    found = certify_run(run, max_error=0.2, one_a_group=True)
+    found = certify_run(run, max_error=0.2, one_per_group=True)
     assert "On 100 test items, one of each group, it predicts" in found.test_line
     assert "Of the 100 calibration items, one of each group, it predicts" in card(run)
     assert "The promise is about one item, drawn at random, of each group, over all" in card(run)
@@ -88,22 +88,22 @@ def test_one_item_a_group_that_nobody_drew_is_not_said_to_be_drawn(run: RunFolde
     run.predictions.with_columns(*chosen).write_parquet(run.path / "predictions.parquet")
     found = certify_run(run, max_error=0.2)
     rule = found.rule
-    assert (rule.num_groups, rule.one_a_group) == (rule.num_items, False)
-    assert "drawn at random" not in rule.statement
-    assert rule.statement.endswith(
+    assert (rule.num_groups, rule.one_per_group) == (rule.num_items, False)
+    assert "drawn at random" not in rule.sentence()
+    assert rule.sentence().endswith(
         f"The {rule.num_items} calibration items are one of each group ('patient'): the promise is "
         "about items that are chosen from their groups as these were."
     )
     assert "On 300 test items it predicts" in found.test_line
     assert "drawn at random, of each" not in page_of(run) + card(run)
-    drawn = replace(rule, one_a_group=True)
+    drawn = replace(rule, one_per_group=True)
     assert Guarantee.from_json(drawn.to_json()) == drawn
 
 
 def test_the_items_are_those_that_certify_draws(run: RunFolder) -> None:
     certify_run(run, max_error=0.2)
     every = read_rule(run)
-    certify_run(run, max_error=0.2, one_a_group=True)
+    certify_run(run, max_error=0.2, one_per_group=True)
     rule = read_rule(run)
     assert every is not None
     assert rule is not None
@@ -116,12 +116,12 @@ def test_the_curve_of_all_items_is_not_shaded(run: RunFolder) -> None:
     shaded = "The shaded corner is the certified region"
     certify_run(run, max_error=0.2)
     assert shaded in page_of(run)
-    certify_run(run, max_error=0.2, one_a_group=True)
+    certify_run(run, max_error=0.2, one_per_group=True)
     assert shaded not in page_of(run)
 
 
 def test_a_random_annotator_disagrees_with_such_items_too(run: RunFolder) -> None:
-    found = certify_run(run, max_error=0.4, against="annotator", one_a_group=True)
+    found = certify_run(run, max_error=0.4, against="annotator", one_per_group=True)
     error = 100 * found.errors / found.judged_kept
     wanted = f"A random annotator disagrees with a label that is kept {error:.1f} % of the time."
     assert wanted in page_of(run)

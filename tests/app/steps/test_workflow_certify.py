@@ -70,8 +70,8 @@ def test_the_promise_is_about_items_with_a_majority_and_the_share_of_all(run: Ru
     assert rule.coverage == len(kept) / len(every)
     assert rule.left_out + rule.num_items == len(every)
     said = f"items with a single most-voted class, drawn like the {rule.num_items} calibration "
-    assert said in rule.statement
-    assert f"the {rule.left_out} without took no part" in rule.statement
+    assert said in rule.sentence()
+    assert f"the {rule.left_out} without took no part" in rule.sentence()
     share, judged = 100 * rule.coverage, 100 * rule.kept / rule.num_items
     assert found.lines[1].startswith(f"keep {share:.3g} % and defer")
     assert f"of the {len(every)} calibration items (score above" in found.lines[1]
@@ -98,7 +98,7 @@ def test_the_truth_of_what_was_stated_is_no_majority(tmp_path: Path, kind: str, 
     facts["annotations"] |= {"kind": kind, "votes": None, "agreement": None}
     (run.path / "run.json").write_text(json.dumps(facts))
     found = certify_run(run, max_error=0.2)
-    assert f"wrong against {said}" in found.rule.statement
+    assert f"wrong against {said}" in found.rule.sentence()
     assert "most votes" not in " ".join(found.lines)
     assert "their largest" in found.lines[0]
     assert "most votes" not in card(run)
@@ -306,13 +306,13 @@ def test_a_promise_about_items_of_groups_says_so(tmp_path: Path) -> None:
         "group are alike: with few large groups the promise, which takes items as independent, is "
         "less sure than stated."
     )
-    assert found.rule.statement == f"{plain.statement} {said}"
+    assert found.rule.sentence() == f"{plain.statement} {said}"
     remedy = "for a promise that does not take them so: certify with --one-a-group"
-    assert found.lines[-3:-1] == (found.rule.statement, remedy)
+    assert found.lines[-3:-1] == (found.rule.sentence(), remedy)
     assert said in json.loads((run.path / "rule.json").read_text())["statement"]
     assert said in write_report(run).read_text().split('id="curve"')[0].replace("&#x27;", "'")
     assert "of 30 groups" in card(run)
-    assert "large groups the interval, which" in certify_run(run, capacity=0.3).rule.statement
+    assert "large groups the interval, which" in certify_run(run, capacity=0.3).rule.sentence()
     sets = certify_sets(run, coverage=0.9)
     assert sets.lines[1].startswith("The calibration items are of 30 groups ('patient'), and items")
     assert sets.lines[1] not in card(run)  # they are not kept
@@ -329,8 +329,8 @@ def test_one_item_a_group_is_calibrated_on_where_that_is_asked_for(tmp_path: Pat
     assert rule.num_items + rule.left_out == 100
     assert "--one-a-group" not in " ".join(certify_run(run, max_error=0.2, one_a_group=True).lines)
     assert rule.num_groups == rule.num_items
-    assert rule.one_a_group
-    assert rule.statement.endswith(
+    assert rule.one_per_group
+    assert rule.sentence().endswith(
         f"The {rule.num_items} calibration items are one of each group ('patient'): this is about "
         "one item, drawn at random, of each new group; over all items, "
         "where large groups weigh more, the error may be larger."

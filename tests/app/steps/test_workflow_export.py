@@ -228,7 +228,7 @@ def test_the_card_says_what_the_run_says(runs: dict[str, RunFolder], tmp_path: P
     )
     assert f"| accuracy | {right:.4f} |" in text
     assert run.rule is not None
-    assert run.rule.statement.replace("_", r"\_") in text
+    assert run.rule.sentence().replace("_", r"\_") in text
     assert "| classes | cat, dog, =owl |" in text
     assert "| test items | 30 |" in text
     headings = re.findall(r"^## (.*)$", text, re.MULTILINE)

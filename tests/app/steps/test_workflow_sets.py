@@ -411,7 +411,7 @@ def test_the_command_widens_alone_or_beside_a_rule(trained: Team, capsys: Captur
     kept = RunFolder(trained.run).sets
     assert kept is not None
     assert (kept.coverage, kept.items) == (0.9, 60)
-    assert json.loads((trained.run / "sets.json").read_text())["statement"] == kept.statement
+    assert json.loads((trained.run / "sets.json").read_text())["sentence"] == kept.sentence()
 
     both = ("--capacity", "0.3", "--set-coverage", "0.8")
     done = in_process(capsys, "certify", trained.run, *both)

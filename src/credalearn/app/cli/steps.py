@@ -89,7 +89,7 @@ def _sets(
     found = certify_sets(run, coverage=coverage, distance=distance.value, scale=scale.value)
     if found.inflation.vacuous:
         raise CredalError(
-            f"sets cannot be widened so far, and nothing was written. {found.inflation.statement} "
+            f"sets cannot be widened so far, and nothing was written. {found.inflation.sentence()} "
             "To fix: have more items annotated and recalibrate, or give a smaller --set-coverage."
         )
     return found

@@ -121,7 +121,7 @@ def _widened(page: Page) -> list[Html]:
         )
         return [element("p", text, element("code", page.widen_command), class_="note")]
     if not found.promised:
-        return [element("p", _whole(found.inflation.statement), class_="warning")]
+        return [element("p", _whole(found.inflation.sentence()), class_="warning")]
     inflation = found.inflation
     text = (
         "A set as the model predicts it promises nothing about people. Widened by what was missed "

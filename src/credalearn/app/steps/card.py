@@ -11,7 +11,6 @@ from credalearn.app.joined.splits import SPLITS
 from credalearn.app.run.card_file import CARD, CARD_MARK, refuse_foreign_card
 from credalearn.app.run.folder import RunFolder
 from credalearn.app.run.staging import MODEL
-from credalearn.app.steps.covering import about_groups
 from credalearn.app.steps.exporting import OUTPUTS
 from credalearn.app.steps.recalibrating import lost_group
 from credalearn.guarantees.truths import LACKING, TRUTHS
@@ -181,9 +180,9 @@ def _rule(run: RunFolder) -> list[str]:
     rule = run.rule
     if rule is None:
         return ["No threshold has been certified: nothing is promised about the predictions."]
-    lines = [_said(rule.statement)]
+    lines = [_said(rule.sentence())]
     if rule.threshold is not None:
-        of_each = ", one of each group," if rule.one_a_group else ""
+        of_each = ", one of each group," if rule.one_per_group else ""
         lines.append(
             f"Predict where the score, 1 − lower probability of the label, is at most "
             f"{_said(rule.threshold)}; defer the rest. Of the {rule.num_items + rule.left_out:,} "
@@ -196,10 +195,8 @@ def _sets(run: RunFolder) -> list[str]:
     found = run.sets
     if found is None:
         return []
-    lines = ["## Widened sets", _said(found.statement)]
+    lines = ["## Widened sets", _said(found.sentence())]
     if not found.vacuous:
-        alike = about_groups(run)
-        lines += [_said(alike)] if alike else []
         lines.append(
             f"The bounds of each class are moved outwards by {found.radius:.4g}, in units of the "
             f"scale {_said(found.scale)} (distance {_said(found.distance)}): `set_lower` and "
@@ -213,7 +210,7 @@ def _sets(run: RunFolder) -> list[str]:
 def _limits(run: RunFolder) -> list[str]:
     rule = run.rule
     about = "all predicted items together"
-    if rule is not None and rule.one_a_group:
+    if rule is not None and rule.one_per_group:
         about = "one item, drawn at random, of each group, over all of these that are predicted"
     limits = [
         f"It knows {len(run.classes)} classes and gives every item one of them, also an item of "

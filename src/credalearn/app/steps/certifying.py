@@ -10,9 +10,7 @@ from credalearn._files import whole_file
 from credalearn._formats import percent
 from credalearn.app.run.folder import RunFolder
 from credalearn.errors import CredalError
-from credalearn.guarantees import Guarantee, by_capacity, certify
-from credalearn.guarantees.rule import CertifyMethod
-from credalearn.guarantees.shortfall import OTHER
+from credalearn.guarantees import CertifyMethod, Guarantee, by_capacity, certify
 from credalearn.guarantees.truths import HAVING, LACKING, Truth
 
 Against = Literal["truth", "annotator"]
@@ -35,8 +33,8 @@ class Certificate:
         >>> rule = certify([0.1] * 300, [False] * 300, max_error=0.1)
         >>> print("\n".join(Certificate(rule, 100, 80, 90, 75, 3.0).lines))
         keep 100 % and defer 0 % of the 300 calibration items (score above 0.1)
-        With 95 % confidence, at most 10 % of the items it predicts are wrong against the class
-        with most votes, for items drawn like the 300 calibration items.
+        With 95 % confidence, at most 10 % of the predicted items are wrong compared with the class
+        with the most votes, for new items drawn like the 300 calibration items.
         On 100 test items it predicts 80 %; on the 90 with a single most-voted class 83.3 %, with an
         error of 4 %.
     """
@@ -62,7 +60,7 @@ class Certificate:
                 f"{rule.num_items + rule.left_out:,} calibration items (score above "
                 f"{rule.threshold:.4g}){of_judged if rule.left_out else ''}"
             )
-        told.append(rule.statement)
+        told.append(rule.sentence())
         if rule.certified and rule.num_groups is not None and rule.num_groups < rule.num_items:
             told.append("for a promise that does not take them so: certify with --one-a-group")
         return (*told, self.test_line)
@@ -70,7 +68,7 @@ class Certificate:
     @property
     def test_line(self) -> str:
         """What the rule does on the test items, in a sentence."""
-        each = ", one of each group," if self.rule.one_a_group else ""
+        each = ", one of each group," if self.rule.one_per_group else ""
         if not self.test_kept:
             return f"On {self.test_items:,} test items{each} it predicts none."
         start = f"On {self.test_items:,} test items{each} it predicts "
@@ -154,10 +152,10 @@ def certify_run(
         left_out_kept=int(rule.keeps(every.filter(~known)["score"].to_numpy()).sum()),
         group=group,
         num_groups=None if group is None else calibration["group"].n_unique(),
-        one_a_group=one_a_group,
+        one_per_group=one_a_group,
     )
     if rule.shortfall is not None:
-        raise _short(run, rule, _other_way(rule, score, wrong))
+        raise _short(run, rule)
     keep(run, "rule.json", rule.to_json())
     kept = rule.keeps(judged["score"].to_numpy())
     return Certificate(
@@ -260,20 +258,7 @@ def _for_capacity(
     return replace(rule, threshold=threshold if rule.kept else None)
 
 
-def _other_way(rule: Guarantee, score: np.ndarray, wrong: np.ndarray) -> str | None:
-    """A method that certifies what this one cannot, for the same promise."""
-    other = OTHER.get(rule.method)
-    if other is None:
-        return None
-    assert rule.max_error is not None
-    assert rule.confidence is not None
-    again = certify(
-        score, wrong, max_error=rule.max_error, confidence=rule.confidence, method=other
-    )
-    return other if again.certified else None
-
-
-def _short(run: RunFolder, rule: Guarantee, other: str | None) -> CredalError:
+def _short(run: RunFolder, rule: Guarantee) -> CredalError:
     """That the error cannot be certified, and what can be done about it."""
     short = rule.shortfall
     assert short is not None
@@ -285,12 +270,8 @@ def _short(run: RunFolder, rule: Guarantee, other: str | None) -> CredalError:
         else ""
     )
     stays = " The rule that was there stays." if (run.path / "rule.json").exists() else ""
-    # The risks of two looks add up, though a rule states that of one.
-    second = f"give --method {other}, which does certify it (a second look at the same items: up "
-    fixes = [f"{second}to twice the risk)"] if other else []
-    more = short.items_needed or short.needed_by_other
     what = f"items of more groups ({rule.group!r})" if rule.group is not None else "more items"
-    fixes += [f"have {what} annotated and recalibrate"] if more else []
+    fixes = [f"have {what} annotated and recalibrate"] if short.items_needed else []
     fixes += ["give a larger --max-error"] if short.reachable_error else []
     fix = ", or ".join(fixes) or "train a better model"
     return CredalError(

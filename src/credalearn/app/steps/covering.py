@@ -1,7 +1,7 @@
 """``credalearn certify --set-coverage``: sets widened to hold what annotators say of new items."""
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from credalearn._formats import check_share, percent
 from credalearn.app.report import WidenedSets, widen_sets
@@ -20,7 +20,6 @@ class SetCertificate:
     Args:
         widened: The test items' sets, the radius and its promise.
         left_out: Calibration items with fewer than two votes.
-        about_groups: That the calibration items are of groups, in a sentence; else empty.
 
     Example:
         >>> import numpy as np
@@ -29,8 +28,8 @@ class SetCertificate:
         >>> wide = WidenedSets(found, lower, upper, 100, 91, 0.02, 0.15)
         >>> print("\n".join(SetCertificate(wide, 12).lines))
         left out: 12 calibration items with fewer than two votes
-        On average over draws of the calibration items, the shares of a new item's votes lie in its
-        widened set in 90 % of cases or more, for items drawn and voted on like these 300.
+        On average over calibration sets, the vote shares of at least 90 % of new items lie in their
+        widened sets, for items drawn and voted on like the 300 calibration items.
         radius 0.4, class by class, scaled by binomial: on the test items a class's interval is 0.15
         wide on average, and was 0.02
         On 100 test items with two votes or more, the shares of 91 % lie in the widened set; between
@@ -39,7 +38,6 @@ class SetCertificate:
 
     widened: WidenedSets
     left_out: int
-    about_groups: str = ""
 
     @property
     def inflation(self) -> Inflation:
@@ -55,11 +53,9 @@ class SetCertificate:
             told.append(f"left out: {self.left_out:,} calibration items with {what}")
         if not wide.counted:
             told.append("the items have probabilities: of how many votes is not known")
-        told.append(self.inflation.statement)
+        told.append(self.inflation.sentence())
         if self.inflation.vacuous:  # which covers all test items and says nothing by it
             return tuple(told)
-        if self.about_groups:
-            told.append(self.about_groups)
         if wide.seen:
             told.append(
                 f"radius {self.inflation.radius:.4g}, {self.inflation.way}: on the test items a "
@@ -83,7 +79,7 @@ class SetCertificate:
             return f"No test item is there {having} to see it on."
         low, high = map(percent, wide.usual)
         usual, less = "is usual", "So few are not chance: are they drawn like the others?"
-        if self.about_groups:
+        if self.inflation.num_groups is not None:
             usual, less = "is usual of independent items", "So few may be chance of groups."
         return (
             f"On {wide.seen:,} test items {having}, the shares of "
@@ -129,20 +125,10 @@ def certify_sets(
     known = calibration.predicted[usable]
     observed = calibration.observed[usable]
     inflation = known.inflation(observed, coverage=coverage, distance=distance, scale=scale)
-    return SetCertificate(
-        widened(inflation, read_voted(run, "test")), int((~usable).sum()), about_groups(run)
-    )
-
-
-def about_groups(run: RunFolder) -> str:
-    """That a run's calibration items are of groups, in a sentence; empty where they are not."""
-    if run.group is None:
-        return ""
-    number = run.items.filter(split="calibration")["group"].n_unique()
-    return (
-        f"The calibration items are of {number:,} groups ({run.group!r}), and items of one group "
-        "are alike: with few large groups the sets' promise is less sure than stated."
-    )
+    if run.group is not None:
+        num_groups = run.items.filter(split="calibration")["group"].n_unique()
+        inflation = replace(inflation, group=run.group, num_groups=num_groups)
+    return SetCertificate(widened(inflation, read_voted(run, "test")), int((~usable).sum()))
 
 
 def widened(inflation: Inflation, items: VotedItems, rule: Guarantee | None = None) -> WidenedSets:

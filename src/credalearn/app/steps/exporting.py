@@ -121,7 +121,7 @@ def _metadata(run: RunFolder) -> dict[str, str]:
         "method": facts["method"],
         "credalearn": __version__,
         "threshold": None if rule is None else rule.threshold,
-        "rule": None if rule is None else rule.statement,
+        "rule": None if rule is None else rule.sentence(),
     }
     return {name: json.dumps(value, ensure_ascii=False) for name, value in kept.items()}
 

@@ -39,13 +39,13 @@ def still_holding(old: RunFolder, new: RunFolder) -> list[str]:
     if len(fresh):
         lines += _accuracy(old, new, fresh, before.filter(split="test"))
         group = new.group
-        if old.rule is not None and old.rule.one_a_group and group != old.rule.group:
+        if old.rule is not None and old.rule.one_per_group and group != old.rule.group:
             lines.append(
                 f"the rule of {old.path} is about one item of each {old.rule.group}: to hold these "
                 f"items against it, give --group {old.rule.group}"
             )
         elif old.rule is not None:
-            if old.rule.one_a_group:
+            if old.rule.one_per_group:
                 fresh = one_of_each(new, fresh, old.rule.against)
             lines += _rule(old, new, old.rule, fresh)
         if group is not None:

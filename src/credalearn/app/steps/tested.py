@@ -25,14 +25,13 @@ from credalearn.app.run.voted import read_voted, said_of
 from credalearn.app.steps.certifying import one_of_each
 from credalearn.app.steps.covering import widened
 from credalearn.errors import CredalError
-from credalearn.guarantees.rule import RuleMethod
 from credalearn.guarantees.truths import HAVING, TRUTHS
 from credalearn.labels import VoteRule
 from credalearn.theory import risk_profile
 
 # Column of predictions.parquet by name of the score; rules are about the first.
 _SCORES = {"lower-probability": "score", "mmi": "mmi", "top-probability": "top_probability"}
-_METHODS: dict[RuleMethod, tuple[Quantity, str]] = {
+_METHODS: dict[str, tuple[Quantity, str]] = {
     "sgr": ("error", "selection with guaranteed risk (Geifman and El-Yaniv, 2017)"),
     "learn-then-test": ("error", "learn then test (Angelopoulos et al., 2021)"),
     "conformal-risk-control": (
@@ -91,7 +90,7 @@ def read_rule(run: RunFolder) -> PageRule | None:
     quantity, method = _METHODS[rule.method]
     short = rule.shortfall
     one_of_each_group: tuple[str, ...] = ()
-    if rule.certified and rule.one_a_group:
+    if rule.certified and rule.one_per_group:
         tested = run.predictions.filter(split="test")
         one_of_each_group = tuple(one_of_each(run, tested, rule.against)["item"])
     # A capacity of everything: no threshold and no shortfall, but nothing is kept.
@@ -106,9 +105,8 @@ def read_rule(run: RunFolder) -> PageRule | None:
         left_out=rule.left_out,
         truth=TRUTHS[rule.against],
         having=HAVING[rule.against],
-        why_not="" if short is None else short.why,
-        remedy="" if short is None else short.remedy,
-        about_groups=rule.about_groups,
+        why_not="" if short is None else str(short),
+        about_groups=rule.sentence() if rule.num_groups else "",
         one_of_each_group=one_of_each_group,
     )
 

@@ -1,0 +1,207 @@
+"""The result of certifying: a predict-or-defer rule, and what it promises."""
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Literal, Self, final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from credalearn._formats import percent
+from credalearn._ranks import as_scores
+from credalearn.errors import CredalError
+from credalearn.guarantees.shortfall import Shortfall
+from credalearn.guarantees.truths import HAVING, TRUTHS, Truth
+
+CertifyMethod = Literal["sgr", "learn-then-test", "conformal-risk-control"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guarantee:
+    """Predict items whose score is at most the threshold, defer the others; and what that promises.
+
+    Made by :func:`~credalearn.certify` and :func:`~credalearn.guarantees.by_capacity`.
+
+    Args:
+        method: How the threshold was chosen.
+        against: What predictions are compared with to call them wrong.
+        threshold: Largest score that is predicted; None: every item is deferred.
+        num_items: Number of calibration items that can be right or wrong.
+        kept: How many of them are predicted.
+        errors: How many of those are wrong, or the sum of the shares that disagree.
+        max_error: The error rate to certify; None for a capacity.
+        confidence: Confidence level of the guarantee, or of a capacity's interval; None for
+            conformal risk control, which has none.
+        bound: Upper bound that was compared with max_error: on the error among predicted items, or
+            for conformal risk control on the expected share of items that are predicted and wrong.
+            None where nothing is certified.
+        interval: For a capacity, the interval of the error; otherwise None.
+        shortfall: What it would take, where nothing could be certified; otherwise None.
+        left_out: Further calibration items, which have no truth to be right or wrong against.
+        left_out_kept: How many of those are predicted.
+        group: Name of what several items may share, such as their patient.
+        num_groups: Number of groups that the ``num_items`` come from; None if they have none.
+        one_per_group: Whether the calibration items were drawn at random, one from each group.
+
+    Raises:
+        CredalError: If the fields contradict each other.
+
+    Example:
+        >>> found = Guarantee(
+        ...     method="sgr", against="gold", threshold=0.25, num_items=400, kept=300, errors=9.0,
+        ...     max_error=0.1, confidence=0.95, bound=0.0717,
+        ... )
+        >>> found.coverage, found.error, found.decide([0.1, 0.4]).tolist()
+        (0.75, 0.03, ['predict', 'defer'])
+        >>> print(found.sentence())
+        With 95 % confidence, at most 10 % of the predicted items are wrong compared with the gold
+        labels, for new items drawn like the 400 calibration items.
+    """
+
+    method: Literal[CertifyMethod, "capacity"]
+    against: Truth
+    threshold: float | None
+    num_items: int
+    kept: int
+    errors: float
+    max_error: float | None
+    confidence: float | None
+    bound: float | None
+    interval: tuple[float, float] | None = None
+    shortfall: Shortfall | None = None
+    left_out: int = 0
+    left_out_kept: int = 0
+    group: str | None = None
+    num_groups: int | None = None
+    one_per_group: bool = False
+
+    def __post_init__(self) -> None:
+        capacity, nothing = self.method == "capacity", self.threshold is None
+        rules = {
+            "0 <= kept <= num_items, and num_items >= 1": 0 <= self.kept <= max(self.num_items, 1),
+            "0 <= errors <= kept": 0 <= self.errors <= self.kept + 1e-6,  # sums of shares round
+            "0 <= left_out_kept <= left_out": 0 <= self.left_out_kept <= self.left_out,
+            "a threshold exactly where items are kept": nothing == (self.kept == 0),
+            "no max_error exactly for a capacity": (self.max_error is None) == capacity,
+            "no confidence exactly for conformal-risk-control": (self.confidence is None)
+            == (self.method == "conformal-risk-control"),
+            "a shortfall exactly where nothing is certified": (self.shortfall is None)
+            == (capacity or not nothing),
+            "bound <= max_error": (self.bound or 0) <= (self.max_error or 1),
+            "1 <= num_groups <= num_items": 1 <= (self.num_groups or 1) <= self.num_items,
+            "with one_per_group, as many groups as items": not self.one_per_group
+            or self.num_groups == self.num_items,
+        }
+        for rule, holds in rules.items():
+            if not holds:
+                raise CredalError(f"a guarantee must have {rule}; got {self!r}.")
+
+    @property
+    def certified(self) -> bool:
+        """Whether items are predicted and something is promised about them."""
+        return self.method != "capacity" and self.threshold is not None
+
+    @property
+    def coverage(self) -> float:
+        """Share of the calibration items that are predicted, including those left out."""
+        return (self.kept + self.left_out_kept) / (self.num_items + self.left_out)
+
+    @property
+    def error(self) -> float | None:
+        """Share of the predicted calibration items that are wrong; None if none is predicted."""
+        return self.errors / self.kept if self.kept else None
+
+    def keeps(self, score: ArrayLike) -> np.ndarray:
+        """Whether each item is predicted, shape (N,), bool.
+
+        Raises:
+            CredalError: If the scores are not one number per item, or one is NaN.
+        """
+        if np.shape(score) == (0,):  # the last, empty batch of a stream
+            return np.zeros(0, dtype=bool)
+        # In float64: a float32 score would round the threshold to itself and keep too much.
+        scores = as_scores(score, name="score").astype(np.float64)
+        kept: np.ndarray = scores <= (-np.inf if self.threshold is None else self.threshold)
+        return kept & (self.threshold is not None)
+
+    def decide(self, score: ArrayLike) -> np.ndarray:
+        """``"predict"`` or ``"defer"`` for each item, shape (N,); errors as for :meth:`keeps`."""
+        return np.where(self.keeps(score), "predict", "defer")
+
+    def sentence(self) -> str:
+        """What is promised, about which items, at which confidence; and what groups do to it."""
+        if self.method == "capacity":
+            return " ".join(filter(None, [self._about_capacity(), self._about_groups("interval")]))
+        if self.shortfall is not None:
+            return f"Nothing is certified and every item is deferred. {self.shortfall}"
+        assert self.max_error is not None
+        limit, truth = percent(self.max_error), TRUTHS[self.against]
+        drawn = f"for new items drawn like the {self.num_items:,} calibration items"
+        if self.confidence is None:
+            promise = (
+                f"On average over calibration sets, at most {limit} of all items are both "
+                f"predicted and wrong compared with {truth}, {drawn}. Among the predicted items "
+                "alone the error may be larger, and no confidence level is stated."
+            )
+        else:
+            promise = (
+                f"With {percent(self.confidence)} confidence, at most {limit} of the predicted "
+                f"items are wrong compared with {truth}, {drawn}."
+            )
+        return " ".join(filter(None, [promise, self._about_left_out(), self._about_groups()]))
+
+    def to_json(self) -> str:
+        """The guarantee as JSON, with coverage, error and sentence for readers of the file."""
+        known = {"coverage": self.coverage, "error": self.error, "sentence": self.sentence()}
+        return json.dumps(asdict(self) | known, indent=2, ensure_ascii=False, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """The guarantee that :meth:`to_json` wrote.
+
+        Raises:
+            CredalError: If the text is not a guarantee.
+        """
+        import msgspec  # here, so that certifying arrays does not need it
+
+        try:
+            return msgspec.json.decode(text, type=cls)
+        except msgspec.MsgspecError as error:
+            raise CredalError(f"not a guarantee: {error}. To fix: certify again.") from error
+
+    def _about_capacity(self) -> str:
+        deferred = self.num_items - self.kept
+        told = f"No error rate is promised: {deferred:,} of {self.num_items:,} calibration items "
+        told += f"with {HAVING[self.against]} are deferred" if self.left_out else "are deferred"
+        if self.error is None or self.interval is None or self.confidence is None:
+            return f"{told}."
+        low, high = map(percent, self.interval)
+        return (
+            f"{told}, and {percent(self.error)} of the {self.kept:,} predicted are wrong compared "
+            f"with {TRUTHS[self.against]} ({percent(self.confidence)} interval {low} to {high})."
+        )
+
+    def _about_left_out(self) -> str:
+        if not self.left_out:
+            return ""
+        return (
+            f"It is about items with {HAVING[self.against]}; {self.left_out:,} calibration items "
+            "without one were left out."
+        )
+
+    def _about_groups(self, what: str = "guarantee") -> str:
+        name = f" ({self.group})" if self.group else ""
+        if self.one_per_group:
+            return (
+                f"It is about one item drawn at random from each new group{name}. Over all items, "
+                "where large groups weigh more, the error may be larger."
+            )
+        if self.num_groups is None or self.num_groups == self.num_items or not self.kept:
+            return ""
+        groups = "1 group" if self.num_groups == 1 else f"{self.num_groups:,} groups"
+        return (
+            f"The calibration items come from {groups}{name}, and items of one group are alike: "
+            f"with few large groups the {what}, which treats items as independent, is weaker than "
+            "stated."
+        )

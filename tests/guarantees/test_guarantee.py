@@ -1,0 +1,153 @@
+"""Guarantees: what they keep, what they say, and what is stored of them."""
+
+import json
+from dataclasses import replace
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+
+from credalearn import CredalError, Guarantee, certify
+from credalearn.guarantees import CertifyMethod, by_capacity
+from credalearn.guarantees.truths import HAVING, LACKING, TRUTHS, Truth
+from scored_items import scored_items
+
+METHODS = (*get_args(CertifyMethod), "capacity")
+
+
+def some(method: Any = "sgr", num_items: int = 500, **options: Any) -> Guarantee:
+    score, wrong = scored_items(0, num_items)
+    if method == "capacity":
+        return by_capacity(score, wrong, defer=0.2, **options)
+    return certify(score, wrong, max_error=0.1, method=method, **options)
+
+
+def test_scores_at_the_threshold_are_predicted() -> None:
+    found = certify(np.float32(np.arange(300) / 7), np.arange(300) > 290, max_error=0.1)
+    assert found.threshold is not None
+    at = np.float32(found.threshold)
+    assert at == found.threshold
+    beyond = np.nextafter(at, np.float32(99))
+    assert found.keeps(np.array([at, beyond])).tolist() == [True, False]
+    assert found.decide(np.array([np.nextafter(found.threshold, 99)])).tolist() == ["defer"]
+    assert found.keeps([np.inf]).tolist() == [False]
+    assert found.decide(np.zeros(0)).shape == (0,)
+    with pytest.raises(CredalError, match="none NaN; item 1 has nan"):
+        found.decide([0.1, float("nan")])
+
+
+def test_a_float32_score_does_not_round_the_threshold() -> None:
+    found = by_capacity([0.1, 0.3, 0.5], [0, 0, 1], defer=1)
+    assert found.threshold == 0.3 < float(np.float32(0.3))
+    assert found.keeps(np.array([0.1, 0.3], dtype=np.float32)).tolist() == [True, False]
+
+
+def test_nothing_certified_keeps_nothing() -> None:
+    found = some(num_items=5)
+    assert found.threshold is None
+    assert not found.keeps([-np.inf, 0.0]).any()
+
+
+@pytest.mark.parametrize(
+    ("method", "parts"),
+    [
+        ("sgr", ["With 95 % confidence, at most 10 % of the predicted items are wrong"]),
+        ("learn-then-test", ["With 95 % confidence, at most 10 % of the predicted items"]),
+        (
+            "conformal-risk-control",
+            ["On average", "at most 10 % of all items are both predicted and wrong", "larger"],
+        ),
+        ("capacity", ["No error rate is promised: 94 of 500", "(95 % interval"]),
+    ],
+)
+def test_sentence_says_what_is_promised(method: str, parts: list[str]) -> None:
+    found = some(method)
+    for part in [*parts, "compared with the class with the most votes"]:
+        assert part in found.sentence()
+    if method != "capacity":
+        assert "for new items drawn like the 500 calibration items" in found.sentence()
+    assert "group" not in found.sentence()
+
+
+@pytest.mark.parametrize("against", get_args(Truth))
+def test_sentence_names_the_truth_and_which_items_have_one(against: Truth) -> None:
+    found = some(against=against)
+    assert f"compared with {TRUTHS[against]}" in found.sentence()
+    assert "left out" not in found.sentence()
+    partly = replace(found, left_out=12, left_out_kept=3).sentence()
+    assert f"It is about items with {HAVING[against]}; 12 calibration items without" in partly
+    assert LACKING[against]
+    capacity = replace(some("capacity", against=against), left_out=12).sentence()
+    assert f"calibration items with {HAVING[against]} are deferred" in capacity
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_sentence_says_what_groups_do_to_the_promise(method: str) -> None:
+    plain = some(method)
+    grouped = replace(some(method, groups=np.arange(500) // 10), group="patient")
+    assert grouped.num_groups == 50
+    assert grouped.sentence().startswith(plain.sentence())
+    assert "come from 50 groups (patient), and items of one group are alike" in grouped.sentence()
+    assert some(method, groups=["x"] * 500).sentence().count("from 1 group,") == 1
+    alone = some(method, groups=np.arange(500))
+    assert alone.sentence() == plain.sentence()
+    drawn = replace(alone, one_per_group=True, group="patient").sentence()
+    assert "one item drawn at random from each new group (patient)" in drawn
+
+
+def test_sentence_of_a_shortfall_says_what_it_would_take() -> None:
+    found = some(num_items=30)
+    assert found.sentence() == f"Nothing is certified and every item is deferred. {found.shortfall}"
+
+
+def test_shares_mean_a_random_annotator_by_default() -> None:
+    score, wrong = scored_items(1, 500)
+    for kind, against in ((wrong, "majority"), (0.8 * wrong, "a random annotator")):
+        assert certify(score, kind, max_error=0.3).against == against
+        assert by_capacity(score, kind, defer=0.2).against == against
+    assert certify(score, 0.8 * wrong, max_error=0.3, against="gold").against == "gold"
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("num_items", [3, 400])
+def test_json_round_trip(method: str, num_items: int) -> None:
+    found = replace(some(method, num_items, groups=["a"] * num_items), group="patient")
+    text = found.to_json()
+    assert Guarantee.from_json(text) == found
+    assert json.loads(text)["sentence"] == found.sentence()
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("method", "magic", "Invalid enum value 'magic'"),
+        ("against", "me", "Invalid enum value 'me'"),
+        ("threshold", "0.3", r"Expected `float \| null`, got `str`"),
+        ("kept", 3.5, "Expected `int`"),
+        ("threshold", None, "a threshold exactly where items are kept"),
+        ("kept", 10**6, "0 <= kept <= num_items"),
+        ("errors", -1, "0 <= errors <= kept"),
+        ("left_out_kept", 1, "0 <= left_out_kept <= left_out"),
+        ("bound", 0.2, "bound <= max_error"),
+        ("confidence", None, "no confidence exactly for conformal-risk-control"),
+        ("max_error", None, "no max_error exactly for a capacity"),
+        ("num_groups", 501, "1 <= num_groups <= num_items"),
+        ("one_per_group", True, "with one_per_group, as many groups as items"),
+        ("shortfall", {"items_needed": 9, "reachable_error": 1, "reachable_coverage": 1}, "a sho"),
+    ],
+)
+def test_rejects_contradictory_files(field: str, value: object, message: str) -> None:
+    content = json.loads(some().to_json()) | {field: value}
+    with pytest.raises(CredalError, match=f"{message}.*To fix: certify again"):
+        Guarantee.from_json(json.dumps(content))
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"threshold": NaN}'])
+def test_rejects_files_that_are_not_guarantees(text: str) -> None:
+    with pytest.raises(CredalError, match=r"not a guarantee: .* To fix: certify again"):
+        Guarantee.from_json(text)
+
+
+def test_rejects_groups_of_another_length() -> None:
+    with pytest.raises(CredalError, match=r"groups must have shape \(500,\); got \(3,\)"):
+        some(groups=["a", "b", "c"])

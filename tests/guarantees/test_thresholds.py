@@ -1,0 +1,237 @@
+"""Certified thresholds: against slow searches, by properties, and at the edges."""
+
+import math
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom, binomtest
+
+from credalearn import CredalError, certify
+from credalearn.guarantees import CertifyMethod, by_capacity
+from credalearn.guarantees.search import CERTIFIERS
+from scored_items import Case, cases, scored_items
+
+METHODS: tuple[CertifyMethod, ...] = get_args(CertifyMethod)
+PROMISING: tuple[CertifyMethod, ...] = ("sgr", "learn-then-test")
+
+
+def slow_p_value(score: np.ndarray, wrong: np.ndarray, threshold: float, rate: float) -> float:
+    kept = wrong[score <= threshold]
+    return float(binom.cdf(kept.sum(), len(kept), rate))
+
+
+def slow_sgr(score: np.ndarray, wrong: np.ndarray, rate: float, risk: float) -> float | None:
+    """As the paper tells it, item by item, on the sorted scores."""
+    ordered = sorted(score.tolist())
+    level = risk / math.ceil(math.log2(len(ordered) + 1))
+    low, high, best, tests = 0, len(ordered), None, 0  # `low` items pass, more than `high` fail
+    while low < high:
+        threshold = ordered[math.ceil((low + high) / 2) - 1]
+        tests += 1
+        if slow_p_value(score, wrong, threshold, rate) <= level:
+            best, low = threshold, sum(s <= threshold for s in ordered)
+        else:
+            high = sum(s < threshold for s in ordered)
+    assert tests <= math.ceil(math.log2(len(ordered) + 1))  # or the risk would be overspent
+    return best
+
+
+def slow_sequence(score: np.ndarray, wrong: np.ndarray, rate: float, risk: float) -> float | None:
+    """Every threshold in turn, from the first that keeps enough items, until one fails."""
+    n, quarter = len(score), rate / 4
+    divergence = quarter * math.log(quarter / rate)
+    divergence += (1 - quarter) * math.log((1 - quarter) / (1 - rate))
+    first = max(min(-math.log(risk) / divergence, n / 2), math.log(risk) / math.log(1 - rate))
+    first = min(math.ceil(max(first, 0.2 * n)), n)
+    best = None
+    for threshold in sorted(set(score.tolist())):
+        if (score <= threshold).sum() >= first:
+            if slow_p_value(score, wrong, threshold, rate) > risk:
+                break
+            best = threshold
+    return best
+
+
+def slow_conformal(score: np.ndarray, wrong: np.ndarray, rate: float, risk: float) -> float | None:
+    passing = [t for t in score if ((wrong & (score <= t)).sum() + 1) / (len(score) + 1) <= rate]
+    return float(max(passing)) if passing else None
+
+
+SLOW = {
+    "sgr": slow_sgr,
+    "learn-then-test": slow_sequence,
+    "conformal-risk-control": slow_conformal,
+}
+
+
+def test_every_method_has_a_slow_one() -> None:
+    assert set(SLOW) == set(CERTIFIERS) == set(METHODS)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@given(case=cases, max_error=st.sampled_from([0.03, 0.1, 0.25, 0.6]))
+def test_thresholds_are_those_of_a_slow_search(
+    method: CertifyMethod, case: Case, max_error: float
+) -> None:
+    score, wrong = scored_items(*case)
+    rule = certify(score, wrong, max_error=max_error, confidence=0.9, method=method)
+    assert rule.threshold == SLOW[method](score, wrong, max_error, 1 - 0.9)
+    kept = rule.keeps(score)
+    assert (rule.kept, rule.errors) == (kept.sum(), wrong[kept].sum())
+    assert rule.coverage == kept.mean()
+    if rule.certified:
+        assert rule.bound is not None
+        assert rule.error is not None
+        assert rule.bound <= max_error
+        if method in PROMISING:
+            assert rule.error <= rule.bound
+
+
+@pytest.mark.parametrize("method", PROMISING)
+@given(case=cases, confidence=st.floats(0.5, 0.99), more=st.floats(0, 1))
+def test_more_confidence_never_keeps_more(
+    method: CertifyMethod, case: Case, confidence: float, more: float
+) -> None:
+    score, wrong = scored_items(*case)
+    surer = confidence + more * (0.999 - confidence)
+    plain = certify(score, wrong, max_error=0.1, confidence=confidence, method=method)
+    strict = certify(score, wrong, max_error=0.1, confidence=surer, method=method)
+    if method == "sgr":
+        assert strict.kept <= plain.kept
+    elif strict.certified and plain.certified:
+        # With more confidence it starts later, and may pass a first test that it failed before.
+        assert strict.kept <= plain.kept
+
+
+@pytest.mark.parametrize("method", ["sgr", "conformal-risk-control"])
+@given(case=cases, max_error=st.floats(0.01, 0.9), more=st.floats(0, 0.09))
+def test_a_larger_error_never_keeps_less(
+    method: CertifyMethod, case: Case, max_error: float, more: float
+) -> None:
+    score, wrong = scored_items(*case)
+    small, large = (
+        certify(score, wrong, max_error=error, method=method)
+        for error in (max_error, max_error + more)
+    )
+    assert small.kept <= large.kept
+
+
+@pytest.mark.parametrize("method", METHODS)
+@given(case=cases, random_state=st.integers(0, 99))
+def test_only_the_order_of_the_scores_matters(
+    method: CertifyMethod, case: Case, random_state: int
+) -> None:
+    score, wrong = scored_items(*case)
+    rows = np.random.default_rng(random_state).permutation(len(score))
+    rule = certify(score, wrong, max_error=0.1, method=method)
+    shuffled = certify(score[rows], wrong[rows], max_error=0.1, method=method)
+    assert shuffled == rule
+    stretched = certify(8 * score - 4, wrong, max_error=0.1, method=method)
+    assert stretched.kept == rule.kept
+
+
+@given(case=cases)
+def test_shares_keep_no_more_than_whole_errors(case: Case) -> None:
+    score, wrong = scored_items(*case)
+    whole = certify(score, wrong, max_error=0.2)
+    shares = certify(score, wrong.astype(np.float32), max_error=0.2)
+    assert shares.kept <= whole.kept
+
+
+@pytest.mark.parametrize("kind", [list, np.asarray, torch.from_numpy])
+def test_arrays_of_any_kind(kind: Any) -> None:
+    score, wrong = scored_items(0, 300)
+    expected = certify(score, wrong, max_error=0.1)
+    assert expected.certified
+    assert certify(kind(score), kind(wrong), max_error=0.1) == expected
+    assert certify(kind(score), kind(wrong.astype(np.int64)), max_error=0.1) == expected
+
+
+class TestCapacity:
+    @given(case=cases, share=st.floats(0, 1))
+    def test_never_more_is_deferred_and_ties_stay_together(self, case: Case, share: float) -> None:
+        score, wrong = scored_items(*case)
+        rule = by_capacity(score, wrong, defer=share)
+        deferred = ~rule.keeps(score)
+        most = share * len(score) + 1e-9
+        assert deferred.sum() == len(score) - rule.kept <= most
+        if rule.kept:
+            assert rule.threshold is not None
+            more = (score >= rule.threshold).sum()  # deferring the next score, too
+            assert more > most
+            assert rule.interval is not None
+            assert rule.error is not None
+            assert rule.interval[0] <= rule.error <= rule.interval[1]
+        assert not rule.certified
+
+    def test_a_count_and_the_interval(self) -> None:
+        wrong = np.arange(100) >= 90
+        rule = by_capacity(np.arange(100), wrong, defer=5)
+        assert (rule.kept, rule.errors, rule.threshold) == (95, 5, 94)
+        exact = binomtest(5, 95).proportion_ci(0.95)
+        assert rule.interval == pytest.approx((exact.low, exact.high), abs=1e-9)
+        same: Any
+        for same in (0.05, np.int64(5), np.float64(0.05), np.float32(0.05)):
+            assert by_capacity(np.arange(100), wrong, defer=same) == rule
+        assert by_capacity(np.arange(100), wrong, defer=0.29).kept == 71
+
+    def test_everything_can_be_deferred(self) -> None:
+        rule = by_capacity([0.1, 0.2], [True, False], defer=1.0)
+        assert rule.threshold is None
+        assert not rule.keeps([0.1, 0.2]).any()
+
+    @pytest.mark.parametrize("defer", [True, -1, 3, np.int64(3), 1.5, float("nan"), -0.1, "1"])
+    def test_bad_capacities_are_refused(self, defer: float) -> None:
+        with pytest.raises(
+            CredalError, match=r"whole number in 0\.\.2 or a share in \[0, 1\]; got"
+        ):
+            by_capacity([0.1, 0.2], [True, False], defer=defer)
+
+
+@pytest.mark.parametrize(
+    ("score", "wrong", "options", "message"),
+    [
+        ([0.1, float("nan")], [0, 1], {}, "none NaN; item 1 has nan"),
+        ([0.1, float("inf")], [0, 1], {}, "score must be finite; item 1 has inf. To fix"),
+        ([0.1, 0.2], [0, 1, 1], {}, r"each of the 2 items; got shape \(3,\)"),
+        ([], [], {}, r"one item or more; got shape \(0,\)"),
+        ([[0.1]], [0], {}, r"got shape \(1, 1\)"),
+        ([0.1, 0.2], [0, 2], {}, "wrong must be 0 or 1 for every item; item 1 has 2"),
+        ([0.1, 0.2], [0.5, 1.5], {}, r"wrong must be in \[0, 1\] .* item 1 has 1.5"),
+        ([0.1, 0.2], [0.5, float("nan")], {}, "wrong must hold .* none NaN; item 1"),
+        ([0.1, 0.2], ["right", "wrong"], {}, "wrong must be an array of numbers"),
+        (
+            [0.1],
+            [0],
+            {"max_error": 10},
+            r"max_error must lie in \(0, 1\); got 10. To fix: write 10 %",
+        ),
+        ([0.1], [0], {"max_error": 0.0}, r"max_error must lie in \(0, 1\); got 0.0"),
+        ([0.1], [0], {"max_error": float("nan")}, r"max_error must lie in \(0, 1\); got nan"),
+        ([0.1], [0], {"max_error": "0.1"}, r"max_error must lie in \(0, 1\); got '0.1'"),
+        ([0.1], [0], {"confidence": 95}, r"confidence must lie in \(0, 1\); got 95"),
+        ([0.1], [0], {"confidence": 1.0}, r"confidence must lie in \(0, 1\); got 1.0"),
+        ([0.1], [0], {"method": "magic"}, "method must be one of 'sgr', 'learn-then-test'"),
+        ([0.1], [0], {"method": "capacity"}, "method must be one of 'sgr', 'learn-then-test'"),
+        ([0.1], [0], {"against": "truth"}, "against must be one of 'majority'"),
+    ],
+)
+def test_bad_input_is_refused(
+    score: Any, wrong: Any, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(CredalError, match=message):
+        certify(score, wrong, **({"max_error": 0.1} | options))
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    score, wrong = scored_items(0, 500)
+    max_error, confidence = 0.25, 0.875  # exact in float32
+    numbers: Any = {"max_error": np.float32(max_error), "confidence": np.float32(confidence)}
+    given = certify(score, wrong, **numbers)
+    plain = certify(score, wrong, max_error=max_error, confidence=confidence)
+    assert given == plain
+    assert given.to_json() == plain.to_json()
