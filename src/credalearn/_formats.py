@@ -1,8 +1,11 @@
-"""Shares between 0 and 1: checked, and as people write them."""
+"""Numbers, values and names as messages show them."""
 
+from collections.abc import Sequence
 from numbers import Real
 
 from credalearn.errors import CredalError
+
+_LONGEST = 60  # characters of a value that a message shows
 
 
 def check_share(value: float, *, name: str) -> None:
@@ -34,3 +37,45 @@ def percent(share: float, *, digits: int = 3) -> str:
     """
     texts = (f"{100 * share:.{each}g}" for each in range(digits, 18))  # 17 tell all floats apart
     return next(text for text in texts if not share < 1 or float(text) < 100) + " %"
+
+
+def shown(value: object) -> str:
+    """A value in a message: quoted, on one line, at most 60 characters.
+
+    Example:
+        >>> shown("cat")
+        "'cat'"
+    """
+    text = repr(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def listed(values: Sequence[object], most: int = 8) -> str:
+    """The first few values of a sequence, in a message.
+
+    Example:
+        >>> listed(["cat", "dog", "owl"], most=2)
+        "'cat', 'dog' and 1 more"
+    """
+    text = ", ".join(shown(value) for value in values[:most])
+    return text if len(values) <= most else f"{text} and {len(values) - most:,} more"
+
+
+def enumerated(names: Sequence[str]) -> str:
+    """All names, as they stand in a sentence.
+
+    Example:
+        >>> enumerated(["cat", "dog", "owl"]), enumerated(["cat"])
+        ('cat, dog and owl', 'cat')
+    """
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def many(count: int, one: str, more: str | None = None) -> str:
+    """A count with its noun.
+
+    Example:
+        >>> many(1, "item"), many(2000, "item"), many(2, "class", "classes")
+        ('1 item', '2,000 items', '2 classes')
+    """
+    return f"{count:,} {one if count == 1 else more or f'{one}s'}"

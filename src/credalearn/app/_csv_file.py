@@ -1,0 +1,286 @@
+"""A CSV or TSV file in blocks of rows, read from one open file with every cell still text."""
+
+import codecs
+import csv
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import BinaryIO, NoReturn
+
+import numpy as np
+import polars as pl
+
+from credalearn._formats import shown
+from credalearn.errors import CredalError
+
+BLOCK = 1 << 22  # bytes at a time, some 25,000 rows of 20 features
+_CELLS = 1 << 17  # Python strings at a time where the standard library has to parse: 8 MB
+_DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
+_MARKS = {  # byte order marks; those of UTF-32 begin like those of UTF-16 and come first
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+_NAMES = {"utf-8": "UTF-8", "utf-8-sig": "UTF-8", "cp1252": "Windows-1252", "latin-1": "Latin-1"}
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """The encoding of a text file, and whether it was guessed."""
+
+    name: str
+    guessed: bool = False
+
+    def __str__(self) -> str:
+        name = _NAMES.get(self.name, self.name.upper())
+        return f"{name} (guessed; if names look wrong, pass --encoding)" if self.guessed else name
+
+
+def find_encoding(path: Path, start: bytes, given: str | None) -> Encoding:
+    """The given encoding, or the one that the first bytes of a file fit."""
+    if given is not None:
+        try:
+            return Encoding(codecs.lookup(given).name)
+        except LookupError:
+            message = f"there is no encoding {shown(given)}. To fix: pass utf-8 or cp1252."
+            raise CredalError(message) from None
+    marked = next((name for mark, name in _MARKS.items() if start.startswith(mark)), None)
+    if marked is not None:
+        return Encoding(marked)
+    if b"\0" in start:
+        raise CredalError(
+            f"{path} is a binary file, not a table or JSON. To fix: export it as CSV, TSV, JSON, "
+            "JSON Lines or Parquet."
+        )
+    for name in ("utf-8", "cp1252"):
+        try:
+            codecs.getincrementaldecoder(name)().decode(start)
+        except UnicodeDecodeError:
+            continue
+        return Encoding(name, guessed=name != "utf-8")
+    return Encoding("latin-1", guessed=True)
+
+
+class CsvFile:
+    """One open CSV file: its delimiter, its columns, its rows.
+
+    Rows without any value are skipped. A column without a name, such as the index that pandas
+    writes, is left out.
+
+    Args:
+        path: Name of the file, for messages.
+        file: The open file; it must be seekable.
+        start: Its first bytes, at least the header.
+        encoding: Encoding of the text.
+        delimiter: Character between cells; found from the first rows if None.
+    """
+
+    def __init__(
+        self, path: Path, file: BinaryIO, start: bytes, encoding: Encoding, delimiter: str | None
+    ) -> None:
+        self.path, self._file, self._encoding = path, file, encoding.name
+        text = codecs.getincrementaldecoder(encoding.name)().decode(start).removeprefix("\ufeff")
+        if not text.strip():
+            raise CredalError(f"{path} is empty. To fix: export it again.")
+        if delimiter is not None and len(delimiter.encode()) != 1:
+            raise CredalError(f"delimiter must be one character; got {shown(delimiter)}.")
+        self._delimiter = delimiter or _find_delimiter(text)
+        self._header_lines, names = next(self._records())
+        self._names = [name.strip() for name in names]
+        self.columns = tuple(name for name in self._names if name)
+        if not self.columns:
+            raise CredalError(f"{path}, line 1 names no column. To fix: begin with a header.")
+        for name in self.columns:
+            if self.columns.count(name) > 1:
+                raise CredalError(
+                    f"{path}, line 1: two columns are called {shown(name)}. To fix: rename one."
+                )
+        kind = _DELIMITERS.get(self._delimiter, repr(self._delimiter))
+        self.words = f"{kind}-separated table, {encoding}"
+
+    def blocks(self, columns: list[str]) -> Iterator[pl.DataFrame]:
+        """All rows, in order, by polars; from where it cannot, by the standard library."""
+        named = {f"c{place}": name for place, name in enumerate(self._names) if name}
+        for frame in self._frames():
+            yield frame.select(list(named)).rename(named).select(columns)
+
+    def line_of(self, row: int) -> int:
+        """The line where a row begins, both counted as people do: rows from 0, lines from 1."""
+        return next(islice(self._rows(), row, None))[0]
+
+    def _frames(self) -> Iterator[pl.DataFrame]:
+        done = 0
+        for piece in self._pieces():
+            frame = self._parsed(piece)
+            if frame is None:
+                yield from self._slow_frames(done)
+                return
+            done += len(frame)
+            if len(frame):
+                yield frame
+
+    def _pieces(self) -> Iterator[bytes]:
+        """UTF-8 below the header, cut between rows where quotation marks are in pairs."""
+        rest, header = b"", self._header_lines
+        for chunk in self._chunks():
+            rest += chunk
+            while header and b"\n" in rest:
+                rest, header = rest[rest.index(b"\n") + 1 :], header - 1
+            end = 0 if header else _end_of_rows(rest)
+            if not end and len(rest) > 2 * BLOCK:
+                end = rest.rfind(b"\n") + 1  # an unpaired mark, which ``_parsed`` refuses
+            if end:
+                yield rest[:end]
+                rest = rest[end:]
+        if rest.strip() and (not header or b"\r" in rest):  # with lone returns no line is counted
+            yield rest
+
+    def _chunks(self) -> Iterator[bytes]:
+        plain = self._encoding in ("utf-8", "utf-8-sig")
+        decoder = codecs.getincrementaldecoder(self._encoding)()
+        at = len(codecs.BOM_UTF8) if self._encoding == "utf-8-sig" else 0
+        while True:
+            self._file.seek(at)
+            chunk = self._file.read(BLOCK)
+            at += len(chunk)
+            try:
+                yield chunk if plain else decoder.decode(chunk, final=not chunk).encode()
+            except UnicodeDecodeError as error:
+                self._refuse_encoding(error)
+            if not chunk:
+                return
+
+    def _parsed(self, piece: bytes) -> pl.DataFrame | None:
+        """The rows as polars reads them; None where it may read other rows than are meant."""
+        lone_returns = piece.count(b"\r") != piece.count(b"\r\n")
+        if lone_returns or (b'"' in piece and not quoted_by_the_rules(piece, self._delimiter)):
+            return None
+        schema = {f"c{place}": pl.String for place in range(len(self._names))}
+        try:
+            frame = pl.read_csv(
+                piece,
+                separator=self._delimiter,
+                has_header=False,
+                infer_schema=False,
+                schema=schema,
+            )
+        except pl.exceptions.PolarsError:
+            return None
+        return _without_blank_rows(frame)
+
+    def _slow_frames(self, start: int) -> Iterator[pl.DataFrame]:
+        rows, width = islice(self._rows(), start, None), len(self._names)
+        schema = {f"c{place}": pl.String for place in range(width)}
+        while some := [row for _, row in islice(rows, max(1, _CELLS // width))]:
+            filled = [
+                [*(cell or None for cell in row), *[None] * (width - len(row))] for row in some
+            ]
+            yield pl.DataFrame(filled, schema=schema, orient="row")
+
+    def _rows(self) -> Iterator[tuple[int, list[str]]]:
+        """Rows below the header that contain something, each with the line where it begins."""
+        begin = 1
+        for number, (end, row) in enumerate(self._records()):
+            if number and "".join(row).strip():
+                if len(row) > len(self._names):
+                    raise CredalError(
+                        f"{self.path}, line {begin}: {len(row)} values for {len(self._names)} "
+                        "columns. To fix: put quotation marks around values that contain "
+                        f"{self._delimiter!r}."
+                    )
+                yield begin, row
+            begin = end + 1
+
+    def _records(self) -> Iterator[tuple[int, list[str]]]:
+        """All rows as the standard library reads them, each with the line where it ends."""
+        self._file.seek(0)
+        encoding = "utf-8-sig" if self._encoding == "utf-8" else self._encoding
+        text = io.TextIOWrapper(self._file, encoding=encoding, newline="")
+        reader = csv.reader(text, delimiter=self._delimiter, skipinitialspace=True, strict=True)
+        begin = 1
+        try:
+            for record in reader:
+                begin = reader.line_num + 1
+                yield reader.line_num, record
+        except csv.Error as error:
+            raise CredalError(
+                f"{self.path}, line {begin}: the row cannot be read ({error}). To fix: close every "
+                "quotation mark, and double those inside a value."
+            ) from error
+        except UnicodeDecodeError as error:
+            self._refuse_encoding(error)
+        finally:
+            text.detach()  # or the file would be closed with it
+
+    def _refuse_encoding(self, error: UnicodeDecodeError) -> NoReturn:
+        byte = error.object[error.start]
+        raise CredalError(
+            f"{self.path} is not {self._encoding} text throughout; it contains the byte "
+            f"0x{byte:02x}. To fix: save it as UTF-8, or pass --encoding cp1252."
+        ) from error
+
+
+def quoted_by_the_rules(content: bytes, delimiter: str) -> bool:
+    """Whether every quotation mark opens, closes or is doubled where RFC 4180 allows it.
+
+    Parsers differ on all others. Marks open and close in turn; a doubled one closes and opens.
+
+    Example:
+        >>> quoted_by_the_rules(b'a,"b, c"', ","), quoted_by_the_rules(b'a,5" disk', ",")
+        (True, False)
+    """
+    characters = np.frombuffer(content, np.uint8)
+    marks = np.flatnonzero(characters == ord('"'))
+    if len(marks) % 2:
+        return False
+    opening, closing = marks[::2], marks[1::2]
+    edges = [ord(delimiter), ord("\n"), ord("\r"), ord('"')]
+    before = characters[np.maximum(opening - 1, 0)]
+    after = characters[np.minimum(closing + 1, len(characters) - 1)]
+    opens = (opening == 0) | np.isin(before, edges)
+    closes = (closing == len(characters) - 1) | np.isin(after, edges)
+    # A mark before an opening one must be the closing half of a doubled mark, at its side.
+    doubled = np.zeros(len(opening), bool)
+    doubled[1:] = opening[1:] == closing[:-1] + 1
+    opens &= (before != ord('"')) | doubled | (opening == 0)
+    return bool(opens.all() and closes.all())
+
+
+def _find_delimiter(text: str) -> str:
+    """The delimiter with which most of the first rows have as many cells as the header."""
+    best, found = (0.0, 1), ","
+    for delimiter in _DELIMITERS:
+        lines = io.StringIO(text, newline="")
+        try:
+            rows = [row for row in islice(csv.reader(lines, delimiter=delimiter), 50) if row]
+        except csv.Error:
+            continue
+        width = len(rows[0]) if rows else 1
+        same = sum(len(row) == width for row in rows) / max(len(rows), 1)
+        if width > 1 and (same, width) > best:
+            best, found = (same, width), delimiter
+    return found
+
+
+def _end_of_rows(text: bytes) -> int:
+    """Where the last whole row ends; a line end between quotation marks ends no row."""
+    end = text.rfind(b"\n") + 1
+    marks = text.count(b'"', 0, end)
+    while end and marks % 2:
+        before = text.rfind(b"\n", 0, end - 1) + 1
+        marks -= text.count(b'"', before, end)
+        end = before
+    return end
+
+
+def _without_blank_rows(frame: pl.DataFrame) -> pl.DataFrame:
+    def blank(column: pl.Expr) -> pl.Expr:
+        return column.str.strip_chars().fill_null("") == ""
+
+    if not frame.select(blank(pl.first()).any()).item():  # most tables have none
+        return frame
+    return frame.filter(~pl.all_horizontal(blank(pl.all())))

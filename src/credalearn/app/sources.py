@@ -1,0 +1,356 @@
+"""Tables, JSON and arrays, each opened once: what it is, its columns, its rows in blocks."""
+
+import re
+import weakref
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from io import BytesIO
+from os import PathLike
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, NoReturn
+
+import numpy as np
+import polars as pl
+
+from credalearn._checks import nearest
+from credalearn.app._csv_file import BLOCK, CsvFile, find_encoding
+from credalearn.app._json_file import Record, json_records, text_of
+from credalearn.errors import CredalError
+
+_NUMBERS = 1 << 20  # of a Parquet file or an array at a time: 8 MB
+_INDEX = re.compile(r"__index_level_\d+__|Unnamed: 0")  # row numbers that pandas wrote
+_JSON = re.compile(rb'\[\s*([\[{"\d\]-]|$)|\{\s*("|\}|$)')
+_DAMAGE = (pl.exceptions.PolarsError, pl.exceptions.PanicException)  # a panic is no Exception
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Source:
+    """A table, records or an array, from a file that is opened once or from memory.
+
+    Args:
+        path: The file; for a table in memory, what messages call it.
+        kind: What it is. Records and arrays can be read as a table, too: the fields that are
+            neither lists nor objects; the arrays of one dimension, then ``f0``, ``f1``, ….
+        words: File type and encoding, for people.
+        columns: Names of the columns, without those that number the rows of a pandas table.
+        place: From a row to where it stands in the file, such as ``"line 7"``.
+        records: The objects of a JSON file, or the rows of a Parquet file with nested columns.
+    """
+
+    path: Path
+    kind: Literal["table", "records", "array"]
+    words: str
+    columns: tuple[str, ...]
+    place: Callable[[int], str]
+    _blocks: Callable[[list[str]], Iterator[pl.DataFrame]] = field(repr=False)
+    records: tuple[Record, ...] = field(default=(), repr=False)
+
+    def blocks(self, columns: Iterable[str] | None = None) -> Iterator[pl.DataFrame]:
+        """All rows in order, in bounded memory.
+
+        CSV cells are text, null where empty; Parquet, arrays and frames keep their types.
+        """
+        wanted = list(dict.fromkeys(self.columns if columns is None else columns))
+        with _naming(self.path):
+            yield from self._blocks(wanted)
+
+    def read(self, columns: Iterable[str] | None = None) -> pl.DataFrame:
+        """All rows at once."""
+        wanted = list(dict.fromkeys(self.columns if columns is None else columns))
+        parts = list(self.blocks(wanted))
+        return pl.concat(parts) if parts else pl.DataFrame(schema=dict.fromkeys(wanted, pl.String))
+
+    def column(self, name: str, *, option: str) -> str:
+        """The column that the user named, as it stands or else in other case."""
+        if name in self.columns:
+            return name
+        same = [each for each in self.columns if each.casefold() == name.casefold()]
+        if len(same) == 1:
+            return same[0]
+        near = nearest(name, self.columns)
+        fix = f"did you mean {near!r}?" if near else f"name a column with --{option}."
+        raise CredalError(
+            f"{self.path} has no column {name!r}; its columns are: {', '.join(self.columns[:20])}. "
+            f"To fix: {fix}"
+        )
+
+    def refuse(self, rule: str, *, row: int | None = None, fix: str) -> NoReturn:
+        """Raise the error of bad input: the place, the rule and the remedy."""
+        where = self.path if row is None else f"{self.path}, {self.place(row)}"
+        raise CredalError(f"{where}: {rule}. To fix: {fix}.")
+
+
+def open_source(
+    data: str | PathLike[str] | pl.DataFrame | Any,
+    *,
+    encoding: str | None = None,
+    delimiter: str | None = None,
+) -> Source:
+    r"""Open a CSV, TSV, Parquet, JSON, JSON Lines, npy or npz file, or take a table in memory.
+
+    The content decides, not the name of the file. The file is opened once and stays open as long as
+    the source is in use.
+
+    Args:
+        data: Path of the file, or a pandas or polars table.
+        encoding: Encoding of a text file; found from its first 4 MB unless given.
+        delimiter: Character between the cells of a CSV file; found from its first rows.
+
+    Raises:
+        CredalError: If there is no such file, or its content is none of these.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "items.csv"
+        >>> _ = path.write_text("id;size\n007;1.5\nb;2\n")
+        >>> source = open_source(path)
+        >>> source.columns, source.read().rows(), source.place(1)
+        (('id', 'size'), [('007', '1.5'), ('b', '2')], 'line 3')
+    """
+    if not isinstance(data, str | PathLike):
+        return _from_frame(data)
+    path = Path(data)
+    with _naming(path):
+        if path.is_dir():
+            raise CredalError(f"{path} is a folder. To fix: name a file in it.")
+        file: BinaryIO = path.open("rb")
+    if not file.seekable():
+        with file:
+            file = BytesIO(file.read())
+    try:
+        with _naming(path):
+            source = _opened(path, file, encoding, delimiter)
+    except BaseException:
+        file.close()
+        raise
+    weakref.finalize(source, file.close)
+    return source
+
+
+def numbers(column: pl.Series) -> pl.Series:
+    """A column as float64, null where the text is no number; ``0,5`` is read as one half.
+
+    ``1,234`` is no number: it may be a little more than one, or than a thousand.
+
+    Example:
+        >>> numbers(pl.Series(["1.5", " 0,5", "1,234", "x"])).to_list()
+        [1.5, 0.5, None, None]
+    """
+    if column.dtype.is_numeric() or column.dtype == pl.Boolean:
+        return column.cast(pl.Float64)
+    text = column.cast(pl.String).str.strip_chars()
+    found = text.cast(pl.Float64, strict=False)
+    if found.null_count() > text.null_count():
+        comma = text.str.contains(r"^[+-]?\d*,\d+$") & ~text.str.contains(
+            r"^[+-]?[1-9]\d{0,2},\d{3}$"
+        )
+        point = text.str.replace(",", ".", literal=True).cast(pl.Float64, strict=False)
+        found = pl.select(pl.when(comma).then(point).otherwise(found)).to_series()
+    return found.alias(column.name)
+
+
+def texts(table: pl.DataFrame) -> pl.DataFrame:
+    """All columns as text: whole numbers without a decimal point, NaN as null.
+
+    Example:
+        >>> texts(pl.DataFrame({"a": [1.0, float("nan")], "b": [True, None]})).rows()
+        [('1', 'true'), (None, None)]
+    """
+    return table.select(_as_text(name, kind) for name, kind in table.schema.items())
+
+
+def _opened(path: Path, file: BinaryIO, encoding: str | None, delimiter: str | None) -> Source:
+    start = file.read(BLOCK)
+    if start.startswith(b"PAR1"):
+        return _parquet(path, file)
+    if start.startswith(b"\x93NUMPY") or (start.startswith(b"PK") and _is_npz(file)):
+        return _arrays(path, file)
+    found = find_encoding(path, start, encoding)
+    bare = start[:4096].replace(b"\0", b"").lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n")
+    if _JSON.match(bare):
+        file.seek(0)
+        content = file.read()
+        try:
+            text = content.decode(found.name).removeprefix("\ufeff")
+        except UnicodeDecodeError as error:
+            raise CredalError(f"{path} is not {found}. To fix: save it as UTF-8.") from error
+        words, records = json_records(path, text)
+        return _of_records(path, f"{words}, {found}", records)
+    table = CsvFile(path, file, start, found, delimiter)
+    return Source(
+        path,
+        "table",
+        table.words,
+        tuple(name for name in table.columns if not _INDEX.fullmatch(name)),
+        lambda row: f"line {table.line_of(row)}",
+        _blocks=table.blocks,
+    )
+
+
+def _parquet(path: Path, file: BinaryIO) -> Source:
+    # Through the open file: by its path polars opens it several times. Slices keep memory small,
+    # where polars' own streaming maps the whole file.
+    file.seek(0)
+    table = pl.scan_parquet(file, low_memory=True)
+    schema = table.collect_schema()
+    if any(kind.is_nested() for kind in schema.dtypes()):
+        rows = table.collect().to_dicts()
+        records = [Record(f"row {i}", None, row) for i, row in enumerate(rows, 1)]
+        return _of_records(path, "Parquet", records)
+
+    def blocks(columns: list[str]) -> Iterator[pl.DataFrame]:
+        step, start = max(1, _NUMBERS // max(1, len(columns))), 0
+        while len(block := table.select(columns).slice(start, step).collect()):
+            yield block
+            start += len(block)
+
+    columns = tuple(name for name in schema.names() if not _INDEX.fullmatch(name))
+    return Source(path, "table", "Parquet", columns, _row, _blocks=blocks)
+
+
+def _from_frame(data: Any) -> Source:
+    """A pandas or polars table."""
+    path = Path("the table")
+    if isinstance(data, pl.LazyFrame):
+        data = data.collect()
+    if hasattr(data, "iloc") and hasattr(data, "columns"):
+        data = data.reset_index() if any(name is not None for name in data.index.names) else data
+        columns = {str(name): data[name] for name in data.columns}
+        data = pl.DataFrame(
+            {
+                name: column.to_numpy()
+                if column.dtype.kind in "iufb"
+                else pl.Series([None if each != each else each for each in column], strict=False)
+                for name, column in columns.items()
+            },
+            strict=False,
+        )
+    if not isinstance(data, pl.DataFrame):
+        raise CredalError(
+            f"data must be a path or a pandas or polars table; got {type(data).__name__}. To fix: "
+            "pass the path of the export."
+        )
+    table = data
+    if any(kind.is_nested() for kind in table.schema.dtypes()):
+        rows = [Record(f"row {i}", None, row) for i, row in enumerate(table.to_dicts(), 1)]
+        return _of_records(path, "table in memory", rows)
+    return Source(
+        path,
+        "table",
+        "table in memory",
+        tuple(table.columns),
+        _row,
+        _blocks=lambda columns: iter([table.select(columns)]),
+    )
+
+
+def _arrays(path: Path, file: BinaryIO) -> Source:
+    """The one array (items, features) of a file, with the arrays beside it as columns."""
+    file.seek(0)
+    try:
+        loaded = np.load(file, allow_pickle=False)
+        arrays = {"": loaded} if isinstance(loaded, np.ndarray) else dict(loaded)
+    except Exception as error:  # damaged files raise ten kinds, from TokenError to zlib.error
+        raise CredalError(
+            f"{path} cannot be read as an array: {error}. To fix: write it again with numpy.save "
+            "or numpy.savez."
+        ) from error
+    held = ", ".join(f"{name or 'one'} of shape {each.shape}" for name, each in arrays.items())
+    matrices = [each for each in arrays.values() if each.ndim == 2]
+    if len(matrices) != 1 or matrices[0].dtype.kind not in "biuf":
+        raise CredalError(
+            f"{path} must contain one array of numbers of shape (items, features); it has {held}. "
+            "To fix: save the features alone, with the names of the items as 'items'."
+        )
+    matrix = matrices[0]
+    beside = {name: _text_array(each) for name, each in arrays.items() if each.ndim == 1}
+    if any(len(each) != len(matrix) for each in beside.values()):
+        raise CredalError(
+            f"the arrays of {path} must have one value per row; it has {held}. To fix: save arrays "
+            "of the same length."
+        )
+    if not beside:
+        beside = {"item": pl.Series([str(row) for row in range(len(matrix))], dtype=pl.String)}
+    features = [f"f{number}" for number in range(matrix.shape[1])]
+
+    def blocks(columns: list[str]) -> Iterator[pl.DataFrame]:
+        step = max(1, _NUMBERS // max(1, matrix.shape[1]))
+        for start in range(0, len(matrix), step):
+            part = slice(start, start + step)
+            some = pl.from_numpy(matrix[part].astype(np.float64), schema=features)
+            some = some.with_columns(each[part].alias(name) for name, each in beside.items())
+            yield some.select(columns)
+
+    return Source(path, "array", "array", (*beside, *features), _row, _blocks=blocks)
+
+
+def _of_records(path: Path, words: str, records: Sequence[Record]) -> Source:
+    """Records, with their flat fields as a table."""
+    if not records:
+        raise CredalError(f"{path} contains no record. To fix: export it again.")
+    names = dict.fromkeys(
+        name for each in records for name, held in each.value.items() if name and not _nested(held)
+    )
+    if records[0].key is not None:
+        names = {"id": None} | names
+
+    def blocks(columns: list[str]) -> Iterator[pl.DataFrame]:
+        def cell(record: Record, name: str) -> str | None:
+            value = record.value.get(name, record.key if name == "id" else None)
+            return None if _nested(value) else text_of(value)
+
+        cells = {name: [cell(each, name) for each in records] for name in columns}
+        yield pl.DataFrame(cells, schema=dict.fromkeys(columns, pl.String))
+
+    place = lambda row: records[row].place  # noqa: E731
+    return Source(path, "records", words, tuple(names), place, blocks, tuple(records))
+
+
+def _is_npz(file: BinaryIO) -> bool:
+    try:
+        return all(name.endswith(".npy") for name in zipfile.ZipFile(file).namelist())
+    except zipfile.BadZipFile:
+        return False
+
+
+def _text_array(values: np.ndarray) -> pl.Series:
+    if values.dtype.kind == "S":
+        values = np.char.decode(values, "utf-8")
+    return pl.Series([None if each != each else str(each) for each in values], dtype=pl.String)
+
+
+def _as_text(name: str, kind: pl.DataType) -> pl.Expr:
+    column = pl.col(name)
+    if kind.is_float():
+        whole = (column == column.round()) & (column.abs() < 2**53)
+        text = pl.when(whole).then(column.cast(pl.Int64, strict=False).cast(pl.String))
+        return text.when(column.is_not_nan()).then(column.cast(pl.String)).alias(name)
+    return column if kind == pl.String else column.cast(pl.String, strict=False)
+
+
+def _nested(value: object) -> bool:
+    return isinstance(value, Mapping | list)
+
+
+def _row(row: int) -> str:
+    return f"row {row + 1}"
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Turn what files and polars raise into one message that names the file."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        names = [each.name for each in path.parent.iterdir()] if path.parent.is_dir() else []
+        near = nearest(path.name, names)
+        fix = f"did you mean {path.with_name(near)}?" if near else "check the path."
+        raise CredalError(f"there is no file {path}. To fix: {fix}") from error
+    except OSError as error:
+        raise CredalError(f"{path} cannot be read: {error.strerror or error}.") from error
+    except _DAMAGE as error:
+        raise CredalError(
+            f"{path} cannot be read as a table; it may be damaged. To fix: write it again."
+        ) from error

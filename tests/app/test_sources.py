@@ -1,0 +1,204 @@
+"""Sources: one open per file, one answer whatever the file type, and blocks that add up."""
+
+import csv
+import io
+import json
+import string
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from credalearn.app import _csv_file, sources
+from credalearn.app.sources import numbers, open_source
+from credalearn.errors import CredalError
+from open_count import counting_opens
+
+ROWS = [("007", "café", "1.5"), ("b", 'say "hi",\nplease', "2"), ("c", "=x", "-3e5")]
+TABLE = pl.DataFrame(ROWS, schema=["id", "text", "size"], orient="row")
+CELLS = st.text(string.ascii_letters + string.digits + ' ,;"\n\r\té€', max_size=6)
+
+
+def csv_text(rows: list[list[str]], **options: str) -> str:
+    buffer = io.StringIO(newline="")
+    csv.writer(buffer, **options).writerows(rows)
+    return buffer.getvalue()
+
+
+def write(path: Path) -> Path:
+    """The table above in the file type of the path's suffix."""
+    rows = [list(TABLE.columns), *map(list, ROWS)]
+    match path.suffix:
+        case ".csv":
+            path.write_text(csv_text(rows), newline="")
+        case ".tsv":
+            path.write_text(csv_text(rows, delimiter="\t"), newline="")
+        case ".json":
+            path.write_text(json.dumps(TABLE.to_dicts()))
+        case ".jsonl":
+            path.write_text("\n".join(json.dumps(row) for row in TABLE.to_dicts()))
+        case ".parquet":
+            TABLE.write_parquet(path)
+        case ".npz":
+            size = np.array([[float(row[2])] for row in ROWS])
+            np.savez(path, id=[row[0] for row in ROWS], text=[row[1] for row in ROWS], size=size)
+    return path
+
+
+SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".npz")
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_every_file_type_gives_the_same_table(suffix: str, tmp_path: Path) -> None:
+    found = open_source(write(tmp_path / f"items{suffix}")).read()
+    assert found[found.columns[0]].to_list() == [row[0] for row in ROWS]
+    assert found[found.columns[1]].to_list() == [row[1] for row in ROWS]
+    assert numbers(found[found.columns[2]]).to_list() == [1.5, 2.0, -3e5]
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_file_is_opened_once(suffix: str, tmp_path: Path) -> None:
+    path = write(tmp_path / f"items{suffix}")
+    with counting_opens(tmp_path) as opens:
+        source = open_source(path)
+        source.read()
+        source.read(source.columns[:1])
+        source.place(2)
+    assert opens == {path.name: 1}
+
+
+@pytest.mark.parametrize("frame", [TABLE, TABLE.lazy(), pd.DataFrame(TABLE.to_dicts())])
+def test_tables_in_memory_are_sources(frame: object) -> None:
+    source = open_source(frame)
+    assert source.read().rows() == ROWS
+    assert source.place(0) == "row 1"
+
+
+def test_a_named_pandas_index_is_a_column_and_gaps_are_null() -> None:
+    frame = pd.DataFrame({"size": [1.0, None], "label": ["cat", None]})
+    frame.index = pd.Index(["a", "b"], name="id")
+    found = open_source(frame).read()
+    assert found["id"].to_list() == ["a", "b"]
+    assert found["label"].to_list() == ["cat", None]
+    assert np.isnan(found["size"][1])
+
+
+@given(st.lists(st.lists(CELLS, min_size=3, max_size=3), max_size=20), st.sampled_from(",;\t|"))
+def test_blocks_of_any_size_are_the_rows_that_were_written(
+    rows: list[list[str]], delimiter: str
+) -> None:
+    text = csv_text([["a", "b", "c"], *rows], delimiter=delimiter)
+    kept = [[cell.strip() for cell in row] for row in rows if "".join(row).strip()]
+    for block in (8, 64, 1 << 22):
+        file = io.BytesIO(text.encode())
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(_csv_file, "BLOCK", block)
+            encoding = _csv_file.Encoding("utf-8")
+            table = _csv_file.CsvFile(Path("x.csv"), file, text.encode(), encoding, delimiter)
+            frames = list(table.blocks(["a", "b", "c"]))
+        found = [[(cell or "").strip() for cell in row] for each in frames for row in each.rows()]
+        assert found == kept
+
+
+def test_large_files_come_in_several_blocks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_csv_file, "BLOCK", 1000)
+    monkeypatch.setattr(sources, "_NUMBERS", 50)
+    many = pl.DataFrame({"id": [f"x{i}" for i in range(500)], "v": range(500)})
+    for path in (tmp_path / "a.csv", tmp_path / "a.parquet"):
+        many.write_csv(path) if path.suffix == ".csv" else many.write_parquet(path)
+        blocks = list(open_source(path).blocks(["v"]))
+        assert len(blocks) > 3
+        assert pl.concat(blocks)["v"].cast(pl.Int64).to_list() == list(range(500))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_encodings_and_line_ends_are_found(encoding: str, end: str, tmp_path: Path) -> None:
+    path = tmp_path / "items.csv"
+    path.write_bytes(end.join(["id,name", "1,café", "", "2,x y", ""]).encode(encoding))
+    source = open_source(path)
+    assert source.read().rows() == [("1", "café"), ("2", "x y")]
+    assert source.place(1) == "line 4"
+    assert ("guessed" in source.words) == (encoding == "cp1252")
+
+
+def test_row_numbers_of_pandas_are_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "items.csv"
+    pd.DataFrame({"id": ["a"], "size": [1]}).to_csv(path)
+    assert open_source(path).columns == ("id", "size")
+
+
+def test_a_stray_quotation_mark_is_part_of_the_value(tmp_path: Path) -> None:
+    path = tmp_path / "items.csv"
+    path.write_text('id,size\na,5" disk\nb,"3, or 4"\n')
+    assert open_source(path).read().rows() == [("a", '5" disk'), ("b", "3, or 4")]
+
+
+def test_fields_of_records_are_columns_and_places_name_lines(tmp_path: Path) -> None:
+    path = tmp_path / "votes.jsonl"
+    path.write_text('{"id": 1, "label": "cat", "meta": {"x": 1}}\n\n{"id": 2.0, "label": null}\n')
+    source = open_source(path)
+    assert source.kind == "records"
+    assert source.columns == ("id", "label")
+    assert source.read().rows() == [("1", "cat"), ("2", None)]
+    assert source.place(1) == "line 3"
+    assert source.records[0].value["meta"] == {"x": 1}
+
+
+def test_rows_of_an_array_without_names_are_numbered(tmp_path: Path) -> None:
+    np.save(tmp_path / "f.npy", np.eye(2))
+    source = open_source(tmp_path / "f.npy")
+    assert source.kind == "array"
+    assert source.read().to_dict(as_series=False) == {
+        "item": ["0", "1"],
+        "f0": [1.0, 0.0],
+        "f1": [0.0, 1.0],
+    }
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "is empty. To fix"),
+        (b"id,size\na,1,2\n", "line 2: 3 values for 2 columns. To fix: put quotation marks"),
+        (b'id,size\na,"1\n', "line 2: the row cannot be read"),
+        (b"id,id\na,1\n", "line 1: two columns are called 'id'"),
+        (b"GIF89a\0\0", "is a binary file"),
+        (b"PAR1 and then nothing", "may be damaged"),
+        (b'[{"id": 1}, {"id"', "line 1: this is not JSON"),
+        (b'{"id": 1}\n{"id": }\n', "line 2: this is not JSON"),
+        (b"[1, 2]", "record 1: a record must be an object; got 1"),
+        (b"\x93NUMPY", "cannot be read as an array"),
+    ],
+)
+def test_damaged_files_are_refused_with_the_place(
+    content: bytes, message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "items.csv"
+    path.write_bytes(content)
+    with pytest.raises(CredalError, match=message):
+        open_source(path).read()
+
+
+def test_a_missing_file_is_refused_with_the_nearest_name(tmp_path: Path) -> None:
+    (tmp_path / "votes.csv").touch()
+    with pytest.raises(CredalError, match=r"there is no file .*did you mean .*votes\.csv"):
+        open_source(tmp_path / "vote.csv")
+
+
+def test_a_late_byte_in_another_encoding_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_csv_file, "BLOCK", 64)
+    monkeypatch.setattr(sources, "BLOCK", 64)
+    path = tmp_path / "items.csv"
+    path.write_bytes(b"id,name\n" + b"a,b\n" * 100 + "é,x\n".encode("cp1252"))
+    with pytest.raises(CredalError, match=r"not utf-8 text throughout.*0xe9.*--encoding"):
+        open_source(path).read()
+    assert open_source(path, encoding="cp1252").read()["id"][-1] == "é"
