@@ -1,0 +1,135 @@
+"""A Typer command made from a function and the option dataclasses that it takes."""
+
+import inspect
+import io
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import Field, fields, is_dataclass
+from functools import wraps
+from importlib import import_module
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import typer
+from typer.core import TyperCommand
+
+from credalearn.errors import CredalError, TrainingError
+
+Lines = Iterable[str] | None
+
+
+def command(function: Callable[..., Lines]) -> Callable[..., None]:
+    """A function for Typer that prints the lines that ``function`` returns.
+
+    A parameter whose type is a dataclass becomes one command option per field; two dataclasses may
+    share an option, which then has one value. Ranges and choices are checked by the dataclass
+    alone, so that the command and Python give the same error.
+    """
+    hints = get_type_hints(function, include_extras=True)
+    given_options: dict[str, Any] = {
+        name: kind for name, kind in hints.items() if is_dataclass(kind)
+    }
+    own = [
+        each.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[name])
+        for name, each in inspect.signature(function).parameters.items()
+        if name not in given_options
+    ]
+    stated = {
+        each.name: _parameter(each, get_type_hints(kind)[each.name])
+        for kind in given_options.values()
+        for each in fields(kind)
+        if "help" in each.metadata
+    }
+
+    @wraps(function)
+    def run(**given: Any) -> None:
+        chosen = {name: given.pop(name) for name in stated}
+        for name, kind in given_options.items():
+            stated_here = (each for each in fields(kind) if each.name in chosen)
+            given[name] = kind(**{each.name: _value(each, chosen) for each in stated_here})
+        with one_line_when_stopped():
+            for line in function(**given) or ():
+                print(line)
+
+    parameters = [*own, *stated.values()]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in parameters}
+    return run
+
+
+def _parameter(option: Field[Any], kind: Any) -> inspect.Parameter:
+    metadata = option.metadata
+    name = f"--{option.name.replace('_', '-')}"
+    flags = metadata["flags"] or (f"{name}/--no-{name[2:]}" if option.default is True else name,)
+    kind, metavar = _command_type(kind)
+    quiet = option.default is None or option.default is False or option.default == ()
+    shown = metadata["show_default"] or not quiet
+    info = typer.Option(*flags, help=metadata["help"], show_default=shown, metavar=metavar)
+    default = None if option.default == () else option.default
+    return inspect.Parameter(
+        option.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=default,
+        annotation=Annotated[kind | None if default is None else kind, info],
+    )
+
+
+def _command_type(kind: Any) -> tuple[Any, str | None]:
+    """The type that Typer parses, and the choices that the help shows."""
+    parts = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+    parts = tuple(part for part in parts if part is not NoneType)
+    kind = Path if Path in parts else parts[0]
+    if get_origin(kind) is Literal:
+        return str, f"[{'|'.join(get_args(kind))}]"
+    if get_origin(kind) in (tuple, list):
+        kind, metavar = _command_type(get_args(kind)[0])
+        return list[kind], metavar
+    return kind, None
+
+
+def _value(option: Field[Any], chosen: dict[str, Any]) -> Any:
+    value = chosen[option.name]
+    if isinstance(value, list):
+        return tuple(value) if value else option.default
+    return option.default if value is None else value
+
+
+class LazyCommand(TyperCommand):
+    """A command whose module, ``credalearn.app.cli.NAME``, is imported when it is called."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
+    ) -> Any:
+        """The context of the real command."""
+        with one_line_when_stopped():
+            function = getattr(import_module(f"credalearn.app.cli.{self.name}"), str(self.name))
+            app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+            app.command(self.name, help=self.help)(command(function))
+            return typer.main.get_command(app).make_context(info_name, args, parent, **extra)
+
+
+@contextmanager
+def one_line_when_stopped(left: str = "") -> Iterator[None]:
+    """After Ctrl-C, end with one line and exit code 130; the exception may say what is left."""
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        what = str(stop) or left
+        print(f"credalearn: stopped{what and '; '}{what}", file=sys.stderr)
+        raise typer.Exit(130) from None
+
+
+def run_app(app: typer.Typer, *, name: str) -> None:
+    """Run a command; what a user can fix ends with one message and exit code 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a letter that it cannot show becomes \u00e9
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        app()
+    except (CredalError, TrainingError, OSError) as error:
+        if os.environ.get("RANK", "0") == "0":  # of processes that train together, one speaks
+            print(f"{name}: {error}", file=sys.stderr)
+        sys.exit(2)
