@@ -22,9 +22,9 @@ _SLOWEST = 10_000  # rows a second
 _CODE = """
 import re, sys
 from pathlib import Path
-from credalearn.app.run.folder import RunFolder
+from credalearn.app.run import Run
 from credalearn.app.steps.predicting import predict
-summary = predict(RunFolder(sys.argv[1]), sys.argv[2], sys.argv[3], threshold=0.5)
+summary = predict(Run.load(sys.argv[1]), sys.argv[2], sys.argv[3], threshold=0.5)
 # Not ru_maxrss, which a process inherits from the one that started it.
 peak = re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]
 print(summary.items / summary.seconds, int(peak) / 1024)

@@ -1,7 +1,7 @@
 """Runs that never were, in folders as ``credalearn train`` writes them."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +9,16 @@ import numpy as np
 import polars as pl
 from PIL import Image
 
+from credalearn.app.facts import (
+    AgreementFacts,
+    AnnotationFacts,
+    InputFacts,
+    SplitFacts,
+    TrainingOptions,
+)
 from credalearn.app.items.digests import row_digests
-from credalearn.app.joined.options import TrainOptions
-from credalearn.app.run.folder import RunFolder, write_json
-from credalearn.app.steps.covering import certify_sets, keep_sets
+from credalearn.app.run import Run, write_run
+from credalearn.app.steps.covering import certify_sets
 from credalearn.conformal import Distance, Scale
 from credalearn.guarantees import CertifyMethod, by_capacity, certify
 
@@ -30,7 +36,7 @@ def fake_run(
     method: str = "pocc",
     images: bool = False,
     item_names: Sequence[str] | None = None,
-) -> RunFolder:
+) -> Run:
     """A run on random items whose annotators disagree most where the model is least certain.
 
     Args:
@@ -68,34 +74,33 @@ def fake_run(
     table = pl.DataFrame(frame, schema_overrides=schema)
 
     folder.mkdir(parents=True, exist_ok=True)
-    table.write_parquet(folder / "items.parquet")
     rows = np.flatnonzero(split != "train")
-    predictions(items, split, truth, votes, heads, names, rows).write_parquet(
-        folder / "predictions.parquet"
-    )
-    long_votes(items, votes, classes).write_parquet(folder / "annotations.parquet")
     pictures = folder.parent / "images"
     if images:
         pictures.mkdir(exist_ok=True)
         for row in np.flatnonzero(split == "test"):
             pixels = noise.integers(0, 256, size=(6, 8, 3), dtype=np.uint8)
             Image.fromarray(pixels).resize((64, 48)).save(pictures / items[row])
-    write_json(
-        folder / "run.json",
+    write_run(
+        folder,
         facts(folder, classes, split, truth, votes, method, images, random_state),
+        model_sha256="",
+        annotations=long_votes(items, votes, classes),
+        items=table,
+        predictions=predictions(items, split, truth, votes, heads, names, rows),
     )
-    return RunFolder(folder)
+    return Run.load(folder)
 
 
 def add_rule(
-    run: RunFolder,
+    run: Run,
     *,
     max_error: float | None = 0.1,
     capacity: float | None = None,
     confidence: float = 0.95,
     method: CertifyMethod = "sgr",
-) -> RunFolder:
-    """Certify the run on its calibration items, as ``credalearn certify`` does: ``rule.json``."""
+) -> Run:
+    """Certify the run on its calibration items, as ``credalearn certify`` does."""
     table = run.predictions.filter(
         (pl.col("split") == "calibration") & pl.col("wrong").is_not_null()
     )
@@ -105,35 +110,40 @@ def add_rule(
     else:
         assert max_error is not None
         rule = certify(values, wrong, max_error=max_error, confidence=confidence, method=method)
-    (run.path / "rule.json").write_text(rule.to_json(), encoding="utf-8")
-    return run
+    return run.with_guarantee(rule)
 
 
-def without_test_items(run: RunFolder, name: str) -> RunFolder:
+def with_facts(run: Run, **changed: Any) -> Run:
+    """The run with other facts or tables, which belong together again; without certificates."""
+    tables = {
+        name: changed.pop(name, getattr(run, name))
+        for name in ("annotations", "items", "predictions")
+    }
+    known = {each.name: getattr(run.facts, each.name) for each in fields(run.facts)}
+    known.pop("sha256")
+    write_run(run.path, known | changed, model_sha256=run.facts.sha256.model, **tables)
+    for name in ("guarantee.json", "sets.json"):
+        (run.path / name).unlink(missing_ok=True)
+    return Run.load(run.path)
+
+
+def without_test_items(run: Run, name: str) -> Run:
     """The run, as if nobody had found this class among the test items."""
     gone = (pl.col("split") == "test") & (pl.col("truth") == name)
     nothing = (pl.when(~gone.fill_null(False)).then(pl.col(each)) for each in ("truth", "wrong"))
-    run.predictions.with_columns(*nothing).write_parquet(run.path / "predictions.parquet")
-    return run
-
-
-def with_facts(run: RunFolder, **changed: Any) -> RunFolder:
-    """The run, with other facts in ``run.json``."""
-    write_json(run.path / "run.json", run.facts | changed)
-    return RunFolder(run.path)
+    return with_facts(run, predictions=run.predictions.with_columns(*nothing))
 
 
 def add_sets(
-    run: RunFolder,
+    run: Run,
     *,
     coverage: float = 0.9,
     distance: Distance = "box",
     scale: Scale = "relative-variance",
-) -> RunFolder:
+) -> Run:
     """Widen the run's sets on its calibration items, as ``credalearn certify`` does."""
     found = certify_sets(run, coverage=coverage, distance=distance, scale=scale)
-    keep_sets(run, found.inflation)
-    return run
+    return run.with_sets(found.inflation)
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:
@@ -151,7 +161,7 @@ def predictions(
     names: np.ndarray,
     rows: np.ndarray,
 ) -> pl.DataFrame:
-    """The table that :attr:`RunFolder.predictions` describes."""
+    """The table of predictions; see :class:`Run`."""
     heads, votes, truth = heads[rows], votes[rows], truth[rows]
     middle, lower, upper = heads.mean(1), heads.min(1), heads.max(1)
     label = middle.argmax(1)
@@ -209,46 +219,61 @@ def facts(
     both = {(a, b): float((votes[:, a] * votes[:, b]).sum()) for a, b in pairs}
     total = sum(both.values())
     confused = [
-        [classes[b], classes[a], both[a, b] / total]
+        (classes[b], classes[a], both[a, b] / total)
         for a, b in sorted(pairs, key=lambda pair: -both[pair])[:10]
     ]
     an_item = votes.sum(1)
+    agreement = AgreementFacts(
+        alpha=0.61,
+        unanimous=float((votes.max(1) == an_item).mean()),
+        tied=float((truth < 0).mean()),
+        votes_per_item=(float(an_item.min()), float(np.median(an_item)), float(an_item.max())),
+        confused=tuple(confused),
+    )
+    sizes: dict[str, Any] = {name: int((split == name).sum()) for name in SPLITS}
     return {
-        "classes": list(classes),
+        "classes": tuple(classes),
         "created": "2026-01-02T03:04:05+00:00",
-        "options": asdict(TrainOptions(labels="relax", epochs=20, random_state=random_state))
-        | {"method": method},
         "versions": {"credalearn": "0.1.0", "torch": "2.13.0", "python": "3.11.9"},
-        "annotations": {
-            "kind": "votes",
-            "path": "readings.csv",
-            "format": "a long table: item, annotator, label",
-            "items": len(votes),
-            "annotators": 5,
-            "votes": int(votes.sum()),
-            "left_out": {"skipped": 12, "cancelled": 3},
-            "agreement": {
-                "alpha": 0.61,
-                "unanimous": float((votes.max(1) == an_item).mean()),
-                "tied": float((truth < 0).mean()),
-                "votes_an_item": [an_item.min(), float(np.median(an_item)), an_item.max()],
-                "confused": confused,
-            },
-        },
-        "inputs": {
-            "kind": "images" if images else "features",
-            "path": str(folder.parent / "images") if images else "features.parquet",
-            "features": None if images else ["size", "texture"],
-            "image_size": 64 if images else None,
-            "left_out": {},
-        },
-        "splits": {name: int((split == name).sum()) for name in SPLITS} | {"group": None},
+        "annotations": AnnotationFacts(
+            kind="votes",
+            path="readings.csv",
+            format="a long table: item, annotator, label",
+            items=len(votes),
+            annotators=5,
+            votes=int(votes.sum()),
+            left_out={"skipped": 12, "cancelled": 3},
+            agreement=agreement,
+        ),
+        "inputs": InputFacts(
+            kind="images" if images else "features",
+            path=str(folder.parent / "images") if images else "features.parquet",
+            features=() if images else ("size", "texture"),
+            image_size=64 if images else None,
+        ),
+        "splits": SplitFacts(**sizes),
         "truth": "majority",
-        "label_rule": "relax",
-        "method": method,
-        "backbone": "resnet18" if images else "mlp",
-        "epochs": 20,
-        "random_state": random_state,
+        "options": training_options(
+            method=method, backbone="resnet18" if images else "mlp", random_state=random_state
+        ),
         "seconds": 12.5,
-        "loss_curve": [1.1, 0.7, 0.5],
+        "loss_curve": (1.1, 0.7, 0.5),
     }
+
+
+def training_options(**changed: Any) -> TrainingOptions:
+    """What a model may have been trained with."""
+    options: dict[str, Any] = {
+        "labels": "relax",
+        "s": 1.0,
+        "confidence": 0.95,
+        "skill": "equal",
+        "method": "pocc",
+        "backbone": "mlp",
+        "epochs": 20,
+        "learning_rate": 1e-3,
+        "batch_size": 128,
+        "augment": "none",
+        "random_state": 0,
+    }
+    return TrainingOptions(**options | changed)

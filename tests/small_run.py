@@ -8,12 +8,13 @@ import numpy as np
 from PIL import Image
 
 import credalearn as cl
+from credalearn.app.facts import AnnotationFacts, InputFacts, SplitFacts
 from credalearn.app.items.digests import image_digest, row_digests
 from credalearn.app.joined.joining import Prepared
-from credalearn.app.joined.options import TrainOptions
-from credalearn.app.run.folder import RunFolder, write_json
+from credalearn.app.run import Run, write_run
 from credalearn.app.steps.predicted import item_table, prediction_table
 from credalearn.guarantees import Guarantee
+from fake_run import long_votes, training_options
 
 CLASSES = ("cat", "dog", "=owl")
 FEATURES = ("size", "weight", "seen")
@@ -36,17 +37,15 @@ def votes(values: np.ndarray, *, random_state: int = 1) -> np.ndarray:
     return np.array([rng.multinomial(5, share) for share in shares])
 
 
-def make_run(
-    folder: Path, *, method: str = "pocc", rule: bool = True, num_items: int = 120
-) -> RunFolder:
+def make_run(folder: Path, *, method: str = "pocc", rule: bool = True, num_items: int = 120) -> Run:
     """Train on half of the items and write what ``credalearn train`` writes."""
     values = features(num_items)
     counts = votes(values)
     half = num_items // 2
     clf = cl.CredalClassifier(method, epochs=5, random_state=0)
     clf.fit(values[:half], cl.from_votes(counts[:half]), classes=list(CLASSES))
-    inputs = {"kind": "features", "path": "items.csv", "features": list(FEATURES)}
-    return write_run(folder, clf, values, counts, row_digests(values), inputs, rule=rule)
+    inputs = InputFacts(kind="features", path="items.csv", features=FEATURES)
+    return finish_run(folder, clf, values, counts, row_digests(values), inputs, rule=rule)
 
 
 def make_pictures(folder: Path, num_images: int, size: int) -> np.ndarray:
@@ -59,28 +58,28 @@ def make_pictures(folder: Path, num_images: int, size: int) -> np.ndarray:
     return pixels.transpose(0, 3, 1, 2)
 
 
-def make_image_run(folder: Path, pictures: Path, counts: np.ndarray) -> RunFolder:
+def make_image_run(folder: Path, pictures: Path, counts: np.ndarray) -> Run:
     """A run on as many of the images in a folder as there are rows of votes, in their order."""
     files = sorted(pictures.rglob("*.png"))[: len(counts)]
     images = np.stack([np.asarray(Image.open(file)).transpose(2, 0, 1) for file in files])
     clf = cl.CredalClassifier(backbone="resnet18", epochs=1, random_state=0, device="cpu")
     X = images.astype(np.float32)
     clf.fit(X[: len(X) // 2], cl.from_votes(counts[: len(X) // 2]), classes=list(CLASSES))
-    inputs = {"kind": "images", "path": str(pictures), "image_size": images.shape[2]}
+    inputs = InputFacts(kind="images", path=str(pictures), image_size=images.shape[2])
     digests = [image_digest(file) for file in files]
-    return write_run(folder, clf, X, counts, digests, inputs, rule=True)
+    return finish_run(folder, clf, X, counts, digests, inputs, rule=True)
 
 
-def write_run(
+def finish_run(
     folder: Path,
     clf: cl.CredalClassifier,
     X: np.ndarray,
     counts: np.ndarray,
     digests: list[str],
-    inputs: dict[str, Any],
+    inputs: InputFacts,
     *,
     rule: bool,
-) -> RunFolder:
+) -> Run:
     """The files of a run; the second half of the items is calibration and test."""
     folder.mkdir(parents=True, exist_ok=True)
     clf.save(folder / "model")
@@ -100,7 +99,6 @@ def write_run(
         matched={},
     )
     items = item_table(CLASSES, prepared, np.array(split))
-    items.write_parquet(folder / "items.parquet")
     predictions = prediction_table(
         clf.predict_credal(X[half:]),
         prepared.items[half:],
@@ -109,43 +107,39 @@ def write_run(
         truth=prepared.truth[half:],
         counts=counts[half:],
     )
-    predictions.write_parquet(folder / "predictions.parquet")
-    if rule:
-        write_rule(folder, float(np.median(predictions["score"])), (len(X) - half) // 2)
-    sizes = {name: split.count(name) for name in ("train", "calibration", "test")}
+    sizes: dict[str, Any] = {name: split.count(name) for name in ("train", "calibration", "test")}
     facts = {
-        "classes": list(CLASSES),
+        "classes": CLASSES,
         "created": "2026-11-15T12:00:00+00:00",
-        "options": TrainOptions(method=str(clf.method), epochs=clf.epochs).told(),
         "versions": {"credalearn": cl.__version__, "torch": "2.13.0", "python": "3.11"},
-        "annotations": {
-            "kind": "votes",
-            "path": "votes.csv",
-            "format": "long",
-            "items": len(X),
-            "annotators": 5,
-        },
+        "annotations": AnnotationFacts(
+            kind="votes", path="votes.csv", format="long", items=len(X), annotators=5
+        ),
         "inputs": inputs,
-        "splits": sizes | {"group": None},
+        "splits": SplitFacts(**sizes),
         "truth": "majority",
-        "label_rule": "relax",
-        "method": clf.method,
-        "backbone": clf.backbone,
-        "epochs": clf.epochs,
-        "random_state": 0,
+        "options": training_options(
+            method=clf.method, backbone=clf.backbone, epochs=clf.epochs, random_state=0
+        ),
         "seconds": 1.0,
-        "loss_curve": clf.loss_curve_,
+        "loss_curve": tuple(clf.loss_curve_),
     }
-    write_json(folder / "run.json", facts)
-    return RunFolder(folder)
+    digest = json.loads((folder / "model" / "config.json").read_text())["weights_sha256"]
+    votes = long_votes(prepared.items, counts, CLASSES)
+    write_run(
+        folder, facts, model_sha256=digest, annotations=votes, items=items, predictions=predictions
+    )
+    run = Run.load(folder)
+    return with_rule(run) if rule else run
 
 
-def write_rule(folder: Path, threshold: float, num_items: int) -> None:
-    """A rule that keeps half of the calibration items."""
+def with_rule(run: Run) -> Run:
+    """The run with a guarantee that keeps half of the calibration items."""
+    num_items = len(run.predictions) // 2
     rule = Guarantee(
         method="sgr",
         against="majority",
-        threshold=threshold,
+        threshold=float(np.median(run.predictions["score"])),
         num_items=num_items,
         kept=num_items // 2,
         errors=0.0,
@@ -153,4 +147,4 @@ def write_rule(folder: Path, threshold: float, num_items: int) -> None:
         confidence=0.95,
         bound=0.09,
     )
-    write_json(folder / "rule.json", json.loads(rule.to_json()))
+    return run.with_guarantee(rule)

@@ -43,10 +43,10 @@ def run_way(output: Path, *, epochs: int = 40, random_state: int = 0) -> None:
     options = TrainOptions(group="patient", epochs=epochs, random_state=random_state)
     inputs = read_features(features, extra=("patient",))
     trained = train_run(run, annotations, inputs, options, overwrite=True, verbose=False)
-    sizes = trained.facts["splits"]
+    sizes = trained.facts.splits
     print(
-        f"trained on {sizes['train']} nodules; {sizes['calibration']} to calibrate, "
-        f"{sizes['test']} to test, no patient in two of them"
+        f"trained on {sizes.train} nodules; {sizes.calibration} to calibrate, "
+        f"{sizes.test} to test, no patient in two of them"
     )
 
     _say(f"certify {run} --max-error {MAX_ERROR:.2f} --set-coverage {COVERAGE:.2f}")
@@ -60,7 +60,7 @@ def run_way(output: Path, *, epochs: int = 40, random_state: int = 0) -> None:
         print(line)
 
     decisions = output / "decisions.csv"
-    decide = trained.rule is not None
+    decide = trained.guarantee is not None
     _say(f"predict {run} {features} -o {decisions}{'' if decide else ' --no-decision'}")
     summary = predict(trained, features, decisions, decide=decide)
     told = "" if summary.deferred is None else f", {summary.deferred:,} of them deferred"

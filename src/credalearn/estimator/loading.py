@@ -49,6 +49,7 @@ def load(
         clf.classes_ = np.array(config["classes"], dtype=config["classes_dtype"])
         clf.loss_curve_ = config["loss_curve"]
         clf._input_shape = tuple(config["input_shape"])
+        clf.weights_sha256_ = config["weights_sha256"]  # which ``read_model`` has checked
         names = config["feature_names"]
     except (KeyError, TypeError, ValueError) as error:
         raise CredalError(

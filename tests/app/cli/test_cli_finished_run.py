@@ -36,7 +36,7 @@ def test_what_defer_can_be_told(trained: Team, tmp_path: Path, capsys: Capture) 
 def test_a_target_out_of_reach_is_one_message_and_exit_code_2(
     trained: Team, capsys: Capture
 ) -> None:
-    (trained.run / "rule.json").unlink(missing_ok=True)
+    (trained.run / "guarantee.json").unlink(missing_ok=True)
     before = snapshot(trained.folder)
     both = ("--max-error", "0.001", "--set-coverage", "0.9")  # the sets alone could be
     for asked in (both[:2], both):
@@ -63,7 +63,7 @@ def test_one_item_a_group_is_of_no_use_to_sets(trained: Team, capsys: Capture) -
 def test_as_many_are_deferred_as_a_team_can_review(
     trained: Team, tmp_path: Path, capsys: Capture
 ) -> None:
-    (trained.run / "rule.json").unlink(missing_ok=True)  # it takes none
+    (trained.run / "guarantee.json").unlink(missing_ok=True)  # it takes none
     output = tmp_path / "d.csv"
     given = ("predict", trained.run, trained.features, "-o", output)
     done = in_process(capsys, *given, "--defer", "37")

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from credalearn.app.annotations import read_annotations
-from credalearn.app.run.folder import RunFolder
+from credalearn.app.run import Run
 from credalearn.app.steps.card import card
 from team_files import in_process, make_images, make_team, train_arguments
 
@@ -47,7 +47,7 @@ def test_items_of_later_rounds_are_only_trained_on(
     assert "later exports" not in done.out
     done = in_process(capsys, *train_arguments(team, *more, "--merge", later, "-o", second))
     assert done.code == 0, done.err
-    before, after = RunFolder(first), RunFolder(second)
+    before, after = Run.load(first), Run.load(second)
     merged = after.items.select("item", "split", "group")
     assert before.items.select("item", "split", "group").equals(merged[:72])
     new = merged[72:]
@@ -58,15 +58,15 @@ def test_items_of_later_rounds_are_only_trained_on(
     told = f"{len(new)} items of later exports are only trained on: who defers chooses hard ones"
     assert told in done.out
     assert (f"left out: {lost} items of later exports whose patient" in done.out) == (lost > 0)
-    assert before.facts["later_items"] == 0
-    assert after.facts["later_items"] == len(new)
+    assert before.facts.later_items == 0
+    assert after.facts.later_items == len(new)
     assert f"| items of later exports, only trained on | {len(new)} |" in card(after)
     own = in_process(
         capsys, *train_arguments(team, "--split", "part", "--merge", later, "-o", second)
     )
     assert own.code == 0, own.err
     assert "later exports" not in own.out
-    assert RunFolder(second).facts["splits"]["test"] == 18
+    assert Run.load(second).facts.splits.test == 18
 
 
 def test_the_features_of_deferred_items_stand_in_a_file_of_their_own(
@@ -88,9 +88,9 @@ def test_the_features_of_deferred_items_stand_in_a_file_of_their_own(
     assert f"{said} {fix}" in done.err
     done = in_process(capsys, *given, "--features", more)
     assert done.code == 0, done.err
-    run = RunFolder(team.run)
+    run = Run.load(team.run)
     assert run.items["item"].to_list() == table["item"].to_list()
-    assert run.facts["inputs"]["later"] == [str(more)]
+    assert run.facts.inputs.later == [str(more)]
     wide = tmp_path / "wide.csv"  # as it was given to defer: not all of it was deferred
     kept = table.filter(~is_first).with_columns(item=pl.format("kept-{}", "item"))
     pl.concat([table.filter(~is_first), kept]).write_csv(wide)
@@ -129,11 +129,11 @@ def test_the_table_of_deferred_items_needs_no_truth_and_no_split(
     given = train_arguments(team, "--features", more, "--drop", "text", *named)
     done = in_process(capsys, *given, "--merge", later)
     assert done.code == 0, done.err
-    run = RunFolder(team.run)
+    run = Run.load(team.run)
     split = dict(run.items.select("item", "split").iter_rows())
     assert [split[name] for name in first["item"]] == first["part"].to_list()
     assert [split.get(name) for name in new["item"]] == ["train"] * 9 + [None]
-    assert run.facts["later_items"] == 9
+    assert run.facts.later_items == 9
     assert "9 items of later exports are only trained on" in done.out
     assert "left out: 1 items of later exports whose patient is in calibration or test" in done.out
     truths = run.items.filter(pl.col("item").is_in(new["item"].to_list()))["truth"]
@@ -287,7 +287,7 @@ def test_votes_are_added_to_counts_and_to_votes_without_a_name(
     pl.DataFrame({"item": names, **columns}).write_csv(team.votes)
     done = in_process(capsys, *train_arguments(team, "--format", "counts", "--merge", later))
     assert done.code == 0, done.err
-    assert RunFolder(team.run).items["n:cat"][0] == counts[0, 0] + 1
+    assert Run.load(team.run).items["n:cat"][0] == counts[0, 0] + 1
 
 
 def test_the_item_that_was_named_holds_for_later_rounds(tmp_path: Path, capsys: Capture) -> None:

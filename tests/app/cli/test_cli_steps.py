@@ -12,7 +12,7 @@ import pytest
 from credalearn.app.cli.options import Form, Method
 from credalearn.app.nodules import CLASSES, load_nodules
 from credalearn.app.readers import READERS
-from credalearn.app.run.folder import RunFolder
+from credalearn.app.run import Run
 from credalearn.methods import METHODS
 from fake_run import fake_run
 from team_files import command, in_process, make_images, make_team, train_arguments
@@ -57,7 +57,7 @@ def test_lidc_in_one_sitting(tmp_path: Path, capsys: Capture) -> None:
     assert done.code == 0, done.err
     assert "837 train, 279 calibration, 279 test" in done.out
     assert "epoch 15/15" in done.err
-    items = RunFolder(run).items
+    items = Run.load(run).items
     splits = items.group_by("group").agg(pl.col("split").n_unique())
     assert splits["split"].max() == 1
     assert len(splits) == 695
@@ -66,7 +66,7 @@ def test_lidc_in_one_sitting(tmp_path: Path, capsys: Capture) -> None:
     assert done.code == 0, done.err
     assert "With 95 % confidence, at most 25 % of the items it predicts are wrong" in done.out
     assert "calibration items, their votes tie" in done.out
-    rule = json.loads((run / "rule.json").read_text())
+    rule = json.loads((run / "guarantee.json").read_text())
 
     decisions = tmp_path / "decisions.csv"
     done = command("predict", run, features, "-o", decisions)
@@ -80,7 +80,7 @@ def test_lidc_in_one_sitting(tmp_path: Path, capsys: Capture) -> None:
         assert float(row["score"]) == pytest.approx(1 - float(row["lower"]), abs=1e-6)
         assert float(row["lower"]) <= float(row["probability"]) <= float(row["upper"])
         assert row["label"] in CLASSES
-    table = RunFolder(run).predictions
+    table = Run.load(run).predictions
     by_item = {row["item"]: row for row in rows}
     for item, label, score in table.select("item", "label", "score").rows():
         assert by_item[item]["label"] == label
@@ -171,8 +171,8 @@ def test_ids_of_any_name_are_said_once(tmp_path: Path, capsys: Capture) -> None:
     assert "no column is the item" in done.err
     done = in_process(capsys, *given, "--epochs", "2", "--item", "msg_id")
     assert done.code == 0, done.err
-    run = RunFolder(team.run)
-    assert run.facts["inputs"]["item"] == run.facts["annotations"]["item"] == "msg_id"
+    run = Run.load(team.run)
+    assert run.facts.inputs.item == run.facts.annotations.item == "msg_id"
     groups = dict(zip(names, patients, strict=True))
     assert all(groups[item] == group for item, group in run.items.select("item", "group").rows())
     out = tmp_path / "d.parquet"
@@ -202,7 +202,7 @@ def test_gold_labels_own_splits_and_columns_of_other_names(tmp_path: Path, capsy
     more = ("--gold", "truth", "--split", "part", *named)
     done = in_process(capsys, *train_arguments(team, *more))
     assert done.code == 0, done.err
-    table = RunFolder(team.run).predictions
+    table = Run.load(team.run).predictions
     features = pl.read_csv(team.features)
     wanted = features.filter(pl.col("part") != "train")
     assert table["item"].to_list() == wanted["which"].to_list()

@@ -9,7 +9,7 @@ import pytest
 
 from credalearn.app.annotations.asked import Asked
 from credalearn.app.cli.reading import READING
-from credalearn.app.run.folder import RunFolder
+from credalearn.app.run import Run
 from credalearn.errors import CredalError
 from team_files import as_bounds, in_process, make_images, make_team, snapshot, train_arguments
 
@@ -21,7 +21,7 @@ def test_row_numbers_by_pandas_are_no_feature(tmp_path: Path, capsys: Capture) -
     pl.read_csv(team.features).with_row_index("").write_csv(team.features)
     done = in_process(capsys, *train_arguments(team))
     assert done.code == 0, done.err
-    assert RunFolder(team.run).facts["inputs"]["features"] == ["size", "weight"]
+    assert Run.load(team.run).facts.inputs.features == ["size", "weight"]
     assert f"left out: the column without a name of {team.features}, as pandas" in done.out
 
 
@@ -77,7 +77,7 @@ def test_images_stay_with_their_patient(tmp_path: Path, capsys: Capture) -> None
     for more in ((), ("--table", team.features)):
         done = in_process(capsys, *train_arguments(team, *shown, *more))
         assert done.code == 0, done.err
-        splits = RunFolder(team.run).items.group_by("group").agg(pl.col("split").n_unique())
+        splits = Run.load(team.run).items.group_by("group").agg(pl.col("split").n_unique())
         assert splits["split"].to_list() == [1] * 12
     done = in_process(capsys, "predict", team.run, images, "-o", team.features, "--no-decision")
     assert f"{team.features} is what {team.run} was trained on" in done.err
@@ -122,7 +122,7 @@ def test_columns_of_the_export_are_read_as_the_export_is(
     for table in ((), ("--table", team.folder / "images" / ".." / "votes.csv")):
         done = in_process(capsys, *train_arguments(team, *shown, *group, *table))
         assert done.code == 0, done.err
-        items = RunFolder(team.run).items
+        items = Run.load(team.run).items
         assert items.group_by("group").agg(pl.col("split").n_unique())["split"].max() == 1
         assert items["group"].n_unique() == 12
     text = text.replace(f"photos/x001.png{separator}p0", f"photos/x001.png{separator}p1", 1)
@@ -150,7 +150,7 @@ def test_sets_that_leave_nearly_everything_open_are_said_to_who_learns_from_them
     arguments = train_arguments(team, "--labels", "clopper-pearson", "--method", method)
     done = in_process(capsys, *arguments)
     assert done.code == 0, done.err
-    assert RunFolder(team.run).facts["label_diameter"] > 0.6
+    assert Run.load(team.run).facts.label_diameter > 0.6
     warned = "the labels leave much open" in done.out
     assert warned == method.startswith("pocc")  # the others learn the shares of the votes
 
@@ -190,7 +190,7 @@ def test_a_typo_is_seen_by_inspect_and_taken_where_classes_are_named(
         if done.code == 0:
             break
     assert done.code == 0, done.err
-    assert RunFolder(team.run).classes == ("cat", "zebra", "horse", "hrose")
+    assert Run.load(team.run).classes == ("cat", "zebra", "horse", "hrose")
 
 
 def test_weights_are_read(tmp_path: Path, capsys: Capture) -> None:
@@ -200,7 +200,7 @@ def test_weights_are_read(tmp_path: Path, capsys: Capture) -> None:
     votes.with_columns(trust).write_csv(team.votes)
     done = in_process(capsys, *train_arguments(team, "--weight", "trust"))
     assert done.code == 0, done.err
-    counts = RunFolder(team.run).items.select("^n:.*$").to_numpy()
+    counts = Run.load(team.run).items.select("^n:.*$").to_numpy()
     np.testing.assert_allclose(counts.sum(1), 4.25)
     done = in_process(capsys, *train_arguments(team, "--weight", "trust", "--labels", "idm"))
     assert done.code == 2
@@ -222,4 +222,4 @@ def test_a_certified_run_is_not_trained_over(tmp_path: Path, capsys: Capture) ->
     assert snapshot(team.run) == before
     done = in_process(capsys, *train_arguments(team, "--overwrite"))
     assert done.code == 0, done.err
-    assert not (team.run / "rule.json").exists()
+    assert not (team.run / "guarantee.json").exists()

@@ -15,7 +15,7 @@ from PIL import Image
 from scipy.stats import binomtest
 
 from credalearn.app.report.html import percent
-from credalearn.app.run.folder import RunFolder
+from credalearn.app.run import Run
 from credalearn.app.steps.reporting import write_report
 from credalearn.app.steps.tested import read_rule
 from fake_run import add_rule, add_sets, fake_run, without_test_items
@@ -54,7 +54,7 @@ def browser() -> "Iterator[webdriver.Chrome]":
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("browser")
     names = [f"<img src=x onerror=window.ran=1> {n}" for n in range(1200)]
     run = add_sets(add_rule(fake_run(folder / "main", classes=EVIL, item_names=names)))
@@ -64,7 +64,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
 
 
 @pytest.fixture
-def page(browser: "webdriver.Chrome", run: RunFolder) -> "webdriver.Chrome":
+def page(browser: "webdriver.Chrome", run: Run) -> "webdriver.Chrome":
     """The page, freshly opened in a light window of 1100 pixels, and empty logs."""
     dress(browser, "light")
     resize(browser, 1100)
@@ -115,7 +115,7 @@ def threshold(browser: "webdriver.Chrome", score: int = 0) -> float:
     return float(browser.execute_script(script, score))
 
 
-def check_readings(browser: "webdriver.Chrome", run: RunFolder, column: str, limit: float) -> None:
+def check_readings(browser: "webdriver.Chrome", run: Run, column: str, limit: float) -> None:
     """What the page says at a threshold is what the predictions file says."""
     table = run.predictions.filter(pl.col("split") == "test")
     kept, deferred = table.filter(pl.col(column) <= limit), table.filter(pl.col(column) > limit)
@@ -190,7 +190,7 @@ def test_a_class_without_test_items_has_no_share(
     assert log(browser, "browser") == []
 
 
-def test_the_slider_starts_at_the_rule(page: "webdriver.Chrome", run: RunFolder) -> None:
+def test_the_slider_starts_at_the_rule(page: "webdriver.Chrome", run: Run) -> None:
     rule = read_rule(run)
     assert rule is not None
     assert threshold(page) == rule.threshold
@@ -198,7 +198,7 @@ def test_the_slider_starts_at_the_rule(page: "webdriver.Chrome", run: RunFolder)
     assert text(page, "reading").endswith("This is the certified threshold.")
 
 
-def test_the_numbers_follow_the_slider(page: "webdriver.Chrome", run: RunFolder) -> None:
+def test_the_numbers_follow_the_slider(page: "webdriver.Chrome", run: Run) -> None:
     last = int(page.find_element(By.ID, "slider").get_attribute("max") or 0)
     assert last > 100
     seen = set()
@@ -214,7 +214,7 @@ def test_the_numbers_follow_the_slider(page: "webdriver.Chrome", run: RunFolder)
     assert text(page, "reading").endswith("This is the certified threshold.")
 
 
-def test_the_keyboard_moves_the_slider(page: "webdriver.Chrome", run: RunFolder) -> None:
+def test_the_keyboard_moves_the_slider(page: "webdriver.Chrome", run: Run) -> None:
     slider = page.find_element(By.ID, "slider")
     start = int(slider.get_attribute("value") or 0)
     before = text(page, "reading")
@@ -232,7 +232,7 @@ def test_the_keyboard_moves_the_slider(page: "webdriver.Chrome", run: RunFolder)
     assert slider.get_attribute("aria-valuetext") == f"keeps {percent(0)}, error –"
 
 
-def test_another_score_is_another_walk(page: "webdriver.Chrome", run: RunFolder) -> None:
+def test_another_score_is_another_walk(page: "webdriver.Chrome", run: Run) -> None:
     choice = Select(page.find_element(By.ID, "score"))
     for number, column in ((1, "mmi"), (2, "top_probability"), (0, "score")):
         choice.select_by_value(str(number))
@@ -240,7 +240,7 @@ def test_another_score_is_another_walk(page: "webdriver.Chrome", run: RunFolder)
         check_readings(page, run, column, threshold(page, number))
 
 
-def test_reviewer_hours_follow_their_fields(page: "webdriver.Chrome", run: RunFolder) -> None:
+def test_reviewer_hours_follow_their_fields(page: "webdriver.Chrome", run: Run) -> None:
     for identity, value in (("minutes", "2.5"), ("plan", "20000")):
         field = page.find_element(By.ID, identity)
         field.clear()

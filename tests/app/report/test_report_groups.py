@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from credalearn.app.run.folder import RunFolder, write_json
+from credalearn.app.run import Run
 from credalearn.app.steps.card import card
 from credalearn.app.steps.certifying import certify_run, one_of_each
 from credalearn.app.steps.reporting import write_report
@@ -18,22 +18,22 @@ from fake_run import add_sets, fake_run
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> RunFolder:
+def run(tmp_path: Path) -> Run:
     """Groups of one to five items; 300 items test."""
     run = fake_run(tmp_path / "run")
     sizes = np.tile([1, 2, 3, 4, 5], len(run.items) // 15)
     groups = [f"p{number}" for number in np.repeat(np.arange(len(sizes)), sizes)]
     run.items.with_columns(group=pl.Series(groups)).write_parquet(run.path / "items.parquet")
-    splits = run.facts["splits"] | {"group": "patient"}
+    splits = run.facts.splits | {"group": "patient"}
     write_json(run.path / "run.json", run.facts | {"splits": splits})
-    return RunFolder(run.path)
+    return Run.load(run.path)
 
 
-def page_of(run: RunFolder) -> str:
+def page_of(run: Run) -> str:
     return write_report(run).read_text().replace("\N{NO-BREAK SPACE}", " ")
 
 
-def test_the_observed_error_is_of_the_items_that_the_promise_is_about(run: RunFolder) -> None:
+def test_the_observed_error_is_of_the_items_that_the_promise_is_about(run: Run) -> None:
     certify_run(run, max_error=0.2)
     assert "Checked on 300 test items that neither the model" in page_of(run)
     found = certify_run(run, max_error=0.2, one_per_group=True)
@@ -55,7 +55,7 @@ def test_the_observed_error_is_of_the_items_that_the_promise_is_about(run: RunFo
     assert "of 300 test items" in page  # the slider is about all items
 
 
-def test_what_takes_items_as_independent_is_said_of_nothing_else(run: RunFolder) -> None:
+def test_what_takes_items_as_independent_is_said_of_nothing_else(run: Run) -> None:
     said = "are alike: the {} take items as independent"
     certify_run(run, max_error=0.2)
     assert said.format("guarantees and intervals") in page_of(run)
@@ -65,12 +65,12 @@ def test_what_takes_items_as_independent_is_said_of_nothing_else(run: RunFolder)
     assert said.format("intervals over all items and the promise of the sets") in page_of(run)
 
 
-def test_an_average_promise_is_about_such_items_too(run: RunFolder) -> None:
+def test_an_average_promise_is_about_such_items_too(run: Run) -> None:
     certify_run(run, max_error=0.1, method="conformal-risk-control", one_per_group=True)
     assert re.search(r"keep [\d.]+ %; at most 10 % of such items with a single most", page_of(run))
 
 
-def test_the_card_and_the_command_say_what_items_they_are(run: RunFolder) -> None:
+def test_the_card_and_the_command_say_what_items_they_are(run: Run) -> None:
     plain = certify_run(run, max_error=0.2)
     assert "On 300 test items it predicts" in plain.test_line
     assert "Of the 300 calibration items it predicts" in card(run)
@@ -81,7 +81,7 @@ def test_the_card_and_the_command_say_what_items_they_are(run: RunFolder) -> Non
     assert "The promise is about one item, drawn at random, of each group, over all" in card(run)
 
 
-def test_one_item_a_group_that_nobody_drew_is_not_said_to_be_drawn(run: RunFolder) -> None:
+def test_one_item_a_group_that_nobody_drew_is_not_said_to_be_drawn(run: Run) -> None:
     """Gold labels on the first item of each group: chosen, by whatever rule."""
     first = run.items.unique("group", keep="first", maintain_order=True)["item"].implode()
     chosen = (pl.when(pl.col("item").is_in(first)).then(name) for name in ("truth", "wrong"))
@@ -100,7 +100,7 @@ def test_one_item_a_group_that_nobody_drew_is_not_said_to_be_drawn(run: RunFolde
     assert Guarantee.from_json(drawn.to_json()) == drawn
 
 
-def test_the_items_are_those_that_certify_draws(run: RunFolder) -> None:
+def test_the_items_are_those_that_certify_draws(run: Run) -> None:
     certify_run(run, max_error=0.2)
     every = read_rule(run)
     certify_run(run, max_error=0.2, one_per_group=True)
@@ -112,7 +112,7 @@ def test_the_items_are_those_that_certify_draws(run: RunFolder) -> None:
     assert (every.one_of_each_group, rule.one_of_each_group) == ((), tuple(drawn["item"]))
 
 
-def test_the_curve_of_all_items_is_not_shaded(run: RunFolder) -> None:
+def test_the_curve_of_all_items_is_not_shaded(run: Run) -> None:
     shaded = "The shaded corner is the certified region"
     certify_run(run, max_error=0.2)
     assert shaded in page_of(run)
@@ -120,7 +120,7 @@ def test_the_curve_of_all_items_is_not_shaded(run: RunFolder) -> None:
     assert shaded not in page_of(run)
 
 
-def test_a_random_annotator_disagrees_with_such_items_too(run: RunFolder) -> None:
+def test_a_random_annotator_disagrees_with_such_items_too(run: Run) -> None:
     found = certify_run(run, max_error=0.4, against="annotator", one_per_group=True)
     error = 100 * found.errors / found.judged_kept
     wanted = f"A random annotator disagrees with a label that is kept {error:.1f} % of the time."

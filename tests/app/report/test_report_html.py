@@ -9,7 +9,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from credalearn.app.report.html import element, json_in_html, percent, range_bar
-from credalearn.app.run.folder import write_json
 from credalearn.app.steps.reporting import write_report
 from fake_run import add_rule, add_sets, fake_run
 from report_pages import Elements, data_of
@@ -22,11 +21,11 @@ def test_what_comes_from_outside_stays_text(tmp_path: Path, ruled: bool) -> None
     names = [f"<img src=x onerror=alert({n})>&'\"" for n in range(400)]
     run = fake_run(tmp_path / "<b>run", classes=EVIL, num_items=400, item_names=names)
     facts = run.facts
-    facts["annotations"]["path"] = facts["method"] = "<svg onload=alert(1)>"
-    facts["annotations"]["left_out"] = {"<i>": 3}
-    facts["versions"] = {"</table>": "<script>"}
-    facts["options"] |= facts["versions"]
-    facts["splits"]["group"] = "</ul><script>"
+    facts.annotations.path = facts.method = "<svg onload=alert(1)>"
+    facts.annotations.left_out = {"<i>": 3}
+    facts.versions = {"</table>": "<script>"}
+    facts.options |= facts.versions
+    facts.splits.group = "</ul><script>"
     write_json(run.path / "run.json", facts)
     if ruled:
         add_sets(add_rule(run, max_error=0.3))

@@ -18,8 +18,8 @@ from PIL import Image
 from credalearn import CredalError, metrics
 from credalearn.app.items.thumbnails import MOST_BYTES, thumbnail
 from credalearn.app.report.html import percent
+from credalearn.app.run import Run, read_json
 from credalearn.app.run import folder as folder_module
-from credalearn.app.run.folder import RunFolder, read_json, write_json
 from credalearn.app.steps.reporting import write_report
 from credalearn.app.steps.tested import read_test_items
 from credalearn.guarantees import Guarantee
@@ -30,16 +30,16 @@ VENDORED = Path(__file__).parents[1] / "src" / "credalearn" / "report" / "page" 
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return add_sets(add_rule(fake_run(tmp_path_factory.mktemp("page") / "nodules", images=True)))
 
 
 @pytest.fixture(scope="module")
-def page(run: RunFolder) -> str:
+def page(run: Run) -> str:
     return write_report(run).read_text(encoding="utf-8")
 
 
-def test_the_numbers_are_those_of_the_predictions_file(run: RunFolder, page: str) -> None:
+def test_the_numbers_are_those_of_the_predictions_file(run: Run, page: str) -> None:
     content = data_of(page)
     table = run.predictions.filter(pl.col("split") == "test")
     columns = ("score", "mmi", "top_probability")
@@ -51,7 +51,7 @@ def test_the_numbers_are_those_of_the_predictions_file(run: RunFolder, page: str
             assert found["kept"][place] == len(kept)
             assert found["judged"][place] == len(judged)
             assert found["wrong"][place] == judged["wrong"].sum()
-    rule = Guarantee.from_json((run.path / "rule.json").read_text())
+    rule = Guarantee.from_json((run.path / "guarantee.json").read_text())
     assert content["walks"][0]["threshold"][content["start"]] == rule.threshold
     share = (table["score"] <= rule.threshold).sum() / len(table)
     assert (content["region"]["coverage"], content["region"]["error"]) == (share, 0.1)
@@ -61,7 +61,7 @@ def test_the_numbers_are_those_of_the_predictions_file(run: RunFolder, page: str
     assert content["walks"][0]["deferred"][content["start"]] == [*by_class, ties]
 
 
-def test_quality_is_what_the_metrics_say(run: RunFolder, page: str) -> None:
+def test_quality_is_what_the_metrics_say(run: Run, page: str) -> None:
     table = run.predictions.filter((pl.col("split") == "test") & pl.col("truth").is_not_null())
     probs = table.select(f"p:{name}" for name in run.classes).to_numpy()
     y = np.array([run.classes.index(name) for name in table["truth"]])
@@ -159,7 +159,7 @@ def test_what_was_stated_is_not_called_votes(tmp_path: Path, said: str) -> None:
         table = {"item": items["item"], "label": run.classes[0], "at_least": 0.17}
     pl.DataFrame(table).write_parquet(run.path / "annotations.parquet")
     facts = run.facts
-    facts["annotations"] |= {"kind": said, "votes": None, "agreement": None}
+    facts.annotations |= {"kind": said, "votes": None, "agreement": None}
     write_json(run.path / "run.json", facts)
     text = write_report(run).read_text(encoding="utf-8")
     assert f"Stated {said} by class, summed over items" in text
@@ -170,7 +170,7 @@ def test_what_was_stated_is_not_called_votes(tmp_path: Path, said: str) -> None:
     assert "most votes" not in text
 
 
-def test_thumbnails_are_small_jpegs_of_deferred_items(run: RunFolder, page: str) -> None:
+def test_thumbnails_are_small_jpegs_of_deferred_items(run: Run, page: str) -> None:
     images = re.findall(r'<img src="(data:image/jpeg;base64,[^"]+)" alt="Image of ([^"]+)">', page)
     assert len(images) == 24
     assert all(len(uri) < MOST_BYTES for uri, _ in images)
@@ -208,7 +208,7 @@ def test_thumbnails_of_odd_images(tmp_path: Path) -> None:
     assert thumbnail(tmp_path / "text.png") is None
 
 
-def test_runs_are_compared(run: RunFolder, tmp_path: Path) -> None:
+def test_runs_are_compared(run: Run, tmp_path: Path) -> None:
     same = add_rule(fake_run(tmp_path / "softmax", method="softmax"))
     other = fake_run(tmp_path / "nodules", num_items=800, sharpness=3)
     text = write_report(run, others=[same], output=tmp_path / "two.html").read_text("utf-8")
@@ -245,7 +245,7 @@ def test_a_report_reads_no_file_of_a_run_over_and_over(
     run = add_rule(fake_run(tmp_path / "run"), max_error=0.3)
     other = fake_run(tmp_path / "other", random_state=1)
     read: list[str] = []
-    monkeypatch.setattr(RunFolder, "_table", counting(RunFolder._table, read))
+    monkeypatch.setattr(Run, "_table", counting(Run._table, read))
     monkeypatch.setattr(folder_module, "read_json", counting(read_json, read))
     write_report(run, others=[other])
     assert read.count("predictions.parquet") == 2  # of each run once
@@ -270,14 +270,14 @@ def test_bad_runs_are_named(tmp_path: Path) -> None:
         write_report(run, output=tmp_path / "page.csv")
     votes = tmp_path / "votes.htm"
     votes.write_text("votes")
-    run.facts["annotations"]["path"] = str(votes)
+    run.facts.annotations.path = str(votes)
     other = fake_run(tmp_path / "other", num_items=100)
     with pytest.raises(CredalError, match=r"votes.htm is what .*run was trained on"):
         write_report(other, others=[run], output=votes)
-    (run.path / "rule.json").write_text('{"threshold": 1}')
+    (run.path / "guarantee.json").write_text('{"threshold": 1}')
     with pytest.raises(CredalError, match=r"no decision rule: .* To fix: certify again"):
         write_report(run)
-    (run.path / "rule.json").unlink()
+    (run.path / "guarantee.json").unlink()
     run.predictions.drop("mmi").write_parquet(run.path / "predictions.parquet")
     with pytest.raises(CredalError, match=r"does not fit run.json: .*mmi.* To fix: train again"):
         read_test_items(run)

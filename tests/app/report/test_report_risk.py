@@ -16,17 +16,17 @@ from credalearn.app.annotations import dawid_skene
 from credalearn.app.report.html import percent
 from credalearn.app.report.risk_line import nats, risk_line
 from credalearn.app.report.sets import _beside_guessing, _infinite
-from credalearn.app.run.folder import RunFolder
-from credalearn.app.run.voted import said_of
+from credalearn.app.run import Run
 from credalearn.app.steps.reporting import write_report
 from credalearn.app.steps.tested import read_label_sets, read_test_items
+from credalearn.app.steps.voted_items import said_of
 from credalearn.labels import VOTE_RULES, VoteRule
 from credalearn.theory import risk_profile
 from fake_run import fake_run, with_facts
 from report_pages import Elements, a_profile, rests_on, told
 
 
-def as_bounds(run: RunFolder) -> RunFolder:
+def as_bounds(run: Run) -> Run:
     """Let the run be one whose people stated that the first class has .7 or more."""
     first, *others = run.classes
     zeros = (pl.lit(0.0).alias(f"n:{name}") for name in others)
@@ -34,10 +34,10 @@ def as_bounds(run: RunFolder) -> RunFolder:
     items.write_parquet(run.path / "items.parquet")
     said = items.select("item", pl.lit(first).alias("label"), pl.lit(0.7).alias("at_least"))
     said.write_parquet(run.path / "annotations.parquet")
-    return with_facts(run, annotations=run.facts["annotations"] | {"kind": "bounds"})
+    return with_facts(run, annotations=run.facts.annotations | {"kind": "bounds"})
 
 
-def predicted_and_said(run: RunFolder) -> tuple[np.ndarray, np.ndarray]:
+def predicted_and_said(run: Run) -> tuple[np.ndarray, np.ndarray]:
     """Probabilities and votes of the test items, row by row from the two files."""
     votes = {row["item"]: row for row in run.items.iter_rows(named=True)}
     rows = [row for row in run.predictions.iter_rows(named=True) if row["split"] == "test"]
@@ -123,7 +123,7 @@ def test_annotators_are_weighed_by_skill_where_training_weighed_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = fake_run(tmp_path / "run", num_items=200)
-    options = run.facts["options"] | {"skill": "dawid-skene"}
+    options = run.facts.options | {"skill": "dawid-skene"}
     run = with_facts(run, label_rule="idm", options=options)
     items = read_test_items(run)
     found = read_label_sets(run, items)

@@ -11,7 +11,7 @@ from credalearn import CredalError
 from credalearn.app.report import PageRule, Walk
 from credalearn.app.report.html import short_percent
 from credalearn.app.report.verdict import verdict
-from credalearn.app.run.folder import RunFolder
+from credalearn.app.run import Run
 from credalearn.app.steps.certifying import certify_run
 from credalearn.app.steps.reporting import write_report
 from credalearn.app.steps.tested import read_rule
@@ -116,13 +116,13 @@ def test_every_kind_of_rule_has_a_page(tmp_path: Path, kind: str, method: str) -
     assert content["walks"][0]["kept"][content["start"]] == _kept(run)
 
 
-def _gallery_size(run: RunFolder) -> int:
+def _gallery_size(run: Run) -> int:
     total = run.predictions.filter(pl.col("split") == "test").height
     kept = _kept(run)
     return total - kept if kept < total else total
 
 
-def _kept(run: RunFolder) -> int:
+def _kept(run: Run) -> int:
     table = run.predictions.filter(pl.col("split") == "test")
     rule = read_rule(run)
     if rule is None or rule.threshold is None:

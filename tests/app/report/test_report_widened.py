@@ -13,7 +13,7 @@ from scipy.stats import binomtest
 from credalearn import CredalError
 from credalearn.app.report import LabelSets, WidenedSets
 from credalearn.app.report.html import percent, range_bar
-from credalearn.app.run.folder import RunFolder
+from credalearn.app.run import Run
 from credalearn.app.steps.covering import certify_sets, keep_sets, kept_and_deferred
 from credalearn.app.steps.reporting import write_report
 from credalearn.app.steps.tested import read_widened
@@ -23,16 +23,16 @@ from report_pages import a_profile, rests_on, told
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return add_sets(add_rule(fake_run(tmp_path_factory.mktemp("page") / "nodules", images=True)))
 
 
 @pytest.fixture(scope="module")
-def page(run: RunFolder) -> str:
+def page(run: Run) -> str:
     return write_report(run).read_text(encoding="utf-8")
 
 
-def test_widened_sets_are_what_certifying_saw(run: RunFolder, page: str) -> None:
+def test_widened_sets_are_what_certifying_saw(run: Run, page: str) -> None:
     seen = certify_sets(run, coverage=0.9)
     words, gallery = told(page), page.split('id="gallery"')[1].replace("\N{NO-BREAK SPACE}", " ")
     share = percent(seen.widened.covered / 300).replace("\N{NO-BREAK SPACE}", " ")
@@ -110,7 +110,7 @@ def test_widened_sets_are_seen_on_the_items_that_certifying_saw_them_on(
         items.write_parquet(run.path / "items.parquet")
         columns = (pl.col(name).alias(name[2:]) for name in names)
         items.select("item", *columns).write_parquet(run.path / "annotations.parquet")
-        run = with_facts(run, annotations=run.facts["annotations"] | {"kind": kind})
+        run = with_facts(run, annotations=run.facts.annotations | {"kind": kind})
         left_out = 5 if kind == "counts" else 0
     wanted = certify_sets(run, coverage=0.8)
     keep_sets(run, wanted.inflation)
@@ -138,7 +138,7 @@ def test_the_stored_radius_counts_and_not_a_new_one(tmp_path: Path) -> None:
     assert "Fewer are held than that: test and calibration items may not" in told(text)
     assert "missed on 77 calibration items" in told(text)
     assert "No error on this page is guaranteed" in rests_on(text)
-    run = with_facts(run, splits=run.facts["splits"] | {"group": "patient"})
+    run = with_facts(run, splits=run.facts.splits | {"group": "patient"})
     words = told(write_report(run).read_text(encoding="utf-8"))
     assert "in 19 draws of 20, were they independent." in words
     assert "Fewer are held than that; of groups it may be chance." in words
@@ -172,7 +172,7 @@ def test_items_that_nobody_voted_on_twice_show_no_coverage(tmp_path: Path) -> No
     assert "width" not in words.split("held on test items")[1]
 
 
-def test_the_gallery_shows_the_widened_bounds(run: RunFolder, page: str) -> None:
+def test_the_gallery_shows_the_widened_bounds(run: Run, page: str) -> None:
     inflation = run.sets
     assert inflation is not None
     table = run.predictions.filter(split="test").sort("score", descending=True)

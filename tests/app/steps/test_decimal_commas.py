@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from credalearn import CredalError
 from credalearn.app.items import streaming
 from credalearn.app.items.inputs import read_features
-from credalearn.app.run.folder import RunFolder
+from credalearn.app.run import Run
 from credalearn.app.tables.blocks import blocks
 from credalearn.app.tables.csv_blocks import TextTable
 from small_run import FEATURES, make_run
@@ -21,7 +21,7 @@ VALUES = ("15", "-2", "1,5", "0,25", "1,234", "-2,345", "1.5", "1e3", "true", " 
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return make_run(tmp_path_factory.mktemp("run") / "RUN")
 
 
@@ -32,7 +32,7 @@ def a_table(path: Path, rows: Sequence[tuple[str, str]], *, separator: str = ";"
     return path
 
 
-def in_blocks(run: RunFolder, path: Path, *, characters: int = 40) -> Read:
+def in_blocks(run: Run, path: Path, *, characters: int = 40) -> Read:
     """What ``predict`` reads, a few rows at a time."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(streaming, "blocks", partial(blocks, characters=characters))
@@ -48,7 +48,7 @@ def at_once(path: Path) -> Read:
 
 
 def test_a_block_of_commas_that_may_be_thousands_is_read_as_the_others_are(
-    run: RunFolder, tmp_path: Path
+    run: Run, tmp_path: Path
 ) -> None:
     path = a_table(tmp_path / "f.csv", [("1,234", "2")] * 9 + [("15", "2")] * 9 + [("1,5", "2")])
     values, commas = in_blocks(run, path)
@@ -56,9 +56,7 @@ def test_a_block_of_commas_that_may_be_thousands_is_read_as_the_others_are(
     assert commas == ("size",)
 
 
-def test_points_in_one_block_and_commas_in_another_are_refused(
-    run: RunFolder, tmp_path: Path
-) -> None:
+def test_points_in_one_block_and_commas_in_another_are_refused(run: Run, tmp_path: Path) -> None:
     path = a_table(tmp_path / "f.csv", [("1.234", "2")] * 9 + [("1,5", "2")] * 9)
     said = r"line 11: .*'size' holds '1,5' .* write a decimal point, and no comma for thousands"
     with pytest.raises(CredalError, match=said):
@@ -73,7 +71,7 @@ def test_points_in_one_block_and_commas_in_another_are_refused(
     characters=st.integers(1, 60),
 )
 def test_blocks_are_read_as_the_whole_file_is(
-    run: RunFolder,
+    run: Run,
     tmp_path_factory: pytest.TempPathFactory,
     rows: list[tuple[str, str]],
     kinds: list[str],
@@ -93,7 +91,7 @@ def test_blocks_are_read_as_the_whole_file_is(
 
 
 def test_a_file_without_commas_is_read_once(
-    run: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = a_table(tmp_path / "f.tsv", [("1.5", "2")] * 9, separator="\t")
     read = 0

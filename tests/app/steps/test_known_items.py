@@ -12,7 +12,7 @@ import pytest
 
 from credalearn.app.cli import app
 from credalearn.app.items.known import KnownItems, endings, other_content
-from credalearn.app.run.folder import RunFolder
+from credalearn.app.run import Run
 from credalearn.app.steps.certifying import certify_run
 from credalearn.app.steps.covering import certify_sets
 from credalearn.app.steps.deferring import defer
@@ -50,7 +50,7 @@ def renamed(team: Team, output: Path, names: Sequence[str]) -> Path:
     return output
 
 
-def of_split(run: RunFolder, *splits: str) -> list[str]:
+def of_split(run: Run, *splits: str) -> list[str]:
     return run.items.filter(pl.col("split").is_in(splits))["item"].to_list()
 
 
@@ -58,12 +58,12 @@ def of_split(run: RunFolder, *splits: str) -> list[str]:
 
 
 def test_items_parquet_holds_the_digest_of_each_input(team: Team) -> None:
-    for item, digest in RunFolder(team.run).items.select("item", "digest").iter_rows():
+    for item, digest in Run.load(team.run).items.select("item", "digest").iter_rows():
         content = (photos(team) / f"{item}.png").read_bytes()
         assert digest == hashlib.sha256(content).hexdigest()
     table = pl.read_csv(team.features)
     rows = table.select(FEATURES).to_numpy().astype(np.float32)
-    found = dict(RunFolder(team.folder / "rows").items.select("item", "digest").iter_rows())
+    found = dict(Run.load(team.folder / "rows").items.select("item", "digest").iter_rows())
     assert [found[item] for item in table["item"]] == [
         hashlib.sha256(row.tobytes()).hexdigest() for row in rows
     ]
@@ -76,7 +76,7 @@ def test_equal_images_are_in_one_split(team: Team, tmp_path: Path, capsys: Captu
     given = train_arguments(team, "--images", copied, *SMALL, "-o", tmp_path / "run")
     done = in_process(capsys, *given)
     assert done.code == 0, done.err
-    split = dict(RunFolder(tmp_path / "run").items.select("item", "split").iter_rows())
+    split = dict(Run.load(tmp_path / "run").items.select("item", "split").iter_rows())
     assert [split[name] for name in NAMES[:30]] == [split[name] for name in NAMES[30:]]
 
     table = tmp_path / "beside.csv"
@@ -96,7 +96,7 @@ def test_equal_images_are_in_one_split(team: Team, tmp_path: Path, capsys: Captu
 def test_a_later_image_that_is_tested_on_is_not_trained_on(
     team: Team, tmp_path: Path, capsys: Capture
 ) -> None:
-    tested = of_split(RunFolder(team.run), "test")[0]
+    tested = of_split(Run.load(team.run), "test")[0]
     copied = shutil.copytree(photos(team), tmp_path / "photos")
     shutil.copy(copied / f"{tested}.png", copied / "again.png")
     (tmp_path / "later.csv").write_text("item,annotator,label\nagain,ann,cat\n")
@@ -112,7 +112,7 @@ def test_a_later_image_that_is_tested_on_is_not_trained_on(
 def test_moved_and_renamed_images_are_known_and_reused_names_are_not(
     team: Team, tmp_path: Path, capsys: Capture
 ) -> None:
-    run = RunFolder(team.run)
+    run = Run.load(team.run)
     number, held_out = len(of_split(run, "train")), len(of_split(run, "calibration", "test"))
     moved, others = tmp_path / "moved", [f"y{row:03d}" for row in range(60)]
     moved.mkdir()
@@ -121,7 +121,7 @@ def test_moved_and_renamed_images_are_known_and_reused_names_are_not(
     votes = renamed(team, tmp_path / "votes.csv", others)
     shutil.copytree(team.run, tmp_path / "run")
     facts = json.loads((tmp_path / "run" / "run.json").read_text())
-    facts["inputs"]["path"] = "photos"  # relative, and not here
+    facts.inputs.path = "photos"  # relative, and not here
     (tmp_path / "run" / "run.json").write_text(json.dumps(facts))
     given = ["recalibrate", tmp_path / "run", votes, "--images", moved, "-o", tmp_path / "new"]
     done = in_process(capsys, *given)
@@ -138,7 +138,7 @@ def test_moved_and_renamed_images_are_known_and_reused_names_are_not(
     assert f"{number} items are called like {TRAINED}, but hold something else" in done.out
     assert "items are calibration or test items of" not in done.out
     # Trained items and new ones of the same names do not get in each other's way.
-    again = RunFolder(tmp_path / "reused")
+    again = Run.load(tmp_path / "reused")
     assert len(again.items) == 60 + number
     assert again.items["n:cat"].sum() == (pl.read_csv(team.votes)["label"] == "cat").sum()
     certify_run(again, capacity=0.5)
@@ -147,7 +147,7 @@ def test_moved_and_renamed_images_are_known_and_reused_names_are_not(
 
 
 def test_rows_are_known_by_their_features(team: Team, tmp_path: Path, capsys: Capture) -> None:
-    run = RunFolder(team.folder / "rows")
+    run = Run.load(team.folder / "rows")
     number, held_out = len(of_split(run, "train")), len(of_split(run, "calibration", "test"))
     votes = renamed(team, tmp_path / "votes.csv", range(60))  # type: ignore[arg-type]
     table = pl.read_csv(team.features).with_columns(item=pl.int_range(60))
@@ -167,7 +167,7 @@ def test_rows_are_known_by_their_features(team: Team, tmp_path: Path, capsys: Ca
     given = ["recalibrate", run.path, team.votes, "--features", tmp_path / "features.csv"]
     done = in_process(capsys, *given, "-o", output)
     assert f"{number} items are called like {TRAINED}, but hold something else" in done.out
-    assert len(RunFolder(output).predictions) == 60
+    assert len(Run.load(output).predictions) == 60
     data = tmp_path / "features.csv"
     assert predict(run, data, tmp_path / "d.csv", decide=False).trained == 0
 
@@ -179,7 +179,7 @@ def test_rows_that_are_equal_by_chance_stay(team: Team, tmp_path: Path, capsys: 
     table.write_csv(own.features)
     own.votes.write_bytes(team.votes.read_bytes())
     assert in_process(capsys, *train_arguments(own)).code == 0
-    number = len(of_split(RunFolder(own.run), "train"))
+    number = len(of_split(Run.load(own.run), "train"))
     given = ["recalibrate", own.run, own.votes, "--features", own.features, "-o", tmp_path / "a"]
     done = in_process(capsys, *given)
     assert f"left out: {number} {TRAINED}" in done.out
@@ -191,7 +191,7 @@ def test_rows_that_are_equal_by_chance_stay(team: Team, tmp_path: Path, capsys: 
     done = in_process(capsys, *given)
     assert done.code == 0, done.err
     assert "left out:" not in done.out
-    run = RunFolder(own.run)
+    run = Run.load(own.run)
     assert predict(run, tmp_path / "f.csv", tmp_path / "d.csv", decide=False).trained == 0
 
 
@@ -210,9 +210,9 @@ def test_weights_that_have_seen_calibration_or_test_items_are_refused(
     weights = team.folder / "rows" / "model" / "model.safetensors"
     done = in_process(capsys, *train_arguments(own, "--weights", weights, "--random-state", "1"))
     assert done.code == 2
-    before = set(of_split(RunFolder(team.folder / "rows"), "train"))
+    before = set(of_split(Run.load(team.folder / "rows"), "train"))
     app(train_arguments(own, "--random-state", "1", "-o", tmp_path / "free"), standalone_mode=False)
-    held_out = of_split(RunFolder(tmp_path / "free"), "calibration", "test")
+    held_out = of_split(Run.load(tmp_path / "free"), "calibration", "test")
     leaking = [name for name in held_out if name[1:] in before]
     told = f"{len(leaking)} items of calibration or test were trained on for the weights in"
     assert f"{told} {weights}, such as '{leaking[0]}'" in done.err
@@ -262,12 +262,12 @@ def test_groups_that_the_weights_have_seen_are_not_calibrated_on(
     done = in_process(capsys, *train_arguments(new, *by_patient, *given))
     assert done.code == 0, done.err
     assert "nothing tells" not in done.out
-    first = RunFolder(tmp_path / "first").items.filter(pl.col("split") == "train")
-    assert set(first["group"]) < set(RunFolder(new.run).items["group"])  # known ever after
+    first = Run.load(tmp_path / "first").items.filter(pl.col("split") == "train")
+    assert set(first["group"]) < set(Run.load(new.run).items["group"])  # known ever after
 
 
 def test_a_name_that_only_the_weights_have_seen_is_free(team: Team, tmp_path: Path) -> None:
-    run = RunFolder(shutil.copytree(team.run, tmp_path / "run"))
+    run = Run.load(shutil.copytree(team.run, tmp_path / "run"))
     assert other_content(run, ["x000"], ["0"]) == ["x000"]
     votes = pl.when(pl.col("item") != "x000").then(pl.col("^n:.*$"))
     run.items.with_columns(votes).write_parquet(run.path / "items.parquet")
@@ -282,7 +282,7 @@ def test_rows_without_names_are_to_be_named(team: Team, tmp_path: Path) -> None:
     app(["train", *map(str, [tmp_path / "votes.csv", *given])], standalone_mode=False)
     np.save(tmp_path / "b.npy", rows + 1)
     with pytest.raises(CredalError, match=r"To fix: give them names, in an npz file or a table"):
-        defer(RunFolder(tmp_path / "run"), tmp_path / "b.npy", tmp_path / "t.json", threshold=0)
+        defer(Run.load(tmp_path / "run"), tmp_path / "b.npy", tmp_path / "t.json", threshold=0)
 
 
 def test_what_the_weights_have_seen_is_known_ever_after(
@@ -293,8 +293,8 @@ def test_what_the_weights_have_seen_is_known_ever_after(
     given = ("--images", images, "--weights", weights, *SMALL)
     done = in_process(capsys, *train_arguments(new, *given))
     assert done.code == 0, done.err
-    run, number = RunFolder(new.run), len(of_split(RunFolder(team.run), "train"))
-    assert run.facts["splits"]["train"] == 60 - len(run.predictions)
+    run, number = Run.load(new.run), len(of_split(Run.load(team.run), "train"))
+    assert run.facts.splits.train == 60 - len(run.predictions)
     assert predict(run, photos(team), tmp_path / "d.csv", decide=False).trained == number
     weights = new.run / "model" / "model.safetensors"
     again = ("--images", photos(team), "--weights", weights, *SMALL, "--random-state", "1")
@@ -304,14 +304,14 @@ def test_what_the_weights_have_seen_is_known_ever_after(
     given = ("--images", images, "--weights", weights, *SMALL)
     done = in_process(capsys, *train_arguments(new, *given, "-o", tmp_path / "fourth"))
     assert done.code == 0, done.err
-    assert sorted(RunFolder(tmp_path / "fourth").items["digest"]) == sorted(run.items["digest"])
+    assert sorted(Run.load(tmp_path / "fourth").items["digest"]) == sorted(run.items["digest"])
 
 
 # Predicting and deferring
 
 
 def test_predict_counts_what_was_trained_on(team: Team, tmp_path: Path) -> None:
-    run, output = RunFolder(team.run), tmp_path / "d.csv"
+    run, output = Run.load(team.run), tmp_path / "d.csv"
     number = len(of_split(run, "train"))
     elsewhere = tmp_path / "elsewhere" / "deep"
     shutil.copytree(photos(team), elsewhere)
@@ -326,7 +326,7 @@ def test_predict_counts_what_was_trained_on(team: Team, tmp_path: Path) -> None:
 
 
 def test_items_that_reuse_a_name_are_not_deferred(team: Team, tmp_path: Path) -> None:
-    run, output = RunFolder(team.run), tmp_path / "tasks.json"
+    run, output = Run.load(team.run), tmp_path / "tasks.json"
     new = make_images(tmp_path / "april", NAMES[:2], random_state=1)
     shutil.copy(photos(team) / "x002.png", new)
     with pytest.raises(CredalError, match=r"2 of the deferred items in .*april have the name .*'x"):
@@ -343,7 +343,7 @@ def test_items_that_reuse_a_name_are_not_deferred(team: Team, tmp_path: Path) ->
     assert "sha256" not in output.read_text()
     assert (found.written, found.same_names) == (3, 0)
 
-    run = RunFolder(team.folder / "rows")
+    run = Run.load(team.folder / "rows")
     table = pl.read_csv(team.features)
     table[:4].write_csv(decisions)
     found = defer(run, decisions, tmp_path / "t.csv", to="csv", threshold=0)
@@ -362,7 +362,7 @@ def test_names_of_images_that_mean_the_same_file(team: Team, tmp_path: Path) -> 
     others = {"split": pl.lit("train"), "group": pl.lit(None), "truth": pl.lit(None)}
     items.with_columns(pl.lit(1).alias("n:cat"), **others).write_parquet(run)
     names = ["1.png", "a/1.png", "b/1.png", "1", "2.png", "2.png", "3.png", "1.2"]
-    found = other_content(RunFolder(run.parent), names, ["9", "9", "9", "1", "9", "2", "9", "9"])
+    found = other_content(Run.load(run.parent), names, ["9", "9", "9", "1", "9", "2", "9", "9"])
     assert found == ["1.png", "a/1.png", "2.png"]
     assert endings("a\\scan.001") == ["a/scan.001", "scan.001"]
 

@@ -23,7 +23,7 @@ from credalearn.app.joined.joining import prepare
 from credalearn.app.joined.labeling import make_labels, training_labels
 from credalearn.app.joined.options import TrainOptions
 from credalearn.app.nodules import CLASSES, load_nodules
-from credalearn.app.run.folder import RunFolder
+from credalearn.app.run import Run
 from credalearn.app.steps.label_study import LabelStudy, Spread, study_labels
 from credalearn.app.steps.label_words import LEGEND, recommendation, split_line
 from credalearn.errors import CredalError
@@ -551,7 +551,7 @@ def test_training_takes_every_rule(tmp_path: Path, capsys: Capture, rule: str) -
     team = make_team(tmp_path, num_items=40)
     done = in_process(capsys, *train_arguments(team, "--labels", rule, "--epochs", "1"))
     assert done.code == 0, done.err
-    assert RunFolder(team.run).facts["label_rule"] == rule
+    assert Run.load(team.run).facts.label_rule == rule
 
 
 def test_training_takes_the_annotators_skill(tmp_path: Path, capsys: Capture) -> None:
@@ -559,14 +559,14 @@ def test_training_takes_the_annotators_skill(tmp_path: Path, capsys: Capture) ->
     arguments = train_arguments(team, "--skill", "dawid-skene", "--labels", "idm", "--epochs", "1")
     done = in_process(capsys, *arguments)
     assert done.code == 0, done.err
-    facts = RunFolder(team.run).facts
-    assert facts["options"]["skill"] == "dawid-skene"
-    assert facts["truth"] == "majority"
+    facts = Run.load(team.run).facts
+    assert facts.options.skill == "dawid-skene"
+    assert facts.truth == "majority"
     plain = make_team(tmp_path / "plain", num_items=60)
     done = in_process(capsys, *train_arguments(plain, "--labels", "idm", "--epochs", "1"))
-    items, others = RunFolder(team.run).items, RunFolder(plain.run).items
+    items, others = Run.load(team.run).items, Run.load(plain.run).items
     assert items.equals(others)  # the split and the truth are the same
-    assert facts["loss_curve"] != RunFolder(plain.run).facts["loss_curve"]
+    assert facts.loss_curve != Run.load(plain.run).facts.loss_curve
 
 
 def test_skill_is_learned_from_training_items_alone(tmp_path: Path) -> None:

@@ -18,8 +18,8 @@ from credalearn.app.items.inputs import FeatureTable, read_features
 from credalearn.app.joined.merging import merge
 from credalearn.app.joined.options import RecalibrateOptions, TrainOptions
 from credalearn.app.joined.splits import split_items
-from credalearn.app.run.folder import RunFolder, write_json
-from credalearn.app.run.staging import partial_of
+from credalearn.app.run import Run
+from credalearn.app.staging import partial_of
 from credalearn.app.steps.card import card
 from credalearn.app.steps.certifying import certify_run
 from credalearn.app.steps.predicting import predict
@@ -80,12 +80,12 @@ def given(trained: Team, new: Team, output: Path, *more: object) -> list[object]
     return ["recalibrate", trained.run, new.votes, "--features", new.features, "-o", output, *more]
 
 
-def read(team: Team, run: RunFolder, *extra: str) -> tuple[Annotations, FeatureTable]:
+def read(team: Team, run: Run, *extra: str) -> tuple[Annotations, FeatureTable]:
     found = read_annotations(team.votes, classes=run.classes)
     return found, read_features(team.features, names=FEATURES, extra=extra)
 
 
-def again(run: RunFolder, output: Path, team: Team, **options: Any) -> RunFolder:
+def again(run: Run, output: Path, team: Team, **options: Any) -> Run:
     """The same in Python."""
     chosen = RecalibrateOptions(**options)
     return recalibrate_run(run, output, *read(team, run, *chosen.columns), chosen)
@@ -104,8 +104,8 @@ def test_the_whole_way(trained: Team, later: Team, tmp_path: Path, capsys: Captu
     assert lines[-3] == f"{new}: the model of {trained.run}, not trained again; {sizes}"
     assert lines[-1] == f"next: credalearn certify {new} --max-error 0.15"
     assert snapshot(trained.run) == before
-    run = RunFolder(new)
-    assert run.rule is None
+    run = Run.load(new)
+    assert run.guarantee is None
     for name in ("model.safetensors", "config.json"):
         assert (new / "model" / name).read_bytes() == (trained.run / "model" / name).read_bytes()
 
@@ -120,16 +120,16 @@ def test_the_whole_way(trained: Team, later: Team, tmp_path: Path, capsys: Captu
         done = in_process(capsys, *arguments)
         assert done.code == 0, done.err
         if arguments[0] == "predict":
-            number = RunFolder(trained.run).facts["splits"]["train"]
+            number = Run.load(trained.run).facts.splits.train
             assert f"{number} of these items were trained on" in done.out
     assert in_process(capsys, "--help").out.count("recalibrate") == 1
 
 
 def test_every_number_by_hand(trained: Team, later: Team, tmp_path: Path) -> None:
-    old = RunFolder(trained.run)
+    old = Run.load(trained.run)
     run = again(old, tmp_path / "new", later)
     table, features = run.predictions, pl.read_csv(later.features)
-    pred = old.model().predict_credal(features.select(FEATURES).to_numpy())
+    pred = old.load_model().predict_credal(features.select(FEATURES).to_numpy())
     assert table["item"].to_list() == features["item"].to_list()
     np.testing.assert_allclose(table["score"], pred.score("lower-probability"), atol=1e-6)
     votes = pl.read_csv(later.votes).pivot("label", index="item", aggregate_function="len")
@@ -151,7 +151,7 @@ def test_every_number_by_hand(trained: Team, later: Team, tmp_path: Path) -> Non
     assert fisher_exact(rows).pvalue > 0.05
     assert "the difference may be chance; so many items tell one where accuracy is " in told
 
-    rule = old.rule
+    rule = old.guarantee
     assert rule is not None
     assert rule.threshold is not None
     kept = table["score"].to_numpy() <= rule.threshold
@@ -198,7 +198,7 @@ def test_other_rules_are_held_to_what_they_promise(
     for path in (trained.votes, trained.features):
         (tmp_path / path.name).write_bytes(path.read_bytes())
     app(train_arguments(team, "--epochs", "15", "--gold", "truth"), standalone_mode=False)
-    old = RunFolder(team.run)
+    old = Run.load(team.run)
     run = again(old, tmp_path / "gold", later, gold="truth")
     votes = again(old, tmp_path / "votes", later)
     certify_run(old, capacity=0.3)
@@ -209,7 +209,7 @@ def test_other_rules_are_held_to_what_they_promise(
     assert "not alike: those were judged by the gold labels" in told
     assert "it is about the gold labels, these items have a single most-voted class" in told
     certify_run(old, max_error=0.4, against="annotator")
-    number = votes.predictions.filter(pl.col("score") <= old.rule.threshold)  # type: ignore[union-attr]
+    number = votes.predictions.filter(pl.col("score") <= old.guarantee.threshold)  # type: ignore[union-attr]
     mean = float(np.mean(number["disagreement"].to_numpy()))
     assert f"with a vote {100 * mean:.3g} % are wrong" in still_holding(old, votes)[-2]
 
@@ -249,7 +249,7 @@ def test_an_average_over_calibration_sets_is_no_promise_of_one_rule(tmp_path: Pa
 def test_run_json_the_page_and_the_card_tell_the_truth(
     trained: Team, later: Team, tmp_path: Path
 ) -> None:
-    old = RunFolder(trained.run)
+    old = Run.load(trained.run)
     run = again(old, tmp_path / "new", later)
     facts, before = run.facts, old.facts
     for name in (
@@ -262,10 +262,10 @@ def test_run_json_the_page_and_the_card_tell_the_truth(
         "label_rule",
     ):
         assert facts[name] == before[name]
-    assert facts["annotations"]["path"] == str(later.votes)
-    assert facts["inputs"]["path"] == str(later.features)
-    assert facts["splits"] == {"calibration": 150, "test": 150, "group": None}
-    source = facts["recalibrated_from"]
+    assert facts.annotations.path == str(later.votes)
+    assert facts.inputs.path == str(later.features)
+    assert facts.splits == {"calibration": 150, "test": 150, "group": None}
+    source = facts.recalibrated_from
     assert source["path"] == str(trained.run)
     assert (source["created"], source["splits"]) == (before["created"], before["splits"])
 
@@ -275,7 +275,7 @@ def test_run_json_the_page_and_the_card_tell_the_truth(
     rows = dict(provenance(facts, "today"))
     assert rows["model trained"] == before["created"]
     assert rows["model trained on"] == str(trained.votes)
-    assert rows["calibrated again"] == facts["created"]
+    assert rows["calibrated again"] == facts.created
     assert rows["annotations"].startswith(f"{later.votes} (")
     for label, count in pl.read_csv(later.votes)["label"].value_counts().rows():
         assert run.items[f"n:{label}"].sum() == count  # no vote of the training is among them
@@ -290,12 +290,12 @@ def test_run_json_the_page_and_the_card_tell_the_truth(
 
 
 def test_a_second_time_from_the_new_run(trained: Team, later: Team, tmp_path: Path) -> None:
-    old = RunFolder(trained.run)
+    old = Run.load(trained.run)
     first = again(old, tmp_path / "first", later)
     other = new_team(tmp_path / "other", num_items=40, random_state=9)
     second = again(first, tmp_path / "second", other, group="patient")
-    assert second.facts["recalibrated_from"] == first.facts["recalibrated_from"]
-    assert second.facts["recalibrated_from"]["path"] == str(trained.run)
+    assert second.facts.recalibrated_from == first.facts.recalibrated_from
+    assert second.facts.recalibrated_from.path == str(trained.run)
     named = second.items.filter(split="train").select("item", "group")
     assert named.equals(old.items.filter(split="train").select("item", "group"))
     told = still_holding(first, again(first, tmp_path / "third", later))
@@ -308,7 +308,7 @@ def test_a_second_time_from_the_new_run(trained: Team, later: Team, tmp_path: Pa
 def test_what_it_was_trained_or_calibrated_on_is_not_overwritten(
     trained: Team, later: Team, tmp_path: Path
 ) -> None:
-    old = RunFolder(trained.run)
+    old = Run.load(trained.run)
     run, data = again(old, tmp_path / "new", later), tmp_path / "data.csv"
     data.write_bytes(later.features.read_bytes())
     for path in (trained.features, trained.votes, later.features, later.votes):
@@ -317,7 +317,7 @@ def test_what_it_was_trained_or_calibrated_on_is_not_overwritten(
 
 
 def test_a_card_of_the_old_run_stays_there(trained: Team, later: Team, tmp_path: Path) -> None:
-    old = RunFolder(trained.run)
+    old = Run.load(trained.run)
     path = old.path / "model" / "MODEL_CARD.md"
     try:
         path.write_text(card(old))
@@ -337,7 +337,7 @@ def test_items_of_the_training_are_left_out(
     trained: Team, later: Team, tmp_path: Path, capsys: Capture
 ) -> None:
     """An export of everything: the old training items go, old calibration and test items stay."""
-    old, both = RunFolder(trained.run), Team(tmp_path)
+    old, both = Run.load(trained.run), Team(tmp_path)
     for name in ("votes.csv", "features.csv"):
         tables = [pl.read_csv(team.folder / name) for team in (trained, later)]
         pl.concat(tables, how="diagonal").sample(fraction=1, shuffle=True, seed=1).write_csv(
@@ -345,10 +345,10 @@ def test_items_of_the_training_are_left_out(
         )
     done = in_process(capsys, *given(trained, both, tmp_path / "new"))
     assert done.code == 0, done.err
-    number, held_out = old.facts["splits"]["train"], len(old.predictions)
+    number, held_out = old.facts.splits.train, len(old.predictions)
     assert f"left out: {number} items that the model was trained on" in done.out
     assert f"{held_out} of the {300 + held_out} items are calibration or test items of" in done.out
-    run = RunFolder(tmp_path / "new")
+    run = Run.load(tmp_path / "new")
     assert set(run.predictions["item"]) == {
         *old.predictions["item"],
         *pl.read_csv(later.features)["item"],
@@ -370,7 +370,7 @@ def test_items_of_the_training_are_left_out(
 def test_other_items_of_a_patient_that_was_trained_on_are_left_out(
     trained: Team, later: Team, tmp_path: Path
 ) -> None:
-    old = RunFolder(trained.run)
+    old = Run.load(trained.run)
     found, inputs = read(later, old, "patient")
     known = old.items.filter(split="train")["group"][0]
     first = pl.col("patient") == inputs.extra["patient"][0]
@@ -381,18 +381,18 @@ def test_other_items_of_a_patient_that_was_trained_on_are_left_out(
     run = recalibrate_run(
         old, tmp_path / "new", found, inputs, RecalibrateOptions(group="patient", random_state=3)
     )
-    assert run.facts["inputs"]["left_out"] == {"whose patient the model was trained on": 5}
+    assert run.facts.inputs.left_out == {"whose patient the model was trained on": 5}
     items = run.items.filter(pl.col("split") != "train")
     assert len(items) == 295
     assert items.group_by("group").agg(pl.col("split").n_unique())["split"].max() == 1
-    splits = run.facts["splits"]
+    splits = run.facts.splits
     assert abs(splits["calibration"] - splits["test"]) <= 5
     alone = recalibrate_run(old, tmp_path / "alone", found, inputs)
-    assert alone.facts["inputs"]["left_out"] == {}
+    assert alone.facts.inputs.left_out == {}
 
 
 def test_items_of_later_rounds_are_left_out(trained: Team, later: Team, tmp_path: Path) -> None:
-    old = RunFolder(trained.run)
+    old = Run.load(trained.run)
     found, inputs = read(later, old)
     chosen = pl.col("item").is_in(list(found.items[:20]))
     votes = pl.read_csv(later.votes)
@@ -403,13 +403,13 @@ def test_items_of_later_rounds_are_left_out(trained: Team, later: Team, tmp_path
         for name in ("first.csv", "later.csv")
     )
     run = recalibrate_run(old, tmp_path / "new", merge(first, second), inputs)
-    assert run.facts["inputs"]["left_out"] == {"of later exports, which were chosen": 20}
-    assert run.facts["later_items"] == 0
+    assert run.facts.inputs.left_out == {"of later exports, which were chosen": 20}
+    assert run.facts.later_items == 0
     assert not set(run.predictions["item"]) & set(found.items[:20])
 
 
 def test_the_seed_draws_the_split(trained: Team, later: Team, tmp_path: Path) -> None:
-    old = RunFolder(trained.run)
+    old = Run.load(trained.run)
     one, same, other = (
         again(old, tmp_path / name, later, random_state=random_state).items["split"].to_list()
         for name, random_state in (("a", 0), ("b", 0), ("c", 1))
@@ -425,7 +425,7 @@ def test_a_split_of_ones_own(trained: Team, later: Team, tmp_path: Path, capsys:
     table.with_columns(part=wanted).write_csv(own.features)
     done = in_process(capsys, *given(trained, own, tmp_path / "new", "--split", "part"))
     assert done.code == 0, done.err
-    assert RunFolder(tmp_path / "new").predictions["split"].to_list() == wanted.to_list()
+    assert Run.load(tmp_path / "new").predictions["split"].to_list() == wanted.to_list()
     for value, told in (
         ("train", "has 'train'; nothing is trained here. To fix: write one of calibration, test"),
         ("tset", "has 'tset'. To fix: write 'test'"),
@@ -446,13 +446,13 @@ def test_a_split_of_ones_own(trained: Team, later: Team, tmp_path: Path, capsys:
 
 
 def test_gold_labels(trained: Team, later: Team, tmp_path: Path) -> None:
-    run = again(RunFolder(trained.run), tmp_path / "new", later, gold="truth")
+    run = again(Run.load(trained.run), tmp_path / "new", later, gold="truth")
     assert run.truth == "gold"
     assert run.predictions["truth"].to_list() == pl.read_csv(later.features)["truth"].to_list()
 
 
 def test_few_items(trained: Team, tmp_path: Path) -> None:
-    old = RunFolder(trained.run)
+    old = Run.load(trained.run)
     two = again(old, tmp_path / "two", new_team(tmp_path / "a", num_items=2))
     assert sorted(two.predictions["split"]) == ["calibration", "test"]
     with pytest.raises(CredalError, match="1 items in 1 groups are too few for two splits"):
@@ -460,7 +460,7 @@ def test_few_items(trained: Team, tmp_path: Path) -> None:
 
 
 def test_counts_where_there_were_votes(trained: Team, later: Team, tmp_path: Path) -> None:
-    old = RunFolder(trained.run)
+    old = Run.load(trained.run)
     found, inputs = read(later, old)
     table = {name: found.counts()[:, k] for k, name in enumerate(old.classes)}
     pl.DataFrame({"item": found.items, **table}).write_csv(tmp_path / "counts.csv")
@@ -488,7 +488,7 @@ def test_every_kind_of_model(tmp_path: Path, method: str) -> None:
     options = TrainOptions(method=method, epochs=1)
     old = train_run(team.run, read_annotations(team.votes), inputs, options, verbose=False)
     run = again(old, tmp_path / "new", new_team(tmp_path / "later", num_items=40))
-    assert run.facts["method"] == method
+    assert run.facts.method == method
     assert run.predictions.columns == old.predictions.columns
     certify_run(run, capacity=0.5)
     write_report(run)
@@ -520,9 +520,9 @@ def test_images(later: Team, tmp_path: Path, capsys: Capture) -> None:
     assert done.code == 0, done.err
     assert "images found: 90 by path in the address" in done.out
     assert "left out: 36 items that the model was trained on" in done.out
-    run = RunFolder(new)
-    assert run.facts["inputs"]["image_size"] == 12
-    assert run.facts["splits"] == {"calibration": 27, "test": 27, "group": None}
+    run = Run.load(new)
+    assert run.facts.inputs.image_size == 12
+    assert run.facts.splits == {"calibration": 27, "test": 27, "group": None}
     # Copied elsewhere they are told by what they hold, also when the first are gone.
     copied = shutil.copytree(images, tmp_path / "copied")
     for gone in (False, True):
@@ -541,7 +541,7 @@ def test_images(later: Team, tmp_path: Path, capsys: Capture) -> None:
     beside = ("--images", images, "--gold", "truth", "--table", tmp_path / "beside.csv")
     done = in_process(capsys, *command, *beside)
     assert done.code == 0, done.err
-    assert RunFolder(tmp_path / "gold").truth == "gold"
+    assert Run.load(tmp_path / "gold").truth == "gold"
 
 
 # What does not fit
@@ -561,7 +561,7 @@ def test_an_unknown_class_is_named(
     assert "To fix: write 'cat'; or, if it means that people do not know, name it with" in done.err
     done = in_process(capsys, *given(trained, team, tmp_path / "new", "--unsure", "bat"))
     assert done.code == 0, done.err
-    old = RunFolder(trained.run)
+    old = Run.load(trained.run)
     found = read_annotations(later.votes, classes=("owl", "dog", "cat"))
     with pytest.raises(CredalError, match="was read with the classes 'owl', 'dog', 'cat'; those"):
         recalibrate_run(old, tmp_path / "no", found, read(later, old)[1])
@@ -575,11 +575,11 @@ def test_a_class_that_nobody_sees_any_more_is_no_error(
     team.features.write_bytes(later.features.read_bytes())
     done = in_process(capsys, *given(trained, team, tmp_path / "new", "--skip-missing"))
     assert done.code == 0, done.err
-    assert RunFolder(tmp_path / "new").classes == ("cat", "dog", "owl")
+    assert Run.load(tmp_path / "new").classes == ("cat", "dog", "owl")
 
 
 def test_features_by_name(trained: Team, later: Team, tmp_path: Path, capsys: Capture) -> None:
-    old, team = RunFolder(trained.run), Team(tmp_path)
+    old, team = Run.load(trained.run), Team(tmp_path)
     team.votes.write_bytes(later.votes.read_bytes())
     table = pl.read_csv(later.features)
     table.select("note", "weight", "item", "size").write_csv(team.features)  # in another order
@@ -607,12 +607,12 @@ def test_what_cannot_be_told_is_said(
     told = "he model was trained with --group patient and calibrated again without it: nothing "
     told += "tells which of the new items are of groups that it has seen"
     assert f"t{told}\n" in in_process(capsys, *given(trained, later, tmp_path / "a")).out
-    run = RunFolder(tmp_path / "a")
+    run = Run.load(tmp_path / "a")
     assert f"<li>T{told}.</li>" in write_report(run).read_text()
     assert f"\n- T{told}.\n" in card(run)
     done = in_process(capsys, *given(trained, later, tmp_path / "b", "--group", "patient"))
     assert told not in done.out
-    for run in (RunFolder(tmp_path / "b"), RunFolder(trained.run)):
+    for run in (Run.load(tmp_path / "b"), Run.load(trained.run)):
         assert told not in write_report(run, output=tmp_path / "page.html").read_text() + card(run)
 
 
@@ -645,14 +645,14 @@ def test_groups_are_the_same_however_they_are_written(
     fresh = read_features(tmp_path / "False.csv", names=FEATURES, extra=("patient",))
     said = read_annotations(later.votes, classes=old.classes)
     new = recalibrate_run(old, tmp_path / "new", said, fresh, RecalibrateOptions(group="patient"))
-    assert new.facts["inputs"]["left_out"] == {"whose patient the model was trained on": 5}
+    assert new.facts.inputs.left_out == {"whose patient the model was trained on": 5}
 
 
 def test_a_promise_about_one_item_of_each_group_is_held_against_such_items(
     trained: Team, tmp_path: Path, capsys: Capture
 ) -> None:
     shutil.copytree(trained.run, tmp_path / "run")
-    old, new = RunFolder(tmp_path / "run"), new_team(tmp_path / "later", drift=True)
+    old, new = Run.load(tmp_path / "run"), new_team(tmp_path / "later", drift=True)
     asked = ("--max-error", "0.4", "--confidence", "0.9", "--one-a-group")
     done = in_process(capsys, "certify", old.path, *asked)
     assert done.code == 0, done.err
@@ -684,15 +684,15 @@ def test_the_column_of_the_items_is_remembered(
     again = ("recalibrate", old.run, new.votes, "--features", new.features, "-o", new.run)
     done = in_process(capsys, *again)
     assert done.code == 0, done.err
-    facts = RunFolder(new.run).facts
-    assert facts["inputs"]["item"] == facts["annotations"]["item"] == "msg"
+    facts = Run.load(new.run).facts
+    assert facts.inputs.item == facts.annotations.item == "msg"
     export = tmp_path / "export.json"
     export.write_text('[{"id": 1, "msg": "a", "data": {"text": "msg"}}]')
-    assert known_item(RunFolder(old.run), export) == "msg"
-    assert known_item(RunFolder(trained.run), export) is None  # the item of "item" is found anyway
-    write_json(old.run / "run.json", facts | {"annotations": facts["annotations"] | {"item": "id"}})
-    assert known_item(RunFolder(old.run), export) is None  # a number of the tool's own
-    assert known_item(RunFolder(old.run), new.votes) is None
+    assert known_item(Run.load(old.run), export) == "msg"
+    assert known_item(Run.load(trained.run), export) is None  # the item of "item" is found anyway
+    write_json(old.run / "run.json", facts | {"annotations": facts.annotations | {"item": "id"}})
+    assert known_item(Run.load(old.run), export) is None  # a number of the tool's own
+    assert known_item(Run.load(old.run), new.votes) is None
 
 
 def test_rows_without_names(trained: Team, later: Team, tmp_path: Path, capsys: Capture) -> None:
@@ -703,7 +703,7 @@ def test_rows_without_names(trained: Team, later: Team, tmp_path: Path, capsys: 
     command = ["recalibrate", trained.run, later.votes, "-o", tmp_path / "new", "--features"]
     done = in_process(capsys, *command, tmp_path / "named.npz")
     assert done.code == 0, done.err
-    assert RunFolder(tmp_path / "new").facts["inputs"]["features"] == FEATURES
+    assert Run.load(tmp_path / "new").facts.inputs.features == FEATURES
     np.save(tmp_path / "rows.npy", values)
     command[2:5] = [team.votes, "-o", tmp_path / "no"]
     rows = pl.col("item").str.replace("new-", "").cast(pl.Int64)
@@ -742,12 +742,12 @@ def test_no_run_is_overwritten(trained: Team, later: Team, tmp_path: Path, capsy
 
 
 def test_a_full_disk_leaves_nothing(trained: Team, later: Team, tmp_path: Path) -> None:
-    old = RunFolder(trained.run)
+    old = Run.load(trained.run)
     found, inputs = read(later, old)
     with full_disk(2_000), pytest.raises(CredalError, match="cannot be written"):
         recalibrate_run(old, tmp_path / "new", found, inputs)
     assert not list(tmp_path.iterdir())
-    assert recalibrate_run(old, tmp_path / "new", found, inputs).facts["method"] == "pocc"
+    assert recalibrate_run(old, tmp_path / "new", found, inputs).facts.method == "pocc"
 
 
 def test_a_damaged_run_is_told(trained: Team, later: Team, tmp_path: Path, capsys: Capture) -> None:
@@ -766,11 +766,11 @@ def test_votes_with_an_id_of_their_own_go_by_the_better_name(tmp_path: Path) -> 
     """The votes and the features of a run may call the item otherwise, each in its own file."""
     run = fake_run(tmp_path / "run", num_items=20)
     facts = run.facts
-    facts["annotations"]["item"] = "id"
+    facts.annotations.item = "id"
     write_json(run.path / "run.json", facts)
     votes = tmp_path / "votes.csv"
     votes.write_text("id,item,annotator,label\n1,x,ann,cat\n2,x,bo,dog\n")
-    assert known_item(RunFolder(run.path), votes) is None
+    assert known_item(Run.load(run.path), votes) is None
 
 
 def test_the_features_keep_their_own_column_of_items(tmp_path: Path, capsys: Capture) -> None:

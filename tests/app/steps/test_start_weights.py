@@ -18,8 +18,8 @@ from torch.testing import assert_close
 
 import credalearn as cl
 from credalearn.app.joined.options import TrainOptions
-from credalearn.app.run.folder import RunFolder
-from credalearn.app.run.staging import partial_of
+from credalearn.app.run import Run
+from credalearn.app.staging import partial_of
 from credalearn.app.steps.card import card
 from credalearn.app.steps.reporting import provenance
 from credalearn.nets import build_backbone, outside
@@ -182,14 +182,14 @@ def test_the_command_starts_from_an_earlier_run_and_says_so(
     more = ["--weights", file, "--learning-rate", "1e-12", "--batch-size", "7", "--device", "cpu"]
     done = in_process(capsys, *train_arguments(team, "-o", "run", *more))
     assert done.code == 0, done.err
-    run, first = RunFolder(Path("run")), RunFolder(Path("first"))
-    assert_close(layers(run.model()), layers(first.model()))
-    options = run.facts["options"]
+    run, first = Run.load(Path("run")), Run.load(Path("first"))
+    assert_close(layers(run.load_model()), layers(first.load_model()))
+    options = run.facts.options
     digest = hashlib.sha256(Path(file).read_bytes()).hexdigest()
     asked = {"weights": file, "learning_rate": 1e-12, "batch_size": 7, "device": "cpu"}
     asked |= {"weights_sha256": digest, "augment": "none"}
     assert {name: options[name] for name in asked} == asked
-    assert first.facts["options"]["weights"] is None
+    assert first.facts.options.weights is None
     text = card(run)
     assert "augmentation" not in text
     assert f"| started from | {file} (sha256 {digest}) |" in text
@@ -199,7 +199,7 @@ def test_the_command_starts_from_an_earlier_run_and_says_so(
     told = dict(provenance(run.facts, "today"))["options"]
     assert f"weights={file}" in told
     assert digest in told
-    assert (run.model().learning_rate, run.model().batch_size) == (1e-12, 7)
+    assert (run.load_model().learning_rate, run.load_model().batch_size) == (1e-12, 7)
 
 
 def test_images_start_from_an_earlier_runs_resnet(
@@ -214,13 +214,13 @@ def test_images_start_from_an_earlier_runs_resnet(
     more += ["--augment", "crop-flip"]
     done = in_process(capsys, *train_arguments(team, *images, *more, "-o", tmp_path / "run"))
     assert done.code == 0, done.err
-    run = RunFolder(tmp_path / "run")
+    run = Run.load(tmp_path / "run")
     first, second = (
         clf.model_.members[0].backbone.get_parameter("conv.weight")
-        for clf in (RunFolder(tmp_path / "first").model(), run.model())
+        for clf in (Run.load(tmp_path / "first").model(), run.load_model())
     )
     assert_close(first, second)
-    assert run.model().augment == run.facts["options"]["augment"] == "crop-flip"
+    assert run.load_model().augment == run.facts.options.augment == "crop-flip"
     assert "| augmentation | crop-flip |" in card(run)
 
 

@@ -12,7 +12,7 @@ import pytest
 import credalearn as cl
 from credalearn.app.annotations import read_annotations
 from credalearn.app.joined.rounds import read_rounds
-from credalearn.app.run.folder import RunFolder
+from credalearn.app.run import Run
 from credalearn.app.steps.card import card
 from credalearn.app.steps.certifying import certify_run, draw_one_a_group
 from credalearn.app.steps.covering import certify_sets, keep_sets
@@ -28,20 +28,20 @@ from team_files import full_disk, snapshot
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return fake_run(tmp_path_factory.mktemp("runs") / "run")
 
 
-def kept_rule(run: RunFolder) -> Guarantee:
-    return Guarantee.from_json((run.path / "rule.json").read_text())
+def kept_rule(run: Run) -> Guarantee:
+    return Guarantee.from_json((run.path / "guarantee.json").read_text())
 
 
 @pytest.mark.parametrize("method", ["sgr", "learn-then-test", "conformal-risk-control"])
 @pytest.mark.parametrize("max_error", [0.05, 0.1, 0.2])
 def test_the_rule_is_certifys_on_the_calibration_items(
-    run: RunFolder, method: Any, max_error: float
+    run: Run, method: Any, max_error: float
 ) -> None:
-    (run.path / "rule.json").unlink(missing_ok=True)
+    (run.path / "guarantee.json").unlink(missing_ok=True)
     found = certify_run(run, max_error=max_error, confidence=0.9, method=method)
     rows = [
         row
@@ -63,7 +63,7 @@ def test_the_rule_is_certifys_on_the_calibration_items(
     assert found.lines[0] == f"left out: {len(ties)} calibration items, {LACKING['majority']}"
 
 
-def test_the_promise_is_about_items_with_a_majority_and_the_share_of_all(run: RunFolder) -> None:
+def test_the_promise_is_about_items_with_a_majority_and_the_share_of_all(run: Run) -> None:
     found = certify_run(run, max_error=0.1)
     rule, every = found.rule, run.predictions.filter(pl.col("split") == "calibration")
     kept = every.filter(pl.col("score") <= rule.threshold)
@@ -95,19 +95,19 @@ def test_the_promise_is_about_items_with_a_majority_and_the_share_of_all(run: Ru
 def test_the_truth_of_what_was_stated_is_no_majority(tmp_path: Path, kind: str, said: str) -> None:
     run = fake_run(tmp_path / "run")
     facts = run.facts
-    facts["annotations"] |= {"kind": kind, "votes": None, "agreement": None}
+    facts.annotations |= {"kind": kind, "votes": None, "agreement": None}
     (run.path / "run.json").write_text(json.dumps(facts))
     found = certify_run(run, max_error=0.2)
     assert f"wrong against {said}" in found.rule.sentence()
     assert "most votes" not in " ".join(found.lines)
     assert "their largest" in found.lines[0]
     assert "most votes" not in card(run)
-    facts["truth"] = "gold"
+    facts.truth = "gold"
     (run.path / "run.json").write_text(json.dumps(facts))
     assert run.truth == "gold"
 
 
-def test_the_test_items_have_no_part_in_it_and_are_reported(run: RunFolder) -> None:
+def test_the_test_items_have_no_part_in_it_and_are_reported(run: Run) -> None:
     found = certify_run(run, max_error=0.1)
     test = [
         row
@@ -122,7 +122,7 @@ def test_the_test_items_have_no_part_in_it_and_are_reported(run: RunFolder) -> N
     assert found.test_line.endswith(f"{said}{error:.3g} %.")
 
 
-def test_items_are_deferred_by_one_minus_their_lower_probability(run: RunFolder) -> None:
+def test_items_are_deferred_by_one_minus_their_lower_probability(run: Run) -> None:
     found = certify_run(run, max_error=0.1)
     table = run.predictions
     np.testing.assert_allclose(table["score"], 1 - table["lower"], atol=1e-6)
@@ -131,7 +131,7 @@ def test_items_are_deferred_by_one_minus_their_lower_probability(run: RunFolder)
     assert lower[decided == "predict"].min() > lower[decided == "defer"].max() - 1e-6
 
 
-def test_against_an_annotator_errors_are_shares(run: RunFolder) -> None:
+def test_against_an_annotator_errors_are_shares(run: Run) -> None:
     found = certify_run(run, max_error=0.3, against="annotator")
     table = run.predictions.filter(pl.col("split") == "calibration")
     wanted = cl.certify(
@@ -146,7 +146,7 @@ def test_against_an_annotator_errors_are_shares(run: RunFolder) -> None:
     assert "a random annotator" in found.lines[-2]
 
 
-def test_a_capacity_promises_nothing(run: RunFolder) -> None:
+def test_a_capacity_promises_nothing(run: Run) -> None:
     found = certify_run(run, capacity=0.25)
     # Reviewers can take a quarter of all items, those whose votes tie among them.
     every = run.predictions.filter(pl.col("split") == "calibration")["score"].to_numpy()
@@ -166,7 +166,7 @@ def test_a_capacity_promises_nothing(run: RunFolder) -> None:
 
 def test_what_cannot_be_certified_leaves_a_rule_that_holds(tmp_path: Path) -> None:
     run = fake_run(tmp_path / "run")
-    (run.path / "rule.json").unlink(missing_ok=True)
+    (run.path / "guarantee.json").unlink(missing_ok=True)
     before = snapshot(run.path)
     with pytest.raises(cl.CredalError, match=r"0.1 % with 95 % confidence cannot be certified"):
         certify_run(run, max_error=0.001)
@@ -201,7 +201,7 @@ def test_the_method_that_certifies_more_is_named(tmp_path: Path) -> None:
     with pytest.raises(cl.CredalError, match=r"To fix: give --method learn-then-test, .* twice th"):
         certify_run(run, max_error=0.1)
     assert certify_run(run, max_error=0.1, method="learn-then-test").rule.certified
-    (run.path / "rule.json").unlink()
+    (run.path / "guarantee.json").unlink()
     with pytest.raises(cl.CredalError, match=r"cannot be certified") as raised:
         certify_run(run, max_error=0.01)
     assert "--method" not in str(raised.value)  # it would not help
@@ -214,7 +214,7 @@ def test_gold_labels_are_named(tmp_path: Path) -> None:
     run = fake_run(tmp_path / "run")
     facts = run.facts
     (run.path / "run.json").write_text(json.dumps(facts | {"truth": "gold"}))
-    found = certify_run(RunFolder(run.path), max_error=0.2)
+    found = certify_run(Run.load(run.path), max_error=0.2)
     assert found.rule.against == "gold"
     assert found.lines[0].endswith("they have no gold label")
 
@@ -234,7 +234,7 @@ def test_gold_labels_are_named(tmp_path: Path) -> None:
         ({"max_error": float("nan")}, "max_error must lie in"),
     ],
 )  # fmt: skip
-def test_bad_options_change_nothing(run: RunFolder, options: dict[str, Any], message: str) -> None:
+def test_bad_options_change_nothing(run: Run, options: dict[str, Any], message: str) -> None:
     before = snapshot(run.path)
     with pytest.raises(cl.CredalError, match=message):
         certify_run(run, **options)
@@ -257,17 +257,19 @@ def test_without_a_truth_there_is_nothing_to_certify(tmp_path: Path) -> None:
         certify_run(run, max_error=0.1)
     (run.path / "run.json").write_text('{"classes"')
     with pytest.raises(cl.CredalError, match=r"run.json cannot be read.*To fix: train again"):
-        RunFolder(run.path)
+        Run.load(run.path)
     (run.path / "run.json").write_text("{}")
     with pytest.raises(cl.CredalError, match=r"run.json lacks .classes.\. To fix: train again"):
-        RunFolder(run.path)
+        Run.load(run.path)
 
 
 def test_a_damaged_rule_does_not_hide_why_nothing_can_be_certified(tmp_path: Path) -> None:
     run = fake_run(tmp_path / "run", num_items=400)
-    (run.path / "rule.json").write_text("{}")
-    with pytest.raises(cl.CredalError, match=r"rule.json: this is no decision rule.*certify again"):
-        _ = run.rule
+    (run.path / "guarantee.json").write_text("{}")
+    with pytest.raises(
+        cl.CredalError, match=r"guarantee.json: this is no decision rule.*certify again"
+    ):
+        _ = run.guarantee
     with pytest.raises(cl.CredalError, match=r"cannot be certified.*The rule that was there stays"):
         certify_run(run, max_error=0.001)
 
@@ -276,7 +278,10 @@ def test_a_full_disk_leaves_the_older_rule(tmp_path: Path) -> None:
     run = fake_run(tmp_path / "run", num_items=400)
     certify_run(run, max_error=0.2)
     before = snapshot(run.path)
-    with full_disk(100), pytest.raises(cl.CredalError, match=r"rule.json cannot be written: .*To "):
+    with (
+        full_disk(100),
+        pytest.raises(cl.CredalError, match=r"guarantee.json cannot be written: .*To "),
+    ):
         certify_run(run, capacity=0.5)
     assert snapshot(run.path) == before
 
@@ -284,14 +289,14 @@ def test_a_full_disk_leaves_the_older_rule(tmp_path: Path) -> None:
 # Groups
 
 
-def grouped(run: RunFolder, size: int) -> RunFolder:
+def grouped(run: Run, size: int) -> Run:
     """The same run, as if so many items in a row were of one patient."""
     groups = pl.Series("group", [f"p{row // size}" for row in range(len(run.items))])
     run.items.with_columns(groups).write_parquet(run.path / "items.parquet")
     facts = run.facts
-    facts["splits"]["group"] = "patient"
+    facts.splits.group = "patient"
     (run.path / "run.json").write_text(json.dumps(facts))
-    return RunFolder(run.path)
+    return Run.load(run.path)
 
 
 def test_a_promise_about_items_of_groups_says_so(tmp_path: Path) -> None:
@@ -309,7 +314,7 @@ def test_a_promise_about_items_of_groups_says_so(tmp_path: Path) -> None:
     assert found.rule.sentence() == f"{plain.statement} {said}"
     remedy = "for a promise that does not take them so: certify with --one-a-group"
     assert found.lines[-3:-1] == (found.rule.sentence(), remedy)
-    assert said in json.loads((run.path / "rule.json").read_text())["statement"]
+    assert said in json.loads((run.path / "guarantee.json").read_text())["statement"]
     assert said in write_report(run).read_text().split('id="curve"')[0].replace("&#x27;", "'")
     assert "of 30 groups" in card(run)
     assert "large groups the interval, which" in certify_run(run, capacity=0.3).rule.sentence()
@@ -348,7 +353,7 @@ def test_a_group_with_one_known_truth_is_calibrated_on(tmp_path: Path) -> None:
     table = run.predictions.with_row_index()
     lacking = pl.when(pl.col("index") % 3 == 0).then(pl.col("wrong"))  # one of each group is left
     table.with_columns(wrong=lacking).drop("index").write_parquet(run.path / "predictions.parquet")
-    rule = certify_run(RunFolder(run.path), max_error=0.3, one_a_group=True).rule
+    rule = certify_run(Run.load(run.path), max_error=0.3, one_a_group=True).rule
     known = run.predictions.filter(split="calibration").with_row_index()
     assert rule.num_items > 0.9 * len(known) / 3
     assert rule.left_out < 0.1 * len(known) / 3
@@ -432,8 +437,8 @@ def test_one_vote_an_item_is_said(tmp_path: Path) -> None:
     lines = inspection(read_annotations(path))
     assert "one vote an item: labels collapse to hard ones" in lines[-1]
     facts = annotation_facts(read_annotations(path))
-    assert facts["agreement"]["votes_an_item"] == [1, 1.0, 1]
-    assert facts["agreement"]["alpha"] is None
+    assert facts.agreement.votes_an_item == [1, 1.0, 1]
+    assert facts.agreement.alpha is None
     json.dumps(facts, allow_nan=False)
 
 

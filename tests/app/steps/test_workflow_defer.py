@@ -16,7 +16,7 @@ from credalearn import CredalError
 from credalearn.app.annotations import Annotations, Source, read_annotations
 from credalearn.app.items.names import unescaped
 from credalearn.app.joined.merging import merge
-from credalearn.app.run.folder import RunFolder
+from credalearn.app.run import Run
 from credalearn.app.steps.covering import keep_sets
 from credalearn.app.steps.deferring import defer
 from credalearn.app.steps.label_studio import interface
@@ -27,7 +27,7 @@ from small_run import CLASSES, FEATURES, features, make_image_run, make_pictures
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return make_run(tmp_path_factory.mktemp("run") / "RUN")
 
 
@@ -41,7 +41,7 @@ def data(tmp_path: Path) -> Path:
     return tmp_path / "data.csv"
 
 
-def deferred(run: RunFolder, data: Path, folder: Path) -> pl.DataFrame:
+def deferred(run: Run, data: Path, folder: Path) -> pl.DataFrame:
     """What predict defers, the highest score first."""
     predict(run, data, folder / "wanted.parquet")
     table = pl.read_parquet(folder / "wanted.parquet").filter(pl.col("decision") == "defer")
@@ -50,7 +50,7 @@ def deferred(run: RunFolder, data: Path, folder: Path) -> pl.DataFrame:
 
 @pytest.mark.parametrize("source", ["data", ".csv", ".tsv", ".parquet", ".jsonl"])
 def test_tasks_are_the_deferred_items_least_certain_first(
-    run: RunFolder, data: Path, tmp_path: Path, source: str
+    run: Run, data: Path, tmp_path: Path, source: str
 ) -> None:
     wanted = deferred(run, data, tmp_path)
     given = data
@@ -79,7 +79,7 @@ def test_tasks_are_the_deferred_items_least_certain_first(
     assert summary.lines[0] == f"{len(wanted)} of 50 items are deferred"
 
 
-def test_the_interface_fits_the_tasks(run: RunFolder, data: Path, tmp_path: Path) -> None:
+def test_the_interface_fits_the_tasks(run: Run, data: Path, tmp_path: Path) -> None:
     summary = defer(run, data, tmp_path / "tasks.json")
     assert summary.config == tmp_path / "tasks.label_config.xml"
     tree = ElementTree.parse(summary.config).getroot()
@@ -130,7 +130,7 @@ def shown(config: Path | None) -> tuple[str | None, bool]:
 )
 @pytest.mark.parametrize("decided", [False, True])
 def test_annotators_read_the_text(
-    run: RunFolder,
+    run: Run,
     data: Path,
     tmp_path: Path,
     columns: list[str],
@@ -178,7 +178,7 @@ def test_what_is_long_without_spaces_is_no_text(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("suffix", [".csv", ".npz"])
 def test_names_are_read_by_the_name_of_their_column(
-    run: RunFolder, data: Path, tmp_path: Path, suffix: str
+    run: Run, data: Path, tmp_path: Path, suffix: str
 ) -> None:
     table, tasks = pl.read_csv(data).rename({"item": "id"}), tmp_path / "tasks.json"
     table.write_csv(data)
@@ -194,7 +194,7 @@ def test_names_are_read_by_the_name_of_their_column(
         defer(run, data, tasks, text="size")
 
 
-def test_names_alone_are_told(run: RunFolder, data: Path, tmp_path: Path) -> None:
+def test_names_alone_are_told(run: Run, data: Path, tmp_path: Path) -> None:
     decided, tasks = tmp_path / "decisions.csv", tmp_path / "tasks.json"
     predict(run, data, decided)
     said = "annotators see the names of the items alone. To fix: give the table of features in "
@@ -214,7 +214,7 @@ def test_names_alone_are_told(run: RunFolder, data: Path, tmp_path: Path) -> Non
 
 
 def test_many_features_are_no_table(
-    run: RunFolder, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tasks = tmp_path / "tasks.json"
     assert shown(defer(run, data, tasks).config) == ("$item", True)
@@ -225,7 +225,7 @@ def test_many_features_are_no_table(
     assert summary.lines[-1].endswith("read with --text; there are 'note'")
 
 
-def test_an_interface_of_another_output_stays(run: RunFolder, data: Path, tmp_path: Path) -> None:
+def test_an_interface_of_another_output_stays(run: Run, data: Path, tmp_path: Path) -> None:
     own = tmp_path / "label_config.xml"
     own.write_text("<View/>")
     first, second = (defer(run, data, tmp_path / f"{name}.json").config for name in ("a", "b"))
@@ -244,7 +244,7 @@ def test_any_class_stays_itself_in_the_interface(names: list[str]) -> None:
     assert [choice.get("value") for choice in tree.iter("Choice")] == names
 
 
-def test_a_round_comes_back_as_votes(run: RunFolder, data: Path, tmp_path: Path) -> None:
+def test_a_round_comes_back_as_votes(run: Run, data: Path, tmp_path: Path) -> None:
     """Label Studio's export is its tasks with annotations."""
     defer(run, data, tmp_path / "tasks.json", limit=5)
     tasks: list[dict[str, Any]] = json.loads((tmp_path / "tasks.json").read_text())
@@ -259,7 +259,7 @@ def test_a_round_comes_back_as_votes(run: RunFolder, data: Path, tmp_path: Path)
     assert found.classes == ("cat", "dog")
 
 
-def test_the_csv_is_filled_in_and_read_back(run: RunFolder, data: Path, tmp_path: Path) -> None:
+def test_the_csv_is_filled_in_and_read_back(run: Run, data: Path, tmp_path: Path) -> None:
     wanted = deferred(run, data, tmp_path)
     summary = defer(run, data, tmp_path / "round.csv", to="csv")
     assert summary.config is None
@@ -275,7 +275,7 @@ def test_the_csv_is_filled_in_and_read_back(run: RunFolder, data: Path, tmp_path
     assert votes.counts().sum() == len(wanted) - 1
 
 
-def test_what_the_model_said_can_be_hidden(run: RunFolder, data: Path, tmp_path: Path) -> None:
+def test_what_the_model_said_can_be_hidden(run: Run, data: Path, tmp_path: Path) -> None:
     defer(run, data, tmp_path / "tasks.json", predictions=False, limit=2)
     tasks = json.loads((tmp_path / "tasks.json").read_text())
     assert [set(task) for task in tasks] == [{"data"}] * 2
@@ -285,7 +285,7 @@ def test_what_the_model_said_can_be_hidden(run: RunFolder, data: Path, tmp_path:
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
 def test_bounds_of_all_classes_are_hidden_too(
-    run: RunFolder, data: Path, tmp_path: Path, suffix: str
+    run: Run, data: Path, tmp_path: Path, suffix: str
 ) -> None:
     decided = tmp_path / f"decided{suffix}"
     inflation = Inflation(coverage=0.9, radius=0.5, distance="box", scale="binomial", items=30)
@@ -299,15 +299,15 @@ def test_bounds_of_all_classes_are_hidden_too(
         assert set(task["data"]) == {"item"}
 
 
-def test_bad_requests_are_refused(run: RunFolder, data: Path, tmp_path: Path) -> None:
+def test_bad_requests_are_refused(run: Run, data: Path, tmp_path: Path) -> None:
     with pytest.raises(CredalError, match=r"must end in .json"):
         defer(run, data, tmp_path / "tasks.csv")
     with pytest.raises(CredalError, match=r"limit must be 1 or more; got 0. To fix: give --limit"):
         defer(run, data, tmp_path / "tasks.json", limit=0)
-    rule = (run.path / "rule.json").rename(tmp_path / "rule.json")
+    rule = (run.path / "guarantee.json").rename(tmp_path / "guarantee.json")
     with pytest.raises(CredalError, match=r"no rule yet.* or give a --threshold\.$"):
         defer(run, data, tmp_path / "tasks.json")
-    rule.rename(run.path / "rule.json")
+    rule.rename(run.path / "guarantee.json")
     with pytest.raises(
         CredalError, match=r"none of the 50 items .* is deferred. To fix: give the data"
     ):

@@ -15,8 +15,8 @@ from PIL import Image, ImageOps
 
 from credalearn import CredalError
 from credalearn.app.items.inputs import read_image
-from credalearn.app.run.card_file import CARD
-from credalearn.app.run.folder import RunFolder, write_json
+from credalearn.app.report.card_file import CARD
+from credalearn.app.run import Run
 from credalearn.app.steps import exporting
 from credalearn.app.steps.card import card, write_card
 from credalearn.app.steps.exporting import OUTPUTS, export_onnx
@@ -31,7 +31,7 @@ onnxruntime: Any = pytest.importorskip("onnxruntime", reason="pip install 'creda
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, RunFolder]:
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
     """A run of every method."""
     folder = tmp_path_factory.mktemp("runs")
     return {name: make_run(folder / name, method=name) for name in METHODS}
@@ -47,13 +47,13 @@ def inputs() -> np.ndarray:
     return np.concatenate(parts)
 
 
-def compare(found: dict[str, np.ndarray], run: RunFolder, X: np.ndarray) -> None:
+def compare(found: dict[str, np.ndarray], run: Run, X: np.ndarray) -> None:
     """Within 1e-5; labels and scores where no two classes are as probable.
 
     Far from the training data logits are so large that float32 knows fewer digits of them: 7 of
     10,000 are wrong by 1e-3. There torch differs as much from itself, from batch to batch.
     """
-    clf = run.model()
+    clf = run.load_model()
     pred = clf.predict_credal(X)
     logits = clf.model_.outputs(torch.from_numpy(X)).logits.abs().amax((1, 2, 3)).numpy()
     within = 1e-5 * np.maximum(1, logits / 30)
@@ -82,7 +82,7 @@ def described(session: Any) -> tuple[str, str, list[int]]:
     return given.name, given.type, given.shape[1:]
 
 
-def test_every_method_is_exported_or_refused_by_name(runs: dict[str, RunFolder]) -> None:
+def test_every_method_is_exported_or_refused_by_name(runs: dict[str, Run]) -> None:
     assert [name for name, method in METHODS.items() if why_not(method)] == ["mc-dropout"]
     model = runs["mc-dropout"].model().model_
     with pytest.raises(CredalError, match=r"'mc-dropout' cannot be exported: .* at random"):
@@ -90,7 +90,7 @@ def test_every_method_is_exported_or_refused_by_name(runs: dict[str, RunFolder])
 
 
 def test_a_method_under_another_name_is_exported_and_one_of_its_own_kind_refused(
-    runs: dict[str, RunFolder],
+    runs: dict[str, Run],
 ) -> None:
     model, X = runs["pocc"].model().model_, torch.from_numpy(inputs())
     with torch.no_grad():
@@ -102,10 +102,10 @@ def test_a_method_under_another_name_is_exported_and_one_of_its_own_kind_refused
 
 
 @pytest.mark.parametrize("method", [name for name in METHODS if name != "mc-dropout"])
-def test_the_graph_says_what_the_classifier_says(runs: dict[str, RunFolder], method: str) -> None:
+def test_the_graph_says_what_the_classifier_says(runs: dict[str, Run], method: str) -> None:
     X = inputs()
     with torch.no_grad():
-        found = Graph(method, runs[method].model().model_)(torch.from_numpy(X))
+        found = Graph(method, runs[method].load_model().model_)(torch.from_numpy(X))
     compare(dict(zip(OUTPUTS, (x.numpy() for x in found), strict=True)), runs[method], X)
 
 
@@ -114,7 +114,7 @@ def test_the_graph_says_what_the_classifier_says(runs: dict[str, RunFolder], met
     "method", ["pocc", "deep-ensemble", "edl", "laplace-bridge", "decalibration"]
 )
 def test_onnxruntime_says_what_the_classifier_says(
-    runs: dict[str, RunFolder], tmp_path: Path, method: str
+    runs: dict[str, Run], tmp_path: Path, method: str
 ) -> None:
     run = runs[method]
     export_onnx(run, tmp_path / "model.onnx")
@@ -130,8 +130,8 @@ def test_onnxruntime_says_what_the_classifier_says(
     kept = session.get_modelmeta().custom_metadata_map
     assert json.loads(kept["classes"]) == list(CLASSES)
     assert json.loads(kept["features"]) == list(FEATURES)
-    assert run.rule is not None
-    assert json.loads(kept["threshold"]) == run.rule.threshold
+    assert run.guarantee is not None
+    assert json.loads(kept["threshold"]) == run.guarantee.threshold
 
 
 def test_images_are_exported(tmp_path: Path) -> None:
@@ -172,12 +172,12 @@ def test_who_follows_the_card_sees_what_the_model_saw(tmp_path: Path) -> None:
     inputs = {"kind": "images", "path": "photos", "image_size": 8}
     write_json(run.path / "run.json", run.facts | {"inputs": inputs})
     order = (r"exif\_transpose", "from 65535 to 255", "to RGB", "then scaled", "bilinear")
-    places = [card(RunFolder(run.path)).index(step) for step in order]
+    places = [card(Run.load(run.path)).index(step) for step in order]
     assert places == sorted(places)
 
 
 def test_a_wrong_export_is_noticed(
-    runs: dict[str, RunFolder], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    runs: dict[str, Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     exported = exporting._exported
 
@@ -194,7 +194,7 @@ def test_a_wrong_export_is_noticed(
 
 
 def test_without_the_packages_the_user_is_told(
-    runs: dict[str, RunFolder], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    runs: dict[str, Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(exporting, "_PACKAGES", ("onnx", "no_such_package"))
     with pytest.raises(
@@ -206,17 +206,17 @@ def test_without_the_packages_the_user_is_told(
 
 
 def test_what_the_run_was_trained_on_stays(
-    runs: dict[str, RunFolder], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    runs: dict[str, Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = runs["pocc"]
     votes = tmp_path / "votes.onnx"
     votes.write_text("votes")
-    monkeypatch.setitem(run.facts["annotations"], "path", str(votes))
+    monkeypatch.setitem(run.facts.annotations, "path", str(votes))
     with pytest.raises(CredalError, match=r"votes.onnx is what .* was trained on"):
         export_onnx(run, votes)
 
 
-def test_the_card_says_what_the_run_says(runs: dict[str, RunFolder], tmp_path: Path) -> None:
+def test_the_card_says_what_the_run_says(runs: dict[str, Run], tmp_path: Path) -> None:
     run = runs["pocc"]
     path = tmp_path / "model.md"
     write_card(run, path)
@@ -227,8 +227,8 @@ def test_the_card_says_what_the_run_says(runs: dict[str, RunFolder], tmp_path: P
         [CLASSES.index(name) for name in test["truth"]],
     )
     assert f"| accuracy | {right:.4f} |" in text
-    assert run.rule is not None
-    assert run.rule.sentence().replace("_", r"\_") in text
+    assert run.guarantee is not None
+    assert run.guarantee.sentence().replace("_", r"\_") in text
     assert "| classes | cat, dog, =owl |" in text
     assert "| test items | 30 |" in text
     headings = re.findall(r"^## (.*)$", text, re.MULTILINE)
@@ -270,14 +270,14 @@ def test_an_export_has_cards_and_leaves_what_others_wrote(
     assert done.out.split() == [str(path) for path in wanted]
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["model.md", "model.onnx"]
     assert wanted[1].read_text() == wanted[2].read_text() == card(run)
-    assert run.model().predict(features(2)).shape == (2,)
+    assert run.load_model().predict(features(2)).shape == (2,)
 
 
 def test_the_card_escapes_what_comes_from_outside(tmp_path: Path) -> None:
     run = make_run(tmp_path / "RUN", rule=False)
     facts = run.facts
-    facts["annotations"]["path"] = "<script>|x\n## no heading"
-    facts["versions"]["torch"] = "[a](b)"
+    facts.annotations.path = "<script>|x\n## no heading"
+    facts.versions.torch = "[a](b)"
     write_json(run.path / "run.json", facts)
     text = card(run)
     assert "<script>" not in text

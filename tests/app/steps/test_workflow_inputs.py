@@ -32,8 +32,7 @@ from credalearn.app.joined.labeling import gold_classes, majority, make_labels, 
 from credalearn.app.joined.options import TrainOptions
 from credalearn.app.joined.rounds import read_rounds
 from credalearn.app.joined.splits import SHARES, SPLITS, check_splits, split_items
-from credalearn.app.run.folder import write_json
-from credalearn.app.run.staging import check_place, partial_of, staged
+from credalearn.app.staging import check_place, partial_of, staged
 from team_files import full_disk, make_images, make_team, snapshot
 
 
@@ -758,9 +757,9 @@ def test_a_file_that_cannot_be_written_is_told_of_the_run(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("names", "what"),
     [
-        (("rule.json",), "a rule"),
+        (("guarantee.json",), "a rule"),
         (("sets.json",), "certified sets"),
-        (("rule.json", "sets.json"), "a rule and certified sets"),
+        (("guarantee.json", "sets.json"), "a rule and certified sets"),
     ],
 )
 def test_what_was_certified_is_not_replaced(
@@ -795,7 +794,7 @@ def test_what_was_certified_is_not_replaced(
 def test_a_new_run_replaces_an_old_one_whole_and_nothing_else(tmp_path: Path) -> None:
     output = tmp_path / "run"
     (output / "model").mkdir(parents=True)
-    names = ("run.json", "rule.json", "report.html", "items.parquet", "model/config.json")
+    names = ("run.json", "guarantee.json", "report.html", "items.parquet", "model/config.json")
     for name in (*names, "my notes.txt"):
         (output / name).write_text("old")
     with pytest.raises(ZeroDivisionError):

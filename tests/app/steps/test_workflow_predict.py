@@ -20,7 +20,7 @@ from credalearn import CredalError
 from credalearn._escape import escape_csv
 from credalearn.app.items.checked import checked_features
 from credalearn.app.items.digests import row_digests
-from credalearn.app.run.folder import RunFolder
+from credalearn.app.run import Run
 from credalearn.app.steps.deferring import defer
 from credalearn.app.steps.predicting import SCHEMA, SET_SCHEMA, class_schema, predict
 from credalearn.app.tables import blocks as blocks_module
@@ -43,7 +43,7 @@ from team_files import full_disk
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return make_run(tmp_path_factory.mktemp("run") / "RUN")
 
 
@@ -54,12 +54,12 @@ def table(num_items: int = 50, **columns: list[object]) -> pl.DataFrame:
     return pl.DataFrame({"item": items, **dict(reversed(values.items())), **columns})
 
 
-def slow(run: RunFolder, frame: pl.DataFrame) -> pl.DataFrame:
+def slow(run: Run, frame: pl.DataFrame) -> pl.DataFrame:
     """All items at once, a row at a time in plain Python."""
-    pred = run.model().predict_credal(frame.select(FEATURES).to_numpy())
-    assert run.rule is not None
-    assert run.rule.threshold is not None
-    threshold, rows = run.rule.threshold, []
+    pred = run.load_model().predict_credal(frame.select(FEATURES).to_numpy())
+    assert run.guarantee is not None
+    assert run.guarantee.threshold is not None
+    threshold, rows = run.guarantee.threshold, []
     for row, item in enumerate(frame["item"]):
         k = int(pred.probs[row].argmax())
         values = [float(x[row, k]) for x in (pred.probs, pred.lower, pred.upper)]
@@ -90,7 +90,7 @@ READ: dict[str, Callable[[Path], pl.DataFrame]] = {
 @pytest.mark.parametrize("suffix", READ)
 @pytest.mark.parametrize("kind", ["csv", "tsv", "semicolons", "parquet", "npy", "npz"])
 def test_every_input_and_output_says_what_the_whole_table_says(
-    run: RunFolder, tmp_path: Path, suffix: str, kind: str
+    run: Run, tmp_path: Path, suffix: str, kind: str
 ) -> None:
     frame = table()
     if kind in ("npy", "npz"):  # by position, so in the order of training; called by their row
@@ -119,7 +119,7 @@ def test_every_input_and_output_says_what_the_whole_table_says(
 @pytest.mark.parametrize("defer", [None, 9])
 @pytest.mark.parametrize("suffix", READ)
 def test_all_classes_are_written_beside_the_predicted_one(
-    run: RunFolder, tmp_path: Path, suffix: str, defer: int | None
+    run: Run, tmp_path: Path, suffix: str, defer: int | None
 ) -> None:
     frame = table(lower_cat=["theirs"] * 50)  # a column of the data has the name of one of ours
     frame.write_parquet(tmp_path / "data.parquet")
@@ -128,7 +128,7 @@ def test_all_classes_are_written_beside_the_predicted_one(
     predict(*given, tmp_path / f"all{suffix}", defer=defer, all_classes=True, batch_rows=7)
     plain, found = (READ[suffix](tmp_path / f"{name}{suffix}") for name in ("plain", "all"))
     close(found.select(list(SCHEMA)), plain)
-    pred = run.model().predict_credal(frame.select(FEATURES).to_numpy())
+    pred = run.load_model().predict_credal(frame.select(FEATURES).to_numpy())
     parts = {"probability": pred.probs, "lower": pred.lower, "upper": pred.upper}
     names = [f"{part}_{name}" for name in CLASSES for part in parts]
     assert found.columns == [*SCHEMA, *names]
@@ -156,7 +156,7 @@ def test_monte_carlo_dropout_says_in_batches_what_it_says_of_the_whole(
     close(pl.read_parquet(tmp_path / "out.parquet"), slow(run, frame))
 
 
-def test_seconds_since_1970_keep_their_differences(run: RunFolder, tmp_path: Path) -> None:
+def test_seconds_since_1970_keep_their_differences(run: Run, tmp_path: Path) -> None:
     frame = table(2).with_columns(pl.lit(0.0).alias("size"), pl.lit(0.0).alias("weight"))
     frame = frame.with_columns(pl.Series("seen", [1.7e9 - 40, 1.7e9 + 40]))
     frame.write_csv(tmp_path / "data.csv")
@@ -165,7 +165,7 @@ def test_seconds_since_1970_keep_their_differences(run: RunFolder, tmp_path: Pat
     assert abs(scores[0] - scores[1]) > 1e-3
 
 
-def test_items_that_were_trained_on_are_counted(run: RunFolder, tmp_path: Path) -> None:
+def test_items_that_were_trained_on_are_counted(run: Run, tmp_path: Path) -> None:
     values = features(120)  # of which the first half was trained on
     frame = table(9)
     data, told = tmp_path / "new.csv", "were trained on: what is promised is about others"
@@ -209,7 +209,7 @@ def test_a_single_feature_is_predicted_without_a_warning(tmp_path: Path) -> None
     assert defer(run, tmp_path / "data.csv", tmp_path / "t.json", threshold=0.0).written == 2
 
 
-def test_other_columns_are_ignored_and_said(run: RunFolder, tmp_path: Path) -> None:
+def test_other_columns_are_ignored_and_said(run: Run, tmp_path: Path) -> None:
     frame = table(4, note=["=a", None, "c", "d"], id=[9, 9, 9, 9])
     frame.write_csv(tmp_path / "data.csv")
     summary = predict(run, tmp_path / "data.csv", tmp_path / "out.csv")
@@ -218,7 +218,7 @@ def test_other_columns_are_ignored_and_said(run: RunFolder, tmp_path: Path) -> N
     assert (tmp_path / "out.csv").read_text().splitlines()[0] == ",".join(SCHEMA)
 
 
-def test_decimal_commas_are_read_and_said(run: RunFolder, tmp_path: Path) -> None:
+def test_decimal_commas_are_read_and_said(run: Run, tmp_path: Path) -> None:
     table(4).write_csv(tmp_path / "data.csv")
     table(4).write_csv(tmp_path / "commas.csv", separator=";", decimal_comma=True)
     predict(run, tmp_path / "data.csv", tmp_path / "out.csv")
@@ -229,7 +229,7 @@ def test_decimal_commas_are_read_and_said(run: RunFolder, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(("suffix", "name"), [("csv", ""), ("parquet", "__index_level_0__")])
 def test_row_numbers_by_pandas_are_not_read(
-    run: RunFolder, tmp_path: Path, suffix: str, name: str
+    run: Run, tmp_path: Path, suffix: str, name: str
 ) -> None:
     data = tmp_path / f"data.{suffix}"
     frame = table(4).with_row_index(name)
@@ -239,7 +239,7 @@ def test_row_numbers_by_pandas_are_not_read(
     assert summary.ignored == (name,)
 
 
-def test_formulas_are_neutralized_in_csv_and_kept_elsewhere(run: RunFolder, tmp_path: Path) -> None:
+def test_formulas_are_neutralized_in_csv_and_kept_elsewhere(run: Run, tmp_path: Path) -> None:
     names = ["=1+1", "+x", "-2.5", "@a", "a=b", '"q"', "a,b", "x\ny", "é"]
     frame = table(len(names)).with_columns(item=pl.Series(names))
     frame.write_parquet(tmp_path / "data.parquet")
@@ -258,7 +258,7 @@ def test_neutral_is_escape_csv_of_every_text(texts: list[str]) -> None:
     assert found == [escape_csv(text) for text in texts]
 
 
-def test_without_a_rule_the_user_is_told_what_to_do(run: RunFolder, tmp_path: Path) -> None:
+def test_without_a_rule_the_user_is_told_what_to_do(run: Run, tmp_path: Path) -> None:
     bare = make_run(tmp_path / "RUN", rule=False)
     table().write_csv(tmp_path / "data.csv")
     out = tmp_path / "out.jsonl"
@@ -274,12 +274,12 @@ def test_without_a_rule_the_user_is_told_what_to_do(run: RunFolder, tmp_path: Pa
         CredalError, match=r"threshold must lie in \[0, 1\].*got nan. To fix: give one"
     ):
         predict(bare, tmp_path / "data.csv", out, threshold=float("nan"))
-    (bare.path / "rule.json").write_text('{"threshold": 3}')
-    with pytest.raises(CredalError, match=r"rule.json: this is no decision rule"):
+    (bare.path / "guarantee.json").write_text('{"threshold": 3}')
+    with pytest.raises(CredalError, match=r"guarantee.json: this is no decision rule"):
         predict(bare, tmp_path / "data.csv", out)
 
 
-def test_a_score_at_the_threshold_is_predicted(run: RunFolder, tmp_path: Path) -> None:
+def test_a_score_at_the_threshold_is_predicted(run: Run, tmp_path: Path) -> None:
     frame = table()
     frame.write_parquet(tmp_path / "data.parquet")
     out = tmp_path / "out.parquet"
@@ -290,7 +290,7 @@ def test_a_score_at_the_threshold_is_predicted(run: RunFolder, tmp_path: Path) -
 
 
 def test_damaged_files_are_refused_or_read_and_never_crash(
-    run: RunFolder, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    run: Run, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     random = np.random.default_rng(0)
     frame, values = table(), features(50)
@@ -356,7 +356,7 @@ GOOD = "item,size,weight,seen\na,1,2,1.7e9\nb,1,2,1.7e9\n"
     ],
 )
 def test_bad_tables_are_refused_and_nothing_is_written(
-    run: RunFolder, tmp_path: Path, text: str, message: str
+    run: Run, tmp_path: Path, text: str, message: str
 ) -> None:
     data = tmp_path / "data.csv"
     data.write_text(text)
@@ -439,7 +439,7 @@ def test_blocks_of_any_size_hold_what_the_csv_module_reads(
     assert [tuple(value or "" for value in row) for row in found] == wanted
 
 
-def test_encodings_are_recognized(run: RunFolder, tmp_path: Path) -> None:
+def test_encodings_are_recognized(run: Run, tmp_path: Path) -> None:
     text = GOOD.replace("a,", "Zoë,", 1)
     for encoding in ("utf-8", "utf-8-sig", "utf-16", "cp1252"):
         (tmp_path / "data.csv").write_text(text, encoding=encoding)
@@ -447,7 +447,7 @@ def test_encodings_are_recognized(run: RunFolder, tmp_path: Path) -> None:
         assert pl.read_parquet(tmp_path / "out.parquet")["item"].to_list() == ["Zoë", "b"]
 
 
-def test_names_keep_their_zeros_and_truths_are_numbers(run: RunFolder, tmp_path: Path) -> None:
+def test_names_keep_their_zeros_and_truths_are_numbers(run: Run, tmp_path: Path) -> None:
     (tmp_path / "data.csv").write_text("id,seen,size,weight\n007, 1.7e9 ,true,False\n")
     predict(run, tmp_path / "data.csv", tmp_path / "out.parquet")
     found = pl.read_parquet(tmp_path / "out.parquet")
@@ -455,13 +455,13 @@ def test_names_keep_their_zeros_and_truths_are_numbers(run: RunFolder, tmp_path:
     close(found, slow(run, X))
 
 
-def test_items_go_by_the_names_that_annotations_know(run: RunFolder, tmp_path: Path) -> None:
+def test_items_go_by_the_names_that_annotations_know(run: Run, tmp_path: Path) -> None:
     (tmp_path / "data.csv").write_text(GOOD.replace("item", "image_id"))
     predict(run, tmp_path / "data.csv", tmp_path / "out.parquet")
     assert pl.read_parquet(tmp_path / "out.parquet")["item"].to_list() == ["a", "b"]
 
 
-def test_bad_parquet_and_arrays_are_refused(run: RunFolder, tmp_path: Path) -> None:
+def test_bad_parquet_and_arrays_are_refused(run: Run, tmp_path: Path) -> None:
     out = tmp_path / "out.csv"
     table(3).with_columns(pl.Series("size", [1.0, None, 2.0])).write_parquet(
         tmp_path / "data.parquet"
@@ -514,7 +514,7 @@ def test_bad_parquet_and_arrays_are_refused(run: RunFolder, tmp_path: Path) -> N
     assert not out.exists()
 
 
-def test_a_truncated_npy_is_refused(run: RunFolder, tmp_path: Path) -> None:
+def test_a_truncated_npy_is_refused(run: Run, tmp_path: Path) -> None:
     np.save(tmp_path / "data.npy", features(30))
     content = (tmp_path / "data.npy").read_bytes()
     (tmp_path / "data.npy").write_bytes(content[:-5])
@@ -522,7 +522,7 @@ def test_a_truncated_npy_is_refused(run: RunFolder, tmp_path: Path) -> None:
         predict(run, tmp_path / "data.npy", tmp_path / "out.csv")
 
 
-def test_the_output_must_be_one_that_can_be_written(run: RunFolder, tmp_path: Path) -> None:
+def test_the_output_must_be_one_that_can_be_written(run: Run, tmp_path: Path) -> None:
     table().write_csv(tmp_path / "data.csv")
     with pytest.raises(CredalError, match=r"must end in one of .csv, .tsv, .parquet, .jsonl"):
         predict(run, tmp_path / "data.csv", tmp_path / "out.xlsx")
@@ -537,7 +537,7 @@ def test_the_output_must_be_one_that_can_be_written(run: RunFolder, tmp_path: Pa
 
 
 @pytest.mark.parametrize("suffix", READ)
-def test_a_full_disk_leaves_the_old_file(run: RunFolder, tmp_path: Path, suffix: str) -> None:
+def test_a_full_disk_leaves_the_old_file(run: Run, tmp_path: Path, suffix: str) -> None:
     table(20000).write_parquet(tmp_path / "data.parquet")
     old = tmp_path / f"out{suffix}"
     old.write_text("old")
@@ -576,7 +576,7 @@ def test_hashes_are_looked_at_a_small_part_at_a_time(monkeypatch: pytest.MonkeyP
 
 
 def test_items_twice_far_apart_are_named(
-    run: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(blocks_module, "NUMBERS", 64)
     frame = table(200)
@@ -601,7 +601,7 @@ def test_images_are_predicted_and_the_unreadable_named(tmp_path: Path) -> None:
     found = pl.read_parquet(out)
     kept = [row for row in range(200) if row != 17]
     assert found["item"].to_list() == [f"{row:03d}" for row in kept]
-    pred = run.model().predict_credal(images[kept].astype(np.float32))
+    pred = run.load_model().predict_credal(images[kept].astype(np.float32))
     np.testing.assert_allclose(found["probability"], pred.probs.amax(1), atol=1e-5)
     out.unlink()
     for number in (3, 5, 6, 7, 8):

@@ -16,8 +16,7 @@ from scipy.stats import betabinom
 
 from credalearn import CredalError, CredalPredictions
 from credalearn.app.cli import options
-from credalearn.app.run.folder import RunFolder
-from credalearn.app.run.voted import read_voted
+from credalearn.app.run import Run
 from credalearn.app.steps.card import card
 from credalearn.app.steps.covering import (
     SetCertificate,
@@ -27,6 +26,7 @@ from credalearn.app.steps.covering import (
 )
 from credalearn.app.steps.covering import widened as widened_sets
 from credalearn.app.steps.predicting import SCHEMA, SET_SCHEMA, predict
+from credalearn.app.steps.voted_items import read_voted
 from credalearn.conformal import SCALES, Distance, Inflation, Scale
 from fake_run import add_rule, add_sets, fake_run, with_facts
 from small_run import FEATURES, features, make_run
@@ -43,18 +43,18 @@ Capture = pytest.CaptureFixture[str]
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A run of 300 calibration and 300 test items with four or five votes; do not change it."""
     return fake_run(tmp_path_factory.mktemp("runs") / "run")
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+def small(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A run with a model and a rule; do not change it."""
     return make_run(tmp_path_factory.mktemp("small") / "run")
 
 
-def slowly(run: RunFolder, split: str) -> tuple[CredalPredictions, np.ndarray]:
+def slowly(run: Run, split: str) -> tuple[CredalPredictions, np.ndarray]:
     """Sets and votes of a split, row by row from the two tables."""
     votes = {row["item"]: row for row in run.items.iter_rows(named=True)}
     rows = [row for row in run.predictions.iter_rows(named=True) if row["split"] == split]
@@ -71,7 +71,7 @@ def slowly(run: RunFolder, split: str) -> tuple[CredalPredictions, np.ndarray]:
 
 @pytest.mark.parametrize("coverage", [0.8, 0.9, 0.95])
 def test_sets_are_calibrated_on_calibration_items_and_seen_on_test_items(
-    run: RunFolder, coverage: float
+    run: Run, coverage: float
 ) -> None:
     before = snapshot(run.path)
     found = certify_sets(run, coverage=coverage)
@@ -103,7 +103,7 @@ def test_sets_are_calibrated_on_calibration_items_and_seen_on_test_items(
 @pytest.mark.parametrize("distance", get_args(Distance))
 @pytest.mark.parametrize("scale", SCALES)
 def test_distance_and_scale_are_those_of_the_predictions(
-    run: RunFolder, distance: Distance, scale: Scale
+    run: Run, distance: Distance, scale: Scale
 ) -> None:
     found = certify_sets(run, coverage=0.9, distance=distance, scale=scale)
     predicted, votes = slowly(run, "calibration")
@@ -163,13 +163,13 @@ def test_of_groups_few_that_are_covered_may_be_chance(tmp_path: Path) -> None:
     assert "% is usual of independent items. So few may be chance of groups." in of_groups.test_line
 
 
-def as_counts(run: RunFolder, votes: int | None) -> None:
+def as_counts(run: Run, votes: int | None) -> None:
     """Let the run be one on counts by class, or on probabilities."""
     names = [f"n:{name}" for name in run.classes]
     table = run.items.select("item", *(pl.col(n).alias(n[2:]) for n in names))
     table.write_parquet(run.path / "annotations.parquet")
     facts = run.facts
-    facts["annotations"] |= {"votes": votes, "kind": "counts" if votes else "probabilities"}
+    facts.annotations |= {"votes": votes, "kind": "counts" if votes else "probabilities"}
     (run.path / "run.json").write_text(json.dumps(facts))
 
 
@@ -283,7 +283,7 @@ def data_file(folder: Path, num_items: int = 50) -> Path:
 
 
 @pytest.fixture
-def widened(small: RunFolder) -> Any:
+def widened(small: Run) -> Any:
     """The small run with widened sets, as long as the test takes."""
     inflation = Inflation(coverage=0.9, radius=0.5, distance="box", scale="binomial", items=30)
     keep_sets(small, inflation)
@@ -292,7 +292,7 @@ def widened(small: RunFolder) -> Any:
 
 
 def test_predict_adds_the_bounds_and_changes_nothing_else(
-    widened: tuple[RunFolder, Inflation], tmp_path: Path
+    widened: tuple[Run, Inflation], tmp_path: Path
 ) -> None:
     run, inflation = widened
     data = data_file(tmp_path)
@@ -304,7 +304,7 @@ def test_predict_adds_the_bounds_and_changes_nothing_else(
     assert found.columns == [*SCHEMA, *SET_SCHEMA]
     assert plain.columns == list(SCHEMA)
     assert found.select(plain.columns).equals(plain)
-    predicted = run.model().predict_credal(features(50, random_state=7))
+    predicted = run.load_model().predict_credal(features(50, random_state=7))
     wide = predicted.conformalize(inflation)
     top = predicted.classes[:, None]
     for name, bounds in (("set_lower", wide.lower), ("set_upper", wide.upper)):
@@ -316,7 +316,7 @@ def test_predict_adds_the_bounds_and_changes_nothing_else(
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet", ".jsonl"])
 def test_sets_are_in_every_format_and_batch(
-    widened: tuple[RunFolder, Inflation], tmp_path: Path, suffix: str
+    widened: tuple[Run, Inflation], tmp_path: Path, suffix: str
 ) -> None:
     run, _ = widened
     data = data_file(tmp_path)
@@ -338,7 +338,7 @@ def test_sets_are_in_every_format_and_batch(
 
 
 def test_predict_names_a_damaged_file_and_writes_nothing(
-    widened: tuple[RunFolder, Inflation], tmp_path: Path
+    widened: tuple[Run, Inflation], tmp_path: Path
 ) -> None:
     run, _ = widened
     (run.path / "sets.json").write_text('{"radius": 0.1}')
@@ -348,7 +348,7 @@ def test_predict_names_a_damaged_file_and_writes_nothing(
 
 
 def test_sets_of_all_distributions_are_zero_to_one(
-    widened: tuple[RunFolder, Inflation], tmp_path: Path
+    widened: tuple[Run, Inflation], tmp_path: Path
 ) -> None:
     run, _ = widened
     few = Inflation(coverage=0.9, radius=math.inf, distance="box", scale="none", items=3)
@@ -359,7 +359,7 @@ def test_sets_of_all_distributions_are_zero_to_one(
     assert found["set_upper"].unique().to_list() == [1.0]
 
 
-def test_the_card_says_what_the_sets_promise(widened: tuple[RunFolder, Inflation]) -> None:
+def test_the_card_says_what_the_sets_promise(widened: tuple[Run, Inflation]) -> None:
     run, _ = widened
     text = card(run)
     assert "## Widened sets" in text
@@ -371,7 +371,7 @@ def test_the_card_says_what_the_sets_promise(widened: tuple[RunFolder, Inflation
     assert "outwards" not in card(run)
 
 
-def test_the_card_is_silent_without_sets(small: RunFolder) -> None:
+def test_the_card_is_silent_without_sets(small: Run) -> None:
     assert "Widened" not in card(small)
 
 
@@ -395,20 +395,20 @@ def test_labels_that_leave_everything_open_are_said_to(trained: Team, capsys: Ca
     assert done.code == 0, done.err
     said = r"leave much open \(mean diameter 0\.\d\d of 1 under 'total-variation'\)"
     assert re.search(said, done.out)
-    facts = RunFolder(trained.run).facts
-    assert 0 < facts["label_diameter"] < 0.5
+    facts = Run.load(trained.run).facts
+    assert 0 < facts.label_diameter < 0.5
 
 
 def test_the_command_widens_alone_or_beside_a_rule(trained: Team, capsys: Capture) -> None:
     done = in_process(capsys, "certify", trained.run, "--set-coverage", "0.9")
     assert done.code == 0, done.err
-    assert not (trained.run / "rule.json").exists()
+    assert not (trained.run / "guarantee.json").exists()
     assert "set in 90 % of cases or more" in done.out
     assert "a class's interval is" in done.out
     assert "is usual." in done.out
     assert "rule keeps" not in done.out
     assert "-o decisions.csv --no-decision; credalearn report" in done.out
-    kept = RunFolder(trained.run).sets
+    kept = Run.load(trained.run).sets
     assert kept is not None
     assert (kept.coverage, kept.items) == (0.9, 60)
     assert json.loads((trained.run / "sets.json").read_text())["sentence"] == kept.sentence()
@@ -420,7 +420,7 @@ def test_the_command_widens_alone_or_beside_a_rule(trained: Team, capsys: Captur
     assert "set in 80 % of cases or more" in done.out
     assert re.search(r"is usual\.\nThe widened sets hold .* rule keeps and .*\nnext: ", done.out)
     assert "--no-decision" not in done.out
-    kept = RunFolder(trained.run).sets
+    kept = Run.load(trained.run).sets
     assert kept is not None
     assert kept.coverage == 0.8
 
@@ -500,4 +500,4 @@ def test_the_next_training_takes_the_sets_away(tmp_path: Path, capsys: Capture) 
     assert "holds certified sets" in in_process(capsys, *again).err
     assert in_process(capsys, *again, "--overwrite").code == 0
     assert not (team.run / "sets.json").exists()
-    assert RunFolder(team.run).sets is None
+    assert Run.load(team.run).sets is None

@@ -24,9 +24,9 @@ from credalearn.app.items.inputs import FeatureTable, read_features
 from credalearn.app.joined.joining import Prepared, prepare
 from credalearn.app.joined.labeling import training_labels
 from credalearn.app.joined.options import TrainOptions
-from credalearn.app.run.card_file import CARD, CARD_MARK
-from credalearn.app.run.folder import RunFolder
-from credalearn.app.run.staging import partial_of
+from credalearn.app.report.card_file import CARD, CARD_MARK
+from credalearn.app.run import Run
+from credalearn.app.staging import partial_of
 from credalearn.app.steps import training
 from credalearn.app.steps.training import train_run
 from credalearn.labels import VOTE_RULES
@@ -52,7 +52,7 @@ def read(team: Team) -> Annotations:
     return read_annotations(team.votes)
 
 
-def train(output: Path, team: Team, *, overwrite: bool = False, **options: Any) -> RunFolder:
+def train(output: Path, team: Team, *, overwrite: bool = False, **options: Any) -> Run:
     """Train quickly on a team's files."""
     chosen = TrainOptions(**{**QUICK, **options})
     others = tuple(name for name in ("patient", "truth", "part") if name not in chosen.columns)
@@ -60,7 +60,7 @@ def train(output: Path, team: Team, *, overwrite: bool = False, **options: Any) 
     return train_run(output, read(team), inputs, chosen, overwrite=overwrite, verbose=False)
 
 
-def weights(run: RunFolder) -> dict[str, list[float]]:
+def weights(run: Run) -> dict[str, list[float]]:
     found = load_file(run.path / "model" / "model.safetensors")
     return {name: tensor.flatten().tolist() for name, tensor in found.items()}
 
@@ -72,11 +72,11 @@ def test_the_folder_of_a_run(team: Team, tmp_path: Path) -> None:
     }
     assert not partial_of(run.path).exists()
     facts = run.facts
-    assert facts["classes"] == ["cat", "dog", "owl"]
-    assert facts["splits"] == {"train": 36, "calibration": 12, "test": 12, "group": None}
-    assert facts["inputs"]["features"] == ["size", "weight"]
-    assert facts["annotations"]["votes"] == 300
-    assert len(facts["loss_curve"]) == 2
+    assert facts.classes == ["cat", "dog", "owl"]
+    assert facts.splits == {"train": 36, "calibration": 12, "test": 12, "group": None}
+    assert facts.inputs.features == ["size", "weight"]
+    assert facts.annotations.votes == 300
+    assert len(facts.loss_curve) == 2
     items, predictions = run.items, run.predictions
     assert len(items) == 60
     votes = pl.read_csv(team.votes)
@@ -90,7 +90,7 @@ def test_the_folder_of_a_run(team: Team, tmp_path: Path) -> None:
 def test_the_columns_of_predictions_are_what_they_are_called(team: Team, tmp_path: Path) -> None:
     run = train(tmp_path / "run", team)
     table, items = run.predictions, run.items
-    pred = run.model().predict_credal(
+    pred = run.load_model().predict_credal(
         pl.read_csv(team.features)
         .join(table.select("item"), on="item", maintain_order="right")
         .select("size", "weight")
@@ -192,8 +192,8 @@ def test_an_own_split_gold_and_groups(team: Team, tmp_path: Path) -> None:
     features = pl.read_csv(team.features)
     assert run.items["split"].to_list() == features["part"].to_list()
     assert run.items["truth"].to_list() == features["truth"].to_list()
-    assert run.facts["truth"] == "gold"
-    assert run.facts["inputs"]["features"] == ["size", "weight"]
+    assert run.facts.truth == "gold"
+    assert run.facts.inputs.features == ["size", "weight"]
     grouped = train(tmp_path / "grouped", team, group="patient")
     split = grouped.items.group_by("group").agg(pl.col("split").n_unique())
     assert split["split"].to_list() == [1] * 12
@@ -202,7 +202,7 @@ def test_an_own_split_gold_and_groups(team: Team, tmp_path: Path) -> None:
 @pytest.mark.parametrize("rule", VOTE_RULES)
 def test_every_label_rule_trains(team: Team, tmp_path: Path, rule: str) -> None:
     run = train(tmp_path / "run", team, labels=rule, epochs=1)
-    assert run.facts["label_rule"] == rule
+    assert run.facts.label_rule == rule
 
 
 def test_the_options_of_a_rule_reach_the_labels(team: Team) -> None:
@@ -269,10 +269,10 @@ def test_images_train(team: Team, tmp_path: Path) -> None:
     folder = make_images(tmp_path / "images", items)
     options = TrainOptions(epochs=1, image_size=8)
     run = train_run(tmp_path / "run", read(team), folder, options, verbose=False)
-    assert run.facts["inputs"]["kind"] == "images"
-    assert run.facts["inputs"]["image_size"] == 8
-    assert run.facts["backbone"] == "resnet18"
-    assert run.facts["inputs"]["matched"] == {"path": 60}
+    assert run.facts.inputs.kind == "images"
+    assert run.facts.inputs.image_size == 8
+    assert run.facts.options.backbone == "resnet18"
+    assert run.facts.inputs.matched == {"path": 60}
     assert len(run.predictions) == 24
     with pytest.raises(cl.CredalError, match=r"'mlp' takes numbers and .*images .*--backbone res"):
         train_run(tmp_path / "mlp", read(team), folder, TrainOptions(backbone="mlp"))
@@ -300,7 +300,7 @@ def test_images_keep_groups_splits_and_gold_labels(team: Team, tmp_path: Path) -
 
 def test_a_failed_training_leaves_an_older_run(team: Team, tmp_path: Path) -> None:
     run = train(tmp_path / "run", team)
-    (run.path / "rule.json").write_text("{}")
+    (run.path / "guarantee.json").write_text("{}")
     before = snapshot(tmp_path)
     with (
         full_disk(2_000),
@@ -317,8 +317,8 @@ def test_a_failed_training_leaves_an_older_run(team: Team, tmp_path: Path) -> No
         train(run.path, team, random_state=1)
     assert snapshot(tmp_path) == before
     train(run.path, team, random_state=1, overwrite=True)
-    assert RunFolder(run.path).facts["random_state"] == 1
-    assert not (run.path / "rule.json").exists()  # it was about another model
+    assert Run.load(run.path).facts.options.random_state == 1
+    assert not (run.path / "guarantee.json").exists()  # it was about another model
 
 
 def test_a_full_disk_in_any_file_leaves_nothing_half_written(team: Team, tmp_path: Path) -> None:
@@ -350,16 +350,16 @@ def test_a_killed_training_goes_on_to_the_same_weights(
     assert process.returncode == -signal.SIGKILL, "it ended before it was killed"
     assert not (tmp_path / "run").exists()
     with pytest.raises(cl.CredalError, match=r"no finished run .*goes on where it stopped"):
-        RunFolder(tmp_path / "run")
+        Run.load(tmp_path / "run")
     done = in_process(capsys, *arguments)
     assert done.code == 0, done.err
     assert "resum" in done.err
     assert not partial_of(tmp_path / "run").exists()
     never = train(tmp_path / "never", team, epochs=60)
-    run = RunFolder(tmp_path / "run")
+    run = Run.load(tmp_path / "run")
     assert weights(run) == weights(never)
     assert run.predictions.equals(never.predictions)
-    assert len(run.facts["loss_curve"]) == 60
+    assert len(run.facts.loss_curve) == 60
 
 
 def test_options_beside_the_training_do_not_start_it_anew(
@@ -430,7 +430,7 @@ def test_other_options_after_a_kill_start_anew(
             train(tmp_path / "run", team)
     assert partial_of(tmp_path / "run").is_dir()
     run = train(tmp_path / "run", team, epochs=3)
-    assert len(run.facts["loss_curve"]) == 3
+    assert len(run.facts.loss_curve) == 3
     assert weights(run) == weights(train(tmp_path / "other", team, epochs=3))
 
 
@@ -450,7 +450,7 @@ def test_killed_while_an_older_run_is_replaced(
         with pytest.raises(KeyboardInterrupt):
             train(run.path, team, random_state=1)
     with pytest.raises(cl.CredalError, match=r"run.json is missing. To fix: give the train comm"):
-        RunFolder(run.path)
+        Run.load(run.path)
     with monkeypatch.context() as patch:  # nothing is trained again
         patch.setattr("credalearn.train.loop._epoch", kill)
         again = train(run.path, team, random_state=1)

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from credalearn.app.annotations.table import Source
     from credalearn.app.items.columns import ItemColumns
     from credalearn.app.items.inputs import FeatureTable
-    from credalearn.app.run.folder import RunFolder
+    from credalearn.app.run import Run
 
 
 def check_inputs(
@@ -110,13 +110,13 @@ def decimal_commas(inputs: "FeatureTable | Path") -> Iterator[str]:
         yield said_of_commas(inputs.commas)
 
 
-def left_out(run: "RunFolder") -> Iterator[str]:
+def left_out(run: "Run") -> Iterator[str]:
     """Which items of a run's export took no part, and how images were found."""
-    inputs = run.facts["inputs"]
-    for name, why in list(inputs["unreadable"].items())[:5]:
+    inputs = run.facts.inputs
+    for name, why in list(inputs.unreadable.items())[:5]:
         yield f"cannot be read: {name}, {why}"
-    if inputs["matched"]:
-        found = ", ".join(f"{count:,} by {how}" for how, count in inputs["matched"].items())
+    if inputs.matched:
+        found = ", ".join(f"{count:,} by {how}" for how, count in inputs.matched.items())
         yield f"images found: {found}"
-    for reason, count in inputs["left_out"].items():
+    for reason, count in inputs.left_out.items():
         yield f"left out: {count:,} items {reason}"

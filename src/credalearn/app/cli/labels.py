@@ -52,7 +52,7 @@ def labels(
     from rich.console import Console
 
     from credalearn.app.annotations import read_annotations
-    from credalearn.app.run.overwriting import refuse_overwriting
+    from credalearn.app.outputs import refuse_overwriting
     from credalearn.app.steps import label_words
     from credalearn.app.steps.inspecting import left_out_lines
     from credalearn.app.steps.label_study import SCHEMA, study_labels

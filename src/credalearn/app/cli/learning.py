@@ -40,7 +40,7 @@ from credalearn.app.cli.options import (
 from credalearn.app.cli.reading import Reading, reads_export
 
 if TYPE_CHECKING:
-    from credalearn.app.run.folder import RunFolder
+    from credalearn.app.run import Run
 
 # Mean diameter of labels. POCC on Clopper–Pearson labels of CIFAR-10H's features: at .84 (three
 # votes) chance, at .68 (five) 20 points below softmax, at .46 (ten) level with it.
@@ -132,7 +132,7 @@ def train(
     from credalearn.app.joined.labeling import refuse_typos
     from credalearn.app.joined.options import TrainOptions
     from credalearn.app.joined.rounds import read_rounds
-    from credalearn.app.run.staging import CHECKPOINTS, check_place, partial_of
+    from credalearn.app.staging import CHECKPOINTS, check_place, partial_of
     from credalearn.app.steps.inspecting import inspection
     from credalearn.app.steps.training import train_run
 
@@ -199,31 +199,27 @@ def train(
         print(line)
 
 
-def _trained(run: "RunFolder") -> Iterator[str]:
-    from credalearn.app.steps.start_weights import doubts_of
+def _trained(run: "Run") -> Iterator[str]:
     from credalearn.methods import METHODS
 
-    facts, splits = run.facts, run.facts["splits"]
+    facts = run.facts
     yield from left_out(run)
-    weights = facts["options"]["weights"]
-    if weights is not None:
-        yield from doubts_of(Path(weights), run.group)
-    open_sets = facts["label_diameter"] > _MUCH_OPEN
-    if open_sets and METHODS[facts["method"]].learns_sets:
-        under, fix = f" under {facts['label_rule']!r}", "collect more votes an item"
+    open_sets = facts.label_diameter > _MUCH_OPEN
+    if open_sets and METHODS[facts.method].learns_sets:
+        under, fix = f" under {facts.label_rule!r}", "collect more votes an item"
         if run.said == "bounds":  # as they were stated, whatever the rule
             under, fix = "", "state larger bounds"
-        elif facts["label_rule"] != "relax-ties":
+        elif facts.label_rule != "relax-ties":
             fix = f"give --labels relax-ties, or {fix}"
         yield (
-            f"the labels leave much open (mean diameter {facts['label_diameter']:.2f} "
+            f"the labels leave much open (mean diameter {facts.label_diameter:.2f} "
             f"of 1{under}): little can be learned from them. To fix: {fix}"
         )
-    if facts["later_items"]:
+    if facts.later_items:
         yield (
-            f"{facts['later_items']:,} items of later exports are only trained on: who defers "
+            f"{facts.later_items:,} items of later exports are only trained on: who defers "
             "chooses hard ones, and what is certified must be about items as they come"
         )
-    sizes = ", ".join(f"{splits[name]:,} {name}" for name in ("train", "calibration", "test"))
-    yield f"{run.path}: trained {facts['method']} in {facts['seconds']:.1f} s; {sizes}"
+    sizes = ", ".join(f"{number:,} {name}" for name, number in facts.splits.sizes.items())
+    yield f"{run.path}: trained {facts.method} in {facts.seconds:.1f} s; {sizes}"
     yield f"next: credalearn certify {run.path} --max-error 0.10"

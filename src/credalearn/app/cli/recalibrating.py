@@ -28,7 +28,7 @@ from credalearn.app.cli.options import (
 from credalearn.app.cli.reading import Reading, reads_export
 
 if TYPE_CHECKING:
-    from credalearn.app.run.folder import RunFolder
+    from credalearn.app.run import Run as LoadedRun
     from credalearn.guarantees import Guarantee
 
 
@@ -52,7 +52,7 @@ def recalibrate(
 ) -> None:
     """Take a trained model to new items: does it still hold? Nothing is trained."""
     from credalearn.app.joined.options import RecalibrateOptions
-    from credalearn.app.run.folder import RunFolder
+    from credalearn.app.run import Run as LoadedRun
     from credalearn.app.steps.inspecting import inspection
     from credalearn.app.steps.recalibrating import (
         arrays_beside,
@@ -69,7 +69,7 @@ def recalibrate(
     options = RecalibrateOptions(
         group=group, gold=gold, split=split, random_state=random_state, skip_missing=skip_missing
     )
-    old = RunFolder(run)
+    old = LoadedRun.load(run)
     check_new_place(old, output)  # before a large export is read
     if images is not None:
         check_kind(old, images, "images")
@@ -86,8 +86,8 @@ def recalibrate(
         asked=reading,
         optional=[gold] if gold and gold not in (group, split) else (),
         drop=arrays_beside(old, features or (), options.columns),
-        names=old.facts["inputs"]["features"],
-        item=old.facts["inputs"].get("item"),
+        names=old.facts.inputs.features,
+        item=old.facts.inputs.item,
     )
     for line in (*inspection(found), *row_numbers(features), *decimal_commas(inputs)):
         print(line)
@@ -97,9 +97,9 @@ def recalibrate(
         print(line)
 
 
-def _next(old: "RunFolder", new: "RunFolder") -> Iterator[str]:
-    splits, rule, sets = new.facts["splits"], old.rule, old.sets
-    sizes = f"{splits['calibration']:,} calibration, {splits['test']:,} test"
+def _next(old: "LoadedRun", new: "LoadedRun") -> Iterator[str]:
+    splits, rule, sets = new.facts.splits, old.guarantee, old.sets
+    sizes = f"{splits.calibration:,} calibration, {splits.test:,} test"
     yield f"{new.path}: the model of {old.path}, not trained again; {sizes}"
     yield (
         "what is certified on these items holds for items that come as they did: a random sample, "

@@ -8,7 +8,7 @@ import typer
 from credalearn.app.cli.options import Against, Certify, Distance, Item, Run, Scale, Target
 
 if TYPE_CHECKING:
-    from credalearn.app.run.folder import RunFolder
+    from credalearn.app.run import Run as LoadedRun
     from credalearn.app.steps.covering import SetCertificate
 
 
@@ -45,11 +45,11 @@ def certify(
     ] = Scale.relative_variance,
 ) -> None:
     """Choose the threshold above which items go to a human, with what that promises."""
-    from credalearn.app.run.folder import RunFolder
+    from credalearn.app.run import Run as LoadedRun
     from credalearn.app.steps.certifying import certify_run
     from credalearn.app.steps.covering import keep_sets, kept_and_deferred
 
-    folder = RunFolder(run)
+    folder = LoadedRun.load(run)
     sets = _sets(folder, set_coverage, distance, scale)
     found = None
     if sets is None or max_error is not None or capacity is not None or one_a_group:
@@ -65,15 +65,17 @@ def certify(
     lines = [*(found.lines if found else ()), *(sets.lines if sets else ())]
     if sets is not None:  # after the rule, so that what is refused there changes nothing
         keep_sets(folder, sets.inflation)
+    folder = LoadedRun.load(run)
+    if sets is not None:
         lines += kept_and_deferred(folder)
     for line in lines:
         print(line)
-    without = " --no-decision" if folder.rule is None else ""
+    without = " --no-decision" if folder.guarantee is None else ""
     print(f"next: credalearn predict {run} DATA -o decisions.csv{without}; credalearn report {run}")
 
 
 def _sets(
-    run: "RunFolder", coverage: float | None, distance: Distance, scale: Scale
+    run: "LoadedRun", coverage: float | None, distance: Distance, scale: Scale
 ) -> "SetCertificate | None":
     """The sets that are asked for, if they promise something."""
     from credalearn.app.steps.covering import certify_sets
@@ -118,11 +120,11 @@ def predict(
     ] = False,
 ) -> None:
     """Label every item and say which to give to a human."""
-    from credalearn.app.run.folder import RunFolder
+    from credalearn.app.run import Run as LoadedRun
     from credalearn.app.steps.predicting import predict as predict_items
 
     summary = predict_items(
-        RunFolder(run),
+        LoadedRun.load(run),
         data,
         output,
         item=item,
@@ -165,11 +167,11 @@ def defer(
     item: Item = None,
 ) -> None:
     """Hand the deferred items, least certain first, back to the annotators."""
-    from credalearn.app.run.folder import RunFolder
+    from credalearn.app.run import Run as LoadedRun
     from credalearn.app.steps.deferring import defer as defer_items
 
     summary = defer_items(
-        RunFolder(run),
+        LoadedRun.load(run),
         data,
         output,
         to=to.value,
@@ -190,11 +192,11 @@ def export(
     onnx: Annotated[Path, typer.Option("--onnx", help="The ONNX file to write.")],
 ) -> None:
     """Write the model as ONNX, with both heads, bounds and score, and its model card."""
-    from credalearn.app.run.folder import RunFolder
+    from credalearn.app.run import Run as LoadedRun
     from credalearn.app.steps.card import card_places, write_card
     from credalearn.app.steps.exporting import check_onnx, export_onnx
 
-    folder = RunFolder(run)
+    folder = LoadedRun.load(run)
     cards = card_places(folder, check_onnx(onnx))
     export_onnx(folder, onnx)
     for path in cards:
@@ -214,10 +216,10 @@ def report(
     title: Annotated[str | None, typer.Option(help="Of the page.")] = None,
 ) -> None:
     """Write one self-contained HTML page about a run."""
-    from credalearn.app.run.folder import RunFolder
+    from credalearn.app.run import Run as LoadedRun
     from credalearn.app.steps.reporting import images_gone, write_report
 
-    first, *others = (RunFolder(path) for path in runs)
+    first, *others = (LoadedRun.load(path) for path in runs)
     path = write_report(first, others=others, images=images, output=output, title=title)
     gone = images_gone(first) if images is None else None
     if gone is not None:

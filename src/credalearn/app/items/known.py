@@ -7,13 +7,13 @@ import polars as pl
 
 from credalearn.app.items.inputs import IMAGE_SUFFIXES
 from credalearn.app.items.names import UPLOAD
-from credalearn.app.run.folder import RunFolder
+from credalearn.app.run import Run
 
 # More items than this with the features of another, and a new item may have them by chance too.
 _EQUAL_ROWS = 0.01
 
 
-def known_items(run: RunFolder, splits: Sequence[str]) -> "KnownItems":
+def known_items(run: Run, splits: Sequence[str]) -> "KnownItems":
     """The items of these splits of a run.
 
     Raises:
@@ -58,7 +58,7 @@ class KnownItems:
         ]
 
 
-def other_content(run: RunFolder, items: Iterable[str], digests: Iterable[str]) -> list[str]:
+def other_content(run: Run, items: Iterable[str], digests: Iterable[str]) -> list[str]:
     """Those of other items that have the name of one of the run and hold something else.
 
     Images are found by what their path ends in, and so have such a name too.
@@ -69,7 +69,7 @@ def other_content(run: RunFolder, items: Iterable[str], digests: Iterable[str]) 
     images = run.takes_images
     held: dict[str, set[str]] = {}
     rows = run.items
-    if "recalibrated_from" not in run.facts:  # those that its weights had seen have no votes here
+    if not run.facts.recalibrated_from:  # those that its weights had seen have no votes here
         rows = rows.filter(pl.col(f"n:{run.classes[0]}").is_not_null())
     for name, digest in rows.select("item", "digest").iter_rows():
         for each in endings(name) if images else (name,):

@@ -27,7 +27,7 @@ from credalearn.app.items.inputs import (
     read_image,
 )
 from credalearn.app.items.names import nfc
-from credalearn.app.run.folder import RunFolder
+from credalearn.app.run import Run
 from credalearn.app.tables.arrays import array_columns, is_array, open_array
 from credalearn.app.tables.blocks import blocks, columns_of, index_columns
 from credalearn.app.tables.decimal_commas import comma_columns
@@ -38,7 +38,7 @@ _BROKEN = 5  # images that may be unreadable, however few there are
 _WORKERS = 4  # Pillow decodes outside Python's lock
 
 
-def open_stream(run: RunFolder, data: str | Path, *, item: str | None = None) -> Stream:
+def open_stream(run: Run, data: str | Path, *, item: str | None = None) -> Stream:
     """The items in ``data``, as the run's model takes them.
 
     Args:
@@ -51,17 +51,17 @@ def open_stream(run: RunFolder, data: str | Path, *, item: str | None = None) ->
         CredalError: If the data are of another kind, or features are missing.
     """
     data = Path(data)
-    inputs = run.facts["inputs"]
+    inputs = run.facts.inputs
     if run.takes_images:
-        return _images(run, data, int(inputs["image_size"]))
+        return _images(run, data, inputs.image_size or 0)
     if data.is_dir():
         raise CredalError(
             f"{data} is a folder; this model takes features. To fix: give a table of them."
         )
-    names = list(inputs["features"])
+    names = list(inputs.features)
     held = array_columns(data) if is_array(data) else columns_of(data)
-    if item is None and inputs.get("item") in held:
-        item = inputs["item"]
+    if item is None and inputs.item in held:
+        item = inputs.item
     if is_array(data):
         beside = [name for name in run.columns_beside if name in held]
         return _array(data, len(names), item, beside)
@@ -112,7 +112,7 @@ def _array(path: Path, num_features: int, item: str | None, beside: list[str]) -
     return Stream(path, batches, ignored, row_names=names is None, named=named)
 
 
-def _images(run: RunFolder, folder: Path, size: int) -> Stream:
+def _images(run: Run, folder: Path, size: int) -> Stream:
     if not folder.is_dir():
         what = "is a file" if folder.exists() else "is not there"
         raise CredalError(

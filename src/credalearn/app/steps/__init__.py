@@ -1,5 +1,1 @@
-"""From an annotation export to certified decisions, step by step through a folder a run."""
-
-from credalearn.app.run.folder import RunFolder
-
-__all__ = ["RunFolder"]
+"""One file per verb: from annotations to certified decisions, through the folder of a run."""

@@ -1,5 +1,6 @@
 """The model card: what a trained model is, was trained on, promises and does not."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -7,17 +8,17 @@ import polars as pl
 
 from credalearn._escape import escape_markdown
 from credalearn._files import whole_file
-from credalearn.app.joined.splits import SPLITS
-from credalearn.app.run.card_file import CARD, CARD_MARK, refuse_foreign_card
-from credalearn.app.run.folder import RunFolder
-from credalearn.app.run.staging import MODEL
+from credalearn.app.facts import RunFacts, TrainingFacts, TrainingOptions
+from credalearn.app.report.card_file import CARD, CARD_MARK, refuse_foreign_card
+from credalearn.app.run import Run
+from credalearn.app.staging import MODEL
 from credalearn.app.steps.exporting import OUTPUTS
 from credalearn.app.steps.recalibrating import lost_group
 from credalearn.guarantees.truths import LACKING, TRUTHS
 from credalearn.metrics import accuracy, auarc, ece
 
 
-def card_places(run: RunFolder, onnx: Path) -> tuple[Path, Path]:
+def card_places(run: Run, onnx: Path) -> tuple[Path, Path]:
     """Where the model cards of an export are: beside the ONNX file, and in the model's folder.
 
     Raises:
@@ -29,7 +30,7 @@ def card_places(run: RunFolder, onnx: Path) -> tuple[Path, Path]:
     return places
 
 
-def write_card(run: RunFolder, path: Path) -> None:
+def write_card(run: Run, path: Path) -> None:
     """Write the model card of a run.
 
     Raises:
@@ -40,7 +41,7 @@ def write_card(run: RunFolder, path: Path) -> None:
         partial.write_text(card(run), encoding="utf-8")
 
 
-def card(run: RunFolder) -> str:
+def card(run: Run) -> str:
     """The text of the card, Markdown; every value from outside is escaped."""
     facts = run.facts
     parts = [
@@ -49,7 +50,7 @@ def card(run: RunFolder) -> str:
         "A classifier that returns, for each item, a set of probabilities over the classes: its "
         "bounds tell how sure the label is, and its rule which items to give to a human.",
         "## Model",
-        _table(_model_rows(run, facts)),
+        _table(_model_rows(run)),
         "## Input and outputs of the ONNX model",
         *_onnx(run),
         *_data(run),
@@ -61,47 +62,47 @@ def card(run: RunFolder) -> str:
         "## Limits",
         *_limits(run),
         "## Versions",
-        _table(facts["versions"]),
+        _table(facts.versions),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _model_rows(run: RunFolder, facts: dict[str, Any]) -> dict[str, Any]:
-    inputs = facts["inputs"]
-    names, training = inputs.get("features"), run.training
+def _model_rows(run: Run) -> dict[str, Any]:
+    facts, inputs, training = run.facts, run.facts.inputs, run.training
+    names = inputs.features
     takes = (
-        f"RGB images of {inputs['image_size']} × {inputs['image_size']} pixels, channels first, "
+        f"RGB images of {inputs.image_size} × {inputs.image_size} pixels, channels first, "
         "values from 0 to 255: files were turned upright as their EXIF says "
         "(PIL.ImageOps.exif_transpose), gray values of 16 bits scaled from 65535 to 255, "
         "converted to RGB, and then scaled to that size by Pillow's bilinear filter"
         if run.takes_images
-        else f"{len(names or ())} features: {', '.join(names or ())}"
+        else f"{len(names)} features: {', '.join(names)}"
     )
     return {
         "classes": ", ".join(run.classes),
         "takes": takes,
-        "method": facts["method"],
-        "network": facts["backbone"],
+        "method": facts.method,
+        "network": facts.options.backbone,
         "labels": (
             "bounds as people stated them"
-            if training["said"] == "bounds"
-            else f"{training['said']} by the rule {facts['label_rule']}"
+            if training.said == "bounds"
+            else f"{training.said} by the rule {facts.label_rule}"
         ),
-        **_training_rows(facts["options"]),
-        "epochs": facts["epochs"],
-        "random_state": facts["random_state"],
-        "trained": training["created"],
+        **_training_rows(facts.options),
+        "epochs": facts.options.epochs,
+        "random_state": facts.options.random_state,
+        "trained": training.created,
     }
 
 
-def _onnx(run: RunFolder) -> list[str]:
+def _onnx(run: Run) -> list[str]:
     """What goes into an exported model, and what comes out."""
-    inputs = run.facts["inputs"]
-    size = inputs.get("image_size")
+    inputs = run.facts.inputs
+    size = inputs.image_size
     takes = (
         ("images", f"float32 (N, 3, {size}, {size})", "see “takes” above")
         if run.takes_images
-        else ("features", f"float64 (N, {len(inputs['features'])})", "in the order above, raw")
+        else ("features", f"float64 (N, {len(inputs.features)})", "in the order above, raw")
     )
     rows = [takes, *((name, *told) for name, told in OUTPUTS.items())]
     lines = [f"| `{name}` | {shape} | {holds} |" for name, shape, holds in rows]
@@ -109,54 +110,52 @@ def _onnx(run: RunFolder) -> list[str]:
     return [told, "\n".join(["| name | shape | holds |", "| --- | --- | --- |", *lines])]
 
 
-def _training_rows(asked: dict[str, Any]) -> dict[str, Any]:
+def _training_rows(asked: TrainingOptions) -> dict[str, Any]:
     """How it was trained."""
-    rows = {}
-    if asked["weights"] is not None:
-        rows["started from"] = f"{asked['weights']} (sha256 {asked['weights_sha256']})"
-    if asked["augment"] != "none":
-        rows["augmentation"] = asked["augment"]
-    return rows | {"learning rate": asked["learning_rate"], "batch size": asked["batch_size"]}
+    rows: dict[str, Any] = {}
+    if asked.weights is not None:
+        rows["started from"] = f"{asked.weights} (sha256 {asked.weights_sha256})"
+    if asked.augment != "none":
+        rows["augmentation"] = asked.augment
+    return rows | {"learning rate": asked.learning_rate, "batch size": asked.batch_size}
 
 
-def _data(run: RunFolder) -> list[str]:
+def _data(run: Run) -> list[str]:
     """On what the model was trained, and on what else it was calibrated again."""
     facts, training = run.facts, run.training
-    if "recalibrated_from" not in facts:
+    if not facts.recalibrated_from:
         return ["## Data", _table(_data_rows(facts))]
-    theirs = training["splits"]
-    splits = {"train": theirs["train"], "group": theirs.get("group")}
+    trained = replace(training.splits, calibration=0, test=0)
     return [
         "## Data of the training",
-        _table({"run": training["path"], **_data_rows({**training, "splits": splits})}),
+        _table({"run": training.path, **_data_rows(replace(training, splits=trained))}),
         "## Data of the calibration",
-        f"The model was calibrated again, {_said(facts['created'])}, and not trained on these.",
+        f"The model was calibrated again, {_said(facts.created)}, and not trained on these.",
         _table(_data_rows(facts)),
     ]
 
 
-def _data_rows(facts: dict[str, Any]) -> dict[str, Any]:
-    votes, splits = facts.get("annotations") or {}, facts["splits"]
-    agreement = votes.get("agreement") or {}
+def _data_rows(facts: RunFacts | TrainingFacts) -> dict[str, Any]:
+    votes, splits, agreement = facts.annotations, facts.splits, facts.annotations.agreement
     rows: dict[str, Any] = {
-        "annotations": votes.get("path"),
-        "format": votes.get("format"),
-        "items": votes.get("items"),
-        "annotators": votes.get("annotators"),
-        "votes": votes.get("votes"),
-        "Krippendorff's alpha": agreement.get("alpha"),
-        "unanimous share": agreement.get("unanimous"),
-        "inputs": facts["inputs"].get("path"),
+        "annotations": votes.path,
+        "format": votes.format,
+        "items": votes.items,
+        "annotators": votes.annotators,
+        "votes": votes.votes,
+        "Krippendorff's alpha": agreement and agreement.alpha,
+        "unanimous share": agreement and agreement.unanimous,
+        "inputs": facts.inputs.path,
     }
-    rows |= {f"{name} items": splits[name] for name in SPLITS if name in splits}
-    rows["items of later exports, only trained on"] = facts.get("later_items") or None
-    rows["kept together by"] = splits.get("group")
-    left_out = {**(votes.get("left_out") or {}), **(facts["inputs"].get("left_out") or {})}
+    rows |= {f"{name} items": number for name, number in splits.sizes.items()}
+    rows["items of later exports, only trained on"] = facts.later_items or None
+    rows["kept together by"] = splits.group
+    left_out = {**votes.left_out, **facts.inputs.left_out}
     rows["left out"] = ", ".join(f"{count} {reason}" for reason, count in left_out.items()) or None
     return {name: value for name, value in rows.items() if value is not None}
 
 
-def _quality(run: RunFolder) -> list[str]:
+def _quality(run: Run) -> list[str]:
     test = run.predictions.filter(pl.col("split") == "test")
     known = test.filter(pl.col("truth").is_in(list(run.classes)))
     if not len(known):
@@ -176,8 +175,8 @@ def _quality(run: RunFolder) -> list[str]:
     return [f"Against {TRUTHS[run.truth]}.", _table(rows)]
 
 
-def _rule(run: RunFolder) -> list[str]:
-    rule = run.rule
+def _rule(run: Run) -> list[str]:
+    rule = run.guarantee
     if rule is None:
         return ["No threshold has been certified: nothing is promised about the predictions."]
     lines = [_said(rule.sentence())]
@@ -191,7 +190,7 @@ def _rule(run: RunFolder) -> list[str]:
     return lines
 
 
-def _sets(run: RunFolder) -> list[str]:
+def _sets(run: Run) -> list[str]:
     found = run.sets
     if found is None:
         return []
@@ -207,8 +206,8 @@ def _sets(run: RunFolder) -> list[str]:
     return lines
 
 
-def _limits(run: RunFolder) -> list[str]:
-    rule = run.rule
+def _limits(run: Run) -> list[str]:
+    rule = run.guarantee
     about = "all predicted items together"
     if rule is not None and rule.one_per_group:
         about = "one item, drawn at random, of each group, over all of these that are predicted"

@@ -6,9 +6,8 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from credalearn._files import whole_file
 from credalearn._formats import percent
-from credalearn.app.run.folder import RunFolder
+from credalearn.app.run import Run
 from credalearn.errors import CredalError
 from credalearn.guarantees import CertifyMethod, Guarantee, by_capacity, certify
 from credalearn.guarantees.truths import HAVING, LACKING, Truth
@@ -82,7 +81,7 @@ class Certificate:
 
 
 def certify_run(
-    run: RunFolder,
+    run: Run,
     *,
     max_error: float | None = None,
     capacity: float | None = None,
@@ -91,7 +90,7 @@ def certify_run(
     against: Against = "truth",
     one_a_group: bool = False,
 ) -> Certificate:
-    """Choose the threshold on a run's calibration items and keep the rule in ``rule.json``.
+    """Choose the threshold on a run's calibration items and keep the rule in ``guarantee.json``.
 
     Items are deferred by 1 − lower probability of the predicted class.
 
@@ -156,7 +155,7 @@ def certify_run(
     )
     if rule.shortfall is not None:
         raise _short(run, rule)
-    keep(run, "rule.json", rule.to_json())
+    run.with_guarantee(rule)
     kept = rule.keeps(judged["score"].to_numpy())
     return Certificate(
         rule,
@@ -179,12 +178,12 @@ def judged_by(truth: Truth) -> tuple[str, pl.Expr]:
     return column, pl.col(column).cast(pl.Float64).is_finite().fill_null(False)
 
 
-def one_of_each(run: RunFolder, table: pl.DataFrame, truth: Truth) -> pl.DataFrame:
+def one_of_each(run: Run, table: pl.DataFrame, truth: Truth) -> pl.DataFrame:
     """Of these predictions of a run one of each group, as the calibration items are drawn."""
     return draw_one_a_group(_with_group(run, table), judged_by(truth)[1])
 
 
-def _with_group(run: RunFolder, table: pl.DataFrame) -> pl.DataFrame:
+def _with_group(run: Run, table: pl.DataFrame) -> pl.DataFrame:
     groups = run.items.select("item", "split", "group")  # trained items may have the same names
     return table.join(groups, on=["item", "split"], how="left", maintain_order="left")
 
@@ -258,7 +257,7 @@ def _for_capacity(
     return replace(rule, threshold=threshold if rule.kept else None)
 
 
-def _short(run: RunFolder, rule: Guarantee) -> CredalError:
+def _short(run: Run, rule: Guarantee) -> CredalError:
     """That the error cannot be certified, and what can be done about it."""
     short = rule.shortfall
     assert short is not None
@@ -269,7 +268,7 @@ def _short(run: RunFolder, rule: Guarantee) -> CredalError:
         if rule.left_out
         else ""
     )
-    stays = " The rule that was there stays." if (run.path / "rule.json").exists() else ""
+    stays = " The rule that was there stays." if (run.path / "guarantee.json").exists() else ""
     what = f"items of more groups ({rule.group!r})" if rule.group is not None else "more items"
     fixes = [f"have {what} annotated and recalibrate"] if short.items_needed else []
     fixes += ["give a larger --max-error"] if short.reachable_error else []
@@ -278,14 +277,3 @@ def _short(run: RunFolder, rule: Guarantee) -> CredalError:
         f"an error of at most {percent(rule.max_error)}{sure} cannot be certified, and nothing was "
         f"written. {short}{left_out}{stays} To fix: {fix}."
     )
-
-
-def keep(run: RunFolder, name: str, text: str) -> None:
-    """Write what was certified into the run's folder, whole or not at all.
-
-    Raises:
-        CredalError: If it cannot be written.
-    """
-    other = "copy the run to a folder of your own"
-    with whole_file(run.path / name, other=other) as partial:
-        partial.write_text(text, encoding="utf-8")

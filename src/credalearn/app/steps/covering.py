@@ -1,13 +1,11 @@
 """``credalearn certify --set-coverage``: sets widened to hold what annotators say of new items."""
 
-from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from credalearn._formats import check_share, percent
 from credalearn.app.report import WidenedSets, widen_sets
-from credalearn.app.run.folder import RunFolder
-from credalearn.app.run.voted import VotedItems, read_voted, said_of
-from credalearn.app.steps.certifying import keep
+from credalearn.app.run import Run
+from credalearn.app.steps.voted_items import VotedItems, read_voted, said_of
 from credalearn.conformal import Distance, Inflation, Scale
 from credalearn.errors import CredalError
 from credalearn.guarantees import Guarantee
@@ -89,7 +87,7 @@ class SetCertificate:
 
 
 def certify_sets(
-    run: RunFolder,
+    run: Run,
     *,
     coverage: float,
     distance: Distance = "box",
@@ -139,27 +137,23 @@ def widened(inflation: Inflation, items: VotedItems, rule: Guarantee | None = No
     )
 
 
-def kept_and_deferred(run: RunFolder) -> list[str]:
+def kept_and_deferred(run: Run) -> list[str]:
     """A line that says what the widened sets of a run hold of what its rule keeps and defers.
 
     Raises:
         CredalError: If a file of the run cannot be read.
     """
-    if run.sets is None or run.rule is None:
+    if run.sets is None or run.guarantee is None:
         return []
-    line = widened(run.sets, read_voted(run, "test"), run.rule).by_decision
+    line = widened(run.sets, read_voted(run, "test"), run.guarantee).by_decision
     return [line] if line else []
 
 
-def keep_sets(run: RunFolder, inflation: Inflation) -> None:
+def keep_sets(run: Run, inflation: Inflation) -> None:
     """Write ``sets.json``, but nothing that promises nothing over something that does.
 
     Raises:
         CredalError: If it cannot be written.
     """
-    if inflation.vacuous:
-        with suppress(CredalError):  # a damaged file promises nothing
-            there = run.sets
-            if there is not None and not there.vacuous:
-                return
-    keep(run, "sets.json", inflation.to_json())
+    if not (inflation.vacuous and run.sets is not None and not run.sets.vacuous):
+        run.with_sets(inflation)

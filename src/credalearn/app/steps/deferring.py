@@ -15,9 +15,9 @@ from credalearn.app.items.digests import DIGEST, image_digest
 from credalearn.app.items.inputs import find_images
 from credalearn.app.items.known import other_content
 from credalearn.app.items.streaming import open_stream
-from credalearn.app.run.folder import RunFolder
-from credalearn.app.run.overwriting import refuse_overwriting, refuse_overwriting_run
-from credalearn.app.run.rules import find_rule
+from credalearn.app.outputs import refuse_overwriting, refuse_overwriting_run
+from credalearn.app.run import Run
+from credalearn.app.steps.cut import find_rule
 from credalearn.app.steps.decided import is_decisions, read_decisions
 from credalearn.app.steps.label_studio import LOCAL_FILES
 from credalearn.app.steps.predicting import SCHEMA, decisions
@@ -75,7 +75,7 @@ class DeferSummary:
 
 
 def defer(
-    run: RunFolder,
+    run: Run,
     source: str | Path,
     output: str | Path,
     *,
@@ -152,7 +152,7 @@ def defer(
     chosen, deferred = (frame.drop(DIGEST, strict=False) for frame in (chosen, deferred))
     named = "item"
     if not run.takes_images:
-        names = [] if stream is None else run.facts["inputs"]["features"]
+        names = [] if stream is None else run.facts.inputs.features
         named = named if stream is None else stream.named
         text = text_column(source, deferred, text, named=named, features=names)
     config, blind = None, text is None and not run.takes_images
@@ -183,7 +183,7 @@ def _deferred(frames: Iterator[pl.DataFrame]) -> tuple[int, pl.DataFrame]:
 
 
 def _refuse_other_content(
-    run: RunFolder, source: Path, chosen: pl.DataFrame, images: str | Path | None
+    run: Run, source: Path, chosen: pl.DataFrame, images: str | Path | None
 ) -> int:
     """Refuse items whose votes would be another's; how many may be, where nothing tells.
 
@@ -214,9 +214,9 @@ def _refuse_other_content(
     return 0
 
 
-def _features(run: RunFolder, stream: Stream, items: set[str]) -> dict[str, dict[str, float]]:
+def _features(run: Run, stream: Stream, items: set[str]) -> dict[str, dict[str, float]]:
     """What the model saw of these items, by name; nothing where that is too much to read."""
-    names = run.facts["inputs"]["features"]
+    names = run.facts.inputs.features
     if len(names) > _FEATURES:
         return {}
     return {

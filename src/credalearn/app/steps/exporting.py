@@ -18,8 +18,8 @@ import torch
 
 from credalearn import __version__
 from credalearn._files import check_file, whole_file
-from credalearn.app.run.folder import RunFolder
-from credalearn.app.run.overwriting import refuse_overwriting_run
+from credalearn.app.outputs import refuse_overwriting_run
+from credalearn.app.run import Run
 from credalearn.app.steps.graphs import Graph
 from credalearn.errors import CredalError
 from credalearn.nets import Standardize
@@ -38,7 +38,7 @@ _PACKAGES = ("onnx", "onnxscript", "onnxruntime")
 _CHECKED = 64  # random items on which the export is compared with torch
 
 
-def export_onnx(run: RunFolder, path: str | Path) -> None:
+def export_onnx(run: Run, path: str | Path) -> None:
     """Write the run's model as one ONNX file, and check it under onnxruntime.
 
     The input is ``features``, float64 (N, D), raw: standardizing is part of the model, in float64
@@ -60,7 +60,7 @@ def export_onnx(run: RunFolder, path: str | Path) -> None:
             f"exporting needs {', '.join(missing)}, not installed. To fix: "
             "pip install 'credalearn[onnx]'."
         )
-    clf = run.model()
+    clf = run.load_model()
     graph = Graph(str(clf.method), clf.model_).cpu()
     name, sample = _sample(run, clf._input_shape)
     program = _exported(graph, name, sample)
@@ -84,7 +84,7 @@ def check_onnx(path: str | Path) -> Path:
     return check_file(path, (".onnx",))
 
 
-def _sample(run: RunFolder, shape: tuple[int, ...]) -> tuple[str, torch.Tensor]:
+def _sample(run: Run, shape: tuple[int, ...]) -> tuple[str, torch.Tensor]:
     """The name of the input, and items drawn around those of training."""
     generator = torch.Generator().manual_seed(0)
     if run.takes_images:
@@ -113,12 +113,12 @@ def _exported(graph: Graph, name: str, sample: torch.Tensor) -> Any:
             ) from error
 
 
-def _metadata(run: RunFolder) -> dict[str, str]:
-    facts, rule = run.facts, run.rule
+def _metadata(run: Run) -> dict[str, str]:
+    facts, rule = run.facts, run.guarantee
     kept = {
         "classes": list(run.classes),
-        "features": facts["inputs"].get("features"),
-        "method": facts["method"],
+        "features": facts.inputs.features,
+        "method": facts.method,
         "credalearn": __version__,
         "threshold": None if rule is None else rule.threshold,
         "rule": None if rule is None else rule.sentence(),

@@ -1,7 +1,6 @@
 """``credalearn inspect``: what an export holds and who disagrees about what, in lines to read."""
 
 import shlex
-from typing import Any
 
 from credalearn._checks import folded
 from credalearn._formats import percent
@@ -13,6 +12,7 @@ from credalearn.app.annotations import (
     typo_classes,
 )
 from credalearn.app.annotations.places import listed, many
+from credalearn.app.facts import AgreementFacts, AnnotationFacts
 
 _MOST_SHOWN = 5
 _UNSURE = {  # what people write who do not know, as ``folded`` has it; "" is "-" or "..."
@@ -103,39 +103,33 @@ def left_out_lines(annotations: Annotations) -> list[str]:
     return lines
 
 
-def annotation_facts(annotations: Annotations) -> dict[str, Any]:
-    """The same for ``run.json``, as plain JSON.
-
-    Example:
-        >>> from credalearn.app.annotations.examples import three_items
-        >>> annotation_facts(three_items())["votes"]
-        7
-    """
+def annotation_facts(annotations: Annotations) -> AnnotationFacts:
+    """The same for ``run.json``."""
     source = annotations.source
-    facts: dict[str, Any] = {
-        "kind": annotations.kind,
-        "path": str(source.path),
-        "later": [str(path) for path in source.later],
-        "format": source.words,
-        "item": source.item,
-        "items": len(annotations.items),
-        "annotators": len(annotations.annotators) or None,
-        "votes": None,
-        "left_out": dict(source.left_out),
-        "agreement": None,
-    }
+    found, pairs = None, None
     if annotations.kind in ("votes", "counts"):
         found = agreement(annotations)
         pairs = confused_pairs(annotations, most=_MOST_SHOWN)
-        facts["votes"] = found.votes
-        facts["agreement"] = {
-            "alpha": found.alpha,
-            "unanimous": found.unanimous,
-            "tied": found.tied,
-            "votes_an_item": [found.fewest, found.median, found.most],
-            "confused": [[*pair.classes, pair.share] for pair in pairs],
-        }
-    return facts
+    return AnnotationFacts(
+        kind=annotations.kind,
+        path=str(source.path),
+        later=tuple(str(path) for path in source.later),
+        format=source.words,
+        item=source.item,
+        items=len(annotations.items),
+        annotators=len(annotations.annotators) or None,
+        votes=None if found is None else found.votes,
+        left_out=dict(source.left_out),
+        agreement=None
+        if found is None
+        else AgreementFacts(
+            alpha=found.alpha,
+            unanimous=found.unanimous,
+            tied=found.tied,
+            votes_per_item=(found.fewest, found.median, found.most),
+            confused=tuple((*pair.classes, pair.share) for pair in pairs or ()),
+        ),
+    )
 
 
 def _perhaps_unsure(annotations: Annotations) -> list[str]:

@@ -4,35 +4,31 @@ Shapes: N items, K classes.
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from credalearn._files import whole_file
 from credalearn.app.annotations import Annotations
 from credalearn.app.joined.joining import Prepared
 from credalearn.estimator import CredalClassifier
 from credalearn.predictions import CredalPredictions
 
 
-def write_tables(
-    folder: Path,
+def make_tables(
     annotations: Annotations,
     prepared: Prepared,
     clf: CredalClassifier,
     *,
     trained: pl.DataFrame | None = None,
-) -> None:
-    """Write the annotations, the items, and what is predicted of those not trained on.
+) -> dict[str, pl.DataFrame]:
+    """The tables of a run: annotations, items, and predictions of those not trained on.
 
     Args:
-        folder: Of the run.
         annotations: What people said.
         prepared: The items.
         clf: Predicts.
-        trained: Rows of items that were trained on before, which nothing is said of here.
+        trained: Rows of items that were trained on in another run.
     """
     split = np.array(prepared.split)
     held_out = np.flatnonzero(split != "train")
@@ -47,13 +43,7 @@ def write_tables(
     items = item_table(annotations.classes, prepared, split)
     if trained is not None:
         items = pl.concat([items, trained], how="diagonal")
-    for name, table in (
-        ("annotations", annotations.table),
-        ("items", items),
-        ("predictions", predictions),
-    ):
-        with whole_file(folder / f"{name}.parquet") as partial:
-            table.write_parquet(partial)
+    return {"annotations": annotations.table, "items": items, "predictions": predictions}
 
 
 def prediction_table(
@@ -65,7 +55,7 @@ def prediction_table(
     truth: np.ndarray,
     counts: np.ndarray | None,
 ) -> pl.DataFrame:
-    """Predictions as the table that :attr:`RunFolder.predictions` describes.
+    """Predictions as the table that :class:`Run` describes.
 
     Args:
         predicted: Of N items.
@@ -112,7 +102,7 @@ def prediction_table(
 
 
 def item_table(classes: Sequence[str], prepared: Prepared, split: np.ndarray) -> pl.DataFrame:
-    """All items as the table that :attr:`RunFolder.items` describes."""
+    """All items as the table that :class:`Run` describes."""
     groups = prepared.groups
     columns: dict[str, Any] = {
         "item": prepared.items,

@@ -18,9 +18,9 @@ from credalearn.app.items.batches import Batch, Stream, broken_lines, rebatched
 from credalearn.app.items.digests import DIGEST
 from credalearn.app.items.known import KnownItems, known_items
 from credalearn.app.items.streaming import open_stream
-from credalearn.app.run.folder import RunFolder
-from credalearn.app.run.overwriting import refuse_overwriting, refuse_overwriting_run
-from credalearn.app.run.rules import Cut, find_rule
+from credalearn.app.outputs import refuse_overwriting, refuse_overwriting_run
+from credalearn.app.run import Run
+from credalearn.app.steps.cut import Cut, find_rule
 from credalearn.app.steps.least_certain import defer_least_certain
 from credalearn.app.tables.decimal_commas import said_of_commas
 from credalearn.app.tables.twice import Twice, first_twice
@@ -107,7 +107,7 @@ class PredictSummary:
 
 
 def predict(
-    run: RunFolder,
+    run: Run,
     data: str | Path,
     output: str | Path,
     *,
@@ -128,7 +128,7 @@ def predict(
     ``all_classes`` the columns of :func:`class_schema` come last.
 
     Args:
-        run: A finished run; its ``rule.json`` decides.
+        run: A finished run; its ``guarantee.json`` decides.
         data: Features (CSV, TSV, Parquet, npy, npz), by name in any order, or a folder of images.
         output: CSV, TSV, Parquet or JSON lines, by its suffix; whole or not at all.
         threshold: Predict up to this score, instead of the rule.
@@ -201,7 +201,7 @@ class _Tally:
 
 
 def _rule(
-    run: RunFolder, threshold: float | None, decide: bool, defer: int | None
+    run: Run, threshold: float | None, decide: bool, defer: int | None
 ) -> Guarantee | Cut | None:
     """What decides item by item; None where nothing does, or the number to defer is given."""
     if defer is not None:
@@ -237,7 +237,7 @@ def class_schema(classes: Sequence[str]) -> dict[str, type[pl.DataType]]:
 
 
 def decisions(
-    run: RunFolder,
+    run: Run,
     stream: Stream,
     rule: Guarantee | Cut | None,
     *,
@@ -255,7 +255,7 @@ def decisions(
     Raises:
         CredalError: After the last frame, if an item came twice.
     """
-    clf, classes = run.model(), pl.Series(run.classes, dtype=pl.String)
+    clf, classes = run.load_model(), pl.Series(run.classes, dtype=pl.String)
     if batch_rows is None:
         batch_rows = items_at_once(clf._input_shape)
     if batch_rows < 1:
@@ -272,7 +272,7 @@ def decisions(
 
 
 @contextmanager
-def _threads(run: RunFolder) -> Iterator[None]:
+def _threads(run: Run) -> Iterator[None]:
     """One thread for tables: 150,000 rows a second, where two on two busy cores made 29,000."""
     before = torch.get_num_threads()
     if not run.takes_images:

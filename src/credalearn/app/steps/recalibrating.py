@@ -4,7 +4,7 @@ import shutil
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,24 +22,24 @@ from credalearn.app.joined.joining import Splitter, first_items, prepare
 from credalearn.app.joined.options import RecalibrateOptions
 from credalearn.app.joined.rounds import holds
 from credalearn.app.joined.splits import HELD_OUT, check_splits, split_items
-from credalearn.app.run.card_file import CARD, is_card
-from credalearn.app.run.folder import RunFolder, write_json
-from credalearn.app.run.staging import CHECKPOINTS, MODEL, check_place, partial_of, staged
-from credalearn.app.steps.predicted import write_tables
+from credalearn.app.report.card_file import CARD, is_card
+from credalearn.app.run import Run, write_run
+from credalearn.app.staging import CHECKPOINTS, MODEL, check_place, partial_of, staged
+from credalearn.app.steps.predicted import make_tables
 from credalearn.app.steps.training import data_facts
 from credalearn.app.tables.arrays import array_columns, is_array
 from credalearn.errors import CredalError
 
 
 def recalibrate_run(
-    run: RunFolder,
+    run: Run,
     output: str | Path,
     annotations: Annotations,
     inputs: FeatureTable | Path,
     options: RecalibrateOptions | None = None,
     *,
     columns: ItemColumns | None = None,
-) -> RunFolder:
+) -> Run:
     """A new run with the model of another, to be certified and tested on new items.
 
     Nothing is trained, and ``run`` stays as it is. Half of the items calibrate, half test. Items
@@ -59,34 +59,30 @@ def recalibrate_run(
         CredalError: If the output holds a run or is inside ``run``, items, classes or features do
             not fit the model, none is left, or the new run cannot be written.
 
-    Example:
-        >>> from credalearn.app.annotations.examples import three_items
-        >>> from credalearn.app.run.examples import empty_run
-        >>> run = empty_run()
-        >>> recalibrate_run(run, run.path / "new", three_items(), Path("images"))
-        ... # doctest: +ELLIPSIS
-        Traceback (most recent call last):
-        credalearn.errors.CredalError: ...new lies in the run .... To fix: name a folder beside it.
     """
     output, options = Path(output), options or RecalibrateOptions()
     check_new_place(run, output)
     _check_classes(run, annotations)
     inputs = _model_inputs(run, inputs)
-    as_trained = options.for_images_of(run.facts["inputs"].get("image_size"))
+    as_trained = options.for_images_of(run.facts.inputs.image_size)
     splitter = _splitter(run, annotations, options)
     prepared = prepare(annotations, inputs, as_trained, columns=columns, splitter=splitter)
     with staged(output) as folder:
         _copy_model(run, folder)
         # Their digests tell ``predict`` what was trained on; their votes are the other run's.
         trained = _trained(run).select("item", "split", "group", "digest")
-        write_tables(folder, annotations, prepared, run.model(), trained=trained)
+        tables = make_tables(annotations, prepared, run.load_model(), trained=trained)
         facts = data_facts(annotations, inputs, prepared, as_trained, columns=columns)
-        facts |= {"recalibrated_from": run.training, "recalibrated_with": asdict(options)}
-        write_json(folder / "run.json", run.facts | facts)
-    return RunFolder(output)
+        facts |= {
+            name: getattr(run.facts, name)
+            for name in ("options", "label_diameter", "loss_curve", "seconds")
+        }
+        facts["recalibrated_from"] = run.training
+        write_run(folder, facts, model_sha256=run.facts.sha256.model, **tables)
+    return Run.load(output)
 
 
-def check_new_place(run: RunFolder, output: Path) -> None:
+def check_new_place(run: Run, output: Path) -> None:
     """Refuse a place that would change a run.
 
     Raises:
@@ -104,7 +100,7 @@ def check_new_place(run: RunFolder, output: Path) -> None:
     check_place(output)
 
 
-def known_item(run: RunFolder, path: str | Path) -> str | None:
+def known_item(run: Run, path: str | Path) -> str | None:
     """The column or field that named the items of a run's export, where another has it too.
 
     None for names that are found anyway: another export may have an ``id`` of its own beside a
@@ -114,31 +110,20 @@ def known_item(run: RunFolder, path: str | Path) -> str | None:
         run: The run.
         path: The other export.
 
-    Example:
-        >>> from credalearn.app.run.examples import empty_run
-        >>> known_item(empty_run(), "votes.csv")
     """
-    name: str | None = run.facts["annotations"].get("item")
+    name: str | None = run.facts.annotations.item
     if name is None or not holds(path, name):
         return None
     return None if folded(name) in (*ITEM, "text") else name
 
 
-def arrays_beside(
-    run: RunFolder, features: Sequence[Path], asked: Sequence[str]
-) -> tuple[str, ...]:
-    """Arrays of npz files that training was told of and that nobody asks for now.
-
-    Example:
-        >>> from credalearn.app.run.examples import empty_run
-        >>> arrays_beside(empty_run(), [], ["patient"])
-        ()
-    """
+def arrays_beside(run: Run, features: Sequence[Path], asked: Sequence[str]) -> tuple[str, ...]:
+    """Arrays of npz files that training was told of and that nobody asks for now."""
     held = {name for path in features if is_array(path) for name in array_columns(path)}
     return tuple(name for name in run.columns_beside if name in held and name not in asked)
 
 
-def read_new(run: RunFolder, path: str | Path, asked: dict[str, Any]) -> Annotations:
+def read_new(run: Run, path: str | Path, asked: dict[str, Any]) -> Annotations:
     """Annotations of new items, with the classes of a run.
 
     Args:
@@ -161,13 +146,13 @@ def read_new(run: RunFolder, path: str | Path, asked: dict[str, Any]) -> Annotat
         raise
 
 
-def check_kind(run: RunFolder, path: Path, kind: str) -> None:
+def check_kind(run: Run, path: Path, kind: str) -> None:
     """Refuse images for a model of features, and features for one of images.
 
     Raises:
         CredalError: If ``kind``, what the path is to hold, is not what the model takes.
     """
-    takes = run.facts["inputs"]["kind"]
+    takes = run.facts.inputs.kind
     if takes != kind:
         raise CredalError(
             f"the model of {run.path} takes {takes}, and {path} is given as {kind}. To fix: give "
@@ -175,7 +160,7 @@ def check_kind(run: RunFolder, path: Path, kind: str) -> None:
         )
 
 
-def doubts(run: RunFolder, new: RunFolder, options: RecalibrateOptions) -> list[str]:
+def doubts(run: Run, new: Run, options: RecalibrateOptions) -> list[str]:
     """Lines about trained items that nothing could tell among the new ones.
 
     Args:
@@ -183,7 +168,7 @@ def doubts(run: RunFolder, new: RunFolder, options: RecalibrateOptions) -> list[
         new: The run on the new items.
         options: How they were read.
     """
-    together = run.trained_group
+    together = run.training.splits.group
     lines = lost_group(new)
     if together is None and options.group is not None:
         lines.append(f"the model was trained without groups: which {options.group} it has seen is")
@@ -203,15 +188,9 @@ def doubts(run: RunFolder, new: RunFolder, options: RecalibrateOptions) -> list[
     return lines
 
 
-def lost_group(run: RunFolder) -> list[str]:
-    """A line about groups that training kept together and the calibration of a run does not tell.
-
-    Example:
-        >>> from credalearn.app.run.examples import empty_run
-        >>> lost_group(empty_run())
-        []
-    """
-    together = run.trained_group
+def lost_group(run: Run) -> list[str]:
+    """A line about groups that training kept together and the calibration does not know."""
+    together = run.training.splits.group
     if together in (None, run.group):
         return []
     return [
@@ -220,7 +199,7 @@ def lost_group(run: RunFolder) -> list[str]:
     ]
 
 
-def _check_classes(run: RunFolder, annotations: Annotations) -> None:
+def _check_classes(run: Run, annotations: Annotations) -> None:
     _refuse_unknown(run, annotations)
     if annotations.classes != run.classes:
         raise CredalError(
@@ -229,7 +208,7 @@ def _check_classes(run: RunFolder, annotations: Annotations) -> None:
         )
 
 
-def _refuse_unknown(run: RunFolder, annotations: Annotations) -> None:
+def _refuse_unknown(run: Run, annotations: Annotations) -> None:
     unknown = [name for name in annotations.classes if name not in run.classes]
     if unknown:
         near = nearest(unknown[0], run.classes)
@@ -241,7 +220,7 @@ def _refuse_unknown(run: RunFolder, annotations: Annotations) -> None:
         )
 
 
-def _refuse_missing(run: RunFolder, annotations: Annotations) -> None:
+def _refuse_missing(run: Run, annotations: Annotations) -> None:
     missing = [name for name in run.classes if name not in annotations.classes]
     if missing and annotations.kind in ("counts", "probabilities"):
         raise CredalError(
@@ -250,13 +229,13 @@ def _refuse_missing(run: RunFolder, annotations: Annotations) -> None:
         )
 
 
-def _model_inputs(run: RunFolder, inputs: FeatureTable | Path) -> FeatureTable | Path:
+def _model_inputs(run: Run, inputs: FeatureTable | Path) -> FeatureTable | Path:
     """What the model takes: images, or its features in its order."""
     if isinstance(inputs, Path):
         check_kind(run, inputs, "images")
         return inputs
     check_kind(run, inputs.path, "features")
-    names = list(run.facts["inputs"]["features"])
+    names = list(run.facts.inputs.features)
     check_features(inputs.path, inputs.names, names)
     if known_items(run, ["train"]).alike:
         for path in inputs.unnamed:
@@ -265,9 +244,9 @@ def _model_inputs(run: RunFolder, inputs: FeatureTable | Path) -> FeatureTable |
     return replace(inputs, names=names, values=inputs.values[:, order])
 
 
-def _check_unnamed(run: RunFolder, path: Path) -> None:
+def _check_unnamed(run: Run, path: Path) -> None:
     """Rows are the same items as in training if they are of the same file alone."""
-    before = Path(run.training["inputs"]["path"])
+    before = Path(run.training.inputs.path)
     if not (before.exists() and before.samefile(path)):
         raise CredalError(
             f"the rows of {path} have no names, so nothing tells which of them the model was "
@@ -275,7 +254,7 @@ def _check_unnamed(run: RunFolder, path: Path) -> None:
         )
 
 
-def _splitter(run: RunFolder, annotations: Annotations, options: RecalibrateOptions) -> Splitter:
+def _splitter(run: Run, annotations: Annotations, options: RecalibrateOptions) -> Splitter:
     """Halves of what the model was not trained on."""
 
     def split(
@@ -313,7 +292,7 @@ def _splitter(run: RunFolder, annotations: Annotations, options: RecalibrateOpti
 
 
 def _left_out(
-    run: RunFolder,
+    run: Run,
     annotations: Annotations,
     options: RecalibrateOptions,
     items: list[str],
@@ -323,7 +302,7 @@ def _left_out(
     """Why each item may not be calibrated on; "" where it may."""
     table = _trained(run)
     trained = known_items(run, ["train"]).among(items, digests)
-    together = run.trained_group
+    together = run.training.splits.group
     known = set(table["group"].drop_nulls()) if together == options.group else set()
     first = first_items(annotations)
     of_group = f"whose {options.group} the model was trained on"
@@ -338,11 +317,11 @@ def _left_out(
     return found
 
 
-def _trained(run: RunFolder) -> pl.DataFrame:
+def _trained(run: Run) -> pl.DataFrame:
     return run.items.filter(split="train")
 
 
-def _copy_model(run: RunFolder, folder: Path) -> None:
+def _copy_model(run: Run, folder: Path) -> None:
     """The model's files without its card, which tells of the other run's items."""
 
     def card(place: str, names: list[str]) -> list[str]:

@@ -1,10 +1,10 @@
 """``credalearn report``: the folder of a run into one HTML page."""
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from credalearn import __version__
 from credalearn._files import check_file, whole_file
 from credalearn.app.items.inputs import find_images
 from credalearn.app.items.thumbnails import thumbnail
+from credalearn.app.outputs import refuse_overwriting_run
 from credalearn.app.report import (
     Compared,
     HeldOut,
@@ -20,8 +21,7 @@ from credalearn.app.report import (
     walk,
 )
 from credalearn.app.report.shown import gallery_rows
-from credalearn.app.run.folder import RunFolder
-from credalearn.app.run.overwriting import refuse_overwriting_run
+from credalearn.app.run import Run
 from credalearn.app.steps.recalibrating import lost_group
 from credalearn.app.steps.tested import (
     read_disagreement,
@@ -33,9 +33,9 @@ from credalearn.app.steps.tested import (
 
 
 def write_report(
-    run: RunFolder,
+    run: Run,
     *,
-    others: Sequence[RunFolder] = (),
+    others: Sequence[Run] = (),
     images: Path | None = None,
     output: Path | None = None,
     title: str | None = None,
@@ -81,10 +81,10 @@ def write_report(
         compared=compared,
         same_items=all(set(each.items) == set(held_out.items) for each in tested),
         images=_thumbnails(run, shown, images),
-        provenance=provenance(facts, made),
+        provenance=provenance(run, made),
     )
-    again = ", calibrated again on new items" if "recalibrated_from" in facts else ""
-    subtitle = f"{len(held_out.classes)} classes, trained with {facts['method']}{again}; "
+    again = ", calibrated again on new items" if facts.recalibrated_from else ""
+    subtitle = f"{len(held_out.classes)} classes, trained with {facts.method}{again}; "
     subtitle += f"page made {made}"
     text = render_page(page, subtitle=subtitle, generator=f"credalearn {__version__}")
     with whole_file(path, other=other) as partial:
@@ -92,14 +92,14 @@ def write_report(
     return path
 
 
-def images_gone(run: RunFolder) -> Path | None:
+def images_gone(run: Run) -> Path | None:
     """The folder of the run's images if it is there no more: a page then has no pictures."""
-    folder = Path(run.facts["inputs"]["path"])
+    folder = Path(run.facts.inputs.path)
     return folder if run.takes_images and not folder.is_dir() else None
 
 
 def compare_runs(
-    runs: Sequence[RunFolder], tested: Sequence[HeldOut], target: float | None
+    runs: Sequence[Run], tested: Sequence[HeldOut], target: float | None
 ) -> list[Compared]:
     """Each run's numbers on its test items.
 
@@ -120,7 +120,7 @@ def compare_runs(
         found.append(
             Compared(
                 name=name if names.count(name) == 1 else str(run.path),
-                method=run.facts["method"],
+                method=run.facts.method,
                 accuracy=held_out.accuracy,
                 ece=held_out.reliability.ece,
                 auarc=held_out.auarc(score),
@@ -133,51 +133,41 @@ def compare_runs(
     return found
 
 
-def provenance(facts: Mapping[str, Any], made: str) -> list[tuple[str, str]]:
-    """How a run came about, as names and values for people.
-
-    Example:
-        >>> provenance({"method": "pocc", "random_state": 3}, "2026-01-01")
-        [('page made', '2026-01-01'), ('method', 'pocc'), ('random_state', '3')]
-    """
-    annotations, inputs = facts.get("annotations") or {}, facts.get("inputs") or {}
-    earlier = facts.get("recalibrated_from") or {}
-    asked = {
-        "options": facts.get("options"),
-        "options of the new calibration": facts.get("recalibrated_with"),
-    }
+def provenance(run: Run, made: str) -> list[tuple[str, str]]:
+    """How a run came about, as names and values for people."""
+    facts, training = run.facts, run.training
+    options, earlier = facts.options, facts.recalibrated_from
     rows = {
         "page made": made,
-        "model trained": (earlier or facts).get("created"),
-        "model trained in": earlier.get("path"),
-        "model trained on": (earlier.get("annotations") or {}).get("path"),
-        "calibrated again": facts.get("created") if earlier else None,
-        "annotations": _joined(annotations.get("path"), annotations.get("format")),
-        "inputs": _joined(inputs.get("path"), inputs.get("kind")),
-        "items of later exports, only trained on": (earlier or facts).get("later_items") or None,
-        "split by": (facts.get("splits") or {}).get("group"),
-        "method": facts.get("method"),
-        "label rule": facts.get("label_rule"),
-        "network": facts.get("backbone"),
-        "epochs": facts.get("epochs"),
-        "random_state": facts.get("random_state"),
-        "seconds of training": facts.get("seconds"),
-        "versions": ", ".join(f"{k} {v}" for k, v in (facts.get("versions") or {}).items()),
+        "model trained": training.created,
+        "model trained in": earlier and earlier.path,
+        "model trained on": earlier and earlier.annotations.path,
+        "calibrated again": earlier and facts.created,
+        "annotations": _joined(facts.annotations.path, facts.annotations.format),
+        "inputs": _joined(facts.inputs.path, facts.inputs.kind),
+        "items of later exports, only trained on": training.later_items or None,
+        "split by": facts.splits.group,
+        "method": options.method,
+        "label rule": options.labels,
+        "network": options.backbone,
+        "epochs": options.epochs,
+        "random_state": options.random_state,
+        "seconds of training": facts.seconds,
+        "versions": ", ".join(f"{k} {v}" for k, v in facts.versions.items()),
+        "options": ", ".join(f"{key}={value}" for key, value in asdict(options).items()),
     }
-    for name, options in asked.items():
-        rows[name] = ", ".join(f"{key}={value}" for key, value in (options or {}).items())
     return [(name, str(value)) for name, value in rows.items() if value not in (None, "")]
 
 
-def _joined(path: object, kind: object) -> str:
-    return f"{path} ({kind})" if path and kind else str(path or kind or "")
+def _joined(path: str, kind: str) -> str:
+    return f"{path} ({kind})" if kind else path
 
 
-def _thumbnails(run: RunFolder, shown: Sequence[str], folder: Path | None) -> dict[str, str]:
+def _thumbnails(run: Run, shown: Sequence[str], folder: Path | None) -> dict[str, str]:
     """Thumbnails of the items shown, from the folder given or the one of the training."""
     if folder is None:
         if not run.takes_images or images_gone(run) is not None:
             return {}
-        folder = Path(run.facts["inputs"]["path"])
+        folder = Path(run.facts.inputs.path)
     pictures = ((item, thumbnail(path)) for item, path in find_images(folder, shown).items())
     return {item: uri for item, uri in pictures if uri is not None}

@@ -9,7 +9,7 @@ from scipy.stats import fisher_exact
 from credalearn._formats import percent
 from credalearn.app.items.known import known_items
 from credalearn.app.joined.splits import HELD_OUT
-from credalearn.app.run.folder import RunFolder
+from credalearn.app.run import Run
 from credalearn.app.steps.certifying import judged_by, one_of_each
 from credalearn.guarantees import Guarantee
 from credalearn.guarantees.bounds import interval
@@ -18,7 +18,7 @@ from credalearn.guarantees.truths import HAVING, LACKING, TRUTHS
 _LEVEL = 0.05  # of a difference that is not chance, and of a promise that does not hold
 
 
-def still_holding(old: RunFolder, new: RunFolder) -> list[str]:
+def still_holding(old: Run, new: Run) -> list[str]:
     """Lines that hold the new items against a run's accuracy and the promise of its rule.
 
     Items that the run had already, to calibrate or to test, are left out: its rule was chosen to
@@ -39,21 +39,25 @@ def still_holding(old: RunFolder, new: RunFolder) -> list[str]:
     if len(fresh):
         lines += _accuracy(old, new, fresh, before.filter(split="test"))
         group = new.group
-        if old.rule is not None and old.rule.one_per_group and group != old.rule.group:
+        if (
+            old.guarantee is not None
+            and old.guarantee.one_per_group
+            and group != old.guarantee.group
+        ):
             lines.append(
-                f"the rule of {old.path} is about one item of each {old.rule.group}: to hold these "
-                f"items against it, give --group {old.rule.group}"
+                f"the rule of {old.path} is about one item of each {old.guarantee.group}: to hold "
+                f"these items against it, give --group {old.guarantee.group}"
             )
-        elif old.rule is not None:
-            if old.rule.one_per_group:
-                fresh = one_of_each(new, fresh, old.rule.against)
-            lines += _rule(old, new, old.rule, fresh)
+        elif old.guarantee is not None:
+            if old.guarantee.one_per_group:
+                fresh = one_of_each(new, fresh, old.guarantee.against)
+            lines += _rule(old, new, old.guarantee, fresh)
         if group is not None:
             lines.append(f"items of one {group} are alike: of few large groups this is less sure")
     return lines
 
 
-def _held_out_before(old: RunFolder, new: RunFolder, every: pl.DataFrame) -> list[bool]:
+def _held_out_before(old: Run, new: Run, every: pl.DataFrame) -> list[bool]:
     """Which of the new items the old run calibrated or tested on."""
     held = new.items.select("item", "split", "digest")
     named = every.select("item", "split")
@@ -61,9 +65,7 @@ def _held_out_before(old: RunFolder, new: RunFolder, every: pl.DataFrame) -> lis
     return known_items(old, HELD_OUT).among(every["item"], digests)
 
 
-def _accuracy(
-    old: RunFolder, new: RunFolder, fresh: pl.DataFrame, tested: pl.DataFrame
-) -> list[str]:
+def _accuracy(old: Run, new: Run, fresh: pl.DataFrame, tested: pl.DataFrame) -> list[str]:
     wrong, wrong_before = (table["wrong"].drop_nulls().to_numpy() for table in (fresh, tested))
     if not len(wrong):
         return [f"accuracy: no new item can be right or wrong, {LACKING[new.truth]}"]
@@ -110,7 +112,7 @@ def _right(wrong: np.ndarray) -> str:
     return f"{percent(1 - float(wrong.mean()))} (95 % interval {low} to {high})"
 
 
-def _rule(old: RunFolder, new: RunFolder, rule: Guarantee, fresh: pl.DataFrame) -> list[str]:
+def _rule(old: Run, new: Run, rule: Guarantee, fresh: pl.DataFrame) -> list[str]:
     """What the rule does on the new items, and whether that contradicts what it promised."""
     kept = rule.keeps(fresh["score"].to_numpy())
     line = f"the rule of {old.path} keeps {percent(float(kept.mean()))} of the {len(fresh):,} new "

@@ -10,7 +10,7 @@ import polars as pl
 from credalearn._files import whole_file
 from credalearn.app.annotations.places import listed, shown
 from credalearn.app.items.inputs import IMAGE_SUFFIXES, find_images
-from credalearn.app.run.folder import RunFolder
+from credalearn.app.run import Run
 from credalearn.app.steps.decided import NUMBERS
 from credalearn.app.steps.label_studio import ROW, image_address, interface, task
 from credalearn.app.steps.predicting import SCHEMA
@@ -63,7 +63,7 @@ def with_images(frame: pl.DataFrame, folder: str | Path | None, prefix: str) -> 
 
 
 def write_tasks(
-    run: RunFolder,
+    run: Run,
     output: Path,
     frame: pl.DataFrame,
     seen: dict[str, dict[str, float]],
@@ -92,7 +92,7 @@ def write_tasks(
     extra = other_columns(frame)
     shown_as = field if _FOUND.fullmatch(field) and field != ROW else "text"
     facts = run.facts
-    model = f"{run.path.resolve().name}, {facts['method']}, {facts['created']}"
+    model = f"{run.path.resolve().name}, {facts.method}, {facts.created}"
     with whole_file(output) as partial, partial.open("w", encoding="utf-8") as file:
         before = "[\n"
         for row in frame.iter_rows(named=True):

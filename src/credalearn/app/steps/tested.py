@@ -3,8 +3,8 @@
 Shapes: N items, K classes.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 import polars as pl
@@ -20,10 +20,10 @@ from credalearn.app.report import (
 )
 from credalearn.app.report.heldout import NO_TRUTH
 from credalearn.app.report.verdict import Quantity
-from credalearn.app.run.folder import RunFolder
-from credalearn.app.run.voted import read_voted, said_of
+from credalearn.app.run import Run
 from credalearn.app.steps.certifying import one_of_each
 from credalearn.app.steps.covering import widened
+from credalearn.app.steps.voted_items import read_voted, said_of
 from credalearn.errors import CredalError
 from credalearn.guarantees.truths import HAVING, TRUTHS
 from credalearn.labels import VoteRule
@@ -42,7 +42,7 @@ _METHODS: dict[str, tuple[Quantity, str]] = {
 }
 
 
-def read_test_items(run: RunFolder) -> HeldOut:
+def read_test_items(run: Run) -> HeldOut:
     """The test items of a run with the votes they got.
 
     Raises:
@@ -57,7 +57,7 @@ def read_test_items(run: RunFolder) -> HeldOut:
         lower, upper = _matrix(table, "lower", classes), _matrix(table, "upper", classes)
         two = f"v1:{classes[0]}" in table.columns and f"v2:{classes[0]}" not in table.columns
         heads = {"lower bound": lower, "upper bound": upper} if (upper > lower).any() else {}
-        if two and facts["method"].startswith("pocc"):
+        if two and facts.method.startswith("pocc"):
             pair = (_matrix(table, name, classes) for name in ("v0", "v1"))
             heads = dict(zip(("pessimist", "optimist"), pair, strict=True))
         return HeldOut(
@@ -78,13 +78,13 @@ def read_test_items(run: RunFolder) -> HeldOut:
         ) from error
 
 
-def read_rule(run: RunFolder) -> PageRule | None:
+def read_rule(run: Run) -> PageRule | None:
     """What ``credalearn certify`` decided about a run; None before.
 
     Raises:
-        CredalError: If ``rule.json`` holds no rule.
+        CredalError: If ``guarantee.json`` holds no rule.
     """
-    rule = run.rule
+    rule = run.guarantee
     if rule is None:
         return None
     quantity, method = _METHODS[rule.method]
@@ -111,42 +111,41 @@ def read_rule(run: RunFolder) -> PageRule | None:
     )
 
 
-def read_disagreement(run: RunFolder) -> Disagreement:
+def read_disagreement(run: Run) -> Disagreement:
     """The annotations of a run in numbers, from ``run.json`` and ``items.parquet``."""
     facts = run.facts
-    known: Mapping[str, Any] = facts["annotations"]
-    agreement: Mapping[str, Any] = known.get("agreement") or {}
+    known = facts.annotations
+    agreement = known.agreement
     items = run.items
     found = {name: float(items[f"n:{name}"].sum()) for name in run.classes}
-    votes_an_item = agreement.get("votes_an_item")
     return Disagreement(
-        items=int(known.get("items", len(items))),
-        annotators=known.get("annotators"),
-        votes=known.get("votes"),
-        votes_an_item=tuple(votes_an_item) if votes_an_item else None,
-        alpha=agreement.get("alpha"),
-        unanimous=agreement.get("unanimous"),
-        tied=agreement.get("tied"),
-        confused=tuple((one, other, share) for one, other, share in agreement.get("confused", [])),
-        left_out=known.get("left_out", {}),
-        no_part=facts["inputs"].get("left_out", {}),
+        items=known.items,
+        annotators=known.annotators,
+        votes=known.votes,
+        votes_an_item=agreement.votes_per_item if agreement else None,
+        alpha=agreement.alpha if agreement else None,
+        unanimous=agreement.unanimous if agreement else None,
+        tied=agreement.tied if agreement else None,
+        confused=agreement.confused if agreement else (),
+        left_out=known.left_out,
+        no_part=facts.inputs.left_out,
         said=run.said,
         class_votes=found,
-        splits={name: count for name, count in facts["splits"].items() if isinstance(count, int)},
+        splits=facts.splits.sizes,
     )
 
 
-def read_label_sets(run: RunFolder, held_out: HeldOut) -> LabelSets:
+def read_label_sets(run: Run, held_out: HeldOut) -> LabelSets:
     """The sets that the run's own rule makes of the test items' votes, and the risk they leave.
 
     Where annotators were weighed by their skill in training, they are here, by all votes there
     are: the labels of test items were not made then.
     """
     facts = run.facts
-    rule: str = facts["label_rule"]
-    options: Mapping[str, Any] = facts["options"]
-    skilled = options["skill"] != "equal"
-    s, confidence = options["s"], options["confidence"]
+    rule: str = facts.label_rule
+    options = facts.options
+    skilled = options.skill != "equal"
+    s, confidence = options.s, options.confidence
     posterior = None
     try:
         said = said_of(run)
@@ -165,15 +164,14 @@ def read_label_sets(run: RunFolder, held_out: HeldOut) -> LabelSets:
         return LabelSets(rule, None, str(error), skilled)
 
 
-def read_widened(run: RunFolder) -> WidenedSets | None:
+def read_widened(run: Run) -> WidenedSets | None:
     """The test items' sets as ``certify --set-coverage`` widens them; None before.
 
     Raises:
-        CredalError: If ``sets.json`` or ``rule.json`` holds none, or ``annotations.parquet`` cannot
-            be read.
+        CredalError: If the annotations do not fit the run.
     """
     inflation = run.sets
-    return None if inflation is None else widened(inflation, read_voted(run, "test"), run.rule)
+    return None if inflation is None else widened(inflation, read_voted(run, "test"), run.guarantee)
 
 
 def _matrix(table: pl.DataFrame, part: str, classes: Sequence[str]) -> np.ndarray:
@@ -182,7 +180,7 @@ def _matrix(table: pl.DataFrame, part: str, classes: Sequence[str]) -> np.ndarra
     return values
 
 
-def _votes(run: RunFolder, table: pl.DataFrame, classes: Sequence[str]) -> np.ndarray:
+def _votes(run: Run, table: pl.DataFrame, classes: Sequence[str]) -> np.ndarray:
     both = ["item", "split"]  # of a run calibrated again trained items may have the same names
     items = table.select(both).join(run.items, on=both, how="left", maintain_order="left")
     votes: np.ndarray = np.nan_to_num(_matrix(items.fill_null(0), "n", classes))

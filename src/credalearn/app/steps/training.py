@@ -7,6 +7,7 @@ import hashlib
 import json
 import platform
 import time
+from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,17 +18,17 @@ import torch
 from credalearn import __version__
 from credalearn.app.annotations import Annotations
 from credalearn.app.annotations.places import listed
+from credalearn.app.facts import InputFacts, SplitFacts, TrainingOptions
 from credalearn.app.items.columns import ItemColumns
 from credalearn.app.items.inputs import FeatureTable
 from credalearn.app.joined.joining import Prepared, prepare
 from credalearn.app.joined.labeling import training_labels
 from credalearn.app.joined.options import TrainOptions
 from credalearn.app.joined.splits import SPLITS
-from credalearn.app.run.folder import RunFolder, write_json
-from credalearn.app.run.staging import MODEL, check_place, staged
+from credalearn.app.run import Run, write_run
+from credalearn.app.staging import MODEL, check_place, staged
 from credalearn.app.steps.inspecting import annotation_facts
-from credalearn.app.steps.predicted import write_tables
-from credalearn.app.steps.start_weights import seen_before
+from credalearn.app.steps.predicted import make_tables
 from credalearn.errors import CredalError
 from credalearn.estimator import CredalClassifier
 from credalearn.nets import BACKBONE_NAMES, build_backbone, known_backbone
@@ -47,7 +48,7 @@ def train_run(
     columns: ItemColumns | None = None,
     overwrite: bool = False,
     verbose: bool = True,
-) -> RunFolder:
+) -> Run:
     """Train on annotated items and write a run.
 
     Killed and called again with the same arguments it goes on from its last epoch. An older run in
@@ -77,20 +78,21 @@ def train_run(
     labels = training_labels(annotations, prepared, options)
     trained = np.array(prepared.split) == "train"
     _check_classes(annotations, prepared, trained)
-    weights = options.weights
-    earlier = None
-    if weights is not None:
-        earlier = seen_before(weights, inputs, prepared, group=options.group)
     with staged(output, overwrite=overwrite) as folder:
         classes, X = annotations.classes, prepared.X[trained]
         clf = _fitted(folder, classes, X, labels, options, told, verbose=verbose)
         clf.save(folder / MODEL)
-        write_tables(folder, annotations, prepared, clf, trained=earlier)
         facts = data_facts(annotations, inputs, prepared, options, columns=columns)
-        facts |= _model_facts(clf, told) | {"label_diameter": _diameter(labels)}
-        seconds = round(time.monotonic() - started, 2)
-        write_json(folder / "run.json", facts | {"seconds": seconds})
-    return RunFolder(output)
+        facts |= {
+            "options": _training_options(clf, told),
+            "loss_curve": tuple(clf.loss_curve_),
+            "label_diameter": _diameter(labels),
+            "seconds": round(time.monotonic() - started, 2),
+        }
+        digest = json.loads((folder / MODEL / "config.json").read_text())["weights_sha256"]
+        tables = make_tables(annotations, prepared, clf)
+        write_run(folder, facts, model_sha256=digest, **tables)
+    return Run.load(output)
 
 
 def _check_network(inputs: FeatureTable | Path, options: TrainOptions) -> None:
@@ -139,7 +141,8 @@ def _check_classes(annotations: Annotations, prepared: Prepared, trained: np.nda
         )
     raise CredalError(
         f"no item of the training split was called {named} in {path}, and {elsewhere:,} of the "
-        "others were. To fix: leave that class out, collect more of it, or take another --random-state."
+        "others were. To fix: leave that class out, collect more of it, or choose another "
+        "--random-state."
     )
 
 
@@ -194,8 +197,9 @@ def data_facts(
         columns: What stands beside images.
     """
     features = None if isinstance(inputs, Path) else inputs
+    sizes = {name: prepared.split.count(name) for name in SPLITS}
     return {
-        "classes": list(annotations.classes),
+        "classes": annotations.classes,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {
             "credalearn": __version__,
@@ -203,39 +207,29 @@ def data_facts(
             "python": platform.python_version(),
         },
         "annotations": annotation_facts(annotations),
-        "inputs": {
-            "kind": "images" if features is None else "features",
-            "path": str(inputs if features is None else features.path),
-            "later": [] if features is None else [str(path) for _, path in features.later],
-            "item": None if features is None else features.item,
-            "features": None if features is None else features.names,
-            "dropped": [] if features is None else list(features.dropped),
-            "image_size": options.image_size if features is None else None,
-            "left_out": prepared.left_out,
-            "unreadable": prepared.broken,
-            "matched": prepared.matched,
-            "table": None if columns is None else str(columns.path),
-        },
-        "splits": {
-            **{name: prepared.split.count(name) for name in SPLITS if name in prepared.split},
-            "group": options.group,
-        },
+        "inputs": InputFacts(
+            kind="images" if features is None else "features",
+            path=str(inputs if features is None else features.path),
+            later=() if features is None else tuple(str(path) for _, path in features.later),
+            item=None if features is None else features.item,
+            features=() if features is None else tuple(features.names),
+            dropped=() if features is None else tuple(features.dropped),
+            image_size=options.image_size if features is None else None,
+            left_out=prepared.left_out,
+            unreadable=prepared.broken,
+            matched=prepared.matched,
+            table=None if columns is None else str(columns.path),
+        ),
+        "splits": SplitFacts(**sizes, group=options.group, gold=options.gold, split=options.split),
         "later_items": prepared.later,
         "truth": "gold" if options.gold else "majority",
     }
 
 
-def _model_facts(clf: CredalClassifier, told: dict[str, Any]) -> dict[str, Any]:
-    """What ``run.json`` says of the model and how it was trained."""
-    return {
-        "options": told,
-        "label_rule": told["labels"],
-        "method": told["method"],
-        "backbone": clf.backbone,
-        "epochs": told["epochs"],
-        "random_state": told["random_state"],
-        "loss_curve": clf.loss_curve_,
-    }
+def _training_options(clf: CredalClassifier, told: dict[str, Any]) -> TrainingOptions:
+    names = {each.name for each in fields(TrainingOptions)}
+    asked = {name: value for name, value in told.items() if name in names}
+    return TrainingOptions(**asked | {"backbone": clf.backbone})
 
 
 def _diameter(labels: CredalSet) -> float:

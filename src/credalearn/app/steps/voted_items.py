@@ -3,17 +3,15 @@
 Shapes: N items, K classes.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
 import torch
 
 from credalearn.app.annotations import Annotations, Source
-from credalearn.app.run.folder import RunFolder
+from credalearn.app.run import Run
 from credalearn.errors import CredalError
 from credalearn.predictions import CredalPredictions
 
@@ -39,7 +37,7 @@ class VotedItems:
     score: np.ndarray
 
 
-def read_voted(run: RunFolder, split: str) -> VotedItems:
+def read_voted(run: Run, split: str) -> VotedItems:
     """The items of one split, in the order of ``predictions.parquet``.
 
     Raises:
@@ -69,21 +67,19 @@ def read_voted(run: RunFolder, split: str) -> VotedItems:
     return VotedItems(predicted, observed, usable, counted, table["score"].to_numpy())
 
 
-def said_of(run: RunFolder) -> Annotations:
+def said_of(run: Run) -> Annotations:
     """What people said, as training read it.
 
     Raises:
         CredalError: If ``annotations.parquet`` cannot be read, or is no table of annotations.
     """
-    table, kind = run.annotations, run.kind
-    known: Mapping[str, Any] = run.facts["annotations"]
+    known, table = run.facts.annotations, run.annotations
     items = tuple(table["item"].cast(pl.String).unique(maintain_order=True))
-    path = Path(str(known.get("path", run.path)))
-    source = Source(path, kind, str(known.get("format", "")), len(table))
-    return Annotations(kind, items, run.classes, table, source)
+    source = Source(Path(known.path), known.kind, known.format, len(table))
+    return Annotations(known.kind, items, run.classes, table, source)
 
 
-def _classes(run: RunFolder, file: str, table: pl.DataFrame, part: str) -> pl.DataFrame:
+def _classes(run: Run, file: str, table: pl.DataFrame, part: str) -> pl.DataFrame:
     """The columns ``PART:CLASS`` of all classes, in their order."""
     names = [f"{part}:{name}" for name in run.classes]
     missing = [name for name in names if name not in table.columns]

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from credalearn.app.run.folder import RunFolder
-from credalearn.app.run.staging import FILES
+from credalearn.app.run import Run
+from credalearn.app.staging import FILES
 from credalearn.errors import CredalError
 
-_OWN = (*FILES, "rule.json", "sets.json", "model/config.json")
+_OWN = (*FILES, "guarantee.json", "sets.json", "model/config.json")
 
 
 def refuse_overwriting(output: Path, data: str | Path) -> None:
@@ -15,29 +15,21 @@ def refuse_overwriting(output: Path, data: str | Path) -> None:
     Raises:
         CredalError: If it is.
 
-    Example:
-        >>> import tempfile
-        >>> folder = Path(tempfile.mkdtemp())
-        >>> _ = (folder / "votes.csv").write_text("item,label")
-        >>> refuse_overwriting(folder / "table.csv", folder / "votes.csv")
     """
     if _same(output, data):
         raise CredalError(f"{output} is the data itself. To fix: name another output.")
 
 
-def refuse_overwriting_run(output: Path, *runs: RunFolder) -> None:
+def refuse_overwriting_run(output: Path, *runs: Run) -> None:
     """Refuse an output that a run was trained or calibrated on, or that is a file of the run.
 
     Raises:
         CredalError: If it is.
 
-    Example:
-        >>> from credalearn.app.run.examples import empty_run
-        >>> refuse_overwriting_run(Path("decisions.csv"), empty_run())
     """
     for run in runs:
         if any(_same(output, path) for path in _learned_from(run)):
-            how = "trained or calibrated" if "recalibrated_from" in run.facts else "trained"
+            how = "trained or calibrated" if run.facts.recalibrated_from else "trained"
             raise CredalError(
                 f"{output} is what {run.path} was {how} on. To fix: name another output."
             )
@@ -45,13 +37,12 @@ def refuse_overwriting_run(output: Path, *runs: RunFolder) -> None:
             raise CredalError(f"{output} is a file of the run. To fix: name another output.")
 
 
-def _learned_from(run: RunFolder) -> list[str]:
-    """Annotations of every round, features, and what stands beside images."""
+def _learned_from(run: Run) -> list[str]:
+    """Annotations of every round, features, and the table next to images."""
     paths = []
-    for facts in (run.facts, run.facts.get("recalibrated_from") or {}):
-        annotations, inputs = facts.get("annotations") or {}, facts.get("inputs") or {}
-        paths += [annotations.get("path"), *(annotations.get("later") or ())]
-        paths += [inputs.get("path"), *(inputs.get("later") or ()), inputs.get("table")]
+    for facts in (run.facts, run.training):
+        paths += [facts.annotations.path, *facts.annotations.later]
+        paths += [facts.inputs.path, *facts.inputs.later, facts.inputs.table or ""]
     return [path for path in paths if path]
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from credalearn.app.run.folder import RunFolder
+from credalearn.app.run import Run
 from credalearn.errors import CredalError
 from credalearn.guarantees import Guarantee
 
@@ -39,9 +39,7 @@ class Cut:
         return np.where(score <= self.threshold, "predict", "defer")
 
 
-def find_rule(
-    run: RunFolder, *, threshold: float | None = None, otherwise: str = ""
-) -> Guarantee | Cut:
+def find_rule(run: Run, *, threshold: float | None = None, otherwise: str = "") -> Guarantee | Cut:
     """What decides: the threshold that was given, else the run's certified rule.
 
     Args:
@@ -50,11 +48,11 @@ def find_rule(
         otherwise: What else a user can do who has neither.
 
     Raises:
-        CredalError: If there is neither, or ``rule.json`` holds no rule.
+        CredalError: If there is neither, or ``guarantee.json`` holds no rule.
     """
     if threshold is not None:
         return Cut(threshold)
-    rule = run.rule
+    rule = run.guarantee
     if rule is None:
         raise CredalError(
             f"{run.path} has no rule yet, so nothing can be decided. To fix: credalearn certify "

@@ -1,0 +1,245 @@
+"""A finished run: a model with its predictions, loaded once from its folder into a record.
+
+``run.json`` records what was asked and found, with the SHA-256 of the other files; ``model/`` is
+what :meth:`CredalClassifier.save` writes; ``annotations.parquet`` the votes as they were read;
+``items.parquet`` one row per item; ``predictions.parquet`` one row per item that was not trained
+on; ``guarantee.json`` and ``sets.json`` what ``certify`` computed from these predictions.
+"""
+
+import hashlib
+import io
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+
+import polars as pl
+
+from credalearn._files import whole_file
+from credalearn.app.facts import Digests, RunFacts, Said, TrainingFacts, parse_json, to_json
+from credalearn.app.staging import MODEL, partial_of, recover
+from credalearn.errors import CredalError
+
+if TYPE_CHECKING:
+    from credalearn.conformal import Inflation
+    from credalearn.estimator import CredalClassifier
+    from credalearn.guarantees import Guarantee
+
+_T = TypeVar("_T")
+_MADE_FROM = "predictions_sha256"  # which predictions a guarantee is about
+_AGAIN = "give the train command again; it resumes where it stopped"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """A finished run, as :meth:`load` reads it. Files that change later do not change it.
+
+    Args:
+        path: The folder.
+        facts: What was asked and found.
+        annotations: The canonical table of annotations.
+        items: One row per item: ``item``, ``split``, ``group``, ``truth``, ``digest`` (of the
+            input) and the votes ``n:CLASS``. Of items that the model was trained on in an earlier
+            run only ``item``, ``split``, ``group`` and ``digest`` are known.
+        predictions: One row per item of calibration and test: ``item``, ``split``, ``label``,
+            ``probability``, ``lower`` and ``upper`` of that label, ``score`` (1 − lower
+            probability), ``mmi``, ``top_probability`` (as an uncertainty), ``truth`` and ``wrong``
+            (null on ties), ``disagreement`` (share of votes for other labels), and per class
+            ``p:CLASS``, ``lower:CLASS``, ``upper:CLASS`` and, where the set has vertices,
+            ``v0:CLASS``, ``v1:CLASS``, … (of POCC the pessimist and the optimist).
+        guarantee: What ``certify`` promises; None before.
+        sets: How far ``certify`` widens the predicted sets; None before.
+    """
+
+    path: Path
+    facts: RunFacts
+    annotations: pl.DataFrame
+    items: pl.DataFrame
+    predictions: pl.DataFrame
+    guarantee: "Guarantee | None" = None
+    sets: "Inflation | None" = None
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Self:
+        """Read the run in ``folder``: each file once, without its model.
+
+        Raises:
+            CredalError: If there is no finished run, a file is missing or damaged, or does not
+                belong to the others.
+        """
+        path = Path(folder)
+        recover(path)
+        if not (path / "run.json").is_file():
+            waiting = partial_of(path).is_dir() or path.is_dir()
+            fix = _AGAIN if waiting else f"credalearn train … -o {path}"
+            raise CredalError(f"there is no finished run at {path}. To fix: {fix}.")
+        facts = parse_json(_bytes(path / "run.json"), RunFacts, path / "run.json")
+        return cls(
+            path,
+            facts,
+            annotations=_table(path / "annotations.parquet", facts.sha256.annotations),
+            items=_table(path / "items.parquet", facts.sha256.items),
+            predictions=_table(path / "predictions.parquet", facts.sha256.predictions),
+            guarantee=_certified(path / "guarantee.json", facts, _guarantee, "--max-error 0.10"),
+            sets=_certified(path / "sets.json", facts, _sets, "--set-coverage 0.90"),
+        )
+
+    def load_model(self) -> "CredalClassifier":
+        """The trained classifier.
+
+        Raises:
+            CredalError: If it is damaged, or not the one that made the predictions.
+        """
+        from credalearn.estimator import load
+
+        clf = load(self.path / MODEL)
+        if clf.weights_sha256_ != self.facts.sha256.model:
+            raise _foreign(self.path / MODEL, "train again")
+        return clf
+
+    def with_guarantee(self, guarantee: "Guarantee") -> Self:
+        """Write ``guarantee.json`` and return the run that has it."""
+        self._keep("guarantee.json", guarantee.to_json())
+        return replace(self, guarantee=guarantee)
+
+    def with_sets(self, sets: "Inflation") -> Self:
+        """Write ``sets.json`` and return the run that has it."""
+        self._keep("sets.json", sets.to_json())
+        return replace(self, sets=sets)
+
+    def _keep(self, name: str, text: str) -> None:
+        content = {_MADE_FROM: self.facts.sha256.predictions, **json.loads(text)}
+        other = "copy the run to a folder of your own"
+        with whole_file(self.path / name, other=other) as partial:
+            text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+            partial.write_text(f"{text}\n", encoding="utf-8")
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Names of the classes, in the order of the columns."""
+        return self.facts.classes
+
+    @property
+    def group(self) -> str | None:
+        """Column whose items stay in one split, such as the patient; None without."""
+        return self.facts.splits.group
+
+    @property
+    def takes_images(self) -> bool:
+        """Whether the model takes images; else features."""
+        return self.facts.inputs.kind == "images"
+
+    @property
+    def columns_beside(self) -> list[str]:
+        """Columns next to the features that training was told about: they name no items."""
+        splits = self.facts.splits
+        told = (splits.group, splits.gold, splits.split)
+        return [*(name for name in told if name), *self.facts.inputs.dropped]
+
+    @property
+    def said(self) -> Said:
+        """What people gave: votes (or their number), lower bounds, or probabilities."""
+        kind = self.facts.annotations.kind
+        return "votes" if kind == "counts" else kind
+
+    @property
+    def truth(self) -> Literal["gold", "majority", "bounds", "probabilities"]:
+        """What predictions are compared with."""
+        if self.facts.truth == "gold":
+            return "gold"
+        return "majority" if self.said == "votes" else self.said
+
+    @property
+    def training(self) -> TrainingFacts:
+        """Where and on what the model was trained: in this run, or in the one it is from."""
+        facts = self.facts
+        return facts.recalibrated_from or TrainingFacts(
+            path=str(self.path),
+            created=facts.created,
+            said=self.said,
+            annotations=facts.annotations,
+            inputs=facts.inputs,
+            splits=facts.splits,
+            later_items=facts.later_items,
+            truth=facts.truth,
+        )
+
+
+def write_run(
+    folder: Path,
+    facts: dict[str, Any],
+    *,
+    model_sha256: str,
+    annotations: pl.DataFrame,
+    items: pl.DataFrame,
+    predictions: pl.DataFrame,
+) -> None:
+    """Write the tables of a run, then ``run.json`` with their digests: with it the run is whole.
+
+    Args:
+        folder: Of the run.
+        facts: Fields of :class:`RunFacts`, but for the digests.
+        model_sha256: Digest of the model's weights.
+        annotations: See :class:`Run`.
+        items: Likewise.
+        predictions: Likewise.
+    """
+    digests = {"model": model_sha256}
+    tables = {"annotations": annotations, "items": items, "predictions": predictions}
+    for name, table in tables.items():
+        buffer = io.BytesIO()
+        table.write_parquet(buffer)
+        digests[name] = hashlib.sha256(buffer.getbuffer()).hexdigest()
+        with whole_file(folder / f"{name}.parquet") as partial:
+            partial.write_bytes(buffer.getbuffer())
+    whole = RunFacts(**facts, sha256=Digests(**digests))
+    with whole_file(folder / "run.json") as partial:
+        partial.write_text(to_json(whole), encoding="utf-8")
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        why = error.strerror or error
+        raise CredalError(f"{path} cannot be read: {why}. To fix: train again.") from error
+
+
+def _table(path: Path, sha256: str) -> pl.DataFrame:
+    content = _bytes(path)
+    if hashlib.sha256(content).hexdigest() != sha256:
+        raise _foreign(path, "train again")
+    return pl.read_parquet(io.BytesIO(content))
+
+
+def _certified(path: Path, facts: RunFacts, parse: Callable[[str], _T], how: str) -> _T | None:
+    if not path.exists():
+        return None
+    fix = f"certify again with credalearn certify {path.parent} {how}, or remove the file"
+    content = parse_json(_bytes(path), dict[str, Any], path, fix=fix)
+    if content.pop(_MADE_FROM, None) != facts.sha256.predictions:
+        raise _foreign(path, fix)
+    try:
+        return parse(json.dumps(content))
+    except CredalError as error:
+        raise CredalError(f"{path}: {error.reason}. To fix: {fix}.") from error
+
+
+def _guarantee(text: str) -> "Guarantee":
+    from credalearn.guarantees import Guarantee
+
+    return Guarantee.from_json(text)
+
+
+def _sets(text: str) -> "Inflation":
+    from credalearn.conformal import Inflation
+
+    return Inflation.from_json(text)
+
+
+def _foreign(path: Path, fix: str) -> CredalError:
+    return CredalError(
+        f"{path} does not belong to this run: it was made by another one, or changed. To fix: "
+        f"{fix}."
+    )

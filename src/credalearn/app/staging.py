@@ -1,0 +1,126 @@
+"""A run is made next to the place where it will be, and moved there when it is whole.
+
+``RUN`` is made in ``.RUN.partial``; ``run.json`` is written last. An older run stays as it is until
+then, and waits in ``.RUN.old`` during the move. Killed at any moment, there is the old run or the
+new one, and the same command resumes from the last checkpoint.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import polars as pl
+from safetensors import SafetensorError
+
+from credalearn._files import NotWrittenError, not_written
+from credalearn.errors import CredalError
+
+MODEL = "model"
+CHECKPOINTS = "resume*.safetensors"
+# What the commands write into a run's folder; a new run replaces all of it.
+FILES = ("run.json", "annotations.parquet", "items.parquet", "predictions.parquet")
+_CERTIFIED = {"guarantee.json": "a guarantee", "sets.json": "certified sets"}
+OWN = {*FILES, *_CERTIFIED, MODEL, "report.html", "MODEL_CARD.md"}
+
+
+def partial_of(output: Path) -> Path:
+    """Where an unfinished run is: ``runs/.first.partial`` for ``runs/first``."""
+    return _sibling(output, "partial")
+
+
+def check_place(output: Path, *, overwrite: bool = False) -> None:
+    """Refuse a place where no run can be, before anything is read.
+
+    Args:
+        output: The place.
+        overwrite: Whether the guarantee and the sets of a run there may be lost.
+
+    Raises:
+        CredalError: If it is a file, a folder of other things, a run that has a guarantee or sets,
+            or is not writable.
+    """
+    if output.exists() and not output.is_dir():
+        raise CredalError(
+            f"{output} is a file, not a folder. To fix: choose another folder with --output."
+        )
+    if output.is_dir():
+        content = sorted(path.name for path in output.iterdir())
+        if content and not OWN & set(content):
+            raise CredalError(
+                f"{output} contains other files, such as {content[0]!r}. To fix: choose a new "
+                "folder with --output."
+            )
+        certified = [what for name, what in _CERTIFIED.items() if name in content]
+        if certified and not overwrite:
+            raise CredalError(
+                f"{output} contains {' and '.join(certified)}, which a new run would replace. To "
+                "fix: choose another folder with -o, or pass --overwrite."
+            )
+    above = next(path for path in partial_of(output).absolute().parents if path.exists())
+    if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
+        what = "is not writable" if above.is_dir() else "is not a folder"
+        raise CredalError(
+            f"the run cannot be written to {output}: {above} {what}. To fix: choose another "
+            "folder with --output."
+        )
+
+
+@contextmanager
+def staged(output: Path, *, overwrite: bool = False) -> Iterator[Path]:
+    """A folder to make a run in; it takes the place of ``output`` if the block ends without error.
+
+    What the block leaves unfinished stays for the next time if it has a checkpoint.
+
+    Args:
+        output: Where the run will be.
+        overwrite: Whether the guarantee and the sets of a run there may be lost.
+
+    Raises:
+        CredalError: If something cannot be written, or the run that is there has a guarantee or
+            sets.
+    """
+    recover(output)
+    check_place(output, overwrite=overwrite)
+    folder = partial_of(output)
+    new = [path for path in (folder, *folder.parents) if not path.exists()]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "run.json").unlink(missing_ok=True)  # what is there is not whole from here on
+        yield folder
+        check_place(output, overwrite=overwrite)  # once more: training may take hours
+        if output.exists():
+            output.rename(_sibling(output, "old"))
+        recover(output)
+    except BaseException as error:
+        if folder.exists() and not any(folder.glob(CHECKPOINTS)):
+            shutil.rmtree(folder, ignore_errors=True)
+            with suppress(OSError):
+                for path in new[1:]:
+                    path.rmdir()
+        cause = error.__cause__ if isinstance(error, NotWrittenError) else error
+        # On a full disk safetensors and polars raise errors of their own.
+        if isinstance(cause, OSError | SafetensorError | pl.exceptions.PolarsError):
+            raise not_written(output, cause, other="choose another folder with --output") from error
+        raise
+
+
+def recover(output: Path) -> None:
+    """Finish a move that was interrupted: the new run into its place, then files of the user's."""
+    partial, old = partial_of(output), _sibling(output, "old")
+    if not output.exists() and (partial / "run.json").exists():
+        partial.rename(output)
+    for pattern in (CHECKPOINTS, f".{CHECKPOINTS}.partial"):  # the second: killed in writing it
+        for leftover in output.glob(pattern):
+            leftover.unlink()
+    if output.exists() and old.exists():
+        for path in old.iterdir():
+            if path.name not in OWN and not (output / path.name).exists():
+                path.rename(output / path.name)
+        shutil.rmtree(old)
+
+
+def _sibling(output: Path, what: str) -> Path:
+    whole = output if output.name else output.resolve()
+    return whole.with_name(f".{whole.name}.{what}")
