@@ -26,11 +26,11 @@ from torch import Tensor
 import credalearn as cl
 from credalearn._files import whole_file
 from credalearn.app.nodules import load_nodules
-from credalearn.conformal import SCALES, box_distance, total_variation
-from credalearn.conformal.scales import FLOOR
+from credalearn.conformal.distance import box_distance, total_variation
+from credalearn.conformal.scales import FLOOR, SCALES
 from credalearn_experiments.data import DataFolders, load_task
 
-RESULTS = Path(__file__).parents[1] / "results" / "conformal_scales.csv"
+RESULTS = Path(__file__).parents[1] / "experiments" / "results" / "conformal_scales.csv"
 COVERAGES = (0.9, 0.95)
 SPLITS = 500
 WIDTHS = 50  # of these splits: the mean width of 3,000 sets hardly varies, their coverage does

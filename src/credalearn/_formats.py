@@ -1,6 +1,7 @@
 """Numbers, values and names as messages show them."""
 
 from collections.abc import Sequence
+from decimal import ROUND_HALF_UP, Decimal
 from numbers import Real
 
 from credalearn.errors import CredalError
@@ -9,10 +10,10 @@ _LONGEST = 60  # characters of a value that a message shows
 
 
 def check_share(value: float, *, name: str) -> None:
-    """Refuse what is no share between 0 and 1; numbers of NumPy are as good as Python's.
+    """Raise unless a number, of Python or NumPy, lies strictly between 0 and 1.
 
     Raises:
-        CredalError: If it is no number, NaN, 0 or less, or 1 or more.
+        CredalError: If it does not.
 
     Example:
         >>> check_share(95, name="confidence")
@@ -24,17 +25,33 @@ def check_share(value: float, *, name: str) -> None:
     if number and 0 < value < 1:
         return
     stated = number and 1 < value < 100
-    fix = f"write {float(value):g} % as {value / 100:g}" if stated else "give a share, 0.1 for 10 %"
+    fix = (
+        f"write {percent(value / 100)} as {value / 100:g}"
+        if stated
+        else "give a share, 0.1 for 10 %"
+    )
     raise CredalError(f"{name} must lie in (0, 1); got {value!r}. To fix: {fix}.")
 
 
-def percent(share: float, *, digits: int = 3) -> str:
-    """A share in per cent, to so many digits; what is below 1 is never rounded up to 100 %.
+def percent(share: float | None, *, digits: int = 3, decimals: int | None = None) -> str:
+    """A share as a percentage.
+
+    Args:
+        share: The share; None for one that is not known.
+        digits: Significant digits; a share below 1 gets more of them rather than reading 100 %.
+        decimals: Decimal places instead, halves rounded away from zero.
 
     Example:
-        >>> percent(0.1), percent(0.0125), percent(0.99999)
-        ('10 %', '1.25 %', '99.999 %')
+        >>> percent(0.1), percent(0.0125), percent(0.99999), percent(None)
+        ('10 %', '1.25 %', '99.999 %', '–')
+        >>> percent(0.1, decimals=1), percent(0.125, decimals=0)
+        ('10.0 %', '13 %')
     """
+    if share is None:
+        return "–"
+    if decimals is not None:  # as JavaScript's toFixed: the exact value of the double
+        rounded = Decimal(100 * share).quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP)
+        return f"{rounded} %"
     texts = (f"{100 * share:.{each}g}" for each in range(digits, 18))  # 17 tell all floats apart
     return next(text for text in texts if not share < 1 or float(text) < 100) + " %"
 

@@ -8,6 +8,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from credalearn._checks import check_choice
+from credalearn._formats import percent
 from credalearn.errors import CredalError
 
 
@@ -111,5 +112,5 @@ def _check_number(name: str, value: Any, metadata: Any, *, whole: bool) -> None:
         else " ".join([what, *(["of"] if rules else []), " and ".join(rules)])
     )
     share = ok and 1 in (most, below) and 1 < value <= 100
-    remedy = f" To fix: write {value:g} % as {value / 100:g}." if share else ""
+    remedy = f" To fix: write {percent(value / 100)} as {value / 100:g}." if share else ""
     raise CredalError(f"{name} must be {rule.strip()}; got {value!r}.{remedy}")

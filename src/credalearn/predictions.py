@@ -12,7 +12,8 @@ from torch import Tensor
 
 from credalearn._checks import check_choice
 from credalearn._tensors import read_tensors, write_tensors
-from credalearn.conformal import Distance, Inflation, Scale, calibrate
+from credalearn.conformal import Distance, Inflation, Scale
+from credalearn.conformal.calibration import calibrate
 from credalearn.errors import CredalError
 from credalearn.scores import SCORES
 from credalearn.sets.checks import (

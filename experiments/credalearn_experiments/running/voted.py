@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from credalearn._ranks import as_scores, sort_order, tie_ends
-from credalearn.conformal import box_distance
+from credalearn.conformal.distance import box_distance
 from credalearn.predictions import CredalPredictions
 from credalearn.theory import consistent
 

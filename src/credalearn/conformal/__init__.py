@@ -1,16 +1,8 @@
-"""Predicted sets widened until they hold what people say of new items. Tensors only."""
+"""Predicted sets widened until they contain what people say about new items.
 
-from credalearn.conformal.calibrating import calibrate
-from credalearn.conformal.distance import box_distance, total_variation
-from credalearn.conformal.inflation import Distance, Inflation
-from credalearn.conformal.scales import SCALES, Scale
+Imports no torch: a run's stored radius is read without it.
+"""
 
-__all__ = [
-    "SCALES",
-    "Distance",
-    "Inflation",
-    "Scale",
-    "box_distance",
-    "calibrate",
-    "total_variation",
-]
+from credalearn.conformal.inflation import Distance, Inflation, Scale
+
+__all__ = ["Distance", "Inflation", "Scale"]

@@ -5,30 +5,39 @@ Shapes: N items, V vertices, K classes.
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from scipy.optimize import linprog
 from scipy.sparse import csr_matrix
 from torch import Tensor
 
+from credalearn.errors import CredalError
+from credalearn.sets.checks import as_floats, require
+
 _TOGETHER = 100  # linear programs solved as one: .12 ms a row instead of 1.2 for V = 10, K = 10
 
 
+def as_shares(observed: ArrayLike, sets: Tensor) -> Tensor:
+    """Votes or shares, each row divided by its sum, in float64 on the device of the ``sets``."""
+    votes = as_floats(observed, name="observed", ndim=2).detach().to(sets.device, torch.float64)
+    if votes.shape != sets.shape:
+        raise CredalError(
+            f"observed must have the items and classes of the sets, {tuple(sets.shape)}; "
+            f"got shape {tuple(votes.shape)}."
+        )
+    total = votes.sum(1, keepdim=True)
+    require(
+        (votes >= 0) & (total > 0),
+        rule="observed must be votes or shares by class, none below 0 and not all 0",
+        remedy="leave out items without votes",
+        observed=votes,
+    )
+    return votes / total
+
+
 def box_distance(observed: Tensor, lower: Tensor, upper: Tensor, scale: Tensor) -> Tensor:
-    r"""The least r ≥ 0 for which q lies in [lower − r·s, upper + r·s], shape (N,).
+    r"""The least r >= 0 for which q lies in [lower − r·s, upper + r·s], shape (N,).
 
     :math:`\max_k \max(\ell_k - q_k,\; q_k - u_k,\; 0) / s_k`. Exact.
-
-    Args:
-        observed: Distributions q, shape (N, K).
-        lower: Smallest probabilities, shape (N, K).
-        upper: Largest probabilities, shape (N, K).
-        scale: s, above 0, shape (N, 1) or (N, K).
-
-    Example:
-        The first class is .2 above its upper probability, the second .1 below its lower one.
-
-        >>> q, lower, upper = torch.tensor([[0.7, 0.1, 0.2], [0.4, 0.2, 0.1], [0.5, 0.4, 0.2]])
-        >>> box_distance(q[None], lower[None], upper[None], torch.ones(1, 1))
-        tensor([0.2000])
     """
     gap = torch.maximum(lower - observed, observed - upper).clamp(min=0)
     return (gap / scale).amax(1)
@@ -48,20 +57,6 @@ def total_variation(
       :math:`d \ge q - \sum_v w_v p_v`, :math:`d \ge 0`.
 
     Exact; the linear programs to about 1e-7.
-
-    Args:
-        observed: Distributions q, shape (N, K).
-        lower: Smallest probabilities, shape (N, K).
-        upper: Largest probabilities, shape (N, K).
-        vertices: Points whose hull the set is, shape (N, V, K); None: the set is the box.
-
-    Example:
-        Between (.2, .8) and (.6, .4) the nearest to (.9, .1) is (.6, .4).
-
-        >>> q, lower, upper = torch.tensor([[0.9, 0.1], [0.2, 0.4], [0.6, 0.8]])
-        >>> ends = torch.tensor([[[0.2, 0.8], [0.6, 0.4]]])
-        >>> total_variation(q[None], lower[None], upper[None], vertices=ends)
-        tensor([0.3000])
     """
     if vertices is None or vertices.shape[1] == 1:
         return _to_box(observed, lower, upper)
@@ -100,13 +95,13 @@ def _to_hull(observed: Tensor, vertices: Tensor) -> Tensor:
 
 
 def _nearest_weights(targets: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """Of each hull the weights of the member nearest to its target, shape (N, V).
+    """For each hull the weights of the member nearest to its target, shape (N, V).
 
-    One program with a block a row: the least sum is the sum of the least.
+    One program with a block per row: the least sum is the sum of the least.
     """
     num_rows, num_points, num_classes = points.shape
-    # Variables: a weight a point, then a gap a class. Constraints: weights · points + gap >= target
-    # for each class, turned round for linprog, and weights that sum to 1.
+    # Variables: one weight per point, then one gap per class. Constraints: for each class
+    # weights · points + gap >= target, negated for linprog, and weights that sum to 1.
     gap = num_rows * num_points + np.arange(num_rows * num_classes)
     weight = np.arange(num_rows * num_points).reshape(num_rows, num_points, 1)
     target = np.arange(num_rows * num_classes).reshape(num_rows, 1, num_classes)

@@ -7,7 +7,7 @@ from typing import Literal, Self, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from credalearn._formats import percent
+from credalearn._formats import many, percent
 from credalearn._ranks import as_scores
 from credalearn.errors import CredalError
 from credalearn.guarantees.shortfall import Shortfall
@@ -199,7 +199,7 @@ class Guarantee:
             )
         if self.num_groups is None or self.num_groups == self.num_items or not self.kept:
             return ""
-        groups = "1 group" if self.num_groups == 1 else f"{self.num_groups:,} groups"
+        groups = many(self.num_groups, "group")
         return (
             f"The calibration items come from {groups}{name}, and items of one group are alike: "
             f"with few large groups the {what}, which treats items as independent, is weaker than "

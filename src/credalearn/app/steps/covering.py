@@ -28,7 +28,7 @@ class SetCertificate:
         left out: 12 calibration items with fewer than two votes
         On average over calibration sets, the vote shares of at least 90 % of new items lie in their
         widened sets, for items drawn and voted on like the 300 calibration items.
-        radius 0.4, class by class, scaled by binomial: on the test items a class's interval is 0.15
+        radius 0.4, scale binomial: on the test items a class's interval is 0.15
         wide on average, and was 0.02
         On 100 test items with two votes or more, the shares of 91 % lie in the widened set; between
         83 % and 96 % is usual.
@@ -56,7 +56,7 @@ class SetCertificate:
             return tuple(told)
         if wide.seen:
             told.append(
-                f"radius {self.inflation.radius:.4g}, {self.inflation.way}: on the test items a "
+                f"radius {self.inflation.radius:.4g}, scale {self.inflation.scale}: on the test items a "
                 f"class's interval is {wide.width_after:.3g} wide on average, and was "
                 f"{wide.width_before:.3g}"
             )

@@ -1,20 +1,17 @@
-"""Calibration items into an inflation.
+"""Calibrate by how much predicted sets are widened.
 
 Shapes: N items, V vertices, K classes.
 """
 
 import math
-from typing import get_args
+from dataclasses import replace
 
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from credalearn._checks import check_choice
-from credalearn._formats import check_share
-from credalearn.conformal.checks import as_shares
-from credalearn.conformal.distance import box_distance, total_variation
-from credalearn.conformal.inflation import Distance, Inflation, rank_of, scale_of
-from credalearn.conformal.scales import SCALES, Scale
+from credalearn.conformal.distance import as_shares, box_distance, total_variation
+from credalearn.conformal.inflation import Distance, Inflation, Scale
+from credalearn.conformal.scales import scale_of
 
 
 def calibrate(
@@ -35,18 +32,18 @@ def calibrate(
 
     Args:
         observed: Votes or shares of the calibration items by class, shape (N, K); rows are divided
-            by their sum. The items must have had no part in the training.
+            by their sum. The items must not have been used for training.
         lower: Smallest probabilities of their predicted sets, shape (N, K).
         upper: Largest probabilities, shape (N, K).
         probs: The chosen distributions, shape (N, K).
-        vertices: Points whose hulls the sets are, shape (N, V, K); only the total-variation
-            distance asks for them.
+        vertices: Points whose hulls the sets are, shape (N, V, K); only used by the total-variation
+            distance.
         coverage: Share of new items whose observed distribution is to lie in their set.
         distance: How far an observed distribution is from a set.
-        scale: How much an item is widened beside the others.
+        scale: How much an item is widened compared with the others.
 
     Raises:
-        CredalError: If an item has no votes, shapes differ or an option is none of those there are.
+        CredalError: If an item has no votes, shapes differ or an option is not one of the choices.
 
     Example:
         Nine points, each off by a twentieth more than the one before; 80 % of ten is the eighth.
@@ -57,10 +54,9 @@ def calibrate(
         >>> calibrate(q, p, p, p, coverage=0.8, scale="none").radius
         0.4
     """
-    check_share(coverage, name="coverage")
-    coverage = float(coverage)  # as the Inflation holds it, so that both find one rank
-    check_choice(distance, get_args(Distance), name="distance")
-    check_choice(scale, SCALES, name="scale")
+    found = Inflation(  # checks the options, and knows which nonconformity is the radius
+        coverage=coverage, radius=math.inf, distance=distance, scale=scale, items=len(lower)
+    )
     shares = as_shares(observed, lower)
     low, high, inside = (each.detach().double() for each in (lower, upper, probs))
     factor = scale_of(inside, distance, scale)
@@ -69,8 +65,6 @@ def calibrate(
     else:
         points = None if vertices is None else vertices.detach().double()
         off = total_variation(shares, low, high, vertices=points) / factor[:, 0]
-    rank = rank_of(len(off), coverage)
-    radius = math.inf if rank > len(off) else float(off.sort().values[rank - 1])
-    return Inflation(
-        coverage=coverage, radius=radius, distance=distance, scale=scale, items=len(off)
-    )
+    if found.rank > found.items:
+        return found
+    return replace(found, radius=float(off.sort().values[found.rank - 1]))

@@ -1,0 +1,311 @@
+"""The radius of widened sets: by counting, by properties, and the coverage it promises."""
+
+import inspect
+import math
+from collections.abc import Callable
+from typing import Any, get_args
+
+import conformal_scales
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+from torch.testing import assert_close
+
+from credalearn import CredalError, CredalPredictions, Inflation
+from credalearn.conformal import Distance, Scale
+from credalearn.conformal.calibration import calibrate
+from credalearn.conformal.scales import SCALES
+from predicted_sets import KINDS, hull, segment, voted_predictions
+from random_sets import distributions
+
+DISTANCES = get_args(Distance)
+
+
+def rank(num_items: int, coverage: float) -> int:
+    """The least k with k / (n + 1) >= coverage, by counting."""
+    return next(k for k in range(1, 10**6) if k / (num_items + 1) >= coverage - 1e-12)
+
+
+@pytest.mark.parametrize("coverage", [0.07, 0.5, 0.7, 0.9, 0.95, 0.99])
+@pytest.mark.parametrize("num_items", [9, 10, 19, 99, 100])
+def test_radius_is_the_counted_quantile(num_items: int, coverage: float) -> None:
+    off = torch.randperm(num_items, generator=torch.Generator().manual_seed(0)).double() / 400
+    p = torch.full((num_items, 2), 0.5, dtype=torch.float64)
+    q = torch.stack([0.5 + off, 0.5 - off], 1)
+    found = calibrate(q, p, p, p, coverage=coverage, scale="none")
+    wanted = rank(num_items, coverage)
+    assert found.rank == wanted
+    if wanted > num_items:
+        assert found.vacuous
+        assert num_items < found.items_needed
+    else:
+        assert found.radius == pytest.approx((wanted - 1) / 400)
+        assert num_items >= found.items_needed
+
+
+@pytest.mark.parametrize("coverage", [0.5, 0.8, 0.9, 0.95, 0.99, 0.999])
+def test_items_needed_are_just_enough(coverage: float) -> None:
+    needed = Inflation(
+        coverage=coverage, radius=math.inf, distance="box", scale="none", items=0
+    ).items_needed
+    p = torch.full((needed, 2), 0.5)
+    assert not calibrate(p, p, p, p, coverage=coverage).vacuous
+    assert calibrate(p[1:], p[1:], p[1:], p[1:], coverage=coverage).vacuous
+
+
+@given(
+    voted_predictions(),
+    st.sampled_from(DISTANCES),
+    st.sampled_from(list(SCALES)),
+    st.floats(0.05, 0.95),
+)
+def test_calibration_items_are_covered_to_the_last_bit(
+    case: tuple[CredalPredictions, Tensor], distance: Distance, scale: Scale, coverage: float
+) -> None:
+    pred, votes = case
+    found = pred.inflation(votes, coverage=coverage, distance=distance, scale=scale)
+    wanted = min(rank(len(pred), coverage), len(pred))
+    inside = found.covers(votes, pred.lower, pred.upper, pred.probs, vertices=pred.vertices)
+    assert int(inside.sum()) >= wanted
+    wide = pred.conformalize(found)
+    shares = votes / votes.sum(1, keepdim=True)
+    held = ((shares >= wide.lower.double()) & (shares <= wide.upper.double())).all(1)
+    assert int(held.sum()) >= wanted  # without any tolerance
+    assert (held | ~inside).all()
+    if distance == "box" and not found.vacuous:
+        assert bool((inside == held).all()) or pred.probs.dtype == torch.float32
+
+
+@given(voted_predictions(), st.sampled_from(DISTANCES), st.sampled_from(list(SCALES)))
+def test_more_coverage_gives_wider_sets(
+    case: tuple[CredalPredictions, Tensor], distance: Distance, scale: Scale
+) -> None:
+    pred, votes = case
+    radius, lower, upper = 0.0, pred.lower + 1, pred.upper - 1
+    for coverage in (0.2, 0.5, 0.8, 0.9, 0.99):
+        found = pred.inflation(votes, coverage=coverage, distance=distance, scale=scale)
+        wide = pred.conformalize(found)
+        assert found.radius >= radius
+        assert (wide.lower <= lower).all()
+        assert (wide.upper >= upper).all()
+        radius, lower, upper = found.radius, wide.lower, wide.upper
+    assert found.vacuous == (len(pred) < 99)
+    if found.vacuous:
+        assert bool((lower == 0).all())
+        assert bool((upper == 1).all())
+
+
+@given(
+    voted_predictions(),
+    st.sampled_from(DISTANCES),
+    st.sampled_from(list(SCALES)),
+    st.integers(0, 99),
+)
+def test_order_of_items_and_classes_does_not_matter(
+    case: tuple[CredalPredictions, Tensor], distance: Distance, scale: Scale, random_state: int
+) -> None:
+    pred, votes = case
+    generator = torch.Generator().manual_seed(random_state)
+    rows = torch.randperm(len(pred), generator=generator)
+    columns = torch.randperm(votes.shape[1], generator=generator)
+    other = CredalPredictions(
+        pred.probs[rows][:, columns],
+        pred.lower[rows][:, columns],
+        pred.upper[rows][:, columns],
+        None if pred.vertices is None else pred.vertices[rows][:, :, columns],
+    )
+    found = pred.inflation(votes, coverage=0.7, distance=distance, scale=scale)
+    again = other.inflation(votes[rows][:, columns], coverage=0.7, distance=distance, scale=scale)
+    assert again.radius == pytest.approx(found.radius, abs=1e-6)
+    wide, shuffled = pred.conformalize(found), other.conformalize(found)
+    assert_close(shuffled.lower, wide.lower[rows][:, columns], atol=1e-6, rtol=0)
+    assert_close(shuffled.upper, wide.upper[rows][:, columns], atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("distance", DISTANCES)
+@pytest.mark.parametrize("scale", SCALES)
+def test_factors_of_scale_or_votes_change_no_set(
+    distance: Distance,
+    scale: Scale,
+    generator: torch.Generator,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pred = hull(30, 4, generator)
+    votes = distributions(30, 4, generator=generator)
+    found = pred.inflation(votes, distance=distance, scale=scale)
+    more = pred.inflation(votes * 51, distance=distance, scale=scale)
+    assert more.radius == pytest.approx(found.radius)
+    once = SCALES[scale]
+    monkeypatch.setitem(SCALES, scale, lambda probs: 7 * once(probs))
+    scaled = pred.inflation(votes, distance=distance, scale=scale)
+    assert scaled.radius == pytest.approx(found.radius / 7)
+    wide = pred.conformalize(scaled)
+    monkeypatch.undo()
+    assert_close(wide.lower, pred.conformalize(found).lower, atol=1e-9, rtol=0)
+
+
+def drawn(
+    kind: str, num_items: int, generator: torch.Generator
+) -> tuple[CredalPredictions, Tensor]:
+    """Exchangeable items: what people say scatters around what the model is near to."""
+    truth = torch.rand(num_items, 3, generator=generator, dtype=torch.float64) ** 3 + 0.01
+    truth = truth / truth.sum(1, keepdim=True)
+    num_vertices = {"segment": 2, "hull": 3, "box": 2, "point": 1}[kind]
+    noise = torch.randn(num_items, num_vertices, 3, generator=generator, dtype=torch.float64)
+    heads = (truth.log()[:, None] + 0.3 * noise).softmax(2)
+    pred = CredalPredictions.from_vertices(heads)
+    if kind == "box":
+        pred = CredalPredictions(pred.probs, pred.lower, pred.upper)
+    scatter = torch.randn(num_items, 3, generator=generator, dtype=torch.float64)
+    return pred, (truth.log() + 0.5 * scatter).softmax(1)
+
+
+def mean_coverage(
+    kind: str,
+    distance: Distance,
+    scale: Scale,
+    calibrated: Callable[..., Inflation] = CredalPredictions.inflation,
+) -> tuple[float, float]:
+    """Over 200 calibration sets of 39 items, of 60 new items each; and its standard error."""
+    draws, old, new = 200, 39, 60
+    pred, said = drawn(kind, draws * (old + new), torch.Generator().manual_seed(20261115))
+    found = []
+    for first in range(0, len(pred), old + new):
+        some, others = slice(first, first + old), slice(first + old, first + old + new)
+        inflation = calibrated(pred[some], said[some], coverage=0.9, distance=distance, scale=scale)
+        rest = pred[others]
+        sets = (rest.lower, rest.upper, rest.probs)
+        held = inflation.covers(said[others], *sets, vertices=rest.vertices)
+        found.append(held.double().mean())
+    shares = torch.stack(found)
+    return float(shares.mean()), float(shares.std() / math.sqrt(draws))
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("distance", DISTANCES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_new_items_are_covered_as_promised(kind: str, distance: Distance, scale: Scale) -> None:
+    mean, error = mean_coverage(kind, distance, scale)
+    assert 0.9 - 3.5 * error <= mean <= 0.9 + 1 / 40 + 3.5 * error
+    assert error < 0.006
+
+
+def test_simulation_detects_one_rank_less() -> None:
+    """The 35th of 39 items instead of the 36th covers 87.5 %."""
+
+    def naive(pred: CredalPredictions, said: Tensor, **options: str) -> Inflation:
+        return pred.inflation(said, **options | {"coverage": 35 / 40})  # type: ignore[arg-type]
+
+    mean, error = mean_coverage("segment", "box", "none", naive)
+    assert mean < 0.9 - 3.5 * error
+
+
+def test_votes_of_few_annotators_are_covered() -> None:
+    """Ties, as three votes have them, only add to the coverage."""
+    rng = np.random.default_rng(0)
+    generator = torch.Generator().manual_seed(1)
+    found = []
+    for _ in range(500):
+        pred, said = drawn("segment", 80, generator)
+        votes = rng.multinomial(3, said.numpy())
+        inflation = pred[:40].inflation(votes[:40])
+        wide = pred[40:].conformalize(inflation)
+        shares = torch.from_numpy(votes[40:] / 3)
+        held = ((shares >= wide.lower) & (shares <= wide.upper)).all(1)
+        found.append(float(held.double().mean()))
+    assert np.mean(found) >= 0.9 - 3.5 * np.std(found) / math.sqrt(500)
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("distance", DISTANCES)
+def test_benchmark_measures_what_the_package_does(
+    distance: Distance, scale: Scale, generator: torch.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conformal_scales, "SPLITS", 1)
+    monkeypatch.setattr(conformal_scales, "METHODS", ("any",))
+    pred, votes = hull(60, 4, generator), 5 * distributions(60, 4, generator=generator)
+    found = next(
+        each
+        for each in conformal_scales.sizes_of("any", {"any": pred}, votes.numpy())
+        if (each.distance, each.scale, each.target) == (distance, scale, 0.9)
+    )
+    order = torch.from_numpy(np.random.default_rng(0).permutation(60))
+    old, new = order[:30], order[30:]
+    inflation = pred[old].inflation(votes[old], distance=distance, scale=scale)
+    rest = pred[new]
+    wide = rest.conformalize(inflation)
+    sets = (rest.lower, rest.upper, rest.probs)
+    covered = inflation.covers(votes[new], *sets, vertices=rest.vertices)
+    assert found.width == pytest.approx(float((wide.upper - wide.lower).mean()), abs=1e-6)
+    assert found.covered == pytest.approx(float(covered.double().mean()))
+    if distance == "box":
+        assert found.diameter == pytest.approx(float(wide.score("mmi").mean()), abs=1e-6)
+
+
+def test_default_scale_gives_the_narrowest_sets() -> None:
+    """By the geometric mean over data sets, coverages and methods of the kept results."""
+    sizes = conformal_scales.read()
+    widths = {
+        scale: np.mean(
+            [math.log(s.width) for s in sizes if (s.distance, s.scale) == ("box", scale)]
+        )
+        for scale in SCALES
+    }
+    default = inspect.signature(CredalPredictions.inflation).parameters["scale"].default
+    assert min(widths, key=lambda scale: widths[scale]) == default == next(iter(SCALES))
+    assert all(abs(s.covered - s.target) < 0.005 for s in sizes)
+
+
+P = torch.tensor([[0.5, 0.5]])
+
+
+@pytest.mark.parametrize(
+    ("observed", "options", "message"),
+    [
+        ([[1, 2]], {"coverage": 90}, r"coverage must lie in \(0, 1\); got 90. .* 90 % as 0.9"),
+        ([[1, 2]], {"coverage": math.nan}, r"coverage must lie in \(0, 1\); got nan"),
+        ([[1, 2]], {"coverage": 1.0}, r"coverage must lie in .*got 1.0. To fix: give a share"),
+        ([[1, 2]], {"coverage": "0.9"}, r"coverage must lie in .*got '0.9'"),
+        ([[1, 2]], {"distance": "kl"}, "distance must be one of 'box', 'total-variation'; got"),
+        ([[1, 2]], {"scale": "width"}, "scale must be one of 'relative-variance', .* got 'width'"),
+        ([[0, 0]], {}, "not all 0; row 0 has observed=.*leave out items without votes"),
+        ([[2, -1]], {}, r"none below 0.*row 0 has observed=\[2.0, -1.0\]"),
+        ([[1, 2, 3]], {}, r"the items and classes of the sets, \(1, 2\); got shape \(1, 3\)"),
+        ([[math.nan, 2]], {}, "observed must be finite"),
+    ],
+)
+def test_rejects_bad_input(
+    observed: list[list[float]], options: dict[str, object], message: str
+) -> None:
+    with pytest.raises(CredalError, match=message):
+        calibrate(observed, P, P, P, **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("num_items", [9, 19, 30])
+def test_accepts_numpy_numbers(
+    kind: Callable[[float], Any], num_items: int, generator: torch.Generator
+) -> None:
+    pred = segment(num_items, 3, generator)
+    votes = torch.randint(1, 9, (num_items, 3), generator=generator)
+    found = pred.inflation(votes, coverage=kind(0.75))
+    assert found == pred.inflation(votes, coverage=0.75)
+    assert Inflation.from_json(found.to_json()) == found
+    assert not pred.inflation(votes, coverage=kind(0.9)).vacuous
+
+
+@pytest.mark.parametrize("distance", ["box", "total-variation"])
+@pytest.mark.parametrize("num_vertices", [1, 2, 4])
+def test_predictions_may_carry_gradients(
+    distance: Any, num_vertices: int, generator: torch.Generator
+) -> None:
+    heads = distributions(20, num_vertices, 3, generator=generator)
+    pred = CredalPredictions.from_vertices(heads)
+    votes = torch.rand(20, 3, generator=generator)
+    found = CredalPredictions.from_vertices(heads.clone().requires_grad_()).inflation(
+        votes.clone().requires_grad_(), distance=distance
+    )
+    assert found == pred.inflation(votes, distance=distance)

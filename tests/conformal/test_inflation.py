@@ -1,0 +1,160 @@
+"""Widened sets: their bounds, what they cover, their sentence and their file."""
+
+import json
+import math
+from dataclasses import replace
+from typing import Any, get_args
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+from torch.testing import assert_close
+
+from credalearn import CredalError, CredalPredictions, Inflation, Intervals
+from credalearn.conformal import Distance, Scale
+from credalearn.conformal.scales import SCALES
+from predicted_sets import hull, voted_predictions
+from random_sets import distributions
+
+DISTANCES = get_args(Distance)
+
+
+@given(voted_predictions(), st.sampled_from(DISTANCES), st.sampled_from(list(SCALES)))
+def test_widened_bounds_are_those_of_the_box_and_reachable(
+    case: tuple[CredalPredictions, Tensor], distance: Distance, scale: Scale
+) -> None:
+    pred, votes = case
+    found = pred.inflation(votes, coverage=0.6, distance=distance, scale=scale)
+    wide = pred.conformalize(found)
+    factor = SCALES[scale](pred.probs.double())
+    if distance == "total-variation" and factor.shape[1] > 1:
+        factor = factor.sum(1, keepdim=True) / 2
+    low = (pred.lower.double() - found.radius * factor).clamp(min=0)
+    high = (pred.upper.double() + found.radius * factor).clamp(max=1)
+    tight = Intervals(low, high.clamp(min=low))
+    assert_close(wide.lower.double(), tight.lower, atol=2e-6, rtol=0)
+    assert_close(wide.upper.double(), tight.upper, atol=2e-6, rtol=0)
+    assert wide.lower.dtype == pred.lower.dtype
+    assert wide.vertices is None
+    assert torch.equal(wide.probs, pred.probs)
+    assert torch.equal(wide.classes, pred.classes)
+    assert (wide.lower <= pred.lower + 1e-6).all()
+    assert (wide.upper >= pred.upper - 1e-6).all()
+
+
+def test_bounds_that_nothing_reaches_are_tightened() -> None:
+    """Beside .05 and .05 the first class has .9 at most, though .9 + .05 would be allowed."""
+    lower, upper = torch.tensor([[0.2, 0.1, 0.1]]), torch.tensor([[0.9, 0.5, 0.4]])
+    probs = torch.tensor([[0.5, 0.3, 0.2]])
+    found = Inflation(coverage=0.9, radius=0.05, distance="box", scale="none", items=20)
+    low, high = found.widen(lower, upper, probs)
+    assert_close(low, torch.tensor([[0.15, 0.05, 0.05]]))
+    assert_close(high, torch.tensor([[0.9, 0.55, 0.45]]))
+
+
+def test_a_neighborhood_lies_in_its_box(generator: torch.Generator) -> None:
+    """What total variation covers, the returned bounds cover too."""
+    pred = hull(40, 4, generator)
+    found = pred.inflation(distributions(40, 4, generator=generator), distance="total-variation")
+    wide = pred.conformalize(found)
+    seen = 0
+    for _ in range(20):
+        q = 0.5 * pred.probs + 0.5 * distributions(40, 4, generator=generator)
+        near = found.covers(q, pred.lower, pred.upper, pred.probs, vertices=pred.vertices)
+        assert ((q >= wide.lower) & (q <= wide.upper)).all(1)[near].all()
+        seen += int(near.sum())
+    assert 0 < seen < 800
+
+
+def test_a_dirichlet_keeps_its_evidence() -> None:
+    alpha = torch.tensor([[3.0, 1.0]])
+    mean = alpha / 4
+    pred = CredalPredictions(mean, mean, mean, concentration=alpha)
+    inflation = Inflation(coverage=0.9, radius=0.1, distance="box", scale="none", items=20)
+    wide = pred.conformalize(inflation)
+    assert wide.concentration is not None
+    assert torch.equal(wide.score("evidence"), pred.score("evidence"))
+    assert_close(wide.score("mmi"), torch.tensor([0.2]))
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_scales_are_above_zero_and_blind_to_the_order(scale: Scale) -> None:
+    probs = torch.tensor([[1.0, 0.0, 0.0], [0.2, 0.3, 0.5], [1 / 3, 1 / 3, 1 / 3]])
+    factor = SCALES[scale](probs)
+    assert factor.shape in ((3, 1), (3, 3))
+    assert (factor >= 0.01 - 1e-6).all()
+    turned = SCALES[scale](probs.flip(1))
+    assert_close(turned, factor.flip(1))
+
+
+def test_json_round_trip() -> None:
+    for radius, items in ((0.0, 9), (0.1 + 0.2, 9), (math.inf, 8)):
+        found = Inflation(
+            coverage=0.9, radius=radius, distance="box", scale="binomial", items=items
+        )
+        text = found.to_json()
+        assert Inflation.from_json(text) == found
+        assert json.loads(text)["sentence"] == found.sentence()
+
+
+def test_sentence_says_what_is_promised() -> None:
+    found = Inflation(coverage=0.95, radius=0.2, distance="box", scale="none", items=1234)
+    assert found.sentence() == (
+        "On average over calibration sets, the vote shares of at least 95 % of new items lie in "
+        "their widened sets, for items drawn and voted on like the 1,234 calibration items."
+    )
+    grouped = replace(found, group="patient", num_groups=30).sentence()
+    assert grouped.startswith(found.sentence())
+    assert "They come from 30 groups (patient), and items of one group are alike" in grouped
+    assert replace(found, num_groups=1234).sentence() == found.sentence()
+
+
+def test_sentence_says_that_nothing_is_promised() -> None:
+    few = Inflation(coverage=0.95, radius=math.inf, distance="box", scale="none", items=5)
+    assert few.sentence() == (
+        "Nothing is promised and every set contains all distributions: 95 % takes at least 19 "
+        "calibration items, and there are 5."
+    )
+    assert "99.9999 % takes at least 999,999 " in replace(few, coverage=0.999999).sentence()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"radius": -0.1}, "items and radius must be 0 or more"),
+        ({"radius": "0.1"}, "Expected `float`, got `str`"),
+        ({"items": 1.5}, "Expected `int`, got `float`"),
+        ({"coverage": 2}, "coverage must lie in"),
+        ({"scale": "nonsense"}, "Invalid enum value 'nonsense'"),
+        ({"distance": None}, "Expected `str`, got `null`"),
+        ({"items": 8}, "a coverage of 0.9 takes at least 9 items; got items=8 and radius=0.1"),
+    ],
+)
+def test_rejects_damaged_files(change: dict[str, object], message: str) -> None:
+    good = Inflation(coverage=0.9, radius=0.1, distance="box", scale="none", items=20)
+    text = json.dumps(json.loads(good.to_json()) | change)
+    with pytest.raises(CredalError, match=f"not an inflation of sets: {message}"):
+        Inflation.from_json(text)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", "null", '{"coverage": 0.9}', "3"])
+def test_rejects_files_that_are_not_inflations(text: str) -> None:
+    with pytest.raises(CredalError, match=r"not an inflation of sets: .*To fix: calibrate"):
+        Inflation.from_json(text)
+
+
+@pytest.mark.parametrize("distance", ["box", "total-variation"])
+def test_predictions_cover_as_the_inflation_says(distance: Any, generator: torch.Generator) -> None:
+    heads = torch.rand(60, 2, 3, generator=generator)
+    pred = CredalPredictions.from_vertices(heads / heads.sum(2, keepdim=True))
+    votes = torch.randint(1, 9, (60, 3), generator=generator)
+    found = pred.inflation(votes, coverage=0.5, distance=distance)
+    covered = pred.covers(votes, found)
+    assert 30 <= covered.sum() <= 32
+    sets = (pred.lower, pred.upper, pred.probs)
+    assert torch.equal(covered, found.covers(votes, *sets, vertices=pred.vertices))
+    wrong: Any = 0.1
+    with pytest.raises(CredalError, match=r"widened by an Inflation; got 0\.1\. To fix: give"):
+        pred.conformalize(wrong)
