@@ -1,12 +1,107 @@
-"""Checks of options: numbers in a range and names among those there are."""
+"""Checks of arguments: numbers within a range and names among the known ones."""
 
+import math
 from collections.abc import Callable, Collection, Iterable
+from difflib import get_close_matches
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
+from credalearn._formats import percent
 from credalearn.errors import CredalError
+
+
+def check_number(
+    value: Any,
+    *,
+    name: str,
+    least: float | None = None,
+    most: float | None = None,
+    above: float | None = None,
+    below: float | None = None,
+    whole: bool = False,
+) -> None:
+    """Raise unless ``value`` is a finite number within its range; True and False are no numbers.
+
+    Raises:
+        CredalError: If it is not; the message names the range.
+
+    Example:
+        >>> check_number("2", name="temperature", above=0)
+        Traceback (most recent call last):
+        credalearn.errors.CredalError: temperature must be a number above 0; got '2'.
+        >>> check_number(95, name="confidence", above=0, below=1)
+        Traceback (most recent call last):
+        credalearn.errors.CredalError: confidence must be above 0 and below 1; got 95. To fix: write
+        95 % as 0.95.
+    """
+    kind = Integral if whole else Real
+    ok = isinstance(value, kind) and not isinstance(value, bool) and math.isfinite(value)
+    if (
+        ok
+        and (least is None or value >= least)
+        and (most is None or value <= most)
+        and (above is None or value > above)
+        and (below is None or value < below)
+    ):
+        return
+    rules = [f"{least:g} or more"] if least is not None else []
+    limits = (("above", above), ("at most", most), ("below", below))
+    rules += [f"{word} {limit:g}" for word, limit in limits if limit is not None]
+    what = "" if ok else "a whole number " if whole else "a number "
+    of = "of " if what and least is not None else ""
+    share = ok and 1 in (most, below) and 2 <= value <= 100
+    remedy = f" To fix: write {percent(value / 100)} as {value / 100:g}." if share else ""
+    rule = f"{what}{of}{' and '.join(rules)}".strip()
+    raise CredalError(f"{name} must be {rule}; got {value!r}.{remedy}")
+
+
+def check_choice(value: object, choices: Collection[str], *, name: str) -> None:
+    """Refuse a name that is not among those there are.
+
+    Raises:
+        CredalError: If it is not.
+
+    Example:
+        >>> check_choice("poc", ("pocc", "softmax"), name="method")
+        Traceback (most recent call last):
+        credalearn.errors.CredalError: method must be one of 'pocc', 'softmax'; got 'poc'. To fix:
+        take 'pocc'.
+    """
+    if isinstance(value, str) and value in choices:
+        return
+    near = nearest(value, choices) if isinstance(value, str) else None
+    raise CredalError(
+        f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}. To fix: take "
+        f"{'one of these' if near is None else repr(near)}."
+    )
+
+
+def nearest(word: str, words: Iterable[str]) -> str | None:
+    """The one of ``words`` that ``word`` was probably meant to be; None if none is close.
+
+    Example:
+        >>> nearest("lable", ["item", "label"]), nearest("cat", ["zebra"])
+        ('label', None)
+    """
+    close = {folded(each): each for each in words}
+    found = get_close_matches(folded(word), close, n=1, cutoff=0.7)
+    return close[found[0]] if found else None
+
+
+def folded(word: str) -> str:
+    """A name without case, spaces, hyphens, underscores and dots."""
+    return "".join(letter for letter in word.casefold() if letter not in " \t-_.")
+
+
+def refuse_masked(values: Any, *, name: str) -> None:
+    """Refuse an array of NumPy with a masked value, which an array without a mask would show."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        place = tuple(int(each[0]) for each in np.nonzero(np.ma.getmaskarray(values)))
+        raise CredalError(
+            f"{name} must have no masked value; that at {place} is. To fix: fill or drop it."
+        )
 
 
 def check_option(
@@ -50,37 +145,6 @@ def check_whole(value: int, *, least: int, name: str, remedy: str) -> None:
     )
 
 
-def check_choice(value: object, choices: Collection[str], *, name: str) -> None:
-    """Refuse a name that is not among those there are.
-
-    Raises:
-        CredalError: If it is not.
-
-    Example:
-        >>> check_choice("poc", ("pocc", "softmax"), name="method")
-        Traceback (most recent call last):
-        credalearn.errors.CredalError: method must be one of 'pocc', 'softmax'; got 'poc'. To fix:
-        take 'pocc'.
-    """
-    if isinstance(value, str) and value in choices:
-        return
-    near = nearest(value, choices) if isinstance(value, str) else None
-    raise CredalError(
-        f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}. To fix: take "
-        f"{'one of these' if near is None else repr(near)}."
-    )
-
-
-def nearest(word: str, words: Iterable[str]) -> str | None:
-    """The one of ``words`` that ``word`` was probably meant to be; None if none is near.
-
-    Example:
-        >>> nearest("lable", ["item", "label"]), nearest("cat", ["zebra"])
-        ('label', None)
-    """
-    return next(iter(near(word, words)), None)
-
-
 def near(word: str, words: Iterable[str]) -> list[str]:
     """Those of ``words`` that ``word`` may be a slip of, the nearest first.
 
@@ -94,16 +158,6 @@ def near(word: str, words: Iterable[str]) -> list[str]:
     most = 1 if len(word) <= 5 else max(2, len(word) // 4)
     close = sorted((edit_distance(folded(word), folded(each), most), each) for each in words)
     return [each for distance, each in close if distance <= most]
-
-
-def folded(word: str) -> str:
-    """A name without case, spaces, hyphens, underscores and dots.
-
-    Example:
-        >>> folded("Item_ID") == folded("item id")
-        True
-    """
-    return "".join(letter for letter in word.casefold() if letter not in " \t-_.")
 
 
 def edit_distance(first: str, second: str, most: int = 3) -> int:
@@ -129,12 +183,3 @@ def edit_distance(first: str, second: str, most: int = 3) -> int:
         if min(row) > most:
             return most + 1
     return min(row[-1], most + 1)
-
-
-def refuse_masked(values: Any, *, name: str) -> None:
-    """Refuse an array of NumPy with a masked value, which an array without a mask would show."""
-    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        place = tuple(int(each[0]) for each in np.nonzero(np.ma.getmaskarray(values)))
-        raise CredalError(
-            f"{name} must have no masked value; that at {place} is. To fix: fill or drop it."
-        )

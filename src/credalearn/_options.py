@@ -1,15 +1,13 @@
 """Options stated once: a dataclass field is the keyword, the check and the command option."""
 
-import math
 from dataclasses import MISSING, field, fields
 from functools import cache
-from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from credalearn._checks import check_choice
-from credalearn._formats import percent
-from credalearn.errors import CredalError
+from credalearn._checks import check_choice, check_number
+
+_LIMITS = ("least", "most", "above", "below")
 
 
 def option(
@@ -80,37 +78,10 @@ def check_options(options: Any) -> None:
         if len(parts) == 1 and get_origin(parts[0]) is Literal:
             check_choice(value, get_args(parts[0]), name=each.name)
         elif parts in ((int,), (float,)):
-            _check_number(each.name, value, each.metadata, whole=parts == (int,))
+            limits = {key: each.metadata.get(key) for key in _LIMITS}
+            check_number(value, name=each.name, whole=parts == (int,), **limits)
 
 
 @cache
 def _hints(owner: type[Any]) -> dict[str, Any]:
     return get_type_hints(owner)
-
-
-def _check_number(name: str, value: Any, metadata: Any, *, whole: bool) -> None:
-    least, most = metadata.get("least"), metadata.get("most")
-    above, below = metadata.get("above"), metadata.get("below")
-    rules = [f"{least:g} or more"] if least is not None else []
-    rules += [f"above {above:g}"] if above is not None else []
-    rules += [f"at most {most:g}"] if most is not None else []
-    rules += [f"below {below:g}"] if below is not None else []
-    kind = Integral if whole else Real
-    ok = isinstance(value, kind) and not isinstance(value, bool) and math.isfinite(value)
-    if (
-        ok
-        and (least is None or value >= least)
-        and (most is None or value <= most)
-        and (above is None or value > above)
-        and (below is None or value < below)
-    ):
-        return
-    what = "a whole number" if whole else "a number"
-    rule = (
-        " and ".join(rules)
-        if ok
-        else " ".join([what, *(["of"] if rules else []), " and ".join(rules)])
-    )
-    share = ok and 1 in (most, below) and 1 < value <= 100
-    remedy = f" To fix: write {percent(value / 100)} as {value / 100:g}." if share else ""
-    raise CredalError(f"{name} must be {rule.strip()}; got {value!r}.{remedy}")

@@ -18,8 +18,7 @@ from torch.testing import assert_close
 import credalearn as cl
 from credalearn.estimator.targets import as_credal
 from credalearn.labels import VOTE_RULES, VoteRule, contaminate, from_posterior, hull
-from credalearn.labels.limits import lower_limits
-from credalearn.labels.vote_rules import options_of
+from credalearn.labels.vote_rules import lower_limits, options_of
 from credalearn.methods import METHODS
 from credalearn.nets import Network
 from credalearn.sets import TotalVariationBall
@@ -402,14 +401,14 @@ def test_precision_follows_the_input() -> None:
             lambda: from_posterior([[0.5, 0.5]], 3, rule="clopper-pearson", s=2),
             "'clopper-pearson' does not use s",
         ),
-        (lambda: cl.from_votes([[1, 2]], s="1"), r"s must be .*; got '1'. To fix"),  # type: ignore[arg-type]
-        (lambda: contaminate([[0.5, 0.5]], "x"), r"epsilon .*; got 'x'. To fix"),  # type: ignore[arg-type]
-        (lambda: contaminate([[0.5, 0.5]], ARRAY), r"epsilon .*; got array\(\[0.1\]\). To fix"),
-        (lambda: cl.smooth([0], ARRAY, 2), r"epsilon .*; got array\(\[0.1\]\). To fix"),
-        (lambda: cl.smooth([0], 0.1, 0), "num_classes must be a whole number of 1 or more; got 0"),
+        (lambda: cl.from_votes([[1, 2]], s="1"), r"s must be a number above 0; got '1'"),  # type: ignore[arg-type]
+        (lambda: contaminate([[0.5, 0.5]], "x"), r"epsilon .*; got 'x'"),  # type: ignore[arg-type]
+        (lambda: contaminate([[0.5, 0.5]], ARRAY), r"epsilon .*; got array\(\[0.1\]\)"),
+        (lambda: cl.smooth([0], ARRAY, 2), r"epsilon .*; got array\(\[0.1\]\)"),
+        (lambda: cl.smooth([0], 0.1, 0), "num_classes must be 1 or more; got 0"),
         (
             lambda: cl.smooth([0], 0.1, True),
-            "num_classes must be a whole .*; got True. To fix: give",
+            "num_classes must be a whole .*; got True",
         ),
         (lambda: cl.from_teacher([[1.0]], temperature=ARRAY), "temperature must .*; got array"),
         (lambda: cl.from_votes(RAGGED), "counts must be an array of numbers; .* To fix"),
@@ -428,7 +427,10 @@ def test_precision_follows_the_input() -> None:
         ),
         (lambda: from_posterior([[0.5, 0.6]], 1), "each row of posterior must sum to 1"),
         (lambda: from_posterior([[0.5, 0.5]], 1, rule=UNKNOWN), "one of 'relax'"),
-        (lambda: contaminate([[0.5, 0.5]], 1.5), r"epsilon must be in \[0, 1\]; got 1.5"),
+        (
+            lambda: contaminate([[0.5, 0.5]], 1.5),
+            r"epsilon must be 0 or more and at most 1; got 1.5",
+        ),
         (lambda: contaminate([[0.5, 0.6]], 0.1), "sum to 1"),
         (lambda: hull([[[NAN, NAN]], [[0.5, 0.5]]]), "one statement or more; row 0 .* drop"),
         (lambda: hull([[[0.5, NAN]]]), "NaN for every class .*; row 0 .* fill it"),

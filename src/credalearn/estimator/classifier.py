@@ -28,8 +28,7 @@ from credalearn.estimator.backbone import (
 )
 from credalearn.estimator.folder import write_model
 from credalearn.estimator.targets import as_credal, column_names, top_classes
-from credalearn.labels.collapse import collapse
-from credalearn.labels.soft import SoftRule
+from credalearn.labels.soft import SoftRule, collapse
 from credalearn.methods import METHODS, Method, Model
 from credalearn.nets import Network, Standardize
 from credalearn.predictions import CredalPredictions

@@ -1,15 +1,9 @@
-"""Votes, posteriors, soft labels, a teacher, smoothing and statements into credal sets."""
+"""Credal sets from votes, posteriors, soft labels, teachers, smoothing and statements."""
 
-from credalearn.labels.collapse import collapse
-from credalearn.labels.contamination import contaminate
-from credalearn.labels.hulls import hull
-from credalearn.labels.posterior import from_posterior
-from credalearn.labels.smoothing import smooth
-from credalearn.labels.soft import precise, relax
-from credalearn.labels.statements import at_least
-from credalearn.labels.teacher import from_teacher
+from credalearn.labels.soft import collapse, contaminate, from_teacher, precise, relax, smooth
+from credalearn.labels.statements import at_least, hull
 from credalearn.labels.vote_rules import PROMISING, VOTE_RULES, VoteRule
-from credalearn.labels.votes import from_votes
+from credalearn.labels.votes import from_posterior, from_votes
 
 __all__ = [
     "PROMISING",

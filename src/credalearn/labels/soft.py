@@ -1,4 +1,4 @@
-"""Soft labels into credal sets: kept precise, or relaxed as the paper does.
+"""Credal sets from soft labels: kept precise, relaxed, contaminated; from teachers and smoothing.
 
 Shapes: N items, K classes.
 """
@@ -11,9 +11,11 @@ from typing import Literal
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
+from torch.nn.functional import one_hot
 
-from credalearn.sets import LowerBounds
-from credalearn.sets.checks import as_distributions
+from credalearn._checks import check_choice, check_number
+from credalearn.sets import CredalSet, LowerBounds
+from credalearn.sets.checks import as_classes, as_distributions, as_floats, check_sets
 
 SoftRule = Literal["relax", "relax-ties", "precise"]
 
@@ -80,3 +82,109 @@ SOFT_RULES: dict[str, Callable[[Tensor, Tensor], LowerBounds]] = {
     "relax-ties": lambda probs, _: relax_ties(probs),
     "precise": lambda probs, _: LowerBounds(probs, soft=probs),
 }
+
+
+def contaminate(probs: ArrayLike, epsilon: float) -> LowerBounds:
+    r"""Credal labels :math:`\{(1 - \epsilon) q + \epsilon p : p \in \Delta\}` around soft labels.
+
+    The ε-contamination model (Huber, 1964): a share ε of the annotators may have answered
+    anything. Exactly the lower bounds :math:`(1 - \epsilon) q`. It promises what it assumes: the
+    true distribution is inside where it has the form above, whatever the number of votes.
+
+    Args:
+        probs: Soft labels q, shape (N, K), rows that sum to 1.
+        epsilon: Share that may be anything, 0 <= ε <= 1.
+
+    Returns:
+        The sets, with ``probs`` as their ``reference``.
+
+    Raises:
+        CredalError: If ε is out of range or a row is no distribution.
+
+    Example:
+        >>> sets = contaminate([[0.75, 0.25]], 0.2)
+        >>> sets.lower, sets.upper
+        (tensor([[0.6000, 0.2000]]), tensor([[0.8000, 0.4000]]))
+    """
+    check_number(epsilon, name="epsilon", least=0, most=1)
+    soft = as_distributions(probs, name="probs", ndim=2)
+    return LowerBounds((1 - epsilon) * soft, soft=soft)
+
+
+def smooth(
+    labels: ArrayLike, epsilon: float, num_classes: int, *, rule: SoftRule = "relax"
+) -> LowerBounds:
+    r"""Credal labels from label smoothing: a rule on :math:`(1 - \epsilon) e_y + \epsilon / K`.
+
+    Args:
+        labels: Class indices, shape (N,), in 0..K-1.
+        epsilon: Mass taken from the label and spread evenly, 0 <= ε < 1.
+        num_classes: K.
+        rule: ``"relax"`` (the paper), ``"relax-ties"`` or ``"precise"``.
+
+    Returns:
+        The sets, with the smoothed label as their ``reference``.
+
+    Raises:
+        CredalError: If ε or a label is out of range.
+
+    Example:
+        >>> smooth([1], 0.2, 4).lower
+        tensor([[0.0000, 0.8500, 0.0000, 0.0000]])
+    """
+    check_choice(rule, SOFT_RULES, name="rule")
+    check_number(epsilon, name="epsilon", least=0, below=1)
+    check_number(num_classes, name="num_classes", least=1, whole=True)
+    top = as_classes(labels, num_classes=num_classes, name="labels")
+    hard = one_hot(top, num_classes).to(torch.get_default_dtype())
+    probs = (1 - epsilon) * hard + epsilon / num_classes
+    return SOFT_RULES[rule](probs, top)
+
+
+def from_teacher(
+    logits: ArrayLike, *, temperature: float = 2.5, rule: SoftRule = "relax"
+) -> LowerBounds:
+    r"""Credal labels from a teacher: a rule on :math:`\mathrm{softmax}(z / T)`.
+
+    The top class is taken from the logits, where a high temperature cannot tie two classes by
+    rounding; equal logits go to the lowest index.
+
+    Args:
+        logits: The teacher's outputs before the softmax, shape (N, K), finite.
+        temperature: T above 0; larger is softer.
+        rule: ``"relax"`` (the paper), ``"relax-ties"`` or ``"precise"``.
+
+    Returns:
+        The sets, with the teacher's distribution as their ``reference``.
+
+    Raises:
+        CredalError: If a logit is not finite or the temperature is not above 0.
+
+    Example:
+        >>> from_teacher([[2.0, 0.0]], temperature=2.0).lower
+        tensor([[0.7311, 0.0000]])
+    """
+    check_choice(rule, SOFT_RULES, name="rule")
+    check_number(temperature, name="temperature", above=0)
+    outputs = as_floats(logits, name="logits", ndim=2)
+    probs = (outputs / temperature).softmax(1)
+    return SOFT_RULES[rule](probs, outputs.argmax(1))
+
+
+def collapse(labels: CredalSet) -> LowerBounds:
+    """Precise one-hot labels on the top class of each set's ``reference``; ties: lowest index.
+
+    What a method learns from when disagreement is thrown away.
+
+    Raises:
+        CredalError: If the labels are no sets.
+
+    Example:
+        >>> from credalearn.labels import from_votes
+        >>> collapse(from_votes([[1, 3], [2, 2]])).lower
+        tensor([[0., 1.],
+                [1., 0.]])
+    """
+    check_sets(labels)
+    reference = labels.reference
+    return precise(one_hot(reference.argmax(1), labels.num_classes).to(reference.dtype))

@@ -7,10 +7,10 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from credalearn.errors import CredalError
-from credalearn.labels.checks import check_sets
 from credalearn.methods.base import Method, hull_of_outputs
 from credalearn.methods.ensemble import ENSEMBLE_SIZE
 from credalearn.sets import CredalSet
+from credalearn.sets.checks import check_sets
 
 
 def pocc_loss(pessimistic_logits: Tensor, optimistic_logits: Tensor, labels: CredalSet) -> Tensor:

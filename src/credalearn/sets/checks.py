@@ -207,3 +207,26 @@ def _rounded(row: Tensor) -> str:
     """At most eight numbers of a row: an error about 1000 classes must stay readable."""
     flat = [float(f"{value:.6g}") for value in row.flatten().tolist()]
     return str(flat) if len(flat) <= 8 else f"{str(flat[:8])[:-1]}, … {len(flat)} values]"
+
+
+def check_sets(labels: object) -> None:
+    """Raise unless labels are credal sets; an array of soft labels is not."""
+    if not hasattr(labels, "worst_target"):
+        raise CredalError(
+            f"labels must be credal sets, one per item; got {type(labels).__name__}. To fix: make "
+            "them with from_votes(counts), or precise(probs) for soft labels."
+        )
+
+
+def as_array(values: Any, *, name: str) -> Tensor | np.ndarray:
+    """A tensor as it is and all else as an array, if its rows are of one length."""
+    if isinstance(values, Tensor):
+        return values
+    refuse_masked(values, name=name)
+    try:
+        return np.asarray(values)
+    except (TypeError, ValueError) as error:
+        raise CredalError(
+            f"{name} must be an array of numbers; {str(error).rstrip('.')}. To fix: give "
+            "every item as many values as the others."
+        ) from error

@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 from credalearn.errors import PrecisionWarning
-from credalearn.labels.checks import check_sets
 from credalearn.sets import (
     CredalSet,
     Intervals,
@@ -22,6 +21,7 @@ from credalearn.sets import (
     min_entropy_hull,
 )
 from credalearn.sets.box_min_entropy import ENUMERATED_CLASSES
+from credalearn.sets.checks import check_sets
 
 # Frank and Wolfe's: at most 0.001 nats short in 6000 random sets of three to ten classes.
 _STEPS = 200

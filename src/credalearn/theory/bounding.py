@@ -15,9 +15,9 @@ from torch import Tensor
 
 from credalearn._formats import check_share
 from credalearn.errors import CredalError
-from credalearn.labels.checks import check_sets
 from credalearn.methods import Model, pocc_loss
 from credalearn.sets import CredalSet
+from credalearn.sets.checks import check_sets
 from credalearn.theory.attainable import least_objective
 from credalearn.theory.bound import BoundTerm, GeneralisationBound
 from credalearn.theory.rademacher import check_heads, last_layer_complexity

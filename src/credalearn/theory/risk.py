@@ -13,9 +13,8 @@ from numpy.typing import ArrayLike
 from credalearn._checks import check_whole
 from credalearn._formats import check_share
 from credalearn.errors import CredalError
-from credalearn.labels.checks import check_sets
 from credalearn.sets import CredalSet
-from credalearn.sets.checks import as_distributions
+from credalearn.sets.checks import as_distributions, check_sets
 
 Ends = tuple[float, float]
 ENOUGH_ITEMS = 50  # for an interval: below it 95 % is 78 to 92 %, see risk_profile
