@@ -1,7 +1,6 @@
 """Options stated once: a dataclass field is the keyword, the check and the command option."""
 
 from dataclasses import MISSING, field, fields
-from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -68,7 +67,7 @@ def check_options(options: Any) -> None:
         credalearn.errors.CredalError: confidence must be above 0 and below 1; got 95. To fix: write
         95 % as 0.95.
     """
-    hints = _hints(type(options))
+    hints = get_type_hints(type(options))
     for each in fields(options):
         value, kind = getattr(options, each.name), hints[each.name]
         parts = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
@@ -80,8 +79,3 @@ def check_options(options: Any) -> None:
         elif parts in ((int,), (float,)):
             limits = {key: each.metadata.get(key) for key in _LIMITS}
             check_number(value, name=each.name, whole=parts == (int,), **limits)
-
-
-@cache
-def _hints(owner: type[Any]) -> dict[str, Any]:
-    return get_type_hints(owner)
