@@ -18,7 +18,7 @@ from credalearn.app.facts import (
 )
 from credalearn.app.items.digests import row_digests
 from credalearn.app.run import Run, write_run
-from credalearn.app.steps.covering import certify_sets
+from credalearn.app.steps.set_coverage import certify_sets
 from credalearn.conformal import Distance, Scale
 from credalearn.guarantees import CertifyMethod, by_capacity, certify
 
@@ -115,10 +115,9 @@ def add_rule(
 
 def with_facts(run: Run, **changed: Any) -> Run:
     """The run with other facts or tables, which belong together again; without certificates."""
-    tables = {
-        name: changed.pop(name, getattr(run, name))
-        for name in ("annotations", "items", "predictions")
-    }
+    tables = {name: getattr(run, name) for name in ("annotations", "items", "predictions")}
+    tables |= {k: v for k, v in changed.items() if isinstance(v, pl.DataFrame)}
+    changed = {k: v for k, v in changed.items() if not isinstance(v, pl.DataFrame)}
     known = {each.name: getattr(run.facts, each.name) for each in fields(run.facts)}
     known.pop("sha256")
     write_run(run.path, known | changed, model_sha256=run.facts.sha256.model, **tables)
@@ -142,7 +141,7 @@ def add_sets(
     scale: Scale = "relative-variance",
 ) -> Run:
     """Widen the run's sets on its calibration items, as ``credalearn certify`` does."""
-    found = certify_sets(run, coverage=coverage, distance=distance, scale=scale)
+    found = certify_sets(run, coverage, distance=distance, scale=scale)
     return run.with_sets(found.inflation)
 
 

@@ -10,8 +10,7 @@ from credalearn.app.annotations import read_annotations
 from credalearn.app.items.inputs import read_features
 from credalearn.app.joined.options import TrainOptions
 from credalearn.app.nodules import CLASSES, Nodules, load_nodules
-from credalearn.app.steps.certifying import certify_run
-from credalearn.app.steps.covering import certify_sets, keep_sets, kept_and_deferred
+from credalearn.app.steps.certify import CertifyOptions, certify
 from credalearn.app.steps.inspecting import inspection
 from credalearn.app.steps.predicting import predict
 from credalearn.app.steps.reporting import write_report
@@ -50,13 +49,14 @@ def run_way(output: Path, *, epochs: int = 40, random_state: int = 0) -> None:
     )
 
     _say(f"certify {run} --max-error {MAX_ERROR:.2f} --set-coverage {COVERAGE:.2f}")
-    sets = certify_sets(trained, coverage=COVERAGE)
+    wanted = CertifyOptions(max_error=MAX_ERROR, set_coverage=COVERAGE)
     try:
-        lines = certify_run(trained, max_error=MAX_ERROR).lines
-    except CredalError as error:  # as after a single epoch: the way goes on without decisions
-        lines = (str(error),)
-    keep_sets(trained, sets.inflation)
-    for line in (*lines, *sets.lines, *kept_and_deferred(trained)):
+        found = certify(trained, wanted)
+    except CredalError as error:  # as after a single epoch: go on without decisions
+        print(error)
+        found = certify(trained, CertifyOptions(set_coverage=COVERAGE))
+    trained = found.run
+    for line in found.lines[:-1]:
         print(line)
 
     decisions = output / "decisions.csv"

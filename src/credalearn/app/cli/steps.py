@@ -1,15 +1,11 @@
 """The commands from a trained model to decisions and a report, each a thin face of a step."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from credalearn.app.cli.options import Against, Certify, Distance, Item, Run, Scale, Target
-
-if TYPE_CHECKING:
-    from credalearn.app.run import Run as LoadedRun
-    from credalearn.app.steps.covering import SetCertificate
 
 
 def certify(
@@ -27,9 +23,9 @@ def certify(
     against: Annotated[
         Against, typer.Option(help="Wrong against the run's truth, or a random annotator.")
     ] = Against.truth,
-    one_a_group: Annotated[
+    one_per_group: Annotated[
         bool,
-        typer.Option("--one-a-group", help="Calibrate on one item of each group, independent."),
+        typer.Option("--one-per-group", help="Calibrate on one item of each group, independent."),
     ] = False,
     set_coverage: Annotated[
         float | None,
@@ -46,55 +42,22 @@ def certify(
 ) -> None:
     """Choose the threshold above which items go to a human, with what that promises."""
     from credalearn.app.run import Run as LoadedRun
-    from credalearn.app.steps.certifying import certify_run
-    from credalearn.app.steps.covering import keep_sets, kept_and_deferred
+    from credalearn.app.steps.certify import CertifyOptions
+    from credalearn.app.steps.certify import certify as certify_run
 
-    folder = LoadedRun.load(run)
-    sets = _sets(folder, set_coverage, distance, scale)
-    found = None
-    if sets is None or max_error is not None or capacity is not None or one_a_group:
-        found = certify_run(
-            folder,
-            max_error=max_error,
-            capacity=capacity,
-            confidence=confidence,
-            method=method.value if method else None,
-            against=against.value,
-            one_a_group=one_a_group,
-        )
-    lines = [*(found.lines if found else ()), *(sets.lines if sets else ())]
-    if sets is not None:  # after the rule, so that what is refused there changes nothing
-        keep_sets(folder, sets.inflation)
-    folder = LoadedRun.load(run)
-    if sets is not None:
-        lines += kept_and_deferred(folder)
-    for line in lines:
+    options = CertifyOptions(
+        max_error=max_error,
+        capacity=capacity,
+        confidence=confidence,
+        method=method.value if method else "sgr",
+        against=against.value,
+        one_per_group=one_per_group,
+        set_coverage=set_coverage,
+        distance=distance.value,
+        scale=scale.value,
+    )
+    for line in certify_run(LoadedRun.load(run), options).lines:
         print(line)
-    without = " --no-decision" if folder.guarantee is None else ""
-    print(f"next: credalearn predict {run} DATA -o decisions.csv{without}; credalearn report {run}")
-
-
-def _sets(
-    run: "LoadedRun", coverage: float | None, distance: Distance, scale: Scale
-) -> "SetCertificate | None":
-    """The sets that are asked for, if they promise something."""
-    from credalearn.app.steps.covering import certify_sets
-    from credalearn.errors import CredalError
-
-    if coverage is None:
-        if (distance, scale) != (Distance.box, Scale.relative_variance):
-            raise CredalError(
-                f"--distance {distance.value} and --scale {scale.value} say how sets are widened, "
-                "and none are to be. To fix: add --set-coverage 0.90, or leave both out."
-            )
-        return None
-    found = certify_sets(run, coverage=coverage, distance=distance.value, scale=scale.value)
-    if found.inflation.vacuous:
-        raise CredalError(
-            f"sets cannot be widened so far, and nothing was written. {found.inflation.sentence()} "
-            "To fix: have more items annotated and recalibrate, or give a smaller --set-coverage."
-        )
-    return found
 
 
 def predict(

@@ -10,7 +10,7 @@ from credalearn._formats import percent
 from credalearn.app.items.known import known_items
 from credalearn.app.joined.splits import HELD_OUT
 from credalearn.app.run import Run
-from credalearn.app.steps.certifying import judged_by, one_of_each
+from credalearn.app.steps.certify import judged_by, one_of_each
 from credalearn.guarantees import Guarantee
 from credalearn.guarantees.bounds import interval
 from credalearn.guarantees.truths import HAVING, LACKING, TRUTHS

@@ -21,8 +21,8 @@ from credalearn.app.report import (
 from credalearn.app.report.heldout import NO_TRUTH
 from credalearn.app.report.verdict import Quantity
 from credalearn.app.run import Run
-from credalearn.app.steps.certifying import one_of_each
-from credalearn.app.steps.covering import widened
+from credalearn.app.steps.certify import one_of_each
+from credalearn.app.steps.set_coverage import widened
 from credalearn.app.steps.voted_items import read_voted, said_of
 from credalearn.errors import CredalError
 from credalearn.guarantees.truths import HAVING, TRUTHS

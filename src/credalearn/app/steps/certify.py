@@ -1,0 +1,290 @@
+"""``certify``: choose which items to predict and which to defer, with a guarantee.
+
+Imports torch only where sets are widened.
+"""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import polars as pl
+
+from credalearn._formats import many, percent
+from credalearn._options import check_options, option
+from credalearn.app.run import Run
+from credalearn.conformal import Distance, Scale
+from credalearn.errors import CredalError
+from credalearn.guarantees import CertifyMethod, Guarantee, by_capacity
+from credalearn.guarantees import certify as certify_scores
+from credalearn.guarantees.truths import HAVING, LACKING, Truth
+
+if TYPE_CHECKING:
+    from credalearn.app.steps.set_coverage import SetCertificate
+
+_MAX_ERROR = 0.10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CertifyOptions:
+    """Options of ``certify``, in Python and on the command line.
+
+    Raises:
+        CredalError: If a value is out of range, or two options exclude each other.
+
+    Example:
+        >>> CertifyOptions(capacity=0.25).confidence
+        0.95
+        >>> CertifyOptions(max_error=5)
+        Traceback (most recent call last):
+        credalearn.errors.CredalError: max_error must be above 0 and below 1; got 5. To fix: write
+        5 % as 0.05.
+    """
+
+    max_error: float | None = option(
+        None,
+        "Largest error rate among predicted items.",
+        above=0,
+        below=1,
+        show_default="0.10, unless another target is given",
+    )
+    capacity: float | None = option(
+        None,
+        "Share of items that reviewers can take, such as 0.25; no error is promised.",
+        least=0,
+        most=1,
+    )
+    confidence: float = option(0.95, "Confidence level of the guarantee.", above=0, below=1)
+    method: CertifyMethod = option("sgr", "How the error is certified.")
+    against: Literal["truth", "annotator"] = option(
+        "truth", "Compare predictions with the run's truth, or with a random annotator."
+    )
+    one_per_group: bool = option(
+        False, "Calibrate on one random item per group; groups are independent, their items not."
+    )
+    set_coverage: float | None = option(
+        None,
+        "Widen sets to contain the vote shares of this share of new items, such as 0.90.",
+        above=0,
+        below=1,
+    )
+    distance: Distance = option("box", "Widen sets by class (box), or in total variation.")
+    scale: Scale = option("relative-variance", "Unit in which the sets of an item are widened.")
+
+    def __post_init__(self) -> None:
+        check_options(self)
+        if self.max_error is not None and self.capacity is not None:
+            raise CredalError(
+                "max_error and capacity exclude each other: each sets the threshold. To fix: pass "
+                "one of them."
+            )
+        if self.one_per_group and self.target is None:
+            raise CredalError("one_per_group needs max_error. To fix: pass max_error=0.10.")
+
+    @property
+    def target(self) -> float | None:
+        """The error rate to certify; None where a capacity or only sets are asked for."""
+        if self.max_error is None and self.capacity is None and self.set_coverage is None:
+            return _MAX_ERROR
+        return self.max_error
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOutCheck:
+    """What a guarantee's rule does on the test items, which had no part in it.
+
+    Args:
+        items: Number of test items.
+        kept: How many of them are predicted.
+        judged: How many test items can be right or wrong.
+        judged_kept: How many of those are predicted.
+        errors: How many of these are wrong, or the sum of the shares that disagree.
+    """
+
+    items: int
+    kept: int
+    judged: int
+    judged_kept: int
+    errors: float
+
+    def sentence(self, guarantee: Guarantee) -> str:
+        """What the test items show, in one sentence."""
+        each = ", one per group," if guarantee.one_per_group else ""
+        if not self.kept:
+            return f"On {many(self.items, 'test item')}{each} it predicts none."
+        told = f"On {many(self.items, 'test item')}{each} it predicts "
+        told += percent(self.kept / self.items)
+        having = HAVING[guarantee.against]
+        if not self.judged_kept:
+            return f"{told}, none of them with {having}."
+        among = f" of those with {having}" if self.judged < self.items else " of these"
+        return f"{told}, and {percent(self.errors / self.judged_kept)}{among} are wrong."
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """What ``certify`` found and wrote.
+
+    Args:
+        run: The run with its new guarantee or sets.
+        guarantee: Which items are predicted and what that promises; None if not asked for.
+        check: How it does on the test items; None without a guarantee.
+        sets: By how much sets are widened; None if not asked for.
+    """
+
+    run: Run
+    guarantee: Guarantee | None = None
+    check: HeldOutCheck | None = None
+    sets: "SetCertificate | None" = None
+
+    @property
+    def lines(self) -> list[str]:
+        """What to tell the user, in at most eight lines."""
+        told, found = [], self.guarantee
+        if found is not None and self.check is not None:
+            if found.threshold is not None:
+                told.append(
+                    f"keep {percent(found.coverage)} and defer {percent(1 - found.coverage)} of "
+                    f"the {many(found.num_items + found.left_out, 'calibration item')} (score "
+                    f"above {found.threshold:.4g})"
+                )
+            told.append(found.sentence())
+            if found.certified and (found.num_groups or found.num_items) < found.num_items:
+                told.append("To not assume that items are independent: --one-per-group")
+            told.append(self.check.sentence(found))
+        if self.sets is not None:
+            told += self.sets.lines
+        path, without = self.run.path, " --no-decision" if self.run.guarantee is None else ""
+        next_step = f"credalearn predict {path} DATA -o decisions.csv{without}"
+        return [*told, f"next: {next_step}; credalearn report {path}"]
+
+
+def certify(run: Run, options: CertifyOptions) -> Certificate:
+    """Choose a threshold on the run's calibration items, or widen its sets, and store the result.
+
+    Items are deferred by 1 − lower probability of the predicted class. ``guarantee.json`` and
+    ``sets.json`` are each written whole, after all that was asked for has succeeded.
+
+    Raises:
+        CredalError: If the run has no groups to draw from, nothing to calibrate on, or too few
+            items for the target: then the message says what it would take.
+    """
+    sets = check = guarantee = None
+    if options.set_coverage is not None:
+        from credalearn.app.steps.set_coverage import certify_sets
+
+        sets = certify_sets(
+            run, options.set_coverage, distance=options.distance, scale=options.scale
+        )
+    if options.target is not None or options.capacity is not None:
+        guarantee, check = _certify_scores(run, options)
+        run = run.with_guarantee(guarantee)
+    if sets is not None:
+        run = run.with_sets(sets.inflation)
+    return Certificate(run, guarantee, check, sets)
+
+
+def judged_by(truth: Truth) -> tuple[str, pl.Expr]:
+    """The column of a run's predictions that says how wrong each is, and where it is known."""
+    column = "disagreement" if truth == "a random annotator" else "wrong"
+    return column, pl.col(column).cast(pl.Float64).is_finite().fill_null(False)
+
+
+def one_of_each(run: Run, table: pl.DataFrame, truth: Truth) -> pl.DataFrame:
+    """One row of each group, drawn at random but always the same: another draw is another look.
+
+    A group is useful if any of its rows can be right or wrong, so the draw is from those if any.
+    """
+    table = _with_group(run, table)
+    order = np.random.default_rng(0).permutation(len(table))
+    known_first = table[order].sort(judged_by(truth)[1], descending=True, maintain_order=True)
+    return known_first.unique("group", keep="first", maintain_order=True)
+
+
+def _certify_scores(run: Run, options: CertifyOptions) -> tuple[Guarantee, HeldOutCheck]:
+    truth: Truth = run.truth if options.against == "truth" else "a random annotator"
+    column, known = judged_by(truth)
+    every, tested = (run.predictions.filter(split=name) for name in ("calibration", "test"))
+    if options.one_per_group:
+        if run.group is None:
+            raise CredalError(
+                f"one_per_group: the items of {run.path} have no groups. To fix: train with "
+                "--group COLUMN, or leave it out."
+            )
+        every, tested = (one_of_each(run, table, truth) for table in (every, tested))
+    elif run.group is not None:
+        every = _with_group(run, every)
+    calibration, judged = every.filter(known), tested.filter(known)
+    if not len(calibration):
+        remedy = "annotator" if options.against == "truth" else "truth"
+        raise CredalError(
+            f"no calibration item of {run.path} can be right or wrong: {LACKING[truth]}. To fix: "
+            f"train with --gold COLUMN, or certify with --against {remedy}."
+        )
+    found = replace(
+        _threshold(every, calibration, column, truth, options),
+        left_out=len(every) - len(calibration),
+        group=run.group,
+        one_per_group=options.one_per_group,
+    )
+    left_out_kept = found.keeps(every.filter(~known)["score"].to_numpy()).sum()
+    found = replace(found, left_out_kept=int(left_out_kept))
+    if found.shortfall is not None:
+        raise _too_few(found)
+    kept = found.keeps(judged["score"].to_numpy())
+    return found, HeldOutCheck(
+        items=len(tested),
+        kept=int(found.keeps(tested["score"].to_numpy()).sum()),
+        judged=len(judged),
+        judged_kept=int(kept.sum()),
+        errors=float(judged[column].to_numpy()[kept].sum()),
+    )
+
+
+def _threshold(
+    every: pl.DataFrame,
+    calibration: pl.DataFrame,
+    column: str,
+    truth: Truth,
+    options: CertifyOptions,
+) -> Guarantee:
+    """The guarantee by the items that can be right or wrong, for a target or a capacity."""
+    score, wrong = calibration["score"].to_numpy(), calibration[column].to_numpy()
+    groups = calibration["group"].to_list() if "group" in calibration.columns else None
+    sure = options.confidence
+    if options.target is not None:
+        return certify_scores(
+            score,
+            wrong,
+            max_error=options.target,
+            confidence=sure,
+            method=options.method,
+            against=truth,
+            groups=groups,
+        )
+    assert options.capacity is not None
+    # Reviewers also get the items that can be neither right nor wrong.
+    scores = every["score"].to_numpy()
+    nothing_wrong = np.zeros(len(scores), bool)
+    threshold = by_capacity(scores, nothing_wrong, defer=float(options.capacity)).threshold
+    deferred = len(score) if threshold is None else int((score > threshold).sum())
+    found = by_capacity(score, wrong, defer=deferred, confidence=sure, against=truth, groups=groups)
+    return replace(found, threshold=threshold if found.kept else None)
+
+
+def _with_group(run: Run, table: pl.DataFrame) -> pl.DataFrame:
+    groups = run.items.select("item", "split", "group")  # trained items may have the same names
+    return table.join(groups, on=["item", "split"], how="left", maintain_order="left")
+
+
+def _too_few(found: Guarantee) -> CredalError:
+    """The error to raise where the target cannot be certified: what it takes, what to do."""
+    assert found.shortfall is not None
+    sure = f" with {percent(found.confidence)} confidence" if found.confidence else ""
+    more = f"items of more groups ({found.group})" if found.group is not None else "more items"
+    fixes = [f"annotate {more} and recalibrate"] if found.shortfall.items_needed else []
+    fixes += ["raise max_error"] if found.shortfall.reachable_error else []
+    return CredalError(
+        f"an error of at most {percent(found.max_error)}{sure} cannot be certified with "
+        f"{many(found.num_items, 'calibration item')}; nothing was changed. {found.shortfall} "
+        f"To fix: {', or '.join(fixes) or 'train a better model'}."
+    )

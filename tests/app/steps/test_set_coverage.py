@@ -1,0 +1,165 @@
+"""Sets of a run, widened on its calibration items and checked on its test items."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import polars as pl
+import pytest
+import torch
+from scipy.stats import betabinom
+
+from credalearn import CredalError, CredalPredictions, Inflation
+from credalearn.app.run import Run
+from credalearn.app.steps.certify import CertifyOptions, certify
+from credalearn.app.steps.set_coverage import SetCertificate, widened
+from credalearn.app.steps.voted_items import read_voted
+from credalearn.conformal import Distance, Scale
+from fake_run import add_rule, fake_run, with_facts
+from team_files import full_disk, snapshot
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run of 300 calibration and 300 test items with four or five votes; do not change it."""
+    return fake_run(tmp_path_factory.mktemp("runs") / "run")
+
+
+def certified(run: Run, coverage: float = 0.9, **options: Any) -> SetCertificate:
+    found = certify(run, CertifyOptions(set_coverage=coverage, **options)).sets
+    assert found is not None
+    return found
+
+
+def slowly(run: Run, split: str) -> tuple[CredalPredictions, np.ndarray]:
+    """Sets and votes of a split, row by row from the two tables."""
+    votes = {row["item"]: row for row in run.items.iter_rows(named=True)}
+    rows = [row for row in run.predictions.iter_rows(named=True) if row["split"] == split]
+    parts = (
+        torch.tensor([[row[f"{part}:{name}"] for name in run.classes] for row in rows])
+        for part in ("p", "lower", "upper")
+    )
+    said = [[votes[row["item"]][f"n:{name}"] for name in run.classes] for row in rows]
+    return CredalPredictions(*(part.double() for part in parts)), np.array(said)
+
+
+@pytest.mark.parametrize("coverage", [0.8, 0.95])
+@pytest.mark.parametrize("distance", get_args(Distance))
+@pytest.mark.parametrize("scale", get_args(Scale))
+def test_calibrates_on_calibration_items_and_checks_on_test_items(
+    run: Run, coverage: float, distance: Distance, scale: Scale
+) -> None:
+    found = certified(run, coverage, distance=distance, scale=scale)
+    predicted, votes = slowly(run, "calibration")
+    wanted = predicted.inflation(votes, coverage=coverage, distance=distance, scale=scale)
+    assert found.inflation == replace(wanted, radius=found.inflation.radius)
+    assert found.inflation.radius == pytest.approx(wanted.radius, rel=1e-5)
+    assert found.inflation == Run.load(run.path).sets
+    tested, votes = slowly(run, "test")
+    wide = tested.conformalize(found.inflation)
+    assert found.widened.covered == int(tested.covers(votes, found.inflation).sum())
+    before, after = (float((each.upper - each.lower).mean()) for each in (tested, wide))
+    assert (found.widened.width_before, found.widened.width_after) == pytest.approx(
+        (before, after), rel=1e-5
+    )
+    assert after > before
+    rank = found.inflation.rank
+    low, high = betabinom(300, rank, 301 - rank).ppf([0.025, 0.975]) / 300
+    assert f"300 test items (usual: {100 * low:.3g} % to {100 * high:.3g} %)" in found.lines[1]
+
+
+def test_leaves_out_items_with_one_vote(tmp_path: Path) -> None:
+    run = fake_run(tmp_path / "run", num_items=400)
+    calibration = run.items.filter(split="calibration")["item"].to_list()
+    tested = run.items.filter(split="test")["item"].to_list()[:5]
+    lonely, silent = calibration[:7], calibration[7:10]
+    votes = run.annotations.with_columns(first=pl.int_range(pl.len()).over("item") == 0)
+    one = pl.col("item").is_in([*lonely, *tested])
+    votes = votes.filter((pl.col("first") | ~one) & ~pl.col("item").is_in(silent)).drop("first")
+    unsure = votes.head(1).with_columns(item=pl.lit(lonely[0]), label=pl.lit(None, pl.String))
+    found = certified(with_facts(run, annotations=pl.concat([votes, unsure])))
+    assert (found.inflation.items, found.left_out, found.widened.seen) == (90, 10, 95)
+    assert found.lines[0].endswith("items. 10 with fewer than two votes were left out.")
+
+
+@pytest.mark.parametrize("kind", ["counts", "probabilities"])
+def test_takes_counts_and_probabilities(tmp_path: Path, kind: Any) -> None:
+    run = fake_run(tmp_path / "run", num_items=400)
+    wanted = certified(run)
+    items, names = run.items, [f"n:{name}" for name in run.classes]
+    if kind == "probabilities":
+        items = items.with_columns(pl.col(name) / pl.sum_horizontal(names) for name in names)
+    table = items.select("item", *(pl.col(name).alias(name[2:]) for name in names))
+    run = with_facts(run, items=items, annotations=table)
+    known = run.facts.annotations
+    found = certified(with_facts(run, annotations=replace(known, kind=kind)))
+    assert found.inflation.radius == pytest.approx(wanted.inflation.radius)
+    assert found.lines == wanted.lines
+
+
+def test_says_where_groups_weaken_the_promise(tmp_path: Path) -> None:
+    run = fake_run(tmp_path / "run", num_items=400)
+    groups = pl.Series("group", [f"p{row // 10}" for row in range(400)])
+    splits = replace(run.facts.splits, group="patient")
+    run = with_facts(run, items=run.items.with_columns(groups), splits=splits)
+    assert "They come from 10 groups (patient)" in certified(run).lines[0]
+
+
+def test_says_where_few_test_items_are_covered(run: Run) -> None:
+    narrow = Inflation(coverage=0.9, radius=0.01, distance="box", scale="none", items=77)
+    found = SetCertificate(widened(narrow, read_voted(run, "test")), 0)
+    assert found.widened.short
+    assert found.lines[1].endswith("are the test items drawn like the calibration items?")
+
+
+def test_says_where_sets_say_very_little(run: Run) -> None:
+    wide = Inflation(coverage=0.9, radius=1.0, distance="box", scale="none", items=77)
+    found = SetCertificate(widened(wide, read_voted(run, "test")), 0)
+    assert found.lines[2].startswith("100 % of the test items' sets leave some class anything")
+    assert len(found.lines) == 3
+
+
+def test_counts_what_is_covered_of_the_kept_items(run: Run) -> None:
+    guarantee = add_rule(run).guarantee
+    assert guarantee is not None
+    inflation = certified(run).inflation
+    tested, votes = slowly(run, "test")
+    covered = tested.covers(votes, inflation).numpy()
+    kept = run.predictions.filter(split="test")["score"].to_numpy() <= guarantee.threshold
+    found = widened(inflation, read_voted(run, "test"), guarantee)
+    assert found.kept == (kept.sum(), covered[kept].sum())
+
+
+def test_too_few_items_say_how_many_it_takes_and_change_nothing(tmp_path: Path) -> None:
+    run = fake_run(tmp_path / "run", num_items=60)
+    certified(run, 0.8)
+    before = snapshot(run.path)
+    with pytest.raises(
+        CredalError, match=r"95 % takes at least 19 calibration items.* are 15\. To"
+    ):
+        certified(run, 0.95)
+    assert snapshot(run.path) == before
+
+
+def test_rejects_runs_without_vote_shares(tmp_path: Path) -> None:
+    run = fake_run(tmp_path / "run", num_items=60)
+    stated = with_facts(run, annotations=replace(run.facts.annotations, kind="bounds"))
+    with pytest.raises(CredalError, match=r"trained on stated bounds.*To fix: train on votes"):
+        certified(stated)
+    run = with_facts(run, annotations=replace(run.facts.annotations, kind="votes"))
+    with pytest.raises(CredalError, match=r"no calibration item .* has two or more votes.*To fix"):
+        certified(with_facts(run, annotations=run.annotations.unique("item")))
+    tested = run.items.filter(split="test")["item"].to_list()
+    unseen = run.annotations.filter(~pl.col("item").is_in(tested))
+    found = certified(with_facts(run, annotations=unseen))
+    assert found.lines[1] == "No test item has enough votes to check the widened sets on."
+
+
+def test_a_full_disk_leaves_the_older_sets(tmp_path: Path) -> None:
+    run = fake_run(tmp_path / "run", num_items=200)
+    certified(run, 0.8)
+    before = snapshot(run.path)
+    with full_disk(50), pytest.raises(CredalError, match=r"sets.json cannot be written: .*To fix"):
+        certified(run)
+    assert snapshot(run.path) == before
