@@ -18,7 +18,7 @@ from credalearn import CredalError, CredalPredictions, Inflation
 from credalearn.conformal import Distance, Scale
 from credalearn.conformal.calibration import calibrate
 from credalearn.conformal.scales import SCALES
-from predicted_sets import KINDS, hull, segment, voted_predictions
+from predicted_sets import KINDS, hull, voted_predictions
 from random_sets import distributions
 
 DISTANCES = get_args(Distance)
@@ -44,16 +44,6 @@ def test_radius_is_the_counted_quantile(num_items: int, coverage: float) -> None
     else:
         assert found.radius == pytest.approx((wanted - 1) / 400)
         assert num_items >= found.items_needed
-
-
-@pytest.mark.parametrize("coverage", [0.5, 0.8, 0.9, 0.95, 0.99, 0.999])
-def test_items_needed_are_just_enough(coverage: float) -> None:
-    needed = Inflation(
-        coverage=coverage, radius=math.inf, distance="box", scale="none", items=0
-    ).items_needed
-    p = torch.full((needed, 2), 0.5)
-    assert not calibrate(p, p, p, p, coverage=coverage).vacuous
-    assert calibrate(p[1:], p[1:], p[1:], p[1:], coverage=coverage).vacuous
 
 
 @given(
@@ -282,19 +272,6 @@ def test_rejects_bad_input(
 ) -> None:
     with pytest.raises(CredalError, match=message):
         calibrate(observed, P, P, P, **options)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
-@pytest.mark.parametrize("num_items", [9, 19, 30])
-def test_accepts_numpy_numbers(
-    kind: Callable[[float], Any], num_items: int, generator: torch.Generator
-) -> None:
-    pred = segment(num_items, 3, generator)
-    votes = torch.randint(1, 9, (num_items, 3), generator=generator)
-    found = pred.inflation(votes, coverage=kind(0.75))
-    assert found == pred.inflation(votes, coverage=0.75)
-    assert Inflation.from_json(found.to_json()) == found
-    assert not pred.inflation(votes, coverage=kind(0.9)).vacuous
 
 
 @pytest.mark.parametrize("distance", ["box", "total-variation"])

@@ -1,4 +1,4 @@
-"""The bounds against slow, obvious ones: the binomial's own sums, and whole populations counted."""
+"""Bounds against slow ones: sums of the binomial, and every sample of small distributions."""
 
 from itertools import product
 
@@ -10,7 +10,6 @@ from scipy.optimize import brentq
 from scipy.stats import binom, binomtest
 
 from credalearn.guarantees.bounds import interval, p_value, upper_bound
-from credalearn.guarantees.sample import as_sample
 
 COUNTS = [(0, 1), (1, 1), (0, 29), (3, 187), (7, 100), (99, 100), (100, 100), (700, 10_000)]
 
@@ -21,14 +20,14 @@ def each(*values: float) -> np.ndarray:
 
 @pytest.mark.parametrize(("errors", "n"), COUNTS)
 @pytest.mark.parametrize("rate", [0.01, 0.1, 0.5])
-def test_the_binary_p_value_is_the_binomial_tail(errors: int, n: int, rate: float) -> None:
+def test_binary_p_value_is_the_binomial_tail(errors: int, n: int, rate: float) -> None:
     got = p_value(each(errors), each(n), rate, binary=True)
     np.testing.assert_allclose(got, binom.cdf(errors, n, rate), rtol=1e-9)
 
 
 @pytest.mark.parametrize(("errors", "n"), COUNTS)
 @pytest.mark.parametrize("level", [0.2, 0.05, 0.05 / 17, 1e-9])
-def test_the_upper_bound_inverts_the_binomial_tail(errors: int, n: int, level: float) -> None:
+def test_upper_bound_inverts_the_binomial_tail(errors: int, n: int, level: float) -> None:
     got = upper_bound(each(errors), each(n), level=level, binary=True)[0]
     if errors == n:
         assert got == 1
@@ -39,7 +38,7 @@ def test_the_upper_bound_inverts_the_binomial_tail(errors: int, n: int, level: f
 
 
 @pytest.mark.parametrize(("errors", "n"), COUNTS)
-def test_the_interval_is_clopper_and_pearsons(errors: int, n: int) -> None:
+def test_interval_is_clopper_and_pearsons(errors: int, n: int) -> None:
     low, high = interval(each(errors), each(n), confidence=0.9, binary=True)
     expected = binomtest(errors, n).proportion_ci(confidence_level=0.9, method="exact")
     assert (low[0], high[0]) == pytest.approx((expected.low, expected.high), abs=1e-9)
@@ -49,7 +48,7 @@ shares = st.tuples(st.integers(1, 2000), st.floats(0, 1)).map(lambda x: (x[0] * 
 
 
 @given(shares, st.floats(0.001, 0.999), st.floats(1e-6, 0.5), st.booleans())
-def test_a_bound_holds_just_where_its_p_value_says(
+def test_bound_agrees_with_p_value(
     errors_and_n: tuple[float, int], rate: float, level: float, binary: bool
 ) -> None:
     errors, n = errors_and_n
@@ -62,9 +61,7 @@ def test_a_bound_holds_just_where_its_p_value_says(
 
 
 @given(shares, st.floats(0.5, 0.99))
-def test_shares_pay_for_what_is_not_known_of_them(
-    errors_and_n: tuple[float, int], confidence: float
-) -> None:
+def test_intervals_of_shares_are_wider(errors_and_n: tuple[float, int], confidence: float) -> None:
     errors, n = float(round(errors_and_n[0])), errors_and_n[1]
     sharp = interval(each(errors), each(n), confidence=confidence, binary=True)
     wide = interval(each(errors), each(n), confidence=confidence, binary=False)
@@ -76,8 +73,8 @@ def test_shares_pay_for_what_is_not_known_of_them(
     "law", [{0: 0.9, 1: 0.1}, {0: 0.8, 0.5: 0.2}, {0.1: 1.0}, {0: 0.6, 0.25: 0.4}]
 )
 @pytest.mark.parametrize("level", [0.05, 0.2, 0.4])
-def test_no_law_of_shares_breaks_its_level(law: dict[float, float], level: float) -> None:
-    """Every sample of six from a small law, weighed by its chance: p <= level has at most that."""
+def test_p_value_of_shares_is_valid(law: dict[float, float], level: float) -> None:
+    """Every sample of six items, weighted by its probability: p <= level has at most that."""
     n, mean = 6, sum(value * chance for value, chance in law.items())
     broken = 0.0
     for drawn in product(law, repeat=n):
@@ -86,7 +83,7 @@ def test_no_law_of_shares_breaks_its_level(law: dict[float, float], level: float
     assert broken <= level
 
 
-def test_the_sum_of_shares_is_not_rounded_up_to_another_error() -> None:
+def test_rounding_of_shares_adds_no_error() -> None:
     """Shares of 0.1 ten times add to just below 1 or just above: either is one error."""
     total = sum([0.7] + [0.1] * 3)
     assert total != 1
@@ -94,32 +91,3 @@ def test_the_sum_of_shares_is_not_rounded_up_to_another_error() -> None:
     np.testing.assert_allclose(p_value(each(total), each(60), 0.2, binary=False), exact, rtol=1e-9)
     above = np.nextafter(1, 2)
     np.testing.assert_allclose(p_value(each(above), each(60), 0.2, binary=False), exact, rtol=1e-9)
-
-
-def test_a_sample_is_what_counting_gives() -> None:
-    rng = np.random.default_rng(0)
-    score = rng.integers(0, 30, 200) / 30  # many ties
-    wrong = rng.random(200) < score / 2
-    sample = as_sample(score, wrong)
-    assert sample.thresholds.tolist() == sorted(set(score.tolist()))
-    low, high = interval(sample.errors, sample.kept, confidence=0.9, binary=sample.binary)
-    upper = upper_bound(sample.errors, sample.kept, level=0.0125, binary=sample.binary)
-    for index, threshold in enumerate(sample.thresholds):
-        kept = wrong[score <= threshold]
-        assert (sample.kept[index], sample.errors[index]) == (len(kept), kept.sum())
-        expected = binomtest(int(kept.sum()), len(kept)).proportion_ci(0.9)
-        found = (low[index], high[index])
-        assert found == pytest.approx((expected.low, expected.high), abs=1e-9)
-        one_sided = binomtest(int(kept.sum()), len(kept), alternative="less")
-        assert upper[index] == pytest.approx(one_sided.proportion_ci(1 - 0.0125).high)
-
-
-def test_a_long_sample_is_thinned_and_keeps_its_end() -> None:
-    rng = np.random.default_rng(1)
-    whole = as_sample(rng.random(100_000), rng.random(100_000) < 0.07)
-    few = whole.thinned(500)
-    assert (len(few.kept), len(whole.kept)) == (500, 100_000)
-    rows = np.searchsorted(whole.kept, few.kept)
-    assert few.kept[-1] == 100_000
-    np.testing.assert_array_equal(few.thresholds, whole.thresholds[rows])
-    np.testing.assert_array_equal(few.errors, whole.errors[rows])

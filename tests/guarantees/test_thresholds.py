@@ -12,7 +12,7 @@ from scipy.stats import binom, binomtest
 
 from credalearn import CredalError, certify
 from credalearn.guarantees import CertifyMethod, by_capacity
-from credalearn.guarantees.search import CERTIFIERS
+from credalearn.guarantees._search import CERTIFIERS
 from scored_items import Case, cases, scored_items
 
 METHODS: tuple[CertifyMethod, ...] = get_args(CertifyMethod)
@@ -25,7 +25,7 @@ def slow_p_value(score: np.ndarray, wrong: np.ndarray, threshold: float, rate: f
 
 
 def slow_sgr(score: np.ndarray, wrong: np.ndarray, rate: float, risk: float) -> float | None:
-    """As the paper tells it, item by item, on the sorted scores."""
+    """As in the paper, item by item, on the sorted scores."""
     ordered = sorted(score.tolist())
     level = risk / math.ceil(math.log2(len(ordered) + 1))
     low, high, best, tests = 0, len(ordered), None, 0  # `low` items pass, more than `high` fail
@@ -68,13 +68,13 @@ SLOW = {
 }
 
 
-def test_every_method_has_a_slow_one() -> None:
+def test_every_method_has_a_slow_reference() -> None:
     assert set(SLOW) == set(CERTIFIERS) == set(METHODS)
 
 
 @pytest.mark.parametrize("method", METHODS)
 @given(case=cases, max_error=st.sampled_from([0.03, 0.1, 0.25, 0.6]))
-def test_thresholds_are_those_of_a_slow_search(
+def test_thresholds_match_a_slow_search(
     method: CertifyMethod, case: Case, max_error: float
 ) -> None:
     score, wrong = scored_items(*case)
@@ -109,7 +109,7 @@ def test_more_confidence_never_keeps_more(
 
 @pytest.mark.parametrize("method", ["sgr", "conformal-risk-control"])
 @given(case=cases, max_error=st.floats(0.01, 0.9), more=st.floats(0, 0.09))
-def test_a_larger_error_never_keeps_less(
+def test_larger_max_error_never_keeps_less(
     method: CertifyMethod, case: Case, max_error: float, more: float
 ) -> None:
     score, wrong = scored_items(*case)
@@ -122,7 +122,7 @@ def test_a_larger_error_never_keeps_less(
 
 @pytest.mark.parametrize("method", METHODS)
 @given(case=cases, random_state=st.integers(0, 99))
-def test_only_the_order_of_the_scores_matters(
+def test_only_the_order_of_scores_matters(
     method: CertifyMethod, case: Case, random_state: int
 ) -> None:
     score, wrong = scored_items(*case)
@@ -135,7 +135,7 @@ def test_only_the_order_of_the_scores_matters(
 
 
 @given(case=cases)
-def test_shares_keep_no_more_than_whole_errors(case: Case) -> None:
+def test_shares_keep_no_more_than_binary_errors(case: Case) -> None:
     score, wrong = scored_items(*case)
     whole = certify(score, wrong, max_error=0.2)
     shares = certify(score, wrong.astype(np.float32), max_error=0.2)
@@ -143,7 +143,7 @@ def test_shares_keep_no_more_than_whole_errors(case: Case) -> None:
 
 
 @pytest.mark.parametrize("kind", [list, np.asarray, torch.from_numpy])
-def test_arrays_of_any_kind(kind: Any) -> None:
+def test_accepts_arrays_of_any_kind(kind: Any) -> None:
     score, wrong = scored_items(0, 300)
     expected = certify(score, wrong, max_error=0.1)
     assert expected.certified
@@ -151,45 +151,45 @@ def test_arrays_of_any_kind(kind: Any) -> None:
     assert certify(kind(score), kind(wrong.astype(np.int64)), max_error=0.1) == expected
 
 
-class TestCapacity:
-    @given(case=cases, share=st.floats(0, 1))
-    def test_never_more_is_deferred_and_ties_stay_together(self, case: Case, share: float) -> None:
-        score, wrong = scored_items(*case)
-        rule = by_capacity(score, wrong, defer=share)
-        deferred = ~rule.keeps(score)
-        most = share * len(score) + 1e-9
-        assert deferred.sum() == len(score) - rule.kept <= most
-        if rule.kept:
-            assert rule.threshold is not None
-            more = (score >= rule.threshold).sum()  # deferring the next score, too
-            assert more > most
-            assert rule.interval is not None
-            assert rule.error is not None
-            assert rule.interval[0] <= rule.error <= rule.interval[1]
-        assert not rule.certified
+@given(case=cases, share=st.floats(0, 1))
+def test_defers_at_most_the_capacity_and_keeps_ties_together(case: Case, share: float) -> None:
+    score, wrong = scored_items(*case)
+    rule = by_capacity(score, wrong, defer=share)
+    deferred = ~rule.keeps(score)
+    most = share * len(score) + 1e-9
+    assert deferred.sum() == len(score) - rule.kept <= most
+    if rule.kept:
+        assert rule.threshold is not None
+        more = (score >= rule.threshold).sum()  # deferring the next score, too
+        assert more > most
+        assert rule.interval is not None
+        assert rule.error is not None
+        assert rule.interval[0] <= rule.error <= rule.interval[1]
+    assert not rule.certified
 
-    def test_a_count_and_the_interval(self) -> None:
-        wrong = np.arange(100) >= 90
-        rule = by_capacity(np.arange(100), wrong, defer=5)
-        assert (rule.kept, rule.errors, rule.threshold) == (95, 5, 94)
-        exact = binomtest(5, 95).proportion_ci(0.95)
-        assert rule.interval == pytest.approx((exact.low, exact.high), abs=1e-9)
-        same: Any
-        for same in (0.05, np.int64(5), np.float64(0.05), np.float32(0.05)):
-            assert by_capacity(np.arange(100), wrong, defer=same) == rule
-        assert by_capacity(np.arange(100), wrong, defer=0.29).kept == 71
 
-    def test_everything_can_be_deferred(self) -> None:
-        rule = by_capacity([0.1, 0.2], [True, False], defer=1.0)
-        assert rule.threshold is None
-        assert not rule.keeps([0.1, 0.2]).any()
+def test_capacity_as_a_count_or_a_share() -> None:
+    wrong = np.arange(100) >= 90
+    rule = by_capacity(np.arange(100), wrong, defer=5)
+    assert (rule.kept, rule.errors, rule.threshold) == (95, 5, 94)
+    exact = binomtest(5, 95).proportion_ci(0.95)
+    assert rule.interval == pytest.approx((exact.low, exact.high), abs=1e-9)
+    same: Any
+    for same in (0.05, np.int64(5), np.float64(0.05), np.float32(0.05)):
+        assert by_capacity(np.arange(100), wrong, defer=same) == rule
+    assert by_capacity(np.arange(100), wrong, defer=0.29).kept == 71
 
-    @pytest.mark.parametrize("defer", [True, -1, 3, np.int64(3), 1.5, float("nan"), -0.1, "1"])
-    def test_bad_capacities_are_refused(self, defer: float) -> None:
-        with pytest.raises(
-            CredalError, match=r"whole number in 0\.\.2 or a share in \[0, 1\]; got"
-        ):
-            by_capacity([0.1, 0.2], [True, False], defer=defer)
+
+def test_capacity_for_everything() -> None:
+    rule = by_capacity([0.1, 0.2], [True, False], defer=1.0)
+    assert rule.threshold is None
+    assert not rule.keeps([0.1, 0.2]).any()
+
+
+@pytest.mark.parametrize("defer", [True, -1, 3, np.int64(3), 1.5, float("nan"), -0.1, "1"])
+def test_rejects_bad_capacities(defer: float) -> None:
+    with pytest.raises(CredalError, match=r"whole number in 0\.\.2 or a share in \[0, 1\]; got"):
+        by_capacity([0.1, 0.2], [True, False], defer=defer)
 
 
 @pytest.mark.parametrize(
@@ -220,14 +220,12 @@ class TestCapacity:
         ([0.1], [0], {"against": "truth"}, "against must be one of 'majority'"),
     ],
 )
-def test_bad_input_is_refused(
-    score: Any, wrong: Any, options: dict[str, Any], message: str
-) -> None:
+def test_rejects_bad_input(score: Any, wrong: Any, options: dict[str, Any], message: str) -> None:
     with pytest.raises(CredalError, match=message):
         certify(score, wrong, **({"max_error": 0.1} | options))
 
 
-def test_numbers_of_numpy_are_numbers() -> None:
+def test_accepts_numpy_numbers() -> None:
     score, wrong = scored_items(0, 500)
     max_error, confidence = 0.25, 0.875  # exact in float32
     numbers: Any = {"max_error": np.float32(max_error), "confidence": np.float32(confidence)}

@@ -1,7 +1,7 @@
-"""The promise holds: a thousand calibration sets from populations whose true risk is known.
+"""Guarantees hold on a thousand calibration sets from populations whose true risk is known.
 
-A method promises that its threshold's true risk exceeds max_error in at most a share δ of the sets:
-50 of 1,000 at δ = 5 %. The seeds are fixed, and there is room: 30 is the most that was seen.
+The true risk of a certified threshold may exceed max_error in at most a share δ of the sets: 50 of
+1,000 at δ = 5 %. The seeds are fixed, and there is room: at most 30 were observed.
 """
 
 from collections.abc import Callable
@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from credalearn import certify
-from credalearn.guarantees.sample import Sample, as_sample
-from credalearn.guarantees.search import CERTIFIERS
+from credalearn.guarantees._sample import Sample, as_sample
+from credalearn.guarantees._search import CERTIFIERS
 
 DRAWS, NUM_ITEMS, RISK = 1_000, 300, 0.05
 ALLOWED = int(DRAWS * RISK)
@@ -83,7 +83,7 @@ def violations(population: Population, search: Callable[[Sample], int | None]) -
 
 @pytest.mark.parametrize("name", POPULATIONS)
 @pytest.mark.parametrize("method", ["sgr", "learn-then-test"])
-def test_the_promise_holds(method: str, name: str) -> None:
+def test_guarantee_holds(method: str, name: str) -> None:
     population = POPULATIONS[name]
     search = CERTIFIERS[method].search
     count = violations(population, lambda sample: search(sample, population.max_error, RISK))
@@ -91,15 +91,15 @@ def test_the_promise_holds(method: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAIVE_FAILS)
-def test_the_naive_threshold_breaks_it(name: str) -> None:
-    """So the simulation can tell."""
+def test_naive_threshold_breaks_it(name: str) -> None:
+    """So the simulation detects a wrong method."""
     population = POPULATIONS[name]
     count = violations(population, lambda sample: naive(sample, population.max_error))
     assert count > 5 * ALLOWED, f"{count} of {DRAWS}"
 
 
-def test_tests_at_three_times_the_risk_break_it() -> None:
-    """So it can tell this, too: where every threshold is false, the first test spends the risk."""
+def test_three_times_the_risk_breaks_it() -> None:
+    """Where every threshold is false, the first test spends the whole risk."""
     population = Population(lambda u: np.full_like(u, 0.1001))
     search = CERTIFIERS["learn-then-test"].search
     count = violations(population, lambda sample: search(sample, 0.1, 3 * RISK))
@@ -107,7 +107,7 @@ def test_tests_at_three_times_the_risk_break_it() -> None:
 
 
 @pytest.mark.parametrize("method", ["sgr", "learn-then-test"])
-def test_something_is_certified_where_there_is_something(method: str) -> None:
+def test_certifies_a_useful_coverage(method: str) -> None:
     rng = np.random.default_rng(0)
     samples = [POPULATIONS["useful"].draw(rng) for _ in range(200)]
     groups = [CERTIFIERS[method].search(sample, 0.1, RISK) for sample in samples]
@@ -116,8 +116,8 @@ def test_something_is_certified_where_there_is_something(method: str) -> None:
 
 
 @pytest.mark.parametrize("name", POPULATIONS)
-def test_the_expected_share_kept_and_wrong_is_controlled(name: str) -> None:
-    """On average, and no more: among the kept alone the error is larger."""
+def test_expected_share_kept_and_wrong_is_controlled(name: str) -> None:
+    """On average only: among the kept items alone the error is larger."""
     population, target = POPULATIONS[name], 0.05
     rng = np.random.default_rng(7)
     shares = []
@@ -133,7 +133,7 @@ def test_the_expected_share_kept_and_wrong_is_controlled(name: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["sgr", "learn-then-test", "conformal-risk-control"])
-def test_what_was_simulated_is_what_certify_does(method: str) -> None:
+def test_certify_does_what_was_simulated(method: str) -> None:
     rng = np.random.default_rng(3)
     for _ in range(20):
         score = rng.random(NUM_ITEMS)

@@ -30,29 +30,8 @@ def calibrate(
     The :math:`\lceil (n+1) \cdot \text{coverage} \rceil`-th smallest nonconformity of the n items;
     infinite where that exceeds n.
 
-    Args:
-        observed: Votes or shares of the calibration items by class, shape (N, K); rows are divided
-            by their sum. The items must not have been used for training.
-        lower: Smallest probabilities of their predicted sets, shape (N, K).
-        upper: Largest probabilities, shape (N, K).
-        probs: The chosen distributions, shape (N, K).
-        vertices: Points whose hulls the sets are, shape (N, V, K); only used by the total-variation
-            distance.
-        coverage: Share of new items whose observed distribution is to lie in their set.
-        distance: How far an observed distribution is from a set.
-        scale: How much an item is widened compared with the others.
-
-    Raises:
-        CredalError: If an item has no votes, shapes differ or an option is not one of the choices.
-
-    Example:
-        Nine points, each off by a twentieth more than the one before; 80 % of ten is the eighth.
-
-        >>> import torch
-        >>> off = torch.arange(1, 10, dtype=torch.float64) / 20
-        >>> q, p = torch.stack([0.5 + off, 0.5 - off], 1), torch.full((9, 2), 0.5)
-        >>> calibrate(q, p, p, p, coverage=0.8, scale="none").radius
-        0.4
+    ``observed`` are votes or shares by class, (N, K), of items that were not used for training;
+    ``lower``, ``upper``, ``probs`` and ``vertices`` (N, V, K) are their predictions.
     """
     found = Inflation(  # checks the options, and knows which nonconformity is the radius
         coverage=coverage, radius=math.inf, distance=distance, scale=scale, items=len(lower)

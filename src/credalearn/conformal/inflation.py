@@ -142,11 +142,7 @@ class Inflation:
 
         No rounding loses a member, and ``probs`` stays inside. For total variation these are the
         bounds of the box around the neighborhood; :meth:`covers` is about the neighborhood itself.
-
-        Args:
-            lower: Smallest probabilities of the predicted sets, shape (N, K).
-            upper: Largest probabilities, shape (N, K).
-            probs: The chosen distributions, which the scale depends on, shape (N, K).
+        Arguments as for :meth:`covers`.
         """
         import torch
 

@@ -1,30 +1,24 @@
-r"""What finitely many items say about a rate of errors: p-values and the bounds they invert to.
+r"""P-values and confidence bounds for an error rate, from finitely many items.
 
 For errors that are 0 or 1 the binomial tail, exact (Clopper and Pearson, 1934). For errors in
-[0, 1], such as the share of annotators who disagree, the binomial does not hold; then the smaller
-of Hoeffding's and Bentkus's p-values (Bates et al., 2021), which holds for every law on [0, 1].
+[0, 1], such as the share of annotators who disagree, the smaller of Hoeffding's and Bentkus's
+p-values (Bates et al., 2021), which is valid for every distribution on [0, 1].
 
-Shapes: all arrays share one shape; ``errors`` (a count, or a sum of shares) of ``n`` items.
+Shapes: all arrays share one shape; ``errors`` is a count, or a sum of shares, among ``n`` items.
 """
 
 import numpy as np
 from scipy.special import betaincc, betainccinv, betaincinv, rel_entr
 
-_HALVINGS = 60  # of [0, 1]: to the last bits of a float64
+_HALVINGS = 60  # of [0, 1], down to the last bits of a float64
 _SLACK = 1e-9  # a sum of shares such as 0.2 five times may exceed its whole number by rounding
 
 
 def p_value(errors: np.ndarray, n: np.ndarray, rate: float, *, binary: bool) -> np.ndarray:
-    r"""How likely so few errors, or fewer, would be if the rate were ``rate`` or more.
+    r"""Probability of so few errors, or fewer, if the error rate were ``rate``.
 
     :math:`P(B \le e)` of :math:`B \sim \mathrm{Bin}(n, r)` for binary errors; otherwise
     :math:`\min(e^{-n\,\mathrm{kl}(\hat r, r)},\; \mathrm{e} \cdot P(B \le \lceil e \rceil))`.
-
-    Example:
-        None of ten wrong: 0.9 to the tenth.
-
-        >>> p_value(np.array([0.0]), np.array([10.0]), 0.1, binary=True).round(4)
-        array([0.3487])
     """
     if binary:
         return _binomial_tail(errors, n, rate)
@@ -36,14 +30,7 @@ def p_value(errors: np.ndarray, n: np.ndarray, rate: float, *, binary: bool) -> 
 
 
 def upper_bound(errors: np.ndarray, n: np.ndarray, *, level: float, binary: bool) -> np.ndarray:
-    """The smallest rate whose p-value is ``level`` or less: exceeded with probability ``level``.
-
-    Example:
-        None of 29 wrong: below 10 % with 95 % confidence, of 28 not yet.
-
-        >>> upper_bound(np.zeros(2), np.array([28.0, 29.0]), level=0.05, binary=True).round(4)
-        array([0.1015, 0.0981])
-    """
+    """The smallest rate whose p-value is ``level`` or less: exceeded with probability ``level``."""
     if binary:
         return _clopper_pearson(errors, n, level)
     bentkus = _clopper_pearson(_whole(errors, n), n, level / np.e)
@@ -54,14 +41,9 @@ def upper_bound(errors: np.ndarray, n: np.ndarray, *, level: float, binary: bool
 def interval(
     errors: np.ndarray, n: np.ndarray, *, confidence: float, binary: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Both ends of the interval for the rate, each missed with half of what confidence leaves.
+    """Both ends of the confidence interval for the rate, each missed with equal probability.
 
     Clopper and Pearson's for binary errors.
-
-    Example:
-        >>> low, high = interval(np.array([0.0]), np.array([10.0]), confidence=0.95, binary=True)
-        >>> low.round(4), high.round(4)
-        (array([0.]), array([0.3085]))
     """
     level = (1 - confidence) / 2
     high = upper_bound(errors, n, level=level, binary=binary)
@@ -71,7 +53,7 @@ def interval(
 
 
 def _binomial_tail(errors: np.ndarray, n: np.ndarray, rate: float) -> np.ndarray:
-    """P(B <= errors); errors and n need not be whole, for samples that are only imagined."""
+    """P(B <= errors); errors and n need not be whole, for samples grown in thought."""
     right = n - errors
     tail: np.ndarray = betaincc(errors + 1, np.where(right > 0, right, 1), rate)
     return np.where(right > 0, tail, 1.0)
@@ -88,7 +70,7 @@ def _whole(errors: np.ndarray, n: np.ndarray) -> np.ndarray:
 
 
 def _divergence(observed: np.ndarray, rate: np.ndarray | float) -> np.ndarray:
-    """Kullback–Leibler divergence of two Bernoulli laws, in nats."""
+    """Kullback–Leibler divergence of two Bernoulli distributions, in nats."""
     divergence: np.ndarray = rel_entr(observed, rate) + rel_entr(1 - observed, 1 - rate)
     return divergence
 

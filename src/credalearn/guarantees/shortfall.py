@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from credalearn._formats import percent
-from credalearn.guarantees.sample import Sample
-from credalearn.guarantees.search import CERTIFIERS
+from credalearn.guarantees._sample import Sample
+from credalearn.guarantees._search import CERTIFIERS
 
 _MOST_ITEMS = 10**9  # more counts as never
 _FIRM = 20  # the error among fewer kept items is too uncertain to extrapolate

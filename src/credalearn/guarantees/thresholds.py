@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike
 from credalearn._checks import check_choice
 from credalearn._formats import check_share
 from credalearn.errors import CredalError
+from credalearn.guarantees._sample import Sample, as_sample
+from credalearn.guarantees._search import CERTIFIERS
 from credalearn.guarantees.bounds import interval
 from credalearn.guarantees.guarantee import CertifyMethod, Guarantee
-from credalearn.guarantees.sample import Sample, as_sample
-from credalearn.guarantees.search import CERTIFIERS
 from credalearn.guarantees.shortfall import find_shortfall
 from credalearn.guarantees.truths import Truth
 
@@ -126,17 +126,8 @@ def by_capacity(
     items (Clopper and Pearson's; for shares in [0, 1], by Hoeffding and Bentkus). Items with equal
     scores are all kept where deferring all of them would be too many.
 
-    Args:
-        score: Uncertainty, as for :func:`~credalearn.certify`, shape (N,).
-        wrong: Errors, as for :func:`~credalearn.certify`, shape (N,).
-        defer: The most to defer: a number of these items (an int), or a share of them in [0, 1]
-            (a float).
-        confidence: Confidence level of the interval, in (0, 1).
-        against: As for :func:`~credalearn.certify`.
-        groups: As for :func:`~credalearn.certify`.
-
-    Raises:
-        CredalError: As :func:`~credalearn.certify`.
+    ``defer`` is the most to defer: a number of these items (an int), or a share of them in [0, 1]
+    (a float). Other arguments and errors as for :func:`~credalearn.certify`.
 
     Example:
         >>> found = by_capacity([0.1, 0.2, 0.3, 0.4], [False, False, False, True], defer=0.25)

@@ -15,7 +15,7 @@ from credalearn.app.report import HeldOut, walk
 from credalearn.app.report.heldout import NO_TRUTH
 from credalearn.app.report.walks import MOST_POSITIONS, OTHERS, class_groups
 from credalearn.app.steps.reporting import write_report
-from credalearn.guarantees.sample import as_sample
+from credalearn.guarantees._sample import as_sample
 from fake_run import add_rule, fake_run, without_test_items
 
 

@@ -14,8 +14,8 @@ import credalearn as cl
 from credalearn.app.run import Run
 from credalearn.app.steps.certify import Certificate, CertifyOptions, certify, one_of_each
 from credalearn.guarantees import CertifyMethod, Guarantee, by_capacity
-from credalearn.guarantees.sample import as_sample
-from credalearn.guarantees.search import selective_guaranteed_risk
+from credalearn.guarantees._sample import as_sample
+from credalearn.guarantees._search import selective_guaranteed_risk
 from fake_run import fake_run, with_facts
 from team_files import full_disk, snapshot
 

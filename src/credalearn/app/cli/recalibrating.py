@@ -122,4 +122,4 @@ def _as_before(rule: "Guarantee | None") -> str:
         told += f" --confidence {rule.confidence:g}"
     if rule.against == "a random annotator":
         told += " --against annotator"
-    return f"{told} --one-a-group" if rule.one_per_group else told
+    return f"{told} --one-per-group" if rule.one_per_group else told

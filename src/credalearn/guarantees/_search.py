@@ -1,16 +1,16 @@
 r"""Which threshold a method certifies: the largest it reaches by tests that share the risk δ.
 
-A test of a threshold asks whether its p-value for "the error among the kept is max_error or more"
-is at most the level of the test.
+A test of a threshold asks whether the p-value of "the error among the kept items is max_error or
+more" is at most the level of the test.
 
 Why the tests may look at the scores: let the selective risk :math:`R(t) = E[w \mid s \le t]` be
 continuous and not fall in t, with :math:`R(t^*) =` max_error last at t*, and condition on how many
 items have :math:`s \le t^*`. These err at the rate max_error; every other item's own rate is at
 least :math:`R` there, so max_error or more; so each false threshold has errors at least as many as
 a binomial with rate max_error. Until one passes, the errors do not change which false thresholds a
-search meets: one for a sequence, at most ⌈log₂(N + 1)⌉ for halving. (The paper on SGR takes the
+search meets: one for a sequence, at most ⌈log₂(N + 1)⌉ for halving. (The SGR paper treats the
 visited thresholds as fixed.) Where the risk falls, or jumps at scores that many items share, the
-promise is checked by simulation, in the tests.
+tests check the guarantee by simulation.
 """
 
 import math
@@ -19,11 +19,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from credalearn.guarantees._sample import Sample
 from credalearn.guarantees.bounds import p_value, upper_bound
-from credalearn.guarantees.sample import Sample
 
 _FIRST_SHARE = 0.2  # of the items, and
-_FIRST_ERROR = 0.25  # of max_error: what the first test of a fixed sequence is made to pass at
+_FIRST_ERROR = 0.25  # of max_error: where the first test of a fixed sequence is meant to pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def selective_guaranteed_risk(sample: Sample, max_error: float, risk: float) -> 
 def learn_then_test(sample: Sample, max_error: float, risk: float) -> int | None:
     r"""Learn then test (Angelopoulos et al., 2021) with a fixed sequence: one item more each time.
 
-    Tests run from few items kept to all, each at the whole risk, and stop at the first that fails
+    Tests run from few kept items to all, each at the whole risk, and stop at the first failure
     (Bauer, 1991). The coverages are fixed before the errors are seen; where they begin, see
     :func:`first_of_sequence`.
     """

@@ -1,4 +1,4 @@
-"""The calibration items as every method sees them: what each threshold would keep, and how wrong.
+"""The calibration items as every method sees them: what each threshold keeps, with which errors.
 
 Shapes: N items, G distinct scores.
 """
@@ -15,13 +15,13 @@ from credalearn.errors import CredalError
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sample:
-    """One entry for each distinct score, the most certain first: equal scores go together.
+    """One entry per distinct score, the most certain first: items with equal scores stay together.
 
     Args:
         thresholds: The distinct scores, ascending, shape (G,).
         kept: How many items have this score or less, shape (G,), float64.
         errors: How many of those are wrong, or the sum of their shares, shape (G,), float64.
-        binary: Whether an item is wrong or right, with nothing between.
+        binary: Whether every item is either wrong or right.
     """
 
     thresholds: np.ndarray
@@ -31,11 +31,11 @@ class Sample:
 
     @property
     def num_items(self) -> int:
-        """How many items there are."""
+        """Number of items."""
         return round(float(self.kept[-1]))
 
     def grown(self, num_items: int) -> Self:
-        """So many items with the same scores and rates of errors: more of the same kind."""
+        """As many items with the same scores and error rates: more of the same kind."""
         factor = num_items / self.kept[-1]
         return type(self)(self.thresholds, self.kept * factor, self.errors * factor, self.binary)
 
@@ -51,8 +51,8 @@ class Sample:
 def as_sample(score: ArrayLike, wrong: ArrayLike) -> Sample:
     """Checked scores (N,) and errors (N,), sorted and counted.
 
-    Errors are binary where they are bools or whole numbers; floats are shares in [0, 1], even
-    where each happens to be 0 or 1: what the law allows decides which bound holds, not the draw.
+    Errors are binary if they are bools or integers; floats are shares in [0, 1], even if each
+    happens to be 0 or 1: which bound is valid depends on what could be drawn, not on what was.
     """
     scores = as_scores(score, name="score").astype(np.float64)
     if not np.isfinite(scores).all():
