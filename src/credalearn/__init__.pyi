@@ -3,6 +3,8 @@
 from credalearn import methods as methods
 from credalearn import metrics as metrics
 from credalearn import theory as theory
+from credalearn.app.dataset import Dataset as Dataset
+from credalearn.app.run import Run as Run
 from credalearn.conformal import Inflation as Inflation
 from credalearn.errors import CredalError as CredalError
 from credalearn.errors import PrecisionWarning as PrecisionWarning

@@ -22,6 +22,7 @@ from credalearn.app.staging import MODEL, partial_of, recover
 from credalearn.errors import CredalError
 
 if TYPE_CHECKING:
+    from credalearn.app.dataset import Dataset
     from credalearn.conformal import Inflation
     from credalearn.estimator import CredalClassifier
     from credalearn.guarantees import Guarantee
@@ -84,6 +85,21 @@ class Run:
             guarantee=_certified(path / "guarantee.json", facts, _guarantee, "--max-error 0.10"),
             sets=_certified(path / "sets.json", facts, _sets, "--set-coverage 0.90"),
         )
+
+    @classmethod
+    def train(cls, data: "Dataset", folder: str | Path, **options: Any) -> "Run":
+        """Train on a dataset and write the run to ``folder``.
+
+        Killed and called again with the same arguments, it resumes from its last epoch.
+
+        Args:
+            data: The items.
+            folder: Folder of the run.
+            options: Keywords of ``TrainOptions``, the options of ``credalearn train``.
+        """
+        from credalearn.app.steps.train import TrainOptions, train
+
+        return train(data, folder, TrainOptions(**options))
 
     def load_model(self) -> "CredalClassifier":
         """The trained classifier.

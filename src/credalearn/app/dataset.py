@@ -1,0 +1,420 @@
+"""The noun ``Dataset``: annotated items joined with inputs, groups, gold labels and a split.
+
+Shapes: N items, K classes, D features, S pixels.
+"""
+
+import copy
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from credalearn._checks import nearest
+from credalearn._options import check_options, option
+from credalearn.app._split import SPLITS, check_split, draw_split, train_later
+from credalearn.app.annotations import Annotations
+from credalearn.app.annotations.places import listed, shown
+from credalearn.app.facts import InputFacts
+from credalearn.app.features import item_column, item_names, read_features, row_digests
+from credalearn.app.images import check_readable, find_images, read_images
+from credalearn.app.sources import open_source, texts
+from credalearn.errors import CredalError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatasetOptions:
+    """Options of :class:`Dataset`, in Python and on the command line."""
+
+    features: tuple[Path, ...] | Any = option(
+        (), "Table or array of features, one row per item; may be repeated."
+    )
+    images: Path | None = option(None, "Folder of images, named like the items.")
+    group: str | None = option(None, "Column whose items stay in one split, such as the patient.")
+    gold: str | None = option(None, "Column of the true class.")
+    split: str | None = option(None, "Column of the split: train, calibration or test.")
+    table: Path | Any | None = option(
+        None, "With images: table of group, gold and split.", show_default="the export"
+    )
+    drop: tuple[str, ...] = option((), "Column that is not a feature; may be repeated.")
+    item: str | None = option(None, "Column that names the items.", show_default="recognized")
+    skip_missing: bool = option(False, "Leave out items without input or without annotation.")
+    image_size: int = option(64, "Height and width of images, in pixels.", least=8)
+    random_state: int = option(0, "Random seed.", least=0)
+    names: tuple[str, ...] | None = field(default=None, metadata={})  # features of a trained model
+
+    def __post_init__(self) -> None:
+        check_options(self)
+        given = not (isinstance(self.features, tuple | list) and not self.features)
+        if given == (self.images is not None):
+            raise CredalError("Pass either features or images.")
+        if self.images is not None and self.drop:
+            raise CredalError("drop is for features, not for images. To fix: leave it out.")
+        if given and self.table is not None:
+            raise CredalError(
+                "table is for images; the features have their own columns. To fix: leave it out."
+            )
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Dataset:
+    """Annotated items with their inputs, in one order.
+
+    Items of later rounds (:meth:`Annotations.merge`) are trained on only: people choose them,
+    usually hard ones, and guarantees are about items as they come.
+
+    Args:
+        annotations: What people said about the items.
+        options: Keywords of :class:`DatasetOptions`. ``features`` may be a path, a pandas or
+            polars table, an array whose rows are the items ``"0"``, ``"1"``, …, a mapping such as
+            ``{"item": names, "features": array}``, or a list of these.
+
+    Attributes:
+        items: Names of the N items that have both annotation and input.
+        X: Inputs, shape (N, D) or (N, 3, S, S).
+        digests: SHA-256 of each input.
+        counts: Votes or shares by class, shape (N, K).
+        truth: Index of the true class: the gold label, else the most voted; −1 for none, (N,).
+        groups: Group of each item, or None.
+        later: Which items only later rounds have, bool (N,).
+        part: Name of each item's split after :meth:`split`, else None.
+        inputs: What the inputs are, and which items were left out.
+
+    Raises:
+        CredalError: If a file cannot be read, a column is missing, or an item has no input or no
+            annotation and ``skip_missing`` is not set.
+
+    Example:
+        >>> import credalearn as cl
+        >>> votes = pl.DataFrame({"item": ["a", "a", "b"], "label": ["cat", "dog", "dog"]})
+        >>> sizes = pl.DataFrame({"item": ["a", "b"], "size": [1.5, 2.0]})
+        >>> data = cl.Dataset(cl.read_annotations(votes), features=sizes)
+        >>> data.items, data.X.tolist(), data.counts.tolist()
+        (['a', 'b'], [[1.5], [2.0]], [[1.0, 1.0], [0.0, 1.0]])
+    """
+
+    annotations: Annotations
+    options: DatasetOptions
+    items: list[str]
+    X: np.ndarray
+    digests: list[str]
+    counts: np.ndarray
+    truth: np.ndarray
+    groups: list[str] | None
+    later: np.ndarray
+    part: np.ndarray | None
+    inputs: InputFacts
+    _columns: pl.DataFrame
+    _place: Callable[[int], str]
+
+    def __init__(self, annotations: Annotations, **options: Any) -> None:
+        chosen = DatasetOptions(**options)
+        join = _join_features if chosen.images is None else _join_images
+        items, X, digests, inputs, columns, place = join(annotations, chosen)
+        row_of = {item: row for row, item in enumerate(annotations.items)}
+        rows = [row_of[item] for item in items]
+        counts = annotations.counts()[rows]
+        first = annotations.source.first_items
+        self._set(
+            annotations=annotations,
+            options=chosen,
+            items=items,
+            X=X,
+            digests=digests,
+            counts=counts,
+            truth=majority(counts),
+            groups=None,
+            later=np.array(rows) >= (len(annotations.items) if first is None else first),
+            part=None,
+            inputs=inputs,
+            _columns=columns,
+            _place=place,
+        )
+        if chosen.group is not None:
+            self._set(groups=self._filled(chosen.group))
+        if chosen.gold is not None:
+            self._set(truth=self._gold(chosen.gold))
+
+    def _set(self, **values: Any) -> None:
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def split(
+        self, names: Sequence[str] = SPLITS, *, without: Sequence[str] | None = None
+    ) -> "Dataset":
+        """The items with their split in ``part``: the user's own, or drawn by group.
+
+        Args:
+            names: The splits. Without ``"train"``, items of later rounds are left out.
+            without: Why an item takes no part, N texts, "" where it does.
+
+        Raises:
+            CredalError: If a split is empty, or a group or an image is in two splits.
+        """
+        # Equal images must not be in two splits, whatever they are called.
+        same = self.digests if self.inputs.kind == "images" else self.items
+        together = np.array(same if self.groups is None else self.groups, dtype=object)
+        own = self._own_split()
+        reasons = np.array([""] * len(self.items) if without is None else without, dtype=object)
+        # A later item is in a split only where the user put it there.
+        later = self.later & (own == "")
+        if "train" not in names:
+            reasons[later & (reasons == "")] = "of later exports, which were chosen"
+        drawn = (reasons == "") & ~later
+        rows = np.flatnonzero(drawn)
+        if not len(rows):
+            found = ", ".join(f"{count:,} {why}" for why, count in Counter(reasons).items())
+            raise CredalError(f"no item is left to split: {found}. To fix: add new items.")
+        part = np.full(len(self.items), "", dtype="<U11")
+        if self.options.split is None:
+            state = self.options.random_state
+            part[rows] = draw_split(together[rows].tolist(), random_state=state, names=names)
+        else:
+            part[rows] = check_split(
+                own[rows].tolist(),
+                together[rows].tolist(),
+                lambda number: self._place(int(rows[number])),
+                names=names,
+            )
+        if "train" in names:
+            part = train_later(part, later & (reasons == ""), together.tolist())
+            held_out = (reasons == "") & (part == "")
+            what = self.options.group or "image"
+            reasons[held_out] = f"of later exports whose {what} is in calibration or test"
+        left_out = Counter({why: int((reasons == why).sum()) for why in reasons if why})
+        return self._taken(np.flatnonzero(reasons == ""), part, left_out)
+
+    def _own_split(self) -> np.ndarray:
+        if self.options.split is None:
+            return np.full(len(self.items), "", dtype=object)
+        column = self._columns[self.options.split].fill_null("").str.strip_chars()
+        return column.to_numpy().astype(object)
+
+    def _taken(self, rows: np.ndarray, part: np.ndarray, left_out: dict[str, int]) -> "Dataset":
+        new = copy.copy(self)
+        place = self._place
+        new._set(
+            items=[self.items[row] for row in rows],
+            X=self.X if len(rows) == len(self.X) else self.X[rows],
+            digests=[self.digests[row] for row in rows],
+            counts=self.counts[rows],
+            truth=self.truth[rows],
+            groups=None if self.groups is None else [self.groups[row] for row in rows],
+            later=self.later[rows],
+            part=part[rows],
+            inputs=replace(self.inputs, left_out={**self.inputs.left_out, **left_out}),
+            _columns=self._columns[rows.tolist()],
+            _place=lambda row: place(int(rows[row])),
+        )
+        return new
+
+    def inspect(self) -> list[str]:
+        """What the dataset contains, in lines for people."""
+        inputs, sizes = self.inputs, Counter([] if self.part is None else self.part.tolist())
+        what = "images"
+        if inputs.kind == "features":
+            more = f" and {len(inputs.features) - 6:,} more" if len(inputs.features) > 8 else ""
+            cut = 6 if more else 8
+            what = f"features {', '.join(inputs.features[:cut])}{more}"
+        lines = [f"{len(self.items):,} items with {what}"]
+        if self.groups is not None:
+            lines.append(f"{len(set(self.groups)):,} groups by {self.options.group}")
+        if sizes:
+            lines.append(", ".join(f"{sizes[name]:,} {name}" for name in SPLITS if sizes[name]))
+        if inputs.matched:
+            found = ", ".join(f"{count:,} by {how}" for how, count in inputs.matched.items())
+            lines.append(f"images found: {found}")
+        lines += [f"left out: {count:,} items {why}" for why, count in inputs.left_out.items()]
+        return lines
+
+    def to_polars(self) -> pl.DataFrame:
+        """One row per item: item, split, group, truth, digest, votes ``n:CLASS``, features."""
+        values = {}
+        if self.inputs.kind == "features":
+            values = dict(zip(self.inputs.features, self.X.T, strict=True))
+        return self.table().with_columns(**{name: pl.Series(each) for name, each in values.items()})
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """The same as a pandas table."""
+        import pandas as pd
+
+        return pd.DataFrame(self.to_polars().to_dict(as_series=False))
+
+    def table(self) -> pl.DataFrame:
+        """The table of items that a run keeps: all but the inputs."""
+        classes = self.annotations.classes
+        columns: dict[str, Any] = {
+            "item": self.items,
+            "split": None if self.part is None else self.part.tolist(),
+            "group": self.groups,
+            "truth": [classes[index] if index >= 0 else None for index in self.truth],
+            "digest": self.digests,
+        }
+        columns |= {f"n:{name}": self.counts[:, number] for number, name in enumerate(classes)}
+        text = dict.fromkeys(("split", "group", "truth"), pl.String)
+        return pl.DataFrame(columns, schema_overrides=text)
+
+    def _filled(self, name: str) -> list[str]:
+        values = self._columns[name].fill_null("").str.strip_chars()
+        if (values == "").any():
+            row = (values == "").arg_max() or 0
+            raise CredalError(
+                f"{self._place(row)}: item {shown(self.items[row])} has no {name!r}. To fix: fill "
+                "the column, with a name of its own if the item stands alone."
+            )
+        return values.to_list()
+
+    def _gold(self, name: str) -> np.ndarray:
+        classes = self.annotations.classes
+        number = {each: index for index, each in enumerate(classes)} | {"": -1}
+        found = self._columns[name].fill_null("").str.strip_chars().to_list()
+        for row, value in enumerate(found):
+            if value not in number:
+                near = nearest(value, classes)
+                raise CredalError(
+                    f"{self._place(row)}: the gold label of item {shown(self.items[row])} must be "
+                    f"one of {listed(classes)}; got {shown(value)}. To fix: "
+                    f"{f'write {near!r}' if near else 'correct it, or leave it empty'}."
+                )
+        if not any(found):
+            raise CredalError(
+                f"no item has a gold label in the column {name!r}. To fix: fill the column, or "
+                "leave out gold."
+            )
+        return np.array([number[value] for value in found])
+
+
+_Joined = tuple[list[str], np.ndarray, list[str], InputFacts, pl.DataFrame, Callable[[int], str]]
+
+
+def majority(counts: np.ndarray) -> np.ndarray:
+    """Index of the class with most votes, −1 on a tie or without votes, shape (N,)."""
+    top = counts.max(1, keepdims=True)
+    # Sums of weights such as 0.1 and 0.2 tie with 0.3 but for rounding.
+    single = (counts >= top * (1 - 1e-9)).sum(1) == 1
+    return np.where(single & (top[:, 0] > 0), counts.argmax(1), -1)
+
+
+def _join_features(annotations: Annotations, options: DatasetOptions) -> _Joined:
+    """Items that have features, those features, and the columns next to them."""
+    extra = [name for name in (options.group, options.gold, options.split) if name is not None]
+    named = [name for name in (options.item, annotations.source.item) if name is not None]
+    table = read_features(
+        options.features, named_in=named, extra=extra, drop=options.drop, names=options.names
+    )
+    row_of = {item: row for row, item in enumerate(table.items)}
+    where = " and ".join(map(str, table.paths))
+    votes = " and ".join(map(str, (annotations.source.path, *annotations.source.later)))
+    items = [item for item in annotations.items if item in row_of]
+    if not items:
+        raise CredalError(
+            f"no item of {votes} has features in {where}: they are called "
+            f"{listed(annotations.items, 2)} there and {listed(table.items, 2)} here. To fix: name "
+            "the column of the items with --item; both files must use the same names."
+        )
+    left_out = _missing(annotations.items, row_of, f"features in {where}", options)
+    left_out |= _missing(table.items, set(items), f"annotations in {votes}", options)
+    rows = [row_of[item] for item in items]
+    X = table.values[rows]
+    inputs = InputFacts(
+        kind="features",
+        path=str(table.paths[0]),
+        later=tuple(map(str, table.paths[1:])),
+        item=table.item,
+        features=tuple(table.names),
+        dropped=options.drop,
+        left_out=left_out,
+    )
+    return items, X, row_digests(X), inputs, table.extra[rows], lambda row: table.place(rows[row])
+
+
+def _join_images(annotations: Annotations, options: DatasetOptions) -> _Joined:
+    """Items whose image can be read, their pixels, and the columns of the table of images."""
+    folder = Path(str(options.images))
+    matches = find_images(folder, annotations.items)
+    if not matches:
+        raise CredalError(
+            f"no item of {annotations.source.path} has an image in {folder}: they are called "
+            f"{listed(annotations.items, 2)}. To fix: name the files like the items."
+        )
+    left_out = _missing(annotations.items, matches, f"image in {folder}", options)
+    read: dict[Path, tuple[np.ndarray, str]] = {}
+    broken: dict[Path, str] = {}
+    files = list(dict.fromkeys(file for file, _ in matches.values()))
+    for batch in read_images(files, options.image_size):
+        for file, found in batch:
+            if isinstance(found, str):
+                broken[file] = found
+            else:
+                read[file] = found
+    check_readable(list(broken.values()), len(files))
+    unreadable = {item: broken[file] for item, (file, _) in matches.items() if file in broken}
+    if unreadable:
+        left_out["with an unreadable image"] = len(unreadable)
+    items = [item for item in matches if item not in unreadable]
+    pixels, digests = zip(*(read[matches[item][0]] for item in items), strict=True)
+    columns, place, path = _image_columns(annotations, options, items, folder)
+    inputs = InputFacts(
+        kind="images",
+        path=str(folder),
+        image_size=options.image_size,
+        left_out=left_out,
+        unreadable=unreadable,
+        matched=dict(Counter(how for _, how in matches.values())),
+        table=path,
+    )
+    X = np.stack(pixels).astype(np.float32)
+    return items, X, list(digests), inputs, columns, place
+
+
+def _image_columns(
+    annotations: Annotations, options: DatasetOptions, items: Sequence[str], folder: Path
+) -> tuple[pl.DataFrame, Callable[[int], str], str | None]:
+    """Group, gold label and split of each image, from a table whose rows agree about an item."""
+    names = [name for name in (options.group, options.gold, options.split) if name is not None]
+    if not names:
+        return pl.DataFrame({"": [None] * len(items)}), lambda row: items[row], None
+    source = open_source(annotations.source.path if options.table is None else options.table)
+    wanted = [source.column(name, option="table") for name in names]
+    named = item_column(source, (options.item, annotations.source.item), wanted)
+    table = source.read(dict.fromkeys((named, *wanted)))
+    values = texts(table.select(dict.fromkeys(wanted))).rows()
+    first: dict[str, int] = {}
+    for row, item in enumerate(item_names(source, table[named])):
+        before = first.setdefault(item, row)
+        if values[row] != values[before]:
+            source.refuse(
+                f"item {shown(item)} is {listed(values[row])} here and {listed(values[before])} in "
+                f"{source.place(before)}",
+                row=row,
+                fix="give every item one value",
+            )
+    if not all(item in first for item in items):  # the table may name the files otherwise
+        row_of = {file: first[name] for name, (file, _) in find_images(folder, first).items()}
+        files = find_images(folder, items)
+        first |= {item: row_of[file] for item, (file, _) in files.items() if file in row_of}
+    _missing(items, first, f"row in {source.path}", replace(options, skip_missing=False))
+    rows = [first[item] for item in items]
+    columns = pl.DataFrame(
+        [values[row] for row in rows], schema=dict.fromkeys(names, pl.String), orient="row"
+    )
+    return columns, lambda row: f"{source.path}, {source.place(rows[row])}", str(source.path)
+
+
+def _missing(
+    items: Sequence[str], there: Collection[str], what: str, options: DatasetOptions
+) -> dict[str, int]:
+    """The number of items that lack something; refuses to go on without them unless told to."""
+    missing = [item for item in items if item not in there]
+    if missing and not options.skip_missing:
+        raise CredalError(
+            f"{len(missing):,} of {len(items):,} items have no {what}: {listed(missing, 3)}. To "
+            "fix: add them, or leave them out with --skip-missing."
+        )
+    return {f"without {what.split(' in ')[0]}": len(missing)} if missing else {}

@@ -1,0 +1,278 @@
+"""Features of items: numbers from tables and arrays, checked once.
+
+Shapes: N items, D features.
+"""
+
+import hashlib
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from credalearn._checks import nearest
+from credalearn.app.annotations.columns import ITEM, find
+from credalearn.app.annotations.places import listed, shown
+from credalearn.app.sources import Source, numbers, open_source, texts
+from credalearn.errors import CredalError
+
+_ARRAY_ITEM = (*ITEM, "items", "itemids", "ids", "names")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FeatureTable:
+    """Features of items, as numbers.
+
+    Args:
+        paths: The files, or what messages call a table in memory.
+        items: Name of each item, all different.
+        names: Name of each feature.
+        values: Shape (N, D), finite.
+        extra: The column of items and those asked for next to the features, as text.
+        parts: The sources, each with the number of its first item.
+        item: Column that names the items.
+    """
+
+    paths: tuple[Path, ...]
+    items: list[str]
+    names: list[str]
+    values: np.ndarray
+    extra: pl.DataFrame
+    parts: tuple[tuple[int, Source], ...]
+    item: str
+
+    def place(self, row: int) -> str:
+        """Where an item stands, such as ``"items.csv, line 7"``."""
+        start, source = next(part for part in reversed(self.parts) if part[0] <= row)
+        return f"{source.path}, {source.place(row - start)}"
+
+
+def read_features(
+    data: Any,
+    *,
+    named_in: Sequence[str] = (),
+    extra: Sequence[str] = (),
+    drop: Sequence[str] = (),
+    names: Sequence[str] | None = None,
+) -> FeatureTable:
+    """Features from one source or several: a row per item, a column per feature.
+
+    Args:
+        data: Path, pandas or polars table, array (N, D), a mapping of arrays, or a list of these.
+        named_in: Columns that may name the items; else one that is called like it.
+        extra: Columns that are not features but wanted: a group, a gold label, a split.
+        drop: Columns to leave out.
+        names: Features of a trained model; all columns unless given.
+
+    Raises:
+        CredalError: If a source cannot be read, a column is missing, an item occurs twice, or a
+            feature is not a finite number.
+    """
+    several = data if isinstance(data, list | tuple) else [data]
+    sources = [open_source(as_table(each, names)) for each in several]
+    known = {name for source in sources for name in source.columns}
+    for name in (*extra, *drop):
+        if name not in known:
+            sources[0].column(name, option="group")  # refuses it, with the nearest
+    parts = [_read(each, named_in, extra, drop, names) for each in sources]
+    return _joined(parts)
+
+
+def as_table(data: Any, names: Sequence[str] | None = None) -> Any:
+    """An array (N, D), or a mapping with one and arrays of N values, as a table; else the same.
+
+    Args:
+        data: What the user passed.
+        names: Features of a trained model, in the order of the array's columns.
+    """
+    if isinstance(data, np.ndarray):
+        data = {"features": data}
+    if not isinstance(data, Mapping):
+        return data
+    arrays = {str(name): np.asarray(each) for name, each in data.items()}
+    matrices = [each for each in arrays.values() if each.ndim == 2]
+    beside = {name: each for name, each in arrays.items() if each.ndim == 1}
+    if len(matrices) != 1 or any(len(each) != len(matrices[0]) for each in beside.values()):
+        shapes = ", ".join(f"{name} {each.shape}" for name, each in arrays.items())
+        raise CredalError(
+            "arrays of features must be one of shape (items, features) and others with one value "
+            f"per item; got {shapes}. To fix: pass {{'item': names, 'features': array}}."
+        )
+    matrix = matrices[0]
+    width = matrix.shape[1]
+    columns = [f"f{number}" for number in range(width)] if names is None else list(names)
+    if len(columns) != width:
+        raise CredalError(
+            f"the array has {width} features per item, and the model takes {len(columns)}. To fix: "
+            "pass the features of the training, in their order."
+        )
+    item = find(list(beside), _ARRAY_ITEM)
+    ids = range(len(matrix)) if item is None else beside.pop(item)
+    named = {"item": ids, **beside}
+    text = {name: [str(value) for value in each] for name, each in named.items()}
+    return pl.DataFrame({**text, **dict(zip(columns, matrix.T, strict=True))})
+
+
+def item_column(source: Source, named_in: Sequence[str | None], others: Sequence[str]) -> str:
+    """The column that names the items: one of those asked for, or one that is called like it.
+
+    Args:
+        source: The table.
+        named_in: Columns that may be it, the first that there is.
+        others: Columns that are something else, such as features of a model.
+
+    Raises:
+        CredalError: If there is none.
+    """
+    asked = next((name for name in named_in if name in source.columns), None)
+    if asked is not None:
+        return asked
+    left = [name for name in source.columns if name not in others]
+    found = find(left, _ARRAY_ITEM if source.kind == "array" else ITEM)
+    if found is None:
+        source.refuse(
+            f"no column names the items; its columns are: {', '.join(source.columns[:20])}",
+            fix="name it with --item",
+        )
+    return found
+
+
+def item_names(source: Source, column: pl.Series, *, start: int = 0) -> pl.Series:
+    """Names as annotations have them: trimmed, in Unicode's form NFC, none empty."""
+    names = texts(column.to_frame()).to_series().str.strip_chars().str.normalize("NFC")
+    empty = names.fill_null("") == ""
+    if empty.any():
+        source.refuse("the item has no name", row=start + (empty.arg_max() or 0), fix="name it")
+    return names
+
+
+def feature_values(
+    source: Source, table: pl.DataFrame, items: pl.Series, *, start: int = 0, training: bool = False
+) -> np.ndarray:
+    """Columns as float64 (N, D), every value finite; true and false are 1 and 0.
+
+    Args:
+        source: Where they were read.
+        table: The columns, one row per item.
+        items: Name of each item.
+        start: Row of the first in the source.
+        training: Whether columns may still be left out.
+
+    Raises:
+        CredalError: If a value is not a finite number.
+    """
+    values = table.select(_number(each) for each in table.get_columns()).to_numpy(writable=True)
+    values = values.astype(np.float64, copy=False)
+    wrong = ~np.isfinite(values)
+    if wrong.any():
+        columns = [name for name, bad in zip(table.columns, wrong.any(0), strict=True) if bad]
+        row = int(wrong[:, table.columns.index(columns[0])].argmax())
+        drop = " ".join(f"--drop {shlex.quote(name)}" for name in columns[:20])
+        fix = f", or leave out columns that are not features with {drop}" if training else ""
+        source.refuse(
+            f"features must be finite numbers; {columns[0]!r} is {shown(table[columns[0]][row])} "
+            f"for item {shown(items[row])}",
+            row=start + row,
+            fix=f"correct the value{fix}",
+        )
+    return values
+
+
+def check_features(source: Source, columns: Sequence[str], names: Sequence[str]) -> None:
+    """Refuse a table that lacks features of a model."""
+    missing = [name for name in names if name not in columns]
+    if missing:
+        near = nearest(missing[0], [name for name in columns if name not in names])
+        fix = f"rename {near!r}" if near else "add them, with the names of the training"
+        source.refuse(
+            f"{len(missing)} of {len(names)} features are missing: {listed(missing)}", fix=fix
+        )
+
+
+def row_digests(values: np.ndarray) -> list[str]:
+    """SHA-256 of each row (N, D) in float32, which text and Parquet keep alike."""
+    with np.errstate(over="ignore"):  # a feature beyond float32 is infinite here
+        rows = np.ascontiguousarray(values, dtype="<f4") + np.float32(0)  # −0 is 0
+    return [hashlib.sha256(row).hexdigest() for row in rows]
+
+
+def _read(
+    source: Source,
+    named_in: Sequence[str],
+    extra: Sequence[str],
+    drop: Sequence[str],
+    known: Sequence[str] | None,
+) -> FeatureTable:
+    columns, is_array = list(source.columns), source.kind == "array"
+    item = item_column(source, named_in, (*extra, *drop, *(known or ())))
+    names = [name for name in columns if name not in (item, *extra, *drop)]
+    if is_array:  # the arrays next to the features are no features
+        names = [f"f{number}" for number in range(len(columns)) if f"f{number}" in columns]
+    if known is not None and is_array and len(names) != len(known):
+        source.refuse(
+            f"the array has {len(names)} features per item, and the model takes {len(known)}",
+            fix="save the features of the training, in their order",
+        )
+    if known is not None and not is_array:
+        check_features(source, columns, known)
+        names = list(known)
+    if not names:
+        source.refuse(f"there is no column of features next to {item!r}", fix="add one")
+    held = [name for name in dict.fromkeys(extra) if name in columns]
+    table = source.read(dict.fromkeys((item, *names, *held)))
+    if not len(table):
+        source.refuse("there is no row below the header", fix="add the items")
+    items = item_names(source, table[item])
+    values = feature_values(source, table.select(names), items, training=known is None)
+    return FeatureTable(
+        (source.path,),
+        items.to_list(),
+        list(known) if known is not None else names,
+        values,
+        texts(table.select(item, *held)).select(pl.all().str.strip_chars().str.normalize("NFC")),
+        ((0, source),),
+        item,
+    )
+
+
+def _joined(parts: Sequence[FeatureTable]) -> FeatureTable:
+    """The rows of several tables with the same features, in the order of the first's columns."""
+    first = parts[0]
+    for other in parts[1:]:
+        missing = sorted(set(first.names) ^ set(other.names))
+        if missing:
+            raise CredalError(
+                f"{first.paths[0]} and {other.paths[0]} must have the same features; only one has "
+                f"{listed(missing)}. To fix: give both the same columns, or leave a column out "
+                "with --drop."
+            )
+    rows = [part.values[:, [part.names.index(name) for name in first.names]] for part in parts]
+    starts = np.cumsum([0, *(len(part.items) for part in parts[:-1])]).tolist()
+    whole = replace(
+        first,
+        paths=tuple(path for part in parts for path in part.paths),
+        items=[item for part in parts for item in part.items],
+        values=np.concatenate(rows),
+        extra=pl.concat([part.extra for part in parts], how="diagonal"),
+        parts=tuple(zip(starts, (part.parts[0][1] for part in parts), strict=True)),
+    )
+    seen: dict[str, int] = {}
+    for row, item in enumerate(whole.items):
+        if seen.setdefault(item, row) != row:
+            raise CredalError(
+                f"{whole.place(row)}: item {shown(item)} occurs twice, first in "
+                f"{whole.place(seen[item])}. To fix: keep one row per item."
+            )
+    return whole
+
+
+def _number(column: pl.Series) -> pl.Series:
+    found = numbers(column)
+    if column.dtype == pl.String and found.null_count() > column.null_count():
+        word = column.str.strip_chars().str.to_lowercase()
+        truth = word.replace_strict({"true": 1.0, "false": 0.0}, default=None)
+        found = found.fill_null(truth.cast(pl.Float64))
+    return found

@@ -1,0 +1,201 @@
+"""Images: their files, found by the names that exports use, and their pixels.
+
+Shapes: S pixels.
+"""
+
+import base64
+import hashlib
+import io
+import re
+import struct
+import unicodedata
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal
+from urllib.parse import unquote
+
+import numpy as np
+from PIL import Image, ImageOps
+
+from credalearn.errors import CredalError
+
+IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp")
+How = Literal["path", "path in the address", "file name"]
+_UPLOAD = re.compile(r"^[0-9a-f]{8}-(?=.)")  # Label Studio's, before the name of an uploaded file
+# The largest value that a mode is used with: of several the smallest that fits the image. Files of
+# 16 bits come as I;16 or as I, floats of 0 to 1 and floats of 8 or 16 bits as F.
+_LARGEST = {"I;16": (65_535,), "I": (65_535, 2**31 - 1), "F": (1, 255, 65_535)}
+_DAMAGE = (OSError, ValueError, SyntaxError, Image.DecompressionBombError)
+_BATCH = 256  # decoded at a time: 3 MB at 64 px, 38 MB at 224 px
+_WORKERS = 4  # Pillow decodes outside Python's lock
+_THUMBNAIL_BYTES = 15_000  # of the data URI
+_THUMBNAIL_SIDES = (192, 144, 96, 64, 32)  # pixels: the first that fits
+
+
+def image_files(folder: Path) -> list[Path]:
+    """The images in a folder and below, in order, without hidden files.
+
+    Raises:
+        CredalError: If there is no such folder, or no image in it.
+    """
+    if not folder.is_dir():
+        raise CredalError(f"there is no folder {folder} of images. To fix: check the path.")
+    files = sorted(
+        file
+        for file in folder.rglob("*")
+        if file.suffix.lower() in IMAGE_SUFFIXES and not file.name.startswith(".")
+    )
+    if not files:
+        raise CredalError(
+            f"{folder} contains no image; known suffixes are {', '.join(IMAGE_SUFFIXES)}. To fix: "
+            "check the path, or save the images as one of these."
+        )
+    return files
+
+
+def find_images(folder: Path, items: Iterable[str]) -> dict[str, tuple[Path, How]]:
+    """The image file of each item that has one, and what it was found by.
+
+    By its path below the folder, with or without its suffix; by the path in an address such as
+    ``/data/local-files/?d=a/1.png``; or by the name of the file, where one file alone has it, also
+    behind the letters that Label Studio puts before the name of an upload.
+
+    Raises:
+        CredalError: If there is no image, or two files fit one item.
+    """
+    by_path: dict[str, list[Path]] = {}
+    by_name: dict[str, list[Path]] = {}
+    for file in image_files(folder):
+        path, name = nfc(file.relative_to(folder).as_posix()), nfc(file.name)
+        called = [(each, _small_end(each), each.removesuffix(file.suffix)) for each in (path, name)]
+        for each in dict.fromkeys(called[0]):
+            by_path.setdefault(each, []).append(file)
+        for each in dict.fromkeys((*called[0], *called[1])):
+            by_name.setdefault(each, []).append(file)
+    found = {}
+    for item in items:
+        for how, name in _readings(nfc(item)):
+            index = by_name if how == "file name" else by_path
+            fits = index.get(name) or index.get(_small_end(name)) or []
+            fits = [file for file in fits if nfc(file.name) == name.rpartition("/")[2]] or fits
+            if len(fits) > 1:
+                raise CredalError(
+                    f"item {item!r} fits {len(fits)} images: {fits[0]} and {fits[1]}. To fix: name "
+                    "items by their path within the folder."
+                )
+            if fits:
+                found[item] = (fits[0], how)
+                break
+    return found
+
+
+def read_images(
+    files: Sequence[Path], size: int
+) -> Iterator[list[tuple[Path, tuple[np.ndarray, str] | str]]]:
+    """Images in batches, each opened once.
+
+    Yields:
+        Files, each with its pixels (3, S, S), uint8, and the SHA-256 of its bytes, or why it cannot
+        be read.
+    """
+
+    def read(file: Path) -> tuple[Path, tuple[np.ndarray, str] | str]:
+        try:
+            content = file.read_bytes()
+            with Image.open(io.BytesIO(content)) as image:
+                small = _upright_rgb(image).resize((size, size), Image.Resampling.BILINEAR)
+        except _DAMAGE as error:
+            return file, f"{file}: {error}"
+        pixels = np.asarray(small).transpose(2, 0, 1)
+        return file, (pixels, hashlib.sha256(content).hexdigest())
+
+    with ThreadPoolExecutor(_WORKERS) as pool:
+        for start in range(0, len(files), _BATCH):
+            yield list(pool.map(read, files[start : start + _BATCH]))
+
+
+def check_readable(unreadable: Sequence[str], number: int) -> None:
+    """Refuse more than five unreadable images and more than 1 %, or no readable one.
+
+    Args:
+        unreadable: Why images could not be read.
+        number: Number of images.
+    """
+    if unreadable and (len(unreadable) == number or len(unreadable) > max(5, 0.01 * number)):
+        raise CredalError(
+            f"{len(unreadable)} of {number} images cannot be read; the first is {unreadable[0]}. "
+            "To fix: replace them, or leave them out."
+        )
+
+
+def thumbnail(path: Path) -> str | None:
+    """The image as a small JPEG in a data URI; None where it cannot be read."""
+    try:
+        with warnings.catch_warnings():
+            # An image that unpacks to gigabytes is not worth a thumbnail.
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            with Image.open(path) as opened:
+                opened.draft("RGB", (2 * _THUMBNAIL_SIDES[0],) * 2)  # a JPEG is read at a fraction
+                image = _upright_rgb(opened)
+    except (*_DAMAGE, Warning):
+        return None
+    for side in _THUMBNAIL_SIDES:
+        small = image.copy()
+        small.thumbnail((side, side))
+        buffer = io.BytesIO()  # a new image has none of the file's metadata
+        small.save(buffer, "JPEG", quality=80, optimize=True)
+        uri = f"data:image/jpeg;base64,{base64.b64encode(buffer.getvalue()).decode()}"
+        if len(uri) < _THUMBNAIL_BYTES:
+            return uri
+    return None
+
+
+def nfc(name: str) -> str:
+    """A name in Unicode's form NFC, as annotations have it; folders from a Mac have another."""
+    return unicodedata.normalize("NFC", name)
+
+
+def _upright_rgb(image: Image.Image) -> Image.Image:
+    """The image in 8 bits per color, turned as its EXIF orientation says.
+
+    Gray values of more than 8 bits are scaled by the range of their type, 65535 to 255, not by the
+    image's own: an image that is darker than another stays darker.
+    """
+    image.load()  # what is raised from here on is about the EXIF alone
+    with suppress(OSError, ValueError, SyntaxError, TypeError, struct.error):
+        image = ImageOps.exif_transpose(image)
+    mode = "I;16" if image.mode.startswith("I;16") else image.mode
+    if mode in _LARGEST:
+        values = np.nan_to_num(np.asarray(image, dtype=np.float64), posinf=0, neginf=0)
+        most = next((x for x in _LARGEST[mode] if values.max() <= x), _LARGEST[mode][-1])
+        image = Image.fromarray((values.clip(0, most) * (255 / most)).round().astype(np.uint8))
+    return image.convert("RGB")
+
+
+def _small_end(name: str) -> str:
+    """IMG.PNG as IMG.png."""
+    before, dot, end = name.rpartition(".")
+    return f"{before}{dot}{end.lower()}" if dot else name
+
+
+def _readings(item: str) -> Iterator[tuple[How, str]]:
+    """What the name may mean, the most literal first."""
+    whole = item.replace("\\", "/")
+    bare, _, query = whole.partition("?")
+    given = [unquote(part[2:]) for part in query.split("&") if part.startswith("d=")]
+    yield "path", whole
+    for path in given:
+        yield "path in the address", path
+    every = list(dict.fromkeys((*given, bare, unquote(bare), whole)))
+    for text in every:
+        # The longest path that is known: exports often carry the folders of another machine.
+        parts = text.split("/")
+        for start in range(len(parts)):
+            yield "file name", "/".join(parts[start:])
+    for text in every:
+        name = text.rpartition("/")[2]
+        if _UPLOAD.match(name):
+            yield "file name", _UPLOAD.sub("", name)

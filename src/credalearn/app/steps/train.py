@@ -1,0 +1,325 @@
+"""``credalearn train``: a dataset into a run.
+
+Shapes: N items, K classes.
+"""
+
+import hashlib
+import json
+import platform
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+import torch
+
+from credalearn import __version__
+from credalearn._checks import check_choice
+from credalearn._files import sha256_of
+from credalearn._options import check_options, option, same_option
+from credalearn.app._split import SPLITS
+from credalearn.app.annotations import Annotations
+from credalearn.app.annotations.dawid_skene import dawid_skene
+from credalearn.app.annotations.places import listed
+from credalearn.app.annotations.weights import refuse_weights
+from credalearn.app.dataset import Dataset
+from credalearn.app.facts import SplitFacts, TrainingOptions
+from credalearn.app.run import Run, write_run
+from credalearn.app.staging import MODEL, check_place, staged
+from credalearn.app.steps.inspecting import annotation_facts
+from credalearn.errors import CredalError
+from credalearn.estimator import CredalClassifier
+from credalearn.labels import VoteRule, at_least, from_posterior, from_votes
+from credalearn.labels.vote_rules import check_options as check_rule
+from credalearn.methods import METHODS
+from credalearn.predictions import CredalPredictions
+from credalearn.sets import CredalSet
+from credalearn.train.device import find_device
+from credalearn.train.recipe import Recipe
+
+Skill = Literal["equal", "dawid-skene"]
+Augment = Literal["none", "crop", "crop-flip"]
+_OF_SHARES = ("relax", "relax-ties", "precise")  # rules that need no number of votes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainOptions:
+    """Options of ``train``, in Python and on the command line."""
+
+    labels: VoteRule = option("relax-ties", "Rule that turns votes into labels.")
+    s: float = option(1.0, "Strength of the imprecise Dirichlet model (idm).", above=0)
+    confidence: float = option(0.95, "Confidence level of the label rule.", above=0, below=1)
+    skill: Skill = option("equal", "Whether votes count equally, or by the annotators' skill.")
+    method: str = option("pocc", "Name of a method.")
+    backbone: str | None = option(
+        None,
+        "Network: mlp, resnet18, wrn-28-4, timm:NAME or torchvision:NAME.",
+        show_default="mlp for features, resnet18 for images",
+    )
+    weights: Path | None = option(None, "File of weights that the network starts from.")
+    augment: Augment = option("none", "Random changes to images in each epoch.")
+    epochs: int = same_option(Recipe, "epochs")
+    learning_rate: float = same_option(Recipe, "learning_rate")
+    batch_size: int = same_option(Recipe, "batch_size", least=2)
+    random_state: int = same_option(Recipe, "random_state")
+    device: str = option("auto", "Device of torch; auto is a GPU where there is one.")
+    overwrite: bool = option(False, "Replace a run that has a guarantee or certified sets.")
+    verbose: bool = field(default=False, metadata={})
+
+    def __post_init__(self) -> None:
+        check_options(self)
+        check_rule(self.labels, s=self.s, confidence=self.confidence)
+        check_choice(self.method, METHODS, name="method")
+
+
+def train(data: Dataset, folder: str | Path, options: TrainOptions | None = None) -> Run:
+    """Train on annotated items and write a run.
+
+    Killed and called again with the same arguments, it resumes from its last epoch. An older run in
+    the same place stays until the new one is whole.
+
+    Args:
+        data: The items; split unless they are.
+        folder: Folder of the run.
+        options: See :class:`TrainOptions`.
+
+    Raises:
+        CredalError: If items, classes or options do not fit, or the run cannot be written or would
+            replace a guarantee or certified sets.
+        TrainingError: If the loss is not finite.
+    """
+    started = time.monotonic()
+    options, output = options or TrainOptions(), Path(folder)
+    check_place(output, overwrite=options.overwrite)
+    data = data.split()
+    rows = np.flatnonzero(data.part == "train")
+    _check_classes(data, rows)
+    labels = training_labels(data, rows, options)
+    used = _recorded(options, images=data.inputs.kind == "images")
+    with staged(output, overwrite=options.overwrite) as partial:
+        clf = CredalClassifier(
+            options.method,
+            backbone=used.backbone,
+            weights=options.weights,
+            epochs=options.epochs,
+            batch_size=options.batch_size,
+            learning_rate=options.learning_rate,
+            augment=options.augment,
+            device=options.device,
+            random_state=options.random_state,
+            checkpoint=partial / f"resume-{_digest(data, rows, labels, used)}.safetensors",
+            verbose=options.verbose,
+        )
+        clf.fit(data.X[rows], labels, classes=list(data.annotations.classes))
+        clf.save(partial / MODEL)
+        digest = json.loads((partial / MODEL / "config.json").read_text())["weights_sha256"]
+        facts = data_facts(data) | {
+            "options": used,
+            "loss_curve": tuple(clf.loss_curve_),
+            "label_diameter": round(float(labels.diameter().mean()), 4),
+            "seconds": round(time.monotonic() - started, 2),
+        }
+        write_run(partial, facts, model_sha256=digest, **run_tables(data, clf))
+    return Run.load(output)
+
+
+def training_labels(data: Dataset, rows: np.ndarray, options: TrainOptions) -> CredalSet:
+    """Labels of the training items.
+
+    A model of the annotators uses the votes about these items alone: otherwise the labels would
+    depend on the items that the classifier is calibrated and tested on.
+    """
+    posterior = None
+    if options.skill == "dawid-skene":
+        items = [data.items[row] for row in rows]
+        among = np.isin(np.array(data.annotations.items, dtype=object), items)
+        found = dawid_skene(data.annotations, among=among)
+        row_of = {item: row for row, item in enumerate(data.annotations.items)}
+        posterior = found[[row_of[item] for item in items]]
+    return make_labels(
+        data.annotations,
+        data.counts[rows],
+        options.labels,
+        s=options.s,
+        confidence=options.confidence,
+        posterior=posterior,
+    )
+
+
+def make_labels(
+    annotations: Annotations,
+    values: np.ndarray,
+    rule: VoteRule,
+    *,
+    s: float = 1.0,
+    confidence: float = 0.95,
+    posterior: np.ndarray | None = None,
+) -> CredalSet:
+    """Credal labels of items: by the rule, or as people stated them.
+
+    Args:
+        annotations: Says what the values are.
+        values: Votes, shares or bounds by class, shape (N, K).
+        rule: Rule of :func:`credalearn.from_votes`.
+        s: As there.
+        confidence: As there.
+        posterior: What a model of the annotators makes of the votes, shape (N, K).
+
+    Raises:
+        CredalError: If the rule counts votes, and these are shares or have weights.
+    """
+    if annotations.kind == "bounds":
+        return at_least(values)
+    total = values.sum(1)
+    if posterior is not None:
+        return from_posterior(posterior, total, rule=rule, s=s, confidence=confidence)
+    if annotations.kind != "probabilities" and (values == values.round()).all():
+        if rule not in _OF_SHARES:
+            refuse_weights(
+                annotations,
+                rule=f"the rule {rule!r} counts votes",
+                instead=f", or choose one of {', '.join(_OF_SHARES)}",
+            )
+        return from_votes(values, rule=rule, s=s, confidence=confidence)
+    if rule not in _OF_SHARES:
+        what = "probabilities" if annotations.kind == "probabilities" else "weighted votes"
+        raise CredalError(
+            f"the label rule {rule!r} counts votes; {annotations.source.path} contains {what}. To "
+            f"fix: choose one of {', '.join(_OF_SHARES)}."
+        )
+    voted = total[:, None] > 0
+    filled = np.where(voted, values, 1.0)
+    return from_posterior(filled / filled.sum(1, keepdims=True), total, rule=rule)
+
+
+def run_tables(
+    data: Dataset, clf: CredalClassifier, *, trained: pl.DataFrame | None = None
+) -> dict[str, pl.DataFrame]:
+    """The tables of a run: annotations, items, and predictions of those not trained on.
+
+    Args:
+        data: The items, split.
+        clf: The model.
+        trained: Rows of items that were trained on in another run.
+    """
+    assert data.part is not None
+    rows = np.flatnonzero(data.part != "train")
+    predictions = prediction_table(
+        clf.predict_credal(data.X[rows]),
+        [data.items[row] for row in rows],
+        data.annotations.classes,
+        split=data.part[rows],
+        truth=data.truth[rows],
+        counts=None if data.annotations.kind == "bounds" else data.counts[rows],
+    )
+    items = data.table()
+    if trained is not None:
+        items = pl.concat([items, trained], how="diagonal")
+    return {"annotations": data.annotations.table, "items": items, "predictions": predictions}
+
+
+def prediction_table(
+    predicted: CredalPredictions,
+    items: Sequence[str],
+    classes: Sequence[str],
+    *,
+    split: np.ndarray,
+    truth: np.ndarray,
+    counts: np.ndarray | None,
+) -> pl.DataFrame:
+    """Predictions as the table that :class:`Run` describes.
+
+    Args:
+        predicted: Of N items.
+        items: Their names.
+        classes: Names of the classes.
+        split: Name of the split of each item.
+        truth: Index of the true class, −1 where there is none.
+        counts: Votes or shares by class, shape (N, K); None where people stated bounds.
+    """
+    index, names = predicted.classes.numpy(), np.array(classes, dtype=object)
+    row = np.arange(len(index))
+    agree = np.full(len(index), np.nan)
+    if counts is not None:
+        total = counts.sum(1)
+        np.divide(counts[row, index], total, out=agree, where=total > 0)
+    scores = {"score": "lower-probability", "mmi": "mmi", "top_probability": "top-probability"}
+    columns: dict[str, Any] = {"item": list(items), "split": split.tolist()}
+    columns["label"] = names[index].tolist()
+    columns |= {
+        name: values.double().numpy()[row, index]
+        for name, values in (
+            ("probability", predicted.probs),
+            ("lower", predicted.lower),
+            ("upper", predicted.upper),
+        )
+    }
+    columns |= {name: predicted.score(each).double().numpy() for name, each in scores.items()}
+    columns["truth"] = [None if t < 0 else names[t] for t in truth]
+    columns["wrong"] = [None if t < 0 else bool(i != t) for i, t in zip(index, truth, strict=True)]
+    columns["disagreement"] = 1 - agree
+    parts = {"p": predicted.probs, "lower": predicted.lower, "upper": predicted.upper}
+    if predicted.vertices is not None and predicted.vertices.shape[1] > 1:
+        heads = predicted.vertices.unbind(1)
+        parts |= {f"v{number}": head for number, head in enumerate(heads)}
+    for part, values in parts.items():
+        for number, name in enumerate(classes):
+            columns[f"{part}:{name}"] = values[:, number].double().numpy()
+    return pl.DataFrame(columns, schema_overrides={"truth": pl.String, "wrong": pl.Boolean})
+
+
+def data_facts(data: Dataset) -> dict[str, Any]:
+    """What ``run.json`` records about the items."""
+    assert data.part is not None
+    sizes: dict[str, Any] = {name: int((data.part == name).sum()) for name in SPLITS}
+    options = data.options
+    return {
+        "classes": data.annotations.classes,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": {
+            "credalearn": __version__,
+            "torch": torch.__version__,
+            "python": platform.python_version(),
+        },
+        "annotations": annotation_facts(data.annotations),
+        "inputs": data.inputs,
+        "splits": SplitFacts(**sizes, group=options.group, gold=options.gold, split=options.split),
+        "later_items": int(data.later.sum()),
+        "truth": "majority" if options.gold is None else "gold",
+    }
+
+
+def _recorded(options: TrainOptions, *, images: bool) -> TrainingOptions:
+    asked: dict[str, Any] = {
+        each.name: getattr(options, each.name, None) for each in fields(TrainingOptions)
+    }
+    asked["backbone"] = options.backbone or ("resnet18" if images else "mlp")
+    if options.weights is not None:
+        asked |= {"weights": str(options.weights), "weights_sha256": sha256_of(options.weights)}
+    return TrainingOptions(**asked)
+
+
+def _digest(data: Dataset, rows: np.ndarray, labels: CredalSet, used: TrainingOptions) -> str:
+    """Names the checkpoint: with other data or options training starts anew."""
+    device = find_device(used.device).type
+    asked = json.dumps([asdict(replace(used, device=device)), data.annotations.classes])
+    digest = hashlib.sha256(asked.encode())
+    for array in (data.X[rows], labels.lower.numpy(), labels.reference.numpy()):
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()[:16]
+
+
+def _check_classes(data: Dataset, rows: np.ndarray) -> None:
+    """Every class must occur in training, or the model can never predict it."""
+    seen = data.counts[rows].sum(0) > 0
+    missing = [name for name, ok in zip(data.annotations.classes, seen, strict=True) if not ok]
+    if missing:
+        raise CredalError(
+            f"no training item of {data.annotations.source.path} has a vote for "
+            f"{listed(missing, 3)}. To fix: leave that class out of the classes, collect more of "
+            "it, or choose another random_state."
+        )
