@@ -27,7 +27,7 @@ from credalearn.train.checkpoint import describe_run
 from random_sets import distributions
 
 RULES = get_args(VoteRule)
-OPEN = [rule for rule in RULES if rule not in ("relax", "precise")]
+
 UNKNOWN: Any = "other"
 NAN = float("nan")
 ARRAY: Any = np.array([0.1])
@@ -166,13 +166,7 @@ def test_more_confidence_takes_a_larger_set(counts: list[list[int]], rule: Any) 
     assert (more.upper >= less.upper - 1e-6).all()
 
 
-@pytest.mark.parametrize("rule", ["relax", "precise"])
-def test_an_item_without_votes_has_no_shares(rule: Any) -> None:
-    with pytest.raises(cl.CredalError, match=rf"needs a vote under rule '{rule}'; row 1"):
-        cl.from_votes([[3, 1], [0, 0]], rule=rule)
-
-
-@pytest.mark.parametrize("rule", OPEN)
+@pytest.mark.parametrize("rule", RULES)
 def test_an_item_without_votes_is_open(rule: Any) -> None:
     sets = cl.from_votes([[3, 1], [0, 0]], rule=rule)
     assert_close(sets.lower[1], torch.zeros(2))
@@ -252,12 +246,10 @@ def test_limits_of_fractions_of_votes_lie_between_those_of_whole_ones() -> None:
 
 def test_a_posterior_without_votes() -> None:
     posterior = [[0.8, 0.2], [0.8, 0.2]]
-    for rule in OPEN:
+    for rule in RULES:
         sets = from_posterior(posterior, [0, 5], rule=rule)
         assert_close(sets.diameter()[0], torch.tensor(1.0))
         assert_close(sets.reference[0], torch.tensor([0.8, 0.2]))
-    sets = from_posterior(posterior, 0, rule="relax")
-    assert_close(sets.lower[0], torch.tensor([0.8, 0.0]))
 
 
 def test_contamination_as_stated(generator: torch.Generator) -> None:

@@ -39,9 +39,7 @@ class DatasetOptions:
     group: str | None = option(None, "Column whose items stay in one split, such as the patient.")
     gold: str | None = option(None, "Column of the true class.")
     split: str | None = option(None, "Column of the split: train, calibration or test.")
-    table: Path | Any | None = option(
-        None, "With images: table of group, gold and split.", show_default="the export"
-    )
+    table: Path | Any | None = option(None, "With images: table of group, gold and split.")
     drop: tuple[str, ...] = option((), "Column that is not a feature; may be repeated.")
     item: str | None = option(None, "Column that names the items.", show_default="recognized")
     skip_missing: bool = option(False, "Leave out items without input or without annotation.")
@@ -380,7 +378,12 @@ def _image_columns(
     names = [name for name in (options.group, options.gold, options.split) if name is not None]
     if not names:
         return pl.DataFrame({"": [None] * len(items)}), lambda row: items[row], None
-    source = open_source(annotations.source.path if options.table is None else options.table)
+    if options.table is None:
+        raise CredalError(
+            f"images have no column {names[0]!r}. To fix: pass the table that has it, such as "
+            "--table votes.csv."
+        )
+    source = open_source(options.table)
     wanted = [source.column(name, option="table") for name in names]
     named = item_column(source, (options.item, annotations.source.item), wanted)
     table = source.read(dict.fromkeys((named, *wanted)))

@@ -58,17 +58,20 @@ class Tally:
 
 
 def _relax(votes: Tally) -> LowerBounds:
-    return relax_at(votes.shares, votes.counts.argmax(1))
+    return _at_least(relax_at(votes.shares, votes.counts.argmax(1)).lower, votes)
 
 
 def _relax_ties(votes: Tally) -> LowerBounds:
-    sets = relax_ties(votes.shares)
-    voted = votes.total > 0
-    return LowerBounds(torch.where(voted, sets.lower, 0), soft=votes.shares)
+    return _at_least(relax_ties(votes.shares).lower, votes)
 
 
 def _precise(votes: Tally) -> LowerBounds:
-    return LowerBounds(votes.shares, soft=votes.shares)
+    return _at_least(votes.shares, votes)
+
+
+def _at_least(lower: Tensor, votes: Tally) -> LowerBounds:
+    """Lower bounds (N, K) of items with votes; all distributions for the others."""
+    return LowerBounds(torch.where(votes.total > 0, lower, 0), soft=votes.shares)
 
 
 def _idm(votes: Tally) -> LowerBounds:
@@ -115,7 +118,6 @@ PROMISING: tuple[VoteRule, ...] = (
     "clopper-pearson-intervals",
     "total-variation",
 )
-NEEDS_A_VOTE = ("relax", "precise")  # all other rules leave an item without votes open
 
 # An option: what it is unless given, and the rules that use it.
 OPTIONS: dict[str, tuple[float, tuple[VoteRule, ...]]] = {

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from credalearn.errors import CredalError
-from credalearn.labels.vote_rules import NEEDS_A_VOTE, VOTE_RULES, Tally, check_options
+from credalearn.labels.vote_rules import VOTE_RULES, Tally, check_options
 from credalearn.labels.vote_rules import VoteRule as VoteRule
 from credalearn.sets import CredalSet
 from credalearn.sets.checks import as_array, as_distributions, as_floats, require
@@ -62,11 +62,11 @@ def from_votes(
 
     Returns:
         The sets, with the vote shares as their ``reference``. An item without any vote is the set
-        of all distributions (its reference uniform) under all but ``"relax"`` and ``"precise"``.
+        of all distributions, its reference uniform.
 
     Raises:
-        CredalError: If a count is negative, not whole or not finite, an option is out of range or
-            not used by the rule, or an item has no vote under ``"relax"`` or ``"precise"``.
+        CredalError: If a count is negative, not whole or not finite, or an option is out of range
+            or not used by the rule.
 
     Example:
         Three of four chose the second class.
@@ -97,13 +97,6 @@ def from_votes(
     check_options(rule, s=s, confidence=confidence)
     votes, dtype = _as_votes(counts)
     total = votes.sum(1, keepdim=True)
-    if rule in NEEDS_A_VOTE:
-        require(
-            total > 0,
-            rule=f"every item needs a vote under rule {rule!r}",
-            remedy="drop the item, or use another rule, such as 'idm', which leaves it open",
-            counts=votes,
-        )
     shares = torch.where(total > 0, votes / total, 1 / votes.shape[1])
     tally = Tally(counts=votes, total=total, shares=shares, s=s, confidence=confidence)
     return VOTE_RULES[rule](tally).to(dtype)
@@ -158,8 +151,8 @@ def from_posterior(
         confidence: As there.
 
     Returns:
-        The sets, with the posterior as their ``reference``. With 0 votes a set holds all
-        distributions, except under ``"relax"`` and ``"precise"``, which do not ask how many.
+        The sets, with the posterior as their ``reference``. With 0 votes a set contains all
+        distributions.
 
     Raises:
         CredalError: If a row is no distribution, a number of votes is negative or not finite, or

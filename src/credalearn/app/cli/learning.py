@@ -7,11 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from credalearn.app.cli.inputs import (
-    check_inputs,
-    decimal_commas,
     left_out,
-    read_inputs,
-    row_numbers,
 )
 from credalearn.app.cli.options import (
     Augment,
@@ -127,16 +123,13 @@ def train(
     reading: Reading,
 ) -> None:
     """Train a model on annotated items; killed and called again, it goes on where it stopped."""
-    from credalearn.app.items.feature_names import feature_lines
-    from credalearn.app.items.inputs import FeatureTable
-    from credalearn.app.joined.labeling import refuse_typos
-    from credalearn.app.joined.options import TrainOptions
+    from credalearn.app.dataset import Dataset
     from credalearn.app.joined.rounds import read_rounds
     from credalearn.app.staging import CHECKPOINTS, check_place, partial_of
     from credalearn.app.steps.inspecting import inspection
-    from credalearn.app.steps.training import train_run
+    from credalearn.app.steps.train import TrainOptions
+    from credalearn.app.steps.train import train as train_run
 
-    check_inputs(features, images, table, drop)
     options = TrainOptions(
         labels=labels.value,
         s=s,
@@ -145,17 +138,14 @@ def train(
         method=method,
         backbone=backbone,
         weights=weights,
-        group=group,
-        gold=gold,
-        split=split,
-        image_size=image_size,
         augment=augment.value,
         epochs=epochs,
         learning_rate=learning_rate,
         batch_size=batch_size,
         device=device,
         random_state=random_state,
-        skip_missing=skip_missing,
+        overwrite=overwrite,
+        verbose=True,
     )
     check_place(output, overwrite=overwrite)  # before a large export is read
     found = read_rounds(
@@ -166,31 +156,24 @@ def train(
         images=images,
         conflicts=merge_conflicts.value,
     )
-    if reading["classes"] is None:
-        refuse_typos(found)
-    inputs, columns = read_inputs(
-        features,
-        images,
-        table,
-        options.columns,
-        source=found.source,
-        asked=reading,
-        optional=[name for name in (gold, split) if name and name != group],
+    data = Dataset(
+        found,
+        features=tuple(features or ()),
+        images=images,
+        group=group,
+        gold=gold,
+        split=split,
+        table=table,
         drop=tuple(drop or ()),
+        item=reading["item"],
+        skip_missing=skip_missing,
+        image_size=image_size,
+        random_state=random_state,
     )
-    for line in (*inspection(found), *row_numbers(features), *decimal_commas(inputs)):
+    for line in (*inspection(found), *data.inspect()):
         print(line)
-    if isinstance(inputs, FeatureTable):
-        asked_for = (reading["label"], reading["annotator"], *options.columns)
-        for line in feature_lines(inputs.names, asked=asked_for, classes=found.classes):
-            print(line)
-    if (output / "run.json").exists():
-        print(
-            f"{output} holds a finished run: it stays until this one is done, which then replaces "
-            "it; give another -o to keep both"
-        )
     try:
-        run = train_run(output, found, inputs, options, columns=columns, overwrite=overwrite)
+        run = train_run(data, output, options)
     except KeyboardInterrupt:
         if any(partial_of(output).glob(CHECKPOINTS)):
             raise KeyboardInterrupt("the same command goes on where it stopped") from None
