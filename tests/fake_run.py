@@ -120,6 +120,7 @@ def with_facts(run: Run, **changed: Any) -> Run:
     changed = {k: v for k, v in changed.items() if not isinstance(v, pl.DataFrame)}
     known = {each.name: getattr(run.facts, each.name) for each in fields(run.facts)}
     known.pop("sha256")
+    known["annotations"] = changed.pop("annotation_facts", known["annotations"])
     write_run(run.path, known | changed, model_sha256=run.facts.sha256.model, **tables)
     for name in ("guarantee.json", "sets.json"):
         (run.path / name).unlink(missing_ok=True)

@@ -1,12 +1,12 @@
-"""A report page as its reader finds it: elements, words, data; and a risk profile to show."""
+"""A report page as its reader finds it: elements, words and the data of its script."""
 
 import json
 import re
-from html import unescape
 from html.parser import HTMLParser
 from typing import Any
 
-from credalearn.theory import RiskProfile
+from credalearn.app.run import Run
+from credalearn.app.steps.report import ReportOptions, report
 
 
 class Elements(HTMLParser):
@@ -16,53 +16,38 @@ class Elements(HTMLParser):
         super().__init__()
         self.tags: list[tuple[str, dict[str, str | None]]] = []
         self.texts: list[str] = []
-        self.inside = ""
+        self._inside = ""
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append((tag, dict(attrs)))
-        self.inside = tag if tag in ("script", "style") else self.inside
+        self._inside = tag if tag in ("script", "style") else self._inside
 
     def handle_endtag(self, tag: str) -> None:
-        self.inside = "" if tag == self.inside else self.inside
+        self._inside = "" if tag == self._inside else self._inside
 
     def handle_data(self, data: str) -> None:
-        if not self.inside:
+        if not self._inside:
             self.texts.append(data)
 
 
-def data_of(text: str) -> dict[str, Any]:
-    """The numbers that the page's script draws from."""
-    found = re.search(r'<script type="application/json" id="page-data">(.*?)</script>', text)
+def page_of(run: Run, *others: Run, **options: Any) -> str:
+    """The HTML of a run's report."""
+    return report(run, ReportOptions(**options), others).path.read_text(encoding="utf-8")
+
+
+def data_of(page: str) -> dict[str, Any]:
+    """The data that the page's script draws from."""
+    found = re.search(r'<script type="application/json" id="page-data">(.*?)</script>', page)
     assert found is not None
     content: dict[str, Any] = json.loads(found[1])
     return content
 
 
-def told(text: str) -> str:
-    """The words of the section about sets, with plain spaces."""
-    found = re.search(r'<section id="sets".*?</section>', text, re.DOTALL)
-    assert found is not None
-    return spaced(found[0])
-
-
-def rests_on(text: str) -> str:
-    """The words of the assumptions, with plain spaces."""
-    return spaced(text.split('<section id="assumptions"')[1])
-
-
-def spaced(html: str) -> str:
-    return " ".join(unescape(re.sub(r"<[^>]*>", " ", html)).split())
-
-
-def a_profile(best: float, worst: float, infinite: int = 0) -> RiskProfile:
-    """Risks of ten items, so many of them infinite at worst."""
-    return RiskProfile(
-        optimistic=best,
-        pessimistic=worst,
-        optimistic_interval=(0.9 * best, 1.1 * best),
-        pessimistic_interval=(0.9 * worst, 1.1 * worst),
-        items=10,
-        confidence=0.95,
-        infinite_items=infinite,
-    )
+def words_of(page: str, section: str = "") -> str:
+    """The words of a page, or of one section, with single plain spaces."""
+    if section:
+        found = re.search(rf'<section id="{section}".*?</section>', page, re.DOTALL)
+        assert found is not None
+        page = found[0]
+    return " ".join(" ".join(Elements(page).texts).split())

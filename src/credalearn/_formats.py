@@ -56,6 +56,16 @@ def percent(share: float | None, *, digits: int = 3, decimals: int | None = None
     return next(text for text in texts if not share < 1 or float(text) < 100) + " %"
 
 
+def number(value: float, *, digits: int = 4) -> str:
+    """A number for people: whole numbers in full, others to so many significant digits.
+
+    Example:
+        >>> number(12345), number(0.123456), number(2.0)
+        ('12,345', '0.1235', '2')
+    """
+    return f"{int(value):,}" if value == int(value) else f"{value:,.{digits}g}"
+
+
 def shown(value: object) -> str:
     """A value in a message: quoted, on one line, at most 60 characters.
 

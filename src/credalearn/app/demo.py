@@ -13,7 +13,7 @@ from credalearn.app.nodules import CLASSES, Nodules, load_nodules
 from credalearn.app.steps.certify import CertifyOptions, certify
 from credalearn.app.steps.inspecting import inspection
 from credalearn.app.steps.predicting import predict
-from credalearn.app.steps.reporting import write_report
+from credalearn.app.steps.report import ReportOptions, report
 from credalearn.app.steps.training import train_run
 from credalearn.errors import CredalError
 
@@ -67,7 +67,8 @@ def run_way(output: Path, *, epochs: int = 40, random_state: int = 0) -> None:
     print(f"{summary.items:,} nodules{told}")
 
     _say(f"report {run}")
-    page = write_report(trained, title="Lung nodules that radiologists disagree about")
+    title = "Lung nodules that radiologists disagree about"
+    page = report(trained, ReportOptions(title=title)).path
     print(f"{page}: open it in a browser")
 
 

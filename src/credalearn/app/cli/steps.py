@@ -155,8 +155,8 @@ def export(
     onnx: Annotated[Path, typer.Option("--onnx", help="The ONNX file to write.")],
 ) -> None:
     """Write the model as ONNX, with both heads, bounds and score, and its model card."""
+    from credalearn.app.report.card import card_places, write_card
     from credalearn.app.run import Run as LoadedRun
-    from credalearn.app.steps.card import card_places, write_card
     from credalearn.app.steps.exporting import check_onnx, export_onnx
 
     folder = LoadedRun.load(run)
@@ -180,14 +180,12 @@ def report(
 ) -> None:
     """Write one self-contained HTML page about a run."""
     from credalearn.app.run import Run as LoadedRun
-    from credalearn.app.steps.reporting import images_gone, write_report
+    from credalearn.app.steps.report import ReportOptions
+    from credalearn.app.steps.report import report as write_report
 
     first, *others = (LoadedRun.load(path) for path in runs)
-    path = write_report(first, others=others, images=images, output=output, title=title)
-    gone = images_gone(first) if images is None else None
-    if gone is not None:
-        print(f"{gone} is not there: the page has no pictures. To fix: give --images")
-    print(path)
+    options = ReportOptions(images=images, output=output, title=title)
+    print(*write_report(first, options, others).lines, sep="\n")
 
 
 STEPS = (certify, predict, defer, export, report)

@@ -1,87 +1,98 @@
-"""The gallery of items for a human, as HTML."""
+"""The least certain test items, as the page shows them."""
 
-from credalearn.app.report.data import Page
-from credalearn.app.report.html import Html, bar, element, range_bar, short_percent
-from credalearn.app.report.sections import score_name, section
-from credalearn.app.report.shown import Shown
+from collections.abc import Mapping
+from dataclasses import dataclass
 
+import numpy as np
 
-def gallery_section(page: Page) -> Html:
-    """The items a human would be asked about first."""
-    ruled = page.rule is not None and page.rule.threshold is not None
-    what = "deferred test items" if ruled else "test items"
-    if not page.gallery:
-        return section(
-            "gallery", "Items for a human", element("p", "The rule defers no test item.")
-        )
-    heads = tuple(page.held_out.heads) or ("probability",)
-    words = (
-        f"The {len(page.gallery)} least certain {what}, by {score_name(page.walks[0].score)}. "
-        f"The bars are the probabilities of {' and '.join(f'the {name}' for name in heads)}"
-        + ("; where they differ, the model does not know." if len(heads) > 1 else ".")
-    )
-    widened = page.widened if page.gallery[0].widened else None
-    if widened is not None:
-        words += (
-            " Below them is each class’s interval in the widened set; such sets hold the votes of "
-            f"{short_percent(widened.inflation.coverage)} of new items on average, of items such "
-            "as these perhaps more, perhaps fewer."
-        )
-    cards = [_card(each, heads, page.disagreement.said) for each in page.gallery]
-    key = [
-        element("span", element("i", class_=f"swatch head-{place}"), name)
-        for place, name in enumerate(heads)
-    ]
-    if widened is not None:
-        key.append(element("span", element("i", class_="swatch widened"), "widened set"))
-    return section(
-        "gallery",
-        "Items for a human",
-        element("p", words, element("span", " The first 12 are printed.", class_="print-only")),
-        element("p", *key, class_="key"),
-        element("ul", *cards, class_="gallery"),
-    )
+from credalearn.app.report.held_out import NO_TRUTH, HeldOut
+from credalearn.app.report.threshold_curve import without_truth
+
+MOST_ITEMS = 24
+_LONGEST_NAME = 200  # an item may be named by its whole text
+_MOST_CLASSES = 5
 
 
-def _card(shown: Shown, heads: tuple[str, ...], said: str) -> Html:
-    picture = (
-        element("img", src=shown.image, alt=f"Image of {shown.item}") if shown.image else Html()
-    )
-    told = (
-        f"{count:g}\N{NO-BREAK SPACE}× {name}" if said == "votes" else f"{name} {count:g}"
-        for name, count in shown.votes
-    )
-    votes = ", ".join(told) or "not known"
-    rows = []
-    for number, (name, values) in enumerate(shown.bars):
-        first = element("th", name, scope="row", rowspan=2 if shown.widened else None)
-        cells = (
-            element("td", bar(value, digits=0, class_=f"head-{place}"))
-            for place, value in enumerate(values)
-        )
-        rows.append(element("tr", first, *cells))
-        if shown.widened:
-            drawn = range_bar(*shown.widened[number], class_="widened")
-            hidden = element("span", "widened set ", class_="hidden")
-            rows.append(element("tr", element("td", hidden, drawn, colspan=len(values))))
-    head = [element("th", name, scope="col") for name in ("class", *heads)]
-    bars = element(
-        "table",
-        element("caption", f"Probabilities of {shown.item}", class_="hidden"),
-        element("thead", element("tr", *head), class_="hidden"),
-        element("tbody", *rows),
-        class_="heads",
-    )
-    facts = element(
-        "dl",
-        *(
-            element("div", element("dt", name), element("dd", value))
-            for name, value in (
-                ("model says", shown.label),
-                ("truth", shown.truth),
-                (said, votes),
-            )
+@dataclass(frozen=True, slots=True)
+class ClassBar:
+    """One class of an item: the probability by each head, and the bounds of the widened set."""
+
+    name: str
+    probabilities: tuple[float, ...]
+    widened: tuple[float, float] | None
+
+
+@dataclass(frozen=True, slots=True)
+class GalleryItem:
+    """An item of the gallery.
+
+    Args:
+        name: Its name, shortened where it is long.
+        label: The predicted class.
+        truth: The true class, or what it lacks to have one.
+        votes: Votes by class, most first.
+        bars: The likeliest classes, most probable first.
+        image: Thumbnail as a data URI, if there is one.
+    """
+
+    name: str
+    label: str
+    truth: str
+    votes: tuple[tuple[str, float], ...]
+    bars: tuple[ClassBar, ...]
+    image: str | None
+
+
+def gallery_rows(held_out: HeldOut, kept: np.ndarray | None) -> list[int]:
+    """Rows of the least certain deferred items; of all items where nothing is decided."""
+    order = np.argsort(-held_out.score, kind="stable")
+    if kept is not None:
+        order = order[~kept[order]]
+    return [int(row) for row in order[:MOST_ITEMS]]
+
+
+def gallery(
+    held_out: HeldOut,
+    kept: np.ndarray | None,
+    images: Mapping[str, str],
+    bounds: tuple[np.ndarray, np.ndarray] | None,
+) -> tuple[GalleryItem, ...]:
+    """The items of :func:`gallery_rows`.
+
+    Args:
+        held_out: The test items.
+        kept: Which items a guarantee keeps, bool of shape (N,); None without one.
+        images: Thumbnails by item.
+        bounds: Lower and upper bounds of the widened sets, shape (N, K) each; None without them.
+    """
+    return tuple(_item(held_out, row, images, bounds) for row in gallery_rows(held_out, kept))
+
+
+def _item(
+    held_out: HeldOut,
+    row: int,
+    images: Mapping[str, str],
+    bounds: tuple[np.ndarray, np.ndarray] | None,
+) -> GalleryItem:
+    classes, name = held_out.classes, held_out.items[row]
+    probs, votes, truth = held_out.probs[row], held_out.votes[row], int(held_out.truth[row])
+    # A class that people voted for is shown even where the model gives it little.
+    shown = np.argsort(-(probs + (votes > 0)), kind="stable")[:_MOST_CLASSES]
+    shown = shown[np.argsort(-probs[shown], kind="stable")]
+    return GalleryItem(
+        name=name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…",
+        label=classes[int(held_out.label[row])],
+        truth=without_truth(held_out) if truth == NO_TRUTH else classes[truth],
+        votes=tuple(
+            (classes[k], float(votes[k])) for k in np.argsort(-votes, kind="stable") if votes[k]
         ),
+        bars=tuple(
+            ClassBar(
+                name=classes[k],
+                probabilities=tuple(float(head[row, k]) for head in held_out.heads.values()),
+                widened=bounds and (float(bounds[0][row, k]), float(bounds[1][row, k])),
+            )
+            for k in shown
+        ),
+        image=images.get(name),
     )
-    name = element("h3", shown.item)
-    return element("li", picture, name, facts, bars)

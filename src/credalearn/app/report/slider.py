@@ -1,177 +1,160 @@
-"""The curve and its slider, as HTML: what they say without a script too."""
+"""The accuracy-rejection curves and the slider that walks along the first of them."""
 
-from credalearn.app.report.data import Page
-from credalearn.app.report.html import Html, bar, element, join, percent, table
-from credalearn.app.report.sections import chart, score_name, section, tiles
-from credalearn.app.report.walks import Walk
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Self
 
-_MINUTES = 1  # a reviewer's minutes an item, until the reader says otherwise
-_EXAMPLE_ITEMS = 1000
+import numpy as np
 
-
-def curve_section(page: Page) -> Html:
-    """The curve, the slider and what it says."""
-    first, start = page.walks[0], page.start
-    choices = [
-        element("option", score_name(each.score), value=place)
-        for place, each in enumerate(page.walks)
-    ]
-    slider = element(
-        "input",
-        type="range",
-        id="slider",
-        min=0,
-        max=len(first.kept) - 1,
-        step=1,
-        value=start,
-        autocomplete="off",
-        aria_describedby="slider-help",
-    )
-    controls = element(
-        "div",
-        element("label", "Items kept, from none to all", for_="slider", class_="slider-label"),
-        slider,
-        element(
-            "div",
-            element("label", "Defer by ", element("select", *choices, id="score")),
-            _number("Reviewer minutes an item ", "minutes", _MINUTES, "any"),
-            _number("Items to decide ", "plan", _EXAMPLE_ITEMS, 1),
-            _button(page),
-            class_="fields",
-        ),
-        element(
-            "p",
-            "Arrow keys move the slider by one step, Page Up and Page Down by ten.",
-            id="slider-help",
-            class_="note",
-        ),
-        class_="controls needs-script",
-    )
-    return section(
-        "curve",
-        "What deferring brings, and what it costs",
-        element("p", _curve_words(page)),
-        chart("curve-chart", _curve_label(page)),
-        controls,
-        _readings(first, start),
-        _deferrals(page, first, start),
-        element("details", element("summary", "The curve as a table"), _curve_table(page)),
-    )
+from credalearn._formats import number, percent
+from credalearn.app.report.held_out import HeldOut
+from credalearn.app.report.threshold_curve import (
+    ClassRows,
+    Curve,
+    Outcome,
+    class_rows,
+    threshold_curve,
+)
 
 
-def _number(label: str, identity: str, value: int, step: object) -> Html:
-    field = element(
-        "input",
-        type="number",
-        id=identity,
-        value=value,
-        min=0,
-        step=step,
-        inputmode="decimal",
-        autocomplete="off",
-    )
-    return element("label", label, field)
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the slider shows at one threshold: texts by the name of the slot they fill.
+
+    The page's script fills the slots from these texts, so that it formats no number itself.
+    """
+
+    threshold: str
+    kept: str
+    kept_count: str
+    deferred: str
+    deferred_count: str
+    error: str
+    low: str
+    high: str
+    wrong: str
+    judged: str
+
+    @classmethod
+    def of(cls, outcome: Outcome) -> Self:
+        """The texts of an outcome."""
+        return cls(
+            threshold=number(outcome.threshold) if outcome.kept else "–",
+            kept=percent(outcome.coverage),
+            kept_count=number(outcome.kept),
+            deferred=percent(1 - outcome.coverage),
+            deferred_count=number(outcome.deferred),
+            error=percent(outcome.error),
+            low=percent(outcome.low),
+            high=percent(outcome.high),
+            wrong=number(outcome.wrong),
+            judged=number(outcome.judged),
+        )
 
 
-def _button(page: Page) -> Html:
-    """Back to where the slider stood."""
-    text = "Back to the rule" if page.rule and page.rule.threshold is not None else "Keep all"
-    return element("button", text, type="button", id="reset")
+@dataclass(frozen=True, slots=True)
+class ClassReading:
+    """Deferred items of one true class at one threshold."""
+
+    deferred: str
+    share: str
+    width: float
 
 
-def _readings(walk: Walk, place: int) -> Html:
-    """What the slider says; the numbers of its first place, until a script moves it."""
-    total, kept = int(walk.kept[-1]), int(walk.kept[place])
-    share = (total - kept) / total
-    error = walk.error(place)
-    interval = f"{percent(float(walk.low[place]))} to {percent(float(walk.high[place]))}"
-    facts = [
-        ("kept", percent(walk.coverage(place)), f"{kept:,} of {total:,} test items"),
-        (
-            "error of the kept",
-            percent(error),
-            f"95 % interval {interval}; {walk.wrong[place]:,} wrong of {walk.judged[place]:,}",
-        ),
-        ("to a human", percent(share), f"{total - kept:,} of {total:,} test items"),
-        (
-            "reviewer hours",
-            f"{share * _EXAMPLE_ITEMS * _MINUTES / 60:.1f}",
-            f"for {_EXAMPLE_ITEMS:,} items at {_MINUTES} min each",
-        ),
-    ]
-    identities = ("coverage", "error", "deferred", "hours")
-    sentence = element("output", id="reading", for_="slider score minutes plan", aria_live="polite")
-    return join(tiles(facts, class_="readings", identities=identities), element("p", sentence))
+@dataclass(frozen=True, slots=True, eq=False)
+class Slider:
+    """The curves, and what the slider shows at each threshold of the first.
 
+    Args:
+        curves: One curve per score; items are deferred by the first.
+        start: Where the slider stands first.
+        rows: Deferred items by true class at each threshold of the first curve.
+        decided: Whether the start is the threshold of a guarantee.
+    """
 
-def _deferrals(page: Page, walk: Walk, place: int) -> Html:
-    totals = walk.deferred[0]
-    rows: list[list[object]] = []
-    for name, total, count in zip(page.groups, totals, walk.deferred[place], strict=True):
-        share = int(count) / int(total) if total else None
-        rows.append([name, f"{total:,}", f"{count:,}", bar(share)])
-    caption = join(
-        "Deferred by class",
-        element("span", f" (by {page.truth})", class_="note"),
-    )
-    headings = ["true class", "test items", "deferred", "share deferred"]
-    return element("div", table(caption, headings, rows, class_="bars"), id="deferrals")
+    curves: tuple[Curve, ...]
+    start: int
+    rows: ClassRows
+    decided: bool
 
+    @classmethod
+    def of(cls, held_out: HeldOut, threshold: float | None) -> Self:
+        """Start at the threshold of the guarantee, or keep every item where there is none."""
+        first, *others = held_out.scores
+        curve = threshold_curve(held_out, first, threshold=threshold)
+        limits = np.array([each.threshold for each in curve.outcomes])
+        return cls(
+            curves=(curve, *(threshold_curve(held_out, name) for name in others)),
+            start=curve.position(math.inf if threshold is None else threshold),
+            rows=class_rows(held_out, limits),
+            decided=threshold is not None,
+        )
 
-def _curve_words(page: Page) -> str:
-    text = (
-        "The least certain items go to a human, the others keep the model’s label. To the right "
-        "more is kept; the height is the accuracy of what is kept, on the test items. The band is "
-        "the 95 % interval at each place."
-    )
-    if page.shaded:
-        text += " The shaded corner is the certified region, up to the rule’s coverage."
-    return text
+    @property
+    def outcome(self) -> Outcome:
+        """Where the slider stands first."""
+        return self.curves[0].outcomes[self.start]
 
+    @property
+    def reading(self) -> Reading:
+        """What it shows there."""
+        return Reading.of(self.outcome)
 
-def _curve_label(page: Page) -> str:
-    first = page.walks[0]
-    places = [first.position(float("inf"))]
-    places += [int((first.kept <= share * first.kept[-1]).sum()) - 1 for share in (0.75, 0.5)]
-    readings = [
-        f"{percent(1 - error)} at a coverage of {percent(first.coverage(place))}"
-        for place in places
-        if (error := first.error(place)) is not None
-    ]
-    return (
-        f"Line chart of the accuracy of the kept items against coverage, deferring by "
-        f"{', '.join(score_name(each.score) for each in page.walks)}. By "
-        f"{score_name(first.score)}: {', '.join(readings)}. The numbers are in the table below."
-    )
-
-
-def _curve_table(page: Page) -> Html:
-    first = page.walks[0]
-    others = page.walks[1:]
-    rows: list[list[object]] = []
-    for target in range(5, 101, 5):
-        place = _nearest(first, target / 100)
-        error = first.error(place)
-        low, high = percent(float(first.low[place])), percent(float(first.high[place]))
-        cells: list[object] = [
-            percent(first.coverage(place)),
-            f"{first.thresholds[place]:.4g}",
-            percent(None if error is None else 1 - error),
-            f"{percent(error)} ({low} to {high})",
+    def class_readings(self, place: int) -> list[ClassReading]:
+        """The table by class at a position."""
+        counts = zip(self.rows.deferred[place].tolist(), self.rows.totals, strict=True)
+        shares = [(count, count / total if total else None) for count, total in counts]
+        return [
+            ClassReading(number(count), percent(share), round(100 * (share or 0), 1))
+            for count, share in shares
         ]
-        for other in others:
-            found = other.error(_nearest(other, target / 100))
-            cells.append(percent(None if found is None else 1 - found))
-        rows.append(cells)
-    headings = [
-        "kept",
-        "threshold",
-        f"accuracy by {score_name(first.score)}",
-        "error (95 % interval)",
-        *(f"accuracy by {score_name(each.score)}" for each in others),
-    ]
-    return table("Accuracy of the kept, at the place nearest to every 5 %", headings, rows)
 
+    def script_data(self) -> dict[str, Any]:
+        """The curves and every reading, for the page's script."""
+        first = self.curves[0].outcomes
+        return {
+            "start": self.start,
+            "chart": self.chart_data(self.curves),
+            "band": [[100 * o.coverage, 100 - 100 * o.high, 100 - 100 * o.low] for o in first],
+            "readings": [
+                {
+                    "share": 1 - outcome.coverage,
+                    "texts": asdict(Reading.of(outcome)),
+                    "classes": [asdict(each) for each in self.class_readings(place)],
+                }
+                for place, outcome in enumerate(first)
+            ],
+        }
 
-def _nearest(walk: Walk, coverage: float) -> int:
-    return int(abs(walk.kept - coverage * walk.kept[-1]).argmin())
+    @staticmethod
+    def chart_data(curves: Sequence[Curve]) -> dict[str, Any]:
+        """Points of the curves, x and y in percent with their texts, and where the y axis starts.
+
+        Below a tenth of the items a handful of items decides: those points do not set the scale.
+        """
+        points = {
+            curve.name: [o for o in curve.outcomes if o.accuracy is not None] for curve in curves
+        }
+        lowest = min(
+            (o.accuracy or 0.0 for each in points.values() for o in each if o.coverage >= 0.1),
+            default=0.0,
+        )
+        return {
+            "floor": max(0, 5 * math.floor(20 * lowest - 1)),
+            "curves": [
+                {
+                    "name": curve.name,
+                    "points": [
+                        [
+                            100 * o.coverage,
+                            100 * (o.accuracy or 0.0),
+                            percent(o.coverage),
+                            percent(o.accuracy),
+                        ]
+                        for o in points[curve.name]
+                    ],
+                }
+                for curve in curves
+            ],
+        }

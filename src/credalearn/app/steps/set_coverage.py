@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 
 from credalearn._formats import many, percent
-from credalearn.app.report.holding import WidenedSets, widen_sets
 from credalearn.app.run import Run
+from credalearn.app.steps.set_check import WidenedSets, widen_sets
 from credalearn.app.steps.voted_items import VotedItems, read_voted
 from credalearn.conformal import Distance, Inflation, Scale
 from credalearn.errors import CredalError

@@ -1,0 +1,135 @@
+"""The test items of a run: what was predicted, what people said, and the truth.
+
+Shapes: N items, K classes.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import polars as pl
+
+from credalearn.app.run import Run
+from credalearn.errors import CredalError
+from credalearn.guarantees.truths import LACKING, Truth
+from credalearn.metrics import Reliability, auarc, reliability
+
+NO_TRUTH = -1
+
+# Name of each score and its column in predictions.parquet. Items are deferred by the first.
+SCORES = {
+    "lower probability": "score",
+    "MMI (imprecision)": "mmi",
+    "top probability": "top_probability",
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeldOut:
+    """Predictions for items that neither the training nor the guarantee has used.
+
+    Args:
+        items: Names of the items, N.
+        classes: Names of the classes, K.
+        probs: Probabilities, shape (N, K).
+        label: Predicted classes, shape (N,).
+        truth: True classes, −1 where an item has none, shape (N,).
+        scores: Uncertainty by name; items are deferred by the first. Shape (N,) each.
+        votes: Votes by class, shape (N, K); zeros where they are not known.
+        heads: Probabilities to show side by side, by name, shape (N, K) each: the pessimist and
+            the optimist of POCC, the lower and upper bounds of other methods.
+        against: Where the true classes come from.
+    """
+
+    items: tuple[str, ...]
+    classes: tuple[str, ...]
+    probs: np.ndarray
+    label: np.ndarray
+    truth: np.ndarray
+    scores: Mapping[str, np.ndarray]
+    votes: np.ndarray
+    heads: Mapping[str, np.ndarray]
+    against: Truth
+
+    def __post_init__(self) -> None:
+        if not self.judged.any():
+            raise CredalError(
+                f"the report needs a test item with a truth; none of the {len(self.items)} test "
+                f"items has one: {LACKING[self.against]}. To fix: train with a larger test share."
+            )
+
+    @classmethod
+    def of(cls, run: Run) -> Self:
+        """The test items of a run.
+
+        Raises:
+            CredalError: If no test item has a truth.
+        """
+        classes = run.classes
+        table = run.predictions.filter(split="test")
+        place = {name: number for number, name in enumerate(classes)}
+        truth = [NO_TRUTH if each is None else place[each] for each in table["truth"]]
+        keys = ["item", "split"]  # after recalibration a trained item may have the same name
+        votes = table.select(keys).join(run.items, on=keys, how="left", maintain_order="left")
+        return cls(
+            items=tuple(table["item"]),
+            classes=classes,
+            probs=_matrix(table, "p", classes),
+            label=np.array([place[each] for each in table["label"]], dtype=np.int64),
+            truth=np.array(truth, dtype=np.int64),
+            scores={name: table[column].to_numpy() for name, column in SCORES.items()},
+            votes=np.nan_to_num(_matrix(votes.fill_null(0), "n", classes)),
+            heads=_heads(table, classes, run.facts.method),
+            against=run.truth,
+        )
+
+    @property
+    def score(self) -> np.ndarray:
+        """The score that items are deferred by, shape (N,)."""
+        return next(iter(self.scores.values()))
+
+    @property
+    def judged(self) -> np.ndarray:
+        """Which items have a truth, shape (N,)."""
+        known: np.ndarray = self.truth != NO_TRUTH
+        return known
+
+    @property
+    def wrong(self) -> np.ndarray:
+        """Which items have a truth that differs from the label, shape (N,)."""
+        wrong: np.ndarray = self.judged & (self.truth != self.label)
+        return wrong
+
+    @property
+    def accuracy(self) -> float:
+        """Share of correct labels among the items with a truth."""
+        return 1 - float(self.wrong.sum() / self.judged.sum())
+
+    @property
+    def reliability(self) -> Reliability:
+        """Confidence against accuracy in ten bins."""
+        return reliability(self.probs[self.judged], self.truth[self.judged])
+
+    @property
+    def auarc(self) -> float:
+        """Area under the accuracy-rejection curve of the score that items are deferred by."""
+        rows = self.judged
+        return auarc(self.probs[rows], self.truth[rows], self.score[rows])
+
+
+def _matrix(table: pl.DataFrame, part: str, classes: tuple[str, ...]) -> np.ndarray:
+    return table.select(f"{part}:{name}" for name in classes).to_numpy().astype(np.float64)
+
+
+def _heads(table: pl.DataFrame, classes: tuple[str, ...], method: str) -> dict[str, np.ndarray]:
+    two = f"v1:{classes[0]}" in table.columns and f"v2:{classes[0]}" not in table.columns
+    if two and method.startswith("pocc"):
+        return {
+            name: _matrix(table, part, classes)
+            for name, part in (("pessimist", "v0"), ("optimist", "v1"))
+        }
+    lower, upper = _matrix(table, "lower", classes), _matrix(table, "upper", classes)
+    if (upper > lower).any():
+        return {"lower bound": lower, "upper bound": upper}
+    return {"probability": _matrix(table, "p", classes)}

@@ -1,0 +1,201 @@
+"""Everything that the report page shows, computed before any HTML is written.
+
+Shapes: N items, K classes.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from credalearn.app.report.comparison import ComparedRun, Comparison
+from credalearn.app.report.gallery import GalleryItem, gallery
+from credalearn.app.report.held_out import HeldOut
+from credalearn.app.report.label_risk import LabelRisk, label_risk
+from credalearn.app.report.quality import Quality
+from credalearn.app.report.slider import Slider
+from credalearn.app.report.threshold_curve import KEEP_NONE, Curve, Outcome, outcomes
+from credalearn.app.run import Run
+from credalearn.app.steps.set_check import WidenedSets
+from credalearn.guarantees import Guarantee
+from credalearn.guarantees.truths import HAVING, LACKING, TRUTHS
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The headline: what is promised, and how it does on the test items.
+
+    Args:
+        guarantee: What ``certify`` found; None before.
+        outcome: What its threshold does to all test items; None without a threshold.
+        check: The same on the test items that the guarantee is about: all of them, or one per
+            group.
+        kept_and_wrong: Share of the items with a truth among those that are kept and wrong.
+        disagreement: Share of the votes on those kept items that differ from the label.
+    """
+
+    guarantee: Guarantee | None
+    outcome: Outcome | None = None
+    check: Outcome | None = None
+    kept_and_wrong: float | None = None
+    disagreement: float | None = None
+
+    @property
+    def state(self) -> Literal["open", "refused", "capacity", "certified"]:
+        """What kind of verdict it is."""
+        if self.guarantee is None:
+            return "open"
+        if self.outcome is None:
+            return "refused"
+        return "certified" if self.guarantee.certified else "capacity"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Page:
+    """Everything on the page.
+
+    Args:
+        title: The heading.
+        made: When the page was made.
+        run: The run, for its facts.
+        verdict: The headline.
+        held_out: The test items.
+        slider: The curves and what the slider shows.
+        class_votes: Votes by class over all items, most first.
+        quality: Accuracy, calibration and confusions.
+        risk: The risk that the labels leave open.
+        widened: Predicted sets widened to contain what people say, if they were.
+        gallery: The least certain test items.
+        comparison: This run and others; None without others.
+        doubts: Further assumptions, one sentence each.
+    """
+
+    title: str
+    made: str
+    run: Run
+    verdict: Verdict
+    held_out: HeldOut
+    slider: Slider
+    class_votes: tuple[tuple[str, float], ...]
+    quality: Quality
+    risk: LabelRisk
+    widened: WidenedSets | None
+    gallery: tuple[GalleryItem, ...]
+    comparison: Comparison | None
+    doubts: tuple[str, ...]
+
+    @property
+    def truth(self) -> str:
+        """What errors are counted against."""
+        return TRUTHS[self.held_out.against]
+
+    @property
+    def having(self) -> str:
+        """What an item needs to have a truth."""
+        return HAVING[self.held_out.against]
+
+    @property
+    def lacking(self) -> str:
+        """Why items without a truth have none."""
+        return LACKING[self.held_out.against]
+
+    @property
+    def shaded(self) -> bool:
+        """Whether the promise is about the error that the curve shows, so that it can be drawn."""
+        rule = self.verdict.guarantee
+        return (
+            self.verdict.state == "certified"
+            and rule is not None
+            and rule.confidence is not None
+            and rule.against == self.held_out.against
+            and not rule.one_per_group
+        )
+
+    def script_data(self) -> dict[str, Any]:
+        """The numbers and texts behind the charts and the slider."""
+        data = self.slider.script_data()
+        if self.shaded and self.verdict.outcome and self.verdict.guarantee:
+            limit = self.verdict.guarantee.max_error or 0.0
+            data["region"] = {
+                "right": 100 * self.verdict.outcome.coverage,
+                "bottom": 100 - 100 * limit,
+            }
+        data["bins"] = [
+            [100 * each.confidence, 100 * each.accuracy, each.items] for each in self.quality.bins
+        ]
+        if self.comparison is not None:
+            pairs = zip(self.comparison.names, self.comparison.runs, strict=True)
+            curves = [Curve(name, each.curve.outcomes) for name, each in pairs]
+            data["runs"] = Slider.chart_data(curves)
+        return data
+
+
+def build_page(
+    run: Run,
+    held_out: HeldOut,
+    *,
+    title: str,
+    made: str,
+    checked: Sequence[str] | None = None,
+    widened: WidenedSets | None = None,
+    others: Sequence[ComparedRun] = (),
+    images: Mapping[str, str] | None = None,
+    doubts: Sequence[str] = (),
+) -> Page:
+    """Compute the page of a run.
+
+    Args:
+        run: The run.
+        held_out: Its test items.
+        title: The heading.
+        made: When the page is made.
+        checked: Test items that the guarantee is about; all unless given.
+        widened: Predicted sets widened to contain what people say.
+        others: Runs to compare with.
+        images: Thumbnails by item, as data URIs.
+        doubts: Further assumptions, one sentence each.
+    """
+    guarantee = run.guarantee
+    decided = guarantee is not None and guarantee.shortfall is None
+    kept = guarantee.keeps(held_out.score) if guarantee is not None and decided else None
+    verdict = Verdict(guarantee)
+    if guarantee is not None and kept is not None:
+        verdict = _verdict(guarantee, held_out, kept, checked)
+    bounds = (widened.lower, widened.upper) if widened is not None else None
+    votes = {name: float(run.items[f"n:{name}"].sum()) for name in run.classes}
+    this = ComparedRun.of(run, held_out, widened)
+    return Page(
+        title=title,
+        made=made,
+        run=run,
+        verdict=verdict,
+        held_out=held_out,
+        slider=Slider.of(held_out, verdict.outcome.threshold if verdict.outcome else None),
+        class_votes=tuple(sorted(votes.items(), key=lambda each: -each[1])),
+        quality=Quality.of(held_out, kept),
+        risk=label_risk(run, held_out),
+        widened=widened,
+        gallery=gallery(held_out, kept, images or {}, bounds),
+        comparison=(
+            Comparison((this, *others), guarantee and guarantee.max_error) if others else None
+        ),
+        doubts=tuple(doubts),
+    )
+
+
+def _verdict(
+    guarantee: Guarantee, held_out: HeldOut, kept: np.ndarray, checked: Sequence[str] | None
+) -> Verdict:
+    chosen = set(held_out.items if checked is None else checked)
+    rows = np.array([item in chosen for item in held_out.items])
+    limit = np.array([KEEP_NONE if guarantee.threshold is None else guarantee.threshold])
+    voted = kept & rows & (held_out.votes.sum(1) > 0)
+    shares = held_out.votes[voted, held_out.label[voted]] / held_out.votes[voted].sum(1)
+    return Verdict(
+        guarantee,
+        outcome=outcomes(held_out, limit)[0],
+        check=outcomes(held_out, limit, rows=rows)[0],
+        kept_and_wrong=float((kept & held_out.wrong & rows).sum() / (held_out.judged & rows).sum()),
+        disagreement=float(1 - shares.mean()) if len(shares) else None,
+    )

@@ -1,0 +1,114 @@
+"""How good the predicted labels and probabilities are on the test items."""
+
+from dataclasses import dataclass
+from typing import Literal, Self
+
+import numpy as np
+
+from credalearn.app.report.held_out import HeldOut
+
+_MATRIX_CLASSES = 12  # larger matrices do not fit the page
+_MOST_PAIRS = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """Test items whose top probability lies between ``low`` and ``high``."""
+
+    low: float
+    high: float
+    items: int
+    confidence: float
+    accuracy: float
+
+
+@dataclass(frozen=True, slots=True)
+class Confusion:
+    """True classes against predicted classes.
+
+    Args:
+        which: Which test items are counted.
+        items: Number of items with a truth.
+        wrong: Number of wrong labels.
+        matrix: Items by true class (rows) and predicted class (columns); empty for many classes.
+        pairs: For many classes, the most frequent mistakes: truth, predicted class, items.
+    """
+
+    which: Literal["all", "kept", "deferred"]
+    items: int
+    wrong: int
+    matrix: tuple[tuple[int, ...], ...]
+    pairs: tuple[tuple[str, str, int], ...]
+
+    @classmethod
+    def of(
+        cls, held_out: HeldOut, which: Literal["all", "kept", "deferred"], rows: np.ndarray
+    ) -> Self:
+        """Count the given rows, bool of shape (N,)."""
+        classes = held_out.classes
+        counts = np.zeros((len(classes), len(classes)), dtype=np.int64)
+        chosen = rows & held_out.judged
+        np.add.at(counts, (held_out.truth[chosen], held_out.label[chosen]), 1)
+        mistakes = counts - np.diag(np.diag(counts))
+        order = np.argsort(-mistakes, axis=None, kind="stable")[:_MOST_PAIRS]
+        pairs = [divmod(int(flat), len(classes)) for flat in order]
+        few = len(classes) <= _MATRIX_CLASSES
+        return cls(
+            which=which,
+            items=int(counts.sum()),
+            wrong=int(mistakes.sum()),
+            matrix=tuple(map(tuple, counts.tolist())) if few else (),
+            pairs=tuple(
+                (classes[t], classes[p], int(mistakes[t, p])) for t, p in pairs if mistakes[t, p]
+            ),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """Accuracy, calibration and confusions.
+
+    Args:
+        accuracy: Share of correct labels.
+        ece: Expected calibration error, ten bins.
+        auarc: Area under the accuracy-rejection curve.
+        bins: Bins that contain an item.
+        confusions: Of all items, or of the kept and of the deferred items.
+        left_out: Test items without a truth.
+    """
+
+    accuracy: float
+    ece: float
+    auarc: float
+    bins: tuple[Bin, ...]
+    confusions: tuple[Confusion, ...]
+    left_out: int
+
+    @classmethod
+    def of(cls, held_out: HeldOut, kept: np.ndarray | None) -> Self:
+        """Quality on the test items; ``kept`` says which ones a guarantee keeps."""
+        found = held_out.reliability
+        edges = zip(found.edges[:-1], found.edges[1:], strict=True)
+        bins = zip(edges, found.count, found.confidence, found.accuracy, strict=True)
+        if kept is None:
+            everything = np.ones(len(held_out.items), dtype=bool)
+            confusions: tuple[Confusion, ...] = (Confusion.of(held_out, "all", everything),)
+        else:
+            confusions = (
+                Confusion.of(held_out, "kept", kept),
+                Confusion.of(held_out, "deferred", ~kept),
+            )
+        return cls(
+            accuracy=held_out.accuracy,
+            ece=found.ece,
+            auarc=held_out.auarc,
+            bins=tuple(Bin(*ends, n, stated, right) for ends, n, stated, right in bins if n),
+            confusions=confusions,
+            left_out=int((~held_out.judged).sum()),
+        )
+
+    @property
+    def confidence(self) -> float:
+        """Mean stated probability of the labels."""
+        items = sum(each.items for each in self.bins)
+        return sum(each.items * each.confidence for each in self.bins) / items

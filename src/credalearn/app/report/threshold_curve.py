@@ -1,0 +1,169 @@
+"""The accuracy-rejection curve: what every threshold of a score does to the test items.
+
+Shapes: N items, T thresholds, R rows of the table by class.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from credalearn.app.report.held_out import NO_TRUTH, HeldOut
+from credalearn.guarantees.bounds import interval
+from credalearn.guarantees.truths import HAVING
+
+CONFIDENCE = 0.95  # of every interval on the page
+KEEP_NONE = -1.0  # a threshold below every score
+MOST_THRESHOLDS = 500
+_MOST_ROWS = 24  # classes with a row of their own
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a threshold does to the test items: those with a score up to it are kept.
+
+    Args:
+        threshold: Largest score that is kept.
+        items: Number of items.
+        kept: Number of kept items.
+        judged: Number of kept items that have a truth.
+        wrong: Number of those with a wrong label.
+        low: Lower end of the 95 % Clopper-Pearson interval of wrong / judged.
+        high: Upper end.
+    """
+
+    threshold: float
+    items: int
+    kept: int
+    judged: int
+    wrong: int
+    low: float
+    high: float
+
+    @property
+    def coverage(self) -> float:
+        """Share of the items that is kept."""
+        return self.kept / self.items
+
+    @property
+    def deferred(self) -> int:
+        """Number of deferred items."""
+        return self.items - self.kept
+
+    @property
+    def error(self) -> float | None:
+        """Share of wrong labels among the kept items with a truth; None where there are none."""
+        return self.wrong / self.judged if self.judged else None
+
+    @property
+    def accuracy(self) -> float | None:
+        """One minus the error."""
+        return None if self.error is None else 1 - self.error
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Outcomes from deferring every item to keeping every item, by ascending threshold."""
+
+    name: str
+    outcomes: tuple[Outcome, ...]
+
+    def position(self, threshold: float) -> int:
+        """The last position whose threshold is not above this one."""
+        limits = [each.threshold for each in self.outcomes]
+        return int(np.searchsorted(limits, threshold, side="right")) - 1
+
+    def nearest(self, coverage: float) -> Outcome:
+        """The outcome whose coverage is nearest to this one."""
+        return min(self.outcomes, key=lambda each: abs(each.coverage - coverage))
+
+    def coverage_at(self, max_error: float) -> float:
+        """The largest coverage with an observed error of at most this."""
+        return max(each.coverage for each in self.outcomes if (each.error or 0) <= max_error)
+
+
+def threshold_curve(held_out: HeldOut, score: str, *, threshold: float | None = None) -> Curve:
+    """The curve of one score.
+
+    Args:
+        held_out: The test items.
+        score: Name of the score.
+        threshold: A chosen threshold, which gets a position of its own.
+    """
+    values = held_out.scores[score]
+    limits = np.unique(values)
+    if len(limits) > MOST_THRESHOLDS - 2:
+        places = np.linspace(0, len(limits) - 1, MOST_THRESHOLDS - 2)
+        limits = limits[places.round().astype(int)]
+    chosen = [] if threshold is None else [threshold]
+    limits = np.unique([KEEP_NONE, *limits, *chosen])
+    # Of thresholds that keep the same items, the largest: a chosen one is not lost.
+    limits = limits[np.append(np.diff(_count(values, limits)) > 0, True)]
+    return Curve(score, outcomes(held_out, limits, values=values))
+
+
+def outcomes(
+    held_out: HeldOut,
+    thresholds: np.ndarray,
+    *,
+    values: np.ndarray | None = None,
+    rows: np.ndarray | None = None,
+) -> tuple[Outcome, ...]:
+    """What each threshold does.
+
+    Args:
+        held_out: The test items.
+        thresholds: Thresholds, shape (T,).
+        values: Scores, shape (N,); those that items are deferred by unless given.
+        rows: Which items to count, bool of shape (N,); all unless given.
+    """
+    values = held_out.score if values is None else values
+    rows = np.ones(len(values), dtype=bool) if rows is None else rows
+    kept = _count(values[rows], thresholds)
+    judged = _count(values[rows & held_out.judged], thresholds)
+    wrong = _count(values[rows & held_out.wrong], thresholds)
+    low, high = interval(wrong, judged, confidence=CONFIDENCE, binary=True)
+    columns = (np.asarray(each).tolist() for each in (thresholds, kept, judged, wrong, low, high))
+    return tuple(
+        Outcome(limit, int(rows.sum()), *counts) for limit, *counts in zip(*columns, strict=True)
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClassRows:
+    """The rows of the table of deferred items: true classes, and items without a truth.
+
+    Args:
+        names: Name of each row, R.
+        totals: Test items of each row, R.
+        deferred: Deferred items by threshold, shape (T, R).
+    """
+
+    names: tuple[str, ...]
+    totals: tuple[int, ...]
+    deferred: np.ndarray
+
+
+def class_rows(held_out: HeldOut, thresholds: np.ndarray) -> ClassRows:
+    """Deferred items by true class; where there are many classes, small ones share a row."""
+    truth, score = held_out.truth, held_out.score
+    sizes = np.bincount(truth[truth != NO_TRUTH], minlength=len(held_out.classes))
+    most = _MOST_ROWS + (len(sizes) == _MOST_ROWS + 1)  # a single class needs no shared row
+    largest = np.sort(np.argsort(-sizes, kind="stable")[:most])
+    members = [(held_out.classes[k], truth == k) for k in largest]
+    if len(largest) < len(sizes):
+        members.append(("other classes", held_out.judged & ~np.isin(truth, largest)))
+    if not held_out.judged.all():
+        members.append((without_truth(held_out), ~held_out.judged))
+    names, masks = zip(*members, strict=True)
+    counts = [mask.sum() - _count(score[mask], thresholds) for mask in masks]
+    return ClassRows(names, tuple(int(mask.sum()) for mask in masks), np.stack(counts, axis=1))
+
+
+def without_truth(held_out: HeldOut) -> str:
+    """What an item without a truth is called, such as "no single most-voted class"."""
+    return f"no {HAVING[held_out.against].removeprefix('a ')}"
+
+
+def _count(values: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
+    """How many values are at most each threshold."""
+    return np.searchsorted(np.sort(values), thresholds, side="right")

@@ -1,0 +1,157 @@
+"""The ``report`` verb: a one-page HTML report about a run."""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from credalearn import __version__
+from credalearn._files import check_file, whole_file
+from credalearn._options import check_options, option
+from credalearn.app.items.inputs import find_images
+from credalearn.app.items.thumbnails import thumbnail
+from credalearn.app.outputs import refuse_overwriting_run
+from credalearn.app.report.comparison import ComparedRun
+from credalearn.app.report.gallery import gallery_rows
+from credalearn.app.report.held_out import HeldOut
+from credalearn.app.report.page import Page, build_page
+from credalearn.app.report.render import content_policy, page_scripts, page_style, render_html
+from credalearn.app.run import Run
+from credalearn.app.steps.certify import one_of_each
+from credalearn.app.steps.recalibrating import lost_group
+from credalearn.app.steps.set_check import WidenedSets
+from credalearn.app.steps.set_coverage import widened
+from credalearn.app.steps.voted_items import read_voted
+from credalearn.labels import PROMISING
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportOptions:
+    """Options of ``report``, in Python and on the command line."""
+
+    images: Path | None = option(
+        None, "Folder of the items' images.", show_default="the folder used for training"
+    )
+    output: Path | None = option(
+        None, "HTML file to write.", show_default="RUN/report.html", flags=("--output", "-o")
+    )
+    title: str | None = option(None, "Heading of the page.")
+
+    def __post_init__(self) -> None:
+        check_options(self)
+
+
+@dataclass(frozen=True, slots=True)
+class ReportResult:
+    """A written report.
+
+    Args:
+        path: The HTML file.
+        missing_images: The folder of images used for training, if it no longer exists: the page
+            then has no pictures.
+    """
+
+    path: Path
+    missing_images: Path | None = None
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What the command prints."""
+        if self.missing_images is None:
+            return (str(self.path),)
+        missing = f"{self.missing_images} no longer exists, so the page has no pictures"
+        return (f"{missing}. To fix: pass --images.", str(self.path))
+
+
+def report(
+    run: Run,
+    options: ReportOptions | None = None,
+    others: Sequence[Run] = (),
+    *,
+    now: datetime | None = None,
+) -> ReportResult:
+    """Write the page of a run.
+
+    Args:
+        run: The run.
+        options: Where to write, the heading and the images.
+        others: Runs to compare it with.
+        now: The date on the page.
+
+    Raises:
+        CredalError: If no test item has a truth, the folder of images does not exist, or the
+            output is not an HTML file or belongs to a run.
+    """
+    options = options or ReportOptions()
+    other = "name another file with --output"
+    path = check_file(options.output or run.path / "report.html", (".html", ".htm"), other=other)
+    refuse_overwriting_run(path, run, *others)
+    made = (now or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M %Z")
+    page, missing = _page(run, options, others, made)
+    with whole_file(path, other=other) as partial:
+        partial.write_text(_html(page), encoding="utf-8")
+    return ReportResult(path, missing)
+
+
+def _page(
+    run: Run, options: ReportOptions, others: Sequence[Run], made: str
+) -> tuple[Page, Path | None]:
+    held_out, rule = HeldOut.of(run), run.guarantee
+    kept = rule.keeps(held_out.score) if rule is not None and rule.shortfall is None else None
+    checked = None
+    if rule is not None and rule.certified and rule.one_per_group:
+        tested = run.predictions.filter(split="test")
+        checked = one_of_each(run, tested, rule.against)["item"].to_list()
+    images, missing = _images(run, options.images)
+    shown = [held_out.items[row] for row in gallery_rows(held_out, kept)]
+    page = build_page(
+        run,
+        held_out,
+        title=options.title or f"Predict or defer: {run.path.resolve().name}",
+        made=made,
+        checked=checked,
+        widened=_widened(run),
+        others=[ComparedRun.of(each, HeldOut.of(each), _widened(each)) for each in others],
+        images=_thumbnails(images, shown),
+        doubts=lost_group(run),
+    )
+    return page, missing
+
+
+def _html(page: Page) -> str:
+    library, script = page_scripts()
+    run = page.run
+    return render_html(
+        "page.html.j2",
+        page=page,
+        run=run,
+        facts=run.facts,
+        options=asdict(run.facts.options),
+        run_path=shlex.quote(str(run.path)),
+        promising=PROMISING,
+        version=__version__,
+        policy=content_policy(library, script),
+        library=library,
+        script=script,
+        style=page_style(),
+    )
+
+
+def _widened(run: Run) -> WidenedSets | None:
+    return None if run.sets is None else widened(run.sets, read_voted(run, "test"), run.guarantee)
+
+
+def _images(run: Run, given: Path | None) -> tuple[Path | None, Path | None]:
+    """The folder of the images, and the folder used for training if it no longer exists."""
+    if given is not None or not run.takes_images:
+        return given, None
+    folder = Path(run.facts.inputs.path)
+    return (folder, None) if folder.is_dir() else (None, folder)
+
+
+def _thumbnails(folder: Path | None, items: Sequence[str]) -> dict[str, str]:
+    if folder is None:
+        return {}
+    found = ((item, thumbnail(path)) for item, path in find_images(folder, items).items())
+    return {item: uri for item, uri in found if uri is not None}

@@ -1,0 +1,141 @@
+"""The risk that labels which are sets leave open, against a loop over items."""
+
+import math
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from credalearn import from_votes
+from credalearn.app.annotations import dawid_skene
+from credalearn.app.report.held_out import HeldOut
+from credalearn.app.report.label_risk import RiskLine, label_risk
+from credalearn.app.run import Run
+from credalearn.app.steps.voted_items import said_of
+from credalearn.labels import VOTE_RULES, VoteRule
+from credalearn.theory import RiskProfile, risk_profile
+from fake_run import fake_run, training_options, with_facts
+from report_pages import page_of, words_of
+
+
+def predicted_and_said(run: Run) -> tuple[np.ndarray, np.ndarray]:
+    """Probabilities and votes of the test items, row by row from the two tables."""
+    votes = {row["item"]: row for row in run.items.iter_rows(named=True)}
+    rows = [row for row in run.predictions.iter_rows(named=True) if row["split"] == "test"]
+    probs = [[row[f"p:{name}"] for name in run.classes] for row in rows]
+    said = [[votes[row["item"]][f"n:{name}"] for name in run.classes] for row in rows]
+    return np.array(probs), np.array(said)
+
+
+def test_the_risk_lies_between_the_best_and_the_worst_case(tmp_path: Path) -> None:
+    run = fake_run(tmp_path / "run")
+    best, worst = [], []
+    for p, votes in zip(*predicted_and_said(run), strict=True):
+        cost, top = -np.log(p), int(votes.argmax())
+        kept = votes[top] / votes.sum()
+        best.append(kept * cost[top] + (1 - kept) * cost.min())
+        worst.append(kept * cost[top] + (1 - kept) * cost.max())
+    words = words_of(page_of(run), "sets")
+    low, high = f"{np.mean(best):.3f}", f"{np.mean(worst):.3f}"
+    assert f"between {low} and {high} nats" in words
+    assert f"best case, R₊ {low}" in words
+    assert f"worst case, R₋ {high}" in words
+    assert "Guessing all 3 classes alike has a risk of 1.099:" in words
+    assert ("better even in the worst case" in words) == (np.mean(worst) < math.log(3))
+    spread = np.std(best) / np.sqrt(300)
+    interval = re.search(r"best case, R₊ \S+ 95 % interval (\S+) to (\S+)", words)
+    assert interval is not None
+    assert abs(float(interval[1]) - (np.mean(best) - 1.96 * spread)) < 0.4 * spread
+    assert abs(float(interval[2]) - (np.mean(best) + 1.96 * spread)) < 0.4 * spread
+
+
+@pytest.mark.parametrize("rule", VOTE_RULES)
+def test_labels_are_made_by_the_rule_of_the_run(tmp_path: Path, rule: VoteRule) -> None:
+    run = fake_run(tmp_path / "run", num_items=200)
+    run = with_facts(run, options=training_options(labels=rule))
+    found = label_risk(run, HeldOut.of(run))
+    probs, votes = predicted_and_said(run)
+    assert found.profile == risk_profile(probs, from_votes(votes, rule=rule))
+    assert found.promised == (rule.startswith("clopper") or rule == "total-variation")
+    page = page_of(run)
+    assert f"rule {rule} " in words_of(page, "sets")
+    assumed = words_of(page, "assumptions")
+    assert (f"With the rule {rule}, each label does" in assumed) == found.promised
+    assert (f"an assumption: the rule {rule} does not" in assumed) == (not found.promised)
+
+
+def test_stated_bounds_are_used_as_they_are(tmp_path: Path) -> None:
+    run = fake_run(tmp_path / "run", num_items=200)
+    first, *others = run.classes
+    zeros = (pl.lit(0.0).alias(f"n:{name}") for name in others)
+    items = run.items.with_columns(pl.lit(0.7).alias(f"n:{first}"), *zeros)
+    said = items.select("item", pl.lit(first).alias("label"), pl.lit(0.7).alias("at_least"))
+    known = replace(run.facts.annotations, kind="bounds", agreement=None, votes=None)
+    run = with_facts(run, annotations=said, items=items, annotation_facts=known)
+    found = label_risk(run, HeldOut.of(run))
+    cost = -np.log(predicted_and_said(run)[0])
+    assert found.profile is not None
+    assert found.profile.optimistic == pytest.approx((0.7 * cost[:, 0] + 0.3 * cost.min(1)).mean())
+    assert found.profile.pessimistic == pytest.approx((0.7 * cost[:, 0] + 0.3 * cost.max(1)).mean())
+    page = page_of(run)
+    assert "People stated bounds such as “at least 70 %”" in words_of(page, "sets")
+    assert "there are no shares of votes" in words_of(page, "sets")
+    assert "takes people’s statements at their word" in words_of(page, "assumptions")
+    assert "Stated bounds by class, summed over items" in words_of(page, "people")
+    assert "--set-coverage" not in page
+    assert "Votes by class" not in page
+
+
+def test_votes_are_weighted_by_skill_where_training_did(tmp_path: Path) -> None:
+    run = fake_run(tmp_path / "run", num_items=200)
+    run = with_facts(run, options=training_options(labels="idm", skill="dawid-skene"))
+    items = HeldOut.of(run)
+    found = label_risk(run, items)
+    said = said_of(run)
+    posterior = dict(zip(said.items, dawid_skene(said), strict=True))
+    probs, votes = predicted_and_said(run)
+    best = []
+    for item, p, total in zip(items.items, probs, votes.sum(1), strict=True):
+        lower = posterior[item] * total / (total + 1)
+        best.append(-lower @ np.log(p) - (1 - lower.sum()) * np.log(p.max()))
+    assert found.profile is not None
+    assert found.profile.optimistic == pytest.approx(np.mean(best))
+    page = page_of(run)
+    assert "Dawid and Skene’s model weights the votes" in words_of(page, "sets")
+    assert "the model of the annotators must be right" in words_of(page, "assumptions")
+
+
+def test_a_rule_that_cannot_label_the_items_is_explained(tmp_path: Path) -> None:
+    run = fake_run(tmp_path / "run", num_items=200)
+    thirds = run.items.with_columns(pl.col(f"n:{name}") / 3 for name in run.classes)
+    run = with_facts(run, items=thirds, options=training_options(labels="idm"))
+    page = page_of(run)
+    assert re.search(r"There is no risk profile: .*'idm' counts votes", words_of(page, "sets"))
+    assert "The risk lies between" not in words_of(page, "assumptions")
+
+
+@given(st.floats(0.01, 20), st.one_of(st.floats(0, 20), st.just(math.inf)), st.integers(2, 1000))
+@example(0.01, 0.0, 2)
+def test_the_line_is_drawn_to_scale(best: float, more: float, num_classes: int) -> None:
+    worst, guess = best + more, math.log(num_classes)
+    profile = RiskProfile(
+        optimistic=best,
+        pessimistic=worst,
+        optimistic_interval=(0.9 * best, 1.1 * best),
+        pessimistic_interval=(0.9 * worst, 1.1 * worst),
+        items=10,
+        confidence=0.95,
+        infinite_items=int(math.isinf(worst)),
+    )
+    line = RiskLine.of(profile, guess)
+    places = [*line.best_ends, line.best, line.worst, line.guess, *(line.worst_ends or ())]
+    assert all(0 <= place <= 100 for place in places)
+    assert (line.worst_ends is None) == math.isinf(worst)
+    scale = 1.1 * max(1.1 * (best if math.isinf(worst) else worst), guess)
+    for place, risk in ((line.best, best), (line.worst, worst), (line.guess, guess)):
+        assert place == pytest.approx(min(100 * risk / scale, 100), abs=0.01)

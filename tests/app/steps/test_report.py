@@ -1,0 +1,355 @@
+"""The report page without a browser: its numbers, its words, and what it is made from."""
+
+import base64
+import hashlib
+import io
+import itertools
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+import torch
+from PIL import Image
+
+from credalearn import CredalError, metrics
+from credalearn._formats import percent
+from credalearn.app.items.thumbnails import MOST_BYTES
+from credalearn.app.run import Run
+from credalearn.app.steps.certify import CertifyOptions, certify, one_of_each
+from credalearn.app.steps.report import ReportOptions, report
+from fake_run import add_rule, add_sets, fake_run, with_facts, without_test_items
+from report_pages import Elements, data_of, page_of, words_of
+
+VENDOR = Path(__file__).parents[3] / "src" / "credalearn" / "app" / "report" / "vendor"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return add_sets(add_rule(fake_run(tmp_path_factory.mktemp("page") / "nodules", images=True)))
+
+
+@pytest.fixture(scope="module")
+def page(run: Run) -> str:
+    return page_of(run)
+
+
+def held_out(run: Run) -> pl.DataFrame:
+    return run.predictions.filter(split="test")
+
+
+def test_every_reading_is_that_of_the_predictions(run: Run, page: str) -> None:
+    data, table = data_of(page), held_out(run)
+    assert run.guarantee is not None
+    limits = sorted({-1.0, *table["score"].to_list(), run.guarantee.threshold})
+    counts = {(table["score"] <= limit).sum(): limit for limit in limits}
+    assert len(data["readings"]) == len(counts)
+    for (count, limit), reading in zip(counts.items(), data["readings"], strict=True):
+        kept = table.filter(pl.col("score") <= limit)
+        deferred = table.filter(pl.col("score") > limit)
+        judged = kept["wrong"].drop_nulls()
+        texts = reading["texts"]
+        assert (texts["kept_count"], texts["deferred_count"]) == (str(count), str(300 - count))
+        assert (texts["kept"], texts["deferred"]) == (
+            percent(count / 300),
+            percent(1 - count / 300),
+        )
+        assert texts["error"] == percent(judged.mean() if len(judged) else None)  # type: ignore[arg-type]
+        assert (texts["wrong"], texts["judged"]) == (str(judged.sum()), str(len(judged)))
+        by_class = [deferred.filter(pl.col("truth") == name).height for name in run.classes]
+        by_class.append(deferred["truth"].null_count())
+        assert [each["deferred"] for each in reading["classes"]] == list(map(str, by_class))
+    for curve, column in zip(
+        data["chart"]["curves"], ("score", "mmi", "top_probability"), strict=True
+    ):
+        for x, y, *_ in curve["points"][::25]:
+            kept = table.sort(column)[: round(x * 3)]
+            assert y == pytest.approx(100 - 100 * kept["wrong"].mean())  # type: ignore[operator]
+
+
+def test_the_headline_and_the_slider_are_about_the_same_items(run: Run, page: str) -> None:
+    assert run.guarantee is not None
+    share = (held_out(run)["score"] <= run.guarantee.threshold).mean()
+    data = data_of(page)
+    start = data["readings"][data["start"]]["texts"]
+    assert start["kept"] == percent(share)  # type: ignore[arg-type]
+    words = words_of(page, "verdict")
+    assert f"Keep the model’s label for {start['kept']} of the items" in words
+    assert "on the slider are those of all 300 test items" in words
+    assert f"it keeps {percent(run.guarantee.coverage)} of those" in words
+    assert run.guarantee.sentence() in words
+    shown = words_of(page, "curve")
+    for text in (start["kept"], start["error"], start["deferred"]):
+        assert text in shown
+    assert data["region"] == {"right": pytest.approx(100 * share), "bottom": 90.0}  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("method", ["pocc", "softmax"])
+@pytest.mark.parametrize(
+    ("options", "state", "said"),
+    [
+        (None, "open", "No threshold has been chosen"),
+        ({"max_error": 0.001}, "refused", "An error of at most 0.1 % cannot be certified"),
+        ({"capacity": 0.25}, "capacity", "Chosen by capacity, not certified"),
+        ({"capacity": 1.0}, "capacity", "send 100 % to a human"),
+        ({"max_error": 0.3}, "certified", "✓ Certified"),
+        (
+            {"max_error": 0.05, "method": "conformal-risk-control"},
+            "certified",
+            "are kept and wrong.",
+        ),
+    ],
+)
+def test_every_kind_of_guarantee_has_a_verdict(
+    tmp_path: Path, options: dict[str, Any] | None, state: str, said: str, method: str
+) -> None:
+    run = fake_run(tmp_path / "a run", method=method, num_items=200, classes=("yes", "no"))
+    if options is not None:
+        run = add_rule(run, **options)
+    page = page_of(run)
+    words, data = words_of(page, "verdict"), data_of(page)
+    assert said in words
+    assert f'class="verdict {state}"' in page
+    assert run.guarantee is None or run.guarantee.sentence() in words
+    assert (f"credalearn certify '{run.path}' --max-error 0.10" in words) == (state == "open")
+    assert "<h3>item-" not in page or ("pessimist" in page) == (method == "pocc")
+    assert ("region" in data) == (options == {"max_error": 0.3})
+    decided = run.guarantee is not None and run.guarantee.shortfall is None
+    kept = run.guarantee.keeps(held_out(run)["score"].to_numpy()).sum() if decided else 50  # type: ignore[union-attr]
+    assert data["readings"][data["start"]]["texts"]["kept_count"] == str(kept)
+    assert page.count("<h3>item-") == min(24, 50 - kept if decided else 50)
+    assert ("on this page is guaranteed" in page) == (state != "certified")
+
+
+def with_groups(run: Run) -> Run:
+    """Groups of one to five items."""
+    sizes = np.tile([1, 2, 3, 4, 5], len(run.items) // 15)
+    groups = [f"p{number}" for number in np.repeat(np.arange(len(sizes)), sizes)]
+    items = run.items.with_columns(group=pl.Series(groups))
+    return with_facts(run, items=items, splits=replace(run.facts.splits, group="patient"))
+
+
+def test_a_guarantee_about_groups_is_checked_on_one_item_per_group(tmp_path: Path) -> None:
+    run = with_groups(fake_run(tmp_path / "run"))
+    every = page_of(certify(run, CertifyOptions(max_error=0.2)).run)
+    assert "Of 300 test items the threshold keeps" in words_of(every, "verdict")
+    assert "Guarantees and intervals assume independent items" in words_of(every, "assumptions")
+    run = certify(run, CertifyOptions(max_error=0.2, one_per_group=True)).run
+    assert run.guarantee is not None
+    chosen = one_of_each(run, held_out(run), "majority")
+    kept = chosen.filter(pl.col("score") <= run.guarantee.threshold)
+    page = page_of(run)
+    words = words_of(page, "verdict")
+    share, error = percent(len(kept) / len(chosen)), percent(kept["wrong"].mean())  # type: ignore[arg-type]
+    assert f"Of 100 test items, one per group, the threshold keeps {share}." in words
+    assert f"{error} are wrong compared with the class with the most votes" in words
+    assert "those of all 300 test items" in words
+    assert "region" not in data_of(page)  # the curve is about all items
+    assert "The intervals over all items assume" in words_of(page, "assumptions")
+
+
+def test_a_promise_about_annotators_is_checked_against_votes(tmp_path: Path) -> None:
+    options = CertifyOptions(max_error=0.4, against="annotator")
+    run = certify(fake_run(tmp_path / "run"), options).run
+    assert run.guarantee is not None
+    kept = held_out(run).filter(pl.col("score") <= run.guarantee.threshold)
+    share = percent(kept["disagreement"].mean())  # type: ignore[arg-type]
+    page = page_of(run)
+    assert f"On average, {share} of an item’s votes differ" in words_of(page, "verdict")
+    assert "region" not in data_of(page)
+
+
+def test_quality_is_what_the_metrics_say(run: Run, page: str) -> None:
+    table = held_out(run).drop_nulls("truth")
+    probs = table.select(f"p:{name}" for name in run.classes).to_numpy()
+    y = np.array([run.classes.index(name) for name in table["truth"]])
+    words = words_of(page, "quality")
+    assert f"accuracy {percent(metrics.accuracy(probs, y))} of all labels" in words
+    assert f"calibration error {percent(metrics.ece(probs, y))} " in words
+    assert f"AUARC {percent(metrics.auarc(probs, y, table['score'].to_numpy()))} " in words
+    wrong = table["wrong"].sum()
+    counts = re.findall(r"test items: (\d+) with a truth, (\d+) wrong", words)
+    assert sum(int(n) for n, _ in counts) == len(table)
+    assert sum(int(n) for _, n in counts) == wrong
+    lacking = len(held_out(run)) - len(table)
+    assert f"{lacking} test items are not counted: their votes are tied." in words
+
+
+def test_the_page_reads_without_a_script(page: str) -> None:
+    parsed = Elements(page)
+    words = " ".join(parsed.texts)
+    for said in ("Certified", "to a human.", "Krippendorff’s alpha", "0.61", "12 skipped"):
+        assert said in words
+    levels = [int(tag[1]) for tag, _ in parsed.tags if re.fullmatch(r"h[1-6]", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(new <= old + 1 for old, new in itertools.pairwise(levels))
+    tags = [tag for tag, _ in parsed.tags]
+    assert tags.count("table") == tags.count("caption") > 25
+    names = [attrs["id"] for _, attrs in parsed.tags if "id" in attrs]
+    assert len(names) == len(set(names))
+    for _, attrs in parsed.tags:
+        for key in ("for", "aria-labelledby", "aria-describedby"):
+            assert set((attrs.get(key) or "").split()) <= set(names)
+    links = [attrs.get("href") for tag, attrs in parsed.tags if tag == "a"]
+    sections = [attrs["id"] for tag, attrs in parsed.tags if tag == "section"]
+    assert links == [f"#{name}" for name in sections]
+    charts = [attrs for _, attrs in parsed.tags if attrs.get("role") == "img"]
+    assert len(charts) == 3
+    assert all(len(attrs["aria-label"] or "") > 80 for attrs in charts)
+
+
+def test_the_page_sends_no_request(page: str) -> None:
+    parsed = Elements(page)
+    policy = next(attrs["content"] for _, attrs in parsed.tags if attrs.get("http-equiv")) or ""
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    allowed = set(re.findall(r"'sha256-([^']+)'", policy))
+    ran = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    hashes = {base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in ran}
+    assert hashes == allowed
+    assert "unsafe" not in policy.split("script-src")[1].split(";")[0]
+    for tag, attrs in parsed.tags:
+        for key in ("src", "href", "action", "srcset", "data"):
+            assert (attrs.get(key) or "#").startswith(("#", "data:")), (tag, attrs)
+    assert len(page.encode()) < 3_000_000
+
+
+def test_the_gallery_shows_the_least_certain_deferred_items(run: Run, page: str) -> None:
+    images = re.findall(r'<img src="(data:image/jpeg;base64,[^"]+)" alt="Image of ([^"]+)">', page)
+    table = held_out(run).sort("score", descending=True)
+    assert [name for _, name in images] == table["item"].to_list()[:24]
+    assert all(len(uri) < MOST_BYTES for uri, _ in images)
+    first = Image.open(io.BytesIO(base64.b64decode(images[0][0].split(",")[1])))
+    assert (first.format, first.size) == ("JPEG", (64, 48))
+    cards = page.split('<ul class="gallery">')[1].split("</ul>")[0].split("<li>")[1:]
+    assert run.sets is not None
+    bounds = run.sets.widen(
+        *(
+            torch.tensor(table.select(f"{part}:{name}" for name in run.classes).to_numpy())
+            for part in ("lower", "upper", "p")
+        )
+    )
+    for row, text in enumerate(cards):
+        assert re.findall("<dt>(.*?)</dt>", text) == ["model", "truth", "votes"]
+        shown = re.findall(
+            r'rowspan="2">(.*?)</th>.*?widened set .*?number">(.*?)</span>', text, re.S
+        )
+        assert len(shown) == 3
+        for name, numbers in shown:
+            k = run.classes.index(name)
+            low, high = (percent(float(bound[row, k]), decimals=0) for bound in bounds)
+            assert numbers == f"{low[:-2]}–{high}".replace(" %", "\N{NO-BREAK SPACE}%")
+
+
+def test_widened_sets_are_checked_on_the_test_items(run: Run, page: str, tmp_path: Path) -> None:
+    assert run.sets is not None
+    words = words_of(page, "sets")
+    assert run.sets.sentence() in words
+    assert re.search(r"on the test items [\d.]+ % \d+ of 300 with two votes or more", words)
+    plain = fake_run(tmp_path / "plain", num_items=200)
+    asked = f"credalearn certify {plain.path} --set-coverage 0.90"
+    page = page_of(plain)
+    assert asked in words_of(page, "sets")
+    assert "widened set" not in words_of(page, "gallery")
+    assert "Nothing on this page is guaranteed" in words_of(page, "assumptions")
+    narrow = replace(run.sets, radius=0.01, scale="none")
+    page = page_of(plain.with_sets(narrow))
+    assert "Fewer are contained than usual. The test items may differ" in words_of(page, "sets")
+    assert "No error rate on this page is guaranteed" in words_of(page, "assumptions")
+
+
+def test_runs_are_compared(run: Run, tmp_path: Path) -> None:
+    same = add_sets(add_rule(fake_run(tmp_path / "softmax", method="softmax")))
+    page = page_of(run, same, output=tmp_path / "two.html")
+    words = words_of(page, "comparison")
+    assert "kept at an observed error of 10 %" in words
+    assert "width of sets with coverage 90 %" in words
+    assert "not tested on the same items" not in words
+    assert [each["name"] for each in data_of(page)["runs"]["curves"]] == ["nodules", "softmax"]
+    other = add_sets(fake_run(tmp_path / "nodules", num_items=800, sharpness=3), coverage=0.8)
+    page = page_of(run, other, output=tmp_path / "two.html")
+    words = words_of(page, "comparison")
+    assert "not tested on the same items" in words
+    assert "width of sets" not in words  # another coverage
+    names = [each["name"] for each in data_of(page)["runs"]["curves"]]
+    assert names == [str(run.path), str(other.path)]  # two runs of one name
+    assert 'id="comparison"' not in page_of(run, output=tmp_path / "one.html")
+
+
+def test_a_class_without_test_items_has_no_share(tmp_path: Path) -> None:
+    run = without_test_items(fake_run(tmp_path / "run"), "benign")
+    page = page_of(run)
+    assert "benign 0 0 – indeterminate" in words_of(page, "curve")
+    assert all(each["classes"][0]["share"] == "–" for each in data_of(page)["readings"])
+
+
+def test_a_large_problem_is_a_small_page(tmp_path: Path) -> None:
+    classes = [f"a rather long name of class number {n}" for n in range(300)]
+    names = [f"{n} {'word ' * 500}" for n in range(2000)]
+    run = fake_run(tmp_path / "many", classes=classes, num_items=2000, item_names=names)
+    made = datetime(2026, 1, 2, tzinfo=UTC)
+    path = report(add_sets(add_rule(run, max_error=0.4)), now=made).path
+    page = path.read_text(encoding="utf-8")
+    assert path.stat().st_size < 3_000_000
+    assert "the most frequent mistakes" in page
+    assert "word " * 100 not in page
+    assert "2026-01-02 00:00 UTC" in page
+
+
+def test_each_file_of_a_run_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("run", "other"):
+        add_sets(add_rule(fake_run(tmp_path / name), max_error=0.3))
+    read: list[str] = []
+
+    def counted(original: Callable[..., Any]) -> Callable[..., Any]:
+        def reads(path: Path, *given: Any, **named: Any) -> Any:
+            read.append(f"{path.parent.name}/{path.name}")
+            return original(path, *given, **named)
+
+        return reads
+
+    monkeypatch.setattr(Path, "read_bytes", counted(Path.read_bytes))
+    report(Run.load(tmp_path / "run"), others=[Run.load(tmp_path / "other")])
+    files = [each for each in read if each.split("/")[0] in ("run", "other")]
+    assert len(files) == len(set(files)) == 12
+
+
+def test_missing_images_are_reported(run: Run, tmp_path: Path) -> None:
+    gone = with_facts(
+        fake_run(tmp_path / "run", num_items=200),
+        inputs=replace(run.facts.inputs, path=str(tmp_path / "gone")),
+    )
+    found = report(gone)
+    assert found.missing_images == tmp_path / "gone"
+    assert "no longer exists, so the page has no pictures" in found.lines[0]
+    assert "Image of" not in found.path.read_text(encoding="utf-8")
+    assert report(gone, ReportOptions(images=Path(run.facts.inputs.path))).missing_images is None
+
+
+def test_rejects_outputs_that_are_no_page(tmp_path: Path) -> None:
+    run = fake_run(tmp_path / "run", num_items=100)
+    with pytest.raises(CredalError, match=r"there is no folder .*nowhere"):
+        report(run, ReportOptions(images=tmp_path / "nowhere"))
+    with pytest.raises(CredalError, match=r"must end in one of .html, .htm; got .*page.csv"):
+        report(run, ReportOptions(output=tmp_path / "page.csv"))
+    votes = tmp_path / "votes.htm"
+    votes.write_text("votes")
+    known = replace(run.facts.annotations, path=str(votes))
+    with pytest.raises(CredalError, match=r"votes.htm is what .*run was trained on"):
+        report(with_facts(run, annotation_facts=known), ReportOptions(output=votes))
+    assert not (run.path / "report.html").exists()
+
+
+def test_the_chart_library_is_the_one_named() -> None:
+    library = (VENDOR / "echarts.common.min.js").read_bytes()
+    notes = (VENDOR / "README.md").read_text()
+    assert hashlib.sha256(library).hexdigest() in notes
+    assert b'version="6.1.0"' in library
+    assert b"</script" not in library
+    for name in ("LICENSE-echarts", "NOTICE-echarts", "LICENSE-zrender", "LICENSE-d3"):
+        assert (VENDOR / name).stat().st_size > 100
