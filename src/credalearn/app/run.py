@@ -23,6 +23,7 @@ from credalearn.errors import CredalError
 
 if TYPE_CHECKING:
     from credalearn.app.dataset import Dataset
+    from credalearn.app.steps.certify import Certificate
     from credalearn.conformal import Inflation
     from credalearn.estimator import CredalClassifier
     from credalearn.guarantees import Guarantee
@@ -113,6 +114,20 @@ class Run:
         if clf.weights_sha256_ != self.facts.sha256.model:
             raise _foreign(self.path / MODEL, "train again")
         return clf
+
+    def certify(self, **options: Any) -> "Certificate":
+        """Choose a threshold with a guarantee, or widen the sets; the run then has the result.
+
+        Args:
+            options: Keywords of ``CertifyOptions``, the options of ``credalearn certify``.
+        """
+        from credalearn.app.steps.certify import CertifyOptions, certify
+
+        found = certify(self, CertifyOptions(**options))
+        # The record follows what it wrote itself, so that run.predict() can be called next.
+        object.__setattr__(self, "guarantee", found.run.guarantee)
+        object.__setattr__(self, "sets", found.run.sets)
+        return found
 
     def with_guarantee(self, guarantee: "Guarantee") -> Self:
         """Write ``guarantee.json`` and return the run that has it."""
@@ -232,7 +247,7 @@ def _table(path: Path, sha256: str) -> pl.DataFrame:
 def _certified(path: Path, facts: RunFacts, parse: Callable[[str], _T], how: str) -> _T | None:
     if not path.exists():
         return None
-    fix = f"certify again with credalearn certify {path.parent} {how}, or remove the file"
+    fix = f"remove the file and run credalearn certify {path.parent} {how}"
     content = parse_json(_bytes(path), dict[str, Any], path, fix=fix)
     if content.pop(_MADE_FROM, None) != facts.sha256.predictions:
         raise _foreign(path, fix)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from credalearn._checks import check_whole
-from credalearn._formats import check_share
+from credalearn._formats import check_share, percent
 from credalearn.errors import CredalError
 from credalearn.sets import CredalSet
 from credalearn.sets.checks import as_distributions, check_sets
@@ -83,7 +83,7 @@ class RiskProfile:
         """What the profile says and under which condition, in a sentence or two."""
         low, high = (f"{end:.3f}" for end in self.optimistic_interval)
         low_worst, high_worst = (f"{end:.3f}" for end in self.pessimistic_interval)
-        sure = f"{100 * self.confidence:g} % confidence"
+        sure = f"{percent(self.confidence)} confidence"
         promise = (
             f"each with {sure}."
             if self.items >= ENOUGH_ITEMS

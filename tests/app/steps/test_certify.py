@@ -199,6 +199,30 @@ def test_imports_neither_torch_nor_sklearn(run: Run) -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_is_a_verb_of_the_run(tmp_path: Path) -> None:
+    run = fake_run(tmp_path / "run", num_items=400)
+    found = run.certify(max_error=0.2, set_coverage=0.8)
+    assert run.guarantee == found.guarantee is not None
+    assert found.sets is not None
+    assert run.sets == found.sets.inflation
+    again = Run.load(run.path)
+    assert (again.guarantee, again.sets) == (run.guarantee, run.sets)
+
+
+@pytest.mark.parametrize("name", ["guarantee.json", "sets.json"])
+def test_files_of_other_predictions_are_refused(tmp_path: Path, name: str) -> None:
+    run = fake_run(tmp_path / "run", num_items=400)
+    run.certify(max_error=0.2, set_coverage=0.8)
+    kept = (run.path / name).read_text()
+    run = with_facts(run, predictions=run.predictions.reverse())
+    (run.path / name).write_text(kept)
+    with pytest.raises(cl.CredalError, match=f"{name} does not belong .*To fix: remove the file"):
+        Run.load(run.path)
+    (run.path / name).write_text("{}")
+    with pytest.raises(cl.CredalError, match=f"{name} .*To fix: remove the file and run"):
+        Run.load(run.path)
+
+
 # Groups
 
 
