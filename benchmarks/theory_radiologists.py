@@ -8,7 +8,7 @@ from theory_truth import RULES
 
 import credalearn as cl
 from credalearn.app.nodules import CLASSES, load_nodules
-from credalearn.theory import GeneralisationBound, RiskProfile, bound_of_model, risk_profile
+from credalearn.theory import GeneralizationBound, RiskProfile, bound_of_model, risk_profile
 
 _EPOCHS = 40  # as in the demonstration
 
@@ -29,7 +29,7 @@ class Reading:
     diameter: float
     profile: RiskProfile
     against_shares: RiskProfile
-    bound: GeneralisationBound
+    bound: GeneralizationBound
 
 
 def radiologists() -> Iterator[Reading]:

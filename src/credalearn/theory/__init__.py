@@ -1,17 +1,21 @@
 """The theory as tools: whether label sets hold, the risks they leave open, the learning bound."""
 
-from credalearn.theory.attainable import least_objective
-from credalearn.theory.bound import BoundTerm, GeneralisationBound
-from credalearn.theory.bounding import bound_of_model, generalization_bound
+from credalearn.theory.complexity import last_layer_complexity
 from credalearn.theory.consistency import can_reject, consistent, votes_to_reject
 from credalearn.theory.coverage import RuleCoverage, coverage_of_rules
+from credalearn.theory.generalization import (
+    BoundTerm,
+    GeneralizationBound,
+    bound_of_model,
+    generalization_bound,
+)
 from credalearn.theory.halves import Half, halves_of_annotators, halves_of_counts
-from credalearn.theory.rademacher import last_layer_complexity
+from credalearn.theory.least_objective import least_objective
 from credalearn.theory.risk import RiskProfile, risk_profile
 
 __all__ = [
     "BoundTerm",
-    "GeneralisationBound",
+    "GeneralizationBound",
     "Half",
     "RiskProfile",
     "RuleCoverage",

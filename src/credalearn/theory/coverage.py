@@ -20,8 +20,8 @@ from credalearn.labels import VOTE_RULES, VoteRule, from_posterior, from_votes
 from credalearn.labels.vote_rules import options_of
 from credalearn.sets import CredalSet
 from credalearn.theory.consistency import can_reject, consistent, votes_to_reject
-from credalearn.theory.crossed import Crossed
 from credalearn.theory.halves import Half
+from credalearn.theory.standard_error import Crossed
 
 _ERRORS = 2.0  # standard errors that a figure may be off before it counts against a rule
 _MEANS = ("diameter", "agree", "testable", "stated", "held_out", "gap")

@@ -1,4 +1,4 @@
-"""How rich the last layer is: a bound on the Rademacher complexity of POCC's objective.
+"""A bound on the Rademacher complexity of POCC's objective: how rich the last layer is.
 
 Shapes: N items, D features, H heads, K classes.
 """
@@ -33,8 +33,8 @@ def last_layer_complexity(features: Tensor, weights: Tensor, biases: Tensor | No
     paper's bound holds with it unchanged: each side of the deviation exceeds its mean by
     :math:`B\sqrt{\log(2/\delta)/2n}` with probability at most δ/2.
 
-    What it leaves out is the backbone: features learned on the same items are taken as given, so for
-    a network trained end to end this is too small, by an unknown amount.
+    It leaves out the backbone: features learned on the same items are taken as given, so for a
+    network trained end to end it is too small, by an unknown amount.
 
     Args:
         features: What the heads see, shape (N, D).
@@ -54,8 +54,8 @@ def last_layer_complexity(features: Tensor, weights: Tensor, biases: Tensor | No
     """
     check_heads(features, weights, biases)
     squares = features.double().square().sum()
-    centerd = weights.double() - weights.double().mean(1, keepdim=True)
-    norms = centerd.square().sum((1, 2))
+    centered = weights.double() - weights.double().mean(1, keepdim=True)
+    norms = centered.square().sum((1, 2))
     if biases is not None:
         squares = squares + len(features)
         norms = norms + (biases.double() - biases.double().mean(1, keepdim=True)).square().sum(1)
@@ -64,30 +64,16 @@ def last_layer_complexity(features: Tensor, weights: Tensor, biases: Tensor | No
 
 
 def check_heads(features: Tensor, weights: Tensor, biases: Tensor | None) -> None:
-    """Refuse features (N, D), weights (H, K, D) and biases (H, K) that do not fit."""
-    tensors = {"features": features, "weights": weights}
-    if biases is not None:
-        tensors["biases"] = biases
-    for name, tensor in tensors.items():
-        if not isinstance(tensor, Tensor):
-            raise CredalError(
-                f"{name} must be a tensor; got {type(tensor).__name__}. To fix: give "
-                f"torch.as_tensor({name})."
-            )
-    fit = (
-        features.ndim == 2
-        and weights.ndim == 3
-        and min(*features.shape, *weights.shape) >= 1
-        and weights.shape[2] == features.shape[1]
-        and (biases is None or biases.shape == weights.shape[:2])
-    )
-    if not fit:
-        given = None if biases is None else tuple(biases.shape)
+    """Raise unless features (N, D), weights (H, K, D) and biases (H, K) are finite and fit."""
+    given = {"features": features, "weights": weights}
+    given |= {} if biases is None else {"biases": biases}
+    for name, tensor in given.items():
+        if not isinstance(tensor, Tensor) or not bool(tensor.isfinite().all()):
+            raise CredalError(f"{name} must be a tensor of finite numbers.")
+    shapes = {name: tuple(tensor.shape) for name, tensor in given.items()}
+    fits = (features.ndim, weights.ndim) == (2, 3) and weights.shape[2] == features.shape[1]
+    if not fits or (biases is not None and biases.shape != weights.shape[:2]):
         raise CredalError(
             "features must have shape (items, features), weights (heads, classes, features) and "
-            f"biases (heads, classes); got {tuple(features.shape)}, {tuple(weights.shape)} and "
-            f"{given}."
+            f"biases (heads, classes); got {shapes}."
         )
-    for name, tensor in tensors.items():
-        if not bool(tensor.isfinite().all()):
-            raise CredalError(f"{name} must be finite. To fix: train again; the loss diverged.")

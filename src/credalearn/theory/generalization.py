@@ -1,0 +1,343 @@
+"""The paper's generalization bound, term by term, from what training left behind.
+
+Shapes: N items, D features, K classes; POCC's heads are pessimistic, then optimistic.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, final
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor
+
+from credalearn._formats import check_share, percent
+from credalearn.errors import CredalError
+from credalearn.methods import Model, pocc_loss
+from credalearn.methods.pocc import mean_of_two_heads, two_heads
+from credalearn.nets import MLP, Network
+from credalearn.sets import CredalSet
+from credalearn.sets.checks import check_sets
+from credalearn.theory.complexity import check_heads, last_layer_complexity
+from credalearn.theory.least_objective import least_objective
+
+if TYPE_CHECKING:
+    from credalearn.estimator import CredalClassifier
+
+Basis = Literal["measured", "assumed", "estimated"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class BoundTerm:
+    """One of the four terms of the bound, in nats.
+
+    Args:
+        name: What it stands for.
+        value: 0 or more.
+        formula: The paper's expression.
+        basis: The weakest thing it rests on. ``"measured"``: only what was seen on the training
+            items. ``"assumed"``: something seen there is assumed for all items and all networks of
+            the class. ``"estimated"``: a simplification may make it too small.
+        source: Where its numbers come from.
+
+    Example:
+        >>> BoundTerm("optimization", 0.05, "η", "measured", "the training loss").value
+        0.05
+    """
+
+    name: str
+    value: float
+    formula: str
+    basis: Basis
+    source: str
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GeneralizationBound:
+    r"""How far the risk of POCC's averaged prediction can be above the best of its class.
+
+    .. math:: R_0(\bar f) - \inf_f R_0(f) \le 4\mathfrak R_n
+              + 2B\sqrt{\tfrac{\log(2/\delta)}{2n}} + \eta + L\,\mathbb E[d_Q]
+
+    with probability 1 − δ (Wang and Chau, 2026, Theorem 1), for the risk R₀ under the true label
+    distributions, which every label's set must contain. The theorem is about sets that are a fixed
+    function of the item and a class fixed beforehand; what is assumed in their place is in the
+    ``statement``. Made by :func:`~credalearn.theory.generalization_bound`.
+
+    Args:
+        complexity: 4 times the Rademacher complexity of the objective.
+        sampling: What n items leave to chance.
+        optimization: η, how far training stayed above the least objective.
+        imprecision: L times the mean total-variation diameter of the labels.
+        items: n.
+        num_classes: K.
+        confidence: 1 − δ.
+        loss_range: L, the largest difference between the losses of two classes.
+        loss_bound: B, the largest cross-entropy.
+        mean_diameter: Of the labels, in [0, 1].
+
+    Example:
+        >>> bound = GeneralizationBound(
+        ...     complexity=BoundTerm("model class", 0.4, "4·R", "estimated", "heads"),
+        ...     sampling=BoundTerm("sampling", 0.2, "2B·sqrt(log(2/δ)/2n)", "assumed", "n, δ, B"),
+        ...     optimization=BoundTerm("optimization", 0.1, "η", "measured", "training loss"),
+        ...     imprecision=BoundTerm("imprecision", 0.5, "L·mean d", "assumed", "labels"),
+        ...     items=1000, num_classes=3, confidence=0.95, loss_range=2.5, loss_bound=3.1,
+        ...     mean_diameter=0.2,
+        ... )
+        >>> round(bound.total, 4), bound.vacuous, bound.items_needed
+        (1.2, True, 1449)
+        >>> print(bound.verdict)
+        The bound is vacuous: 1.20 nats is not below log K = 1.10, the risk of a uniform guess. It
+        would take about 1,400 items like these.
+    """
+
+    complexity: BoundTerm
+    sampling: BoundTerm
+    optimization: BoundTerm
+    imprecision: BoundTerm
+    items: int
+    num_classes: int
+    confidence: float
+    loss_range: float
+    loss_bound: float
+    mean_diameter: float
+
+    @property
+    def terms(self) -> tuple[BoundTerm, ...]:
+        """The four, in the order of the formula."""
+        return self.complexity, self.sampling, self.optimization, self.imprecision
+
+    @property
+    def total(self) -> float:
+        """The right-hand side, in nats."""
+        return sum(term.value for term in self.terms)
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether the total is log K or more, the risk of a uniform guess."""
+        return self.total >= math.log(self.num_classes)
+
+    @property
+    def items_needed(self) -> int | None:
+        """From how many items on it is not vacuous, all else equal; None: more never suffice.
+
+        The first two terms fall as 1/√n, the other two do not.
+        """
+        room = math.log(self.num_classes) - self.optimization.value - self.imprecision.value
+        if room <= 0:
+            return None
+        share = (self.complexity.value + self.sampling.value) / room
+        return math.floor(self.items * share**2) + 1
+
+    @property
+    def verdict(self) -> str:
+        """Whether the bound says anything, and what it would take."""
+        guess = f"log K = {math.log(self.num_classes):.2f}, the risk of a uniform guess"
+        if not self.vacuous:
+            return f"The bound is informative: {self.total:.2f} nats is below {guess}."
+        text = f"The bound is vacuous: {self.total:.2f} nats is not below {guess}. "
+        if self.items_needed is not None:
+            count = int(float(f"{self.items_needed:.2g}"))  # what an extrapolation is worth
+            return f"{text}It would take about {count:,} items like these."
+        fixed = self.optimization.value + self.imprecision.value
+        return (
+            f"{text}More items would not help: the last two terms, {fixed:.2f}, do not fall with "
+            "n. To fix: use more precise labels, or a network whose logits range less."
+        )
+
+    @property
+    def statement(self) -> str:
+        """What the bound claims and what it assumes."""
+        return (
+            f"With {percent(self.confidence)} confidence, the risk of the averaged prediction is "
+            f"at most {self.total:.2f} nats above the best of its class. This assumes that every "
+            "label's set contains the true distribution and depends on its item alone, not on who "
+            f"voted; that the mean diameter over all items is at most {self.mean_diameter:.3f}, as "
+            f"here; that no two classes' losses differ by more than {self.loss_range:.2f} nats; "
+            "and that the features and the norms of the heads were fixed before training. The "
+            "confidence covers the draw of the items only."
+        )
+
+
+def generalization_bound(
+    features: Tensor,
+    weights: Tensor,
+    labels: CredalSet,
+    *,
+    biases: Tensor | None = None,
+    confidence: float = 0.95,
+) -> GeneralizationBound:
+    r"""The four terms of the paper's bound, from the training items and POCC's two trained heads.
+
+    =============  ===========================================================================
+    term           from
+    =============  ===========================================================================
+    complexity     :func:`~credalearn.theory.last_layer_complexity`: the backbone is left out
+    sampling       n, δ and :math:`B = \log(1 + (K - 1)e^L)`
+    optimization   the objective less the mean of
+                   :func:`~credalearn.theory.least_objective`: an upper bound on η
+    imprecision    L and the mean diameter of the labels
+    =============  ===========================================================================
+
+    L is the largest range (maximum less minimum over the classes) of an item's logits: twice the
+    paper's A after the shift of the item's logits that makes A smallest. A softmax whose logits
+    range over L has no probability below :math:`1/(1 + (K - 1)e^L)`, so this B is what the theorem
+    asks for, and is below the paper's :math:`\log K + 2A` by up to :math:`\log\frac{K}{K-1}`. Both
+    are the training items' own; that they hold for every other item and every network of the class
+    is assumed. The mean diameter is taken for that of all items, without a term for chance, and the
+    norms of the trained heads for limits chosen before training. The objective is half of
+    :func:`~credalearn.pocc_loss`, whichever of the two was trained on, and so is its gap. In
+    float64.
+
+    Args:
+        features: What the heads see of the training items, shape (N, D).
+        weights: Of the pessimistic and the optimistic head, shape (2, K, D).
+        labels: The sets the heads were trained on.
+        biases: Of the heads, shape (2, K), or None.
+        confidence: 1 − δ, in (0, 1).
+
+    Raises:
+        CredalError: If these are no tensors or no sets, the shapes do not fit, there is one class
+            only, or confidence is no probability.
+
+    Example:
+        Heads of zeros say 50/50 on every item: the range L is 0, B = log 2, and the objective of
+        log 2 is log 2 / 2 above the least one for labels "at least 0.5 for the first class".
+
+        >>> from credalearn import LowerBounds
+        >>> labels = LowerBounds([[0.5, 0.0]] * 100)
+        >>> bound = generalization_bound(torch.ones(100, 1), torch.zeros(2, 2, 1), labels)
+        >>> [round(term.value, 4) for term in bound.terms]
+        [0.0, 0.1883, 0.3466, 0.0]
+    """
+    check_sets(labels)
+    check_share(confidence, name="confidence")
+    check_heads(features, weights, biases)
+    num_items, num_classes = labels.shape
+    if weights.shape[:2] != (2, num_classes) or len(features) != num_items or num_classes < 2:
+        raise CredalError(
+            "there must be two heads over two or more classes, and one row of features per label; "
+            f"got weights {tuple(weights.shape)}, features {tuple(features.shape)} and labels "
+            f"{labels.shape}."
+        )
+    logits = torch.einsum("nd,hkd->nhk", features.double(), weights.double())
+    logits = logits if biases is None else logits + biases.double()
+    exact = labels.to(device=logits.device, dtype=torch.float64)
+    loss_range = float((logits.amax(2) - logits.amin(2)).max())
+    # log(1 + (K − 1)e^L) without e^L, which overflows
+    loss_bound = float(np.logaddexp(0.0, math.log(num_classes - 1) + loss_range))
+    diameter = float(exact.diameter().mean())
+    objective = float(pocc_loss(logits[:, 0], logits[:, 1], exact)) / 2
+    least = float(least_objective(exact).mean())
+    chance = math.sqrt(math.log(2 / (1 - confidence)) / (2 * num_items))
+    return GeneralizationBound(
+        complexity=BoundTerm(
+            "model class",
+            4 * last_layer_complexity(features, weights, biases),
+            "4 · Rademacher complexity",
+            "estimated",
+            "the last layer only, with the backbone taken as fixed and heads of norms up to the "
+            "trained ones, as if chosen before training; Maurer's vector contraction",
+        ),
+        sampling=BoundTerm(
+            "finite sample",
+            2 * loss_bound * chance,
+            "2B · √(log(2/δ) / 2n)",
+            "assumed",
+            f"n = {num_items:,}, δ = {1 - confidence:.2g}; B = {loss_bound:.2f} from the largest "
+            "range of logits on the training items, assumed for all others",
+        ),
+        optimization=BoundTerm(
+            "optimization gap",
+            max(objective - least, 0.0),  # a perfect fit may be below by a rounding
+            "η",
+            "measured",
+            f"at most the objective, {objective:.3f}, less the least that any predictor reaches "
+            f"on these labels, {least:.3f}",
+        ),
+        imprecision=BoundTerm(
+            "annotation imprecision",
+            loss_range * diameter,
+            "L · mean diameter",
+            "assumed",
+            f"mean diameter {diameter:.3f} and L = {loss_range:.2f}, the largest range of logits, "
+            "both measured on the training items and assumed for all others",
+        ),
+        items=num_items,
+        num_classes=num_classes,
+        confidence=float(confidence),
+        loss_range=loss_range,
+        loss_bound=loss_bound,
+        mean_diameter=diameter,
+    )
+
+
+def bound_of_model(
+    model: Model | CredalClassifier,
+    inputs: ArrayLike,
+    labels: CredalSet,
+    *,
+    confidence: float = 0.95,
+) -> GeneralizationBound:
+    """:func:`generalization_bound` of a trained POCC: a fitted classifier, or its ``model_``.
+
+    The losses of its heads may have been summed (``"pocc"``) or averaged (``"pocc-mean"``): the
+    bound is about the trained heads, and takes their objective anew.
+
+    Args:
+        model: One network with a pessimistic and an optimistic head.
+        inputs: The training inputs, as they were fitted, shape (N, ...).
+        labels: The sets they were fitted on.
+        confidence: 1 − δ, in (0, 1).
+
+    Raises:
+        CredalError: If the model is another method's, the inputs are not what it was fitted on, and
+            as :func:`generalization_bound`.
+
+    Example:
+        >>> from torch import nn
+        >>> from credalearn import LowerBounds
+        >>> from credalearn.methods import METHODS
+        >>> from credalearn.nets import Network
+        >>> network = Network(nn.Identity(), num_features=2, num_heads=2, num_classes=3)
+        >>> model = Model(METHODS["pocc"], (network,), {}, random_state=0)
+        >>> bound = bound_of_model(model, torch.zeros(50, 2), LowerBounds(torch.zeros(50, 3)))
+        >>> bound.items, bound.mean_diameter
+        (50, 1.0)
+    """
+    trained = getattr(model, "model_", model)
+    if not isinstance(trained, Model):
+        raise CredalError(
+            "model must be a fitted CredalClassifier, or its model_; got "
+            f"{type(model).__name__}. To fix: fit it first."
+        )
+    network = _only_network(trained)
+    check_sets(labels)
+    # A table is standardized in float64, as the classifier does.
+    dtype = torch.float64 if isinstance(network.backbone, MLP) else torch.float32
+    given = torch.as_tensor(np.asarray(inputs)).to(dtype)
+    return generalization_bound(
+        trained.outputs(given).features,
+        network.heads.weight.detach().cpu().view(*network.shape, -1),
+        labels.to("cpu"),
+        biases=network.heads.bias.detach().cpu().view(network.shape),
+        confidence=confidence,
+    )
+
+
+def _only_network(model: Model) -> Network:
+    """The one network with POCC's two heads; another method's model is refused."""
+    method = model.method
+    two_of_pocc = method.loss in (two_heads, mean_of_two_heads) and method.num_heads == 2
+    if not two_of_pocc or len(model.members) > 1 or method.num_passes > 1:
+        raise CredalError(
+            "the bound is about one network with POCC's two heads and their loss. To fix: fit with "
+            "method='pocc' or 'pocc-mean'."
+        )
+    return model.members[0]
