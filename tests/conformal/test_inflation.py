@@ -107,7 +107,7 @@ def test_sentence_says_what_is_promised() -> None:
     )
     grouped = replace(found, group="patient", num_groups=30).sentence()
     assert grouped.startswith(found.sentence())
-    assert "They come from 30 groups (patient), and items of one group are alike" in grouped
+    assert "these come from 30 groups (patient), and with few large groups" in grouped
     assert replace(found, num_groups=1234).sentence() == found.sentence()
 
 

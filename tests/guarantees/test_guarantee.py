@@ -75,7 +75,7 @@ def test_sentence_names_the_truth_and_which_items_have_one(against: Truth) -> No
     assert f"compared with {TRUTHS[against]}" in found.sentence()
     assert "left out" not in found.sentence()
     partly = replace(found, left_out=12, left_out_kept=3).sentence()
-    assert f"It is about items with {HAVING[against]}; 12 calibration items without" in partly
+    assert f"This is about items with {HAVING[against]}; 12 calibration items without" in partly
     assert LACKING[against]
     capacity = replace(some("capacity", against=against), left_out=12).sentence()
     assert f"calibration items with {HAVING[against]} are deferred" in capacity
@@ -87,7 +87,7 @@ def test_sentence_says_what_groups_do_to_the_promise(method: str) -> None:
     grouped = replace(some(method, groups=np.arange(500) // 10), group="patient")
     assert grouped.num_groups == 50
     assert grouped.sentence().startswith(plain.sentence())
-    assert "come from 50 groups (patient), and items of one group are alike" in grouped.sentence()
+    assert "these come from 50 groups (patient), and with few large groups" in grouped.sentence()
     assert some(method, groups=["x"] * 500).sentence().count("from 1 group,") == 1
     alone = some(method, groups=np.arange(500))
     assert alone.sentence() == plain.sentence()

@@ -133,8 +133,9 @@ class Inflation:
             return promise
         name = f" ({self.group})" if self.group else ""
         return (
-            f"{promise} They come from {many(self.num_groups, 'group')}{name}, and items of one "
-            "group are alike: with few large groups the guarantee is weaker than stated."
+            f"{promise} The guarantee assumes independent items; these come from "
+            f"{many(self.num_groups, 'group')}{name}, and with few large groups it is weaker than "
+            "stated."
         )
 
     def widen(self, lower: "Tensor", upper: "Tensor", probs: "Tensor") -> tuple["Tensor", "Tensor"]:

@@ -186,7 +186,7 @@ class Guarantee:
         if not self.left_out:
             return ""
         return (
-            f"It is about items with {HAVING[self.against]}; {self.left_out:,} calibration items "
+            f"This is about items with {HAVING[self.against]}; {self.left_out:,} calibration items "
             "without one were left out."
         )
 
@@ -194,14 +194,13 @@ class Guarantee:
         name = f" ({self.group})" if self.group else ""
         if self.one_per_group:
             return (
-                f"It is about one item drawn at random from each new group{name}. Over all items, "
-                "where large groups weigh more, the error may be larger."
+                f"This is about one item drawn at random from each new group{name}; over all "
+                "items, where large groups weigh more, the error may be larger."
             )
         if self.num_groups is None or self.num_groups == self.num_items or not self.kept:
             return ""
         groups = many(self.num_groups, "group")
         return (
-            f"The calibration items come from {groups}{name}, and items of one group are alike: "
-            f"with few large groups the {what}, which treats items as independent, is weaker than "
-            "stated."
+            f"The {what} assumes independent items; these come from {groups}{name}, and with few "
+            "large groups it is weaker than stated."
         )

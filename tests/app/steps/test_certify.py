@@ -68,9 +68,10 @@ def test_checks_on_the_test_items(run: Run) -> None:
     assert check is not None
     assert (check.items, check.kept, check.judged_kept) == (len(rows), len(kept), len(judged))
     assert check.errors == sum(row["wrong"] for row in judged)
-    assert check.sentence(found).startswith(f"On {len(rows)} test items it predicts ")
-    assert f"{100 * check.errors / len(judged):.3g} % of those with a single most-voted class" in (
-        check.sentence(found)
+    share, error = 100 * len(kept) / len(rows), 100 * check.errors / len(judged)
+    assert check.sentence(found) == (
+        f"It predicts {share:.3g} % of {len(rows)} test items; {error:.3g} % of the predicted ones "
+        "with a single most-voted class are wrong."
     )
 
 
@@ -133,7 +134,7 @@ def test_a_capacity_is_a_share_of_all_items(run: Run) -> None:
     assert found.interval == by_capacity(score, wrong, defer=int((~kept).sum())).interval
     nothing, certificate = certified(run, capacity=1.0)
     assert nothing.threshold is None
-    assert "On 300 test items it predicts none." in certificate.lines
+    assert "It predicts none of 300 test items." in certificate.lines
 
 
 def test_a_target_out_of_reach_says_what_it_takes_and_changes_nothing(tmp_path: Path) -> None:
@@ -231,7 +232,10 @@ def test_says_that_items_of_one_group_are_not_independent(tmp_path: Path) -> Non
     plain, _ = certified(run, max_error=0.2)
     found, certificate = certified(grouped(run, 10), max_error=0.2)
     assert found == replace(plain, group="patient", num_groups=30)
-    assert "To not assume that items are independent: --one-per-group" in certificate.lines
+    assert (
+        "To avoid assuming that items are independent, certify with --one-per-group."
+        in certificate.lines
+    )
 
 
 def test_calibrates_on_one_item_per_group(tmp_path: Path) -> None:
@@ -239,7 +243,7 @@ def test_calibrates_on_one_item_per_group(tmp_path: Path) -> None:
     found, certificate = certified(run, max_error=0.2, one_per_group=True)
     assert found.num_items + found.left_out == 100
     assert (found.num_groups, found.one_per_group) == (found.num_items, True)
-    assert "On 100 test items, one per group, it predicts" in " ".join(certificate.lines)
+    assert "of 100 test items (one per group); " in " ".join(certificate.lines)
     assert "--one-per-group" not in " ".join(certificate.lines)
     assert certified(run, max_error=0.2, one_per_group=True)[0] == found
     alone = fake_run(tmp_path / "alone", num_items=60)

@@ -103,7 +103,7 @@ def test_says_where_groups_weaken_the_promise(tmp_path: Path) -> None:
     groups = pl.Series("group", [f"p{row // 10}" for row in range(400)])
     splits = replace(run.facts.splits, group="patient")
     run = with_facts(run, items=run.items.with_columns(groups), splits=splits)
-    assert "They come from 10 groups (patient)" in certified(run).lines[0]
+    assert "these come from 10 groups (patient)" in certified(run).lines[0]
 
 
 def test_says_where_few_test_items_are_covered(run: Run) -> None:

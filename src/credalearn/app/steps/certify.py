@@ -108,16 +108,14 @@ class HeldOutCheck:
 
     def sentence(self, guarantee: Guarantee) -> str:
         """What the test items show, in one sentence."""
-        each = ", one per group," if guarantee.one_per_group else ""
-        if not self.kept:
-            return f"On {many(self.items, 'test item')}{each} it predicts none."
-        told = f"On {many(self.items, 'test item')}{each} it predicts "
-        told += percent(self.kept / self.items)
-        having = HAVING[guarantee.against]
+        each = " (one per group)" if guarantee.one_per_group else ""
+        share = percent(self.kept / self.items) if self.kept else "none"
+        told = f"It predicts {share} of {many(self.items, 'test item')}{each}"
         if not self.judged_kept:
-            return f"{told}, none of them with {having}."
-        among = f" of those with {having}" if self.judged < self.items else " of these"
-        return f"{told}, and {percent(self.errors / self.judged_kept)}{among} are wrong."
+            return f"{told}."
+        having = f" with {HAVING[guarantee.against]}" if self.judged < self.items else ""
+        error = percent(self.errors / self.judged_kept)
+        return f"{told}; {error} of the predicted ones{having} are wrong."
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,12 +142,14 @@ class Certificate:
             if found.threshold is not None:
                 told.append(
                     f"keep {percent(found.coverage)} and defer {percent(1 - found.coverage)} of "
-                    f"the {many(found.num_items + found.left_out, 'calibration item')} (score "
-                    f"above {found.threshold:.4g})"
+                    f"{many(found.num_items + found.left_out, 'calibration item')} (those with a "
+                    f"score above {found.threshold:.4g})"
                 )
             told.append(found.sentence())
             if found.certified and (found.num_groups or found.num_items) < found.num_items:
-                told.append("To not assume that items are independent: --one-per-group")
+                told.append(
+                    "To avoid assuming that items are independent, certify with --one-per-group."
+                )
             told.append(self.check.sentence(found))
         if self.sets is not None:
             told += self.sets.lines
