@@ -24,6 +24,7 @@ from credalearn.errors import CredalError
 if TYPE_CHECKING:
     from credalearn.app.dataset import Dataset
     from credalearn.app.steps.certify import Certificate
+    from credalearn.app.steps.report import ReportResult
     from credalearn.conformal import Inflation
     from credalearn.estimator import CredalClassifier
     from credalearn.guarantees import Guarantee
@@ -128,6 +129,17 @@ class Run:
         object.__setattr__(self, "guarantee", found.run.guarantee)
         object.__setattr__(self, "sets", found.run.sets)
         return found
+
+    def report(self, *others: "Run", **options: Any) -> "ReportResult":
+        """Write a one-page HTML report.
+
+        Args:
+            others: Runs to compare this one with.
+            options: Keywords of ``ReportOptions``, the options of ``credalearn report``.
+        """
+        from credalearn.app.steps.report import ReportOptions, report
+
+        return report(self, ReportOptions(**options), others)
 
     def with_guarantee(self, guarantee: "Guarantee") -> Self:
         """Write ``guarantee.json`` and return the run that has it."""

@@ -133,28 +133,18 @@ class Slider:
 
         Below a tenth of the items a handful of items decides: those points do not set the scale.
         """
-        points = {
-            curve.name: [o for o in curve.outcomes if o.accuracy is not None] for curve in curves
-        }
-        lowest = min(
-            (o.accuracy or 0.0 for each in points.values() for o in each if o.coverage >= 0.1),
-            default=0.0,
-        )
+        errors = [
+            each.error or 0 for curve in curves for each in curve.judged if each.coverage >= 0.1
+        ]
         return {
-            "floor": max(0, 5 * math.floor(20 * lowest - 1)),
+            "floor": max(0, 5 * math.floor(20 * (1 - max(errors, default=1)) - 1)),
             "curves": [
-                {
-                    "name": curve.name,
-                    "points": [
-                        [
-                            100 * o.coverage,
-                            100 * (o.accuracy or 0.0),
-                            percent(o.coverage),
-                            percent(o.accuracy),
-                        ]
-                        for o in points[curve.name]
-                    ],
-                }
+                {"name": curve.name, "points": [_point(each) for each in curve.judged]}
                 for curve in curves
             ],
         }
+
+
+def _point(outcome: Outcome) -> list[float | str]:
+    x, y = 100 * outcome.coverage, 100 - 100 * (outcome.error or 0)
+    return [x, y, percent(outcome.coverage), percent(outcome.accuracy)]

@@ -57,7 +57,7 @@ class Outcome:
     @property
     def accuracy(self) -> float | None:
         """One minus the error."""
-        return None if self.error is None else 1 - self.error
+        return 1 - self.wrong / self.judged if self.judged else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,11 @@ class Curve:
 
     name: str
     outcomes: tuple[Outcome, ...]
+
+    @property
+    def judged(self) -> list[Outcome]:
+        """Outcomes that keep an item with a truth, so that they have an accuracy."""
+        return [each for each in self.outcomes if each.judged]
 
     def position(self, threshold: float) -> int:
         """The last position whose threshold is not above this one."""
