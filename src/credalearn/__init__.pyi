@@ -4,6 +4,7 @@ from credalearn import methods as methods
 from credalearn import metrics as metrics
 from credalearn import theory as theory
 from credalearn.app.dataset import Dataset as Dataset
+from credalearn.app.readers import read_annotations as read_annotations
 from credalearn.app.run import Run as Run
 from credalearn.conformal import Inflation as Inflation
 from credalearn.errors import CredalError as CredalError

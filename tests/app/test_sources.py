@@ -23,9 +23,9 @@ TABLE = pl.DataFrame(ROWS, schema=["id", "text", "size"], orient="row")
 CELLS = st.text(string.ascii_letters + string.digits + ' ,;"\n\r\té€', max_size=6)
 
 
-def csv_text(rows: list[list[str]], **options: str) -> str:
+def csv_text(rows: list[list[str]], delimiter: str = ",") -> str:
     buffer = io.StringIO(newline="")
-    csv.writer(buffer, **options).writerows(rows)
+    csv.writer(buffer, delimiter=delimiter).writerows(rows)
     return buffer.getvalue()
 
 
@@ -145,8 +145,9 @@ def test_fields_of_records_are_columns_and_places_name_lines(tmp_path: Path) -> 
     path.write_text('{"id": 1, "label": "cat", "meta": {"x": 1}}\n\n{"id": 2.0, "label": null}\n')
     source = open_source(path)
     assert source.kind == "records"
-    assert source.columns == ("id", "label")
-    assert source.read().rows() == [("1", "cat"), ("2", None)]
+    assert source.columns == ("id", "label", "meta.x")
+    assert source.read().rows() == [("1", "cat", "1"), ("2", None, None)]
+    assert source.column("x", option="item") == "meta.x"
     assert source.place(1) == "line 3"
     assert source.records[0].value["meta"] == {"x": 1}
 

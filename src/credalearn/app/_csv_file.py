@@ -37,7 +37,7 @@ class Encoding:
 
     def __str__(self) -> str:
         name = _NAMES.get(self.name, self.name.upper())
-        return f"{name} (guessed; if names look wrong, pass --encoding)" if self.guessed else name
+        return f"guessed {name}: if names look wrong, pass --encoding" if self.guessed else name
 
 
 def find_encoding(path: Path, start: bytes, given: str | None) -> Encoding:

@@ -63,12 +63,15 @@ class Source:
         return pl.concat(parts) if parts else pl.DataFrame(schema=dict.fromkeys(wanted, pl.String))
 
     def column(self, name: str, *, option: str) -> str:
-        """The column that the user named, as it stands or else in other case."""
+        """The column that the user named: as it stands, in other case, or as a field of a field."""
         if name in self.columns:
             return name
-        same = [each for each in self.columns if each.casefold() == name.casefold()]
-        if len(same) == 1:
-            return same[0]
+        for same in (
+            [each for each in self.columns if each.casefold() == name.casefold()],
+            [each for each in self.columns if each.endswith(f".{name}")],
+        ):
+            if len(same) == 1:
+                return same[0]
         near = nearest(name, self.columns)
         fix = f"did you mean {near!r}?" if near else f"name a column with --{option}."
         raise CredalError(
@@ -287,25 +290,29 @@ def _arrays(path: Path, file: BinaryIO) -> Source:
 
 
 def _of_records(path: Path, words: str, records: Sequence[Record]) -> Source:
-    """Records, with their flat fields as a table."""
+    """Records, with their flat fields as a table; ``meta.id`` is the field of a field."""
     if not records:
         raise CredalError(f"{path} contains no record. To fix: export it again.")
-    names = dict.fromkeys(
-        name for each in records for name, held in each.value.items() if name and not _nested(held)
-    )
+    flat = [dict(_flat(each.value)) for each in records]
     if records[0].key is not None:
-        names = {"id": None} | names
+        flat = [{"id": record.key} | each for record, each in zip(records, flat, strict=True)]
+    names = tuple(dict.fromkeys(name for each in flat for name in each if name))
 
     def blocks(columns: list[str]) -> Iterator[pl.DataFrame]:
-        def cell(record: Record, name: str) -> str | None:
-            value = record.value.get(name, record.key if name == "id" else None)
-            return None if _nested(value) else text_of(value)
-
-        cells = {name: [cell(each, name) for each in records] for name in columns}
+        cells = {name: [text_of(each.get(name)) for each in flat] for name in columns}
         yield pl.DataFrame(cells, schema=dict.fromkeys(columns, pl.String))
 
     place = lambda row: records[row].place  # noqa: E731
-    return Source(path, "records", words, tuple(names), place, blocks, tuple(records))
+    return Source(path, "records", words, names, place, blocks, tuple(records))
+
+
+def _flat(value: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Fields that are neither lists nor objects, and those of objects with a dotted name."""
+    for name, held in value.items():
+        if isinstance(held, Mapping):
+            yield from ((f"{name}.{key}", each) for key, each in held.items() if not _nested(each))
+        elif not isinstance(held, list):
+            yield name, held
 
 
 def _is_npz(file: BinaryIO) -> bool:

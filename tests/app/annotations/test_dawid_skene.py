@@ -1,32 +1,15 @@
 """Annotators of unequal skill: crowd-kit's Dawid and Skene against an obvious one."""
 
 import sys
-from pathlib import Path
 
 import numpy as np
-import polars as pl
 import pytest
 
-from credalearn.app.annotations import Annotations, Source, vote_counts
 from credalearn.app.annotations.dawid_skene import dawid_skene, posteriors
 from credalearn.errors import CredalError
+from made_annotations import Vote, shares_of, votes_of
 
 CROWD_KIT = "crowdkit.aggregation.classification.dawid_skene"
-
-
-def annotations_of(
-    votes: list[tuple[str, str | None, str | None]],
-    *,
-    items: tuple[str, ...] | None = None,
-    classes: tuple[str, ...] | None = None,
-    weight: float = 1.0,
-) -> Annotations:
-    schema = dict.fromkeys(("item", "annotator", "label"), pl.String)
-    table = pl.DataFrame(votes, schema=schema, orient="row").with_columns(weight=pl.lit(weight))
-    items = items or tuple(dict.fromkeys(item for item, _, _ in votes))
-    classes = classes or tuple(sorted({label for _, _, label in votes if label is not None}))
-    source = Source(Path("votes.csv"), "long", "by hand", len(votes))
-    return Annotations("votes", items, classes, table, source)
 
 
 def slow_posteriors(
@@ -105,53 +88,47 @@ def test_it_beats_the_majority_where_skills_differ() -> None:
 
 def test_rows_and_columns_are_those_of_the_annotations() -> None:
     """Crowd-kit returns items and classes as they come; here they come backwards."""
-    votes: list[tuple[str, str | None, str | None]] = [
+    votes: list[Vote] = [
         *[("z", "ann", "owl"), ("z", "bo", "owl"), ("y", "ann", "dog"), ("y", "bo", "dog")],
         *[("x", "ann", "cat"), ("x", "bo", "cat")],
     ]
-    found = annotations_of(votes, items=("x", "y", "z"), classes=("cat", "dog", "emu", "owl"))
+    found = votes_of(votes, items=("x", "y", "z"), classes=("cat", "dog", "emu", "owl"))
     np.testing.assert_allclose(dawid_skene(found), np.eye(4)[[0, 1, 3]], atol=1e-6)
 
 
 def test_unsure_votes_and_items_without_votes() -> None:
-    votes: list[tuple[str, str | None, str | None]] = [
+    votes: list[Vote] = [
         *[("x", "ann", "cat"), ("x", "bo", "cat"), ("y", "ann", "dog"), ("y", "bo", "dog")],
         *[("z", "ann", "dog"), ("z", "bo", "dog")],
     ]
-    plain = dawid_skene(annotations_of(votes))
-    unsure: list[tuple[str, str | None, str | None]] = [("x", "cy", None), ("w", "ann", None)]
-    unsigned: list[tuple[str, str | None, str | None]] = [("w", None, None)]
-    more = dawid_skene(annotations_of(votes + unsure + unsigned))
+    plain = dawid_skene(votes_of(votes))
+    unsure: list[Vote] = [("x", "cy", None), ("w", "ann", None)]
+    unsigned: list[Vote] = [("w", None, None)]
+    more = dawid_skene(votes_of(votes + unsure + unsigned))
     np.testing.assert_allclose(more[:3], plain)
     np.testing.assert_allclose(more[3], [1 / 3, 2 / 3], atol=1e-6)  # the classes' shares
 
 
 def test_only_the_votes_about_some_items_may_count() -> None:
     votes, _ = simulated(0, num_items=60, skills=[0.9, 0.8, 0.5])
-    named: list[tuple[str, str | None, str | None]] = [
-        (f"x{item}", f"w{who}", "abc"[label]) for item, who, label in votes
-    ]
+    named: list[Vote] = [(f"x{item}", f"w{who}", "abc"[label]) for item, who, label in votes]
     among = np.arange(60) < 40
-    found = dawid_skene(annotations_of(named), among=among)
-    alone = dawid_skene(annotations_of([vote for vote in named if int(vote[0][1:]) < 40]))
+    found = dawid_skene(votes_of(named), among=among)
+    alone = dawid_skene(votes_of([vote for vote in named if int(vote[0][1:]) < 40]))
     np.testing.assert_array_equal(found[:40], alone)
     assert np.ptp(found[40:], axis=0).max() == 0
 
 
 def test_what_it_cannot_work_with_is_refused() -> None:
-    votes: list[tuple[str, str | None, str | None]] = [("x", "ann", "cat"), ("y", None, "dog")]
-    with pytest.raises(CredalError, match=r"1 of 2 votes of votes.csv have none.*'y'.*--annotator"):
-        dawid_skene(annotations_of(votes))
-    with pytest.raises(CredalError, match=r"item 'x' of votes.csv has the weight 0.5.*--weight"):
-        dawid_skene(annotations_of([("x", "ann", "cat"), ("y", "bo", "dog")], weight=0.5))
-    with pytest.raises(CredalError, match="nobody voted for any class"):
-        dawid_skene(annotations_of([("x", "ann", None)], classes=("cat", "dog")))
-    table = pl.DataFrame({"item": ["x"], "cat": [3.0], "dog": [1.0]})
-    source = Source(Path("counts.csv"), "counts", "by hand", 1)
-    counts = Annotations("counts", ("x",), ("cat", "dog"), table, source)
-    with pytest.raises(CredalError, match=r"counts.csv holds counts. To fix: .*leave --skill out"):
-        dawid_skene(counts)
-    assert vote_counts(counts).tolist() == [[3, 1]]
+    votes: list[Vote] = [("x", "ann", "cat"), ("y", None, "dog")]
+    with pytest.raises(CredalError, match=r"1 of 2 votes of votes.csv name none.*'y'.*--annotator"):
+        dawid_skene(votes_of(votes))
+    with pytest.raises(CredalError, match=r"item 'x' of votes.csv has the weight 0.5"):
+        dawid_skene(votes_of([("x", "ann", "cat"), ("y", "bo", "dog")], weight=0.5))
+    with pytest.raises(CredalError, match="there is no vote"):
+        dawid_skene(votes_of([("x", "ann", None)], classes=("cat", "dog")))
+    with pytest.raises(CredalError, match=r"counts.csv contains counts. .*leave --skill out"):
+        dawid_skene(shares_of("counts", ("cat", "dog"), x=[3, 1]))
 
 
 def test_without_crowd_kit_the_command_to_install_it_is_named(

@@ -1,6 +1,5 @@
 """The commands with a second round of annotation: what is merged, and what is refused."""
 
-import json
 from pathlib import Path
 
 import polars as pl
@@ -8,7 +7,6 @@ import pytest
 
 from credalearn.app.annotations import read_annotations
 from credalearn.app.run import Run
-from credalearn.app.steps.card import card
 from team_files import in_process, make_images, make_team, train_arguments
 
 Capture = pytest.CaptureFixture[str]
@@ -60,7 +58,6 @@ def test_items_of_later_rounds_are_only_trained_on(
     assert (f"left out: {lost} items of later exports whose patient" in done.out) == (lost > 0)
     assert before.facts.later_items == 0
     assert after.facts.later_items == len(new)
-    assert f"| items of later exports, only trained on | {len(new)} |" in card(after)
     own = in_process(
         capsys, *train_arguments(team, "--split", "part", "--merge", later, "-o", second)
     )
@@ -90,7 +87,7 @@ def test_the_features_of_deferred_items_stand_in_a_file_of_their_own(
     assert done.code == 0, done.err
     run = Run.load(team.run)
     assert run.items["item"].to_list() == table["item"].to_list()
-    assert run.facts.inputs.later == [str(more)]
+    assert run.facts.inputs.later == (str(more),)
     wide = tmp_path / "wide.csv"  # as it was given to defer: not all of it was deferred
     kept = table.filter(~is_first).with_columns(item=pl.format("kept-{}", "item"))
     pl.concat([table.filter(~is_first), kept]).write_csv(wide)
@@ -171,89 +168,6 @@ def test_the_images_of_deferred_items_lie_below_those_of_the_first(
     assert "add them, or give --skip-missing" in in_process(capsys, *given).err
 
 
-def test_what_a_merge_would_give_can_be_inspected(tmp_path: Path, capsys: Capture) -> None:
-    first, later = tmp_path / "first.csv", tmp_path / "later.csv"
-    first.write_text("item,annotator,label\nx,ann,cat\ny,ann,dog\n")
-    later.write_text("thing,annotator,label\na/x.png,bo,cat\na/y.png,ann,cat\n")
-    images = make_images(tmp_path / "images" / "a", ["x", "y"]).parent
-    given = ("inspect", first, "--merge", later, "--merge-item", "thing")
-    assert "4 items, 2 annotators, 4 votes" in in_process(capsys, *given).out
-    done = in_process(capsys, *given, "--images", images)
-    assert done.code == 2
-    assert "item 'y' has the vote 'dog' by 'ann'" in done.err
-    done = in_process(capsys, *given, "--images", images, "--merge-conflicts", "newest")
-    assert "2 items, 2 annotators, 3 votes" in done.out
-
-
-def test_the_format_holds_for_every_round(tmp_path: Path, capsys: Capture) -> None:
-    first, later = tmp_path / "first.csv", tmp_path / "later.csv"
-    first.write_text("item,cat,dog\nx,1,0\ny,1,1\n")
-    later.write_text("item,cat,dog\nx,0,2\nz,1,0\n")  # annotators' labels, or counts
-    given = ("inspect", first, "--format", "counts", "--merge", later)
-    added = in_process(capsys, *given, "--merge-conflicts", "add")
-    assert added.code == 0, added.err
-    assert "3 items, 6 votes; classes cat, dog" in added.out
-    later.write_text("item,annotator,label\nx,ann,dog\n")  # votes are no counts
-    done = in_process(capsys, *given)
-    assert "2 items, 4 votes; classes cat, dog" in done.out
-    later.write_text("item,annotator,label\nx,ann,dgo\n")
-    done = in_process(capsys, *given)
-    assert done.code == 2
-    assert "no columns of classes" in done.err
-    assert "Read without --format counts: " in done.err
-    assert "'dgo'" in done.err
-    # Damaged counts could be probabilities.
-    later.write_text("item,cat,dog\nx,0,1\nz,0.5,0.5\n")
-    assert read_annotations(later, classes=["cat", "dog"]).source.format == "probabilities"
-    done = in_process(capsys, *given)
-    assert done.code == 2
-    assert "counts must be whole numbers; 'cat' is 0.5" in done.err
-    assert "Read without" not in done.err
-
-
-def test_a_second_round_may_name_images_columns_and_formulas_its_own_way(
-    tmp_path: Path, capsys: Capture
-) -> None:
-    team = make_team(tmp_path)
-    text = team.votes.read_text().replace("item,annotator,label", "file,who,what")
-    team.votes.write_text(text.replace("x000", "=x000"))
-    names = ["=x000", *(f"x{number:03d}" for number in range(1, 60))]
-    images = make_images(tmp_path / "images" / "b", names).parent
-    given = ["train", team.votes, "-o", team.run, "--epochs", "1", "--image-size", "8"]
-    given += ["--images", images, "--annotator", "who", "--label", "what"]
-    later = tmp_path / "later.csv"
-    later.write_text("item,annotator,label\n'=x000,finn,cat\nb/x001.png,finn,dog\n")
-    done = in_process(capsys, *given, "--merge", later)
-    assert done.code == 0, done.err
-    assert "60 items, 6 annotators, 302 votes" in done.out
-    assert "images found: 60 by file name" in done.out
-    result = {"type": "choices", "from_name": "label", "value": {"choices": ["cat"]}}
-    votes = [{"completed_by": 7, "result": [result]}]
-    task = {"id": 1, "data": {"image": "/data/local-files/?d=b/x002.png"}, "annotations": votes}
-    export = tmp_path / "export.json"
-    export.write_text(json.dumps([task]))
-    done = in_process(capsys, *given, "--merge", later, "--merge", export)
-    assert done.code == 0, done.err
-    assert "60 items, 7 annotators, 303 votes" in done.out
-    # A file that has the column asked for is not read by another.
-    later.write_text("item,who,what,label\nx001,finn,?,dog\n")
-    done = in_process(capsys, *given, "--merge", later)
-    assert done.code == 2
-    assert "'?'" in done.err
-
-
-def test_two_items_of_a_round_never_become_one(tmp_path: Path, capsys: Capture) -> None:
-    team = make_team(tmp_path)
-    images = make_images(tmp_path / "images", [f"x{number:03d}" for number in range(60)])
-    later = tmp_path / "later.csv"
-    later.write_text("item,annotator,label\na/x001.png,finn,cat\nb/x001.png,finn,dog\n")
-    more = ("--images", images, "--image-size", "8", "--merge", later)
-    done = in_process(capsys, *train_arguments(team, *more))
-    assert done.code == 2
-    assert "the items 'x001' and 'b/x001.png'" in done.err
-    assert "have the same image" in done.err
-
-
 def test_rounds_that_differ_are_refused_or_the_newest_holds(
     tmp_path: Path, capsys: Capture
 ) -> None:
@@ -265,7 +179,7 @@ def test_rounds_that_differ_are_refused_or_the_newest_holds(
     arguments = train_arguments(team, "--merge", later)
     done = in_process(capsys, *arguments)
     assert done.code == 2
-    assert "let the file named last hold with --merge-conflicts newest" in done.err
+    assert "pass --merge-conflicts newest" in done.err
     done = in_process(capsys, *arguments, "--merge-conflicts", "newest")
     assert done.code == 0, done.err
     assert "60 items, 5 annotators, 300 votes" in done.out
@@ -288,94 +202,3 @@ def test_votes_are_added_to_counts_and_to_votes_without_a_name(
     done = in_process(capsys, *train_arguments(team, "--format", "counts", "--merge", later))
     assert done.code == 0, done.err
     assert Run.load(team.run).items["n:cat"][0] == counts[0, 0] + 1
-
-
-def test_the_item_that_was_named_holds_for_later_rounds(tmp_path: Path, capsys: Capture) -> None:
-    """Where they have it; else it is found, and messages speak of --merge-item."""
-    first, same, other, third = (
-        tmp_path / f"{name}.csv" for name in ("one", "two", "three", "odd")
-    )
-    first.write_text("msg,annotator,label\n001,ann,cat\n002,ann,dog\n")
-    same.write_text("msg,annotator,label\n001,bo,cat\n")
-    other.write_text("item,annotator,label\n002,bo,dog\n")
-    third.write_text("odd,annotator,label\n002,cy,dog\n")
-    given = ("inspect", first, "--item", "msg", "--merge", same, "--merge", other)
-    done = in_process(capsys, *given)
-    assert done.code == 0, done.err
-    assert "2 items, 2 annotators, 4 votes" in done.out
-    done = in_process(capsys, *given, "--merge", third)
-    assert done.code == 2
-    assert f"{third}, line 1: no column is the item" in done.err
-    assert "say with --merge-item which of them it is" in done.err
-    each = [("--merge-item", name) for name in ("msg", "item", "odd")]
-    done = in_process(capsys, *given, "--merge", third, *(word for pair in each for word in pair))
-    assert "2 items, 3 annotators, 5 votes" in done.out, done.err
-    done = in_process(capsys, *given, "--merge", third, *each[0], *each[1])
-    assert done.code == 2
-    assert "once for each; got 2 for 3 files. To fix: say it once, or 3 times" in done.err
-    done = in_process(capsys, "inspect", first, "--item", "msg", "--merge", same, *each[1])
-    assert "there is no column 'item'" in done.err
-    # A record of another tool has the field beside one that would be found.
-    lines = tmp_path / "bo.jsonl"
-    lines.write_text(json.dumps({"id": 1, "msg": "001", "text": "Hi", "label": ["cat"]}))
-    done = in_process(capsys, "inspect", first, "--item", "msg", "--merge", lines)
-    assert "2 items, 2 annotators, 3 votes" in done.out, done.err
-    # That a record holds the word somewhere is not enough.
-    lines.write_text(json.dumps({"id": "001", "text": "Hi", "label": ["cat"], "Comments": ["msg"]}))
-    done = in_process(capsys, "inspect", first, "--item", "msg", "--merge", lines)
-    assert "2 items, 2 annotators, 3 votes" in done.out, done.err
-
-
-def test_a_tools_own_id_is_not_the_first_rounds(tmp_path: Path, capsys: Capture) -> None:
-    """``defer`` writes the item beside it; numbers of tasks would pass for those of items."""
-    first, later = tmp_path / "first.csv", tmp_path / "later.json"
-    first.write_text("id,annotator,label\n1,ann,cat\n2,ann,dog\n")
-    votes = [{"completed_by": 7, "result": [{"from_name": "q", "value": {"choices": ["cat"]}}]}]
-    later.write_text(json.dumps([{"id": 1, "data": {"item": "2"}, "annotations": votes}]))
-    done = in_process(capsys, "inspect", first, "--item", "id", "--merge", later)
-    assert "item 'item', question 'q'" in done.out, done.err
-    done = in_process(capsys, "inspect", first, "--merge", later, "--merge-item", "id")
-    assert "item 'id', question 'q'" in done.out, done.err
-    again = tmp_path / "again.json"
-    again.write_text(later.read_text().replace("7", "8"))
-    done = in_process(capsys, "inspect", later, "--item", "id", "--merge", again, *CLASSES)
-    assert done.out.count("item 'id'") == 2, done.err
-
-
-CLASSES = ("--classes", "cat", "--classes", "dog", "--classes", "eel")
-
-
-def test_a_class_of_later_rounds_alone_is_told(tmp_path: Path, capsys: Capture) -> None:
-    first, later = tmp_path / "first.csv", tmp_path / "later.csv"
-    first.write_text("item,annotator,label\nx,ann,cat\ny,ann,dog\n")
-    later.write_text("item,annotator,label\nz,ann,eel\n")
-    given = ("inspect", first, "--merge", later)
-    done = in_process(capsys, *given)
-    assert done.code == 2
-    assert "if a class was renamed, write its old name in the file" in done.err
-    told = (
-        "only items of later exports have votes for 'eel': without --split no calibration or test"
-    )
-    assert told in in_process(capsys, *given, *CLASSES).out
-    later.write_text("item,annotator,label\nx,bo,eel\n")  # which may be held out
-    assert "only items of later" not in in_process(capsys, *given, *CLASSES).out
-
-
-def test_notes_of_a_later_round_name_its_file_and_its_option(
-    tmp_path: Path, capsys: Capture
-) -> None:
-    first, later = tmp_path / "first.csv", tmp_path / "later.json"
-    first.write_text("item,annotator,label\nHi,ann,cat\nHo,ann,dog\n")
-    votes = [{"completed_by": 7, "result": [{"from_name": "q", "value": {"choices": ["cat"]}}]}]
-    tasks = [{"id": i, "data": {"text": "Hi"}, "annotations": votes} for i in range(3)]
-    later.write_text(json.dumps(tasks))
-    done = in_process(capsys, "inspect", first, "--merge", later)
-    told = "3 tasks have the 'text' of another and count as 1 item; to tell them apart, say"
-    assert f"{later}: {told} --merge-item id" in done.out
-
-
-def test_a_name_for_later_items_needs_later_files(tmp_path: Path, capsys: Capture) -> None:
-    team = make_team(tmp_path)
-    done = in_process(capsys, "inspect", team.votes, "--merge-item", "msg")
-    assert (done.code, done.out) == (2, "")
-    assert "--merge-item msg is about the files of --merge, and there are none. To fix" in done.err

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from credalearn import from_votes
-from credalearn.app.annotations import dawid_skene
+from credalearn.app.annotations.dawid_skene import dawid_skene
 from credalearn.app.report.held_out import HeldOut
 from credalearn.app.report.label_risk import RiskLine, label_risk
 from credalearn.app.run import Run

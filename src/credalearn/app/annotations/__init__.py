@@ -1,32 +1,23 @@
-"""Exports of annotation tools into one checked table, and what people disagree about in it."""
+"""Annotations of items by people: the noun, agreement, annotators, and the merging of rounds."""
 
-from credalearn.app.annotations.agreement import (
-    Agreement,
-    agreement,
-    krippendorff_alpha,
-    vote_counts,
-)
-from credalearn.app.annotations.confusions import Confusion, Typo, confused_pairs, typo_classes
-from credalearn.app.annotations.dawid_skene import dawid_skene
-from credalearn.app.annotations.people import Annotator, annotator_agreement
-from credalearn.app.annotations.reading import read_annotations
-from credalearn.app.annotations.table import Annotations, Source
-from credalearn.app.readers import READERS
+from importlib import import_module
+from typing import Any
 
-__all__ = [
-    "READERS",
-    "Agreement",
-    "Annotations",
-    "Annotator",
-    "Confusion",
-    "Source",
-    "Typo",
-    "agreement",
-    "annotator_agreement",
-    "confused_pairs",
-    "dawid_skene",
-    "krippendorff_alpha",
-    "read_annotations",
-    "typo_classes",
-    "vote_counts",
-]
+_MOVED = {
+    "Annotations": "annotations.table",
+    "Source": "annotations.table",
+    "read_annotations": "readers",
+    "READERS": "readers",
+    "agreement": "annotations.agreement",
+    "krippendorff_alpha": "annotations.agreement",
+    "vote_counts": "annotations.agreement",
+    "annotator_agreement": "annotations.annotators",
+    "confused_pairs": "annotations.confusions",
+    "typo_classes": "annotations.confusions",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MOVED:
+        raise AttributeError(name)
+    return getattr(import_module(f"credalearn.app.{_MOVED[name]}"), name)

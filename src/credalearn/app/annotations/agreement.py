@@ -1,4 +1,4 @@
-"""How far people agree: votes an item, unanimity, ties and Krippendorff's alpha.
+"""How far people agree: votes per item, unanimity, ties and Krippendorff's alpha.
 
 Shapes: N items, K classes.
 """
@@ -17,29 +17,25 @@ Counts = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How many votes, and how far they agree.
+    """How many votes there are, and how far they agree.
 
     Args:
-        items: How many.
-        annotators: How many; 0 where they are unknown.
-        votes: How many, without the unsure.
+        items: Number of items.
+        annotators: Number of annotators; 0 where they are unknown.
+        votes: Number of votes, without the unsure.
+        unvoted: Number of items without a vote.
         fewest: Votes of the item with the fewest.
-        median: Votes of the item in the middle.
+        median: Median of the votes per item.
         most: Votes of the item with the most.
-        unanimous: Share of the items with two votes or more on which all agree.
-        tied: Share of those items on which two classes or more lead together.
-        alpha: Krippendorff's; None where no item has two votes, or all votes are for one class.
-
-    Example:
-        >>> from credalearn.app.annotations.examples import three_items
-        >>> found = agreement(three_items())
-        >>> found.fewest, found.median, found.most, round(found.alpha, 2)
-        (2, 2.0, 3, -0.2)
+        unanimous: Share of unanimous items among those with at least two votes.
+        tied: Share of items among those on which two or more classes lead together.
+        alpha: Krippendorff's alpha; None if no item has two votes, or all votes are for one class.
     """
 
     items: int
     annotators: int
     votes: int
+    unvoted: int
     fewest: int
     median: float
     most: int
@@ -49,16 +45,16 @@ class Agreement:
 
 
 def agreement(annotations: Annotations) -> Agreement:
-    """How far the annotators agree, each vote counting once whatever its weight.
+    """How far the annotators agree; each vote counts once, whatever its weight.
 
     Raises:
-        CredalError: If the annotations are no votes or counts.
+        CredalError: If the annotations are neither votes nor counts.
 
     Example:
-        >>> from credalearn.app.annotations.examples import three_items
+        >>> from credalearn.app.annotations.table import three_items
         >>> found = agreement(three_items())
-        >>> found.votes, found.unanimous, found.tied
-        (7, 0.3333333333333333, 0.6666666666666666)
+        >>> found.votes, found.fewest, found.most, round(found.alpha, 2)
+        (7, 2, 3, -0.2)
     """
     counts = vote_counts(annotations)
     totals = counts.sum(1)
@@ -72,6 +68,7 @@ def agreement(annotations: Annotations) -> Agreement:
         items=len(counts),
         annotators=len(annotations.annotators),
         votes=int(totals.sum()),
+        unvoted=int((totals == 0).sum()),
         fewest=int(totals.min()),
         median=float(np.median(totals)),
         most=int(totals.max()),
@@ -82,22 +79,13 @@ def agreement(annotations: Annotations) -> Agreement:
 
 
 def vote_counts(annotations: Annotations) -> Counts:
-    """Votes of each item by class, (N, K), without weights.
-
-    Raises:
-        CredalError: If the annotations are no votes or counts.
-
-    Example:
-        >>> from credalearn.app.annotations.examples import three_items
-        >>> vote_counts(three_items()).tolist()
-        [[3.0, 0.0], [1.0, 1.0], [1.0, 1.0]]
-    """
+    """Votes of each item by class, (N, K), without weights."""
     if annotations.kind == "counts":
         return annotations.counts()
     if annotations.kind != "votes":
         raise CredalError(
-            f"agreement is between votes; got a table of {annotations.kind}. To fix: give votes, "
-            "or counts of them."
+            f"agreement needs votes; {annotations.source.path} contains {annotations.kind}. To "
+            "fix: pass votes, or counts of votes."
         )
     shape = (len(annotations.items), len(annotations.classes))
     label = annotations.codes("label")
@@ -114,7 +102,7 @@ def krippendorff_alpha(counts: ArrayLike) -> float | None:
     alpha-reliability").
 
     Returns:
-        1 for full agreement, 0 for that of chance; None where no two votes differ in expectation.
+        1 for full agreement, 0 for agreement by chance; None if no disagreement is expected.
 
     Raises:
         CredalError: If a count is negative or not finite, or the counts are no table of numbers.
@@ -128,11 +116,10 @@ def krippendorff_alpha(counts: ArrayLike) -> float | None:
     if not len(paired):
         return None
     totals = paired.sum(1)
-    share = 1 / (totals - 1)
     of_class = paired.sum(0)
     everything = of_class.sum()
     # Ordered pairs of different labels on an item: m² − Σ n², each weighted by 1/(m − 1).
-    observed = ((totals**2 - (paired**2).sum(1)) * share).sum()
+    observed = ((totals**2 - (paired**2).sum(1)) / (totals - 1)).sum()
     expected = everything**2 - (of_class**2).sum()
     if expected == 0:
         return None
@@ -140,8 +127,8 @@ def krippendorff_alpha(counts: ArrayLike) -> float | None:
 
 
 def _as_counts(counts: ArrayLike) -> Counts:
-    """Counts (N, K) of 0 or more; a masked one is not finite."""
-    fix = "give how many votes each class got, a row an item"
+    """Counts (N, K) of 0 or more; a masked count is not finite."""
+    fix = "pass the number of votes for each class, one row per item"
     try:
         given: np.ma.MaskedArray[Any, Any] = np.ma.asarray(counts)
         if given.dtype.kind not in "biufO":

@@ -11,37 +11,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credalearn.app.annotations.places import shown
-from credalearn.app.annotations.table import Annotations
-from credalearn.app.annotations.weights import refuse_weights
+from credalearn._formats import shown
+from credalearn.app.annotations.table import Annotations, check_unweighted
 from credalearn.errors import CredalError
 
 Codes = NDArray[np.int64]
 
 _MODULE = "crowdkit.aggregation.classification.dawid_skene"
-# Of expectation and maximization. Crowd-kit's own rule stops when its lower bound of the likelihood
-# gains less than 1e-5 a vote, but adds the class shares once a vote and not once an item, so that
-# it is no such bound: on 120 items by five people it stops after 6 rounds of the 43 that settle
-# every posterior to 1e-8, with single ones 0.12 off. So all rounds are gone through. On 10,000
-# items with 5 votes each of 50 people, 10 classes, they take 4 s and leave posteriors 0.00004 off
-# in the mean and 0.28 at the worst item, which takes 1,000 rounds to settle.
+# Rounds of expectation and maximization, all of them: crowd-kit's stopping rule adds the class
+# shares once per vote, not once per item, and stops after 6 rounds where 43 settle every posterior
+# to 1e-8. On 10,000 items with 5 votes of 50 people and 10 classes, 100 rounds take 4 s and leave
+# posteriors 0.00004 off on average.
 _ROUNDS = 100
 
 
 def dawid_skene(
     annotations: Annotations, *, among: NDArray[np.bool_] | None = None
 ) -> NDArray[np.float64]:
-    r"""Probability of each class being an item's true one, from who voted for what, (N, K).
+    r"""Probability that each class is an item's true one, from who voted for what, (N, K).
 
     Every annotator w has a matrix :math:`\pi^w_{jk} = P(\text{says } k \mid \text{true } j)`, and
-    the classes shares :math:`\rho`; both are found with the posteriors
+    the classes have shares :math:`\rho`; both are found with the posteriors
     :math:`p_{ij} \propto \rho_j \prod_w \pi^w_{j, y_{iw}}` by expectation maximization from the
-    vote shares (Dawid and Skene, 1979), in 100 rounds: to a local optimum, but for single items
-    that take longer to settle. The model knows one true class an item and annotators who err
-    independently: where an item is truly ambiguous its posterior is far surer than people are. It
-    needs many votes of each annotator, K(K − 1) numbers apiece.
-
-    Needs the package crowd-kit: ``pip install 'credalearn[crowd]'``.
+    vote shares (Dawid and Skene, 1979), in 100 rounds: a local optimum. The model assumes one true
+    class per item and annotators who err independently, so the posterior of an ambiguous item is
+    far surer than people are. Needs crowd-kit: ``pip install 'credalearn[crowd]'``.
 
     Args:
         annotations: Votes by named annotators, without weights. Unsure votes count nowhere.
@@ -52,11 +46,11 @@ def dawid_skene(
         the classes' shares ρ.
 
     Raises:
-        CredalError: If these are no votes, a voter has no name, a vote has a weight, nobody is
-            sure of anything, or crowd-kit is not installed.
+        CredalError: If these are no votes, a voter has no name, a vote has a weight, there is no
+            vote, or crowd-kit is not installed.
 
     Example:
-        >>> from credalearn.app.annotations.examples import three_items
+        >>> from credalearn.app.annotations.table import three_items
         >>> dawid_skene(three_items())[0].round(3).tolist()
         [1.0, 0.0]
     """
@@ -68,36 +62,27 @@ def dawid_skene(
 
 
 def named_votes(annotations: Annotations) -> tuple[Codes, Codes, Codes]:
-    """Item, annotator and class of each vote that is sure, as numbers, shape (V,).
-
-    Raises:
-        CredalError: If these are no votes, a voter has no name, or a vote has a weight.
-
-    Example:
-        >>> from credalearn.app.annotations.examples import three_items
-        >>> named_votes(three_items())[1].tolist()
-        [0, 1, 2, 0, 1, 0, 2]
-    """
+    """Item, annotator and class of each vote, unsure ones left out, as numbers of shape (V,)."""
     path = annotations.source.path
     fix = "leave --skill out, so that every vote counts alike"
     if annotations.kind != "votes":
         raise CredalError(
-            f"the skill of annotators is known from their votes; {path} holds {annotations.kind}. "
-            f"To fix: give one row a vote with who gave it, or {fix}."
+            f"the skill of annotators is known from their votes; {path} contains "
+            f"{annotations.kind}. To fix: pass one row per vote with its annotator, or {fix}."
         )
-    item, who, label = (annotations.codes(name) for name in ("item", "annotator", "label"))
-    refuse_weights(
+    check_unweighted(
         annotations,
-        rule="Dawid and Skene's model weighs the annotators itself",
+        "Dawid and Skene's model weights the annotators itself",
         instead=", or leave --skill out",
     )
+    item, who, label = (annotations.codes(name) for name in ("item", "annotator", "label"))
     sure = label >= 0
     nameless = sure & (who < 0)
     if nameless.any():
         row = int(nameless.argmax())
         raise CredalError(
-            f"the skill of an annotator without a name cannot be known; {nameless.sum():,} of "
-            f"{sure.sum():,} votes of {path} have none, the first about item "
+            f"the skill of an unnamed annotator cannot be known; {nameless.sum():,} of "
+            f"{sure.sum():,} votes of {path} name none, the first about item "
             f"{shown(annotations.table['item'][row])}. To fix: name the column of the annotators "
             f"with --annotator, or {fix}."
         )
@@ -107,32 +92,14 @@ def named_votes(annotations: Annotations) -> tuple[Codes, Codes, Codes]:
 def posteriors(
     item: Codes, annotator: Codes, label: Codes, *, shape: tuple[int, int]
 ) -> NDArray[np.float64]:
-    """:func:`dawid_skene` of votes as numbers: item, annotator and class of each, shape (V,).
-
-    Args:
-        item: From 0 to N − 1.
-        annotator: From 0.
-        label: From 0 to K − 1.
-        shape: (N, K).
-
-    Raises:
-        CredalError: If there is no vote, or crowd-kit is not installed.
-
-    Example:
-        >>> votes = (np.array([0, 0, 2]), np.array([0, 1, 0]), np.array([1, 1, 0]))
-        >>> posteriors(*votes, shape=(3, 2)).round(3).tolist()
-        [[0.0, 1.0], [0.5, 0.5], [1.0, 0.0]]
-    """
-    model = _model()  # before anything else: whoever lacks the package is told so
+    """:func:`dawid_skene` of votes as numbers: item, annotator and class of each, shape (V,)."""
+    model = _model()
     if not len(item):
-        raise CredalError(
-            "nobody voted for any class, so that no annotator's skill can be known. To fix: leave "
-            "--skill out."
-        )
+        raise CredalError("there is no vote to learn the annotators' skill from.")
     pandas = import_module("pandas")
     votes = pandas.DataFrame({"task": item, "worker": annotator, "label": label})
     with warnings.catch_warnings():
-        # It was written for an older pandas, whose ways are called deprecated now.
+        # crowd-kit was written for an older pandas.
         warnings.simplefilter("ignore", DeprecationWarning)
         warnings.simplefilter("ignore", FutureWarning)
         model.fit(votes)
@@ -148,11 +115,10 @@ def _model() -> Any:
     try:
         module = import_module(_MODULE)
     except ImportError as error:
-        # Its aggregators of texts, imported after this one, want nltk; without it this one is
-        # there all the same.
+        # crowd-kit's aggregators of texts, imported after this one, need nltk.
         if _MODULE not in sys.modules:
             raise CredalError(
-                f"Dawid and Skene's model is crowd-kit's, and {error.name or 'it'} is not "
+                f"Dawid and Skene's model needs crowd-kit, and {error.name or 'it'} is not "
                 "installed. To fix: pip install 'credalearn[crowd]'."
             ) from error
         module = sys.modules[_MODULE]

@@ -1,51 +1,45 @@
-"""The canonical table of annotations, checked when it is made and trusted after.
+"""The noun ``Annotations``: what people said about items, checked when it is made.
 
 Shapes: N items, K classes.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from credalearn.app.annotations.places import listed, shown
-from credalearn.app.annotations.raw import Kind
+from credalearn._formats import listed, shown
 from credalearn.errors import CredalError
+
+Kind = Literal["votes", "bounds", "counts", "probabilities"]
+Conflicts = Literal["refuse", "newest", "add"]
 
 _COLUMNS = {
     "votes": ("item", "annotator", "label", "weight"),
     "bounds": ("item", "label", "at_least"),
 }
-_MOST_CELLS = 2**31  # of a table of counts: 16 GB
 _TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """Where annotations come from and what the reader did.
+class Origin:
+    """Where annotations come from, and what the reader left out.
 
     Args:
-        path: The file.
-        format: The reader's name, as ``read_annotations`` takes it.
-        words: What was recognized, in words.
+        path: The file, or what messages call a table in memory.
+        format: Name of the reader.
+        words: What was recognized, for people.
         rows: Rows or answers in the file.
-        left_out: Answers that are not votes, by reason: cancelled, skipped, rejected, empty,
-            repeated, replaced, several classes. Unsure answers are kept, and counted here too.
-        mended: Values changed without loss, by how: spaces trimmed, Unicode normalized.
-        first_items: Of several rounds, how many items the first holds: those come first.
-        unused: Labels that were called unsure and are nobody's answer.
-        merged: Of each later round, what it adds and who may be the same person, in words.
-        later: Of several rounds, the files after this one.
-        unread: Where no annotator was found, the columns that may name one.
-        item: The column or field that names the item, where one does.
-        notes: What else the user should know, in words.
-
-    Example:
-        >>> Source(Path("votes.csv"), "long", "one row a vote", 3, {"empty": 1}).left_out
-        {'empty': 1}
+        left_out: Answers that are not votes, by reason. Unsure answers are counted here too.
+        first_items: Number of items of the first of several rounds; those come first.
+        later: Files of the later rounds.
+        item: Column or field that names the item.
+        notes: What else people should know, one sentence each.
     """
 
     path: Path
@@ -53,43 +47,27 @@ class Source:
     words: str
     rows: int
     left_out: Mapping[str, int] = field(default_factory=dict)
-    mended: Mapping[str, int] = field(default_factory=dict)
     first_items: int | None = None
-    unused: tuple[str, ...] = ()
-    merged: tuple[str, ...] = ()
     later: tuple[Path, ...] = ()
-    unread: tuple[str, ...] = ()
     item: str | None = None
     notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Known:
-    """Names as numbers.
-
-    Args:
-        annotators: In the order in which they first appear.
-        codes: By column, of each row: which name, from 0; −1 for none.
-    """
-
-    annotators: tuple[str, ...]
-    codes: Mapping[str, NDArray[np.int32]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Annotations:
     r"""What people said about items.
 
+    Checked once, here; code that is handed ``Annotations`` trusts them.
+
     Args:
-        kind: ``"votes"``, ``"bounds"`` ("at least 70 % cat"), ``"counts"`` or
-            ``"probabilities"`` by class.
-        items: Names of the N items, in the order in which they first appear.
-        classes: Names of the K classes, sorted or as the user gave them.
+        kind: ``"votes"``, ``"counts"``, ``"probabilities"`` or ``"bounds"`` ("at least 70 % cat").
+        items: Names of the N items, in the order in which they first appear. An item without any
+            vote is an item too: its row of :meth:`counts` is zero.
+        classes: Names of the K classes, sorted or in the order asked for.
         table: Votes: ``item``, ``annotator`` (null where unknown), ``label`` (null where unsure)
             and ``weight``. Bounds: ``item``, ``label``, ``at_least``. Counts and probabilities:
-            ``item`` and one column of numbers a class. Names are text.
-        source: What was read.
-        known: Who each row names, if a reader has found it; else it is found here.
+            ``item`` and one column of numbers per class.
+        source: Where they come from.
 
     Raises:
         CredalError: If a column is missing, a name unknown, or a number out of its range.
@@ -97,100 +75,149 @@ class Annotations:
     Example:
         >>> table = pl.DataFrame({"item": ["x", "x"], "annotator": ["ann", "bo"],
         ...                       "label": ["cat", "dog"], "weight": [1.0, 1.0]})
-        >>> source = Source(Path("votes.csv"), "long", "one row a vote", 2)
-        >>> Annotations("votes", ("x",), ("cat", "dog"), table, source).counts()
-        array([[1., 1.]])
+        >>> source = Origin(Path("votes.csv"), "long", "one row per vote", 2)
+        >>> Annotations("votes", ("x", "y"), ("cat", "dog"), table, source).counts()
+        array([[1., 1.],
+               [0., 0.]])
     """
 
     kind: Kind
     items: tuple[str, ...]
     classes: tuple[str, ...]
     table: pl.DataFrame = field(repr=False)
-    source: Source
-    known: "Known | None" = field(default=None, repr=False)
+    source: Origin
+    annotators: tuple[str, ...] = field(init=False)
+    _codes: Mapping[str, NDArray[np.int64]] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         wanted = _COLUMNS.get(self.kind, ("item", *self.classes))
         if tuple(self.table.columns) != wanted:
-            held = listed(self.table.columns)
-            raise CredalError(f"a table of {self.kind} has the columns {wanted}; got {held}.")
-        if self.known is None:
-            object.__setattr__(self, "known", self._find())
-        if len(self.items) * len(self.classes) > _MOST_CELLS:
             raise CredalError(
-                f"{self.source.path}: {len(self.classes):,} classes for {len(self.items):,} items "
-                "are too many to count. To fix: give the column of the class, not of free text."
+                f"a table of {self.kind} must have the columns {listed(wanted)}; got "
+                f"{listed(self.table.columns)}."
             )
+        people = self.table["annotator"] if self.kind == "votes" else pl.Series([], dtype=pl.String)
+        object.__setattr__(
+            self, "annotators", tuple(people.drop_nulls().unique(maintain_order=True))
+        )
+        names = {"item": self.items, "annotator": self.annotators, "label": self.classes}
+        codes = {column: self._code(column, names[column]) for column in names if column in wanted}
+        object.__setattr__(self, "_codes", codes)
         self._check_numbers()
 
-    @property
-    def annotators(self) -> tuple[str, ...]:
-        """Names of the annotators, in the order in which they first appear."""
-        return self.known.annotators if self.known is not None else ()
-
     def codes(self, column: str) -> NDArray[np.int64]:
-        """Of each row, which item, annotator or label it names, from 0; −1 for none."""
-        assert self.known is not None, "found at construction"
-        return self.known.codes[column].astype(np.int64)
+        """Which item, annotator or label each row names, from 0; −1 for none."""
+        return self._codes[column]
 
     def counts(self) -> NDArray[np.float64]:
-        """Votes of each item by class, (N, K), each with its weight; an unsure vote adds nothing.
+        """Votes of each item by class with their weights, (N, K); an unsure vote adds nothing.
 
-        Of probabilities they are the probabilities, of bounds the stated lower bounds.
+        For probabilities these are the probabilities, for bounds the stated lower bounds.
         """
         shape = (len(self.items), len(self.classes))
+        found = np.zeros(shape)
+        item = self.codes("item")
         if self.kind in ("counts", "probabilities"):
-            return self.table.drop("item").to_numpy().astype(np.float64, copy=False).reshape(shape)
+            found[item] = self.table.select(self.classes).to_numpy()
+            return found
         label = self.codes("label")
-        cell = self.codes("item") * shape[1]
-        cell += label
         values = self.table["weight" if self.kind == "votes" else "at_least"].to_numpy()
-        if len(label) and label.min() < 0:
-            cell, values = cell[label >= 0], values[label >= 0]
-        ones = self.kind == "votes" and bool((values == 1).all())
-        found = np.bincount(cell, None if ones else values, minlength=shape[0] * shape[1])
-        return found.astype(np.float64, copy=False).reshape(shape)
+        said = label >= 0
+        cell = item[said] * shape[1] + label[said]
+        np.add.at(found.reshape(-1), cell, values[said])
+        return found
 
-    def _find(self) -> "Known":
-        """The codes of a table that no reader has coded; a name that is unknown is refused."""
-        names = {"item": pl.Series(self.items, dtype=pl.String)}
-        if self.kind == "votes":
-            names["annotator"] = self.table["annotator"].drop_nulls().unique(maintain_order=True)
-        if self.kind in ("votes", "bounds"):
-            names["label"] = pl.Series(self.classes, dtype=pl.String)
-        codes = {}
-        for column, allowed in names.items():
-            positions = pl.DataFrame({"name": allowed.cast(pl.String)}).with_row_index("code")
-            given = self.table.select(pl.col(column).cast(pl.String).alias("name"))
-            if allowed.n_unique() < len(allowed):
-                raise CredalError(f"every {column} is named once; got {listed(allowed.to_list())}.")
-            found = given.join(positions, on="name", how="left", maintain_order="left")
-            unknown = found.filter(pl.col("name").is_not_null() & pl.col("code").is_null())
-            optional = self.kind == "votes" and column in ("annotator", "label")
-            if unknown.height or (not optional and found["code"].null_count()):
-                held = shown(unknown["name"][0] if unknown.height else None)
-                rule = f"every {column} of the table must be one of {listed(allowed.to_list())}"
-                raise CredalError(f"{rule}; got {held}.")
-            codes[column] = found["code"].cast(pl.Int32).fill_null(-1).to_numpy()
-        people = names.get("annotator")
-        return Known(() if people is None else tuple(people.to_list()), codes)
+    def merge(self, *later: "Annotations", conflicts: Conflicts = "refuse") -> "Annotations":
+        """These annotations and those of later rounds; see ``annotations.merge.merge``."""
+        from credalearn.app.annotations.merge import merge
+
+        found = self
+        for each in later:
+            found = merge(found, each, conflicts=conflicts)
+        return found
+
+    def to_polars(self) -> pl.DataFrame:
+        """The table."""
+        return self.table
+
+    def to_pandas(self) -> Any:
+        """The table as a pandas DataFrame."""
+        return import_module("pandas").DataFrame(self.table.to_dict(as_series=False))
+
+    def _code(self, column: str, names: tuple[str, ...]) -> NDArray[np.int64]:
+        if len(set(names)) < len(names):
+            raise CredalError(f"{self.source.path}: every {column} must be named once.")
+        given = self.table[column].cast(pl.String)
+        codes = given.cast(pl.Enum(names), strict=False).to_physical().cast(pl.Int64)
+        optional = self.kind == "votes" and column in ("annotator", "label")
+        unknown = codes.is_null() & (given.is_not_null() if optional else True)
+        if unknown.any():
+            value = given[unknown.arg_max() or 0]
+            raise CredalError(
+                f"{self.source.path}: every {column} must be one of {listed(names)}; got "
+                f"{shown(value)}."
+            )
+        return codes.fill_null(-1).to_numpy()
 
     def _check_numbers(self) -> None:
-        """Weights and counts are 0 or more, bounds and probabilities in [0, 1]."""
-        if self.kind == "votes":
-            columns, most = ["weight"], float("inf")
-        elif self.kind == "bounds":
-            columns, most = ["at_least"], 1 + _TOLERANCE
-        else:
-            columns = list(self.classes)
-            most = float("inf") if self.kind == "counts" else 1 + _TOLERANCE
-        for column in columns:
-            numbers = self.table[column].cast(pl.Float64).to_numpy()
-            wrong = ~(np.isfinite(numbers) & (numbers >= 0) & (numbers <= most))
-            if wrong.any():
-                row = int(wrong.argmax())
-                name = shown(self.table["item"][row])
+        """Weights and counts are 0 or more; bounds and probabilities lie in [0, 1] and add up."""
+        columns = {"votes": ["weight"], "bounds": ["at_least"]}.get(self.kind, list(self.classes))
+        values = self.table.select(pl.col(columns).cast(pl.Float64)).to_numpy()
+        most = 1 + _TOLERANCE if self.kind in ("bounds", "probabilities") else np.inf
+        wrong = ~(np.isfinite(values) & (values >= 0) & (values <= most))
+        if self.kind == "counts":
+            wrong |= values != np.round(values)
+        if wrong.any():
+            row, column = (int(each) for each in np.argwhere(wrong)[0])
+            rule = "a whole number of 0 or more" if self.kind == "counts" else "0 or more"
+            rule = "between 0 and 1" if most < np.inf else rule
+            value = values[row, column]
+            fix = f"write {value:g} % as {value / 100:g}" if 1 < value <= 100 else "correct it"
+            raise CredalError(
+                f"{self.source.path}, item {shown(self.table['item'][row])}: {columns[column]!r} "
+                f"must be {rule}; got {value:g}. To fix: {fix}."
+            )
+        if self.kind == "bounds":
+            sums = self.counts().sum(1)
+            item = int(sums.argmax()) if len(sums) else 0
+            if len(sums) and sums[item] > 1 + _TOLERANCE:
                 raise CredalError(
-                    f"{column} must be a number of 0 or more{' and at most 1' * (most < 9)}; "
-                    f"item {name} has {numbers[row]}."
+                    f"{self.source.path}, item {shown(self.items[item])}: the lower bounds must "
+                    f"sum to at most 1; got {sums[item]:.3g}. To fix: lower one of them."
                 )
+
+
+def check_unweighted(annotations: Annotations, rule: str, *, instead: str = "") -> None:
+    """Refuse votes with a weight other than 1.
+
+    Args:
+        annotations: Annotations of any kind; only votes have weights.
+        rule: What needs plain votes; the message begins with it.
+        instead: Another remedy than to leave the weights out.
+    """
+    if annotations.kind != "votes":
+        return
+    weights = annotations.table["weight"].to_numpy()
+    weighted = (weights != 1) & (annotations.codes("label") >= 0)
+    if weighted.any():
+        row = int(weighted.argmax())
+        raise CredalError(
+            f"{rule}; a vote about item {shown(annotations.table['item'][row])} of "
+            f"{annotations.source.path} has the weight {weights[row]:g}. To fix: drop the column "
+            f"of the weights{instead}."
+        )
+
+
+def three_items() -> Annotations:
+    """Three annotators who agree about one item of three, for examples and tests."""
+    votes = [
+        *[("x", "ann", "cat"), ("x", "bo", "cat"), ("x", "cy", "cat")],
+        *[("y", "ann", "cat"), ("y", "bo", "dog"), ("z", "ann", "dog"), ("z", "cy", "cat")],
+    ]
+    table = pl.DataFrame(votes, schema=["item", "annotator", "label"], orient="row")
+    table = table.with_columns(weight=pl.lit(1.0))
+    source = Origin(Path("votes.csv"), "long", "one row per vote", len(votes))
+    return Annotations("votes", ("x", "y", "z"), ("cat", "dog"), table, source)
+
+
+Source = Origin  # the former name

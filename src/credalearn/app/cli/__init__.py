@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from credalearn import __version__
-from credalearn.app.cli import labels, learning, recalibrating, steps
+from credalearn.app.cli import learning, recalibrating, steps
 from credalearn.app.cli.stopping import told_when_stopped
 
 app = typer.Typer(
@@ -25,12 +25,11 @@ app = typer.Typer(
 # In the order in which a team comes to them.
 for step in (
     learning.inspect,
-    labels.labels,
     learning.train,
     *steps.STEPS,
     recalibrating.recalibrate,
 ):
-    whole = step in (labels.labels, learning.train)  # which write when all is done
+    whole = step is learning.train  # which writes when all is done
     left = "nothing was written" if whole else ""
     app.command()(told_when_stopped(step, left=left))
 

@@ -1,7 +1,6 @@
 """The commands from an annotation export to a trained model, each a thin face of a step."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -46,29 +45,28 @@ _MUCH_OPEN = 0.6
 @reads_export
 def inspect(
     export: Export,
-    images: Annotated[
-        Path | None,
-        typer.Option(help="Folder of the images, whose names in --merge may be other ones."),
-    ] = None,
     merge: Merge = None,
     merge_item: MergeItem = None,
     merge_conflicts: MergeConflicts = Conflicts.refuse,
+    rules: Annotated[
+        bool, typer.Option("--rules", help="Compare label rules on held-out annotators.")
+    ] = False,
     *,
     reading: Reading,
 ) -> None:
-    """Say what an export holds and who disagrees about what."""
+    """Show what an export contains and where annotators disagree."""
     from credalearn.app.joined.rounds import read_rounds
-    from credalearn.app.steps.inspecting import inspection
+    from credalearn.app.steps.inspect import inspect
 
     found = read_rounds(
-        export,
-        merge or (),
-        reading,
-        items=merge_item or (),
-        images=images,
-        conflicts=merge_conflicts.value,
+        export, merge or (), reading, items=merge_item or (), conflicts=merge_conflicts.value
     )
-    for line in inspection(found):
+    lines = inspect(found).lines()
+    if rules:
+        from credalearn.app.steps.rules import compare_rules
+
+        lines += compare_rules(found).lines()
+    for line in lines:
         print(line)
 
 

@@ -201,6 +201,6 @@ def refuse_typos(annotations: Annotations) -> None:
         raise CredalError(
             f"{annotations.source.path}, item {shown(item)}: the class {shown(typo.label)} is "
             f"seen {seen}, here{voter}, and looks like {shown(typo.like)}, seen "
-            f"{typo.like_votes:,} times ({typo.why}). To fix: write {typo.like!r}; or, if both "
+            f"{typo.like_votes:,} times. To fix: write {typo.like!r}; or, if both "
             "are meant, name every class with --classes."
         )

@@ -1,60 +1,190 @@
-"""The readers, each in a file of its own, in the order in which they look at a content."""
+"""The readers, one file per format, and the function that finds the right one."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, fields, replace
+from os import PathLike
+from typing import Any
 
-from credalearn.app.annotations.asked import Asked
-from credalearn.app.annotations.raw import Raw
-from credalearn.app.annotations.records import Records
-from credalearn.app.annotations.text_tables import Table
+import numpy as np
+import polars as pl
+
+from credalearn._formats import shown
+from credalearn.app.annotations.table import Annotations
 from credalearn.app.readers import (
     argilla,
     bounds,
+    counts,
     doccano,
     ground_truth,
     label_studio,
+    label_studio_csv,
     lewidi,
     long,
     mturk,
+    probabilities,
     prodigy,
-    shares,
     wide,
 )
-
-Content = Table | Records
+from credalearn.app.readers._content import Content, Raw, field_of
+from credalearn.app.readers._tidy import tidy
+from credalearn.app.readers.options import ReaderOptions, RoundOptions
+from credalearn.app.sources import Source, open_source
+from credalearn.errors import CredalError
 
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """How one format is read.
+    """How one format is recognized and read; nested formats are records of JSON."""
 
-    Args:
-        recognize: What it sees in a content, in words; None if it is not its format.
-        read: The columns.
-        nested: Whether it reads the records of JSON, lists and objects in them; else a table.
-    """
-
-    recognize: Callable[[Content, Asked], str | None]
-    read: Callable[[Content, Asked], Raw]
+    recognize: Callable[[Content], bool]
+    read: Callable[[Content], Raw]
     nested: bool = False
 
 
-READERS = {  # formats with fields of their own before those told by common names
+# In the order in which they look at a content: formats with fields of their own come first.
+READERS = {
     "label-studio": Reader(label_studio.recognize, label_studio.read, nested=True),
     "ground-truth": Reader(ground_truth.recognize, ground_truth.read, nested=True),
-    "mturk": Reader(mturk.recognize, mturk.read),
-    "label-studio-csv": Reader(label_studio.recognize_csv, label_studio.read_csv),
-    "bounds": Reader(bounds.recognize, bounds.read),
-    "long": Reader(long.recognize, long.read),
-    # After "long", as a table of its questions is no votes.
     "argilla": Reader(argilla.recognize, argilla.read, nested=True),
     "prodigy": Reader(prodigy.recognize, prodigy.read, nested=True),
     "lewidi": Reader(lewidi.recognize, lewidi.read, nested=True),
     "doccano": Reader(doccano.recognize, doccano.read, nested=True),
-    "counts": Reader(partial(shares.recognize, kind="counts"), partial(shares.read, kind="counts")),
-    "probabilities": Reader(
-        partial(shares.recognize, kind="probabilities"), partial(shares.read, kind="probabilities")
-    ),
+    "mturk": Reader(mturk.recognize, mturk.read),
+    "label-studio-csv": Reader(label_studio_csv.recognize, label_studio_csv.read),
+    "bounds": Reader(bounds.recognize, bounds.read),
+    "long": Reader(long.recognize, long.read),
+    "counts": Reader(counts.recognize, counts.read),
+    "probabilities": Reader(probabilities.recognize, probabilities.read),
     "wide": Reader(wide.recognize, wide.read),
 }
+
+
+def read_annotations(source: str | PathLike[str] | Any, **options: Any) -> Annotations:
+    """Read annotations, recognizing by the content which tool wrote them.
+
+    ====================  ==========================================================================
+    format                what it is
+    ====================  ==========================================================================
+    ``long``              CSV, Parquet or JSON Lines, one row per vote: ``task, worker, label``
+    ``wide``              one row per item, one column per annotator; an empty cell is no vote
+    ``counts``            one row per item, one column per class: the number of votes
+    ``probabilities``     one row per item, one column per class
+    ``bounds``            ``item, label, at_least``
+    ``label-studio``      its JSON; ``label-studio-csv``: its CSV and JSON-MIN
+    ``argilla``           flat records, JSON Lines or Parquet
+    ``prodigy``           the JSON Lines of ``db-out``
+    ``mturk``             batch results, CSV
+    ``ground-truth``      SageMaker's manifest or consolidation, with the answers of all workers
+    ``lewidi``            the JSON of Learning with Disagreements
+    ``doccano``           JSON Lines
+    ====================  ==========================================================================
+
+    Names are trimmed and brought into Unicode's form NFC; a label 1.0 is the label 1. A canceled,
+    skipped, rejected or empty answer is counted in ``source.left_out`` and is no vote.
+
+    Args:
+        source: Path of the export; or a pandas or polars table; or an array (items, classes) of
+            counts or probabilities, with ``format``.
+        **options: Fields of :class:`~credalearn.app.readers.options.ReaderOptions`: ``item``,
+            ``annotator``, ``label``, ``weight``, ``question``, ``classes``, ``unsure``, ``format``,
+            ``encoding``, ``delimiter`` and ``repeats``.
+
+    Returns:
+        Items, classes and the table of what people said.
+
+    Raises:
+        CredalError: In one line: the file, the place, the value and the remedy.
+
+    Example:
+        >>> votes = [("x", "ann", "cat"), ("x", "bo", "dog"), ("y", "ann", "cat")]
+        >>> table = pl.DataFrame(votes, schema=["task", "worker", "label"], orient="row")
+        >>> found = read_annotations(table)
+        >>> found.items, found.classes, found.counts().tolist()
+        (('x', 'y'), ('cat', 'dog'), [[1.0, 1.0], [1.0, 0.0]])
+    """
+    asked = ReaderOptions(**options)
+    return _read(_opened(source, asked), asked)
+
+
+def read_rounds(source: str | PathLike[str] | Any, options: RoundOptions) -> Annotations:
+    """Annotations of a first round and of those after it, as one.
+
+    A later round is read with the classes of the first. Columns that were named for the first round
+    and that it lacks are found anew, as is the format: votes may follow counts.
+    """
+    asked = ReaderOptions(
+        **{each.name: getattr(options, each.name) for each in fields(ReaderOptions)}
+    )
+    found = _read(_opened(source, asked), asked)
+    for path in options.merge:
+        again = read_later(path, found, asked, item=options.merge_item)
+        found = found.merge(again, conflicts=options.merge_conflicts)
+    return found
+
+
+def read_later(
+    source: str | PathLike[str] | Any,
+    first: Annotations,
+    options: ReaderOptions,
+    *,
+    item: str | None = None,
+) -> Annotations:
+    """Annotations of a later round, as they continue the first."""
+    opened = _opened(source, options)
+    kept: dict[str, Any] = {
+        role: None if (name := getattr(options, role)) is None or not _has(opened, name) else name
+        for role in ("item", "annotator", "label", "weight", "question")
+    }
+    # Tools number their tasks as "id", next to the "item" that ``defer`` gave them.
+    if kept["item"] == "id" and _has(opened, "item") and first.source.item != "item":
+        kept["item"] = "item"
+    kept |= {"item": item} if item is not None else {}
+    later = replace(options, **kept, classes=options.classes or first.classes)
+    try:
+        return _read(opened, later)
+    except CredalError:
+        if options.format is None:
+            raise
+        return _read(opened, replace(later, format=None))
+
+
+def _opened(source: Any, options: ReaderOptions) -> Source:
+    if isinstance(source, Source):
+        return source
+    if isinstance(source, np.ndarray) and source.ndim == 2:
+        names = [str(number) for number in range(source.shape[1])]
+        rows = pl.Series("item", range(len(source))).cast(pl.String)
+        source = pl.from_numpy(source, schema=names).insert_column(0, rows)
+    return open_source(source, encoding=options.encoding, delimiter=options.delimiter)
+
+
+def _read(source: Source, options: ReaderOptions) -> Annotations:
+    """By the reader asked for, or the first that recognizes the content."""
+    try:
+        content = Content.of(source, options)
+        name: str | None = options.format
+        name = name or next((each for each in READERS if _recognizes(each, content)), "long")
+        if READERS[name].nested:
+            if not content.records:
+                source.refuse(f"{name} is JSON, and this is a table", fix="pass another --format")
+            content.check_field("item")
+        return tidy(READERS[name].read(content), source, name, options)
+    except UnicodeEncodeError as error:  # half of a surrogate pair, which JSON can escape
+        raise CredalError(
+            f"{source.path}: {shown(error.object)} is not valid Unicode text. To fix: export the "
+            "file again as UTF-8."
+        ) from error
+
+
+def _recognizes(name: str, content: Content) -> bool:
+    reader = READERS[name]
+    if reader.nested and not content.records:
+        return False
+    return bool(content.columns or reader.nested) and reader.recognize(content)
+
+
+def _has(source: Source, name: str) -> bool:
+    """Whether a table has such a column, or some record such a field."""
+    if name.casefold() in (each.casefold() for each in source.columns):
+        return True
+    return any(field_of(each.value, name) is not None for each in source.records)

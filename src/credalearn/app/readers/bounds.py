@@ -1,32 +1,21 @@
-"""Statements: item, label, and the least probability that somebody gives it."""
+"""Statements: an item, a label, and the least probability that somebody gives it."""
 
-import polars as pl
-
-from credalearn.app.annotations import columns as known
-from credalearn.app.annotations.asked import Asked
-from credalearn.app.annotations.raw import Raw
-from credalearn.app.annotations.records import Records
-from credalearn.app.annotations.text_tables import Table
+from credalearn.app.column_names import AT_LEAST, ITEM, LABEL, find
+from credalearn.app.readers._content import Content, Raw
 
 
-def recognize(content: Table | Records, asked: Asked) -> str | None:
-    """A table with a column ``at_least`` beside those of the item and the label."""
-    if isinstance(content, Records) or known.find(content.columns, known.AT_LEAST) is None:
-        return None
-    item, label = known.item_column(content, asked), known.label_column(content, asked)
-    if item is None or label is None:
-        return None
-    return f"one row a lower bound: item {item!r}, label {label!r}"
+def recognize(content: Content) -> bool:
+    """A table with a column like ``at_least`` next to those of the item and the label."""
+    known = (content.column("item", ITEM), content.column("label", LABEL))
+    return None not in known and find(content.columns, AT_LEAST) is not None
 
 
-def read(content: Table | Records, asked: Asked) -> Raw:
-    """One statement a row."""
-    assert isinstance(content, Table)
-    item = known.need(content, known.item_column(content, asked), known.ITEM, option="item")
-    label = known.need(content, known.label_column(content, asked), known.LABEL, option="label")
-    bound = known.find(content.columns, known.AT_LEAST)
-    bound = known.need(content, bound, known.AT_LEAST, option="at_least")
-    names = {"item": item, "label": label, "at_least": bound}
-    frame = content.take(*(pl.col(column).alias(name) for name, column in names.items()))
-    words = f"{recognize(content, asked)} ({content.words})"
-    return Raw("bounds", frame, frame.height, content.place, words, item=item)
+def read(content: Content) -> Raw:
+    """One statement per row."""
+    item, label = content.need("item", ITEM), content.need("label", LABEL)
+    bound = find(content.columns, AT_LEAST)
+    if bound is None:
+        content.source.refuse("there is no column 'at_least'", fix="name the column so")
+    frame = content.text(item=item, label=label, at_least=bound)
+    words = f"one row per lower bound: item {item!r}, label {label!r} ({content.source.words})"
+    return Raw("bounds", frame, words, content.source.place, item=item)

@@ -1,63 +1,60 @@
 """SageMaker Ground Truth: every worker's answer, before or after consolidation.
 
 After it: ``annotationsFromAllWorkers`` under the job's name, in the output manifest or in a
-consolidation response. Before it: ``annotations`` beside ``datasetObjectId``. The answer is JSON in
-the text ``annotationData.content``.
+consolidation response. Before it: ``annotations`` next to ``datasetObjectId``. The answer is JSON
+in the text ``annotationData.content``.
 """
 
 import json
 from typing import Any
 
-from credalearn.app.annotations.asked import Asked
-from credalearn.app.annotations.fields import field_of
-from credalearn.app.annotations.places import refuse, shown
-from credalearn.app.annotations.raw import Raw, Votes
-from credalearn.app.annotations.records import Record, Records
-from credalearn.app.annotations.text_tables import Table
-from credalearn.app.readers.answers import answer_of
+from credalearn._formats import shown
+from credalearn.app._json_file import Record
+from credalearn.app.readers._content import Content, Raw, Votes, chosen, field_of
 
 _KEY = "annotationsFromAllWorkers"
 
 
-def recognize(content: Table | Records, asked: Asked) -> str | None:  # noqa: ARG001
-    """Records that hold a list of answers with ``workerId``."""
-    if isinstance(content, Table):
-        return None
-    found = any(_workers(record) is not None for record in content.head)
-    return "SageMaker Ground Truth's answers of all workers" if found else None
+def recognize(content: Content) -> bool:
+    """Records with a list of answers by workers."""
+    return any(_workers(record) is not None for record in content.some_records)
 
 
-def read(content: Table | Records, asked: Asked) -> Raw:
-    """One vote an answer."""
-    assert isinstance(content, Records)
-    votes = Votes(content.path)
+def read(content: Content) -> Raw:
+    """One vote per answer."""
+    votes = Votes(content)
     fields: dict[str, None] = {}
-    for record in content:
-        where = f"line {record.line}"
+    for record in content.records:
         workers = _workers(record)
         if workers is None:
             if not _failed(record):
-                rule = f"the record holds no list {_KEY}"
-                refuse(content.path, where, rule, fix="export the job's answers again")
+                content.refuse_record(record, f"the record has no list {_KEY}")
             votes.leave("failed")
             continue
+        field, item = _item(content, record)
+        fields[field] = None
         for each in workers:
-            data = each.get("annotationData") if isinstance(each, dict) else None
-            text = data.get("content") if isinstance(data, dict) else None
-            if not isinstance(text, str | dict):
-                rule = f"an answer must hold annotationData.content; this is {shown(each)}"
-                refuse(content.path, where, rule, fix="export the job's answers again")
+            answer = _answer(content, record, each)
             try:
-                answer = json.loads(text) if isinstance(text, str) else text
-            except (ValueError, RecursionError):
-                rule = f"the answer is no JSON: {shown(text)}"
-                refuse(content.path, where, rule, fix="export the job's answers again")
-            chosen = answer_of(content.path, where, answer, asked.question)
-            field, item = _item(record, asked)
-            fields[field] = None
-            votes.add(record.line, item, each.get("workerId"), chosen)
-    what = f"SageMaker Ground Truth's answers of all workers: item {' or '.join(fields)}"
-    return votes.raw(f"{what} ({content.words})")
+                labels = list(chosen(answer, content.options.question))
+            except KeyError as error:
+                content.choose([str(name) for name in error.args])
+            votes.add(record, item, each.get("workerId"), labels)
+    return votes.raw(f"SageMaker Ground Truth's answers: item {' or '.join(fields)}")
+
+
+def _answer(content: Content, record: Record, worker: Any) -> Any:
+    data = worker.get("annotationData") if isinstance(worker, dict) else None
+    text = data.get("content") if isinstance(data, dict) else None
+    if isinstance(text, str):
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError):
+            text = None
+    if not isinstance(text, dict):
+        rule = f"an answer must have JSON in annotationData.content; got {shown(worker)}"
+        content.refuse_record(record, rule)
+    return text
 
 
 def _failed(record: Record) -> bool:
@@ -67,7 +64,7 @@ def _failed(record: Record) -> bool:
 
 
 def _workers(record: Record) -> list[Any] | None:
-    """The list of answers, wherever it stands."""
+    """The list of answers, wherever it is."""
     value = record.value
     if "datasetObjectId" in value and isinstance(value.get("annotations"), list):
         found: list[Any] = value["annotations"]
@@ -84,11 +81,11 @@ def _workers(record: Record) -> list[Any] | None:
     return None
 
 
-def _item(record: Record, asked: Asked) -> tuple[str, object]:
-    """The address of what was shown, else its number in the data set: where, and what it says."""
-    value = record.value
-    if asked.item is not None:
-        return repr(asked.item), field_of(value, asked.item)
+def _item(content: Content, record: Record) -> tuple[str, object]:
+    """The address of what was shown, else its number in the data set: the field and its value."""
+    value, name = record.value, content.options.item
+    if name is not None:
+        return repr(name), field_of(value, name)
     shown_object = value.get("dataObject")
     if isinstance(shown_object, dict):
         found = shown_object.get("s3Uri") or shown_object.get("content")

@@ -1,52 +1,38 @@
-"""Long tables: one row a vote, as crowd-kit, Toloka and most scripts write them."""
+"""Long tables: one row per vote, as crowd-kit, Toloka and most scripts write them."""
 
 import polars as pl
 
-from credalearn.app.annotations import columns as known
-from credalearn.app.annotations.asked import Asked
-from credalearn.app.annotations.places import refuse
-from credalearn.app.annotations.raw import Raw
-from credalearn.app.annotations.records import Records
-from credalearn.app.annotations.text_tables import Table
+from credalearn._formats import listed
+from credalearn.app.column_names import ANNOTATOR, ITEM, LABEL
+from credalearn.app.readers._content import Content, Raw
 
 
-def recognize(content: Table | Records, asked: Asked) -> str | None:
+def recognize(content: Content) -> bool:
     """A table with a column for the item and one for the label."""
-    if isinstance(content, Records):
-        return None
-    item, label = known.item_column(content, asked), known.label_column(content, asked)
-    if item is None or label is None or item == label:
-        return None
-    annotator = known.annotator_column(content, asked)
-    who = "no annotator" if annotator is None else f"annotator {annotator!r}"
-    return f"one row a vote: item {item!r}, {who}, label {label!r}"
+    item, label = content.column("item", ITEM), content.column("label", LABEL)
+    return item is not None and label is not None and item != label
 
 
-def read(content: Table | Records, asked: Asked) -> Raw:
-    """One vote a row."""
-    assert isinstance(content, Table)
-    item = known.need(content, known.item_column(content, asked), known.ITEM, option="item")
-    label = known.need(content, known.label_column(content, asked), known.LABEL, option="label")
-    annotator = known.annotator_column(content, asked)
+def read(content: Content) -> Raw:
+    """One vote per row."""
+    item, label = content.need("item", ITEM), content.need("label", LABEL)
+    annotator = content.column("annotator", ANNOTATOR)
+    weight = content.column("weight", ("weight",))
     if len({item, label, annotator}) < 3:
-        rule = f"one column cannot be two things: item {item!r}, annotator {annotator!r}"
-        fix = "name the columns with --item, --annotator and --label"
-        refuse(content.path, "line 1", f"{rule}, label {label!r}", fix=fix)
+        content.source.refuse(
+            f"item {item!r}, annotator {annotator!r} and label {label!r} must be three columns",
+            fix="name them with --item, --annotator and --label",
+        )
+    columns = {"item": item, "annotator": annotator, "label": label, "weight": weight}
+    frame = content.text(**{name: column for name, column in columns.items() if column})
+    notes: tuple[str, ...] = ()
+    who = f"annotator {annotator!r}"
     if annotator is None:
-        known.refuse_near_miss(content, (item, label), known.NAMED_ANNOTATOR, option="annotator")
-        known.refuse_near_miss(content, (item, label), known.AT_LEAST, option="at_least")
-    weight = asked.weight or known.find(content.columns, known.WEIGHT)
-    wanted = [pl.col(item).alias("item"), pl.col(label).alias("label")]
-    if annotator is not None:
-        wanted.insert(1, pl.col(annotator).alias("annotator"))
-    if weight is not None:
-        weight = content.column(weight, option="weight")
-        wanted.append(pl.col(weight).alias("weight"))
-    frame = content.take(*wanted)
-    if annotator is None:
+        who = "no annotator"
         frame = frame.with_columns(annotator=pl.lit(None, pl.String))
-    unread: tuple[str, ...] = ()
-    if annotator is None:
-        unread = tuple(each for each in content.columns if each not in (item, label, weight))
-    words = f"{recognize(content, asked) or ''} ({content.words})"
-    return Raw("votes", frame, frame.height, content.place, words, unread=unread, item=item)
+        others = [name for name in content.columns if name not in (item, label, weight)]
+        if others:
+            note = f"if one of {listed(others)} names the annotator, pass it with --annotator"
+            notes = (note,)
+    words = f"one row per vote: item {item!r}, {who}, label {label!r} ({content.source.words})"
+    return Raw("votes", frame, words, content.source.place, item=item, notes=notes)

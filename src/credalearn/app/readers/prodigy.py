@@ -7,111 +7,98 @@ A class is the option's text; where an id has two texts or a text two ids, all g
 
 from collections.abc import Iterator
 
-from credalearn.app.annotations.asked import Asked
-from credalearn.app.annotations.fields import check_field, field_of
-from credalearn.app.annotations.places import refuse, shown
-from credalearn.app.annotations.raw import Raw, Votes, text_of
-from credalearn.app.annotations.records import Record, Records
-from credalearn.app.annotations.text_tables import Table
+from credalearn._formats import shown
+from credalearn.app._json_file import Record, text_of
+from credalearn.app.readers._content import Content, Raw, Votes, field_of
 
 _ANSWERS = ("accept", "reject", "ignore")
+_OWN = ("_input_hash", "_task_hash", "_session_id", "_annotator_id", "_view_id")
 
 
-def recognize(content: Table | Records, asked: Asked) -> str | None:  # noqa: ARG001
-    """Records whose ``answer`` is one of Prodigy's, with one of its hashes or names."""
-    if isinstance(content, Table):
-        return None
-    own = ("_input_hash", "_task_hash", "_session_id", "_annotator_id", "_view_id")
-    for record in content.head:
-        answer = record.value.get("answer")
-        if isinstance(answer, str) and answer in _ANSWERS and any(n in record.value for n in own):
-            return "Prodigy's JSON Lines"
-    return None
+def recognize(content: Content) -> bool:
+    """Records whose ``answer`` is one of Prodigy's, with one of its own fields."""
+    return any(
+        record.value.get("answer") in _ANSWERS and any(name in record.value for name in _OWN)
+        for record in content.some_records
+        if isinstance(record.value.get("answer"), str)
+    )
 
 
-def read(content: Table | Records, asked: Asked) -> Raw:
-    """One vote an accepted answer."""
-    assert isinstance(content, Records)
-    check_field(content, asked.annotator, option="annotator")
-    votes = Votes(content.path)
-    options: set[tuple[str, str]] = set()
-    given: list[tuple[int, object, object, object, bool]] = []
-    offered: set[str] = set()
+def read(content: Content) -> Raw:
+    """One vote per accepted answer."""
+    content.check_field("annotator")
+    votes = Votes(content)
+    texts = _texts(content)
+    offered = {record.value["label"].strip() for record in content.records if _is_binary(record)}
     fields: dict[str, None] = {}
-    for record in content:
-        value = record.value
-        options.update(_options(record))
-        answer = value.get("answer")
-        field, item = _item(record, asked)
+    for record in content.records:
+        value, answer = record.value, record.value.get("answer")
+        field, item = _item(content, record)
         fields |= {field: None} if field else {}
-        who = field_of(value, asked.annotator) if asked.annotator else _who(record)
-        chosen = value.get("accept")
-        if "accept" not in value and isinstance(value.get("label"), str):
-            offered.add(value["label"].strip())
+        who = value.get("_annotator_id") or value.get("_session_id")
+        if content.options.annotator:
+            who = field_of(value, content.options.annotator)
+        if answer not in _ANSWERS:
+            rule = f"an answer must be accept, reject or ignore; got {shown(answer)}"
+            content.refuse_record(record, rule)
         if answer == "ignore":
             votes.leave("skipped")
-        elif answer == "reject" and "accept" not in value and isinstance(value.get("label"), str):
-            given.append((record.line, item, who, value["label"].strip(), True))
+        elif answer == "reject" and _is_binary(record) and len(offered) == 1:
+            votes.add(record, item, who, f"not {value['label'].strip()}")
         elif answer == "reject":
             votes.leave("rejected")
-        elif answer == "accept":
-            if chosen is not None and not isinstance(chosen, list):
-                rule = f"accept must be a list; this is {shown(chosen)}"
-                refuse(content.path, f"line {record.line}", rule, fix="export with db-out again")
-            if chosen is None and value.get("label") is None:
-                rule = "an accepted record has neither a list accept nor a label"
-                refuse(content.path, f"line {record.line}", rule, fix="export with db-out again")
-            label = value.get("label") if chosen is None else chosen
-            given.append((record.line, item, who, label, False))
         else:
-            rule = f"an answer is accept, reject or ignore; this is {shown(answer)}"
-            refuse(content.path, f"line {record.line}", rule, fix="export with db-out again")
-    texts = dict(options)
-    if len({*texts.values()}) < len(options) or _asked_by_id(texts, asked):
-        texts = {}
-    for line, item, who, label, against in given:
-        if isinstance(label, list):
-            label = [texts.get(text_of(each) or "", each) for each in label]
-        if against and len(offered) > 1:
-            votes.leave("rejected")
-        else:
-            votes.add(line, item, who, f"not {label}" if against else label)
+            votes.add(record, item, who, _accepted(content, record, texts))
     named = ", options by their texts" if any(k != v for k, v in texts.items()) else ""
     by = " or ".join(map(repr, fields))
-    return votes.raw(f"Prodigy's JSON Lines: item {by}{named} ({content.words})")
+    return votes.raw(f"Prodigy's JSON Lines: item {by}{named}")
+
+
+def _is_binary(record: Record) -> bool:
+    """Whether the record asks if one label fits."""
+    return "accept" not in record.value and isinstance(record.value.get("label"), str)
+
+
+def _accepted(content: Content, record: Record, texts: dict[str, str]) -> object:
+    accepted = record.value.get("accept")
+    if accepted is None:
+        if record.value.get("label") is None:
+            content.refuse_record(record, "an accepted record must have accept or label")
+        return record.value["label"]
+    if not isinstance(accepted, list):
+        content.refuse_record(record, f"accept must be a list; got {shown(accepted)}")
+    return [texts.get(text_of(each) or "", each) for each in accepted]
+
+
+def _texts(content: Content) -> dict[str, str]:
+    """The text of each option by its id; empty if these are no pairs, or if the user names ids."""
+    pairs = {pair for record in content.records for pair in _options(record)}
+    texts = dict(pairs)
+    named = (*(content.options.classes or ()), *content.options.unsure)
+    by_id = any(each in texts and each not in texts.values() for each in named)
+    return {} if by_id or len({*texts.values()}) < len(pairs) else texts
 
 
 def _options(record: Record) -> Iterator[tuple[str, str]]:
-    """The id and the text of each option; its id again where it has no text."""
+    """The id and the text of each option; its id again if it has no text."""
     options = record.value.get("options")
     for each in options if isinstance(options, list) else ():
-        name, text = (each.get("id"), each.get("text")) if isinstance(each, dict) else (None, None)
-        name = text_of(name)
+        name = text_of(each.get("id")) if isinstance(each, dict) else None
         if name:
+            text = each.get("text")
             yield name, (text.strip() if isinstance(text, str) else "") or name
 
 
-def _asked_by_id(texts: dict[str, str], asked: Asked) -> bool:
-    """Whether the user calls a class by an id that is no text."""
-    named = (*(asked.classes or ()), *asked.unsure)
-    return any(each in texts and each not in texts.values() for each in named)
-
-
-def _item(record: Record, asked: Asked) -> tuple[str | None, object]:
-    """The user's field, an id of the user's, or else the hash of what was shown; what it says."""
-    value = record.value
-    meta = value.get("meta") if isinstance(value.get("meta"), dict) else {}
-    if asked.item is not None:
-        return asked.item, field_of(value, asked.item)
+def _item(content: Content, record: Record) -> tuple[str | None, object]:
+    """The user's field, an id of the user's, or else the hash of what was shown; its value."""
+    value, name = record.value, content.options.item
+    if name is not None:
+        return name, field_of(value, name)
+    meta = value.get("meta")
     for name in ("id", "item_id"):
-        if (meta or {}).get(name) is not None:
-            return f"meta.{name}", (meta or {})[name]
+        if isinstance(meta, dict) and meta.get(name) is not None:
+            return f"meta.{name}", meta[name]
     for name in ("id", "item_id", "_input_hash", "_task_hash", "image", "text"):
         if value.get(name) is not None:
             return name, value[name]
     return None, None
-
-
-def _who(record: Record) -> object:
-    """The annotator, else the session."""
-    return record.value.get("_annotator_id") or record.value.get("_session_id")

@@ -6,7 +6,7 @@ from typing import Self, cast
 
 import numpy as np
 
-from credalearn.app.annotations import dawid_skene
+from credalearn.app.annotations.dawid_skene import dawid_skene
 from credalearn.app.report.held_out import HeldOut
 from credalearn.app.run import Run
 from credalearn.app.steps.train import make_labels

@@ -1,4 +1,4 @@
-"""Annotators who vote unlike the rest, told only where there are votes enough to say so.
+"""Annotators who vote unlike the rest, named only where there are enough votes to say so.
 
 Shapes: N items, K classes, V votes.
 """
@@ -7,18 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import beta
+from scipy.special import betaincinv
 
 from credalearn._formats import check_share
 from credalearn.app.annotations.agreement import vote_counts
 from credalearn.app.annotations.table import Annotations
 from credalearn.errors import CredalError
 
-_MARGIN = (
-    0.10  # how far below the rest is far: a difference that matters, not only one that is sure
-)
+_MARGIN = 0.10  # below the others: a difference that matters, not only one that is certain
 _FEWEST = 10  # votes compared before anybody is called far
-_CELLS = 10_000_000  # of the others' counts held at once: 80 MB
+_CELLS = 10_000_000  # of the others' counts at a time: 80 MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,21 +24,15 @@ class Annotator:
     """How often one annotator agrees with the majority of the others on the same item.
 
     Args:
-        name: Of the annotator.
-        votes: Given in all, without the unsure.
-        compared: On items where the others' votes have one leading class.
-        agreed: Of those, for that class.
-        share: ``agreed / compared``; None where none was compared.
-        lower: Lower limit of the share.
-        upper: Upper limit of the share.
+        name: Name of the annotator.
+        votes: Number of votes, without the unsure.
+        compared: Votes on items where the others' votes have one leading class.
+        agreed: Votes among those for that class.
+        share: ``agreed / compared``; None if no vote was compared.
+        lower: Lower confidence limit of the share.
+        upper: Upper confidence limit of the share.
         others: The share of everyone else.
-        far: Whether ``upper`` is more than 0.10 below ``others``, of ten votes compared or more.
-
-    Example:
-        >>> from credalearn.app.annotations.examples import three_items
-        >>> ann = annotator_agreement(three_items())[0]
-        >>> ann.name, round(ann.share, 2), round(ann.upper, 2), ann.others
-        ('ann', 0.33, 0.95, 0.5)
+        far: Whether ``upper`` is more than 0.10 below ``others``, with ten or more votes compared.
     """
 
     name: str
@@ -57,26 +49,26 @@ class Annotator:
 def annotator_agreement(
     annotations: Annotations, confidence: float = 0.95
 ) -> tuple[Annotator, ...]:
-    """Every annotator beside the rest, those far from it first, then the lowest shares.
+    """Every annotator next to the others: those far from them first, then the lowest shares.
 
     The limits are Clopper and Pearson's (1934), exact, at ``confidence`` for all annotators
-    together (Bonferroni): with probability ``confidence`` nobody who agrees with the others as the
-    rest do is called far. Empty where annotators are unknown.
+    together (Bonferroni): with probability ``confidence`` nobody who agrees as the others do is
+    called far. Empty where annotators are unknown.
 
     Raises:
         CredalError: If the annotations are no votes, or the confidence is not in (0, 1).
 
     Example:
-        Three votes are too few to accuse anybody.
+        Three votes are too few to call anybody far.
 
-        >>> from credalearn.app.annotations.examples import three_items
+        >>> from credalearn.app.annotations.table import three_items
         >>> [(each.name, each.compared, each.agreed) for each in annotator_agreement(three_items())]
         [('ann', 3, 1), ('bo', 2, 1), ('cy', 2, 1)]
     """
     if annotations.kind != "votes":
         raise CredalError(
-            f"annotators are known of votes; got a table of {annotations.kind}. To fix: give one "
-            "row a vote, with its annotator."
+            f"annotators are known from votes; {annotations.source.path} contains "
+            f"{annotations.kind}. To fix: pass one row per vote, with its annotator."
         )
     check_share(confidence, name="confidence")
     names = annotations.annotators
@@ -90,15 +82,14 @@ def annotator_agreement(
     )
     level = (1 - confidence) / (2 * max(len(names), 1))
     missed = compared - agreed
-    lower = np.where(agreed > 0, beta.ppf(level, np.maximum(agreed, 1), missed + 1), 0.0)
-    upper = np.where(missed > 0, beta.isf(level, agreed + 1, np.maximum(missed, 1)), 1.0)
+    lower = np.where(agreed > 0, betaincinv(np.maximum(agreed, 1), missed + 1, level), 0.0)
+    upper = np.where(missed > 0, 1 - betaincinv(np.maximum(missed, 1), agreed + 1, level), 1.0)
     found = []
     for i, name in enumerate(names):
         others = _share(agreed.sum() - agreed[i], compared.sum() - compared[i])
         far = compared[i] >= _FEWEST and others is not None and upper[i] < others - _MARGIN
         numbers = (int(votes[i]), int(compared[i]), int(agreed[i]), _share(agreed[i], compared[i]))
-        limits = (float(lower[i]), float(upper[i]))
-        found.append(Annotator(name, *numbers, *limits, others, bool(far)))
+        found.append(Annotator(name, *numbers, float(lower[i]), float(upper[i]), others, bool(far)))
     found.sort(key=lambda each: (not each.far, 2.0 if each.share is None else each.share))
     return tuple(found)
 
@@ -110,7 +101,7 @@ def _share(part: float, whole: float) -> float | None:
 def _majority_of_others(
     counts: NDArray[np.float64], item: NDArray[np.int64], label: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Of each vote, the class that leads among the others on its item; −1 where none does. (V,)."""
+    """The class that leads among the others on each vote's item; −1 where none does, (V,)."""
     found = np.empty(len(item), np.int64)
     size = max(_CELLS // counts.shape[1], 1)
     for start in range(0, len(item), size):

@@ -1,0 +1,159 @@
+"""Annotations of two rounds as one."""
+
+from collections import Counter
+
+import polars as pl
+
+from credalearn._checks import check_choice
+from credalearn._escape import escape_csv
+from credalearn._formats import many, shown
+from credalearn.app.annotations.table import Annotations, Conflicts, Origin
+from credalearn.errors import CredalError
+
+_KEYS = {"votes": ["item", "annotator"], "bounds": ["item", "label"]}
+_UNITS = {"votes": "vote", "bounds": "bound"}
+
+
+def merge(
+    first: Annotations, second: Annotations, *, conflicts: Conflicts = "refuse"
+) -> Annotations:
+    """What was said in two rounds.
+
+    Exports repeat: a statement that is in both counts once. Votes without an annotator cannot be
+    recognized again, so those of the second round are added. Votes and counts add up to counts.
+    New items come after those of the first round; sorted classes stay sorted.
+
+    Args:
+        first: The earlier round.
+        second: The later round, of the same kind; or votes after counts, or counts after votes.
+        conflicts: What to do if both say different things about the same item and annotator (for
+            votes), class (for bounds), or item (for counts and probabilities): ``"refuse"``; keep
+            the ``"newest"``, which is the second; or ``"add"`` counts, equal ones too.
+
+    Raises:
+        CredalError: If the kinds do not fit, or there is a conflict that is to be refused.
+
+    Example:
+        >>> from credalearn.app.annotations.table import three_items
+        >>> merge(three_items(), three_items()).counts().tolist()
+        [[3.0, 0.0], [1.0, 1.0], [1.0, 1.0]]
+    """
+    check_choice(conflicts, ("refuse", "newest", "add"), name="conflicts")
+    second = _with_names_of(first, second)
+    classes = _classes(first, second)
+    kinds = {first.kind, second.kind}
+    if kinds == {"counts", "votes"} or (kinds == {"counts"} and conflicts == "add"):
+        return _added(first, second, classes)
+    if len(kinds) > 1 or conflicts == "add":
+        rule = "only counts can be added" if len(kinds) == 1 else "both rounds must be of one kind"
+        raise CredalError(
+            f"{rule}; {first.source.path} contains {first.kind}, {second.source.path} "
+            f"{second.kind}. To fix: pass the same kind, and conflicts 'refuse' or 'newest'."
+        )
+    keys = _KEYS.get(first.kind, ["item"])
+    old, new = (_complete(each, classes) for each in (first, second))
+    again = new.join(old, on=keys, how="semi").select(keys).unique()  # never without an annotator
+    theirs, ours = (each.join(again, on=keys, how="semi") for each in (old, new))
+    changed = ours.join(theirs, on=old.columns, how="anti", nulls_equal=True)
+    if conflicts == "refuse" and len(changed):
+        _refuse(first, second, theirs, changed.row(0, named=True))
+    items = tuple(dict.fromkeys((*first.items, *second.items)))
+    # In the order of the items, so that the rows are those of one export.
+    order = pl.DataFrame({"item": items, "_place": range(len(items))})
+    table = pl.concat([old.join(again, on=keys, how="anti"), new])
+    table = table.join(order, on="item", how="left").sort("_place", maintain_order=True)
+    unit = _UNITS.get(first.kind, "row")
+    note = _note(first, second, many(len(new) - len(ours), unit))
+    if len(ours) > len(changed):
+        note += f"; {many(len(ours) - len(changed), unit)} repeated"
+    note += f"; {many(len(changed), unit)} replaced" if len(changed) else ""
+    source = _origin(first, second, note)
+    return Annotations(first.kind, items, classes, table.drop("_place"), source)
+
+
+def _added(first: Annotations, second: Annotations, classes: tuple[str, ...]) -> Annotations:
+    """Counts and votes as counts."""
+    tables = []
+    for each in (first, second):
+        counts = pl.DataFrame(each.counts(), schema=list(each.classes), orient="row")
+        missing = [pl.lit(0.0).alias(name) for name in classes if name not in each.classes]
+        named = counts.with_columns(missing).select(classes)
+        tables.append(named.insert_column(0, pl.Series("item", each.items, dtype=pl.String)))
+    both = pl.concat(tables).group_by("item", maintain_order=True).sum()
+    votes = many(round(float(second.counts().sum())), "vote")
+    source = _origin(first, second, _note(first, second, votes))
+    return Annotations("counts", tuple(both["item"]), classes, both, source)
+
+
+def _with_names_of(first: Annotations, second: Annotations) -> Annotations:
+    """The second round, without the apostrophes that keep a spreadsheet from running a name."""
+    known, taken = set(first.items), set(second.items)
+    escaped = {escape_csv(name): name for name in known if escape_csv(name) != name}
+    names = {
+        name: escaped[name]
+        for name in second.items
+        if name in escaped and name not in known and escaped[name] not in taken
+    }
+    if not names:
+        return second
+    return Annotations(
+        second.kind,
+        tuple(names.get(name, name) for name in second.items),
+        second.classes,
+        second.table.with_columns(pl.col("item").replace(names)),
+        second.source,
+    )
+
+
+def _classes(first: Annotations, second: Annotations) -> tuple[str, ...]:
+    both = tuple(dict.fromkeys((*first.classes, *second.classes)))
+    is_sorted = all(list(each.classes) == sorted(each.classes) for each in (first, second))
+    return tuple(sorted(both)) if is_sorted else both
+
+
+def _complete(annotations: Annotations, classes: tuple[str, ...]) -> pl.DataFrame:
+    """The table, with a column for every class of both rounds where classes are columns."""
+    table = annotations.table
+    if annotations.kind in _KEYS:
+        return table
+    missing = [pl.lit(0.0).alias(name) for name in classes if name not in table.columns]
+    return table.with_columns(missing).select("item", pl.col(*classes).cast(pl.Float64))
+
+
+def _refuse(
+    first: Annotations, second: Annotations, old: pl.DataFrame, row: dict[str, object]
+) -> None:
+    keys = _KEYS.get(first.kind, ["item"])
+    same = pl.all_horizontal(pl.col(key) == pl.lit(row[key]) for key in keys)
+    before = old.filter(same).row(0, named=True)
+    said = [{name: each[name] for name in row if name not in keys} for each in (before, row)]
+    one, two = (
+        shown(each["label"]) if first.kind == "votes" else ", ".join(map(str, each.values()))
+        for each in said
+    )
+    about = " and ".join(f"{key} {shown(row[key])}" for key in keys)
+    raise CredalError(
+        f"{about} have {one} in {first.source.path} and {two} in {second.source.path}. To fix: "
+        f"take out one of them, or pass --merge-conflicts newest"
+        f"{' or add' * (first.kind == 'counts')}."
+    )
+
+
+def _note(first: Annotations, second: Annotations, added: str) -> str:
+    new = len(set(second.items) - set(first.items))
+    return f"{second.source.path} adds {many(new, 'item')} and {added}"
+
+
+def _origin(first: Annotations, second: Annotations, note: str) -> Origin:
+    one, two = first.source, second.source
+    return Origin(
+        one.path,
+        one.format,
+        one.words,
+        one.rows + two.rows,
+        Counter(one.left_out) + Counter(two.left_out),
+        len(first.items) if one.first_items is None else one.first_items,
+        (*one.later, two.path, *two.later),
+        one.item,
+        (*one.notes, note, *(f"{two.path}: {each}" for each in two.notes)),
+    )

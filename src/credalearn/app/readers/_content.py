@@ -1,0 +1,232 @@
+"""What the readers look at, and what they return."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+import polars as pl
+
+from credalearn._checks import nearest
+from credalearn._formats import listed, shown
+from credalearn.app import column_names
+from credalearn.app._json_file import Record, text_of
+from credalearn.app.annotations.table import Kind
+from credalearn.app.readers.options import ReaderOptions
+from credalearn.app.sources import Source, texts
+from credalearn.errors import CredalError
+
+_INSIDE = ("data", "meta")  # where Label Studio and Prodigy keep the fields of the user
+_MISSING = object()
+_HEAD = 200  # rows or records by which a format is recognized
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Content:
+    """An opened source, the options, and the first rows as text."""
+
+    source: Source
+    options: ReaderOptions
+    head: pl.DataFrame
+
+    @classmethod
+    def of(cls, source: Source, options: ReaderOptions) -> "Content":
+        """The content of a source, its first 200 rows read."""
+        empty = pl.DataFrame(schema=dict.fromkeys(source.columns, pl.String))
+        head = next(source.blocks(), empty).head(_HEAD) if source.columns else empty
+        return cls(source, options, texts(head))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns; of records, of their fields that are neither lists nor objects."""
+        return self.source.columns
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        """The records; empty for a table."""
+        return self.source.records
+
+    @property
+    def some_records(self) -> tuple[Record, ...]:
+        """The first of them."""
+        return self.source.records[:_HEAD]
+
+    def text(self, **columns: str) -> pl.DataFrame:
+        """Columns of all rows as text, under other names."""
+        table = texts(self.source.read(columns.values()))
+        return table.select(pl.col(column).alias(name) for name, column in columns.items())
+
+    def column(self, role: str, names: tuple[str, ...]) -> str | None:
+        """The column of a role: the one that the options name, or one of a known name."""
+        given: str | None = getattr(self.options, role)
+        if given is not None:
+            return self.source.column(given, option=role)
+        return column_names.find(self.columns, names)
+
+    def need(self, role: str, names: tuple[str, ...]) -> str:
+        """The column of a role, which must be there."""
+        found = self.column(role, names)
+        if found is None:
+            self.source.refuse(
+                f"no column is called like the {role}; the columns are {listed(self.columns, 20)}",
+                fix=f"name it with --{role}",
+            )
+        return found
+
+    def check_field(self, role: str) -> None:
+        """Refuse a field that the options name and no record has."""
+        name: str | None = getattr(self.options, role)
+        if name is None or any(
+            field_of(each.value, name, _MISSING) is not _MISSING for each in self.records
+        ):
+            return
+        near = nearest(name, {each: None for c in self.columns for each in (c.split(".")[-1], c)})
+        self.source.refuse(
+            f"no record has a field {shown(name)}; the fields are {listed(self.columns, 20)}",
+            fix=f"pass --{role} {near!r}" if near else f"name one of them with --{role}",
+        )
+
+    def refuse_record(self, record: Record, rule: str) -> NoReturn:
+        """Raise the error of a record that is not as the tool writes it."""
+        raise CredalError(
+            f"{self.source.path}, {record.place}: {rule}. To fix: export the file again."
+        )
+
+    def choose(self, questions: list[str], *, strip: str = "") -> str:
+        """The one question, or the one that the options name."""
+        wanted = self.options.question or self.options.label
+        if wanted in questions:
+            return wanted
+        if wanted is None and len(questions) == 1:
+            return questions[0]
+        near = (nearest(wanted, questions) if wanted else None) or (questions or ["…"])[0]
+        rule = f"there are answers to {listed(questions) if questions else 'no question'}"
+        rule += f", not to {shown(wanted)}" if wanted else ""
+        return self.source.refuse(rule, fix=f"choose with --question {near.removeprefix(strip)!r}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Raw:
+    """Columns of text as a reader found them, to be tidied.
+
+    Args:
+        kind: Votes: ``item``, ``annotator``, ``label``, perhaps ``weight``. Bounds: ``item``,
+            ``label``, ``at_least``. Counts and probabilities: ``item`` and one column per class.
+        frame: The columns, perhaps with ``row`` for ``place``.
+        words: What the reader recognized.
+        place: From a row to where it stands in the file.
+        left_out: Number of answers that are no votes, by reason.
+        item: Column or field that names the item.
+        notes: What else people should know.
+        empty: What an answer without a label is called.
+    """
+
+    kind: Kind
+    frame: pl.DataFrame
+    words: str
+    place: Callable[[int], str]
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    item: str | None = None
+    notes: tuple[str, ...] = ()
+    empty: str = "empty"
+
+    def where(self, position: int) -> str:
+        """Where a row of the frame stands in the file."""
+        row = self.frame["row"][position] if "row" in self.frame.columns else position
+        return self.place(int(row))
+
+
+class Votes:
+    """Votes collected one by one from records."""
+
+    def __init__(self, content: Content) -> None:
+        self._content = content
+        self._rows: list[tuple[str | None, str | None, str | None]] = []
+        self._places: list[str] = []
+        self.left_out: Counter[str] = Counter()
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def add(self, record: Record, item: object, annotator: object, label: object) -> None:
+        """A vote; a list of one label is that label, an empty one keeps the item without a vote."""
+        if isinstance(label, list | tuple):
+            if len(label) > 1:
+                return self.leave("several classes")
+            label = label[0] if label else None
+        names = ("item", item), ("annotator", annotator), ("label", label)
+        cells = [self._text(record, name, value) for name, value in names]
+        self._rows.append((cells[0], cells[1], cells[2]))
+        self._places.append(record.place)
+        return None
+
+    def leave(self, reason: str) -> None:
+        """Count an answer that is no vote."""
+        self.left_out[reason] += 1
+
+    def raw(self, words: str, **more: Any) -> Raw:
+        """All of them."""
+        schema = dict.fromkeys(("item", "annotator", "label"), pl.String)
+        frame = pl.DataFrame(self._rows, schema=schema, orient="row")
+        words = f"{words} ({self._content.source.words})"
+        places = self._places
+        return Raw("votes", frame, words, places.__getitem__, dict(self.left_out), **more)
+
+    def _text(self, record: Record, name: str, value: object) -> str | None:
+        if isinstance(value, dict | list | tuple):
+            self._content.refuse_record(
+                record, f"the {name} must be a text or a number; got {shown(value)}"
+            )
+        return text_of(value)
+
+
+def field_of(record: Mapping[str, Any], name: str, default: Any = None) -> Any:
+    """The field of this name or path, in the record or in its ``data`` or ``meta``.
+
+    Example:
+        >>> record = {"text": "Hi", "meta": {"item": "x"}}
+        >>> field_of(record, "text"), field_of(record, "meta.item"), field_of(record, "item")
+        ('Hi', 'x', 'x')
+    """
+    for place in (record, *(record.get(each) for each in _INSIDE)):
+        found = _at(place, name)
+        if found is not _MISSING:
+            return found
+    return default
+
+
+def _at(value: object, path: str) -> Any:
+    if not isinstance(value, Mapping):
+        return _MISSING
+    if path in value:
+        return value[path]
+    first, dot, rest = path.partition(".")
+    return _at(value.get(first), rest) if dot else _MISSING
+
+
+def chosen(answer: Any, question: str | None) -> Iterator[str]:
+    """The classes that a form of Amazon's names: one is a vote, several are none.
+
+    An answer is a text, ``{"label": "cat"}``, ``{"labels": ["cat"]}``, ``{"cat": true, "dog":
+    false}``, or one of these under the name of the question.
+
+    Example:
+        >>> list(chosen({"animal": {"cat": True, "dog": False}}, None))
+        ['cat']
+    """
+    if isinstance(answer, list):
+        for each in answer:
+            yield from chosen(each, None)
+    elif not isinstance(answer, Mapping):
+        text = text_of(answer) or ""
+        yield from [text] if text.strip() else []
+    elif question is not None and question in answer:
+        yield from chosen(answer[question], None)
+    elif "label" in answer or "labels" in answer:
+        yield from chosen(answer.get("label", answer.get("labels")), None)
+    elif all(isinstance(value, bool) for value in answer.values()):
+        yield from (str(name) for name, value in answer.items() if value)
+    elif len(answer) == 1 and question is None:
+        yield from chosen(next(iter(answer.values())), None)
+    else:
+        raise KeyError(*answer)

@@ -1,0 +1,80 @@
+"""The options of the readers, stated once."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from credalearn._formats import listed
+from credalearn._options import check_options, option
+from credalearn.app.annotations.table import Conflicts
+from credalearn.errors import CredalError
+
+Format = Literal[
+    "long",
+    "wide",
+    "counts",
+    "probabilities",
+    "bounds",
+    "label-studio",
+    "label-studio-csv",
+    "argilla",
+    "prodigy",
+    "mturk",
+    "ground-truth",
+    "lewidi",
+    "doccano",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReaderOptions:
+    """How annotations are read; what is None is found from the content.
+
+    Example:
+        >>> ReaderOptions(repeats="first")
+        Traceback (most recent call last):
+        credalearn.errors.CredalError: repeats must be one of 'refuse', 'last'; got 'first'. To fix:
+        take one of these.
+    """
+
+    item: str | None = option(None, "Column or field that names the item; 'meta.id' in JSON.")
+    annotator: str | None = option(None, "Column or field that names the annotator.")
+    label: str | None = option(None, "Column or field with the label.")
+    weight: str | None = option(None, "Column with the weight of a vote.")
+    question: str | None = option(None, "Which question, if there are several.")
+    classes: tuple[str, ...] | None = option(
+        None, "A class; repeat for each, in order. Other labels are refused."
+    )
+    unsure: tuple[str, ...] = option((), "A label that means 'I do not know'; may be repeated.")
+    format: Format | None = option(None, "Name of the format.", show_default="recognized")
+    encoding: str | None = option(None, "Encoding of a text file.", show_default="recognized")
+    delimiter: str | None = option(None, "Delimiter of a CSV file.", show_default="recognized")
+    repeats: Literal["refuse", "last"] = option(
+        "refuse", "If an annotator's votes on one item differ: refuse, or use the last."
+    )
+
+    def __post_init__(self) -> None:
+        check_options(self)
+        for name in ("classes", "unsure"):
+            given = getattr(self, name)
+            names = (given,) if isinstance(given, str) else None if given is None else tuple(given)
+            object.__setattr__(self, name, names)
+        if self.classes is not None and len(set(self.classes)) < 2:
+            raise CredalError(
+                f"classes must name two or more; got {listed(self.classes)}. To fix: name every "
+                "class by itself."
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundOptions(ReaderOptions):
+    """How annotations of several rounds are read and merged."""
+
+    merge: tuple[Path, ...] = option((), "Export of a later round; may be repeated.")
+    merge_item: str | None = option(
+        None, "Column or field that names the item in later rounds.", show_default="--item"
+    )
+    merge_conflicts: Conflicts = option(
+        "refuse",
+        "If two rounds differ: refuse, use the newest (the file named last), or add counts.",
+    )

@@ -1,0 +1,158 @@
+"""``credalearn inspect``: what an export contains, and where people disagree."""
+
+import shlex
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from credalearn._checks import folded
+from credalearn._formats import listed, many, percent
+from credalearn.app.annotations.agreement import agreement
+from credalearn.app.annotations.annotators import Annotator, annotator_agreement
+from credalearn.app.annotations.confusions import Typo, confused_pairs, typo_classes
+from credalearn.app.annotations.table import Annotations
+from credalearn.app.facts import AgreementFacts, AnnotationFacts
+
+_SHOWN = 3  # annotators, pairs and misspelled classes that a line names
+_UNSURE = {  # what people write who do not know, as ``folded`` has it; "" is "-" or "..."
+    *("", "?", "??", "???", "na", "n/a", "none", "null", "idk", "unsure", "notsure", "dontknow"),
+    *("don'tknow", "unknown", "uncertain", "undecided", "cannottell", "noanswer", "skip"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inspection:
+    """What annotations contain.
+
+    Args:
+        facts: Counts and agreement, as a run records them.
+        classes: Names of the classes.
+        unvoted: Number of items without a vote.
+        far: Annotators who agree with the others far less than the others do.
+        typos: Classes that are probably misspelled.
+        unsure: Classes that may mean "I do not know".
+        notes: What the reader found worth knowing.
+    """
+
+    facts: AnnotationFacts
+    classes: tuple[str, ...]
+    unvoted: int = 0
+    far: tuple[Annotator, ...] = ()
+    typos: tuple[Typo, ...] = ()
+    unsure: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def lines(self) -> list[str]:
+        """At most eight lines for people."""
+        facts = self.facts
+        people = f"{many(facts.annotators, 'annotator')}, " if facts.annotators else ""
+        votes = facts.kind if facts.votes is None else many(int(facts.votes), "vote")
+        named = ", ".join(self.classes[:12]) + ", …" * (len(self.classes) > 12)
+        classes = f"{many(len(self.classes), 'class', 'classes')}: {named}"
+        lines = [
+            f"{facts.path}: {facts.format}",
+            f"{many(facts.items, 'item')}, {people}{votes}, {classes}",
+            *self._agreement(),
+            *self._doubts(),
+            *([f"note: {'; '.join(self.notes)}"] if self.notes else []),
+        ]
+        counted = [f"{reason} {count:,}" for reason, count in facts.left_out.items()]
+        if counted:
+            lines.append(f"not counted: {', '.join(counted)}")
+        return lines
+
+    def _agreement(self) -> list[str]:
+        found = self.facts.agreement
+        if found is None:
+            return []
+        fewest, median, most = found.votes_per_item
+        line = f"{median:g} votes per item ({fewest:g} to {most:g})"
+        line += f", {many(self.unvoted, 'item')} without a vote" if self.unvoted else ""
+        if found.unanimous is None or found.tied is None:
+            return [f"{line}: no disagreement can be learned from single votes"]
+        alpha = "undefined" if found.alpha is None else f"{found.alpha:.3f}"
+        line += f"; {percent(found.unanimous)} unanimous, {percent(found.tied)} tied; "
+        pairs = [f"{a} and {b} ({percent(share)})" for a, b, share in found.confused[:_SHOWN]]
+        confused = [f"most confused: {', '.join(pairs)}"] if pairs else []
+        return [f"{line}Krippendorff's alpha {alpha}", *confused]
+
+    def _doubts(self) -> list[str]:
+        lines = []
+        if self.far:
+            named = [f"{each.name} ({each.agreed} of {each.compared})" for each in self.far]
+            line = f"agree with the others on few items: {', '.join(named[:_SHOWN])}"
+            lines.append(line + f" and {len(named) - _SHOWN} more" * (len(named) > _SHOWN))
+        doubts = [
+            f"{each.label!r} ({many(each.votes, 'vote')}) may be {each.like!r} misspelled"
+            for each in self.typos[:_SHOWN]
+        ]
+        if self.unsure:
+            fix = " ".join(f"--unsure {shlex.quote(name)}" for name in self.unsure)
+            doubts.append(f"if {listed(self.unsure)} means no answer, pass {fix}")
+        return [*lines, *(["check: " + "; ".join(doubts)] if doubts else [])]
+
+
+def inspect(annotations: Annotations) -> Inspection:
+    """What annotations contain, and where people disagree.
+
+    Example:
+        >>> from credalearn.app.annotations.table import three_items
+        >>> print(inspect(three_items()).lines()[1])
+        3 items, 3 annotators, 7 votes, 2 classes: cat, dog
+    """
+    source, kind = annotations.source, annotations.kind
+    votes, found, unvoted = None, None, 0
+    if kind in ("votes", "counts"):
+        agreed = agreement(annotations)
+        votes, unvoted = agreed.votes, agreed.unvoted
+        pairs = confused_pairs(annotations, most=5)
+        found = AgreementFacts(
+            alpha=agreed.alpha,
+            unanimous=agreed.unanimous,
+            tied=agreed.tied,
+            votes_per_item=(agreed.fewest, agreed.median, agreed.most),
+            confused=tuple((*pair.classes, pair.share) for pair in pairs),
+        )
+    facts = AnnotationFacts(
+        kind=kind,
+        path=str(source.path),
+        later=tuple(map(str, source.later)),
+        format=source.words,
+        item=source.item,
+        items=len(annotations.items),
+        annotators=len(annotations.annotators) or None,
+        votes=votes,
+        left_out=dict(source.left_out),
+        agreement=found,
+    )
+    people = annotator_agreement(annotations) if kind == "votes" else ()
+    unsure = [each for each in annotations.classes if kind == "votes" and folded(each) in _UNSURE]
+    return Inspection(
+        facts=facts,
+        classes=annotations.classes,
+        unvoted=unvoted,
+        far=tuple(each for each in people if each.far),
+        typos=typo_classes(annotations) if found else (),
+        unsure=tuple(unsure),
+        notes=source.notes,
+    )
+
+
+def consensus(annotations: Annotations) -> pl.DataFrame:
+    """The class with the most votes on each item, null on a tie, with its share of the votes.
+
+    Example:
+        >>> from credalearn.app.annotations.table import three_items
+        >>> consensus(three_items()).row(0)
+        ('x', 'cat', 3.0, 1.0)
+    """
+    counts = annotations.counts()
+    total, top = counts.sum(1), counts.max(1)
+    # Sums of weights such as 0.1 and 0.2 tie with 0.3 except for rounding.
+    single = ((counts >= top[:, None] * (1 - 1e-9)).sum(1) == 1) & (top > 0)
+    leader = counts.argmax(1)
+    labels = [annotations.classes[k] if ok else None for k, ok in zip(leader, single, strict=True)]
+    share = np.divide(top, total, out=np.zeros_like(top), where=total > 0)
+    columns = {"item": annotations.items, "label": labels, "votes": total, "share": share}
+    return pl.DataFrame(columns, schema_overrides={"label": pl.String})

@@ -1,0 +1,235 @@
+"""``credalearn inspect --rules``: which label rules hold for annotators they have not seen.
+
+Shapes: N items, K classes.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from math import isfinite
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+
+from credalearn._formats import percent, shown
+from credalearn._options import check_options, option
+from credalearn.app.annotations.agreement import vote_counts
+from credalearn.app.annotations.dawid_skene import named_votes, posteriors
+from credalearn.app.annotations.table import Annotations, check_unweighted
+from credalearn.errors import CredalError
+from credalearn.labels import VOTE_RULES
+from credalearn.theory import (
+    Half,
+    RuleCoverage,
+    coverage_of_rules,
+    halves_of_annotators,
+    halves_of_counts,
+)
+
+Skill = Literal["equal", "dawid-skene"]
+
+_HARDLY = 0.05  # share of a rule's sets that votes could reject: with less they say nothing
+_HALF = 0.5  # with more they say enough to recommend the rule
+_HEAD = ("rule", "diameter", "agree %", "testable %", "states %", "held out %", "fails by")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleOptions:
+    """How label rules are compared."""
+
+    splits: int = option(20, "Number of random splits into building and held-out votes.", least=2)
+    share: float = option(
+        0.5,
+        "Share of the annotators, or of the votes, that labels are built from.",
+        above=0,
+        below=1,
+    )
+    s: float = option(1.0, "Strength of the imprecise Dirichlet model (rule idm).", above=0)
+    confidence: float = option(
+        0.95, "Confidence level of the sets, and of the rules that take one.", above=0, below=1
+    )
+    skill: Skill = option("equal", "Whether votes count alike, or by the annotators' skill.")
+    random_state: int = option(0, "Random seed.", least=0)
+
+    def __post_init__(self) -> None:
+        check_options(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleComparison:
+    """How every label rule did on held-out votes.
+
+    Args:
+        rules: One result per rule.
+        items: Number of items in the file.
+        building: Median of the votes per item that labels are built from.
+        held_out: Median of the held-out votes per item.
+        by_annotator: Whether annotators were split, or the votes of each item.
+        options: How they were compared.
+    """
+
+    rules: tuple[RuleCoverage, ...]
+    items: int
+    building: float
+    held_out: float
+    by_annotator: bool
+    options: RuleOptions
+
+    def fails(self, rule: RuleCoverage) -> str:
+        """What contradicts a rule: ``"agree"``, ``"bound"``, ``"both"`` or nothing."""
+        agrees, holds = rule.agrees(self.options.confidence), rule.bound_holds
+        if agrees and holds:
+            return ""
+        return "agree" if holds else "bound" if agrees else "both"
+
+    @property
+    def best(self) -> RuleCoverage | None:
+        """The rule with the smallest sets among those that nothing contradicts."""
+        holding = [each for each in self.rules if not self.fails(each)]
+        return min(holding, key=lambda each: each.diameter) if holding else None
+
+    def table(self) -> pl.DataFrame:
+        """One row per rule; shares lie between 0 and 1."""
+        names = ("rule", "diameter", "agree", "agree_error", "testable", "stated", "held_out")
+        more = ("gap_error", "votes_needed", "items")
+        rows = [
+            {name: getattr(each, name) for name in (*names, *more)}
+            | {"fails": self.fails(each) or None}
+            for each in self.rules
+        ]
+        finite = pl.col("votes_needed").replace(float("inf"), None)
+        return pl.DataFrame(rows, schema_overrides={"fails": pl.String}).with_columns(finite)
+
+    def lines(self) -> list[str]:
+        """The table as text, and one line of advice."""
+        what = "annotators" if self.by_annotator else "the votes of each item"
+        rows = [_HEAD, *(self._cells(each) for each in self.rules)]
+        widths = [max(len(row[i]) for row in rows) for i in range(len(_HEAD))]
+        shown_rows = [
+            "  ".join(
+                cell.ljust(width) if i in (0, len(_HEAD) - 1) else cell.rjust(width)
+                for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+            ).rstrip()
+            for row in rows
+        ]
+        return [
+            f"{self.options.splits} splits of {what}; per item {self.building:g} votes build a "
+            f"label and {self.held_out:g} test it",
+            *shown_rows,
+            self.advice(),
+        ]
+
+    def advice(self) -> str:
+        """Which rule to use, or why these votes cannot tell."""
+        best = self.best
+        if best is None:
+            near = max(self.rules, key=lambda each: each.agree)
+            return (
+                f"No rule holds; {near.rule} comes closest, with {percent(near.agree)} of its sets "
+                "in agreement with the held-out votes. Collect more votes per item."
+            )
+        few = f"the held-out votes could reject only {percent(best.testable)} of its sets"
+        if best.testable < _HARDLY:
+            needed = f"{best.votes_needed:.0f} held-out votes per item could reject half of them"
+            needed = needed if isfinite(best.votes_needed) else "its sets exclude too little"
+            return f"Too few votes to choose a rule: {best.rule} holds, but {few}; {needed}."
+        care = "" if best.testable >= _HALF else f" Take care: {few}."
+        return (
+            f"Use {best.rule}: the smallest sets (mean diameter {best.diameter:.3f}) of the rules "
+            f"that held-out votes do not contradict.{care}"
+        )
+
+    def _cells(self, rule: RuleCoverage) -> tuple[str, ...]:
+        agree = f"{100 * rule.agree:.1f} ± {100 * rule.agree_error:.1f}" if rule.testable else "–"
+        held_out = f"{100 * rule.held_out:.1f} ± {100 * rule.gap_error:.1f}"
+        return (
+            rule.rule,
+            f"{rule.diameter:.3f}",
+            agree,
+            f"{100 * rule.testable:.1f}",
+            f"{100 * rule.stated:.1f}",
+            held_out,
+            self.fails(rule) or "–",
+        )
+
+
+def compare_rules(annotations: Annotations, options: RuleOptions | None = None) -> RuleComparison:
+    """Build labels from some of the votes by every rule, and test them on the others.
+
+    If annotators are named they are split, so that all votes of a person are on one side; otherwise
+    the votes of each item are split.
+
+    Raises:
+        CredalError: If these are no votes, have weights, or are too few to split.
+
+    Example:
+        >>> from credalearn.app.annotations.table import three_items
+        >>> found = compare_rules(three_items(), RuleOptions(splits=3))
+        >>> len(found.rules) == len(VOTE_RULES), found.by_annotator
+        (True, True)
+    """
+    options = options or RuleOptions()
+    _check(annotations)
+    building: list[np.ndarray] = []
+    held_out: list[np.ndarray] = []
+
+    def counted(halves: Iterator[Half]) -> Iterator[Half]:
+        for half in halves:
+            building.append(half.building[half.used].sum(1))
+            held_out.append(half.held_out[half.used].sum(1))
+            yield half
+
+    rules = coverage_of_rules(
+        counted(_halves(annotations, options)),
+        rules=tuple(VOTE_RULES),
+        s=options.s,
+        confidence=options.confidence,
+    )
+    if not isfinite(rules[0].agree_error):
+        raise CredalError(
+            f"too few items of {annotations.source.path} have votes on both sides of a split. To "
+            "fix: have more items labeled by two people or more, or pass a larger --splits."
+        )
+    return RuleComparison(
+        rules=rules,
+        items=len(annotations.items),
+        building=float(np.median(np.concatenate(building))),
+        held_out=float(np.median(np.concatenate(held_out))),
+        by_annotator=bool(annotations.annotators),
+        options=options,
+    )
+
+
+def _check(annotations: Annotations) -> None:
+    path = annotations.source.path
+    check_unweighted(annotations, "the test on held-out votes counts people")
+    if vote_counts(annotations).sum(1).max() < 2:
+        raise CredalError(
+            f"no item of {path} has two votes, so none can be held out. To fix: have some items "
+            "labeled by two people or more."
+        )
+    if len(annotations.annotators) == 1:
+        raise CredalError(
+            f"{path} names only {shown(annotations.annotators[0])}, so annotators cannot be split. "
+            "To fix: name all annotators, or drop their column."
+        )
+
+
+def _halves(annotations: Annotations, options: RuleOptions) -> Iterator[Half]:
+    split: dict[str, Any] = {
+        "splits": options.splits,
+        "share": options.share,
+        "random_state": options.random_state,
+    }
+    if options.skill == "dawid-skene":
+        named_votes(annotations)  # refuses what the model cannot use
+    if not annotations.annotators:
+        return halves_of_counts(vote_counts(annotations), **split)
+    shape = (len(annotations.items), len(annotations.classes))
+    return halves_of_annotators(
+        *(annotations.codes(name) for name in ("item", "annotator", "label")),
+        shape=shape,
+        posterior=partial(posteriors, shape=shape) if options.skill == "dawid-skene" else None,
+        **split,
+    )

@@ -1,0 +1,82 @@
+"""Annotators next to the others, against a loop; and nobody is named without reason."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import beta
+
+from credalearn.app.annotations.annotators import annotator_agreement
+from credalearn.app.annotations.table import Annotations
+from credalearn.errors import CredalError
+from made_annotations import Vote, shares_of, votes_of
+
+
+@given(
+    st.dictionaries(st.tuples(st.integers(0, 5), st.integers(0, 3)), st.integers(0, 2), min_size=1)
+)
+def test_the_majority_of_the_others_is_that_of_a_loop(votes: dict[tuple[int, int], int]) -> None:
+    made = votes_of([(f"i{i}", f"w{w}", f"c{k}") for (i, w), k in votes.items()])
+    found = {each.name: (each.compared, each.agreed) for each in annotator_agreement(made)}
+    slow = {f"w{w}": [0, 0] for _, w in votes}
+    for (item, who), label in votes.items():
+        others = [k for (i, w), k in votes.items() if i == item and w != who]
+        times = {k: others.count(k) for k in others}
+        leaders = [k for k in times if times[k] == max(times.values())]
+        if len(leaders) == 1:
+            slow[f"w{who}"][0] += 1
+            slow[f"w{who}"][1] += leaders[0] == label
+    assert found == {name: tuple(value) for name, value in slow.items()}
+
+
+def crowd(num_items: int, of_bad: int) -> Annotations:
+    """Four people who agree 90 % of the time, and one who is always wrong on the first items."""
+    dice = np.random.default_rng(0)
+    votes: list[Vote] = []
+    for i in range(num_items):
+        truth = int(dice.integers(3))
+        for who in "abcd":
+            label = truth if dice.random() < 0.9 else int(dice.integers(3))
+            votes.append((f"i{i}", who, str(label)))
+        if i < of_bad:
+            votes.append((f"i{i}", "bad", str((truth + 1) % 3)))
+    return votes_of(votes)
+
+
+def test_somebody_far_from_the_rest_is_named_and_three_votes_accuse_nobody() -> None:
+    first, *others = annotator_agreement(crowd(200, of_bad=100))
+    assert first.name == "bad"
+    assert first.far
+    assert first.upper < first.others - 0.1  # type: ignore[operator]
+    assert not any(each.far for each in others)
+    assert not any(each.far for each in annotator_agreement(crowd(200, of_bad=3)))
+
+
+def test_nobody_is_accused_where_all_are_alike() -> None:
+    """At 95 % for everyone together; with the margin it is far fewer than one crowd in twenty."""
+    dice = np.random.default_rng(1)
+    accused = 0
+    for _ in range(100):
+        votes: list[Vote] = [
+            (f"i{i}", f"w{w}", str(int(dice.random() < 0.8)))
+            for i in range(30)
+            for w in dice.choice(8, 5, replace=False)
+        ]
+        accused += any(each.far for each in annotator_agreement(votes_of(votes)))
+    assert accused <= 5
+
+
+def test_limits_are_clopper_and_pearsons() -> None:
+    for each in annotator_agreement(crowd(50, of_bad=20)):
+        level = 0.05 / 2 / 5
+        missed = each.compared - each.agreed
+        lower = beta.ppf(level, each.agreed, missed + 1) if each.agreed else 0
+        upper = beta.isf(level, each.agreed + 1, missed) if missed else 1
+        assert (each.lower, each.upper) == pytest.approx((lower, upper))
+
+
+def test_annotators_are_known_from_votes() -> None:
+    with pytest.raises(CredalError, match=r"annotators are known from votes; .* contains counts"):
+        annotator_agreement(shares_of("counts", ("1", "2"), x=[1, 1]))
+    with pytest.raises(CredalError, match=r"confidence must"):
+        annotator_agreement(votes_of([("x", "a", "1")]), confidence=1.0)

@@ -1,0 +1,235 @@
+"""Every reader passes one contract: recognized by content, opened once, counted as by hand."""
+
+from collections import Counter
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from annotation_exports import (
+    CLASSES,
+    EXPORTS,
+    ITEMS,
+    LONG,
+    VOTES,
+    Write,
+    as_counts,
+    to_lines,
+)
+from credalearn.app.readers import READERS, read_annotations, read_rounds
+from credalearn.app.readers.options import Format, ReaderOptions, RoundOptions
+from credalearn.errors import CredalError
+from open_count import counting_opens
+
+VOTES_TOO = [name for name in EXPORTS if name not in ("probabilities-csv", "bounds-csv")]
+FEW = settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_every_export_is_recognized_by_its_content_and_opened_once(
+    tmp_path: Path, name: str
+) -> None:
+    export = EXPORTS[name]
+    path = tmp_path / "export.bin"  # the suffix says nothing
+    path.write_bytes(export.write())
+    with counting_opens(tmp_path) as opens:
+        found = read_annotations(path)
+    assert opens == {path.name: 1}
+    assert found.source.format == export.format
+    assert found.items == tuple(ITEMS)
+    assert set(found.classes) <= set(CLASSES)
+    assert as_counts(found) == pytest.approx(export.counts())
+    assert read_annotations(path, format=export.format).source.words == found.source.words
+
+
+@pytest.mark.parametrize("name", [n for n in VOTES_TOO if EXPORTS[n].format != "counts"])
+def test_answers_that_are_no_votes_are_counted(write: Write, name: str) -> None:
+    found = read_annotations(write(EXPORTS[name].write()))
+    missing = sum(label is None for votes in VOTES.values() for label in votes.values())
+    none_written = name in ("long-csv", "lewidi")  # these files leave them out themselves
+    assert sum(found.source.left_out.values()) == (0 if none_written else missing)
+    assert found.table.height == len(VOTES) * 3 - missing
+    assert len(found.annotators) == 3
+
+
+@pytest.mark.parametrize("name", sorted(EXPORTS.keys() - {"long-parquet"}))
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig", "cp1252"])
+def test_the_same_text_in_another_encoding_is_counted(
+    write: Write, name: str, encoding: str
+) -> None:
+    export = EXPORTS[name]
+    path = write(export.write().decode().encode(encoding))
+    assert as_counts(read_annotations(path)) == pytest.approx(export.counts())
+
+
+def test_every_format_has_a_reader_and_an_export() -> None:
+    assert set(get_args(Format)) == set(READERS) == {each.format for each in EXPORTS.values()}
+
+
+def test_tables_and_arrays_in_memory_are_read() -> None:
+    rows = [("x", "a", "cat"), ("x", "b", None), ("y", "a", "dog")]
+    table = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+    for given_as in (table, pd.DataFrame(table.to_dicts())):
+        found = read_annotations(given_as)
+        assert found.table.rows() == [("x", "a", "cat", 1.0), ("y", "a", "dog", 1.0)]
+        assert found.source.left_out == {"empty": 1}
+    counts = np.array([[2, 1], [0, 3]])
+    assert read_annotations(counts, format="counts").counts().tolist() == counts.tolist()
+
+
+def test_an_item_without_votes_stays_an_item(write: Write) -> None:
+    texts = {
+        "long": "item,annotator,label\nx,a,1\ny,a,\nz,a,2\n",
+        "wide": "item,rater_1,rater_2\nx,1,\ny,,\nz,2,2\n",
+        "counts": "item,count_1,count_2\nx,1,0\ny,0,0\nz,0,2\n",
+    }
+    for name, text in texts.items():
+        found = read_annotations(write(text))
+        assert found.source.format == name
+        assert found.items == ("x", "y", "z")
+        assert found.counts()[1].tolist() == [0, 0]
+
+
+def test_columns_go_by_the_names_that_options_give(write: Write) -> None:
+    path = write("a,b,c,d\nx,ann,cat,2\nx,bo,dog,1\n")
+    found = read_annotations(path, item="A", annotator="b", label="c", weight="d")
+    assert as_counts(found) == {("x", "cat"): 2, ("x", "dog"): 1}
+    assert found.source.item == "a"
+
+
+def test_without_an_annotator_the_other_columns_are_named(write: Write) -> None:
+    found = read_annotations(write("id,who,label\nx,a,cat\nx,a,cat\ny,b,dog\n"))
+    assert found.counts().sum() == 3  # nobody knows whether they are repeats
+    assert found.source.notes == ("if one of 'who' names the annotator, pass it with --annotator",)
+
+
+def test_labels_are_trimmed_normalized_and_numbers_are_one(write: Write) -> None:
+    text = LONG + "x, ann ,1\nx,bo,1.0\nx,cy, 2 \ny,ann,cafe\u0301\ny,bo,ca\u200bfé\nz,bo,NaN\n"
+    found = read_annotations(write(text))
+    assert found.classes == ("1", "2", "café")
+    assert as_counts(found) == {("x", "1"): 2, ("x", "2"): 1, ("y", "café"): 2}
+    lines = [{"item": "x", "annotator": i, "label": v} for i, v in enumerate([1, 1.0, "1", 2])]
+    assert as_counts(read_annotations(write(to_lines(lines)))) == {("x", "1"): 3, ("x", "2"): 1}
+
+
+def test_unsure_votes_are_for_nothing_and_keep_the_item(write: Write) -> None:
+    path = write(LONG + "x,a,cat\nx,b,unsure\ny,a,unsure\nz,a,dog\n")
+    found = read_annotations(path, unsure=["unsure ", "idk"])
+    assert found.counts().tolist() == [[1, 0], [0, 0], [0, 1]]
+    assert found.source.left_out == {"unsure": 2}
+    assert found.table["label"].to_list() == ["cat", None, None, "dog"]
+    assert found.source.notes == ("no answer is 'idk', which --unsure names",)
+
+
+def test_classes_keep_the_order_asked_for(write: Write) -> None:
+    path = write(LONG + "x,a,10\nx,b,9\n")
+    assert read_annotations(path).classes == ("9", "10")
+    assert read_annotations(path, classes=["10", "9", "8"]).counts().tolist() == [[1, 1, 0]]
+
+
+@FEW
+@given(st.dictionaries(st.tuples(st.integers(0, 6), st.integers(0, 4)), st.integers(0, 3)))
+def test_random_votes_are_counted(write: Write, votes: dict[tuple[int, int], int]) -> None:
+    path = write(LONG + "".join(f"i{i},w{w},{'abcd'[k]}\n" for (i, w), k in votes.items()))
+    if len(set(votes.values())) < 2:
+        with pytest.raises(CredalError, match=r"no vote is left|every vote is for one class"):
+            read_annotations(path)
+        return
+    slow = Counter((f"i{i}", "abcd"[k]) for (i, _), k in votes.items())
+    assert as_counts(read_annotations(path)) == slow
+
+
+@FEW
+@given(votes=st.lists(st.tuples(*map(st.sampled_from, ("ijk", "ab ", "uvw"))), min_size=1))
+def test_the_last_votes_are_those_of_a_loop(
+    write: Write, votes: list[tuple[str, str, str]]
+) -> None:
+    path = write(LONG + "".join(f"{','.join(vote)}\n" for vote in votes))
+    found = read_annotations(path, repeats="last", classes=["u", "v", "w"])
+    last: dict[tuple[str, str], str] = {}
+    for i, (item, who, label) in enumerate(votes):
+        last[item, who if who != " " else str(i)] = label  # unknown people are all different
+    assert as_counts(found) == Counter((item, label) for (item, _), label in last.items())
+    assert len(votes) == len(last) + sum(found.source.left_out.values())
+
+
+REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
+    "header only": (LONG, {}, "no vote is left of 0 answers"),
+    "missing column": ("task,worker,lable\nx,a,cat\n", {}, "no column is called like the label"),
+    "two votes": (LONG + "x,a,cat\nx,a,dog\n", {}, r"line 3: .*'cat' \(line 2\) and 'dog'.*last"),
+    "one class": (LONG + "x,a,cat\ny,a,cat\n", {}, "every vote is for one class, 'cat'"),
+    "no item": (LONG + "x,a,cat\n,a,dog\n", {}, "line 3: the vote names no item"),
+    "free text": (LONG + "".join(f"x{i},a,t{i}\n" for i in range(2000)), {}, "are free text"),
+    "weight": ("task,worker,label,weight\nx,a,cat,much\nx,b,dog,1\n", {}, "line 2: 'weight' must"),
+    "sum": ("item,cat,dog\nx,0.5,0.5\ny,0.5,0.4\n", {}, "line 3: probabilities must sum to 1.*0.9"),
+    "percent": ("item,p_cat,p_dog\nx,50,50\n", {}, "divide percentages by 100"),
+    "no number": ("item,cat,dog\nx,0.5,0.5\ny,0.4,\n", {}, "line 3: 'dog' must be a number"),
+    "twice": ("item,cat,dog\nx,0.5,0.5\nx,0.4,0.6\n", {}, "line 3: the item 'x' comes twice"),
+    "two bounds": ("item,label,at_least\nx,a,0.7\ny,b,0.1\nx,a,0.6\n", {}, "line 4: .*two bounds"),
+    "no label": ("item,label,at_least\nx,cat,0.4\nx,nan,0.3\n", {}, "line 3: a lower bound needs"),
+    "class item": ("id,p_item,p_dog\nx,0.5,0.5\n", {}, "no class can be called 'item'"),
+    "ambiguous": ("item,cat,dog\nx,1,0\ny,1,1\n", {}, "pass --format wide or --format counts"),
+    "class": (LONG + "x,a,horse\nx,b,hrose\n", {"classes": ["horse", "cat"]}, "line 3: 'hrose' is"),
+    "one asked": (LONG, {"classes": "cat"}, "classes must name two or more; got 'cat'"),
+    "format": (LONG, {"format": "label-studo"}, "format must be one of .*'label-studio'"),
+    "no JSON": (LONG, {"format": "prodigy"}, "prodigy is JSON, and this is a table"),
+    "column": (LONG + "x,a,cat\n", {"item": "tsak"}, r"no column 'tsak'; its columns are: task"),
+    "field": ('[{"answer": "accept", "_input_hash": 1}]', {"item": "id"}, "no record has a field"),
+    "surrogate": ('{"item": "x", "label": "\\ud800"}\n' * 2, {}, "is not valid Unicode text"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_bad_input_gets_one_line(write: Write, name: str) -> None:
+    content, options, message = REFUSED[name]
+    path = write(content)
+    with pytest.raises(CredalError, match=message) as refused:
+        read_annotations(path, **options)
+    assert "To fix: " in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_later_rounds_are_read_as_what_continues_the_first(write: Write) -> None:
+    first = write("msg,who,what\n1,ann,cat\n2,ann,dog\n", "first.csv")
+    tasks = [
+        {
+            "id": 1,
+            "data": {"item": "2"},
+            "annotations": [
+                {"completed_by": 7, "result": [{"from_name": "q", "value": {"choices": ["cat"]}}]}
+            ],
+        }
+    ]
+    later = (write("item,annotator,label\n1,bo,cat\n", "b.csv"), write(to_lines(tasks), "c.json"))
+    options = RoundOptions(item="msg", annotator="who", label="what", merge=later)
+    found = read_rounds(first, options)
+    assert found.counts().tolist() == [[2, 0], [1, 1]]
+    assert found.annotators == ("ann", "bo", "7")
+    assert found.source.later == later
+    named = RoundOptions(
+        item="msg", annotator="who", label="what", merge=(later[1],), merge_item="id"
+    )
+    assert read_rounds(first, named).counts().tolist() == [[2, 0], [0, 1]]
+
+
+def test_votes_may_follow_counts_whatever_the_format_of_the_first(write: Write) -> None:
+    first = write("item,cat,dog\nx,1,0\ny,1,1\n", "first.csv")
+    later = write("item,annotator,label\nx,ann,dog\n", "later.csv")
+    found = read_rounds(first, RoundOptions(format="counts", merge=(later,)))
+    assert found.counts().tolist() == [[1, 1], [1, 1]]
+    unknown = write("item,annotator,label\nx,ann,eel\n", "unknown.csv")
+    with pytest.raises(CredalError, match=r"unknown.csv, line 2: 'eel' is none of 'cat', 'dog'"):
+        read_rounds(first, RoundOptions(format="counts", merge=(unknown,)))
+
+
+def test_reader_options_have_help_and_are_fields_of_round_options() -> None:
+    assert all(each.metadata["help"].endswith(".") for each in fields(ReaderOptions))
+    assert {each.name for each in fields(ReaderOptions)} < {
+        each.name for each in fields(RoundOptions)
+    }

@@ -1,0 +1,78 @@
+"""What ``inspect`` says: facts for a run, at most eight lines for people, consensus labels."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from annotation_exports import EXPORTS, LONG, Write
+from credalearn.app.annotations.table import three_items
+from credalearn.app.readers import read_annotations
+from credalearn.app.steps.inspect import consensus, inspect
+from made_annotations import Vote, bounds_of, shares_of, votes_of
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_every_export_is_inspected_in_at_most_eight_lines(write: Write, name: str) -> None:
+    found = inspect(read_annotations(write(EXPORTS[name].write())))
+    lines = found.lines()
+    assert 2 <= len(lines) <= 8
+    assert lines[0].startswith(found.facts.path)
+    assert lines[1].startswith("8 items, ")
+    assert (found.facts.agreement is None) == (found.facts.kind in ("probabilities", "bounds"))
+
+
+def test_lines_name_what_to_check() -> None:
+    votes: list[Vote] = [(f"i{n}", who, "horse") for n in range(30) for who in "abc"]
+    votes += [(f"i{n}", "far", "cow") for n in range(30)]
+    votes += [("i0", "d", "hrose"), ("i1", "d", "idk"), ("i2", "d", None), ("j", "d", None)]
+    found = inspect(votes_of(votes))
+    text = "\n".join(found.lines())
+    assert [each.name for each in found.far] == ["far"]
+    assert found.unvoted == 1
+    for said in (
+        "31 items, 5 annotators, 122 votes, 4 classes: cow, horse, hrose, idk",
+        "4 votes per item (0 to 5), 1 item without a vote; ",
+        "most confused: cow and horse (",
+        "agree with the others on few items: far (0 of 30)",
+        "'hrose' (1 vote) may be 'horse' misspelled; if 'idk' means no answer, pass --unsure idk",
+    ):
+        assert said in text
+
+
+def test_facts_are_those_of_the_annotations(write: Write) -> None:
+    annotations = read_annotations(write(LONG + "x,a,cat\nx,b,dog\nx,c,\ny,a,cat\n"))
+    facts = inspect(annotations).facts
+    assert (facts.items, facts.annotators, facts.votes) == (2, 2, 3)
+    assert facts.left_out == {"empty": 1}
+    assert facts.item == "task"
+    assert facts.agreement is not None
+    assert facts.agreement.votes_per_item == (1, 1.5, 2)
+    assert facts.agreement.confused == (("cat", "dog", 1.0),)
+
+
+def test_single_votes_say_that_nothing_can_be_learned_about_disagreement() -> None:
+    lines = inspect(votes_of([("x", None, "1"), ("y", None, "2")])).lines()
+    assert lines[2] == "1 votes per item (1 to 1): no disagreement can be learned from single votes"
+
+
+def test_consensus_is_the_single_leading_class() -> None:
+    found = consensus(three_items())
+    assert found.rows() == [("x", "cat", 3.0, 1.0), ("y", None, 2.0, 0.5), ("z", None, 2.0, 0.5)]
+    unvoted = consensus(shares_of("counts", ("1", "2"), x=[0, 0], y=[1, 3]))
+    assert unvoted.rows() == [("x", None, 0.0, 0.0), ("y", "2", 4.0, 0.75)]
+    assert consensus(bounds_of(("x", "1", 0.6), ("x", "2", 0.1)))["label"][0] == "1"
+
+
+def test_inspecting_imports_neither_torch_nor_sklearn(tmp_path: Path) -> None:
+    (tmp_path / "votes.csv").write_bytes(EXPORTS["long-csv"].write())
+    code = (
+        "import sys, credalearn\n"
+        "from credalearn.app.readers import read_annotations\n"
+        "from credalearn.app.steps.inspect import inspect\n"
+        f"inspect(read_annotations({str(tmp_path / 'votes.csv')!r})).lines()\n"
+        "heavy = {'torch', 'sklearn', 'pandas', 'scipy.stats'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
