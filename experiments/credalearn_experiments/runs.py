@@ -14,21 +14,20 @@ from credalearn_experiments.settings import Setting
 from credalearn_experiments.settings.catalog import ALL_SETTINGS
 from credalearn_experiments.settings.costs import member_seeds
 
-_MOST_SEEDS = 1000
+_MAX_SEEDS = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What is done once and kept.
+    """One method with one seed in one setting.
 
     Args:
         setting: What is trained on what, and how.
         method: Name of the method.
-        seed: Of everything random.
+        seed: Random seed.
         independent: Whether an ensemble has networks of its own instead of sharing them.
-        limit: At most so many training and so many test items; None for all. See
-            :attr:`foreign_limit`.
-        weights: What a pretrained network starts from, in words; None where it starts from nothing.
+        limit: Maximum number of training items and of test items; None for all.
+        weights: Description of the file that a pretrained network starts from.
 
     Example:
         >>> run = Run(ALL_SETTINGS["cifar10h"], "decalibration", 3)
@@ -45,59 +44,37 @@ class Run:
 
     @property
     def name(self) -> str:
-        """Where it stands in a store."""
+        """Path of its folder in a store."""
         return f"{self.setting.name}/{self.method}/seed-{self.seed}"
 
     @property
     def bases(self) -> "tuple[Run, ...]":
-        """The runs whose trained networks this one is built on; none if it trains its own."""
+        """The runs whose trained networks this one uses; none if it trains its own."""
         base = BASES.get(self.method)
         if base is None:
             return ()
         return tuple(
             Run(self.setting, base, seed, limit=self.limit, weights=self.weights)
-            for seed in self._members
+            for seed in self._member_seeds
         )
 
     @property
     def foreign_limit(self) -> int | None:
-        """Foreign images of a set, and training images that they are told from, at most.
-
-        An eighth of the limit, 2 or more: with as many, three quarters of a rehearsal on a CPU
-        would go into predictions.
-
-        Example:
-            >>> Run(ALL_SETTINGS["cifar10h"], "pocc", 1, limit=512).foreign_limit
-            64
-        """
+        """Maximum number of foreign images per set: an eighth of the limit, at least 2."""
         return None if self.limit is None else max(2, self.limit // 8)
 
     @property
-    def surroundings(self) -> tuple[object, ...]:
-        """What models must share to be trained side by side: all but labels, method and seed.
-
-        Example:
-            >>> one, other = (
-            ...     Run(ALL_SETTINGS[f"cifar10h-votes-{name}"], "pocc", 1)
-            ...     for name in ("3-idm", "all-relax")
-            ... )
-            >>> one.surroundings == other.surroundings
-            True
-        """
+    def group_key(self) -> tuple[object, ...]:
+        """What models trained side by side must share: all but labels, method and seed."""
         setting = self.setting
         return (
-            *(
-                setting.task,
-                setting.backbone,
-                setting.pretrained,
-                replace(setting.recipe, random_state=0),
-            ),
+            *(setting.task, setting.backbone, setting.pretrained, setting.recipe),
             *(setting.image_size, setting.augment, setting.foreign, self.limit, self.weights),
         )
 
     @property
     def asked(self) -> dict[str, Any]:
-        """What decides the outcome, as plain JSON."""
+        """Everything that decides the outcome, as plain JSON; part of every record."""
         asked = {
             **self.setting.as_plain(),
             "epochs": self.setting.recipe.epochs,
@@ -113,11 +90,11 @@ class Run:
             asked["method_plugin"] = PLUGIN_METHODS[self.method]
         if self.bases:
             asked["members"] = "independent" if self.independent else "shared"
-            asked["member_seeds"] = list(self._members)
+            asked["member_seeds"] = list(self._member_seeds)
         return asked
 
     @property
-    def _members(self) -> tuple[int, ...]:
+    def _member_seeds(self) -> tuple[int, ...]:
         known = ALL_SETTINGS.get(self.setting.name, self.setting).seeds
         return member_seeds(self.method, self.seed, known, self.independent)
 
@@ -129,11 +106,10 @@ def plan(
     limit: int | None = None,
     weights: Path | None = None,
 ) -> list[Run]:
-    """Every run of the settings, each once, with what it is built on before it.
+    """Every run of the settings, each once, after the runs that it is built on.
 
-    All trainings of a setting come first, so that as many as possible are there to be trained side
-    by side. Where the package of a setting's backbone does not import, the runs have the same
-    network of another package, and their configuration says so.
+    Where the package of a setting's backbone is not installed, the runs use the same network of
+    another package, and their configuration says so.
 
     Example:
         >>> setting = ALL_SETTINGS["cifar10h"]
@@ -151,7 +127,7 @@ def plan(
                 seed,
                 independent=independent and METHODS[method].num_members > 1,
                 limit=limit,
-                weights=_in_words(weights) if setting.pretrained else None,
+                weights=_describe_weights(weights) if setting.pretrained else None,
             )
             for method in setting.methods
             for seed in setting.seeds
@@ -161,48 +137,42 @@ def plan(
     return list(runs)
 
 
-def _in_words(weights: Path | None) -> str | None:
-    """Name and digest of a file of weights, so that runs from two files are not taken for one."""
+def _describe_weights(weights: Path | None) -> str | None:
+    """Name and digest of a file of weights, so that runs from two files stay apart."""
     if weights is None:
         return None
     if weights == Path("none"):
         return "random"
     if not weights.is_file():
-        return weights.name  # the run says what is wrong with it
+        return weights.name  # building the network reports what is wrong
     return f"{weights.name}, sha256 {sha256_of(weights)[:16]}"
 
 
 def parse_seeds(text: str) -> tuple[int, ...]:
-    """Seeds from words: ``"3"`` is the first three, ``"2-5"`` and ``"1,4"`` are those named.
+    """Seeds from text: ``"3"`` is the first three, ``"2-5"`` and ``"1,4"`` are the seeds named.
 
     Raises:
-        CredalError: If it is none of these.
+        CredalError: If the text has another form.
 
     Example:
         >>> parse_seeds("3"), parse_seeds("2-4,9"), parse_seeds("4,")
         ((1, 2, 3), (2, 3, 4, 9), (4,))
     """
-    parts = [part.strip() for part in text.split(",")]
-    if len(parts) == 1 and "-" not in text:
-        parts = [f"1-{text.strip()}"]
-    seeds: list[int] = []
+    parts = [part for part in text.replace(" ", "").split(",") if part]
+    if parts == [text.strip()] and "-" not in text:
+        parts = [f"1-{parts[0]}"]
+    seeds: dict[int, None] = {}
     for part in parts:
         first, dash, last = part.partition("-")
         last = last if dash else first
-        if not part:
-            continue
-        if not first.strip().isdecimal() or not last.strip().isdecimal():
-            seeds = []
+        known = first.isdecimal() and last.isdecimal()
+        if not known or not 1 <= int(first) <= int(last) < int(first) + _MAX_SEEDS:
+            seeds = {}
             break
-        if int(last) - int(first) >= _MOST_SEEDS:
-            raise CredalError(
-                f"{part!r} would be {int(last) - int(first) + 1:,} seeds. To fix: for the one seed "
-                f"{last} write '{last},'."
-            )
-        seeds += range(int(first), int(last) + 1)
-    if not seeds or min(seeds) < 1:
+        seeds |= dict.fromkeys(range(int(first), int(last) + 1))
+    if not seeds:
         raise CredalError(
-            f"seeds are a number of them such as 3, or those wanted such as 2-5 or 1,4; got "
-            f"{text!r}."
+            f"seeds must be a count such as 3, or seeds such as 2-5 or 1,4, at most {_MAX_SEEDS:,} "
+            f"and each 1 or more; got {text!r}. To fix: write one seed as '4,'."
         )
-    return tuple(dict.fromkeys(seeds))
+    return tuple(seeds)

@@ -1,0 +1,66 @@
+"""The log of a run: one line of JSON per epoch."""
+
+import json
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from credalearn.train import Listener
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """One epoch of a log: its number, from 1, and the seconds spent on the run by its end."""
+
+    epoch: int
+    seconds: float
+
+
+def read_log(path: Path) -> list[LogLine]:
+    """The complete lines of a log; a killed process may leave half a line."""
+    lines = []
+    for line in path.read_bytes().splitlines() if path.exists() else ():
+        try:
+            content = json.loads(line)
+            lines.append(LogLine(int(content["epoch"]), float(content["seconds"])))
+        except (ValueError, KeyError, TypeError):
+            continue
+    return lines
+
+
+def seconds_spent(path: Path) -> float:
+    """Seconds of training in a log, over all processes that worked on the run."""
+    lines = read_log(path)
+    return lines[-1].seconds if lines else 0.0
+
+
+class EpochLog:
+    """A training listener that appends one line per epoch to a run's log.
+
+    Args:
+        path: The file; its clock continues where an earlier process stopped.
+        then: Another listener to pass every call on to.
+        share: This model's share of the time; below 1 if several are trained side by side.
+    """
+
+    def __init__(self, path: Path, then: Listener | None = None, *, share: float = 1.0) -> None:
+        self.path, self.then, self.share = path, then, share
+        self.started, self.before = time.monotonic(), seconds_spent(path)
+        if path.exists() and not path.read_bytes().endswith(b"\n"):
+            self._append("")
+
+    def epoch(self, number: int, *, of: int, loss: float, items: int) -> None:
+        """Append a line."""
+        seconds = round(self.before + self.share * (time.monotonic() - self.started), 3)
+        self._append(json.dumps({"epoch": number, "of": of, "loss": loss, "seconds": seconds}))
+        if self.then is not None:
+            self.then.epoch(number, of=of, loss=loss, items=items)
+
+    def resumed(self, done: int, *, of: int, source: str) -> None:
+        """Pass it on: the log has these epochs already."""
+        if self.then is not None:
+            self.then.resumed(done, of=of, source=source)
+
+    def _append(self, line: str) -> None:
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(f"{line}\n")
