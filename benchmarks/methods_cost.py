@@ -1,4 +1,4 @@
-"""What the post-hoc methods cost: the Laplace bridge beside laplace-torch, and decalibration."""
+"""What the post-hoc methods cost: the Laplace bridge next to laplace-torch, and decalibration."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader, TensorDataset
 from credalearn.methods.base import Outputs
 from credalearn.methods.laplace_bridge import fit_curvature, predictions
 
-# One thread: beside other work, waiting for a second thread costs more than it brings.
+# One thread: next to other work, waiting for a second thread costs more than it gains.
 _MEASURED = """
 import re
 import time
@@ -74,7 +74,7 @@ def bridge_cost() -> list[Measurement]:
 
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # for both; see above
-    (theirs_seconds,) = fastest(their_mean, repeats=1)  # so long that noise is nothing to it
+    (theirs_seconds,) = fastest(their_mean, repeats=1)  # long enough to ignore noise
     (ours_seconds,) = fastest(our_mean, repeats=10)
     torch.set_num_threads(threads)
     difference = (our_mean() - means[0]).abs().max()

@@ -1,7 +1,7 @@
-"""The paper's experiments and ours: settings, data, runs, and tables of their records.
+"""The paper's experiments and ours: settings, data, runs, and their records into tables.
 
-``credalearn-experiments`` is the command; docs/extending.md shows how to add methods, tasks and
-settings. ``published`` contains the figures of the paper on POCC, to compare with.
+``credalearn-experiments`` is the command; docs/extending.md tells of methods, tasks and settings of your
+own. Here stand the figures that the paper on POCC published, to compare with.
 """
 
 from credalearn_experiments.published import PublishedValue, published

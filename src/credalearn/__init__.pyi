@@ -3,15 +3,15 @@
 from credalearn import methods as methods
 from credalearn import metrics as metrics
 from credalearn import theory as theory
+from credalearn._load import load as load
 from credalearn.app.dataset import Dataset as Dataset
 from credalearn.app.readers import read_annotations as read_annotations
 from credalearn.app.run import Run as Run
+from credalearn.classifier import CredalClassifier as CredalClassifier
 from credalearn.conformal import Inflation as Inflation
 from credalearn.errors import CredalError as CredalError
 from credalearn.errors import PrecisionWarning as PrecisionWarning
 from credalearn.errors import TrainingError as TrainingError
-from credalearn.estimator import CredalClassifier as CredalClassifier
-from credalearn.estimator import load as load
 from credalearn.guarantees import Guarantee as Guarantee
 from credalearn.guarantees import certify as certify
 from credalearn.labels import at_least as at_least

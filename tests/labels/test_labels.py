@@ -16,7 +16,7 @@ from torch.nn.functional import one_hot
 from torch.testing import assert_close
 
 import credalearn as cl
-from credalearn.estimator.targets import as_credal
+from credalearn._targets import as_credal
 from credalearn.labels import VOTE_RULES, VoteRule, contaminate, from_posterior, hull
 from credalearn.labels.vote_rules import lower_limits, options_of
 from credalearn.methods import METHODS

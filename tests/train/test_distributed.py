@@ -1,14 +1,11 @@
-"""One model in two processes that torchrun starts: the same as in one, and no process left over.
+"""One model in two processes that torchrun starts, on the CPU: the same as in one.
 
-The processes run this file: ``python tests/test_distributed.py CASE FOLDER``.
+The processes run this file: ``python tests/train/test_distributed.py CASE FOLDER``.
 """
 
 import json
 import os
-import re
-import shutil
 import signal
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +19,7 @@ from torch import Tensor, nn
 import credalearn as cl
 from credalearn.methods import METHODS
 from credalearn.nets import Network
-from credalearn.train import Progress, Recipe, Training, seeded, train
+from credalearn.train import Progress, Recipe, Training, seeded
 from credalearn.train.distributed import (
     _synchronized,
     own_gpu,
@@ -31,7 +28,8 @@ from credalearn.train.distributed import (
     rank,
     under_torchrun,
 )
-from tiny_data import write_tiny_data
+from small_training import losses_of
+from torchrun import torchrun
 
 CPU = torch.device("cpu")
 ITEMS = 61  # batches of 16, 15, 15 and 15: odd ones fall in unequal parts
@@ -119,14 +117,13 @@ def fit(
     recipe: Recipe, kind: type[Plain] = Plain, **options: Any
 ) -> tuple[dict[str, Tensor], list[float]]:
     whole = training(recipe, kind, **options)
-    losses = train(whole)
-    return whole.network.state_dict(), losses
+    return whole.network.state_dict(), losses_of(whole)
 
 
 def watch() -> tuple[Tensor, Tensor, Tensor]:
     """One epoch: the items seen, how many a step, and the numbers drawn."""
     whole = training(Recipe(epochs=1, batch_size=16), Watched)
-    train(whole)
+    losses_of(whole)
     watched = whole.network.backbone
     assert isinstance(watched, Watched)
     counts = torch.tensor([len(each) for each in watched.seen])
@@ -181,35 +178,6 @@ def case_killed(folder: Path) -> None:
 
 
 CASES: dict[str, Callable[[Path], None]] = {"same": case_same, "killed": case_killed}
-
-
-def torchrun(
-    *command: str, made: Path | None = None, **environment: str
-) -> subprocess.CompletedProcess[str]:
-    """Two processes of ``command``, which makes ``made``; one that hangs fails the test."""
-    start = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", *command]
-    for _ in range(4):
-        done = subprocess.run(
-            [sys.executable, *start],
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-            env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
-        )
-        # gloo now and then aborts a process of a busy machine as it ends, its work done (seen in 1
-        # of about 30 runs, torch 2.13): that is no fault of the work, which is asked for again.
-        if "terminate called without an active exception" not in done.stderr:
-            break
-        if made is not None:
-            shutil.rmtree(made)
-            made.mkdir()
-    return done
-
-
-def bench(*options: str, made: Path | None = None) -> subprocess.CompletedProcess[str]:
-    words = ("-m", "credalearn", "bench", "run", *options)
-    return torchrun(*words, made=made, CREDALEARN_UNVERIFIED="1")
 
 
 @pytest.fixture(scope="module")
@@ -287,52 +255,6 @@ def test_one_process_goes_on_where_two_were_killed(tmp_path: Path) -> None:
     expected, all_losses = fit(RECIPES["adam"])
     torch.testing.assert_close(weights, expected, rtol=0, atol=1e-5)
     assert losses == pytest.approx(all_losses, abs=1e-5)
-
-
-def test_the_bench_trains_on_all_processes_and_only_once(tmp_path: Path) -> None:
-    write_tiny_data(tmp_path / "data", items=10)
-    store = tmp_path / "store"
-    options = ["cifar10h", "--method", "pocc", "--method", "decalibration", "--seeds", "1"]
-    options += ["--epochs", "1", "--limit", "8"]
-    options += ["--store", str(store), "--data", str(tmp_path / "data")]
-    done = bench(*options, made=store)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("3 of 3 runs are done") == 1  # softmax is decalibration's base
-    assert done.stderr.count("pocc/seed-1: epoch 1/1") == 1
-    records = sorted(store.rglob("metrics.json"))
-    names = [path.parent.parent.name for path in records]
-    assert names == ["decalibration", "pocc", "softmax"]
-    assert not list(store.rglob("resume*"))
-    devices = [json.loads(path.read_text())["versions"]["device"] for path in records]
-    assert devices == ["cpu", "2 × cpu", "2 × cpu"]  # decalibration trains nothing
-    log = (store / "cifar10h/pocc/seed-1/log.jsonl").read_text()
-    assert len(log.splitlines()) == 1
-    written = [path.stat().st_mtime_ns for path in records]
-    again = bench(*options)
-    assert again.returncode == 0, again.stderr
-    assert "3 of 3 runs are done" in again.stdout
-    assert "epoch" not in again.stderr
-    assert [path.stat().st_mtime_ns for path in records] == written
-
-
-def test_a_mistake_ends_all_processes_with_its_message(tmp_path: Path) -> None:
-    options = ["--seeds", "1", "--epochs", "1", "--store", str(tmp_path / "store")]
-    done = bench("cifar10h", "--method", "pocc", *options, "--data", str(tmp_path))
-    assert done.returncode != 0
-    assert done.stderr.count("credalearn: ") == 1
-    assert "credalearn: CIFAR-10H is missing" in done.stderr
-    # On a busy machine the library may abort a process whose connection the first one has closed.
-    assert re.search(r"exitcode  : (2|-6)\b", done.stderr)
-    assert "Traceback" not in done.stderr.partition("torch/distributed")[0]
-
-
-def test_an_unknown_setting_ends_all_processes_with_its_message(tmp_path: Path) -> None:
-    done = bench("cifar10x", "--store", str(tmp_path / "store"), "--data", str(tmp_path))
-    assert done.returncode != 0
-    assert "credalearn: " in done.stderr
-    # On a busy machine the library may abort a process whose connection the first one has closed.
-    assert re.search(r"exitcode  : (2|-6)\b", done.stderr)
-    assert not (tmp_path / "store").exists()
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 128])

@@ -1,14 +1,15 @@
 """The files of CIFAR-10 and CIFAR-100, in the authors' python and binary layouts.
 
 Krizhevsky, *Learning Multiple Layers of Features from Tiny Images*, 2009. Each file is looked for
-in both layouts and compared with its digest before it is read.
+in both layouts and verified before it is read: by its md5 (python), its sha1 (CIFAR-10 binary) or
+its exact size and its number of images of each class (CIFAR-100 binary, of which we know no
+digest).
 
 Shapes: N images of a file.
 """
 
-import io
-import pickle
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,62 +18,63 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from credalearn.errors import CredalError
-from credalearn_experiments.data.files import naming, read_verified
 from credalearn_experiments.data.folders import DataFolders
+from credalearn_experiments.data.pickled import read_pickled
+from credalearn_experiments.data.reading import naming, read_verified, refuse
+
+Bytes = NDArray[np.uint8]
 
 _PIXELS = 3 * 32 * 32
 _AT = "https://www.cs.toronto.edu/~kriz"
-_ALLOWED = {
-    *(("numpy.core.multiarray", "_reconstruct"), ("numpy._core.multiarray", "_reconstruct")),
-    *(("numpy", "ndarray"), ("numpy", "dtype"), ("_codecs", "encode")),
-}
+# Images of every fine class in the files of which we know no digest.
+_OF_EACH_CLASS = {"cifar-100-binary/train.bin": 500, "cifar-100-binary/test.bin": 100}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CifarLayout:
-    """Layout of one of the two data sets.
+    """How one of the two data sets is laid out.
 
     Args:
-        name: Name of the data set.
-        stem: Start of the folders and archives of both layouts.
+        name: As people call it.
         python: Folder of the python layout.
         binary: Folder of the binary layout.
+        archives: The archives to unpack, python and binary.
         num_classes: K.
-        label_key: Key of the labels in a python file.
-        label_bytes: Labels before each image in a binary file; the last one counts.
+        label_key: The key of the labels in a python file.
+        label_bytes: Labels that stand before each image in a binary file; the last one counts.
     """
 
     name: str
-    stem: str
     python: str
     binary: str
+    archives: tuple[str, str]
     num_classes: int
-    label_key: str
+    label_key: bytes
     label_bytes: int
 
     @property
     def get(self) -> str:
         """How to get the files."""
-        archives = (f"{_AT}/{self.stem}-{kind}.tar.gz" for kind in ("python", "binary"))
-        return f"unpack {' or '.join(archives)} in the data folder"
+        python, binary = (f"{_AT}/{archive}" for archive in self.archives)
+        return f"unpack {python} or {binary} in the data folder"
 
 
 CIFAR10 = CifarLayout(
     name="CIFAR-10",
-    stem="cifar-10",
     python="cifar-10-batches-py",
     binary="cifar-10-batches-bin",
+    archives=("cifar-10-python.tar.gz", "cifar-10-binary.tar.gz"),
     num_classes=10,
-    label_key="labels",
+    label_key=b"labels",
     label_bytes=1,
 )
 CIFAR100 = CifarLayout(
     name="CIFAR-100",
-    stem="cifar-100",
     python="cifar-100-python",
     binary="cifar-100-binary",
+    archives=("cifar-100-python.tar.gz", "cifar-100-binary.tar.gz"),
     num_classes=100,
-    label_key="fine_labels",
+    label_key=b"fine_labels",
     label_bytes=2,
 )
 
@@ -98,49 +100,80 @@ def read_batch(layout: CifarLayout, name: str, folders: DataFolders) -> tuple[Te
     with naming(path, f"a batch of {layout.name}", get=layout.get):
         read = _from_binary if path.suffix == ".bin" else _from_python
         pixels, labels = read(layout, content)
-        if pixels.dtype != np.uint8 or pixels.shape != (len(labels), _PIXELS) or not len(labels):
-            raise CredalError(f"{len(labels)} labels, {pixels.dtype} pixels of {pixels.shape}")
-        if labels.min() < 0 or labels.max() >= layout.num_classes:
-            raise CredalError(f"labels must be 0 to {layout.num_classes - 1}")
+        _check_labels(layout, labels)
+    _check_counts(layout, path, labels)
     images = torch.from_numpy(pixels.reshape(-1, 3, 32, 32).copy())
     return images, torch.from_numpy(labels.astype(np.int64))
 
 
 def cifar100_classes(folders: DataFolders) -> tuple[str, ...]:
-    """CIFAR-100's fine class names from its file, or ``class 0`` to ``class 99`` without one."""
+    """CIFAR-100's fine class names where a file tells them, else ``class 0`` to ``class 99``.
+
+    Raises:
+        CredalError: If that file is damaged, or holds another number of names.
+    """
     path = folders.look(f"{CIFAR100.python}/meta", f"{CIFAR100.binary}/fine_label_names.txt")
     if path is None:
         return tuple(f"class {number}" for number in range(CIFAR100.num_classes))
+    plain = path.suffix == ".txt"
+    content = b"" if plain else read_verified(path, get=CIFAR100.get)
     with naming(path, "the class names of CIFAR-100", get=CIFAR100.get):
-        if path.suffix == ".txt":
-            names = path.read_text(encoding="utf-8").split()
+        if plain:
+            names = path.read_text(encoding="utf-8").split()  # one a line, without spaces
         else:
-            names = _unpickle(read_verified(path, get=CIFAR100.get))["fine_label_names"]
+            named = _by_bytes(read_pickled(content))[b"fine_label_names"]
+            names = [name.decode() if isinstance(name, bytes) else name for name in named]
         if len(set(names)) != CIFAR100.num_classes:
-            raise CredalError(f"it has {len(set(names))} names instead of 100")
+            raise CredalError(f"100 different names are wanted; it holds {len(set(names))}")
     return tuple(names)
 
 
-def _from_binary(layout: CifarLayout, content: bytes) -> tuple[NDArray[Any], NDArray[Any]]:
-    rows = np.frombuffer(content, np.uint8).reshape(-1, layout.label_bytes + _PIXELS)
+def _from_binary(layout: CifarLayout, content: bytes) -> tuple[Bytes, Bytes]:
+    record = layout.label_bytes + _PIXELS
+    if not content or len(content) % record:
+        raise CredalError(f"records of {record} bytes must fill the file; it has {len(content)}")
+    rows = np.frombuffer(content, np.uint8).reshape(-1, record)
     return rows[:, layout.label_bytes :], rows[:, layout.label_bytes - 1]
 
 
-def _from_python(layout: CifarLayout, content: bytes) -> tuple[NDArray[Any], NDArray[Any]]:
-    table = _unpickle(content)
-    return np.asarray(table["data"]), np.array(table[layout.label_key])
+def _from_python(layout: CifarLayout, content: bytes) -> tuple[Bytes, Bytes]:
+    table = _by_bytes(read_pickled(content))
+    pixels = table[b"data"]
+    labels = np.array(table[layout.label_key])
+    if labels.ndim != 1 or labels.dtype.kind not in "iu":
+        raise CredalError(
+            f"labels must be whole numbers, one an image; they are {labels.dtype} of shape "
+            f"{labels.shape}"
+        )
+    if pixels.dtype != np.uint8 or pixels.shape != (len(labels), _PIXELS) or not len(labels):
+        raise CredalError(
+            f"data must be uint8 with {_PIXELS} pixels for each of {len(labels)} labels; "
+            f"it is {pixels.dtype} of shape {pixels.shape}"
+        )
+    return pixels, labels
 
 
-class _ArraysOnly(pickle.Unpickler):
-    """Refuses to call anything but what builds NumPy arrays, so that a file cannot run code."""
+def _check_labels(layout: CifarLayout, labels: Bytes) -> None:
+    wrong = np.flatnonzero((labels < 0) | (labels >= layout.num_classes))
+    if len(wrong):
+        row = int(wrong[0])
+        raise CredalError(
+            f"labels go from 0 to {layout.num_classes - 1}; image {row} has {labels[row]}"
+        )
 
-    def find_class(self, module: str, name: str) -> Any:
-        if (module, name) not in _ALLOWED:
-            raise CredalError(f"it names {module}.{name}, which may run code")
-        return super().find_class(module, name)
+
+def _check_counts(layout: CifarLayout, path: Path, labels: Bytes) -> None:
+    """Else any file of the right size would pass; one of another size was named already."""
+    official = _OF_EACH_CLASS.get(f"{path.parent.name}/{path.name}")
+    if official is None or len(labels) != official * layout.num_classes:
+        return
+    counts = np.bincount(labels, minlength=layout.num_classes)
+    wrong = np.flatnonzero(counts != official)
+    if len(wrong):
+        difference = f"class {wrong[0]} has {counts[wrong[0]]} images, not {official}"
+        refuse(path, difference, get=layout.get)
 
 
-def _unpickle(content: bytes) -> dict[str, Any]:
-    """A file of Python 2, whose texts are bytes, read as Latin-1 so that arrays survive."""
-    table: dict[str, Any] = _ArraysOnly(io.BytesIO(content), encoding="latin1").load()
-    return table
+def _by_bytes(table: dict[bytes | str, Any]) -> dict[bytes, Any]:
+    """Python 2 wrote keys as bytes; a file written again by Python 3 has text."""
+    return {key.encode() if isinstance(key, str) else key: each for key, each in table.items()}

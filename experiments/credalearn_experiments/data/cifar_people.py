@@ -5,7 +5,7 @@ Shapes: N images, K = 10 classes.
 
 import hashlib
 import io
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -15,8 +15,8 @@ from torch import Tensor
 from credalearn.errors import CredalError
 from credalearn_experiments.data.cifar import CIFAR10_CLASSES
 from credalearn_experiments.data.cifar_files import CIFAR10, read_batch
-from credalearn_experiments.data.files import naming, read_verified, refuse
 from credalearn_experiments.data.folders import DataFolders
+from credalearn_experiments.data.reading import naming, read_verified, refuse
 from credalearn_experiments.data.task import Task
 
 _GET_10H = (
@@ -25,7 +25,7 @@ _GET_10H = (
 )
 _GET_10N = (
     "get CIFAR-10_human.pt from https://github.com/UCSC-REAL/cifar-10-100n, open it with torch "
-    "and write its arrays with numpy.savez as cifar10n/cifar10n.npz in the data folder"
+    "and write the arrays that it holds by numpy.savez as cifar10n/cifar10n.npz in the data folder"
 )
 _NAMES_10N = (
     *("clean_label", "aggre_label", "worse_label"),
@@ -38,9 +38,16 @@ _SHA256_10N = "e14cd65ab126cbc76931e583d779c39e41ca4cdc91320f957d420e0777099268"
 def cifar10h(folders: DataFolders, limit: int | None = None) -> Task:
     """CIFAR-10H (Peterson et al., 2019) as the paper splits it.
 
-    Training: CIFAR-10's 10,000 test images with the shares of about 51 votes each. Test: training
-    images 40,000 to 49,999, that is ``data_batch_5``, with their true classes. Training classes are
-    the top of the votes, the lowest class on ties.
+    Training: CIFAR-10's 10,000 test images with the shares of about 51 people's votes each.
+    Test: training images 40,000 to 49,999, that is ``data_batch_5``, with their true classes. No
+    other batch is read. Training classes are the top of the votes, the lowest class on ties.
+
+    Args:
+        folders: Where the files lie.
+        limit: At most so many training and so many test images, the first ones of each.
+
+    Raises:
+        CredalError: If a file is missing or damaged, or votes and images differ in number.
     """
     soft = cifar10h_shares(folders)
     train_images, _ = read_batch(CIFAR10, "test_batch", folders)
@@ -58,58 +65,89 @@ def cifar10h(folders: DataFolders, limit: int | None = None) -> Task:
 
 
 def cifar10h_shares(folders: DataFolders) -> Tensor:
-    """Shares of the votes in test order, float64, shape (10000, 10).
+    """The shares of people's votes in test order, float64, shape (10000, 10).
 
-    From the counts if they are there, otherwise from the published probabilities.
+    From the counts where they are at hand, else from the published probabilities; rows are
+    divided by their sums.
 
     Raises:
         CredalError: If the file is missing or damaged, or a row has a negative value or no vote.
     """
-    names = ("cifar10h/cifar10h-counts.npy", "cifar10h/cifar10h-probs.npy")
-    shares = torch.from_numpy(_read_10h(folders, *names).astype(np.float64))
+    path = folders.find(
+        "cifar10h/cifar10h-counts.npy",
+        "cifar10h/cifar10h-probs.npy",
+        what="CIFAR-10H",
+        get=_GET_10H,
+    )
+    shares = torch.from_numpy(_read_10h(path).astype(np.float64))
     return shares / shares.sum(1, keepdim=True)
 
 
 def cifar10h_counts(folders: DataFolders) -> Tensor:
-    """Votes by class in test order, int64, shape (10000, 10).
+    """How many people chose each class, in test order, int64, shape (10000, 10).
 
     Raises:
-        CredalError: If the file of counts is missing or damaged; probabilities do not say how many
-            people voted.
+        CredalError: If there are only probabilities, which do not say how many people voted; or if
+            the file is missing or damaged.
     """
-    votes = _read_10h(folders, "cifar10h/cifar10h-counts.npy")
+    name = "cifar10h/cifar10h-counts.npy"
+    probs = folders.look("cifar10h/cifar10h-probs.npy")
+    if folders.look(name) is None and probs is not None:
+        raise CredalError(
+            f"CIFAR-10H's votes are needed as counts, {name}; {probs} holds probabilities, which "
+            f"do not say how many people voted. To fix: {_GET_10H}."
+        )
+    path = folders.find(name, what="CIFAR-10H", get=_GET_10H)
+    votes = _read_10h(path)
     counts = votes.astype(np.int64)
-    if (counts != votes).any():
-        raise CredalError(f"the counts of CIFAR-10H must be whole numbers. To fix: {_GET_10H}.")
+    wrong = np.flatnonzero((votes != counts).any(1))
+    with naming(path, "the votes of CIFAR-10H", get=_GET_10H):
+        if len(wrong):
+            held = votes[wrong[0]].tolist()
+            raise CredalError(f"counts are whole numbers; row {wrong[0]} is {held}")
     return torch.from_numpy(counts)
 
 
-def cifar10n_votes(folders: DataFolders) -> Tensor:
-    """Votes by class of CIFAR-10N's three people (Wei et al., 2022), int64, shape (50000, 10).
+def cifar10n_labels(folders: DataFolders) -> dict[str, Tensor]:
+    """CIFAR-10N's labels (Wei et al., 2022) in training order, each int64 of shape (50000,).
 
-    In training order, from ``cifar10n/cifar10n.npz``. The authors' own ``.pt`` file is not read: it
-    can run code.
+    ``random_label1`` to ``random_label3`` are three people's, ``aggre_label`` their majority,
+    ``worse_label`` a wrong one where there is any, ``clean_label`` the true class.
+
+    Read from ``cifar10n/cifar10n.npz``. The authors' own ``.pt`` file is not read: it can run code.
 
     Raises:
         CredalError: If the file is missing or damaged.
     """
     path = folders.find("cifar10n/cifar10n.npz", what="CIFAR-10N", get=_GET_10N)
     with naming(path, "the labels of CIFAR-10N", get=_GET_10N):
-        # Opened here, since NumPy leaves a damaged archive open.
+        # Opened here, since numpy leaves a damaged archive open.
         with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
-            labels = np.stack([file[name].astype(np.int64) for name in _NAMES_10N])
-        if labels.ndim != 2 or labels.min() < 0 or labels.max() > 9:
-            raise CredalError("its labels must be six arrays of classes 0 to 9")
-    digest = hashlib.sha256(labels.astype(np.uint8).tobytes()).hexdigest()
-    if digest != _SHA256_10N:
-        difference = f"the sha256 of its labels is {digest}, not {_SHA256_10N}"
-        refuse(path, difference, get=_GET_10N)
-    people = torch.from_numpy(labels[3:])
-    return torch.nn.functional.one_hot(people, 10).sum(0)
+            labels = {name: file[name] for name in _NAMES_10N}
+        items = len(labels["clean_label"])
+        for name, values in labels.items():
+            _check_labels(name, values, items)
+    said = hashlib.sha256(b"".join(labels[name].astype(np.uint8).tobytes() for name in _NAMES_10N))
+    if said.hexdigest() != _SHA256_10N:
+        refuse(
+            path, f"the sha256 of its labels is {said.hexdigest()}, not {_SHA256_10N}", get=_GET_10N
+        )
+    return {name: torch.from_numpy(values.astype(np.int64)) for name, values in labels.items()}
+
+
+def cifar10n_votes(folders: DataFolders) -> Tensor:
+    """How many of CIFAR-10N's three people chose each class, int64, shape (50000, 10).
+
+    Raises:
+        CredalError: If the file is missing or damaged.
+    """
+    labels = cifar10n_labels(folders)
+    people = torch.stack([labels[f"random_label{person}"] for person in (1, 2, 3)], dim=1)
+    return torch.nn.functional.one_hot(people, 10).sum(1)
 
 
 def check_as_many(votes: Tensor, images: Tensor) -> None:
-    """Refuse votes of CIFAR-10H that are not one row per image of CIFAR-10's test batch."""
+    """Refuse votes of CIFAR-10H that are not one row an image of CIFAR-10's test batch."""
     if len(votes) != len(images):
         raise CredalError(
             f"CIFAR-10H must have votes for every image of CIFAR-10's test_batch; it has "
@@ -118,20 +156,42 @@ def check_as_many(votes: Tensor, images: Tensor) -> None:
 
 
 def top_class(votes: Tensor) -> Tensor:
-    """The class with most votes in each row, the lowest on ties, shape (N,)."""
-    return votes.argmax(1)  # torch documents the first of equal ones
+    """The class with most votes in each row, the lowest on ties, shape (N,).
+
+    Example:
+        >>> top_class(torch.tensor([[1, 2, 2], [3, 0, 3]])).tolist()
+        [1, 0]
+    """
+    return votes.argmax(1)  # of equal ones torch promises the first
 
 
-def _read_10h(folders: DataFolders, *names: str) -> NDArray[Any]:
-    """A file of CIFAR-10H: one row per image, none negative, no row without a vote."""
-    path = folders.find(*names, what="CIFAR-10H", get=_GET_10H)
+def _read_10h(path: Path) -> NDArray[np.generic]:
+    """The numbers of a file of CIFAR-10H, a row an image, none negative, no row without a vote."""
     content = read_verified(path, get=_GET_10H)
     with naming(path, "the votes of CIFAR-10H", get=_GET_10H):
-        votes: NDArray[Any] = np.load(io.BytesIO(content), allow_pickle=False)
+        votes = np.load(io.BytesIO(content), allow_pickle=False)
         if votes.ndim != 2 or votes.shape[1] != 10 or votes.dtype.kind not in "iuf":
-            raise CredalError(f"it has {votes.dtype} of shape {votes.shape}")
+            raise CredalError(
+                f"numbers of shape (10000, 10) are wanted; it has {votes.dtype} of shape "
+                f"{votes.shape}"
+            )
         ok = (votes >= 0).all(1) & (votes.sum(1) > 0) & np.isfinite(votes).all(1)
         if not ok.all():
             row = int(np.flatnonzero(~ok)[0])
-            raise CredalError(f"row {row} is {votes[row].tolist()}")
-    return votes
+            raise CredalError(
+                f"each row needs a vote and no negative; row {row} is {votes[row].tolist()}"
+            )
+    found: NDArray[np.generic] = votes
+    return found
+
+
+def _check_labels(name: str, values: NDArray[np.generic], items: int) -> None:
+    if values.shape != (items,) or values.dtype.kind not in "iu" or not items:
+        raise CredalError(
+            f"{name} must hold a class for each of {items} images; it has {values.dtype} of shape "
+            f"{values.shape}"
+        )
+    classes = values.astype(np.int64)
+    if classes.min() < 0 or classes.max() > 9:
+        row = int(np.flatnonzero((classes < 0) | (classes > 9))[0])
+        raise CredalError(f"classes go from 0 to 9; {name} has {classes[row]} at image {row}")

@@ -1,13 +1,13 @@
-"""CIFAR-10 with votes on training images and on images that no network is trained on.
+"""CIFAR-10 with people's votes on the training images and on images that no network is trained on.
 
-The paper trains on all of CIFAR-10H, so that no image with many votes is left to compare
-predictions with. These tasks hold some back. Shapes: N images, K = 10 classes.
+The paper trains on all of CIFAR-10H, so that no image with many votes is left to hold predictions
+against. These tasks hold some back. Shapes: N images, K = 10 classes.
 """
 
 import torch
 from torch import Tensor
 
-from credalearn_experiments.data.cifar import CIFAR10_CLASSES, split_in_two
+from credalearn_experiments.data.cifar import CIFAR10_CLASSES, split_80_20, split_in_two
 from credalearn_experiments.data.cifar_files import CIFAR10, read_batch
 from credalearn_experiments.data.cifar_people import (
     check_as_many,
@@ -21,16 +21,24 @@ from credalearn_experiments.data.teachers import teacher_features
 
 
 def cifar10h_voted(folders: DataFolders, limit: int | None = None) -> Task:
-    """CIFAR-10H with a fifth of its images held back, with their votes.
+    """CIFAR-10H with a fifth of its images held back, votes and all.
 
-    Training: 8,000 of CIFAR-10's test images with their votes. Voted: the other 2,000, about 51
-    votes each. Test: training images 40,000 to 49,999 with their true classes, as in ``cifar10h``.
+    Training: 8,000 of CIFAR-10's test images, the first of ``split_80_20``, with their votes.
+    Voted: the other 2,000, about 51 votes each. Test: training images 40,000 to 49,999 with their
+    true classes, as in ``cifar10h``.
+
+    Args:
+        folders: Where the files lie.
+        limit: At most so many training, test and voted images, the first ones of each.
+
+    Raises:
+        CredalError: If a file is missing or damaged, or there are probabilities but no counts.
     """
     counts = cifar10h_counts(folders)
     images, _ = read_batch(CIFAR10, "test_batch", folders)
     check_as_many(counts, images)
     test_images, test_y = read_batch(CIFAR10, "data_batch_5", folders)
-    train, voted = (rows[:limit] for rows in split_in_two(len(counts), len(counts) * 4 // 5))
+    train, voted = (rows[:limit] for rows in split_80_20(len(counts)))
     return Task(
         name="cifar10h-voted",
         classes=CIFAR10_CLASSES,
@@ -43,11 +51,18 @@ def cifar10h_voted(folders: DataFolders, limit: int | None = None) -> Task:
 
 
 def cifar10n(folders: DataFolders, limit: int | None = None) -> Task:
-    """CIFAR-10N's three votes per image (Wei et al., 2022), compared with CIFAR-10H's 51.
+    """CIFAR-10N's three real votes an image (Wei et al., 2022), held against CIFAR-10H's 51.
 
-    Training: training images 0 to 9,999, that is ``data_batch_1``, with the votes of three people.
-    Test: training images 40,000 to 49,999. Voted: CIFAR-10's 10,000 test images with the votes of
-    CIFAR-10H, by other people on another platform.
+    Training: CIFAR-10's training images 0 to 9,999, that is ``data_batch_1``, with the votes of
+    three people. Test: training images 40,000 to 49,999. Voted: CIFAR-10's 10,000 test images with
+    the votes of CIFAR-10H, by other people on another platform.
+
+    Args:
+        folders: Where the files lie.
+        limit: At most so many training, test and voted images, the first ones of each.
+
+    Raises:
+        CredalError: If a file is missing or damaged, or there are probabilities but no counts.
     """
     voted_counts = cifar10h_counts(folders)
     votes = cifar10n_votes(folders)
@@ -69,10 +84,18 @@ def cifar10n(folders: DataFolders, limit: int | None = None) -> Task:
 def cifar10h_features(folders: DataFolders, limit: int | None = None) -> Task:
     """CIFAR-10H for machines without a GPU: rows of 64 features instead of images.
 
-    The features are the inputs of the classifier of the published ResNet-20 teacher. It was trained
-    on CIFAR-10's training images, which would be dishonest as test images: all items are CIFAR-10's
-    test images. Training: 6,000 with their votes. Test: the other 4,000 with their true classes.
-    Voted: the same 4,000 with their votes.
+    The features are what the classifier of the published ResNet-20 teacher is given. It was
+    trained on CIFAR-10's training images, so the paper's test images would not be honest here: all
+    items are CIFAR-10's test images. Training: the first 6,000 of the permutation that
+    ``split_80_20`` uses, with their votes. Test: the other 4,000 with their true classes. Voted:
+    the same 4,000 with their votes.
+
+    Args:
+        folders: Where the files lie, ``teachers/`` among them.
+        limit: At most so many training and so many test images, the first ones of each.
+
+    Raises:
+        CredalError: If a file is missing or damaged, or there are probabilities but no counts.
     """
     counts = cifar10h_counts(folders)
     images, y = read_batch(CIFAR10, "test_batch", folders)

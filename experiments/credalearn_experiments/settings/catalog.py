@@ -1,4 +1,4 @@
-"""Every setting by name, the paper's and ours, and shell-style patterns of names."""
+"""Every setting by name, the paper's and ours, and names with shell-style patterns."""
 
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
@@ -10,11 +10,12 @@ from credalearn_experiments.settings.paper import SETTINGS
 from credalearn_experiments.settings.votes import FAMILIES, VOTE_SETTINGS
 
 ALL_SETTINGS: dict[str, Setting] = SETTINGS | VOTE_SETTINGS
+# Of those alone that the families have: a plugin's setting stands alone, whatever its name.
 _FAMILY = {setting.name: name for name, each in FAMILIES.items() for setting in each.settings}
 
 
 def family_of(name: str) -> str | None:
-    """The family of a setting, a key of ``FAMILIES``; None if it has none.
+    """The family that a setting belongs to, a key of ``FAMILIES``; None where it stands alone.
 
     Example:
         >>> family_of("cifar10h-votes-3-idm"), family_of("cifar10h")
@@ -24,7 +25,7 @@ def family_of(name: str) -> str | None:
 
 
 def by_family(names: Iterable[str]) -> list[str]:
-    """Names in the order of the catalog, with one entry for all settings of a family.
+    """Names for a message: alone in order, then one for all of a family, which has dozens.
 
     Example:
         >>> by_family(["cifar10h-votes-3-idm", "cifar10h-votes-1-idm", "cifar10h"])
@@ -32,39 +33,55 @@ def by_family(names: Iterable[str]) -> list[str]:
     """
     known = list(ALL_SETTINGS)
     ordered = sorted(names, key=lambda name: known.index(name) if name in known else len(known))
-    alone = [name for name in ordered if family_of(name) is None]
-    families = [family_of(name) for name in ordered]
-    return [*alone, *dict.fromkeys(f"{family}-K-RULE" for family in families if family)]
+    families = {name: family_of(name) for name in ordered}
+    alone = [name for name, family in families.items() if family is None]
+    return [*alone, *dict.fromkeys(f"{each}-K-RULE" for each in families.values() if each)]
+
+
+def setting_named(name: str) -> Setting:
+    """The setting of this name.
+
+    Raises:
+        CredalError: If there is none; the message names those that are close.
+
+    Example:
+        >>> setting_named("cifar10h").task
+        'cifar10h'
+    """
+    if name not in ALL_SETTINGS:
+        raise CredalError(f"setting {name!r} is unknown{_close_to(name, ALL_SETTINGS)}")
+    return ALL_SETTINGS[name]
 
 
 def epochs_of(name: str) -> int | None:
-    """Epochs of a setting; None if it is unknown."""
+    """How many epochs the setting of this name asks for; None where it is not known.
+
+    Example:
+        >>> epochs_of("cifar10h"), epochs_of("mine")
+        (150, None)
+    """
     known = ALL_SETTINGS.get(name)
     return None if known is None else known.recipe.epochs
 
 
 def settings_named(names: Sequence[str]) -> list[Setting]:
-    """The settings of these names or patterns, each once.
+    """The settings of these names, each once; ``*``, ``?`` and ``[…]`` stand for several.
 
     Raises:
-        CredalError: If there is no such setting; the message suggests similar names.
+        CredalError: If there is no setting of a name, or none fits a pattern.
 
     Example:
         >>> [setting.name for setting in settings_named(["cifar10h-votes-3-*"])][:2]
         ['cifar10h-votes-3-precise', 'cifar10h-votes-3-relax']
     """
-    found = spelled_out(names, list(ALL_SETTINGS))
-    for name in found:
-        if name not in ALL_SETTINGS:
-            raise CredalError(f"setting {name!r} is unknown{_suggestion(name, ALL_SETTINGS)}")
-    return [ALL_SETTINGS[name] for name in found]
+    return [setting_named(name) for name in spelled_out(names, list(ALL_SETTINGS))]
 
 
 def spelled_out(names: Sequence[str], known: Sequence[str]) -> list[str]:
-    """Names with patterns replaced by the known names that match them, each once.
+    """Patterns replaced by the known names that fit them; plain names stay, each name once.
 
     Raises:
-        CredalError: If nothing matches a pattern.
+        CredalError: If nothing fits a pattern.
 
     Example:
         >>> spelled_out(["b", "a*"], ["a1", "a2", "c"])
@@ -72,16 +89,16 @@ def spelled_out(names: Sequence[str], known: Sequence[str]) -> list[str]:
     """
     found: dict[str, None] = {}
     for name in names:
-        pattern = bool(set(name) & set("*?["))
-        matches = [each for each in known if fnmatchcase(each, name)] if pattern else [name]
-        if not matches:
-            raise CredalError(f"no setting matches {name!r}{_suggestion(name, known)}")
-        found |= dict.fromkeys(matches)
+        fits = [each for each in known if fnmatchcase(each, name)] if set(name) & set("*?[") else []
+        if not fits and set(name) & set("*?["):
+            raise CredalError(f"no setting fits {name!r}{_close_to(name, known)}")
+        found |= dict.fromkeys(fits or [name])
     return list(found)
 
 
-def _suggestion(name: str, known: Iterable[str]) -> str:
-    """The end of a message: up to five similar names, and where to see all."""
-    similar = near(name, known)[:5]
-    shown = f"; similar names: {', '.join(similar)}" if similar else ""
-    return f"{shown}. To fix: see `credalearn-experiments list --all`."
+def _close_to(name: str, known: Iterable[str]) -> str:
+    """The end of a message: up to five known names that are close, and where all stand."""
+    start = name.lower().rstrip("*")
+    close = near(name, known) or [each for each in known if each.startswith(start)]
+    told = f"; close are {', '.join(close[:5])}" if close else ""
+    return f"{told}. To fix: see `credalearn-experiments list --all`."

@@ -1,4 +1,4 @@
-"""A setting: everything of a run but its method and seed, in one record."""
+"""What a setting is: everything of a benchmark run but its method and seed, in one record."""
 
 import math
 from dataclasses import asdict, dataclass, replace
@@ -11,7 +11,7 @@ from credalearn.labels.votes import VoteRule
 from credalearn.methods import METHODS
 from credalearn.train import Recipe
 
-# Our names: the paper's names.
+# By our names, the paper's.
 PAPER_TEACHERS = {
     "resnet20": "ResNet-20",
     "shufflenetv2": "ShuffleNetV2-0.5x",
@@ -25,7 +25,13 @@ Published = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Annotators:
-    """Labels are the shares of the annotators' votes, relaxed as in the paper."""
+    """Labels are what the data set's annotators said.
+
+    Example:
+        >>> from credalearn_experiments.settings.paper import SETTINGS
+        >>> SETTINGS["cifar10h"].labels
+        Annotators()
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +40,14 @@ class Smoothing:
 
     Args:
         epsilon: Share that is spread evenly over all classes, above 0 and below 1.
+
+    Raises:
+        CredalError: If the share is out of range.
+
+    Example:
+        >>> from credalearn_experiments.settings.paper import SETTINGS
+        >>> SETTINGS["cifar10-smooth-0.05"].labels
+        Smoothing(epsilon=0.05)
     """
 
     epsilon: float
@@ -48,7 +62,15 @@ class Teacher:
 
     Args:
         name: ``resnet20``, ``shufflenetv2`` or ``mobilenetv2``.
-        temperature: Divides its logits, above 0.
+        temperature: What its logits are divided by, above 0.
+
+    Raises:
+        CredalError: If there is no such teacher, or the temperature is not above 0.
+
+    Example:
+        >>> from credalearn_experiments.settings.paper import SETTINGS
+        >>> SETTINGS["cifar10-teacher-resnet20-2.5"].labels
+        Teacher(name='resnet20', temperature=2.5)
     """
 
     name: str
@@ -61,7 +83,7 @@ class Teacher:
             lambda value: 0 < value < math.inf,
             name="temperature",
             rule="a finite number above 0",
-            remedy="pass 1.0 to leave the logits as they are",
+            remedy="give 1.0, which leaves the logits as they are",
         )
 
 
@@ -69,12 +91,21 @@ class Teacher:
 class Votes:
     """Labels are made from some of the annotators' votes, by a rule.
 
-    The votes are drawn for each seed, without replacement; all rules see the same votes of a seed,
-    and fewer votes are a subset of more (:func:`credalearn_experiments.labels.draw_votes`).
+    Which votes is drawn anew for each seed, without replacement; rules of one seed see the same
+    votes, and fewer votes are some of the more
+    (:func:`credalearn_experiments.running.labels.draw_votes`).
 
     Args:
-        number: Votes per item; None for all.
-        rule: How they become a set, a rule of :func:`credalearn.from_votes`.
+        number: Votes an item; None for all that there are.
+        rule: How they become a set, as :func:`credalearn.from_votes` names it.
+
+    Raises:
+        CredalError: If the number is below 1, or there is no such rule.
+
+    Example:
+        >>> from credalearn_experiments.settings.votes import FAMILIES
+        >>> FAMILIES["lidc-votes"].settings[0].labels
+        Votes(number=1, rule='precise')
     """
 
     number: int | None
@@ -82,7 +113,7 @@ class Votes:
 
     def __post_init__(self) -> None:
         if self.number is not None:
-            check_whole(self.number, least=1, name="number", remedy="pass None for all votes")
+            check_whole(self.number, least=1, name="number", remedy="give None for all votes")
         check_choice(self.rule, get_args(VoteRule), name="rule")
 
 
@@ -91,23 +122,23 @@ class Setting:
     """What is trained on what, and how: everything of a run but its method and seed.
 
     Args:
-        name: Its name, for instance ``cifar10-teacher-resnet20-2.5``.
-        task: Inputs, true classes and split, a key of ``TASKS``.
+        name: As users give it, for instance ``cifar10-teacher-resnet20-2.5``.
+        task: Images, true classes and split, a key of ``TASKS``.
         labels: Where the training labels come from.
         collapsed: Whether the labels are collapsed to their top class.
         backbone: Name of the network.
-        pretrained: Whether the network starts from ImageNet weights.
-        image_size: Height and width of images, in pixels; ignored for features.
-        augment: Whether training images are cropped at random (4 px padding at 32 px, in
-            proportion at other sizes) and flipped; ignored for features.
-        recipe: How to train; every run has its own ``random_state``.
+        pretrained: Whether the network starts from ImageNet's weights.
+        image_size: Height and width of the images, in pixels; of rows of features it says nothing.
+        augment: Whether training images are cropped at random, with 4 px padding at 32 px and in
+            proportion at other sizes, and flipped; rows of features stay as they are.
+        recipe: How to train; its seed is not looked at, each run has its own.
         methods: Names of the methods, in the paper's order.
-        seeds: One run per method and seed.
-        foreign: Names of the data sets of foreign images.
-        published: Where the paper's figures of this setting are; None where it has none.
+        seeds: One run a method and seed.
+        foreign: Names of the data sets that foreign images are taken from.
+        published: Where the paper's figures of this setting stand; None where it has none.
 
     Raises:
-        CredalError: If methods or seeds are unknown, missing or repeated, or an ensemble would
+        CredalError: If methods or seeds are unknown, missing or named twice, or an ensemble is to
             learn from a few votes: its members have seeds of their own, and so other votes.
 
     Example:
@@ -133,28 +164,43 @@ class Setting:
 
     def __post_init__(self) -> None:
         for method in self.methods:
-            check_choice(method, METHODS, name=f"a method of setting {self.name!r}")
+            if method not in METHODS:
+                raise CredalError(
+                    f"method {method!r} of setting {self.name!r} is unknown. To fix: take some of "
+                    f"{', '.join(METHODS)}."
+                )
             if METHODS[method].num_members > 1 and self.depends_on_seed:
                 raise CredalError(
-                    f"the members of {method!r} would learn from different votes, together more "
-                    f"than setting {self.name!r} allows. To fix: use it where all votes are used."
+                    f"the members of {method!r} would each have other votes, together more than "
+                    f"setting {self.name!r} allows. To fix: take it where all votes are used."
                 )
+        if not self.methods or len(set(self.methods)) < len(self.methods):
+            raise CredalError(
+                f"setting {self.name!r} must have one method or more, each once; got "
+                f"{list(self.methods)}. To fix: name each that is wanted once."
+            )
         whole = all(isinstance(seed, int) and seed >= 1 for seed in self.seeds)
-        rules = {"methods": "one or more", "seeds": "one or more whole numbers from 1"}
-        for name, rule in rules.items():
-            values = getattr(self, name)
-            if not values or len(set(values)) < len(values) or (name == "seeds" and not whole):
-                raise CredalError(
-                    f"{name} of setting {self.name!r} must be {rule}, each once; got {values}."
-                )
+        if not self.seeds or not whole or len(set(self.seeds)) < len(self.seeds):
+            raise CredalError(
+                f"setting {self.name!r} must have one seed or more, whole numbers from 1, each "
+                f"once; got {list(self.seeds)}. To fix: give such as (1, 2, 3)."
+            )
 
     @property
     def depends_on_seed(self) -> bool:
-        """Whether the labels depend on the seed: where a few of the votes are drawn."""
+        """Whether the labels do: where a few of the votes are drawn."""
         return isinstance(self.labels, Votes) and self.labels.number is not None
 
     def as_plain(self) -> dict[str, Any]:
-        """Everything that decides the outcome of a run but method and seed, as plain JSON."""
+        """What decides the outcome of a run, but for its method and seed, as plain JSON.
+
+        Seeds and methods are left out: a run is the same, however few are asked for beside it.
+
+        Example:
+            >>> from credalearn_experiments.settings.paper import SETTINGS
+            >>> SETTINGS["cifar10-smooth-0.05"].as_plain()["labels"]
+            {'kind': 'smoothing', 'epsilon': 0.05}
+        """
         recipe = asdict(self.recipe)
         del recipe["random_state"]
         return {
@@ -179,7 +225,8 @@ class Setting:
     ) -> "Setting":
         """A copy with other epochs, seeds or methods; None leaves them as they are.
 
-        The warm-up is cut where it would be longer than the training.
+        The warm-up is cut where it would be longer than the training. Any known method may be
+        asked for, also one that the paper does not have here.
 
         Example:
             >>> from credalearn_experiments.settings.paper import SETTINGS

@@ -1,6 +1,6 @@
-"""The scikit-learn face of the package."""
+"""The scikit-learn face of the package; moved to :mod:`credalearn.classifier`."""
 
-from credalearn.estimator.classifier import CredalClassifier
-from credalearn.estimator.loading import load
+from credalearn._load import load
+from credalearn.classifier import CredalClassifier
 
 __all__ = ["CredalClassifier", "load"]

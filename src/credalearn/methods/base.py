@@ -1,4 +1,4 @@
-"""What a method is: pure functions and a few numbers, in one record.
+"""A method: pure functions and a few numbers, in one record.
 
 Shapes: N items, M members or passes, H heads, D features, K classes.
 """
@@ -12,21 +12,16 @@ from credalearn.predictions import CredalPredictions
 from credalearn.sets import CredalSet
 from credalearn.train import Loss
 
-State = dict[str, Tensor]  # what a post-hoc method learns from a trained network
+State = dict[str, Tensor]  # learned by a post-hoc method from a trained network
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outputs:
-    """What trained networks say of N items, without augmentation, in evaluation mode.
+    """Outputs of trained networks for N items, without augmentation, in evaluation mode.
 
     Args:
-        logits: Shape (N, M, H, K): of every member, or of every pass of a single one.
+        logits: Of every member, or of every pass of a single one, shape (N, M, H, K).
         features: Of the first member's backbone, shape (N, D).
-
-    Example:
-        >>> import torch
-        >>> Outputs(torch.zeros(5, 1, 2, 3), torch.zeros(5, 8)).logits.shape
-        torch.Size([5, 1, 2, 3])
     """
 
     logits: Tensor
@@ -35,19 +30,21 @@ class Outputs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Method:
-    """A way to learn from credal labels: a line in ``METHODS``, or given to ``CredalClassifier``.
+    """A way to learn from credal labels: an entry of ``METHODS``, or one of your own.
 
     Args:
-        loss: Training loss of logits (N, H, K), labels and the epoch (from 0): a scalar.
-        predictions: What outputs, and the post-hoc state where there is one, say of each item.
+        loss: Training loss, a scalar, of logits (N, H, K), labels and the epoch (from 0).
+        predictions: Maps outputs, and the post-hoc state where there is one, to predictions.
         num_heads: Heads of K logits that a network needs.
-        num_members: Networks, trained one after the other on seeds that follow each other.
-        num_passes: Passes through a network at prediction, with dropout on where more than one.
-        score: The uncertainty score that the method is known by, a key of ``SCORES``.
+        num_members: Networks, trained with consecutive random seeds.
+        num_passes: Passes through a network at prediction; dropout is on if there are several.
+        score: The uncertainty score that belongs to the method, a key of ``SCORES``.
         dropout: Probability of dropping a feature: in every residual block of a backbone that has
             them (``places_dropout``), else before the heads.
-        post_hoc: What is learned from the trained network's outputs on the training items and
-            their labels, without training it further.
+        learns_sets: Whether the loss depends on the whole set of a label, and not on its
+            ``reference`` alone.
+        post_hoc: Learns a state from the outputs of the trained network for the training items and
+            from their labels, without training the network further.
 
     Example:
         >>> from credalearn.methods import METHODS
@@ -62,19 +59,12 @@ class Method:
     num_passes: int = 1
     score: str = "top-probability"
     dropout: float = 0.0
+    learns_sets: bool = False
     post_hoc: Callable[[Outputs, CredalSet], State] | None = None
-
-    @property
-    def learns_sets(self) -> bool:
-        """Whether it learns from a label's whole set, and not from its ``reference`` alone.
-
-        The worst and the best case take a head each; one head has one distribution to learn.
-        """
-        return self.num_heads > 1
 
 
 def hull_of_outputs(outputs: Outputs, state: State) -> CredalPredictions:  # noqa: ARG001
-    """The hull of all heads of all members and passes; their mean for class and probabilities.
+    """The hull of all heads of all members and passes; their mean gives class and probabilities.
 
     Example:
         >>> import torch
@@ -85,7 +75,7 @@ def hull_of_outputs(outputs: Outputs, state: State) -> CredalPredictions:  # noq
 
 
 def dirichlet(concentration: Tensor) -> CredalPredictions:
-    """A Dirichlet distribution (N, K) an item: its mean, which is its own set.
+    """One Dirichlet distribution per item, (N, K); the predicted set is its mean.
 
     Example:
         >>> import torch

@@ -46,7 +46,7 @@ def fit_curvature(outputs: Outputs, labels: CredalSet) -> State:  # noqa: ARG001
 
 
 def logit_variance(features: Tensor, state: State) -> Tensor:
-    r"""Variance of each centerd logit under the posterior, shape (N, K), float64.
+    r"""Variance of each centered logit under the posterior, shape (N, K), float64.
 
     The weights' precision is :math:`B \otimes A + \delta I`, the bias' :math:`B + \delta I`, with
     no cross term, so the covariance of the logits of one item has the eigenvalues
@@ -65,7 +65,7 @@ def logit_variance(features: Tensor, state: State) -> Tensor:
 def log_bridge(logits: Tensor, variance: Tensor) -> Tensor:
     r"""Logarithm of the Dirichlet parameters that match a Gaussian over the logits, shape (N, K).
 
-    :math:`\alpha_k = (1 - 2/K + e^{\mu_k}\sum_l e^{-\mu_l} / K^2) / \Sigma_{kk}` for centerd means
+    :math:`\alpha_k = (1 - 2/K + e^{\mu_k}\sum_l e^{-\mu_l} / K^2) / \Sigma_{kk}` for centered means
     μ: the plain bridge, without normalization of the variance. In logs, as e^μ overflows where a
     network is very sure.
 
@@ -74,7 +74,7 @@ def log_bridge(logits: Tensor, variance: Tensor) -> Tensor:
         tensor([[1., 1.]])
     """
     num_classes = logits.shape[1]
-    # Centring would cancel between the two terms.
+    # Centering would cancel between the two terms.
     log_sums = logits + (-logits).logsumexp(1, keepdim=True) - 2 * math.log(num_classes)
     rest = logits.new_tensor(1 - 2 / num_classes).log()
     return log_sums.logaddexp(rest) - variance.log()

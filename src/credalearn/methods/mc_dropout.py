@@ -1,11 +1,11 @@
 """Monte-Carlo dropout: five passes with dropout left on (Gal and Ghahramani, 2016).
 
 Dropout stands between the two convolutions of every residual block; in a backbone that places none
-itself, such as a multilayer perceptron, once, before the heads. Every dropout layer of the network
-is left on, and normalization layers stay in evaluation mode. The predicted set is the hull of the
-passes; mutual information is its usual score. Which features a pass drops depends on the random_state and
-on the place of an item in its batch, so an item predicted alone differs a little from the same item
-among others.
+itself, such as a multilayer perceptron, once, before the heads. At prediction every dropout layer
+of the network is on, and normalization layers are in evaluation mode. Each pass drops the same
+features of every item, so that the prediction for an item depends on the model and the random seed
+alone, not on other items. The predicted set is the hull of the passes; mutual information is its
+usual score.
 """
 
 from credalearn.methods.base import Method, hull_of_outputs

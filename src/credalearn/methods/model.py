@@ -4,24 +4,23 @@ Shapes: N items, M members or passes, H heads, D features, K classes.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import torch
-from torch import Tensor
-from torch.nn.modules.dropout import _DropoutNd
+from torch import Tensor, nn
 
 from credalearn.errors import CredalError
 from credalearn.methods.base import Method, Outputs, State
 from credalearn.nets import Network
 from credalearn.predictions import CredalPredictions
 from credalearn.sets import CredalSet
-from credalearn.train import Augment, Progress, Recipe, Training, seeded, train
+from credalearn.train import seeded
 
-_BATCH = 4096  # items at a time, but fewer of large ones:
-_NUMBERS = 2**22  # 1365 images of 32 px, 27 of 224 px, whose hidden layers are the larger part
+_BATCH = 4096  # items at a time, but fewer large ones:
+_NUMBERS = 2**22  # 1365 images of 32 px, 27 of 224 px, whose hidden layers take most memory
+_DROPOUTS = (nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,11 +31,9 @@ class Model:
         method: The method.
         members: Its trained networks, one or several.
         state: What a post-hoc method learned from them; else empty.
-        random_state: The random_state of the first member, which dropout at prediction starts from too.
-        losses: Mean loss of each epoch of each member that was trained here.
+        random_state: Random seed of dropout at prediction: that of the first member.
 
     Example:
-        >>> from torch import nn
         >>> from credalearn.methods import METHODS
         >>> network = Network(nn.Identity(), num_features=2, num_heads=2, num_classes=3)
         >>> Model(METHODS["pocc"], (network,), {}, random_state=0).predict(torch.zeros(4, 2))
@@ -47,63 +44,6 @@ class Model:
     members: tuple[Network, ...]
     state: State
     random_state: int
-    losses: tuple[tuple[float, ...], ...] = ()
-
-    @classmethod
-    def fit(
-        cls,
-        method: Method,
-        build: Callable[[], Network],
-        inputs: Tensor,
-        labels: CredalSet,
-        recipe: Recipe,
-        *,
-        device: torch.device,
-        augment: Augment | None = None,
-        name: str = "model",
-        checkpoint: Path | None = None,
-        verbose: bool = False,
-    ) -> "Model":
-        """Train a method's networks, then learn what it learns from them afterwards.
-
-        Args:
-            method: What to train.
-            build: Makes an untrained network; the random numbers it draws are the member's own.
-            inputs: All inputs, shape (N, ...).
-            labels: One credal set an input.
-            recipe: How to train; member i has its random_state plus i.
-            device: Where to train.
-            augment: Changes the inputs at random, anew in each epoch.
-            name: What progress calls it.
-            checkpoint: File that keeps an unfinished run; several members number theirs.
-            verbose: Show progress.
-        """
-        members, losses = [], []
-        for number in range(method.num_members):
-            own = replace(recipe, random_state=recipe.random_state + number)
-            with seeded(device, own.random_state, 0):
-                network = build().to(device)
-            alone = method.num_members == 1
-            path = checkpoint
-            if checkpoint is not None and not alone:
-                path = checkpoint.with_name(f"{checkpoint.stem}-{number}{checkpoint.suffix}")
-            label = name if alone else f"{name} {number + 1}/{method.num_members}"
-            progress = Progress(label) if verbose else None
-            with progress or nullcontext():
-                training = Training(
-                    network=network,
-                    inputs=inputs,
-                    labels=labels,
-                    loss=method.loss,
-                    recipe=own,
-                    augment=augment,
-                    checkpoint=path,
-                    listener=progress,
-                )
-                losses.append(tuple(train(training)))
-            members.append(network)
-        model = cls.from_members(method, members, inputs, labels, random_state=recipe.random_state)
-        return replace(model, losses=tuple(losses))
 
     @classmethod
     def from_members(
@@ -115,7 +55,7 @@ class Model:
         *,
         random_state: int,
     ) -> "Model":
-        """A model on networks that are trained already; only post-hoc methods look at the data.
+        """A model on trained networks; post-hoc methods learn from the training data here.
 
         Raises:
             CredalError: If there are not as many members, or heads, as the method needs.
@@ -135,7 +75,7 @@ class Model:
         if len(members) != method.num_members:
             raise CredalError(
                 f"this method needs {method.num_members} trained members; got {len(members)}. To "
-                f"fix: give {method.num_members}, each trained from a random_state of its own."
+                f"fix: give {method.num_members}, each trained with another random_state."
             )
         model = cls(method, tuple(members), {}, random_state)
         if method.post_hoc is None:
@@ -147,7 +87,7 @@ class Model:
         return self.method.predictions(self.outputs(inputs), self.state)
 
     def outputs(self, inputs: Tensor) -> Outputs:
-        """What the networks say of ``inputs``, on the CPU, in batches."""
+        """Outputs of the networks for ``inputs``, on the CPU, computed in batches."""
         size = items_at_once(inputs.shape[1:])
         batches = [self._batch_outputs(batch) for batch in torch.split(inputs, size)]
         return Outputs(
@@ -158,19 +98,22 @@ class Model:
     def _batch_outputs(self, inputs: Tensor) -> Outputs:
         logits: list[Tensor] = []
         features: Tensor | None = None
+        dropping = _dropping if self.method.num_passes > 1 else nullcontext
         for member in self.members:
             device = next(member.parameters()).device
             member.eval()
-            if self.method.num_passes > 1:  # normalization layers stay as they are
-                for layer in member.modules():
-                    if isinstance(layer, _DropoutNd):
-                        layer.train()
-            with torch.no_grad(), seeded(device, self.random_state, 0, 1), _whole_float32():
+            # Each batch draws the same masks: one per pass, whatever items it has.
+            with (
+                torch.no_grad(),
+                seeded(torch.device("cpu"), self.random_state, 0, 1),
+                _whole_float32(),
+                dropping(member),
+            ):
                 for _ in range(self.method.num_passes):
                     found = member.features(inputs.to(device))
                     logits.append(member.logits(found).float().cpu())
-                    features = found.float().cpu() if features is None else features
-            member.eval()
+                    if features is None:
+                        features = found.float().cpu()
         assert features is not None
         return Outputs(torch.stack(logits, 1), features)
 
@@ -178,14 +121,38 @@ class Model:
 def items_at_once(shape: Sequence[int]) -> int:
     """How many items of this shape the networks take together.
 
-    What Monte-Carlo dropout says of an item depends on its place among them: the same items in
-    batches of this size get the same answers.
-
     Example:
         >>> items_at_once((20,)), items_at_once((3, 224, 224))
         (4096, 27)
     """
     return max(1, min(_BATCH, _NUMBERS // max(1, math.prod(shape))))
+
+
+@contextmanager
+def _dropping(network: Network) -> Iterator[None]:
+    """Leave dropout on, with one mask for all items of a pass; other layers stay as they are."""
+    hooks = [
+        layer.register_forward_hook(_drop)
+        for layer in network.modules()
+        if isinstance(layer, _DROPOUTS)
+    ]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def _drop(layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
+    """Multiply by the mask that the layer draws for a single item, on the CPU: all devices agree.
+
+    In evaluation mode the output of the layer is its input.
+    """
+    del inputs
+    layer.train()
+    mask: Tensor = layer.forward(torch.ones(1, *output.shape[1:]))
+    layer.eval()
+    return output * mask.to(output)
 
 
 @contextmanager

@@ -3,6 +3,8 @@
 Shapes: N items, K classes.
 """
 
+from dataclasses import replace
+
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
@@ -14,7 +16,7 @@ from credalearn.sets.checks import check_sets
 
 
 def pocc_loss(pessimistic_logits: Tensor, optimistic_logits: Tensor, labels: CredalSet) -> Tensor:
-    r"""Worst-case loss of one head plus best-case loss of the other, a mean over items.
+    r"""Worst-case loss of one head plus best-case loss of the other, mean over items.
 
     .. math:: \frac1N \sum_i \max_{q \in Q_i} -q^\top \log p_-
               + \min_{q \in Q_i} -q^\top \log p_+
@@ -25,14 +27,14 @@ def pocc_loss(pessimistic_logits: Tensor, optimistic_logits: Tensor, labels: Cre
     Args:
         pessimistic_logits: Of the head trained on the worst case, shape (N, K).
         optimistic_logits: Of the head trained on the best case, shape (N, K).
-        labels: One credal set an item.
+        labels: One credal set per item.
 
     Returns:
         A scalar in nats.
 
     Raises:
-        CredalError: If the labels are no sets, the logits no floating-point tensors, or the shapes
-            do not fit.
+        CredalError: If the labels are not sets, the logits not floating-point tensors, or the
+            shapes do not match.
 
     Example:
         Both heads say 50/50, so every target in the set costs log 2 with either.
@@ -52,7 +54,7 @@ def pocc_loss(pessimistic_logits: Tensor, optimistic_logits: Tensor, labels: Cre
             )
         if logits.shape != labels.lower.shape:
             raise CredalError(
-                f"{name}_logits must have one row a label, shape {tuple(labels.lower.shape)}; "
+                f"{name}_logits must have one row per label, shape {tuple(labels.lower.shape)}; "
                 f"got {tuple(logits.shape)}."
             )
     # The cost −log p is −z plus a constant for each item, which cannot change which member is
@@ -68,23 +70,17 @@ def two_heads(logits: Tensor, labels: CredalSet, epoch: int | Tensor) -> Tensor:
 
 
 def mean_of_two_heads(logits: Tensor, labels: CredalSet, epoch: int | Tensor) -> Tensor:
-    """Half of :func:`pocc_loss`, so that the backbone is driven as hard as by one head.
+    """Half of :func:`pocc_loss`, so that the backbone gets gradients of the size of one head's.
 
-    On precise labels a step is then softmax's own. The sum doubles the step of an optimizer that
-    does not rescale gradients, such as SGD.
+    On precise labels a step then equals that of softmax. The sum doubles the step of an optimizer
+    that does not rescale gradients, such as SGD.
     """
     return two_heads(logits, labels, epoch) / 2
 
 
-# The predicted set is the segment between the heads, its midpoint gives class and probabilities.
-POCC = Method(loss=two_heads, predictions=hull_of_outputs, num_heads=2, score="mmi")
-POCC_MEAN = Method(loss=mean_of_two_heads, predictions=hull_of_outputs, num_heads=2, score="mmi")
-
-# The 2·5 heads span a polytope.
-POCC_ENSEMBLE = Method(
-    loss=two_heads,
-    predictions=hull_of_outputs,
-    num_heads=2,
-    num_members=ENSEMBLE_SIZE,
-    score="mmi",
+# The predicted set is the segment between the heads; its midpoint gives class and probabilities.
+POCC = Method(
+    loss=two_heads, predictions=hull_of_outputs, num_heads=2, score="mmi", learns_sets=True
 )
+POCC_MEAN = replace(POCC, loss=mean_of_two_heads)
+POCC_ENSEMBLE = replace(POCC, num_members=ENSEMBLE_SIZE)  # the 2·5 heads span a polytope

@@ -1,17 +1,18 @@
 """POCC with a third head on the soft label.
 
-At the optimum of a relaxed label the pessimist learns the top class's share with the rest spread
-evenly, and the optimist the hard label: what the other votes said reaches the network only through
-a head that is trained on it.
+At the optimum of a relaxed label the pessimistic head learns the share of the top class with the
+rest spread evenly, and the optimistic head learns the hard label. The votes for other classes reach
+the network only through a head that is trained on them.
 
 Shapes: N items, K classes.
 """
 
+from dataclasses import replace
+
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from credalearn.methods.base import Method, hull_of_outputs
-from credalearn.methods.pocc import pocc_loss
+from credalearn.methods.pocc import POCC, pocc_loss
 from credalearn.sets import CredalSet
 
 
@@ -19,7 +20,8 @@ def three_heads(logits: Tensor, labels: CredalSet, epoch: int | Tensor) -> Tenso
     """The mean of the three heads' losses on logits (N, 3, K).
 
     Head 0 learns the worst case, head 1 the best, head 2 the label's ``reference`` (its soft label,
-    or its center) by cross-entropy. A mean, not a sum: a larger sum drives the backbone too hard.
+    or its center) by cross-entropy. A mean, not a sum: the gradients of a sum are too large for the
+    backbone.
 
     Example:
         >>> import torch
@@ -32,4 +34,4 @@ def three_heads(logits: Tensor, labels: CredalSet, epoch: int | Tensor) -> Tenso
     return (extremes + center) / 3
 
 
-POCC_CENTER = Method(loss=three_heads, predictions=hull_of_outputs, num_heads=3, score="mmi")
+POCC_CENTER = replace(POCC, loss=three_heads, num_heads=3)

@@ -1,4 +1,4 @@
-"""Plain softmax: cross-entropy on one distribution an item, one distribution predicted.
+"""Plain softmax: cross-entropy on one distribution per item, one distribution predicted.
 
 The base of the deep ensemble, the Laplace bridge and decalibration.
 

@@ -1,11 +1,11 @@
 """The training loop, its recipe, checkpoints and progress."""
 
+from credalearn.train._random import seeded
 from credalearn.train.augment import AUGMENTS, Augment, crop_and_flip
 from credalearn.train.checkpoint import CheckpointError, check_checkpoint
-from credalearn.train.loop import seeded, train
+from credalearn.train.loop import train
 from credalearn.train.progress import Listener, Progress
 from credalearn.train.recipe import Recipe
-from credalearn.train.together import train_together
 from credalearn.train.training import Loss, Training
 
 __all__ = [
@@ -21,5 +21,4 @@ __all__ = [
     "crop_and_flip",
     "seeded",
     "train",
-    "train_together",
 ]

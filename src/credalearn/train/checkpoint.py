@@ -1,7 +1,7 @@
-"""The state of an unfinished training run, on disk.
+"""Checkpoints: the state of a training run in one safetensors file.
 
-One safetensors file, written whole or not at all: weights, optimizer state, the losses so far and
-what run it belongs to.
+Weights, optimizer state, the losses so far, and a description of the run that they belong to. The
+file is written whole or not at all.
 """
 
 import hashlib
@@ -18,35 +18,25 @@ from credalearn._tensors import damaged, read_tensors, write_tensors
 from credalearn.errors import CredalError, TrainingError
 from credalearn.train.training import Training
 
-Described = dict[str, object]  # what decides a run's outcome, part by part
-_ANEW = "delete it; training then starts anew"
+Described = dict[str, object]  # whatever decides the outcome of a run
+_ANEW = "delete it; training then starts over"
 
 
 class CheckpointError(TrainingError):
-    """A checkpoint that training cannot go on from.
-
-    Example:
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp()) / "resume.safetensors"
-        >>> write_tensors(path, {"of another program": torch.zeros(1)})
-        >>> read_checkpoint(path, run={})  # doctest: +ELLIPSIS
-        Traceback (most recent call last):
-        credalearn.train.checkpoint.CheckpointError: ...resume.safetensors is no checkpoint of this
-        version. To fix: delete it; training then starts anew.
-    """
+    """A checkpoint that training cannot continue from."""
 
 
 def describe_run(training: Training) -> Described:
-    """What a run is: recipe, functions and device in words, network and data as digests."""
-    network, inputs, labels = training.network, training.inputs, training.labels
+    """Recipe, functions and device of a run in words, network and data as digests."""
+    network, labels = training.network, training.labels
     return {
         **{name: _plain(value) for name, value in asdict(training.recipe).items()},
         "method": _name(training.loss),
         "augment": None if training.augment is None else _name(training.augment),
-        "device": inputs.device.type,
+        "device": next(network.parameters()).device.type,
         "network": hashlib.sha256(repr(network).encode()).hexdigest(),  # layers without weights too
         "first weights": _digest(*network.state_dict().values()),
-        "inputs": _digest(inputs),
+        "inputs": _digest(training.inputs),
         "labels": type(labels).__name__
         + _digest(*(getattr(labels, each.name) for each in fields(labels))),
     }
@@ -57,7 +47,7 @@ def _name(function: object) -> str:
 
 
 def _plain(value: object) -> object:
-    """NumPy's numbers, which grids of options hold, as Python's."""
+    """NumPy's numbers, which parameter grids contain, as Python's."""
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -93,7 +83,7 @@ def save_checkpoint(
 def load_checkpoint(
     path: Path, *, run: Described, network: nn.Module, optimizer: Optimizer
 ) -> list[float]:
-    """Restore network and optimizer; the losses of the epochs done, empty if there is no file.
+    """Restore network and optimizer; the losses of the epochs done, none if there is no file.
 
     Raises:
         CheckpointError: If the file is damaged or belongs to another run; nothing is restored then.
@@ -127,8 +117,8 @@ def read_checkpoint(path: Path, *, run: Described) -> dict[str, Tensor]:
     """
     if path.is_dir():
         raise TrainingError(
-            f"{path} is a folder where the file of a checkpoint should be. To fix: delete it, or "
-            "name another checkpoint."
+            f"{path} is a folder; a checkpoint is a file. To fix: delete it, or name another "
+            "checkpoint."
         )
     if not path.exists():
         return {}
@@ -140,7 +130,7 @@ def read_checkpoint(path: Path, *, run: Described) -> dict[str, Tensor]:
         there, digest = json.loads(metadata["run"]), metadata["digest"]
     except (KeyError, ValueError) as error:
         raise CheckpointError(
-            f"{path} is no checkpoint of this version. To fix: {_ANEW}."
+            f"{path} is not a checkpoint of this version. To fix: {_ANEW}."
         ) from error
     _check_same_run(path, there, run)
     if digest != _digest_of_all(tensors):  # a flipped bit would only make the weights wrong
@@ -149,39 +139,29 @@ def read_checkpoint(path: Path, *, run: Described) -> dict[str, Tensor]:
 
 
 def check_checkpoint(training: Training) -> None:
-    """Refuse a checkpoint that this training cannot go on from; nothing is restored.
+    """Reject a checkpoint that this training cannot continue from; nothing is restored.
 
     Raises:
-        CheckpointError: If it is damaged or another run's.
-
-    Example:
-        >>> import credalearn as cl
-        >>> from credalearn.methods import METHODS
-        >>> from credalearn.nets import Network
-        >>> from credalearn.train import Recipe
-        >>> network = Network(nn.Identity(), num_features=1, num_heads=2, num_classes=2)
-        >>> labels = cl.LowerBounds([[0.7, 0.0], [0.0, 0.9]])
-        >>> check_checkpoint(Training(network=network, inputs=torch.zeros(2, 1), labels=labels,
-        ...     loss=METHODS["pocc"].loss, recipe=Recipe(), checkpoint=Path("not-there")))
+        CheckpointError: If it is damaged or belongs to another run.
     """
     if training.checkpoint is not None and training.checkpoint.exists():
         read_checkpoint(training.checkpoint, run=describe_run(training))
 
 
 def _check_same_run(path: Path, there: Described, here: Described) -> None:
-    """Refuse the state of another run, and say what differs."""
+    """Reject the state of another run, and name what differs."""
     differ = [name for name in here if there.get(name) != here[name]]
     if not differ:
         return
     digests = ("network", "first weights", "inputs", "labels")
-    told = ", ".join(
+    listed = ", ".join(
         name if name in digests else f"{name} ({there.get(name)!r} there, {here[name]!r} here)"
         for name in differ
     )
     hint = "delete it or name another checkpoint"
     if differ == ["first weights"]:
-        hint = "random_state torch before you build the backbone, or load the weights that it had"
+        hint = "seed torch before you build the backbone, or load the weights that it had"
     raise CheckpointError(
-        f"{path} belongs to another run: {told} differ. To fix: {hint}; in cross-validation use "
-        "none, as every fold is a run of its own."
+        f"{path} belongs to another run: {listed} differ. To fix: {hint}; in cross-validation use "
+        "none, since every fold is a run of its own."
     )

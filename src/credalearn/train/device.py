@@ -1,4 +1,4 @@
-"""The device that users name."""
+"""Devices by the names that users give."""
 
 import torch
 
@@ -6,22 +6,18 @@ from credalearn.errors import CredalError
 
 
 def find_device(name: str) -> torch.device:
-    """The device of this name; of ``"auto"`` a GPU where there is one, else the CPU.
+    """The device of this name; for ``"auto"`` a GPU where there is one, else the CPU.
 
     Raises:
-        CredalError: If there is none, or it holds no values.
-
-    Example:
-        >>> find_device("cpu")
-        device(type='cpu')
+        CredalError: If it is not available.
     """
     wanted = name
     if name == "auto":
         wanted = "cuda" if torch.cuda.is_available() else "cpu"
     try:
-        torch.zeros(1, device=wanted).item()  # "meta" is a device, but holds no values
+        torch.zeros(1, device=wanted).item()  # "meta" is a device, but has no values
         return torch.device(wanted)
     except (RuntimeError, AssertionError, TypeError) as error:
         raise CredalError(
-            f"device {name!r} is not to be had here: {error}. To fix: take 'auto'."
+            f"device {name!r} is not available here: {error}. To fix: use 'auto'."
         ) from error

@@ -1,12 +1,12 @@
-"""One model on several devices: what the training loop needs where torchrun started it.
+"""One model on several devices: what the training loop needs under torchrun.
 
-Every process holds all the data and draws the same order and augmentation from the same random_state. Of
-each batch it takes its own part, and DistributedDataParallel averages the gradients: the same
-batches, and the same model, as one process alone. In one process nothing here does anything.
+Every process holds all the data and draws the same order and augmentation. Of each batch it takes
+its own part, and DistributedDataParallel averages the gradients: the same batches, and the same
+model, as in one process. In one process nothing here does anything.
 
-Batch normalization sees the whole batch on GPUs (SyncBatchNorm). On CPUs torch has no such layer:
-each process normalizes by its own part, and the running statistics are the first process's. So it
-is, on GPUs too, for layers of other makes than torch's own.
+Batch normalization sees the whole batch on GPUs (SyncBatchNorm). torch has no such layer for CPUs:
+there each process normalizes by its own part, and the running statistics are those of the first
+process. The same holds, on GPUs too, for layers that are not torch's own.
 """
 
 import copy
@@ -27,7 +27,7 @@ from torch.nn.parallel import DistributedDataParallel
 from credalearn.errors import CredalError, TrainingError
 from credalearn.train.recipe import Recipe
 
-# The others wait while the first process measures a model. Should one die, torchrun ends them all.
+# The others wait while the first process evaluates a model. If one dies, torchrun ends them all.
 _PATIENCE = timedelta(days=7)
 _FROM_TORCHRUN = ("RANK", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
 _START = "To fix: start the command with torchrun, or unset WORLD_SIZE."
@@ -38,11 +38,7 @@ def under_torchrun() -> bool:
     """Whether torchrun started this process as one of several.
 
     Raises:
-        CredalError: If the environment says so by halves.
-
-    Example:
-        >>> under_torchrun()
-        False
+        CredalError: If only a part of torchrun's environment is set.
     """
     size = os.environ.get("WORLD_SIZE", "1")
     missing = [name for name in _FROM_TORCHRUN if name not in os.environ]
@@ -61,59 +57,46 @@ def under_torchrun() -> bool:
 
 @contextmanager
 def process_group() -> Iterator[None]:
-    """The processes that torchrun started know each other inside.
+    """Join the processes that torchrun started.
 
-    Where an error ends the block, this process is to end too: parting in order would wait for
-    processes that may wait for this one.
+    If an error ends the block, the process must end too: an orderly exit would wait for processes
+    that may wait for this one.
     """
-    # Messages go by the CPUs: while the others wait for one, their GPUs rest.
+    # Messages go through the CPUs, so that GPUs are idle while their processes wait for one.
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
     dist.init_process_group(backend, timeout=_PATIENCE)
     yield
-    dist.all_reduce(torch.zeros(1))  # none leaves while another still reads its last message
+    dist.all_reduce(torch.zeros(1))  # none leaves before all have read the last message
     gc.collect()  # models in cycles hold the group, whose threads must not outlive it
     dist.destroy_process_group()
 
 
 def world_size() -> int:
-    """How many processes train one model together.
-
-    Example:
-        >>> world_size()
-        1
-    """
+    """How many processes train one model together."""
     return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
 
 
 def rank() -> int:
-    """The number of this process, from 0; the first one writes files and shows progress.
-
-    Example:
-        >>> rank()
-        0
-    """
+    """The number of this process, from 0; the first one writes files and shows progress."""
     return dist.get_rank() if world_size() > 1 else 0
 
 
 def own_gpu(device: str) -> torch.device:
     """The GPU of this process among those of its machine.
 
-    Args:
-        device: What was asked for, to be named in an error.
-
     Raises:
-        CredalError: If a certain GPU was asked for, or there are fewer GPUs than processes.
+        CredalError: If ``device`` names a particular GPU, or there are fewer GPUs than processes.
     """
     if device not in ("auto", "cuda"):
         raise CredalError(
-            f"torchrun gives each process a GPU of its own; got device {device!r}. To fix: take "
+            f"torchrun gives each process a GPU of its own; got device {device!r}. To fix: use "
             "'auto', and name the GPUs in CUDA_VISIBLE_DEVICES."
         )
     processes, gpus = int(os.environ["LOCAL_WORLD_SIZE"]), torch.cuda.device_count()
     if processes > gpus:
         raise CredalError(
             f"torchrun started {processes} processes here, and torch sees {gpus} GPU"
-            f"{'s' * (gpus > 1)}. To fix: start one process a GPU, or take the device 'cpu'."
+            f"{'s' * (gpus != 1)}. To fix: start one process per GPU, or use the device 'cpu'."
         )
     own = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
     torch.cuda.set_device(own)
@@ -138,11 +121,9 @@ def hear() -> Any:
 
 
 def part(size: int, number: int, parts: int) -> slice:
-    """The rows of a batch of ``size`` that process ``number`` (from 0) takes: as many as others.
+    """The rows of a batch of ``size`` that process ``number`` (from 0) takes; nearly equal parts.
 
     Example:
-        But for one, where they do not come out even.
-
         >>> part(5, 0, 2), part(5, 1, 2)
         (slice(0, 2, None), slice(2, 5, None))
     """
@@ -150,12 +131,7 @@ def part(size: int, number: int, parts: int) -> slice:
 
 
 def summed(value: Tensor) -> Tensor:
-    """The sum of a tensor over all processes, in place.
-
-    Example:
-        >>> summed(torch.tensor(2.0))
-        tensor(2.)
-    """
+    """The sum of a tensor over all processes, in place."""
     if world_size() > 1:
         dist.all_reduce(value)
     return value
@@ -167,11 +143,6 @@ def all_or_none(device: torch.device) -> Iterator[None]:
 
     Raises:
         TrainingError: If another process stopped.
-
-    Example:
-        >>> with all_or_none(torch.device("cpu")):
-        ...     print("fine")
-        fine
     """
     if world_size() == 1:
         yield
@@ -199,40 +170,28 @@ def wrap(
     smallest_batch: int,
     epochs_done: int,
 ) -> nn.Module:
-    """What to call in training instead of ``network``: itself, or with gradients averaged.
+    """The network itself or, in several processes, a wrapper that averages its gradients.
 
-    What is trained is ``network`` either way: its parameters and buffers are those of the wrapper.
-
-    Args:
-        network: In training mode, the same in all processes.
-        recipe: How it is trained.
-        num_items: How many items there are.
-        smallest_batch: Items in the smallest batch.
-        epochs_done: Where this process goes on.
+    The wrapper has the parameters and buffers of ``network``, so that ``network`` is what learns.
 
     Raises:
-        CredalError: If the processes were given different things, or more of them take part than
-            a batch has items for.
-
-    Example:
-        >>> network = nn.Linear(2, 2)
-        >>> network is wrap(network, Recipe(), num_items=9, smallest_batch=9, epochs_done=0)
-        True
+        CredalError: If the processes were given different data, recipes or checkpoints, or a batch
+            has too few items for them.
     """
     if world_size() == 1:
         return network
     device = next(network.parameters()).device
-    told = zlib.crc32(repr(recipe).encode())
-    _check_alike(device, {"items": num_items, "recipe": told, "epochs done": epochs_done})
+    digest = zlib.crc32(repr(recipe).encode())
+    _check_alike(device, {"items": num_items, "recipe": digest, "epochs done": epochs_done})
     shared = _synchronized(network) if device.type == "cuda" else network
     alone = any(
         isinstance(x, _BatchNorm) and type(x) is not nn.SyncBatchNorm for x in shared.modules()
     )
-    least = 2 if alone else 1  # batch normalization cannot do with one item
+    least = 2 if alone else 1  # batch normalization needs two items
     if smallest_batch < least * world_size():
         raise CredalError(
             f"each of {world_size()} processes must have {least} or more items of every batch; the "
-            f"smallest batch has {smallest_batch}. To fix: start fewer processes, or take a larger "
+            f"smallest batch has {smallest_batch}. To fix: start fewer processes, or use a larger "
             "batch_size or more items."
         )
     return DistributedDataParallel(shared)
@@ -246,7 +205,7 @@ def same_buffers(network: nn.Module) -> None:
 
 
 def _check_alike(device: torch.device, numbers: dict[str, int]) -> None:
-    """Refuse to train together what is not the same; the numbers are of whole things or digests."""
+    """Reject processes whose numbers (counts or digests) differ."""
     own = torch.tensor(list(numbers.values()), device=device)
     largest = torch.stack([own, -own])
     dist.all_reduce(largest, dist.ReduceOp.MAX)
@@ -255,15 +214,15 @@ def _check_alike(device: torch.device, numbers: dict[str, int]) -> None:
     if differ:
         raise CredalError(
             "all processes must train the same model on the same data from the same checkpoint; "
-            f"they differ in: {', '.join(differ)}. To fix: give each the same random_state, options, data "
-            "and folder."
+            f"they differ in: {', '.join(differ)}. To fix: give each the same random_state, "
+            "options, data and folder."
         )
 
 
 def _synchronized(network: nn.Module) -> nn.Module:
     """A copy on the same parameters and buffers, with batch normalization over all processes.
 
-    Only torch's own layers are replaced: others, such as timm's, which hold an activation too,
+    Only torch's own layers are replaced: others, such as timm's, contain an activation too and
     would lose it.
     """
     tensors = [*network.parameters(), *network.buffers()]

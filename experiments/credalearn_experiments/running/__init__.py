@@ -1,0 +1,1 @@
+"""Doing runs: planned, claimed, trained, measured and stored, here or by other processes."""

@@ -1,0 +1,128 @@
+"""What a run is measured by where people's votes were held out: the votes themselves, and sets.
+
+Shapes: N test items, V held-out items with votes, K classes.
+"""
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from credalearn._ranks import as_scores, sort_order, tie_ends
+from credalearn.conformal.distance import box_distance
+from credalearn.predictions import CredalPredictions
+from credalearn.theory import consistent
+
+KEPT = (80, 90)  # per cent of the items, the most certain ones
+COVERAGES = (90, 95)  # per cent of the items whose vote shares a widened set is to hold
+SPLITS = 20
+_FLOOR = 1e-12  # a softmax in float32 underflows to 0 at 104 nats; counted as 27.6
+
+
+def evaluate_voted(
+    test: CredalPredictions, y: Tensor, voted: CredalPredictions, counts: Tensor
+) -> dict[str, float]:
+    """Errors among the most certain items, and how predictions stand to held-out votes.
+
+    Certain is, here and for every method alike, who has a small 1 − lower probability.
+
+    ==========================  ================================================================
+    metric                      what it says
+    ==========================  ================================================================
+    ``error_at_80``, ``_90``    error of the most certain 80 or 90 % of the test items
+    ``human_cross_entropy``     mean cross-entropy of the vote shares to ``probs``, nats
+    ``human_error``             1 − share of the votes for the predicted class
+    ``human_error_at_80``, …    the same among the most certain 80 or 90 % of the voted items
+    ``human_coverage``          share of items whose votes are consistent with the predicted set
+    ``human_gap``               mean least r for the shares to lie in [lower − r, upper + r]
+    ``set_coverage_90``, …      share of shares within sets widened to hold 90 or 95 %
+    ``set_width_90``, …         their mean class-wise width
+    ``set_width_90_plain``      the same, all items widened alike
+    ==========================  ================================================================
+
+    Sets are widened by what half of the voted items say (split conformal) and measured on the
+    other half: the means over 20 random halvings, the same for all methods. Consistent is what
+    :func:`credalearn.theory.consistent` says at 5 %.
+
+    Args:
+        test: Predictions of the test items.
+        y: Their true classes, shape (N,).
+        voted: Predictions of the held-out items with votes, two or more.
+        counts: Their votes, shape (V, K), int64.
+
+    Example:
+        Three of four people agree with the prediction, which is a point and says 75 %.
+
+        >>> point = torch.tensor([[0.75, 0.25]]).repeat(2, 1)
+        >>> voted = CredalPredictions(point, point, point)
+        >>> found = evaluate_voted(voted, torch.tensor([0, 1]), voted, torch.tensor([[3, 1]] * 2))
+        >>> found["error_at_80"], found["human_error"], found["human_gap"]
+        (0.5, 0.25, 0.0)
+    """
+    shares = counts.double() / counts.sum(1, keepdim=True)
+    wrong = (test.classes != y).double()
+    other = 1 - shares.gather(1, voted.classes[:, None])[:, 0]
+    log_probs = voted.probs.double().clamp(min=_FLOOR).log()
+    off = box_distance(shares, voted.lower, voted.upper, torch.ones_like(shares[:, :1]))
+    return {
+        **errors_at("error", wrong, test),
+        "human_cross_entropy": float(-(shares * log_probs).sum(1).mean()),
+        "human_error": float(other.mean()),
+        **errors_at("human_error", other, voted),
+        "human_coverage": float(consistent(counts, voted.lower, voted.upper).double().mean()),
+        "human_gap": float(off.mean()),
+        **set_sizes(voted, counts),
+    }
+
+
+def errors_at(name: str, wrong: Tensor, predictions: CredalPredictions) -> dict[str, float]:
+    """Mean of ``wrong`` (N,) over the most certain 80 and 90 % of the items, one item or more.
+
+    Items of equal certainty share their mean, the expectation over their orders.
+
+    Example:
+        >>> probs = torch.tensor([[0.9, 0.1]] * 4 + [[0.6, 0.4]])
+        >>> wrong = torch.tensor([0.0, 1, 0, 0, 1])
+        >>> errors_at("error", wrong, CredalPredictions(probs, probs, probs))
+        {'error_at_80': 0.25, 'error_at_90': 0.25}
+    """
+    scores = as_scores(predictions.score("lower-probability"), name="score")
+    order = sort_order(scores)
+    ends = tie_ends(scores[order])
+    sums = wrong.double().numpy(force=True)[order].cumsum()[ends - 1]
+    # Halves to even: of five items 80 % are four, and 90 % are four too.
+    kept = {percent: max(1, round(percent * len(order) / 100)) for percent in KEPT}
+    return {
+        f"{name}_at_{percent}": float(np.interp(count, np.append(0, ends), np.append(0, sums)))
+        / count
+        for percent, count in kept.items()
+    }
+
+
+def set_sizes(voted: CredalPredictions, counts: Tensor) -> dict[str, float]:
+    """Coverage reached and mean class-wise width of widened sets, over random halvings."""
+    found: dict[str, list[float]] = {}
+    for half in _halvings(len(voted)):
+        rest = voted[~half]
+        for coverage in COVERAGES:
+            inflation = voted[half].inflation(counts[half], coverage=coverage / 100)
+            covered = inflation.covers(counts[~half], rest.lower, rest.upper, rest.probs)
+            found.setdefault(f"set_coverage_{coverage}", []).append(float(covered.double().mean()))
+            found.setdefault(f"set_width_{coverage}", []).append(
+                _width(rest.conformalize(inflation))
+            )
+        plain = voted[half].inflation(counts[half], coverage=COVERAGES[0] / 100, scale="none")
+        found.setdefault(f"set_width_{COVERAGES[0]}_plain", []).append(
+            _width(rest.conformalize(plain))
+        )
+    return {name: float(np.mean(values)) for name, values in found.items()}
+
+
+def _width(predictions: CredalPredictions) -> float:
+    return float((predictions.upper - predictions.lower).double().mean())
+
+
+def _halvings(items: int) -> list[NDArray[np.bool_]]:
+    """Masks of a random half of the items, the same for every run of a task."""
+    rng = np.random.default_rng(0)
+    return [rng.permutation(items) < items // 2 for _ in range(SPLITS)]

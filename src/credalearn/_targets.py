@@ -1,0 +1,137 @@
+"""Targets y of the classifier, as credal sets with class names.
+
+Shapes: N items, K classes.
+"""
+
+from numbers import Number
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+from torch.nn.functional import one_hot
+
+from credalearn._checks import check_choice
+from credalearn.errors import CredalError
+from credalearn.labels.soft import SOFT_RULES, precise
+from credalearn.sets import CredalSet
+from credalearn.sets.checks import as_distributions
+
+
+def column_names(y: Any) -> list[Any] | None:
+    """The class names in a data frame of soft labels, else None."""
+    names = list(getattr(y, "columns", ()))
+    return names if len(names) > 1 else None
+
+
+def ordered_columns(frame: Any, classes: ArrayLike) -> Any:
+    """A data frame of soft labels with its columns in the order of the classes."""
+    wanted = list(classes)  # type: ignore[arg-type]
+    if sorted(map(str, frame.columns)) != sorted(map(str, wanted)):
+        raise CredalError(
+            f"y has the columns {list(frame.columns)}; the classes are {wanted}. To fix: give y "
+            "one column per class, in any order."
+        )
+    return frame[wanted]
+
+
+def as_credal(y: Any, *, names: ArrayLike | None, label_rule: str) -> tuple[CredalSet, np.ndarray]:
+    """Credal labels and the K class names.
+
+    Args:
+        y: A credal set; an array of class labels (N,) or (N, 1); or of soft labels (N, K).
+        names: The class names in order, where they are known.
+        label_rule: How soft labels become sets, a key of ``SOFT_RULES``.
+    """
+    check_choice(label_rule, SOFT_RULES, name="label_rule")
+    if not isinstance(y, CredalSet) and (y.ndim == 1 or y.shape[1] == 1):
+        return _from_labels(column_or_1d(y, warn=True), names)
+    labels = y if isinstance(y, CredalSet) else _from_soft(y, label_rule)
+    classes = np.arange(labels.num_classes) if names is None else _as_names(names)
+    if classes.shape != (labels.num_classes,):
+        raise CredalError(
+            f"classes must name the {labels.num_classes} classes of y; got {classes.tolist()}. To "
+            f"fix: give {labels.num_classes} names, in the order of the columns of y."
+        )
+    _check_two_classes(classes)
+    return labels, classes
+
+
+def top_classes(y: Any, *, num_classes: int) -> np.ndarray:
+    """The index of the top class of each soft or credal label (N, K), checked as for training."""
+    y = y if isinstance(y, CredalSet) else np.asarray(y)
+    if y.shape[1] != num_classes:
+        raise CredalError(
+            f"y must be over the {num_classes} classes that were learned; got {y.shape[1]}. To "
+            "fix: give y one column for each of them, in the order of classes_."
+        )
+    labels, _ = as_credal(y, names=None, label_rule="precise")
+    top: np.ndarray = labels.reference.numpy(force=True).argmax(1)
+    return top
+
+
+def _from_soft(y: np.ndarray, label_rule: str) -> CredalSet:
+    try:
+        soft = as_distributions(np.asarray(y, dtype=np.float64), name="probs", ndim=2)
+        return SOFT_RULES[label_rule](soft, soft.argmax(1))
+    except (CredalError, ValueError) as error:
+        # Whole numbers are votes, or scikit-learn's codes: one for each value of a column.
+        coded = (
+            " If these are not your numbers, cross_val_predict(..., method='predict_proba') "
+            "encoded the columns of your labels: loop over KFold().split(X) instead."
+        )
+        hint = coded if np.issubdtype(y.dtype, np.integer) else ""
+        raise CredalError(
+            f"y of shape {y.shape} is read as soft labels, one distribution per item: {error} "
+            f"For counts of votes use credalearn.from_votes(counts).{hint}"
+        ) from error
+
+
+def _from_labels(y: np.ndarray, names: ArrayLike | None) -> tuple[CredalSet, np.ndarray]:
+    """One class label per item: a precise set on that class."""
+    check_classification_targets(y)
+    classes, index = np.unique(y, return_inverse=True)
+    if names is not None:
+        wanted = _as_names(names)
+        position = {name: place for place, name in enumerate(wanted.tolist())}
+        unknown = [each for each in classes.tolist() if each not in position]
+        if unknown:
+            raise CredalError(
+                f"classes must contain every label of y; {unknown} are missing. To fix: add them, "
+                "or leave classes out."
+            )
+        index = np.array([position[each] for each in classes.tolist()])[index]
+        classes = wanted
+    _check_two_classes(classes)
+    hard = one_hot(torch.from_numpy(index).long(), len(classes))
+    return precise(hard.to(torch.get_default_dtype())), classes
+
+
+def _as_names(names: ArrayLike) -> np.ndarray:
+    """Class names as an array: all strings or all numbers, each different."""
+    if isinstance(names, str | set | frozenset) or not hasattr(names, "__len__"):
+        raise CredalError(
+            f"classes must be a list of names, in order; got {names!r}. To fix: give a list such "
+            "as ['no', 'yes']."
+        )
+    given = np.asarray(names).tolist() if hasattr(names, "__array__") else list(names)  # type: ignore[arg-type]
+    strings = [isinstance(name, str) for name in given]
+    plain = all(strings) or (
+        not any(strings) and all(isinstance(x, Number | np.generic) and x == x for x in given)
+    )
+    if not plain or len(set(given)) < len(given):
+        raise CredalError(
+            f"class names must be all strings or all numbers, each different; got {given}. To fix: "
+            "make them different strings."
+        )
+    return np.asarray(given)
+
+
+def _check_two_classes(classes: np.ndarray) -> None:
+    if len(classes) < 2:
+        raise CredalError(
+            f"a classifier needs two classes or more; y has one class only: {classes.tolist()}. To "
+            "fix: add items of another class, or name all classes with classes=[...]."
+        )

@@ -1,0 +1,403 @@
+"""CredalClassifier, the scikit-learn estimator.
+
+Shapes: N items, K classes.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import accuracy_score
+from sklearn.utils.validation import check_is_fitted, validate_data
+from torch import Tensor, nn
+
+import credalearn
+from credalearn._backbone import Backbone, check_backbone, check_weights, make_backbone
+from credalearn._checks import check_choice
+from credalearn._model_files import write_model
+from credalearn._targets import as_credal, column_names, ordered_columns, top_classes
+from credalearn.errors import CredalError, TrainingError
+from credalearn.labels.soft import SoftRule, collapse
+from credalearn.methods import METHODS, Method, Model
+from credalearn.nets import Network, Standardize
+from credalearn.predictions import CredalPredictions
+from credalearn.sets import CredalSet
+from credalearn.sets.checks import refuse_masked, refuse_no_array
+from credalearn.train import AUGMENTS, Progress, Recipe, Training, seeded, train
+from credalearn.train.device import find_device
+from credalearn.train.recipe import Optimizer, Precision, Schedule
+
+_NUMPY_FLOATS = (torch.float16, torch.float32, torch.float64)  # torch has shorter ones too
+_RECIPE = Recipe()  # the defaults of training
+
+
+class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier that learns from credal labels and predicts sets of distributions.
+
+    It is a scikit-learn estimator: pipelines, clones, splits, ``cross_val_score`` and searches work
+    with every kind of y and the classifier's own :meth:`score`. ``scoring=``, stratified splits,
+    steps that read y, and ``cross_val_predict(..., method="predict_proba")`` need one class label
+    per item. A pipeline ``p`` gives its predicted sets with
+    ``p[-1].predict_credal(p[:-1].transform(X))``. The same random_state on the same machine gives
+    the same weights, bit for bit on a CPU.
+
+    Args:
+        method: A key of ``credalearn.methods.METHODS``: ``"pocc"`` (two heads, a segment);
+            ``"pocc-mean"``, whose losses are averaged, not summed, which is more accurate with SGD;
+            ``"pocc-center"`` with a third head; ``"pocc-ensemble"``; ``"softmax"`` (a single
+            point); ``"edl"``, ``"edl-soft"``, ``"dappr"``, ``"laplace-bridge"`` (a Dirichlet);
+            ``"mc-dropout"``, ``"deep-ensemble"`` (a hull); ``"decalibration"`` (a box). Or a
+            ``credalearn.methods.Method`` of your own, which ``load`` then needs too.
+        backbone: ``"mlp"`` for tables; ``"resnet18"`` or ``"wrn-28-4"`` for small images;
+            ``"torchvision:NAME"`` or ``"timm:NAME"`` for a network of these packages. All of them
+            standardize their inputs. Or a ``torch.nn.Module`` that returns features, of which a
+            copy is trained; or a function without arguments that makes one, which methods with
+            several networks need.
+        weights: File with the weights that a backbone given by name starts from: the published
+            state dict of a ``torchvision:`` or ``timm:`` network (safetensors, or written by
+            ``torch.save``), or ``model.safetensors`` of a saved classifier with the same backbone.
+            ``load`` does not need the file.
+        label_rule: How soft labels become sets: ``"relax"`` (the paper), ``"relax-ties"`` or
+            ``"precise"``.
+        collapse: Learn only the top class of each label's reference, whatever y is.
+        augment: Random changes to images in each epoch: ``"crop"`` shifts them by up to an eighth
+            of their size, ``"crop-flip"`` also mirrors half of them left to right; ``"none"``.
+        device: ``"auto"`` (a GPU where there is one), or a device of torch.
+        checkpoint: File that keeps the state after each epoch. If training is killed, fitting
+            again on the same data continues from there to the same weights.
+        verbose: Show progress on standard error.
+        epochs, batch_size, optimizer, learning_rate, momentum, weight_decay, schedule,
+        warmup_epochs, warmup_start, final_learning_rate, precision, random_state: Training options;
+            see :class:`credalearn.train.Recipe`.
+
+    Attributes:
+        classes_: The K class names, in the order of the columns of probabilities.
+        model_: The trained networks and what was learned from them.
+        loss_curve_: Mean loss of each epoch, averaged over the members.
+        n_features_in_: Number of features seen in ``fit``.
+
+    Example:
+        Four annotators looked at each item; near the middle they disagree.
+
+        >>> import numpy as np
+        >>> import credalearn as cl
+        >>> X = np.linspace(-1, 1, 60)[:, None]
+        >>> right = np.clip(np.round(2 + 4 * X), 0, 4).astype(int)
+        >>> votes = np.hstack([4 - right, right])
+        >>> clf = cl.CredalClassifier(epochs=40, random_state=0)
+        >>> clf = clf.fit(X, cl.from_votes(votes), classes=["left", "right"])
+        >>> clf.predict([[-0.9], [0.9]])
+        array(['left', 'right'], dtype='<U5')
+        >>> pred = clf.predict_credal([[-0.9], [0.0]])
+        >>> bool(pred.score("mmi")[0] < pred.score("mmi")[1])
+        True
+
+        A method of your own: an ensemble of three.
+
+        >>> from dataclasses import replace
+        >>> three = replace(cl.methods.METHODS["deep-ensemble"], num_members=3)
+        >>> clf = cl.CredalClassifier(three, epochs=2).fit(X, cl.from_votes(votes))
+        >>> clf.predict_credal(X)
+        CredalPredictions(60 items, 2 classes, 3 vertices)
+    """
+
+    classes_: np.ndarray
+    model_: Model
+    loss_curve_: list[float]
+    _input_shape: tuple[int, ...]
+
+    def __init__(
+        self,
+        method: str | Method = "pocc",
+        *,
+        backbone: Backbone = "mlp",
+        weights: str | Path | None = None,
+        label_rule: SoftRule = "relax-ties",
+        collapse: bool = False,
+        epochs: int = _RECIPE.epochs,
+        batch_size: int = _RECIPE.batch_size,
+        optimizer: Optimizer = _RECIPE.optimizer,
+        learning_rate: float = _RECIPE.learning_rate,
+        momentum: float = _RECIPE.momentum,
+        weight_decay: float = _RECIPE.weight_decay,
+        schedule: Schedule = _RECIPE.schedule,
+        warmup_epochs: float = _RECIPE.warmup_epochs,
+        warmup_start: float = _RECIPE.warmup_start,
+        final_learning_rate: float = _RECIPE.final_learning_rate,
+        augment: Literal["none", "crop", "crop-flip"] = "none",
+        precision: Precision = _RECIPE.precision,
+        random_state: int = _RECIPE.random_state,
+        device: str = "auto",
+        checkpoint: str | Path | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.method = method
+        self.backbone = backbone
+        self.weights = weights
+        self.label_rule = label_rule
+        self.collapse = collapse
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.optimizer = optimizer
+        self.learning_rate = learning_rate
+        self.momentum = momentum
+        self.weight_decay = weight_decay
+        self.schedule = schedule
+        self.warmup_epochs = warmup_epochs
+        self.warmup_start = warmup_start
+        self.final_learning_rate = final_learning_rate
+        self.augment = augment
+        self.precision = precision
+        self.random_state = random_state
+        self.device = device
+        self.checkpoint = checkpoint
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        classes: ArrayLike | None = None,
+        members: Sequence[Network] | None = None,
+    ) -> Self:
+        """Train on items X and their labels y.
+
+        Args:
+            X: Features (N, D), an array or a data frame; images (N, channels, height, width) for
+                the backbones that take them; any shape (N, ...) for a backbone of your own.
+            y: Class labels (N,); soft labels (N, K), an array or a data frame whose columns are
+                the class names; or a credal set such as ``from_votes`` returns.
+            classes: The K class names in order, where y does not contain them.
+            members: Trained networks to build on instead of training: ``clf.model_.members`` of a
+                softmax classifier for the Laplace bridge and decalibration, of five for an
+                ensemble.
+
+        Raises:
+            CredalError: If an option, X or y is invalid.
+            TrainingError: If the loss is not finite, or the checkpoint belongs to another run.
+        """
+        fitted = copy.copy(self)  # a fit that fails leaves this classifier as it was
+        method, recipe = self._method(), self._recipe()
+        check_backbone(self.backbone, num_trained=method.num_members if members is None else 1)
+        check_weights(self.weights, self.backbone)
+        inputs, labels, names = fitted._check_data(X, y, classes)
+        losses: list[list[float]] = []
+        if members is None:
+            members = []
+            for number in range(method.num_members):
+                training = self._training(number, inputs, labels, len(names))
+                with self._progress(number) as progress:
+                    (end,) = train([training], listener=progress)
+                if isinstance(end, TrainingError):
+                    raise end
+                members.append(training.network)
+                losses.append(end)
+        else:
+            self._check_members(members, inputs, len(names))
+        fitted.model_ = Model.from_members(
+            method, members, inputs, labels, random_state=recipe.random_state
+        )
+        fitted.classes_ = names
+        fitted.loss_curve_ = np.array(losses).mean(0).tolist() if losses else []
+        fitted._input_shape = tuple(inputs.shape[1:])
+        self.__dict__ = fitted.__dict__
+        return self
+
+    def predict_credal(self, X: Any) -> CredalPredictions:
+        """The predicted sets of distributions, with their scores, on the CPU."""
+        check_is_fitted(self, "model_")
+        inputs = self._inputs(X, reset=False)
+        if tuple(inputs.shape[1:]) != self._input_shape:
+            raise CredalError(
+                f"X must have items of shape {self._input_shape}, as in fit; got "
+                f"{tuple(inputs.shape[1:])}. To fix: bring the items to that shape."
+            )
+        return self.model_.predict(inputs)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of the classes, shape (N, K): the middle of the predicted set."""
+        probs: np.ndarray = self.predict_credal(X).probs.double().numpy()
+        probs /= probs.sum(axis=1, keepdims=True)
+        return probs
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable class of each item, shape (N,)."""
+        index = self.predict_credal(X).classes.numpy()
+        predicted: np.ndarray = self.classes_[index]
+        return predicted
+
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+        """Accuracy on X against y, which is anything that :meth:`fit` takes.
+
+        The true class of a soft or credal label is the top class of its reference.
+
+        Raises:
+            CredalError: If soft labels are not distributions, or labels are over other classes.
+        """
+        check_is_fitted(self, "model_")
+        y = _as_given(y, name="y")
+        if column_names(y) is not None:
+            y = ordered_columns(y, self.classes_)
+        if isinstance(y, CredalSet) or (np.ndim(y) == 2 and np.shape(y)[1] > 1):
+            y = self.classes_[top_classes(y, num_classes=len(self.classes_))]
+        return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
+
+    def save(self, folder: str | Path) -> None:
+        """Write the trained model to ``folder``: weights in safetensors, the rest in JSON.
+
+        ``credalearn.load`` reads it back and runs no code from it.
+        """
+        check_is_fitted(self, "model_")
+        if self._method() != self.model_.method:
+            raise CredalError(
+                f"method is now {self.method!r}, but another was fitted. To fix: fit again."
+            )
+        params = self.get_params(deep=False)
+        params |= {"checkpoint": None, "device": "auto", "random_state": self.model_.random_state}
+        if not isinstance(self.backbone, str):
+            params["backbone"] = None  # code is not saved: `load` asks for the module
+        if isinstance(self.method, Method):
+            params["method"] = None  # likewise
+        names = getattr(self, "feature_names_in_", None)
+        config = {
+            "params": params,
+            "classes": self.classes_.tolist(),
+            "classes_dtype": self.classes_.dtype.str,
+            "input_shape": list(self._input_shape),
+            "feature_names": None if names is None else names.tolist(),
+            "loss_curve": self.loss_curve_,
+            "versions": {"credalearn": credalearn.__version__, "torch": torch.__version__},
+        }
+        tensors = {f"state.{name}": tensor for name, tensor in self.model_.state.items()}
+        for number, member in enumerate(self.model_.members):
+            weights = member.state_dict().items()
+            tensors |= {f"member{number}.{name}": tensor for name, tensor in weights}
+        write_model(Path(folder), config=config, weights=tensors)
+
+    def _method(self) -> Method:
+        if isinstance(self.method, Method):
+            return self.method
+        check_choice(self.method, METHODS, name="method")
+        return METHODS[self.method]
+
+    def _recipe(self) -> Recipe:
+        return Recipe(**{each.name: getattr(self, each.name) for each in fields(Recipe)})
+
+    def _training(
+        self, number: int, inputs: Tensor, labels: CredalSet, num_classes: int
+    ) -> Training:
+        """The training of member ``number``, whose random_state is the classifier's plus that."""
+        method, recipe, device = self._method(), self._recipe(), find_device(self.device)
+        recipe = replace(recipe, random_state=recipe.random_state + number)
+        with seeded(device, recipe.random_state, 0):
+            network = self._build(inputs, num_classes, weights=self.weights).to(device)
+        checkpoint = None if self.checkpoint is None else Path(self.checkpoint)
+        if checkpoint is not None and method.num_members > 1:
+            checkpoint = checkpoint.with_stem(f"{checkpoint.stem}-{number}")
+        return Training(
+            network=network,
+            inputs=inputs,
+            labels=labels,
+            loss=method.loss,
+            recipe=recipe,
+            augment=AUGMENTS[self.augment],
+            checkpoint=checkpoint,
+        )
+
+    def _progress(self, number: int) -> Progress | nullcontext[None]:
+        if not self.verbose:
+            return nullcontext()
+        name = self.method if isinstance(self.method, str) else "your method"
+        members = self._method().num_members
+        return Progress(name if members == 1 else f"{name} {number + 1}/{members}")
+
+    def _build(
+        self, inputs: Tensor, num_classes: int, *, weights: str | Path | None = None
+    ) -> Network:
+        """An untrained network for such inputs; its backbone may start from a file of weights."""
+        method, shape = self._method(), tuple(inputs.shape[1:])
+        backbone = make_backbone(self.backbone, shape, dropout=method.dropout, weights=weights)
+        for layer in backbone.modules():
+            if isinstance(layer, Standardize):
+                layer.fit(inputs)
+        return Network.on(
+            backbone,
+            inputs[:2],
+            num_heads=method.num_heads,
+            num_classes=num_classes,
+            dropout=method.dropout,
+        )
+
+    def _check_members(self, members: Sequence[Network], inputs: Tensor, num_classes: int) -> None:
+        """Members must be networks like the one that this classifier would train."""
+        wanted = _shapes(self._build(inputs, num_classes))
+        for member in members:
+            if not isinstance(member, Network) or _shapes(member) != wanted:
+                raise CredalError(
+                    "members must be trained networks with this classifier's backbone, heads and "
+                    f"inputs, as in clf.model_.members; one is {type(member).__name__} with other "
+                    "weights. To fix: give the backbone and the X that the members have."
+                )
+
+    def _check_data(
+        self, X: Any, y: Any, classes: ArrayLike | None
+    ) -> tuple[Tensor, CredalSet, np.ndarray]:
+        """Inputs, labels and class names, checked."""
+        check_choice(self.augment, AUGMENTS, name="augment")
+        if isinstance(y, CredalSet):
+            inputs = self._inputs(X, reset=True)
+        else:
+            columns = column_names(y)
+            if columns is not None and classes is not None:
+                y = ordered_columns(y, classes)
+            classes = columns if classes is None else classes
+            X, y = _as_given(X, name="X"), _as_given(y, name="y")
+            X, y = validate_data(self, X, y, multi_output=True, **self._input_rules())
+            inputs = torch.from_numpy(X)
+        if len(y) != len(inputs):
+            raise CredalError(
+                f"X has {len(inputs)} items and y has {len(y)}. To fix: give every item of X its "
+                "label."
+            )
+        if self.augment != "none" and inputs.ndim != 4:
+            raise CredalError(
+                f"augment={self.augment!r} is for images (items, channels, height, width); X has "
+                f"the shape {tuple(inputs.shape)}. To fix: augment='none'."
+            )
+        labels, names = as_credal(y, names=classes, label_rule=self.label_rule)
+        labels = collapse(labels) if self.collapse else labels
+        return inputs, labels.to(dtype=torch.float32), names
+
+    def _inputs(self, X: Any, *, reset: bool) -> Tensor:
+        X = validate_data(self, _as_given(X, name="X"), reset=reset, **self._input_rules())
+        return torch.from_numpy(X)
+
+    def _input_rules(self) -> dict[str, Any]:
+        if self.backbone == "mlp":  # standardizes in float64, then continues in float32
+            return {"dtype": np.float64, "order": "C"}
+        return {"dtype": np.float32, "order": "C", "allow_nd": True}
+
+
+def _as_given(values: Any, *, name: str) -> Any:
+    """Tensors as arrays, everything else unchanged; scikit-learn would ignore a mask."""
+    refuse_masked(values, name=name)
+    if not isinstance(values, Tensor):
+        return values
+    refuse_no_array(values, name=name)
+    if values.is_floating_point() and values.dtype not in _NUMPY_FLOATS:
+        values = values.float()
+    return values.numpy(force=True)
+
+
+def _shapes(network: nn.Module) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(tensor.shape) for name, tensor in network.state_dict().items()}

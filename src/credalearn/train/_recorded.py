@@ -1,0 +1,203 @@
+"""Steps recorded as CUDA graphs, for models that share a GPU.
+
+A small network leaves most of a large GPU idle, because the host starts its kernels one by one.
+Here a whole step (batch, forward pass, loss, backward pass, optimizer) is recorded once for each
+size of batch and then replayed as one launch. Data, augmentation and losses stay on the device,
+nothing in an epoch waits for the device, and each model has its own stream, so that several models
+fill the GPU.
+
+While steps are recorded, cuDNN's benchmark mode is on and errors of torch.compile are suppressed;
+both are restored afterwards.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import fields
+
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from credalearn.errors import TrainingError
+from credalearn.sets import CredalSet
+from credalearn.sets.checks import map_tensors
+from credalearn.train._learner import Learner, make_optimizer
+from credalearn.train.distributed import world_size
+from credalearn.train.training import Training
+
+_WARM_UP_STEPS = 3  # in which libraries choose their algorithms and workspaces
+
+
+class RecordedLearner(Learner):
+    """A model whose steps are CUDA graphs on a stream of its own.
+
+    Network and loss must not make decisions on values.
+    """
+
+    unread_epochs = 1  # the loss is read while the next epoch runs: the GPU never waits
+    checkpoint_seconds = 120.0  # 90 MB per ResNet-18 with its momentum: a second for eight models
+
+    def __init__(self, training: Training) -> None:
+        device = next(training.network.parameters()).device
+        if device.type != "cuda" or world_size() > 1:
+            raise TrainingError(
+                f"execution={training.execution!r} needs one process on a GPU; the network is on "
+                f"{device}, in {world_size()} processes. To fix: execution='eager'."
+            )
+        super().__init__(training)
+        self.stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+        self.ends: dict[int, torch.cuda.Event] = {}  # epoch: when its steps are done
+        self.is_image = self.inputs.ndim == 4
+        if self.is_image:
+            self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self._adopt_loaded_state()
+        compiled = training.execution == "compiled"
+        self.forward = self.network.compiled() if compiled else self.network
+        # What the recorded steps read and write.
+        self.place = torch.zeros(1, dtype=torch.int64, device=device)
+        self.epoch_number = torch.zeros((), dtype=torch.int64, device=device)
+        self.offsets = torch.arange(max(self.sizes), device=device)
+        self.epoch_inputs = self.inputs.clone()
+        self.epoch_labels = map_tensors(self.labels, torch.clone)
+        self.graphs = {} if self.finished else self._record()
+
+    def make_optimizer(self) -> Optimizer:
+        """The recipe's optimizer, with the learning rate in a tensor that recorded steps read."""
+        recipe = self.training.recipe
+        self.rate = torch.tensor(recipe.learning_rate, device=self.device)
+        return make_optimizer(self.network, recipe, rate=self.rate)
+
+    def begin_epoch(self) -> None:
+        """Shuffle and augment on the device, into the tensors that recorded steps read."""
+        with torch.cuda.stream(self.stream):
+            inputs, labels = self.shuffled()
+            self.epoch_inputs.copy_(inputs)
+            copy_labels(labels, self.epoch_labels)
+            self.total.zero_()
+            self.place.zero_()
+            self.epoch_number.fill_(self.epoch)
+
+    def batch(self, number: int) -> tuple[Tensor, CredalSet, int | Tensor]:
+        """The next items, wherever in the epoch the recorded step is replayed."""
+        rows = self.place + self.offsets[: self.sizes[number]]
+        self.place += self.sizes[number]
+        inputs = self.epoch_inputs.index_select(0, rows)
+        if self.is_image:
+            inputs = inputs.contiguous(memory_format=torch.channels_last)
+        return inputs, self.epoch_labels[rows], self.epoch_number
+
+    def step(self, number: int) -> None:
+        """Start step ``number`` of this epoch."""
+        with torch.cuda.stream(self.stream):
+            self.rate.fill_(self.training.recipe.rate_at(self.epoch + number / len(self.sizes)))
+            self.graphs[self.sizes[number]].replay()
+
+    def keep_total(self) -> None:
+        """Note the loss once the steps of the epoch are done."""
+        with torch.cuda.stream(self.stream):
+            super().keep_total()
+            self.ends[self.epoch] = torch.cuda.Event()  # type: ignore[no-untyped-call]
+            self.ends[self.epoch].record(self.stream)
+
+    def read_losses(self, num_epochs: int) -> None:
+        """Wait for the first epochs, and take their mean losses."""
+        end = self.ends.pop(num_epochs - 1, None)
+        if end is not None:
+            end.synchronize()
+        super().read_losses(num_epochs)
+
+    def save(self) -> None:
+        """Wait for the epochs started, and write a checkpoint after them."""
+        self.read_losses(self.epoch)
+        super().save()
+
+    def finish(self) -> None:
+        """Wait for the last epoch, and leave the weights in the memory order of loaded ones."""
+        self.save()
+        self.report()
+        self.network.to(memory_format=torch.contiguous_format)  # type: ignore[call-overload]
+
+    def _adopt_loaded_state(self) -> None:
+        """Give what was loaded the memory order and the learning rate that the steps use."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.rate
+        for parameter, state in self.optimizer.state.items():
+            for name, tensor in state.items():
+                if isinstance(tensor, Tensor) and tensor.shape == parameter.shape:
+                    state[name] = torch.empty_like(parameter).copy_(tensor)
+
+    def _record(self) -> dict[int, torch.cuda.CUDAGraph]:
+        """One graph per size of batch; weights and optimizer end as they were."""
+        before = _snapshot(self.network, self.optimizer)
+        torch.cuda.synchronize(self.device)  # what the steps read was written on another stream
+        graphs: dict[int, torch.cuda.CUDAGraph] = {}
+        pool = None
+        with _fast_libraries(compiled=self.training.execution == "compiled"):
+            for size in sorted(set(self.sizes), reverse=True):
+                number = self.sizes.index(size)
+                with torch.cuda.stream(self.stream):
+                    for _ in range(_WARM_UP_STEPS):
+                        self.place.zero_()
+                        super().step(number)
+                    self.optimizer.zero_grad()  # the graph must make gradients, not add to these
+                graph = torch.cuda.CUDAGraph()
+                # The graph draws from the generator that is the default when recording begins.
+                with self.random.active(), torch.cuda.graph(graph, pool=pool, stream=self.stream):
+                    super().step(number)
+                pool = graph.pool()
+                graphs[size] = graph
+        torch.cuda.synchronize(self.device)
+        _restore(before, self.network, self.optimizer)
+        torch.cuda.synchronize(self.device)
+        return graphs
+
+
+def copy_labels(source: CredalSet, target: CredalSet) -> None:
+    """Overwrite one batch of sets by another of the same kind and size."""
+    for each in fields(target):
+        kept = getattr(target, each.name)
+        if isinstance(kept, Tensor):
+            kept.copy_(getattr(source, each.name))
+
+
+_State = tuple[dict[str, Tensor], dict[Tensor, dict[str, Tensor]]]
+
+
+def _snapshot(network: nn.Module, optimizer: Optimizer) -> _State:
+    weights = {name: tensor.clone() for name, tensor in network.state_dict().items()}
+    states = {
+        parameter: {name: x.clone() for name, x in state.items() if isinstance(x, Tensor)}
+        for parameter, state in optimizer.state.items()
+    }
+    return weights, states
+
+
+def _restore(before: _State, network: nn.Module, optimizer: Optimizer) -> None:
+    """Put back in place what a snapshot holds; state that was not there yet starts at 0."""
+    weights, states = before
+    for name, tensor in network.state_dict().items():
+        tensor.copy_(weights[name])
+    for parameter, state in optimizer.state.items():
+        for name, tensor in state.items():
+            if isinstance(tensor, Tensor):
+                kept = states.get(parameter, {}).get(name)
+                tensor.zero_() if kept is None else tensor.copy_(kept)
+
+
+@contextmanager
+def _fast_libraries(*, compiled: bool) -> Iterator[None]:
+    """Let cuDNN time its algorithms; where torch.compile fails, keep the layers as they are."""
+    before = torch.backends.cudnn.benchmark
+    torch.backends.cudnn.benchmark = True
+    try:
+        with _compile_errors_suppressed() if compiled else nullcontext():
+            yield
+    finally:
+        torch.backends.cudnn.benchmark = before
+
+
+def _compile_errors_suppressed() -> "nullcontext[None]":
+    from torch._dynamo import config  # takes seconds to import, and is needed nowhere else
+
+    suppressed: nullcontext[None] = config.patch(suppress_errors=True)
+    return suppressed

@@ -1,0 +1,134 @@
+"""What a run is measured by: each figure against the direct call of its metric."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from credalearn import metrics as direct
+from credalearn.methods import METHODS
+from credalearn.predictions import CredalPredictions
+from credalearn_experiments.running.evaluate import evaluate, pack, rejection_curve
+from tiny_bench import unpack
+
+CLASSES = 4
+
+
+def a_set(generator: torch.Generator, items: int, *, vertices: int = 3) -> CredalPredictions:
+    logits = 2 * torch.randn(items, vertices, CLASSES, generator=generator)
+    return CredalPredictions.from_vertices(logits.softmax(2))
+
+
+def a_dirichlet(generator: torch.Generator, items: int) -> CredalPredictions:
+    alpha = 1 + 5 * torch.rand(items, CLASSES, generator=generator)
+    probs = alpha / alpha.sum(1, keepdim=True)
+    return CredalPredictions(probs, probs, probs, concentration=alpha)
+
+
+def some_classes(generator: torch.Generator, items: int) -> Tensor:
+    return torch.randint(0, CLASSES, (items,), generator=generator)
+
+
+OWN_SCORES = {
+    "pocc": "mmi",
+    "deep-ensemble": "mutual-information",
+    "decalibration": "entropy-difference",
+    "edl": "evidence",
+}
+
+
+@pytest.mark.parametrize(("method", "score"), OWN_SCORES.items())
+def test_each_metric_is_the_direct_call(
+    method: str, score: str, generator: torch.Generator
+) -> None:
+    make = a_dirichlet if method == "edl" else a_set
+    test, training, foreign = make(generator, 60), make(generator, 50), make(generator, 40)
+    y = some_classes(generator, 60)
+    found = evaluate(method, test, y, {"tiny-imagenet": foreign}, training)
+    own = test.score(score)
+    expected = {
+        "accuracy": direct.accuracy(test.probs, y),
+        "ece": direct.ece(test.probs, y),
+        "auarc": direct.auarc(test.probs, y, own),
+        "normalized_auarc": direct.normalized_auarc(test.probs, y, own),
+        "spearman_error": direct.spearman_error(test.probs, y, own),
+        "auarc_top_probability": direct.auarc(test.probs, y, test.score("top-probability")),
+        "auroc_tiny_imagenet": direct.auroc(own, foreign.score(score)),
+        "auroc_training_tiny_imagenet": direct.auroc(training.score(score), foreign.score(score)),
+    }
+    if method != "edl":
+        for name in ("lower-probability", "mmi", "entropy-difference"):
+            key = f"auarc_{name.replace('-', '_')}"
+            expected[key] = direct.auarc(test.probs, y, test.score(name))
+    assert found == expected
+    assert METHODS[method].score == score
+
+
+def test_the_ensemble_of_pocc_tells_foreign_images_by_the_entropy_difference(
+    generator: torch.Generator,
+) -> None:
+    test, foreign = a_set(generator, 60), a_set(generator, 40)
+    y = some_classes(generator, 60)
+    found = evaluate("pocc-ensemble", test, y, {"svhn": foreign})
+    by = {
+        name: direct.auroc(test.score(name), foreign.score(name))
+        for name in ("entropy-difference", "mmi")
+    }
+    assert by["entropy-difference"] != by["mmi"]
+    assert found["auroc_svhn"] == by["entropy-difference"]
+    assert found["auarc"] == found["auarc_mmi"]  # deferring goes by the method's own
+    assert evaluate("pocc", test, y, {"svhn": foreign})["auroc_svhn"] == by["mmi"]
+
+
+def test_scores_of_a_set_only_where_one_item_is_more_than_a_point(
+    generator: torch.Generator,
+) -> None:
+    points = a_set(generator, 20, vertices=1)
+    y = some_classes(generator, 20)
+    of_a_set = {"auarc_lower_probability", "auarc_mmi", "auarc_entropy_difference"}
+    assert not of_a_set & evaluate("softmax", points, y, {}).keys()
+    upper = points.upper.clone()
+    upper[7, 0] = 1.0
+    one = CredalPredictions(points.probs, points.lower, upper)
+    assert of_a_set <= evaluate("softmax", one, y, {}).keys()
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_all_figures_are_finite_where_all_items_are_right_or_wrong(right: bool) -> None:
+    probs = torch.tensor([[0.9, 0.1]]).repeat(5, 1)
+    test = CredalPredictions(probs, probs, probs)
+    y = torch.full((5,), 0 if right else 1)
+    found = evaluate("softmax", test, y, {"svhn": test}, test)
+    assert torch.tensor(list(found.values())).isfinite().all()
+    assert found["accuracy"] == found["auarc"] == float(right)
+    assert found["auroc_svhn"] == 0.5
+
+
+@pytest.mark.parametrize("items", [1, 7, 100, 1000])
+def test_the_curve_has_101_points_of_the_exact_one(items: int, generator: torch.Generator) -> None:
+    test = a_set(generator, items)
+    y = some_classes(generator, items)
+    curve = rejection_curve("pocc", test, y)
+    assert len(curve) == 101
+    # The slow way: throw out the least certain, and count.
+    order = test.score("mmi").argsort(stable=True)
+    right = (test.classes == y)[order].double()
+    for percent, value in enumerate(curve):
+        kept = max(1, round((100 - percent) * items / 100))
+        if abs((100 - percent) * items / 100 % 1 - 0.5) > 1e-9:  # halves may round either way
+            assert value == pytest.approx(float(right[:kept].mean()), abs=1e-12)
+    assert curve[0] == pytest.approx(direct.accuracy(test.probs, y), abs=1e-12)
+    assert curve[100] == float(right[0])
+
+
+def test_what_is_packed_is_unpacked(generator: torch.Generator) -> None:
+    test, y = a_dirichlet(generator, 6), some_classes(generator, 6)
+    foreign = {"fashion-mnist": a_set(generator, 5), "svhn": a_dirichlet(generator, 4)}
+    back, classes, others = unpack(pack(test, y, foreign))
+    assert torch.equal(classes, y)
+    assert list(others) == list(foreign)
+    for before, after in [(test, back), *((foreign[name], others[name]) for name in foreign)]:
+        for field in ("probs", "lower", "upper", "vertices", "concentration"):
+            ours, theirs = getattr(before, field), getattr(after, field)
+            assert (ours is None) == (theirs is None)
+            assert ours is None or torch.equal(ours, theirs)
+    assert evaluate("edl", back, classes, {}) == evaluate("edl", test, y, {})

@@ -1,0 +1,79 @@
+"""A small training that is always the same, for tests of the loop."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+import credalearn as cl
+from credalearn.methods import METHODS
+from credalearn.nets import Network
+from credalearn.train import Recipe, Training, seeded, train
+
+CPU = torch.device("cpu")
+
+
+class Noisy(nn.Module):
+    """A backbone with its own randomness and running statistics, which a resume must restore."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Linear(3, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(0.3), nn.Linear(8, 8)
+        )
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        features: Tensor = self.layers(inputs)
+        return features
+
+
+class Heard:
+    """A listener that keeps what it is told, and stops training after an epoch."""
+
+    def __init__(self, stop_after: int | None = None) -> None:
+        self.stop_after = stop_after
+        self.epochs: list[tuple[int, int, float, int]] = []
+        self.done_before: list[int] = []
+
+    def epoch(self, number: int, *, of: int, loss: float, items: int) -> None:
+        self.epochs.append((number, of, loss, items))
+        if number == self.stop_after:
+            raise KeyboardInterrupt
+
+    def resumed(self, done: int, *, of: int, source: str) -> None:
+        self.done_before.append(done)
+
+
+def small_training(recipe: Recipe, method: str = "pocc", **options: Any) -> Training:
+    """Ninety-seven items of four classes, on the CPU."""
+    with seeded(CPU, 5, 0):
+        inputs = torch.randn(97, 3)
+        labels = cl.from_votes(torch.randint(1, 5, (97, 4)))
+        heads = METHODS[method].num_heads
+        network = Network(Noisy(), num_features=8, num_heads=heads, num_classes=4)
+    loss = METHODS[method].loss
+    parts: dict[str, Any] = {"inputs": inputs, "labels": labels, "loss": loss, **options}
+    return Training(network=network, recipe=recipe, **parts)
+
+
+def losses_of(training: Training) -> list[float]:
+    """The losses of a training alone, whose error is raised."""
+    (end,) = train([training])
+    if isinstance(end, cl.TrainingError):
+        raise end
+    return end
+
+
+def run(
+    recipe: Recipe, *, checkpoint: Path | None = None, stop_after: int | None = None
+) -> dict[str, Tensor]:
+    """The weights after training the small problem; an exception stops it after some epochs."""
+    training = small_training(recipe, checkpoint=checkpoint, listener=Heard(stop_after))
+    losses_of(training)
+    return training.network.state_dict()
+
+
+def same_weights(first: dict[str, Tensor], second: dict[str, Tensor]) -> bool:
+    """Whether two state dicts are equal bit for bit."""
+    return first.keys() == second.keys() and all(torch.equal(first[k], second[k]) for k in first)

@@ -1,0 +1,141 @@
+"""Checkpoints: kills, damaged files, and checkpoints of other runs."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+import credalearn as cl
+from credalearn.methods import METHODS
+from credalearn.train import Recipe, check_checkpoint, train
+from small_training import run, same_weights, small_training
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "sgd"])
+@pytest.mark.parametrize("stop_after", [1, 3])
+def test_a_stopped_run_resumes_to_the_same_weights(
+    optimizer: Any, stop_after: int, tmp_path: Path
+) -> None:
+    recipe = Recipe(epochs=4, batch_size=20, optimizer=optimizer, warmup_epochs=1)
+    checkpoint = tmp_path / "resume.safetensors"
+    with pytest.raises(KeyboardInterrupt):
+        run(recipe, checkpoint=checkpoint, stop_after=stop_after)
+    assert same_weights(run(recipe, checkpoint=checkpoint), run(recipe))
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from safetensors.torch import save_file
+from credalearn.train import Recipe
+from small_training import run
+save_file(run(Recipe(epochs=150, batch_size=10), checkpoint=Path(sys.argv[1])), sys.argv[2])
+"""
+
+
+def test_a_killed_process_resumes_to_the_same_weights(tmp_path: Path) -> None:
+    """``kill -9`` at arbitrary moments, until the run gets through."""
+    checkpoint, output = tmp_path / "resume.safetensors", tmp_path / "weights.safetensors"
+    command = [sys.executable, "-c", KILLED, str(checkpoint), str(output)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    for kills in range(2):
+        process = subprocess.Popen(command, env=environment)
+        before = checkpoint.stat().st_mtime_ns if checkpoint.exists() else 0
+        while not (checkpoint.exists() and checkpoint.stat().st_mtime_ns != before):
+            assert process.poll() is None, "the run ended before it could be killed"
+            time.sleep(0.002)
+        time.sleep(0.05 * kills)  # somewhere in the epochs that follow
+        os.kill(process.pid, signal.SIGKILL)
+        assert process.wait() == -signal.SIGKILL
+    assert not output.exists()
+    subprocess.run(command, env=environment, check=True)
+    assert same_weights(load_file(output), run(Recipe(epochs=150, batch_size=10)))
+
+
+def test_a_finished_run_is_not_trained_again(tmp_path: Path) -> None:
+    checkpoint = tmp_path / "resume.safetensors"
+    first = run(Recipe(epochs=2), checkpoint=checkpoint)
+    written = checkpoint.stat().st_mtime_ns
+    assert same_weights(first, run(Recipe(epochs=2), checkpoint=checkpoint))
+    assert checkpoint.stat().st_mtime_ns == written
+
+
+def test_rejects_the_checkpoint_of_another_run(tmp_path: Path) -> None:
+    checkpoint = tmp_path / "resume.safetensors"
+    recipe = Recipe(epochs=2)
+    run(recipe, checkpoint=checkpoint)
+    whole = small_training(recipe, checkpoint=checkpoint)
+    dropping, shifted = (small_training(recipe, checkpoint=checkpoint) for _ in range(2))
+    dropping.network.dropout.p = 0.3  # layers without weights count too
+    with torch.no_grad():
+        shifted.network.heads.bias.add_(1)
+    for other, message in (
+        (replace(whole, recipe=Recipe(epochs=3)), r"epochs \(2 there, 3 here\) differ"),
+        (replace(whole, inputs=whole.inputs + 1), "inputs differ"),
+        (replace(whole, labels=cl.precise(whole.labels.reference)), "labels differ"),
+        (replace(whole, loss=METHODS["softmax"].loss), r"method \(.*two_heads' there"),
+        (dropping, "network differ"),
+        (shifted, r"first weights differ\. To fix: seed torch before you build"),
+    ):
+        with pytest.raises(cl.TrainingError, match=f"belongs to another run: {message}"):
+            check_checkpoint(other)
+        with pytest.raises(cl.TrainingError, match=f"belongs to another run: {message}"):
+            train([other])
+
+
+def test_distinguishes_labels_with_the_same_bounds(tmp_path: Path) -> None:
+    corners = torch.eye(4)[None].expand(97, 4, 4)
+    other = torch.cat([corners, corners.mean(1, keepdim=True)], 1)
+    training = small_training(Recipe(epochs=1), checkpoint=tmp_path / "resume.safetensors")
+    train([replace(training, labels=cl.Vertices(corners))])
+    fresh = small_training(Recipe(epochs=1), checkpoint=tmp_path / "resume.safetensors")
+    with pytest.raises(cl.TrainingError, match="another run: labels differ"):
+        train([replace(fresh, labels=cl.Vertices(other))])
+
+
+def test_names_a_damaged_checkpoint(tmp_path: Path) -> None:
+    checkpoint = tmp_path / "resume.safetensors"
+    run(Recipe(epochs=2), checkpoint=checkpoint)
+    whole = bytearray(checkpoint.read_bytes())
+    flipped = whole.copy()
+    flipped[-3] ^= 1  # one bit of a weight: the file is complete, its content is another
+    for content in (whole[:-1], flipped):
+        checkpoint.write_bytes(content)
+        with pytest.raises(cl.TrainingError, match=r"resume\.safetensors is damaged .* delete it"):
+            run(Recipe(epochs=2), checkpoint=checkpoint)
+
+
+def test_a_failed_write_leaves_the_old_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkpoint = tmp_path / "resume.safetensors"
+    with pytest.raises(KeyboardInterrupt):
+        run(Recipe(epochs=4), checkpoint=checkpoint, stop_after=2)
+    whole = checkpoint.read_bytes()
+
+    def half_written(tensors: object, path: Path, metadata: object) -> None:
+        path.write_bytes(whole[:100])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("credalearn._tensors.save_file", half_written)
+    with pytest.raises(OSError, match="No space left"):
+        run(Recipe(epochs=4), checkpoint=checkpoint)
+    assert checkpoint.read_bytes() == whole
+    assert [path.name for path in tmp_path.iterdir()] == ["resume.safetensors"]
+
+
+def test_rejects_a_file_of_another_program_and_a_folder(tmp_path: Path) -> None:
+    checkpoint = tmp_path / "resume.safetensors"
+    save_file({"x": torch.zeros(1)}, checkpoint)
+    with pytest.raises(cl.TrainingError, match="not a checkpoint of this version"):
+        run(Recipe(epochs=1), checkpoint=checkpoint)
+    with pytest.raises(cl.TrainingError, match=r"is a folder; a checkpoint is a file\. To fix"):
+        run(Recipe(epochs=1), checkpoint=tmp_path)

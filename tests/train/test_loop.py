@@ -1,0 +1,193 @@
+"""The loop: determinism, several models at once, deadlines, batches and losses."""
+
+import math
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import credalearn as cl
+from credalearn.methods import METHODS
+from credalearn.nets import Network
+from credalearn.train import Recipe, Training, train
+from credalearn.train._learner import autocast, make_optimizer
+from small_training import Heard, losses_of, run, same_weights, small_training
+
+STORED = [2.7882350646343426, 2.6872999053640463, 2.629126951866543]
+
+
+def own_training(backbone: nn.Module, inputs: Tensor, recipe: Recipe, **options: Any) -> Training:
+    """A softmax training on inputs of one number."""
+    network = Network(backbone, num_features=1, num_heads=1, num_classes=2)
+    labels = cl.precise([[1.0, 0.0]] * len(inputs))
+    parts: dict[str, Any] = {"labels": labels, "loss": METHODS["softmax"].loss, **options}
+    return Training(network=network, inputs=inputs, recipe=recipe, **parts)
+
+
+def test_the_same_seed_gives_the_same_weights_bit_for_bit() -> None:
+    torch.rand(3)  # whatever happened before
+    first = run(Recipe(epochs=3, batch_size=20))
+    torch.rand(5)
+    assert same_weights(first, run(Recipe(epochs=3, batch_size=20)))
+    assert not same_weights(first, run(Recipe(epochs=3, batch_size=20, random_state=1)))
+
+
+def test_stored_losses_are_reproduced() -> None:
+    """Losses of version 0.1 on the CPU."""
+    losses = losses_of(small_training(Recipe(epochs=3, batch_size=20, learning_rate=0.01)))
+    assert losses == pytest.approx(STORED, rel=1e-6)
+
+
+def test_training_leaves_the_outer_random_numbers_alone() -> None:
+    torch.manual_seed(0)
+    expected = torch.rand(3)
+    torch.manual_seed(0)
+    run(Recipe(epochs=1))
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_models_that_take_turns_train_as_each_alone(tmp_path: Path) -> None:
+    """Bit for bit, with different methods, numbers of steps and epochs, one of them resumed."""
+    recipes = [Recipe(epochs=3, batch_size=20), Recipe(epochs=5, batch_size=50, random_state=4)]
+    jobs = {"pocc": recipes[0], "edl": recipes[1], "softmax": recipes[1]}
+    alone = [small_training(recipe, method) for method, recipe in jobs.items()]
+    losses = [losses_of(training) for training in alone]
+    checkpoint = tmp_path / "resume.safetensors"
+    with pytest.raises(KeyboardInterrupt):
+        losses_of(small_training(recipes[1], "edl", checkpoint=checkpoint, listener=Heard(2)))
+    together = [small_training(recipe, method) for method, recipe in jobs.items()]
+    together[1] = replace(together[1], checkpoint=checkpoint, listener=Heard())
+    heard = Heard()
+    assert train(together, listener=heard) == losses
+    for one, other in zip(together, alone, strict=True):
+        assert same_weights(one.network.state_dict(), other.network.state_dict())
+    own = together[1].listener
+    assert isinstance(own, Heard)
+    assert own.done_before == heard.done_before == [2]
+    assert [each[:3] for each in own.epochs] == [(n, 5, losses[1][n - 1]) for n in (3, 4, 5)]
+    assert [each[0] for each in heard.epochs] == [1, 2, 3, 4, 5]
+    assert heard.epochs[0] == (1, 3, losses[0][0], 3 * 97)  # of the slowest
+
+
+def test_one_model_that_diverges_does_not_stop_the_other(tmp_path: Path) -> None:
+    bad = small_training(
+        Recipe(epochs=4, optimizer="sgd", learning_rate=1e30),
+        checkpoint=tmp_path / "resume.safetensors",
+    )
+    error, losses = train([bad, small_training(Recipe(epochs=4))])
+    assert isinstance(error, cl.TrainingError)
+    assert "lower learning_rate" in str(error)
+    assert losses == losses_of(small_training(Recipe(epochs=4)))
+
+
+def test_a_loss_that_is_not_finite_is_reported_with_its_epoch(tmp_path: Path) -> None:
+    def explode(logits: Tensor, sets: cl.CredalSet, epoch: int | Tensor) -> Tensor:
+        return logits.mean() * (math.nan if epoch == 2 else 1.0)
+
+    checkpoint = tmp_path / "resume.safetensors"
+    with pytest.raises(cl.TrainingError, match=r"became nan in epoch 3 of 5, .* lower learning"):
+        losses_of(small_training(Recipe(epochs=5), loss=explode, checkpoint=checkpoint))
+    assert checkpoint.exists()  # with the last good epoch
+
+
+def test_a_deadline_stops_after_an_epoch_and_the_checkpoint_continues(tmp_path: Path) -> None:
+    recipe, checkpoint = Recipe(epochs=3), tmp_path / "resume.safetensors"
+    for done in (1, 2, 3, 3):
+        training = small_training(recipe, checkpoint=checkpoint)
+        (losses,) = train([training], deadline=time.monotonic())
+        assert isinstance(losses, list)
+        assert len(losses) == done
+    assert same_weights(training.network.state_dict(), run(recipe))
+
+
+def test_the_rate_reaches_the_optimizer() -> None:
+    """SGD without momentum on a loss of slope 1 moves by the sum of the rates."""
+    recipe = Recipe(
+        epochs=3, batch_size=2, optimizer="sgd", momentum=0, learning_rate=0.2, warmup_epochs=1
+    )
+    training = own_training(
+        nn.Identity(), torch.zeros(4, 1), recipe, loss=lambda logits, *_: logits[:, 0, 0].mean()
+    )
+    before = training.network.heads.bias.detach().clone()
+    losses_of(training)
+    moved = (before - training.network.heads.bias.detach())[0].item()
+    assert moved == pytest.approx(sum(recipe.rate_at(step / 2) for step in range(6)))
+
+
+def test_optimizers_are_the_ones_asked_for() -> None:
+    network = small_training(Recipe()).network
+    sgd = make_optimizer(network, Recipe(optimizer="sgd", momentum=0.8, weight_decay=5e-4))
+    assert isinstance(sgd, torch.optim.SGD)
+    assert (sgd.defaults["momentum"], sgd.defaults["weight_decay"]) == (0.8, 5e-4)
+    assert sgd.defaults["nesterov"] is False
+    adam = make_optimizer(network, Recipe(weight_decay=1e-3))
+    assert isinstance(adam, torch.optim.Adam)
+    assert adam.defaults["weight_decay"] == 1e-3
+
+
+@pytest.mark.filterwarnings("ignore:CUDA is not available")
+def test_auto_precision_is_bfloat16_on_a_gpu_only() -> None:
+    choices: list[tuple[Any, str, bool]] = [
+        ("auto", "cpu", False),
+        ("auto", "cuda", True),
+        ("float32", "cuda", False),
+        ("bfloat16", "cpu", True),
+    ]
+    for precision, device, low in choices:
+        found = autocast(Recipe(precision=precision), torch.device(device))
+        assert isinstance(found, torch.autocast) == low
+
+
+def test_bfloat16_trains_close_to_float32() -> None:
+    low, full = (run(Recipe(epochs=3, precision=each)) for each in ("bfloat16", "float32"))
+    assert low["heads.weight"].dtype == torch.float32
+    difference = (low["heads.weight"] - full["heads.weight"]).abs().max()
+    assert 0 < difference < 0.05
+
+
+def test_the_loss_of_an_epoch_is_the_mean_over_items() -> None:
+    seen: list[float] = []
+
+    def record(logits: Tensor, sets: cl.CredalSet, epoch: int | Tensor) -> Tensor:
+        seen.extend(sets.lower[:, 0].tolist())
+        return sets.lower[:, 0].mean() + 0 * logits.sum()
+
+    labels = cl.LowerBounds(torch.tensor([[0.0], [0.1], [0.2], [0.3], [0.9]]).repeat(1, 2) / 2)
+    recipe = Recipe(epochs=1, batch_size=3)  # batches of 3 and 2
+    inputs = torch.arange(5.0)[:, None]
+    (mean,) = losses_of(own_training(nn.Identity(), inputs, recipe, labels=labels, loss=record))
+    assert len(seen) == 5
+    assert mean == pytest.approx(0.15, abs=1e-6)
+
+
+@pytest.mark.parametrize("num_items", [1, 3, 21])
+def test_batches_of_two_leave_no_single_item(num_items: int) -> None:
+    training = own_training(
+        nn.BatchNorm1d(1), torch.rand(num_items, 1), Recipe(epochs=1, batch_size=2)
+    )
+    if num_items == 1:
+        with pytest.raises(ValueError, match="more than 1 value per channel"):
+            train([training])
+    else:
+        assert len(losses_of(training)) == 1
+
+
+@pytest.mark.parametrize("num_items", [2, 3, 21, 41])
+def test_no_batch_is_tiny_and_every_item_is_seen(num_items: int) -> None:
+    seen: list[Tensor] = []
+
+    class Watch(nn.Module):
+        def forward(self, inputs: Tensor) -> Tensor:
+            seen.append(inputs[:, 0])
+            return inputs
+
+    inputs = torch.arange(float(num_items))[:, None]
+    losses_of(own_training(Watch(), inputs, Recipe(epochs=4, batch_size=20)))
+    orders = torch.cat(seen).view(4, num_items).tolist()
+    assert all(sorted(order) == list(range(num_items)) for order in orders)
+    assert len({tuple(order) for order in orders}) > 1  # another order in every epoch
+    assert all(1 < len(batch) <= 20 for batch in seen)
