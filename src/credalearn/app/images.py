@@ -77,7 +77,7 @@ def find_images(folder: Path, items: Iterable[str]) -> dict[str, tuple[Path, How
             by_name.setdefault(each, []).append(file)
     found = {}
     for item in items:
-        for how, name in _readings(nfc(item)):
+        for how, name in ((how, nfc(name)) for how, name in _readings(item)):
             index = by_name if how == "file name" else by_path
             fits = index.get(name) or index.get(_small_end(name)) or []
             fits = [file for file in fits if nfc(file.name) == name.rpartition("/")[2]] or fits

@@ -1,0 +1,221 @@
+"""The noun Dataset: items joined with inputs, groups, gold labels and a split."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import credalearn as cl
+from credalearn.app.annotations import Annotations
+from credalearn.app.dataset import Dataset, majority
+from team_files import CLASSES, Team, make_images, make_team
+
+
+@pytest.fixture(scope="module")
+def team(tmp_path_factory: pytest.TempPathFactory) -> Team:
+    return make_team(tmp_path_factory.mktemp("team"))
+
+
+def votes_of(*rows: tuple[str, str, str]) -> Annotations:
+    table = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+    return cl.read_annotations(table)
+
+
+def make(team: Team, **options: Any) -> Dataset:
+    used = [options.get(name) for name in ("group", "gold", "split")]
+    drop = tuple(name for name in ("patient", "truth", "part") if name not in used)
+    return Dataset(
+        cl.read_annotations(team.votes), features=team.features, **{"drop": drop} | options
+    )
+
+
+def test_items_are_joined_by_name_in_the_order_of_the_votes(team: Team) -> None:
+    table = pl.read_csv(team.features).reverse()
+    data = Dataset(
+        cl.read_annotations(team.votes), features=table.select("weight", "item", "size")
+    )
+    assert data.items == [f"x{number:03d}" for number in range(60)]
+    wanted = pl.read_csv(team.features).select("weight", "size").to_numpy()
+    assert (data.X == wanted).all()
+    assert data.counts.sum(1).tolist() == [5] * 60
+    assert data.inputs.features == ("weight", "size")
+
+
+def test_tables_have_a_row_per_item(team: Team) -> None:
+    data = make(team, group="patient", gold="truth").split()
+    table = data.to_polars()
+    assert table.columns[:5] == ["item", "split", "group", "truth", "digest"]
+    assert table["truth"].to_list() == pl.read_csv(team.features)["truth"].to_list()
+    assert table["size"].to_list() == data.X[:, 0].tolist()
+    assert set(table["split"]) == {"train", "calibration", "test"}
+    frame = data.to_pandas()
+    assert isinstance(frame, pd.DataFrame)
+    assert frame["n:cat"].tolist() == data.counts[:, 0].tolist()
+    assert data.inspect()[:2] == ["60 items with features size, weight", "12 groups by patient"]
+    assert make(team).to_polars()["split"].null_count() == 60
+
+
+def test_items_without_counterpart_are_refused_or_left_out() -> None:
+    votes = votes_of(("a", "ann", "cat"), ("b", "ann", "dog"))
+    features = pl.DataFrame({"item": ["b", "c", "d"], "size": [1.0, 2.0, 3.0]})
+    with pytest.raises(cl.CredalError, match=r"1 of 2 items have no features in .*'a'.*--skip-mis"):
+        Dataset(votes, features=features)
+    with pytest.raises(cl.CredalError, match=r"2 of 3 items have no annotations in .*: 'c', 'd'"):
+        Dataset(votes_of(("b", "ann", "cat"), ("b", "bo", "dog")), features=features)
+    data = Dataset(votes, features=features, skip_missing=True)
+    assert data.items == ["b"]
+    assert data.inputs.left_out == {"without features": 1, "without annotations": 2}
+    with pytest.raises(cl.CredalError, match=r"they are called 'a', 'b' there and 'x' here"):
+        Dataset(votes, features=pl.DataFrame({"item": ["x"], "size": [1.0]}))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "Pass either features or images"),
+        ({"features": "f.csv", "images": Path("img")}, "Pass either features or images"),
+        ({"images": Path("img"), "drop": ("a",)}, "drop is for features"),
+        ({"features": "f.csv", "table": "t.csv"}, "table is for images"),
+        ({"features": "f.csv", "image_size": 4}, "image_size must be 8 or more; got 4"),
+        ({"features": "f.csv", "random_state": -1}, "random_state must be 0 or more; got -1"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(cl.CredalError, match=message):
+        Dataset(votes_of(("a", "ann", "cat"), ("a", "bo", "dog")), **options)
+
+
+def test_gold_labels_are_classes() -> None:
+    votes = votes_of(("a", "ann", "cat"), ("b", "ann", "dog"), ("c", "ann", "dog"))
+    table = pl.DataFrame({"item": ["a", "b", "c"], "size": [1, 2, 3], "is": ["dog ", None, "cat"]})
+    assert Dataset(votes, features=table, gold="is").truth.tolist() == [1, -1, 0]
+    wrong = table.with_columns(pl.Series("is", ["dgo", None, "cat"]))
+    with pytest.raises(cl.CredalError, match=r"row 1: the gold label of item 'a' .*write 'dog'"):
+        Dataset(votes, features=wrong, gold="is")
+    empty = table.with_columns(pl.Series("is", ["", None, " "]))
+    with pytest.raises(cl.CredalError, match=r"no item has a gold label in the column 'is'"):
+        Dataset(votes, features=empty, gold="is")
+
+
+def test_an_item_without_its_group_is_refused() -> None:
+    table = pl.DataFrame({"item": ["a", "b"], "size": [1, 2], "of": ["p", " "]})
+    votes = votes_of(("a", "ann", "cat"), ("b", "ann", "dog"))
+    with pytest.raises(cl.CredalError, match=r"row 2: item 'b' has no 'of'. To fix: fill the col"):
+        Dataset(votes, features=table, group="of")
+
+
+def test_the_users_own_split_is_kept(team: Team) -> None:
+    data = make(team, split="part").split()
+    assert data.part is not None
+    assert data.part.tolist() == pl.read_csv(team.features)["part"].to_list()
+    with pytest.raises(cl.CredalError, match=r"line 5: 'p0' is in two splits, 'train' and 'cal"):
+        make(team, split="part", group="patient").split()
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 99), st.booleans())
+def test_later_rounds_are_trained_on_only(random_state: int, grouped: bool) -> None:
+    random = np.random.default_rng(random_state)
+    items = [f"x{number}" for number in range(40)]
+    group = random.integers(0, 12, size=40)
+    label = random.choice(["cat", "dog"], size=40)
+    rows = list(zip(items, ["ann"] * 40, label, strict=True))
+    votes = votes_of(*rows[:30]).merge(votes_of(*rows[30:], ("x0", "bo", "cat")))
+    table = pl.DataFrame({"item": items, "size": range(40), "of": [f"g{each}" for each in group]})
+    options: dict[str, Any] = {"group": "of"} if grouped else {"drop": ("of",)}
+    data = Dataset(votes, features=table, random_state=random_state, **options)
+    assert data.later.tolist() == [False] * 30 + [True] * 10
+    found = data.split()
+    assert found.part is not None
+    split = dict(zip(found.items, found.part, strict=True))
+    assert {split[item] for item in items[30:] if item in split} <= {"train"}
+    first = Dataset(votes_of(*rows[:30]), features=table[:30], random_state=random_state, **options)
+    assert first.split().part.tolist() == [split[item] for item in items[:30]]  # type: ignore[union-attr]
+    left_out = len(items) - len(found.items)
+    assert sum(found.inputs.left_out.values()) == left_out
+    if grouped:
+        held_out = {group[number] for number in range(30) if split[items[number]] != "train"}
+        assert left_out == sum(group[number] in held_out for number in range(30, 40))
+    halves = data.split(("calibration", "test"))
+    assert halves.items == items[:30]
+
+
+def test_items_can_be_kept_out_of_every_split(team: Team) -> None:
+    data = make(team)
+    without = ["that the model knows" if row < 20 else "" for row in range(60)]
+    halves = data.split(("calibration", "test"), without=without)
+    assert halves.items == data.items[20:]
+    assert halves.inputs.left_out == {"that the model knows": 20}
+    with pytest.raises(cl.CredalError, match=r"no item is left to split: 60 that the model knows"):
+        data.split(("calibration", "test"), without=["that the model knows"] * 60)
+
+
+# Images
+
+
+def test_images_keep_groups_splits_and_gold_labels(team: Team, tmp_path: Path) -> None:
+    votes, table = cl.read_annotations(team.votes), pl.read_csv(team.features)
+    folder = make_images(tmp_path / "images", list(votes.items))
+    with pytest.raises(cl.CredalError, match=r"images have no column 'patient'.*--table votes.csv"):
+        Dataset(votes, images=folder, group="patient")
+    other_names = pl.col("item").str.replace("^", "/data/local-files/?d=") + ".png"
+    for renamed in (table, table.with_columns(other_names).reverse()):
+        data = Dataset(
+            votes, images=folder, table=renamed, image_size=8, group="patient", gold="truth"
+        )
+        assert data.X.shape == (60, 3, 8, 8)
+        assert data.X.dtype == np.float32
+        assert data.groups == table["patient"].to_list()
+        assert [CLASSES[index] for index in data.truth] == table["truth"].to_list()
+        assert data.inputs.matched == {"path": 60}
+    with pytest.raises(cl.CredalError, match=r"10 of 60 items have no row in"):
+        Dataset(votes, images=folder, table=table[10:], group="patient")
+    twice = pl.concat([table, table[:1].with_columns(patient=pl.lit("p9"))])
+    with pytest.raises(cl.CredalError, match=r"row 61: item 'x000' is 'p9' here and 'p0' in row 1"):
+        Dataset(votes, images=folder, table=twice, group="patient")
+
+
+def test_equal_images_are_in_one_split(team: Team, tmp_path: Path) -> None:
+    votes = cl.read_annotations(team.votes)
+    folder = make_images(tmp_path / "images", list(votes.items), size=8)
+    for number in range(0, 60, 2):  # every second image is the one before it
+        copy = folder / f"x{number + 1:03d}.png"
+        copy.write_bytes((folder / f"x{number:03d}.png").read_bytes())
+    data = Dataset(votes, images=folder, image_size=8).split()
+    assert data.part is not None
+    assert len(set(data.digests)) == 30
+    assert (data.part[::2] == data.part[1::2]).all()
+
+
+def test_images_that_are_missing_or_broken(team: Team, tmp_path: Path) -> None:
+    votes = cl.read_annotations(team.votes)
+    folder = make_images(tmp_path / "images", list(votes.items)[:50])
+    with pytest.raises(cl.CredalError, match=r"10 of 60 items have no image in .*images"):
+        Dataset(votes, images=folder)
+    (folder / "x003.png").write_bytes(b"no image")
+    data = Dataset(votes, images=folder, skip_missing=True, image_size=8)
+    assert len(data.items) == len(data.X) == len(data.digests) == 49
+    assert "x003" not in data.items
+    assert data.inputs.left_out == {"without image": 10, "with an unreadable image": 1}
+    assert list(data.inputs.unreadable) == ["x003"]
+    with pytest.raises(cl.CredalError, match=r"no item of .*votes.csv has an image in"):
+        Dataset(votes, images=make_images(tmp_path / "other", ["y"]))
+
+
+# Truth
+
+
+@given(st.lists(st.lists(st.integers(0, 3), min_size=3, max_size=3), min_size=1, max_size=9))
+def test_the_majority_is_the_only_largest(rows: list[list[int]]) -> None:
+    for row, found in zip(rows, majority(np.array(rows, dtype=float)), strict=True):
+        top = [index for index, votes in enumerate(row) if votes == max(row) > 0]
+        assert found == (top[0] if len(top) == 1 else -1)
+
+
+def test_weights_that_tie_but_for_rounding_tie() -> None:
+    assert majority(np.array([[0.1 + 0.2, 0.3], [0.3, 0.31]])).tolist() == [-1, 1]

@@ -1,0 +1,146 @@
+"""Features from tables and arrays."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import credalearn as cl
+from credalearn.app.features import FeatureTable, read_features, row_digests
+
+VALUES = np.random.default_rng(0).normal(size=(30, 3))
+ITEMS = [f"{number:03d}" for number in range(30)]  # 007 is a name, not a number
+TABLE = pl.DataFrame({"item": ITEMS, **{f"f{k}": VALUES[:, k] for k in range(3)}})
+
+
+def table_of(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def every_form(folder: Path) -> dict[str, Any]:
+    TABLE.write_csv(folder / "f.csv")
+    TABLE.write_csv(folder / "f.tsv", separator="\t")
+    TABLE.write_parquet(folder / "f.parquet")
+    np.savez(folder / "f.npz", items=np.array(ITEMS), X=VALUES)
+    files = {name: folder / f"f.{name}" for name in ("csv", "tsv", "parquet", "npz")}
+    return files | {
+        "polars": TABLE,
+        "pandas": pd.DataFrame(TABLE.to_dict(as_series=False)),
+        "arrays": {"item": ITEMS, "features": VALUES},
+        "two files": [TABLE[:10], TABLE[10:].select("f2", "item", "f0", "f1")],
+    }
+
+
+def test_every_form_reads_alike(tmp_path: Path) -> None:
+    for name, data in every_form(tmp_path).items():
+        found = read_features(data)
+        assert found.items == ITEMS, name
+        assert found.names == ["f0", "f1", "f2"], name
+        np.testing.assert_allclose(found.values, VALUES, rtol=1e-15, err_msg=name)
+        assert row_digests(found.values) == row_digests(VALUES)
+
+
+def test_rows_of_an_array_are_items_by_number(tmp_path: Path) -> None:
+    np.save(tmp_path / "f.npy", VALUES)
+    for data in (tmp_path / "f.npy", VALUES):
+        found = read_features(data)
+        assert found.items[:3] == ["0", "1", "2"]
+        assert (found.values == VALUES).all()
+
+
+def test_names_are_cleaned_as_those_of_annotations_are(tmp_path: Path) -> None:
+    path = table_of(tmp_path / "f.csv", "id,size\n  cafe\u0301 ,1\n007,2\n")
+    assert read_features(path).items == ["café", "007"]
+
+
+def test_other_columns_are_kept_as_text_or_left_out(tmp_path: Path) -> None:
+    path = table_of(tmp_path / "f.csv", "id,size,site,note\na,1, x ,so\nb,2,,so\n")
+    found = read_features(path, extra=["site"], drop=["note"])
+    assert found.names == ["size"]
+    assert found.extra["site"].to_list() == ["x", None]
+    assert found.place(1) == f"{path}, line 3"
+    more = table_of(tmp_path / "g.csv", "size,id\n3,c\n")
+    both = read_features([path, more], extra=["site"], drop=["note"])
+    assert both.extra["site"].to_list() == ["x", None, None]
+    assert both.place(2) == f"{more}, line 2"
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("id,size\na,1e3\nb, 2 \n", [1000.0, 2.0]),
+        ("id;size\na;0,5\nb;-1,25\n", [0.5, -1.25]),
+        ("id,size\na,true\nb,False\n", [1.0, 0.0]),
+    ],
+)
+def test_numbers_as_people_write_them(tmp_path: Path, text: str, wanted: list[float]) -> None:
+    found = read_features(table_of(tmp_path / "f.csv", text))
+    assert found.values[:, 0].tolist() == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("id,size\na,1\nb,big\n", r"f.csv, line 3: features must be finite numbers; 'size' is 'big'"),
+        ("id,size\na,\n", r"line 2: .*'size' is None for item 'a'"),
+        ("id,size\na,inf\n", r"'size' is 'inf'"),
+        ("id;size\na;1,234\n", r"'size' is '1,234'"),  # a little more than 1, or than 1000?
+        ("id,size,x,y\na,1,p,q\n", r"leave out columns .* with --drop x --drop y\."),
+        ("id,size\na,1\n ,2\n", r"line 3: the item has no name"),
+        ("id,size\na,1\na,2\n", r"line 3: item 'a' occurs twice, first in .*line 2"),
+        ("id\na\n", r"no column of features next to 'id'"),
+        ("size,weight\n1,2\n", r"no column names the items; its columns are: size, weight"),
+        ("id,size\n", r"no row below the header"),
+    ],
+)  # fmt: skip
+def test_bad_features_are_named(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(cl.CredalError, match=message):
+        read_features(table_of(tmp_path / "f.csv", text))
+
+
+def test_a_missing_column_is_refused_with_the_nearest(tmp_path: Path) -> None:
+    path = table_of(tmp_path / "f.csv", "id,size,patient\na,1,x\n")
+    with pytest.raises(cl.CredalError, match=r"no column 'patients'.*did you mean 'patient'"):
+        read_features(path, extra=["patients"])
+    with pytest.raises(cl.CredalError, match=r"no column 'nothing'; its columns are"):
+        read_features(path, drop=["nothing"])
+
+
+def test_files_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
+    path = table_of(tmp_path / "f.csv", "id,size\na,1\n")
+    other = table_of(tmp_path / "g.csv", "id,weight\nb,1\n")
+    with pytest.raises(cl.CredalError, match=r"same features; only one has 'size', 'weight'"):
+        read_features([path, other])
+    same = table_of(tmp_path / "h.csv", "id,size\nb,1\na,2\n")
+    with pytest.raises(cl.CredalError, match=r"h.csv, line 3: item 'a' occurs twice, first in .*f"):
+        read_features([path, same])
+
+
+def test_features_of_a_model_are_found_by_name(tmp_path: Path) -> None:
+    def read(data: Any) -> FeatureTable:
+        return read_features(data, names=["f1", "f0"])
+
+    assert (read(TABLE).values == VALUES[:, [1, 0]]).all()
+    assert (read(VALUES[:, :2]).values == VALUES[:, :2]).all()  # an array has its own order
+    np.savez(tmp_path / "f.npz", ids=np.array(ITEMS), X=VALUES)
+    with pytest.raises(cl.CredalError, match=r"3 features per item, and the model takes 2"):
+        read(tmp_path / "f.npz")
+    with pytest.raises(cl.CredalError, match=r"1 of 2 features are missing: 'f1'.*rename 'F1'"):
+        read(TABLE.rename({"f1": "F1"}))
+
+
+def test_arrays_of_other_shapes_are_refused() -> None:
+    with pytest.raises(cl.CredalError, match=r"one of shape \(items, features\)"):
+        read_features(VALUES[0])
+    with pytest.raises(cl.CredalError, match=r"one value per item"):
+        read_features({"item": ITEMS[:3], "features": VALUES})
+
+
+def test_equal_rows_have_equal_digests() -> None:
+    one, other, third = row_digests(np.array([[0.1, 0.0], [np.float32(0.1), -0.0], [0.1, 1e-9]]))
+    assert one == other
+    assert one != third

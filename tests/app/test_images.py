@@ -1,0 +1,153 @@
+"""Images: found by the names of exports, read upright in 8 bits."""
+
+import shutil
+import unicodedata
+from pathlib import Path
+from urllib.parse import quote
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import credalearn as cl
+from credalearn._files import sha256_of
+from credalearn.app.images import check_readable, find_images, read_images, thumbnail
+from team_files import make_images
+
+
+def found_in(folder: Path, items: list[str]) -> dict[str, tuple[str, str]]:
+    found = find_images(folder, items)
+    return {item: (path.relative_to(folder).as_posix(), how) for item, (path, how) in found.items()}
+
+
+def pixels_of(path: Path, size: int) -> np.ndarray:
+    [[(_, read)]] = read_images([path], size)
+    assert not isinstance(read, str), read
+    assert read[1] == sha256_of(path)
+    return read[0]
+
+
+def test_images_are_found_by_the_names_of_exports(tmp_path: Path) -> None:
+    make_images(tmp_path, ["i 00", "1a2b3c4d-x", "x"])
+    make_images(tmp_path / "a", ["i01", "two"])
+    make_images(tmp_path / "b", ["two"])
+    wanted = {
+        "i 00.png": ("i 00.png", "path"),
+        "a/i01": ("a/i01.png", "path"),
+        "C:\\data\\i01.png": ("a/i01.png", "file name"),
+        "/data/local-files/?d=i%2000.png": ("i 00.png", "path in the address"),
+        "/data/local-files/?d=b/two.png": ("b/two.png", "path in the address"),
+        "/data/local-files/?d=img/a/two.png": ("a/two.png", "file name"),
+        "/data/local-files/?d=img%2Fb%2Ftwo.png": ("b/two.png", "file name"),
+        "/data/upload/3/1a2b3c4d-i01.png": ("a/i01.png", "file name"),
+        "/data/upload/3/1a2b3c4d-x.png": ("1a2b3c4d-x.png", "file name"),
+        "/data/upload/3/ffffffff-x.png": ("x.png", "file name"),
+        "https://example.org/i%2000.png?sig=1&d2=3": ("i 00.png", "file name"),
+        "s3://bucket/img/i01.png": ("a/i01.png", "file name"),
+    }
+    assert found_in(tmp_path, [*wanted, "/data/upload/3/1a2b3c4d-none.png"]) == wanted
+    for item in ("two", "/data/upload/3/1a2b3c4d-two.png"):
+        with pytest.raises(cl.CredalError, match=rf"item '{item}' fits 2 images"):
+            find_images(tmp_path, [item])
+
+
+def test_names_of_a_mac_and_suffixes_in_capitals_are_found(tmp_path: Path) -> None:
+    mac = unicodedata.normalize("NFD", "Žába é")
+    make_images(tmp_path / "a", [mac, "one", "two"])
+    for name in ("one", "two"):
+        (tmp_path / "a" / f"{name}.png").rename(tmp_path / "a" / f"{name}.PNG")
+    make_images(tmp_path / "b", ["two", "Three"])
+    wanted = {
+        unicodedata.normalize("NFC", f"a/{mac}.png"): (f"a/{mac}.png", "path"),
+        "/data/?d=" + quote(f"a/{mac}.png"): (f"a/{mac}.png", "path in the address"),
+        unicodedata.normalize("NFC", mac): (f"a/{mac}.png", "file name"),
+        "a/one.png": ("a/one.PNG", "path"),
+        "https://example.org/one.Png": ("a/one.PNG", "file name"),
+        "a/two.png": ("a/two.PNG", "path"),
+        "b/two.png": ("b/two.png", "path"),
+        "two.PNG": ("a/two.PNG", "file name"),
+    }
+    assert found_in(tmp_path, [*wanted, "three.png"]) == wanted  # the stem keeps its case
+    (tmp_path / "a" / "one.PNG").rename(tmp_path / "a" / "one.Png")
+    shutil.copy(tmp_path / "a" / "one.Png", tmp_path / "a" / "one.PNG")
+    with pytest.raises(cl.CredalError, match=r"item 'a/one.png' fits 2 images"):
+        find_images(tmp_path, ["a/one.png"])
+
+
+def test_a_folder_without_images_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(cl.CredalError, match=r"there is no folder .*none of images"):
+        find_images(tmp_path / "none", ["one"])
+    (tmp_path / "._a.png").touch()
+    with pytest.raises(cl.CredalError, match=r"contains no image; known suffixes are \.png"):
+        find_images(tmp_path, ["one"])
+
+
+def test_images_of_every_mode_become_three_colors(tmp_path: Path) -> None:
+    for mode in ("1", "L", "LA", "P", "RGB", "RGBA", "CMYK", "I;16"):
+        suffix = ".tif" if mode in ("CMYK", "I;16") else ".png"
+        Image.new(mode, (7, 3)).save(tmp_path / f"{mode.replace(';', '')}{suffix}")
+    for path in tmp_path.iterdir():
+        pixels = pixels_of(path, 4)
+        assert pixels.shape == (3, 4, 4)
+        assert pixels.dtype == np.uint8
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "wanted"),
+    [
+        ("gray.png", np.array([[0, 257], [32_896, 65_535]], np.uint16), [0, 1, 128, 255]),
+        ("gray.tif", np.array([[0, 257], [32_896, 65_535]], np.uint16), [0, 1, 128, 255]),
+        ("dim.png", np.array([[0, 257], [514, 771]], np.uint16), [0, 1, 2, 3]),
+        ("whole.tif", np.array([[-5, 257], [32_896, 65_535]], np.int32), [0, 1, 128, 255]),
+        ("large.tif", np.array([[0, 2**30], [0, 2**31 - 1]], np.int32), [0, 128, 0, 255]),
+        ("share.tif", np.array([[0, 0.2], [np.nan, 1]], np.float32), [0, 51, 0, 255]),
+        ("eight.tif", np.array([[0, 20], [200, 255]], np.float32), [0, 20, 200, 255]),
+        ("sixteen.tif", np.array([[0, 257], [771, 7e4]], np.float32), [0, 1, 3, 255]),
+    ],
+)  # fmt: skip
+def test_more_than_eight_bits_are_scaled_by_their_type(
+    tmp_path: Path, name: str, values: np.ndarray, wanted: list[int]
+) -> None:
+    Image.fromarray(values).save(tmp_path / name)
+    assert pixels_of(tmp_path / name, 2).reshape(3, 4).tolist() == [wanted] * 3
+
+
+def test_images_are_turned_as_their_exif_says(tmp_path: Path) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6  # a quarter turn clockwise
+    lying = np.array([[[255, 0, 0], [0, 255, 0]], [[0, 0, 255], [255, 255, 255]]], np.uint8)
+    path = tmp_path / "x.png"
+    Image.fromarray(lying).save(path, exif=exif)
+    assert (pixels_of(path, 2).transpose(1, 2, 0) == np.rot90(lying, -1)).all()
+    Image.fromarray(lying).save(tmp_path / "x.webp", exif=exif, lossless=True)
+    good = (tmp_path / "x.webp").read_bytes()
+    (tmp_path / "x.webp").write_bytes(good.replace(b"MM\0*", b"????"))  # a damaged EXIF
+    assert (pixels_of(tmp_path / "x.webp", 2).transpose(1, 2, 0) == lying).all()
+
+
+def test_unreadable_images_are_named_and_many_are_refused(tmp_path: Path) -> None:
+    names = [f"x{number:03d}" for number in range(300)]  # more than one batch
+    make_images(tmp_path, names, size=2)
+    (tmp_path / "x007.png").write_bytes(b"\x89PNG no image")
+    (tmp_path / "x280.png").write_bytes((tmp_path / "x281.png").read_bytes()[:50])
+    files = [tmp_path / f"{name}.png" for name in names]
+    read = dict(pair for batch in read_images(files, 2) for pair in batch)
+    assert list(read) == files
+    broken = [each for each in read.values() if isinstance(each, str)]
+    assert ["x007.png" in broken[0], "x280.png" in broken[1]] == [True, True]
+    check_readable(broken, 300)
+    check_readable(["why"] * 5, 20)
+    for number, of in ((6, 300), (2, 2)):
+        with pytest.raises(cl.CredalError, match=rf"{number} of {of} images cannot .* is why\. To"):
+            check_readable(["why"] * number, of)
+
+
+def test_thumbnails_are_small_and_never_fail(tmp_path: Path) -> None:
+    noise = np.random.default_rng(0).integers(0, 256, (500, 300, 3), dtype=np.uint8)
+    Image.fromarray(noise).save(tmp_path / "a.png")
+    found = thumbnail(tmp_path / "a.png")
+    assert found is not None
+    assert found.startswith("data:image/jpeg;base64,")
+    assert len(found) < 15_000
+    (tmp_path / "b.png").write_bytes(b"no image")
+    assert thumbnail(tmp_path / "b.png") is None

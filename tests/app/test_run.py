@@ -1,0 +1,241 @@
+"""The noun Run: loaded once, checked by digests, replaced whole or not at all."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import credalearn as cl
+from credalearn.app.facts import RunFacts, parse_json, to_json
+from credalearn.app.run import Run
+from credalearn.app.staging import check_place, partial_of, recover, staged
+from credalearn.guarantees import Guarantee
+from fake_run import add_rule, add_sets, fake_run, with_facts
+from small_run import make_run
+from team_files import snapshot
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return fake_run(tmp_path_factory.mktemp("made") / "run", num_items=200)
+
+
+@pytest.fixture
+def run(made: Run, tmp_path: Path) -> Run:
+    return Run.load(shutil.copytree(made.path, tmp_path / "run"))
+
+
+def test_facts_survive_writing_and_reading(run: Run) -> None:
+    again = parse_json(to_json(run.facts).encode(), RunFacts, Path("run.json"))
+    assert again == run.facts
+    assert Run.load(run.path).facts == run.facts
+
+
+def test_loading_imports_neither_torch_nor_sklearn(run: Run) -> None:
+    add_rule(run, max_error=0.2)
+    code = (
+        f"import sys; from credalearn.app.run import Run; run = Run.load({str(run.path)!r}); "
+        "assert run.guarantee is not None; print({'torch', 'sklearn'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+def test_a_guarantee_and_sets_belong_to_their_predictions(run: Run) -> None:
+    certified = add_sets(add_rule(run, max_error=0.2))
+    loaded = Run.load(run.path)
+    assert loaded.guarantee == certified.guarantee
+    assert isinstance(loaded.guarantee, Guarantee)
+    assert loaded.sets == certified.sets
+    kept = {name: (run.path / name).read_bytes() for name in ("guarantee.json", "sets.json")}
+    other = with_facts(run, predictions=run.predictions.reverse())
+    for name, content in kept.items():
+        (run.path / name).write_bytes(content)
+        with pytest.raises(cl.CredalError, match=rf"{name} does not belong to this run.*certify"):
+            Run.load(other.path)
+        (run.path / name).unlink()
+
+
+@pytest.mark.parametrize("name", ["annotations", "items", "predictions"])
+def test_a_changed_table_is_refused_by_name(run: Run, name: str) -> None:
+    path = run.path / f"{name}.parquet"
+    pl.read_parquet(path).head(5).write_parquet(path)
+    with pytest.raises(cl.CredalError, match=rf"{name}.parquet does not belong .* train again"):
+        Run.load(run.path)
+    path.unlink()
+    with pytest.raises(cl.CredalError, match=rf"{name}.parquet cannot be read: No such file"):
+        Run.load(run.path)
+
+
+def test_the_model_of_another_run_is_refused(tmp_path: Path) -> None:
+    run, other = make_run(tmp_path / "a"), make_run(tmp_path / "b", num_items=80)
+    assert run.load_model().classes_.tolist() == list(run.classes)
+    shutil.copytree(other.path / "model", run.path / "model", dirs_exist_ok=True)
+    with pytest.raises(cl.CredalError, match=r"a/model does not belong to this run"):
+        Run.load(run.path).load_model()
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        (("splits", "train"), "many", r"field splits.train: expected `int`, got `str`"),
+        (("classes",), None, r"field classes: expected `array`, got `null`"),
+        (("annotations", "kind"), "opinions", r"field annotations.kind: invalid enum value"),
+        (("options", "s"), [1], r"field options.s: expected `float`, got `array`"),
+        (("sha256",), {}, r"field sha256: object missing required field `model`"),
+    ],
+)
+def test_a_wrong_fact_is_named(run: Run, place: tuple[str, ...], value: Any, message: str) -> None:
+    path = run.path / "run.json"
+    content = inner = json.loads(path.read_text())
+    for name in place[:-1]:
+        inner = inner[name]
+    inner[place[-1]] = value
+    path.write_text(json.dumps(content))
+    with pytest.raises(cl.CredalError, match=rf"run.json, {message}.* To fix: train again"):
+        Run.load(run.path)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[1, 2]", b"\xff\xfe"])
+def test_a_damaged_json_file_is_named(run: Run, content: bytes) -> None:
+    for name in ("run.json", "guarantee.json", "sets.json"):
+        path = run.path / name
+        before = path.read_bytes() if path.exists() else None
+        path.write_bytes(content)
+        with pytest.raises(cl.CredalError, match=rf"run/{name}"):
+            Run.load(run.path)
+        path.unlink() if before is None else path.write_bytes(before)
+
+
+def test_a_missing_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(cl.CredalError, match=r"no finished run at .*: credalearn train"):
+        Run.load(tmp_path / "none")
+    partial_of(tmp_path / "none").mkdir()
+    with pytest.raises(cl.CredalError, match=r"give the train command again; it resumes"):
+        Run.load(tmp_path / "none")
+
+
+# Staging
+
+
+def put(output: Path, text: str, **options: bool) -> None:
+    """A run of one file, made where runs are made."""
+    with staged(output, **options) as folder:
+        (folder / "model").mkdir()
+        (folder / "model" / "w").write_text(text)
+        (folder / "run.json").write_text(text)
+
+
+def test_a_new_run_replaces_an_old_one_and_keeps_other_files(tmp_path: Path) -> None:
+    output = tmp_path / "runs" / "a"
+    put(output, "one")
+    (output / "notes.txt").write_text("mine")
+    (output / "report.html").write_text("about one")
+    (output / "model" / "old").touch()
+    put(output, "two")
+    assert snapshot(output.parent).keys() == {
+        *("a", "a/run.json", "a/notes.txt", "a/model", "a/model/w")
+    }
+    assert (output / "model" / "w").read_text() == "two"
+
+
+def test_a_failure_leaves_the_old_run_and_a_checkpoint_stays(tmp_path: Path) -> None:
+    output = tmp_path / "runs" / "a"
+    with pytest.raises(ZeroDivisionError), staged(output):
+        raise ZeroDivisionError
+    assert not output.parent.exists()
+    put(output, "one")
+    before = snapshot(tmp_path)
+    with pytest.raises(ZeroDivisionError), staged(output) as folder:
+        (folder / "run.json").write_text("half")
+        raise ZeroDivisionError
+    assert snapshot(tmp_path) == before
+    with pytest.raises(KeyboardInterrupt), staged(output) as folder:
+        (folder / "resume-1.safetensors").touch()
+        raise KeyboardInterrupt
+    assert (partial_of(output) / "resume-1.safetensors").exists()
+    put(output, "two")
+    assert not partial_of(output).exists()
+    assert not list(output.glob("resume*"))
+
+
+def test_a_kill_at_any_moment_leaves_a_run(tmp_path: Path) -> None:
+    """An audit hook ends the process at its n-th change to the file system, for every n."""
+    script = """
+import os, sys
+from pathlib import Path
+from credalearn.app.staging import staged
+
+left = [int(sys.argv[2])]
+CHANGES = ("open", "os.rename", "os.mkdir", "os.rmdir", "os.remove", "shutil.rmtree")
+
+def hook(event, given):
+    if event in CHANGES and ".py" not in str(given[0]) and (event != "open" or given[1] == "w"):
+        left[0] -= 1
+        if left[0] < 0:
+            os._exit(9)
+
+sys.addaudithook(hook)
+with staged(Path(sys.argv[1])) as folder:
+    (folder / "model").mkdir(exist_ok=True)
+    (folder / "model" / "w").write_text("two")
+    (folder / "run.json").write_text("two")
+"""
+    put(tmp_path / "first", "one")
+    (tmp_path / "first" / "notes.txt").write_text("mine")
+    codes, changes = [], 0
+    while not codes or codes[-1] == 9:
+        output = tmp_path / f"run{changes}" / "a"
+        shutil.copytree(tmp_path / "first", output)
+        arguments = [sys.executable, "-c", script, str(output)]
+        codes.append(subprocess.run([*arguments, str(changes)], check=False).returncode)
+        recover(output)  # what every command does first
+        assert (output / "run.json").read_text() == (output / "model" / "w").read_text()
+        assert subprocess.run([*arguments, "999"], check=False).returncode == 0
+        assert {path.name for path in output.parent.iterdir()} == {"a"}
+        assert {path.name for path in output.iterdir()} == {"model", "run.json", "notes.txt"}
+        assert (output / "run.json").read_text() == "two"
+        changes += 1
+    assert codes[-1] == 0
+    assert changes > 8
+
+
+def test_a_certified_run_is_replaced_only_on_request(tmp_path: Path) -> None:
+    output = tmp_path / "a"
+    for name, what in (("guarantee.json", "a guarantee"), ("sets.json", "certified sets")):
+        put(output, "one", overwrite=True)
+        (output / name).touch()
+        with pytest.raises(cl.CredalError, match=rf"contains {what}.* pass --overwrite"):
+            put(output, "two")
+        assert (output / "run.json").read_text() == "one"
+    put(output, "two", overwrite=True)
+    assert not (output / "sets.json").exists()
+
+
+def test_certified_while_it_is_trained_again_is_not_lost(tmp_path: Path) -> None:
+    output = tmp_path / "a"
+    put(output, "one")
+    with pytest.raises(cl.CredalError, match="contains a guarantee"), staged(output) as folder:
+        (folder / "run.json").touch()
+        (output / "guarantee.json").touch()
+    assert (output / "run.json").read_text() == "one"
+
+
+def test_places_where_no_run_can_be_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(cl.CredalError, match=r"file is a file, not a folder"):
+        check_place(tmp_path / "file")
+    with pytest.raises(cl.CredalError, match=r"contains other files, such as 'file'"):
+        check_place(tmp_path)
+    with pytest.raises(cl.CredalError, match=r"file is not a folder"):
+        check_place(tmp_path / "file" / "run")
+    if os.geteuid():  # root may write everywhere
+        (tmp_path / "locked").mkdir(mode=0o500)
+        with pytest.raises(cl.CredalError, match="is not writable"):
+            check_place(tmp_path / "locked" / "run")

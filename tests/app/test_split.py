@@ -1,0 +1,81 @@
+"""Splits: groups stay together, shares are kept, nothing held out is trained on."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import credalearn as cl
+from credalearn.app._split import HELD_OUT, SPLITS, check_split, draw_split, train_later
+
+SHARES = (0.6, 0.2, 0.2)
+GROUPS = st.lists(st.integers(1, 12), min_size=12, max_size=60)
+
+
+@given(sizes=GROUPS, random_state=st.integers(0, 9))
+def test_a_group_is_in_one_split_and_the_shares_are_kept(
+    sizes: list[int], random_state: int
+) -> None:
+    groups = [f"g{number}" for number, size in enumerate(sizes) for _ in range(size)]
+    split = draw_split(groups, random_state=random_state)
+    assert len(set(zip(split, groups, strict=True))) == len(sizes)
+    for name, share in zip(SPLITS, SHARES, strict=True):
+        # Half a group off at each of its two edges.
+        assert abs((split == name).sum() - share * len(groups)) <= max(sizes)
+    assert (split == draw_split(groups, random_state=random_state)).all()
+    assert (check_split(split.tolist(), groups, str) == split).all()
+
+
+@given(st.integers(10, 300), st.integers(0, 99))
+def test_items_alone_are_split_to_half_an_item(num_items: int, random_state: int) -> None:
+    split = draw_split(range(num_items), random_state=random_state)
+    for name, share in zip(SPLITS, SHARES, strict=True):
+        assert abs((split == name).sum() - share * num_items) <= 1
+    halves = draw_split(range(num_items), random_state=random_state, names=HELD_OUT)
+    assert set(halves) == set(HELD_OUT)
+    assert abs((halves == "test").sum() - num_items / 2) <= 1
+
+
+@given(st.integers(0, 999))
+def test_few_large_groups_leave_no_split_empty(random_state: int) -> None:
+    groups = np.repeat(list("abcdefgh"), [8, 6, 9, 2, 1, 6, 5, 3]).tolist()
+    assert set(draw_split(groups, random_state=random_state).tolist()) == set(SPLITS)
+
+
+def test_other_seeds_split_differently() -> None:
+    assert (draw_split(range(30)) != draw_split(range(30), random_state=1)).any()
+
+
+def test_too_few_groups_are_refused() -> None:
+    with pytest.raises(cl.CredalError, match=r"9 items in 2 groups are too few for 3 splits"):
+        draw_split(list("aaaaabbbb"))
+
+
+@pytest.mark.parametrize(
+    ("split", "groups", "message"),
+    [
+        (("train", "tset", "test"), "abc", r"row 1: the split must be one of .*'tset'.* 'test'"),
+        (("train", "", "test"), "abc", r"row 1: the split must be one of"),
+        (("train", "calibration", "train"), "abc", r"no item is in the split 'test'"),
+        (("train", "calibration", "test"), "aba", r"row 2: 'a' is in two splits, 'train' and 'te"),
+    ],
+)
+def test_leaks_are_refused(split: tuple[str, ...], groups: str, message: str) -> None:
+    with pytest.raises(cl.CredalError, match=message):
+        check_split(split, list(groups), "row {}".format)
+
+
+@given(sizes=GROUPS, random_state=st.integers(0, 9), later=st.integers(1, 30))
+def test_later_items_are_trained_on_unless_their_group_is_held_out(
+    sizes: list[int], random_state: int, later: int
+) -> None:
+    groups = [number for number, size in enumerate(sizes) for _ in range(size)]
+    random = np.random.default_rng(random_state)
+    groups += random.integers(0, len(sizes) + 5, later).tolist()
+    is_later = np.arange(len(groups)) >= len(groups) - later
+    first = draw_split(groups[:-later], random_state=random_state)
+    found = train_later(np.concatenate([first, [""] * later]), is_later, groups)
+    assert (found[:-later] == first).all()
+    held_out = {group for group, name in zip(groups, first, strict=False) if name != "train"}
+    for group, name in zip(groups[-later:], found[-later:], strict=True):
+        assert name == ("" if group in held_out else "train")
