@@ -11,9 +11,8 @@ import polars as pl
 from core import Measurement
 
 from credalearn.app.annotations import read_annotations
-from credalearn.app.items.inputs import read_features
-from credalearn.app.joined.options import TrainOptions
-from credalearn.app.steps.training import train_run
+from credalearn.app.dataset import Dataset
+from credalearn.app.run import Run
 
 _FEATURES = [f"x{number}" for number in range(20)]
 _FEW, _MANY = 100_000, 1_000_000
@@ -73,8 +72,8 @@ def _make_run(folder: Path) -> None:
     top = table.select(_FEATURES[:3]).to_numpy().argmax(1)
     counts = pl.DataFrame(2 * np.eye(3, dtype=int)[top], schema=["cat", "dog", "owl"])
     counts.insert_column(0, table["item"]).write_csv(votes)
-    found, inputs = read_annotations(votes, format="counts"), read_features(features)
-    train_run(folder, found, inputs, TrainOptions(epochs=2), verbose=False)
+    data = Dataset(read_annotations(votes, format="counts"), features=features)
+    Run.train(data, folder, epochs=2)
 
 
 def _measured(run: Path, data: Path, output: Path) -> tuple[float, float]:

@@ -16,7 +16,7 @@ from credalearn.app.facts import (
     SplitFacts,
     TrainingOptions,
 )
-from credalearn.app.items.digests import row_digests
+from credalearn.app.features import row_digests
 from credalearn.app.run import Run, write_run
 from credalearn.app.steps.set_coverage import certify_sets
 from credalearn.conformal import Distance, Scale

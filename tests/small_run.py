@@ -5,14 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 from PIL import Image
 
 import credalearn as cl
 from credalearn.app.facts import AnnotationFacts, InputFacts, SplitFacts
-from credalearn.app.items.digests import image_digest, row_digests
-from credalearn.app.joined.joining import Prepared
+from credalearn._files import sha256_of
+from credalearn.app.features import row_digests
 from credalearn.app.run import Run, write_run
-from credalearn.app.steps.predicted import item_table, prediction_table
+from credalearn.app.steps.train import prediction_table
 from credalearn.guarantees import Guarantee
 from fake_run import long_votes, training_options
 
@@ -66,7 +67,7 @@ def make_image_run(folder: Path, pictures: Path, counts: np.ndarray) -> Run:
     X = images.astype(np.float32)
     clf.fit(X[: len(X) // 2], cl.from_votes(counts[: len(X) // 2]), classes=list(CLASSES))
     inputs = InputFacts(kind="images", path=str(pictures), image_size=images.shape[2])
-    digests = [image_digest(file) for file in files]
+    digests = [sha256_of(file) for file in files]
     return finish_run(folder, clf, X, counts, digests, inputs, rule=True)
 
 
@@ -85,26 +86,24 @@ def finish_run(
     clf.save(folder / "model")
     half, counts = len(X) // 2, counts.astype(float)
     split = ["train"] * half + [("calibration", "test")[row % 2] for row in range(len(X) - half)]
-    prepared = Prepared(
-        items=[f"item-{row}" for row in range(len(X))],
-        X=X,
-        digests=digests,
-        counts=counts,
-        truth=counts.argmax(1),
-        groups=None,
-        split=split,
-        later=0,
-        left_out={},
-        broken={},
-        matched={},
+    names, truth = [f"item-{row}" for row in range(len(X))], counts.argmax(1)
+    items = pl.DataFrame(
+        {
+            "item": names,
+            "split": split,
+            "group": [None] * len(X),
+            "truth": [CLASSES[index] for index in truth],
+            "digest": digests,
+            **{f"n:{name}": counts[:, number] for number, name in enumerate(CLASSES)},
+        },
+        schema_overrides={"group": pl.String},
     )
-    items = item_table(CLASSES, prepared, np.array(split))
     predictions = prediction_table(
         clf.predict_credal(X[half:]),
-        prepared.items[half:],
+        names[half:],
         CLASSES,
         split=np.array(split[half:]),
-        truth=prepared.truth[half:],
+        truth=truth[half:],
         counts=counts[half:],
     )
     sizes: dict[str, Any] = {name: split.count(name) for name in ("train", "calibration", "test")}
@@ -125,7 +124,7 @@ def finish_run(
         "loss_curve": tuple(clf.loss_curve_),
     }
     digest = json.loads((folder / "model" / "config.json").read_text())["weights_sha256"]
-    votes = long_votes(prepared.items, counts, CLASSES)
+    votes = long_votes(names, counts, CLASSES)
     write_run(
         folder, facts, model_sha256=digest, annotations=votes, items=items, predictions=predictions
     )

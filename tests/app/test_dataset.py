@@ -36,12 +36,10 @@ def make(team: Team, **options: Any) -> Dataset:
 
 def test_items_are_joined_by_name_in_the_order_of_the_votes(team: Team) -> None:
     table = pl.read_csv(team.features).reverse()
-    data = Dataset(
-        cl.read_annotations(team.votes), features=table.select("weight", "item", "size")
-    )
+    data = Dataset(cl.read_annotations(team.votes), features=table.select("weight", "item", "size"))
     assert data.items == [f"x{number:03d}" for number in range(60)]
     wanted = pl.read_csv(team.features).select("weight", "size").to_numpy()
-    assert (data.X == wanted).all()
+    assert (wanted == data.X).all()
     assert data.counts.sum(1).tolist() == [5] * 60
     assert data.inputs.features == ("weight", "size")
 

@@ -85,7 +85,7 @@ def test_numbers_as_people_write_them(tmp_path: Path, text: str, wanted: list[fl
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("id,size\na,1\nb,big\n", r"f.csv, line 3: features must be finite numbers; 'size' is 'big'"),
+        ("id,size\na,1\nb,big\n", r"f.csv, line 3: .* must be finite numbers; 'size' is 'big'"),
         ("id,size\na,\n", r"line 2: .*'size' is None for item 'a'"),
         ("id,size\na,inf\n", r"'size' is 'inf'"),
         ("id;size\na;1,234\n", r"'size' is '1,234'"),  # a little more than 1, or than 1000?

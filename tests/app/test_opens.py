@@ -5,6 +5,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+
 from opens import count_opens
 from team_files import Team, in_process, make_team, train_arguments
 

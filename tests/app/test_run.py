@@ -189,7 +189,8 @@ with staged(Path(sys.argv[1])) as folder:
 """
     put(tmp_path / "first", "one")
     (tmp_path / "first" / "notes.txt").write_text("mine")
-    codes, changes = [], 0
+    codes: list[int] = []
+    changes = 0
     while not codes or codes[-1] == 9:
         output = tmp_path / f"run{changes}" / "a"
         shutil.copytree(tmp_path / "first", output)

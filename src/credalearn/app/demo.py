@@ -7,14 +7,13 @@ import torch
 
 from credalearn._files import check_file, whole_file
 from credalearn.app.annotations import read_annotations
-from credalearn.app.items.inputs import read_features
-from credalearn.app.joined.options import TrainOptions
+from credalearn.app.dataset import Dataset
 from credalearn.app.nodules import CLASSES, Nodules, load_nodules
+from credalearn.app.run import Run
 from credalearn.app.steps.certify import CertifyOptions, certify
 from credalearn.app.steps.inspecting import inspection
 from credalearn.app.steps.predicting import predict
 from credalearn.app.steps.report import ReportOptions, report
-from credalearn.app.steps.training import train_run
 from credalearn.errors import CredalError
 
 MAX_ERROR = 0.20
@@ -39,9 +38,8 @@ def run_way(output: Path, *, epochs: int = 40, random_state: int = 0) -> None:
         print(line)
 
     _say(f"train {votes} --format counts --features {features} --group patient -o {run}")
-    options = TrainOptions(group="patient", epochs=epochs, random_state=random_state)
-    inputs = read_features(features, extra=("patient",))
-    trained = train_run(run, annotations, inputs, options, overwrite=True, verbose=False)
+    data = Dataset(annotations, features=features, group="patient", random_state=random_state)
+    trained = Run.train(data, run, epochs=epochs, random_state=random_state, overwrite=True)
     sizes = trained.facts.splits
     print(
         f"trained on {sizes.train} nodules; {sizes.calibration} to calibrate, "

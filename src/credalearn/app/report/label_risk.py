@@ -7,9 +7,9 @@ from typing import Self, cast
 import numpy as np
 
 from credalearn.app.annotations.dawid_skene import dawid_skene
+from credalearn.app.labels import make_labels
 from credalearn.app.report.held_out import HeldOut
 from credalearn.app.run import Run
-from credalearn.app.steps.train import make_labels
 from credalearn.app.steps.voted_items import said_of
 from credalearn.errors import CredalError
 from credalearn.labels import PROMISING, VoteRule

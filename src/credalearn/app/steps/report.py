@@ -9,8 +9,7 @@ from pathlib import Path
 from credalearn import __version__
 from credalearn._files import check_file, whole_file
 from credalearn._options import check_options, option
-from credalearn.app.items.inputs import find_images
-from credalearn.app.items.thumbnails import thumbnail
+from credalearn.app.images import find_images, thumbnail
 from credalearn.app.outputs import refuse_overwriting_run
 from credalearn.app.report.comparison import ComparedRun
 from credalearn.app.report.gallery import gallery_rows
@@ -153,5 +152,5 @@ def _images(run: Run, given: Path | None) -> tuple[Path | None, Path | None]:
 def _thumbnails(folder: Path | None, items: Sequence[str]) -> dict[str, str]:
     if folder is None:
         return {}
-    found = ((item, thumbnail(path)) for item, path in find_images(folder, items).items())
+    found = ((item, thumbnail(path)) for item, (path, _) in find_images(folder, items).items())
     return {item: uri for item, uri in found if uri is not None}

@@ -1,7 +1,5 @@
-"""Trained weights to start from: which files hold them, what is refused, what a run says."""
+"""Trained weights to start from: which files contain them, and what is refused."""
 
-import hashlib
-import re
 import sys
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -17,13 +15,7 @@ from torch import Tensor, nn
 from torch.testing import assert_close
 
 import credalearn as cl
-from credalearn.app.joined.options import TrainOptions
-from credalearn.app.run import Run
-from credalearn.app.staging import partial_of
-from credalearn.app.steps.card import card
-from credalearn.app.steps.reporting import provenance
 from credalearn.nets import build_backbone, outside
-from team_files import Team, in_process, make_images, make_team, snapshot, train_arguments
 
 X = np.random.default_rng(0).normal(size=(30, 4))
 Y = (X[:, 0] > 0).astype(int)
@@ -166,128 +158,3 @@ def test_another_packages_network_starts_from_a_published_file_or_a_run(
     clf.save(tmp_path / "model")
     again = build_backbone("timm:any", (3, 8, 8), weights=tmp_path / "model" / "model.safetensors")
     assert_close(again.network.state_dict(), published)  # type: ignore[union-attr]
-
-
-@pytest.fixture(scope="module")
-def team(tmp_path_factory: pytest.TempPathFactory) -> Team:
-    return make_team(tmp_path_factory.mktemp("team"))
-
-
-def test_the_command_starts_from_an_earlier_run_and_says_so(
-    team: Team, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert in_process(capsys, *train_arguments(team, "-o", tmp_path / "first")).code == 0
-    monkeypatch.chdir(tmp_path)
-    file = "first/model/model.safetensors"
-    more = ["--weights", file, "--learning-rate", "1e-12", "--batch-size", "7", "--device", "cpu"]
-    done = in_process(capsys, *train_arguments(team, "-o", "run", *more))
-    assert done.code == 0, done.err
-    run, first = Run.load(Path("run")), Run.load(Path("first"))
-    assert_close(layers(run.load_model()), layers(first.load_model()))
-    options = run.facts.options
-    digest = hashlib.sha256(Path(file).read_bytes()).hexdigest()
-    asked = {"weights": file, "learning_rate": 1e-12, "batch_size": 7, "device": "cpu"}
-    asked |= {"weights_sha256": digest, "augment": "none"}
-    assert {name: options[name] for name in asked} == asked
-    assert first.facts.options.weights is None
-    text = card(run)
-    assert "augmentation" not in text
-    assert f"| started from | {file} (sha256 {digest}) |" in text
-    assert "| learning rate | 1e-12 |" in text
-    assert "| batch size | 7 |" in text
-    assert "started from" not in card(first)
-    told = dict(provenance(run.facts, "today"))["options"]
-    assert f"weights={file}" in told
-    assert digest in told
-    assert (run.load_model().learning_rate, run.load_model().batch_size) == (1e-12, 7)
-
-
-def test_images_start_from_an_earlier_runs_resnet(
-    team: Team, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = make_images(tmp_path / "images", [f"x{number:03d}" for number in range(60)])
-    images: list[str | Path] = ["--images", folder, "--image-size", "8", "--epochs", "1"]
-    done = in_process(capsys, *train_arguments(team, *images, "-o", tmp_path / "first"))
-    assert done.code == 0, done.err
-    file = tmp_path / "first" / "model" / "model.safetensors"
-    more: list[str | Path] = ["--weights", file, "--learning-rate", "1e-12"]
-    more += ["--augment", "crop-flip"]
-    done = in_process(capsys, *train_arguments(team, *images, *more, "-o", tmp_path / "run"))
-    assert done.code == 0, done.err
-    run = Run.load(tmp_path / "run")
-    first, second = (
-        clf.model_.members[0].backbone.get_parameter("conv.weight")
-        for clf in (Run.load(tmp_path / "first").model(), run.load_model())
-    )
-    assert_close(first, second)
-    assert run.load_model().augment == run.facts.options.augment == "crop-flip"
-    assert "| augmentation | crop-flip |" in card(run)
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("absent.pt", r"there is no file .*absent\.pt\. To fix: name the state dict"),
-        ("damaged.pt", r"damaged\.pt is damaged or holds more than tensors.*To fix: get the file"),
-        ("other.pt", r"the weights in .*other\.pt do not fit ResNet18: .*'resnet18' is credalearn"),
-    ],
-)
-def test_the_command_refuses_in_one_message_before_images_are_read(
-    name: str, message: str, team: Team, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    torch.save(Published().state_dict(), tmp_path / "other.pt")
-    (tmp_path / "damaged.pt").write_bytes((tmp_path / "other.pt").read_bytes()[:-100])
-    before = snapshot(tmp_path)
-    given: list[str | Path] = ["--images", tmp_path / "no-images", "--weights", tmp_path / name]
-    done = in_process(capsys, *train_arguments(team, *given, "-o", tmp_path / "run"))
-    assert done.code == 2
-    assert re.search(message, done.err)
-    assert len(done.err.splitlines()) == 1
-    assert snapshot(tmp_path) == before
-
-
-def test_options_out_of_range_are_refused(
-    team: Team, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for given, message in (
-        (["--learning-rate", "0"], r"learning_rate must be above 0; got 0\.0\. To fix: give --l"),
-        (["--learning-rate", "nan"], "learning_rate must be above 0; got nan"),
-        (["--batch-size", "0"], "batch-size"),
-        (["--device", "meta"], "device 'meta' is not to be had here.*To fix: take 'auto'"),
-        (["--device", "gpu"], "device 'gpu' is not to be had here"),
-    ):
-        done = in_process(capsys, *train_arguments(team, *given, "-o", tmp_path / "run"))
-        assert done.code == 2
-        assert re.search(message, done.err)
-    with pytest.raises(cl.CredalError, match="batch_size must be 2 or more; got 0"):
-        TrainOptions(batch_size=0)
-    assert not list(tmp_path.iterdir())
-
-
-def test_every_option_of_training_names_a_checkpoint_of_its_own(
-    team: Team, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    names: list[str] = []
-
-    def watch(self: cl.CredalClassifier, *args: object, **options: object) -> None:
-        names.append(Path(str(self.checkpoint)).name)
-        raise KeyboardInterrupt
-
-    file = tmp_path / "start.pt"
-    for random_state in (0, 1):  # the same path, other weights
-        torch.manual_seed(random_state)
-        torch.save(build_backbone("mlp", (2,)).state_dict(), tmp_path / f"{random_state}.pt")
-    monkeypatch.setattr(cl.CredalClassifier, "fit", watch)
-    for more in (
-        [],
-        ["--learning-rate", "0.01"],
-        ["--batch-size", "9"],
-        ["0"],
-        ["1"],
-    ):
-        if more in (["0"], ["1"]):
-            file.write_bytes((tmp_path / f"{more[0]}.pt").read_bytes())
-            more = ["--weights", str(file)]
-        in_process(capsys, *train_arguments(team, *more, "-o", tmp_path / "run"))
-    assert len(set(names)) == len(names) == 5
-    assert not partial_of(tmp_path / "run").exists()

@@ -1,0 +1,60 @@
+"""Credal labels of annotated items, made by the library.
+
+Shapes: N items, K classes.
+"""
+
+import numpy as np
+
+from credalearn.app.annotations import Annotations
+from credalearn.app.annotations.weights import refuse_weights
+from credalearn.errors import CredalError
+from credalearn.labels import VoteRule, at_least, from_posterior, from_votes
+from credalearn.sets import CredalSet
+
+_OF_SHARES = ("relax", "relax-ties", "precise")  # rules that need no number of votes
+
+
+def make_labels(
+    annotations: Annotations,
+    values: np.ndarray,
+    rule: VoteRule,
+    *,
+    s: float = 1.0,
+    confidence: float = 0.95,
+    posterior: np.ndarray | None = None,
+) -> CredalSet:
+    """Credal labels of items: by the rule, or as people stated them.
+
+    Args:
+        annotations: Says what the values are.
+        values: Votes, shares or bounds by class, shape (N, K).
+        rule: Rule of :func:`credalearn.from_votes`.
+        s: As there.
+        confidence: As there.
+        posterior: What a model of the annotators makes of the votes, shape (N, K).
+
+    Raises:
+        CredalError: If the rule counts votes, and these are shares or have weights.
+    """
+    if annotations.kind == "bounds":
+        return at_least(values)
+    total = values.sum(1)
+    if posterior is not None:
+        return from_posterior(posterior, total, rule=rule, s=s, confidence=confidence)
+    if annotations.kind != "probabilities" and (values == values.round()).all():
+        if rule not in _OF_SHARES:
+            refuse_weights(
+                annotations,
+                rule=f"the rule {rule!r} counts votes",
+                instead=f", or choose one of {', '.join(_OF_SHARES)}",
+            )
+        return from_votes(values, rule=rule, s=s, confidence=confidence)
+    if rule not in _OF_SHARES:
+        what = "probabilities" if annotations.kind == "probabilities" else "weighted votes"
+        raise CredalError(
+            f"the label rule {rule!r} counts votes; {annotations.source.path} contains {what}. To "
+            f"fix: choose one of {', '.join(_OF_SHARES)}."
+        )
+    voted = total[:, None] > 0
+    filled = np.where(voted, values, 1.0)
+    return from_posterior(filled / filled.sum(1, keepdims=True), total, rule=rule)

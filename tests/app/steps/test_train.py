@@ -1,0 +1,375 @@
+"""``train``: a dataset into a run, the same by the command and in Python."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from safetensors.torch import load_file
+
+import credalearn as cl
+from credalearn.app.dataset import Dataset
+from credalearn.app.labels import make_labels
+from credalearn.app.run import Run
+from credalearn.app.staging import partial_of
+from credalearn.app.steps.train import TrainOptions, train, training_labels
+from credalearn.labels import VOTE_RULES
+from team_files import (
+    Team,
+    full_disk,
+    in_process,
+    make_images,
+    make_team,
+    snapshot,
+    train_arguments,
+)
+
+Capture = pytest.CaptureFixture[str]
+DATA = ("group", "gold", "split", "random_state")
+
+
+@pytest.fixture(scope="module")
+def team(tmp_path_factory: pytest.TempPathFactory) -> Team:
+    return make_team(tmp_path_factory.mktemp("team"))
+
+
+def make(team: Team, **options: Any) -> Dataset:
+    drop = [name for name in ("patient", "truth", "part") if name not in options.values()]
+    votes = cl.read_annotations(team.votes)
+    return Dataset(votes, features=team.features, drop=tuple(drop), **options)
+
+
+def quick(output: Path, team: Team, **options: Any) -> Run:
+    """Train quickly on a team's files."""
+    data = make(team, **{name: options[name] for name in DATA if name in options})
+    chosen = {name: value for name, value in options.items() if name not in DATA[:3]}
+    return Run.train(data, output, **{"epochs": 2} | chosen)
+
+
+def weights(run: Run) -> dict[str, list[float]]:
+    found = load_file(run.path / "model" / "model.safetensors")
+    return {name: tensor.flatten().tolist() for name, tensor in found.items()}
+
+
+def test_the_command_does_what_python_does(team: Team, tmp_path: Path, capsys: Capture) -> None:
+    done = in_process(capsys, *train_arguments(team, "--group", "patient", "-o", tmp_path / "a"))
+    assert done.code == 0, done.err
+    data = make(team, group="patient")
+    run, made = Run.load(tmp_path / "a"), Run.train(data, tmp_path / "b", epochs=2)
+    assert run.facts.sha256 == made.facts.sha256
+    assert run.facts.options == made.facts.options
+    assert run.facts.inputs == made.facts.inputs
+    assert run.facts.annotations == made.facts.annotations
+
+
+def test_the_folder_of_a_run(team: Team, tmp_path: Path) -> None:
+    run = quick(tmp_path / "run", team)
+    assert {path.name for path in run.path.iterdir()} == {
+        *("model", "run.json", "annotations.parquet", "items.parquet", "predictions.parquet")
+    }
+    assert {path.name for path in tmp_path.iterdir()} == {"run"}
+    facts = run.facts
+    assert facts.classes == ("cat", "dog", "owl")
+    assert facts.splits.sizes == {"train": 36, "calibration": 12, "test": 12}
+    assert facts.inputs.features == ("size", "weight")
+    assert facts.annotations.votes == 300
+    assert len(facts.loss_curve) == 2
+    held_out = run.items.filter(pl.col("split") != "train")
+    assert run.predictions["item"].to_list() == held_out["item"].to_list()
+    assert run.predictions["split"].to_list() == held_out["split"].to_list()
+
+
+def test_the_columns_of_predictions_are_what_they_are_called(team: Team, tmp_path: Path) -> None:
+    run = quick(tmp_path / "run", team)
+    table = run.predictions
+    features = pl.read_csv(team.features).join(table.select("item"), on="item")
+    pred = run.load_model().predict_credal(features.select("size", "weight").to_numpy())
+    np.testing.assert_allclose(table["mmi"], pred.score("mmi").numpy(), atol=1e-6)
+    for row in table.join(run.items, on="item", maintain_order="left").iter_rows(named=True):
+        label = row["label"]
+        assert row["probability"] == row[f"p:{label}"] == max(row[f"p:{k}"] for k in run.classes)
+        assert row["lower"] == row[f"lower:{label}"]
+        assert row["upper"] == row[f"upper:{label}"]
+        assert row["score"] == pytest.approx(1 - row["lower"], abs=1e-6)
+        votes = {name: row[f"n:{name}"] for name in run.classes}
+        assert row["disagreement"] == pytest.approx(1 - votes[label] / 5)
+        top = [name for name in votes if votes[name] == max(votes.values())]
+        assert row["truth"] == (top[0] if len(top) == 1 else None)
+        assert row["wrong"] == (None if len(top) > 1 else label != top[0])
+        for bound, least in (("lower", min), ("upper", max)):
+            assert row[f"{bound}:{label}"] == least(row[f"v0:{label}"], row[f"v1:{label}"])
+
+
+def test_the_same_seed_gives_the_same_run(team: Team, tmp_path: Path) -> None:
+    first, again, other = (
+        quick(tmp_path / name, team, random_state=seed)
+        for name, seed in (("a", 0), ("b", 0), ("c", 1))
+    )
+    assert first.facts.sha256 == again.facts.sha256
+    assert not first.items["split"].equals(other.items["split"])
+    assert weights(first) != weights(other)
+
+
+@settings(max_examples=15)
+@given(seed=st.integers(0, 99), grouped=st.booleans(), own=st.booleans())
+def test_nothing_held_out_is_trained_on(seed: int, grouped: bool, own: bool) -> None:
+    rng = np.random.default_rng(seed)
+    size = 40
+    group = rng.integers(0, 8, size=size)
+    table = pl.DataFrame(
+        {
+            "item": [f"x{number}" for number in range(size)],
+            "number": range(size),
+            "g": [f"g{number}" for number in group],
+            "s": np.array(["train", "calibration", "test", "train"])[group % 4],
+        }
+    )
+    label = rng.choice(["cat", "dog"], size=size)
+    votes = cl.read_annotations(table.select("item", annotator=pl.lit("ann"), label=label))
+    options: dict[str, Any] = {"group": "g"} if grouped else {}
+    options |= {"split": "s"} if own else {}
+    drop = tuple({"g", "s"} - set(options.values()))
+    data = Dataset(votes, features=table, drop=drop, random_state=seed, **options)
+    seen: list[float] = []
+
+    class StopError(Exception):
+        pass
+
+    def watch(self: cl.CredalClassifier, X: np.ndarray, y: Any, **options: object) -> None:
+        assert len(X) == len(y)
+        seen.extend(X[:, 0].tolist())
+        raise StopError
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cl.CredalClassifier, "fit", watch)
+        folder = Path(f"/tmp/credalearn-never-{seed}")
+        with pytest.raises(StopError):
+            train(data, folder)
+    assert not folder.exists()
+    part = data.split().part
+    assert part is not None
+    assert seen == np.flatnonzero(part == "train").tolist()
+    assert set(part) == {"train", "calibration", "test"}
+    if own:
+        assert part.tolist() == table["s"].to_list()
+    if grouped:
+        assert not {*group[part == "train"]} & {*group[part != "train"]}
+
+
+# Labels
+
+
+@pytest.mark.parametrize("rule", VOTE_RULES)
+def test_labels_are_those_of_from_votes(team: Team, tmp_path: Path, rule: Any) -> None:
+    votes = pl.read_csv(team.votes).with_columns(
+        label=pl.when(pl.col("item") < "x004").then(pl.lit("?")).otherwise(pl.col("label"))
+    )
+    data = Dataset(
+        cl.read_annotations(votes, unsure=("?",)),
+        features=pl.read_csv(team.features).select("item", "size"),
+    )
+    rows = np.arange(60)
+    assert (data.counts[:4] == 0).all()  # nobody is sure
+    found = training_labels(data, rows, TrainOptions(labels=rule))
+    wanted = cl.from_votes(data.counts, rule=rule)
+    assert torch.equal(found.lower, wanted.lower)
+    assert torch.equal(found.upper, wanted.upper)
+    assert torch.equal(found.reference, wanted.reference)
+    assert (found.diameter()[:4] > 0.999).all()
+    run = Run.train(data, tmp_path / "run", labels=rule, epochs=1)
+    assert run.facts.label_rule == rule
+
+
+def test_the_options_of_a_rule_reach_the_labels(team: Team) -> None:
+    data, rows = make(team), np.arange(60)
+    for options in ({"labels": "idm", "s": 4.0}, {"labels": "clopper-pearson", "confidence": 0.5}):
+        asked = TrainOptions(**options)  # type: ignore[arg-type]
+        rule, others = options["labels"], {k: v for k, v in options.items() if k != "labels"}
+        wanted = cl.from_votes(data.counts, rule=rule, **others)  # type: ignore[arg-type]
+        assert torch.equal(training_labels(data, rows, asked).lower, wanted.lower)
+
+
+def test_weights_count_as_shares(team: Team) -> None:
+    trust = pl.when(pl.col("annotator") == "ann").then(0.5).otherwise(1.0)
+    votes = cl.read_annotations(pl.read_csv(team.votes).with_columns(weight=trust), weight="weight")
+    counts = votes.counts()
+    shares = counts / counts.sum(1, keepdims=True)
+    for rule, wanted in (
+        ("relax", cl.relax(shares)),
+        ("relax-ties", cl.relax(shares, ties=True)),
+        ("precise", cl.precise(shares)),
+    ):
+        found = make_labels(votes, counts, rule)  # type: ignore[arg-type]
+        torch.testing.assert_close(found.lower, wanted.lower)
+    with pytest.raises(cl.CredalError, match=r"rule 'idm' counts votes; .* contains weighted vote"):
+        make_labels(votes, counts, "idm")
+
+
+@pytest.mark.parametrize("kind", ["counts", "probabilities", "bounds"])
+def test_every_kind_of_annotation_trains(team: Team, tmp_path: Path, kind: Any) -> None:
+    votes = cl.read_annotations(team.votes)
+    counts, names = votes.counts(), list(votes.items)
+    table = pl.DataFrame({"item": names, **dict(zip(votes.classes, counts.T, strict=True))})
+    if kind == "probabilities":
+        table = table.with_columns(pl.col(votes.classes) / 5)
+    if kind == "bounds":
+        label = [votes.classes[index] for index in counts.argmax(1)]
+        table = pl.DataFrame({"item": names, "label": label, "at_least": counts.max(1) / 5})
+    found = cl.read_annotations(table, format=kind)
+    features = pl.read_csv(team.features).select("item", "size", "weight")
+    run = Run.train(Dataset(found, features=features), tmp_path / "run", epochs=1)
+    assert run.facts.annotations.kind == kind
+    assert len(run.items) == 60
+    nobody_disagrees = bool(run.predictions["disagreement"].is_nan().all())
+    assert nobody_disagrees == (kind == "bounds")
+
+
+def test_skill_is_learned_from_training_items_only(
+    team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = make(team)
+    seen = []
+
+    def posteriors(annotations: object, *, among: np.ndarray) -> np.ndarray:
+        seen.append(among)
+        return np.full((60, 3), 1 / 3)
+
+    monkeypatch.setattr("credalearn.app.steps.train.dawid_skene", posteriors)
+    rows = np.array([3, 5, 8])
+    found = training_labels(data, rows, TrainOptions(skill="dawid-skene", labels="precise"))
+    assert np.flatnonzero(seen[0]).tolist() == rows.tolist()
+    torch.testing.assert_close(found.lower, torch.full((3, 3), 1 / 3).double())
+
+
+# What does not fit
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"epochs": 0}, "epochs must be 1 or more; got 0"),
+        ({"batch_size": 1}, "batch_size must be 2 or more; got 1"),
+        ({"learning_rate": 0.0}, "learning_rate must be above 0; got 0.0"),
+        ({"labels": "relaxed"}, "labels must be one of 'relax'"),
+        ({"method": "poc"}, "method must be one of 'pocc'.*take 'pocc'"),
+        ({"confidence": 95}, "confidence must be .*; got 95.*write 95 % as 0.95"),
+        ({"labels": "relax", "s": 2.0}, "the rule 'relax' does not use s"),
+        ({"skill": "best"}, "skill must be one of 'equal'"),
+        ({"augment": "flip"}, "augment must be one of 'none'"),
+    ],
+)
+def test_options_are_checked(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(cl.CredalError, match=message):
+        TrainOptions(**options)
+
+
+def test_what_does_not_fit_changes_nothing(team: Team, tmp_path: Path) -> None:
+    run = quick(tmp_path / "run", team)
+    before = snapshot(tmp_path)
+    for options, message in (
+        ({"backbone": "resnet1"}, r"backbone must be one of .*got 'resnet1'"),
+        ({"augment": "crop"}, r"augment='crop' is for images"),
+        ({"weights": Path("none.pt")}, r"none\.pt"),
+    ):
+        with pytest.raises((cl.CredalError, OSError), match=message):
+            quick(run.path, team, **options)
+        assert snapshot(tmp_path) == before
+
+
+def test_a_class_that_training_never_sees_is_refused(team: Team, tmp_path: Path) -> None:
+    owls = pl.read_csv(team.votes).filter(label="owl")["item"].unique().to_list()
+    part = pl.when(pl.col("item").is_in(owls)).then(pl.lit("test")).otherwise(pl.col("part"))
+    table = pl.read_csv(team.features).with_columns(part=part)
+    data = Dataset(
+        cl.read_annotations(team.votes), features=table, split="part", drop=("patient", "truth")
+    )
+    with pytest.raises(cl.CredalError, match=r"no training item of .*votes.csv has a vote for 'ow"):
+        train(data, tmp_path / "run")
+
+
+def test_images_train(team: Team, tmp_path: Path) -> None:
+    votes = cl.read_annotations(team.votes)
+    data = Dataset(votes, images=make_images(tmp_path / "img", list(votes.items)), image_size=8)
+    run = Run.train(data, tmp_path / "run", epochs=1)
+    assert run.takes_images
+    assert run.facts.options.backbone == "resnet18"
+    assert run.facts.inputs.image_size == 8
+    assert len(run.predictions) == 24
+
+
+def test_a_run_starts_from_the_weights_of_another(team: Team, tmp_path: Path) -> None:
+    first = quick(tmp_path / "first", team)
+    start = first.path / "model" / "model.safetensors"
+    run = quick(tmp_path / "run", team, weights=start, learning_rate=1e-12)
+    assert run.facts.options.weights == str(start)
+    assert run.facts.options.weights_sha256 is not None
+    name = "member0.backbone.layers.1.weight"
+    np.testing.assert_allclose(weights(run)[name], weights(first)[name], atol=1e-6)
+
+
+# Stopped and started again
+
+
+def test_a_full_disk_in_any_file_leaves_nothing_half_written(team: Team, tmp_path: Path) -> None:
+    whole = quick(tmp_path / "whole", team)
+    sizes = {path.stat().st_size for path in whole.path.rglob("*") if path.is_file()}
+    for most in sorted(sizes):
+        said = r"/run cannot be written: .* choose another folder with --output\.$"
+        with full_disk(most - 1), pytest.raises(cl.CredalError, match=said):
+            quick(tmp_path / "run", team)
+        assert not (tmp_path / "run").exists()
+    run = quick(tmp_path / "run", team)
+    assert weights(run) == weights(whole)
+    assert not partial_of(run.path).exists()
+
+
+def test_a_killed_training_resumes_to_the_same_weights(
+    team: Team, tmp_path: Path, capsys: Capture
+) -> None:
+    arguments = train_arguments(team, "--epochs", "60", "-o", tmp_path / "run")
+    command = [sys.executable, "-m", "credalearn", *arguments]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    until = time.monotonic() + 60
+    while time.monotonic() < until and not list(
+        partial_of(tmp_path / "run").glob("resume-*.safetensors")
+    ):
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL, "it ended before it was killed"
+    with pytest.raises(cl.CredalError, match=r"no finished run .*resumes where it stopped"):
+        Run.load(tmp_path / "run")
+    done = in_process(capsys, *arguments)
+    assert done.code == 0, done.err
+    assert "resum" in done.err
+    never = quick(tmp_path / "never", team, epochs=60)
+    run = Run.load(tmp_path / "run")
+    assert run.facts.sha256 == never.facts.sha256
+    assert not partial_of(run.path).exists()
+
+
+def test_only_other_training_starts_anew(
+    team: Team, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*args: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(cl.CredalClassifier, "save", stop)
+        for options in ({}, {"gold": "truth"}, {"device": "cpu"}, {"epochs": 3}, {"s": 1}):
+            with pytest.raises(KeyboardInterrupt):
+                quick(tmp_path / "run", team, **options)
+    found = list(partial_of(tmp_path / "run").glob("resume-*.safetensors"))
+    # Gold labels choose no training item; auto is the CPU where there is no GPU.
+    assert len(found) == (2 if not torch.cuda.is_available() else 3)
+    run = quick(tmp_path / "run", team, epochs=3)
+    assert weights(run) == weights(quick(tmp_path / "other", team, epochs=3))
+    assert not list(run.path.glob("*resume*"))
