@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import credalearn as cl
-from credalearn.app.annotations import Annotations
+from credalearn.app.annotations.table import Annotations
 from credalearn.app.dataset import Dataset, majority
 from team_files import CLASSES, Team, make_images, make_team
 
@@ -92,7 +92,7 @@ def test_gold_labels_are_classes() -> None:
     votes = votes_of(("a", "ann", "cat"), ("b", "ann", "dog"), ("c", "ann", "dog"))
     table = pl.DataFrame({"item": ["a", "b", "c"], "size": [1, 2, 3], "is": ["dog ", None, "cat"]})
     assert Dataset(votes, features=table, gold="is").truth.tolist() == [1, -1, 0]
-    wrong = table.with_columns(pl.Series("is", ["dgo", None, "cat"]))
+    wrong = table.with_columns(pl.Series("is", ["dogg", None, "cat"]))
     with pytest.raises(cl.CredalError, match=r"row 1: the gold label of item 'a' .*write 'dog'"):
         Dataset(votes, features=wrong, gold="is")
     empty = table.with_columns(pl.Series("is", ["", None, " "]))

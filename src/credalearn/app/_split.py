@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from credalearn._checks import nearest
-from credalearn.app.annotations.places import shown
+from credalearn._formats import shown
 from credalearn.errors import CredalError
 
 SPLITS = ("train", "calibration", "test")

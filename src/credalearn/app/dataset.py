@@ -14,10 +14,10 @@ import numpy as np
 import polars as pl
 
 from credalearn._checks import nearest
+from credalearn._formats import listed, shown
 from credalearn._options import check_options, option
 from credalearn.app._split import SPLITS, check_split, draw_split, train_later
-from credalearn.app.annotations import Annotations
-from credalearn.app.annotations.places import listed, shown
+from credalearn.app.annotations.table import Annotations
 from credalearn.app.facts import InputFacts
 from credalearn.app.features import item_column, item_names, read_features, row_digests
 from credalearn.app.images import check_readable, find_images, read_images
@@ -387,7 +387,7 @@ def _image_columns(
     wanted = [source.column(name, option="table") for name in names]
     named = item_column(source, (options.item, annotations.source.item), wanted)
     table = source.read(dict.fromkeys((named, *wanted)))
-    values = texts(table.select(dict.fromkeys(wanted))).rows()
+    values = texts(table.select(list(dict.fromkeys(wanted)))).rows()
     first: dict[str, int] = {}
     for row, item in enumerate(item_names(source, table[named])):
         before = first.setdefault(item, row)

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from credalearn.app.annotations.raw import Kind
+from credalearn.app.annotations.table import Kind
 from credalearn.errors import CredalError
 
 Said = Literal["votes", "bounds", "probabilities"]

@@ -14,8 +14,8 @@ import numpy as np
 import polars as pl
 
 from credalearn._checks import nearest
-from credalearn.app.annotations.columns import ITEM, find
-from credalearn.app.annotations.places import listed, shown
+from credalearn._formats import listed, shown
+from credalearn.app.column_names import ITEM, find
 from credalearn.app.sources import Source, numbers, open_source, texts
 from credalearn.errors import CredalError
 

@@ -5,8 +5,7 @@ Shapes: N items, K classes.
 
 import numpy as np
 
-from credalearn.app.annotations import Annotations
-from credalearn.app.annotations.weights import refuse_weights
+from credalearn.app.annotations.table import Annotations, check_unweighted
 from credalearn.errors import CredalError
 from credalearn.labels import VoteRule, at_least, from_posterior, from_votes
 from credalearn.sets import CredalSet
@@ -43,9 +42,9 @@ def make_labels(
         return from_posterior(posterior, total, rule=rule, s=s, confidence=confidence)
     if annotations.kind != "probabilities" and (values == values.round()).all():
         if rule not in _OF_SHARES:
-            refuse_weights(
+            check_unweighted(
                 annotations,
-                rule=f"the rule {rule!r} counts votes",
+                f"the label rule {rule!r} counts votes",
                 instead=f", or choose one of {', '.join(_OF_SHARES)}",
             )
         return from_votes(values, rule=rule, s=s, confidence=confidence)

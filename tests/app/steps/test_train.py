@@ -364,7 +364,7 @@ def test_only_other_training_starts_anew(
 
     with monkeypatch.context() as patch:
         patch.setattr(cl.CredalClassifier, "save", stop)
-        for options in ({}, {"gold": "truth"}, {"device": "cpu"}, {"epochs": 3}, {"s": 1}):
+        for options in ({}, {"gold": "truth"}, {"device": "cpu"}, {"epochs": 3}):
             with pytest.raises(KeyboardInterrupt):
                 quick(tmp_path / "run", team, **options)
     found = list(partial_of(tmp_path / "run").glob("resume-*.safetensors"))

@@ -14,6 +14,7 @@ import typer
 
 from credalearn import __version__
 from credalearn.app.cli import learning, recalibrating, steps
+from credalearn.app.cli._command import LazyCommand
 from credalearn.app.cli.stopping import told_when_stopped
 
 app = typer.Typer(
@@ -25,13 +26,11 @@ app = typer.Typer(
 # In the order in which a team comes to them.
 for step in (
     learning.inspect,
-    learning.train,
     *steps.STEPS,
     recalibrating.recalibrate,
 ):
-    whole = step is learning.train  # which writes when all is done
-    left = "nothing was written" if whole else ""
-    app.command()(told_when_stopped(step, left=left))
+    app.command()(told_when_stopped(step, left=""))
+app.command("train", help="Train a model on annotated items.", cls=LazyCommand)(lambda: None)
 
 
 def _show_version(wanted: bool) -> None:

@@ -20,10 +20,10 @@ import torch
 from credalearn import __version__
 from credalearn._checks import check_choice
 from credalearn._files import sha256_of
+from credalearn._formats import listed
 from credalearn._options import check_options, option, same_option
 from credalearn.app._split import SPLITS
 from credalearn.app.annotations.dawid_skene import dawid_skene
-from credalearn.app.annotations.places import listed
 from credalearn.app.dataset import Dataset
 from credalearn.app.facts import SplitFacts, TrainingOptions
 from credalearn.app.labels import make_labels
