@@ -122,8 +122,10 @@ class Guarantee:
             return np.zeros(0, dtype=bool)
         # In float64: a float32 score would round the threshold to itself and keep too much.
         scores = as_scores(score, name="score").astype(np.float64)
-        kept: np.ndarray = scores <= (-np.inf if self.threshold is None else self.threshold)
-        return kept & (self.threshold is not None)
+        if self.threshold is None:
+            return np.zeros(len(scores), dtype=bool)
+        kept: np.ndarray = scores <= self.threshold
+        return kept
 
     def decide(self, score: ArrayLike) -> np.ndarray:
         """``"predict"`` or ``"defer"`` for each item, shape (N,); errors as for :meth:`keeps`."""
