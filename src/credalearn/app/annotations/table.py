@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from credalearn._formats import listed, shown
+from credalearn._formats import listed, percent, shown
 from credalearn.errors import CredalError
 
 Kind = Literal["votes", "bounds", "counts", "probabilities"]
@@ -172,7 +172,11 @@ class Annotations:
             rule = "a whole number of 0 or more" if self.kind == "counts" else "0 or more"
             rule = "between 0 and 1" if most < np.inf else rule
             value = values[row, column]
-            fix = f"write {value:g} % as {value / 100:g}" if 1 < value <= 100 else "correct it"
+            fix = (
+                f"write {percent(value / 100)} as {value / 100:g}"
+                if 1 < value <= 100
+                else "correct it"
+            )
             raise CredalError(
                 f"{self.source.path}, item {shown(self.table['item'][row])}: {columns[column]!r} "
                 f"must be {rule}; got {value:g}. To fix: {fix}."

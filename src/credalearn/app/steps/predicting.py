@@ -94,7 +94,7 @@ class PredictSummary:
             kept = self.items - self.deferred
             told.append(
                 f"predict {kept:,} and defer {self.deferred:,} of {self.items:,} items "
-                f"({100 * kept / self.items:.1f} % kept)"
+                f"({percent(kept / self.items, decimals=1)} kept)"
             )
         if self.wanted is not None and self.wanted > self.items:
             told.append(f"--defer {self.wanted}: all are deferred, as there are no more items")
