@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 import torch
 
+from credalearn._formats import percent
 from credalearn.app.annotations.places import listed, shown
 from credalearn.app.items.batches import Batch, Stream, broken_lines, rebatched
 from credalearn.app.items.digests import DIGEST
