@@ -19,25 +19,7 @@ def write_tensors(
     metadata: dict[str, str] | None = None,
     other: str | None = "name another file",
 ) -> None:
-    """Write tensors to a file, from whatever device and in whatever memory order they are.
-
-    Args:
-        path: What is written.
-        tensors: By name.
-        metadata: Texts that go into the same file, by name.
-        other: What a user can do if it cannot be written; None leaves the OSError.
-
-    Raises:
-        NotWrittenError: If it cannot be written.
-
-    Example:
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp()) / "a.safetensors"
-        >>> write_tensors(path, {"rows": torch.tensor([[1, 2], [3, 4]]).T}, metadata={"by": "me"})
-        >>> read_tensors(path, fix="write it again")
-        ({'rows': tensor([[1, 3],
-                [2, 4]])}, {'by': 'me'})
-    """
+    """Write tensors, from any device and in any memory order, and texts that belong to them."""
     # Copies: tied weights share memory, which the format refuses.
     copies = {
         name: tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
@@ -48,14 +30,7 @@ def write_tensors(
 
 
 def read_tensors(path: Path, *, fix: str) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """The tensors of a file, by name and on the CPU, and the texts that were written with them.
-
-    Args:
-        path: What :func:`write_tensors` wrote.
-        fix: What a user can do if it is missing or damaged.
-
-    Raises:
-        CredalError: If it is. An OSError, as without the right to read, says nothing of either.
+    """The tensors of a file, on the CPU, and its texts; ``fix`` says what to do if it is damaged.
 
     Example:
         >>> read_tensors(Path("absent.safetensors"), fix="train again")
@@ -73,10 +48,5 @@ def read_tensors(path: Path, *, fix: str) -> tuple[dict[str, Tensor], dict[str, 
 
 
 def damaged(path: Path, why: str, *, fix: str) -> CredalError:
-    """The error to raise over a file that is not as it was written.
-
-    Example:
-        >>> print(damaged(Path("a.safetensors"), "half of it is missing", fix="train again"))
-        a.safetensors is damaged (half of it is missing). To fix: train again.
-    """
+    """The error to raise about a file that is not as it was written."""
     return CredalError(f"{path} is damaged ({why}). To fix: {fix}.")

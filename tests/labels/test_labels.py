@@ -342,9 +342,7 @@ def test_rows_of_a_list_may_be_arrays_and_tensors(kind: str) -> None:
     points = cl.Vertices([rows, rows])
     assert points.points.shape == (2, 2, 2)
     assert_close(points.worst(rows[1]), torch.ones(2).to(wanted))
-    with pytest.raises(
-        cl.CredalError, match=r"probs must be an array of numbers; .*\[2\] at .* To"
-    ):
+    with pytest.raises(cl.CredalError, match=r"probs must be an array of numbers.*\[2\] at "):
         cl.relax([rows[0], rows[1][:1]])
     with pytest.raises(cl.CredalError, match="probs must have no masked value"):
         cl.relax([np.ma.array([0.5, 0.5], mask=[True, False])])
@@ -368,8 +366,8 @@ def test_precision_follows_the_input() -> None:
         (lambda: cl.relax([0.5, 0.5]), r"shape \(items, classes\)"),
         (lambda: cl.precise([[0.9, 0.2]]), "sum to 1"),
         (lambda: cl.from_votes([[3, 1], [2, -1]]), "whole numbers of 0 or more; row 1"),
-        (lambda: cl.from_votes(torch.tensor([[3 + 2j, 1]])), "counts must be real numbers; got"),
-        (lambda: cl.from_votes(np.array([[3 + 2j, 1]])), "counts must be real numbers; got"),
+        (lambda: cl.from_votes(torch.tensor([[3 + 2j, 1]])), "counts must be .*real numbers; got"),
+        (lambda: cl.from_votes(np.array([[3 + 2j, 1]])), "counts must be .*real numbers; got"),
         (lambda: cl.from_votes(torch.eye(2).to_sparse()), "counts must be a dense tensor"),
         (lambda: cl.from_votes([[0.5, 0.5]]), "whole numbers .* give the counts, not shares"),
         (
@@ -403,7 +401,7 @@ def test_precision_follows_the_input() -> None:
             "num_classes must be a whole .*; got True",
         ),
         (lambda: cl.from_teacher([[1.0]], temperature=ARRAY), "temperature must .*; got array"),
-        (lambda: cl.from_votes(RAGGED), "counts must be an array of numbers; .* To fix"),
+        (lambda: cl.from_votes(RAGGED), "counts must be an array of numbers, as many"),
         (lambda: from_posterior([[0.5, 0.5]], RAGGED), "num_votes must be an array of numbers"),
         (
             lambda: from_posterior([[0.5, 0.5]], 1, rule=["idm"]),  # type: ignore[arg-type]

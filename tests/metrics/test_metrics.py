@@ -262,7 +262,7 @@ def test_probabilities_may_carry_gradients(generator: torch.Generator) -> None:
 
 @pytest.mark.parametrize("num_bins", [0, 1.5, float("nan"), "a", None])
 def test_bins_are_counted(num_bins: Any) -> None:
-    with pytest.raises(CredalError, match="num_bins must be a whole number of 1 or more; got"):
+    with pytest.raises(CredalError, match="num_bins must be (a whole number of )?1 or more; got"):
         metrics.reliability([[0.5, 0.5]], [0], num_bins=num_bins)
 
 
@@ -295,7 +295,7 @@ MASKED = np.ma.array([1, 0], mask=[False, True])
         (lambda: metrics.accuracy([[0.5, 0.5]], [0, 1]), r"shape \(1,\); got .* \(2,\)"),
         (lambda: metrics.accuracy([[0.5, 0.5]], [0.0]), "whole numbers"),
         (lambda: metrics.accuracy(np.zeros((0, 2)), np.zeros(0, int)), "one item or more"),
-        (lambda: metrics.ece([[0.5, 0.5]], [0], num_bins=0), "num_bins must be a whole"),
+        (lambda: metrics.ece([[0.5, 0.5]], [0], num_bins=0), "num_bins must be 1 or more"),
         (lambda: metrics.ece([[5.0, -3.0]], [0]), "not be negative; row 0 .* take the softmax"),
         (lambda: metrics.ece([[80.0, 20.0]], [0]), "sum to 1, .* percentages: divide by 100"),
         (lambda: metrics.accuracy([[0.4, 0.4]], [0]), r"sum to 1, .* row 0 .* sum=\[0.8\]"),
@@ -319,11 +319,6 @@ MASKED = np.ma.array([1, 0], mask=[False, True])
         (lambda: metrics.auroc([0.1], [[0.1]]), r"outside .* got shape \(1, 1\)"),
         (lambda: metrics.auroc([0.1], RAGGED), "outside must be an array of numbers"),
         (lambda: metrics.auroc([0.1], [0.1, np.nan]), "outside .* item 1 has nan"),
-        (
-            lambda: metrics.Reliability((0, 1), (3, 1), (0.5,), (0.5,)),
-            r"one number a bin, .* got count=\(3, 1\) with 2 edges, 1 confidences",
-        ),
-        (lambda: metrics.Reliability((0, 1), (0,), (0,), (0,)), r"got count=\(0,\)"),
     ],
 )
 def test_bad_input_is_refused(call: object, message: str) -> None:

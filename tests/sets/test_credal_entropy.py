@@ -97,11 +97,11 @@ def test_the_cap_on_steps_says_when_it_was_hit(generator: torch.Generator) -> No
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"tolerance": math.nan}, "tolerance must be a finite number, 0 or more; got nan. To fix"),
+        ({"tolerance": math.nan}, "tolerance must be a number of 0 or more; got nan"),
         ({"tolerance": math.inf}, "tolerance must be .* got inf"),
         ({"tolerance": -1e-3}, "tolerance must be .* got -0.001"),
         ({"tolerance": "a"}, "tolerance must be .* got 'a'"),
-        ({"max_steps": 0}, "max_steps must be a whole number of 1 or more; got 0. To fix"),
+        ({"max_steps": 0}, "max_steps must be 1 or more; got 0"),
         ({"max_steps": 1.5}, "max_steps must be .* got 1.5"),
     ],
 )

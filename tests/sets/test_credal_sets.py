@@ -339,14 +339,14 @@ MASKED = np.ma.array([[0.5, 0.1]], mask=[[False, True]])
         (lambda: LowerBounds([[0.5, -0.1]]), "0 <= lower .* row 0 .* clamp"),
         (lambda: LowerBounds([[0.5, float("nan")]]), "lower must be finite; row 0"),
         (lambda: LowerBounds([0.5, 0.5]), r"shape \(items, classes\) .* got \(2,\)"),
-        (lambda: LowerBounds([["a", "b"]]), "an array of numbers; .* To fix: give numbers"),
-        (lambda: LowerBounds(np.array([[0.5, 0.1j]])), "lower must be real numbers; got .*complex"),
+        (lambda: LowerBounds([["a", "b"]]), "an array of numbers, as many"),
+        (lambda: LowerBounds(np.array([[0.5, 0.1j]])), "real numbers; got .*complex"),
         (lambda: LowerBounds(MASKED), r"lower must have no masked value; that at \(0, 1\)"),
         (
             lambda: LowerBounds(torch.zeros(2, 2, device="meta")),
-            "lower must hold values; .* To fix",
+            "dense tensor .* on meta",
         ),
-        (lambda: LowerBounds(torch.eye(2).to_sparse()), r"dense .*_coo. To fix: give lower\.to_d"),
+        (lambda: LowerBounds(torch.eye(2).to_sparse()), r"dense .*_coo"),
         (lambda: LowerBounds(torch.zeros(2, 2).half()), "float32 or float64; got torch.float16"),
         (lambda: Intervals([[0.6, 0.1]], [[0.5, 0.9]]), "row 0 has lower"),
         (lambda: Intervals([[0.1, 0.1]], [[0.4, 0.4]]), "the set is empty"),
@@ -407,10 +407,12 @@ def test_a_long_row_is_cut_in_the_message() -> None:
 )
 def test_costs_and_members_must_be_numbers(values: Any) -> None:
     sets = LowerBounds([[0.5, 0.1]])
-    with pytest.raises(CredalError, match=r"^q must (be an array|be real|have no masked)"):
+    with pytest.raises(CredalError, match=r"^q must (be an array|be a dense|have no masked)"):
         sets.contains(values)
     for ask in (sets.worst, sets.best, sets.worst_target, sets.best_target):
-        with pytest.raises(CredalError, match=r"^cost must (be an array|be real|have no masked)"):
+        with pytest.raises(
+            CredalError, match=r"^cost must (be an array|be a dense|have no masked)"
+        ):
             ask(values)
 
 

@@ -35,9 +35,6 @@ def relax(probs: ArrayLike, *, ties: bool = False) -> LowerBounds:
     Returns:
         The sets, with ``probs`` as their ``reference``.
 
-    Raises:
-        CredalError: If a row is negative somewhere, not finite, or does not sum to 1.
-
     Example:
         >>> relax([[0.1, 0.7, 0.2], [0.5, 0.5, 0.0]]).lower
         tensor([[0.0000, 0.7000, 0.0000],
@@ -98,9 +95,6 @@ def contaminate(probs: ArrayLike, epsilon: float) -> LowerBounds:
     Returns:
         The sets, with ``probs`` as their ``reference``.
 
-    Raises:
-        CredalError: If ε is out of range or a row is no distribution.
-
     Example:
         >>> sets = contaminate([[0.75, 0.25]], 0.2)
         >>> sets.lower, sets.upper
@@ -124,9 +118,6 @@ def smooth(
 
     Returns:
         The sets, with the smoothed label as their ``reference``.
-
-    Raises:
-        CredalError: If ε or a label is out of range.
 
     Example:
         >>> smooth([1], 0.2, 4).lower
@@ -157,9 +148,6 @@ def from_teacher(
     Returns:
         The sets, with the teacher's distribution as their ``reference``.
 
-    Raises:
-        CredalError: If a logit is not finite or the temperature is not above 0.
-
     Example:
         >>> from_teacher([[2.0, 0.0]], temperature=2.0).lower
         tensor([[0.7311, 0.0000]])
@@ -175,9 +163,6 @@ def collapse(labels: CredalSet) -> LowerBounds:
     """Precise one-hot labels on the top class of each set's ``reference``; ties: lowest index.
 
     What a method learns from when disagreement is thrown away.
-
-    Raises:
-        CredalError: If the labels are no sets.
 
     Example:
         >>> from credalearn.labels import from_votes

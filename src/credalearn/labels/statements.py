@@ -24,10 +24,6 @@ def at_least(bounds: ArrayLike) -> LowerBounds:
     Returns:
         The sets; nobody stated a distribution, so their ``reference`` is their center.
 
-    Raises:
-        CredalError: If a bound is not finite or not in [0, 1], or an item's bounds contradict each
-            other; the message names the item.
-
     Example:
         >>> at_least([[0.7, 0.0, 0.1]]).upper
         tensor([[0.9000, 0.2000, 0.3000]])
@@ -60,9 +56,6 @@ def hull(statements: ArrayLike) -> Vertices:
 
     Returns:
         The sets, with the mean of an item's statements as their ``reference``.
-
-    Raises:
-        CredalError: If a statement is no distribution or is NaN in part, or an item has none.
 
     Example:
         The second annotator did not see the second item.

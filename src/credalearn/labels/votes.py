@@ -64,10 +64,6 @@ def from_votes(
         The sets, with the vote shares as their ``reference``. An item without any vote is the set
         of all distributions, its reference uniform.
 
-    Raises:
-        CredalError: If a count is negative, not whole or not finite, or an option is out of range
-            or not used by the rule.
-
     Example:
         Three of four chose the second class.
 
@@ -153,10 +149,6 @@ def from_posterior(
     Returns:
         The sets, with the posterior as their ``reference``. With 0 votes a set contains all
         distributions.
-
-    Raises:
-        CredalError: If a row is no distribution, a number of votes is negative or not finite, or
-            an option is out of range or not used by the rule.
 
     Example:
         Four votes that a model of the annotators weighs as 0.9 to 0.1.

@@ -13,7 +13,7 @@ from credalearn.errors import CredalError
 from credalearn.sets.checks import refuse_masked
 
 Table = Mapping[str, Mapping[str, ArrayLike]]
-"""``table[method][metric]``: one value a random_state, the same seeds in the same order for all."""
+"""``table[method][metric]``: one value per seed, the same seeds in the same order for all."""
 
 DECIMALS = 12  # 0.3 and 0.1 + 0.2 differ by 6e-17 in float64, and must tie
 
@@ -33,9 +33,9 @@ class BalancedQuality:
     """One method's balanced quality score.
 
     Args:
-        per_seed: The score on each random_state, in [0, 1].
+        per_seed: The score on each seed, in [0, 1].
         mean: Their mean.
-        std: Their standard deviation, with division by the number of seeds; 0 for one random_state.
+        std: Their standard deviation, with division by the number of seeds; 0 for one seed.
 
     Example:
         >>> BalancedQuality(per_seed=(0.25, 0.75), mean=0.5, std=0.25).mean
@@ -52,7 +52,7 @@ def balanced_quality(
 ) -> dict[str, BalancedQuality]:
     r"""Balanced quality score (BQS) of every method in the table.
 
-    On each random_state every metric is scaled across the methods,
+    On each seed every metric is scaled across the methods,
     :math:`\hat m = (m - \min) / (\max - \min)`, with 1 − ECE for ECE and likewise for AURC, of
     which less is better; the score is the mean over the metrics. A metric on which all methods are
     equal, to 12 decimals, scales to 1 for all. The score is relative: it changes with the methods
@@ -62,14 +62,9 @@ def balanced_quality(
     does not say which. Dividing by one less would give 5 % more at ten seeds.
 
     Args:
-        table: ``table[method][metric]`` holds one value a random_state, the same seeds for all, in any
-            unit.
+        table: ``table[method][metric]`` holds one value per seed, the same seeds for all.
         metrics: Which metrics count, equally: names of the functions of this module. What follows
             a colon tells two of a kind apart: ``auarc:mmi``, ``auarc:h_diff``.
-
-    Raises:
-        CredalError: If a metric is unknown or missing, a value is no finite number, or the numbers
-            of seeds differ.
 
     Example:
         Best at two of three metrics, worst at one.
@@ -116,19 +111,14 @@ def by_metric(table: Table, metrics: Sequence[str]) -> dict[str, np.ndarray]:
 
 
 def as_numbers(values: ArrayLike, *, name: str) -> np.ndarray:
-    """``values`` as float64, all finite; a text is no number."""
+    """``values`` as float64, all finite."""
     refuse_masked(values, name=name)
     try:
         numbers = np.asarray(values)
-        if numbers.dtype == object and not any(isinstance(x, str | bytes) for x in numbers.flat):
-            numbers = numbers.astype(np.float64)  # a row of a table that has a column of text
+        if numbers.dtype.kind not in "biufO" or not np.isfinite(numbers.astype(float)).all():
+            raise ValueError(f"got {numbers.tolist()!r}")
     except (TypeError, ValueError, RuntimeError) as error:
         raise CredalError(f"{name} must be finite numbers; {str(error).rstrip('.')}.") from error
-    if numbers.dtype.kind not in "biuf" or not np.isfinite(numbers).all():
-        raise CredalError(
-            f"{name} must be finite numbers; got {numbers.tolist()!r}. To fix: fill it, or leave "
-            "it out for all methods."
-        )
     return numbers.astype(np.float64)
 
 
@@ -150,8 +140,8 @@ def _values(table: Table, metric: str) -> np.ndarray:
     shapes = {method: values.shape for method, values in rows.items()}
     if len(set(shapes.values())) > 1 or any(len(s) != 1 or s[0] == 0 for s in shapes.values()):
         raise CredalError(
-            f"table[method][{metric!r}] must hold one value a random_state, one random_state or more, the same "
-            f"seeds for all methods; got shapes {shapes}."
+            f"table[method][{metric!r}] must hold one value for each of the same seeds; got shapes "
+            f"{shapes}."
         )
     values = np.stack(list(rows.values()))
     return values if LARGER_IS_BETTER[kind] else -values

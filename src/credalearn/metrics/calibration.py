@@ -5,9 +5,8 @@ from dataclasses import dataclass
 import torch
 from numpy.typing import ArrayLike
 
-from credalearn._checks import check_whole
-from credalearn.errors import CredalError
-from credalearn.metrics.checks import as_probs_and_classes
+from credalearn._checks import check_number
+from credalearn.metrics.classification import as_probs_and_classes
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,9 +19,6 @@ class Reliability:
         confidence: Mean top probability of each bin's items; 0 in an empty bin.
         accuracy: Share of each bin's items whose top class is the true one; 0 in an empty bin.
 
-    Raises:
-        CredalError: If the lengths do not fit or no bin holds an item.
-
     Example:
         >>> bins = Reliability((0, 0.5, 1), count=(0, 4), confidence=(0, 0.9), accuracy=(0, 0.75))
         >>> round(bins.ece, 6)
@@ -33,15 +29,6 @@ class Reliability:
     count: tuple[int, ...]
     confidence: tuple[float, ...]
     accuracy: tuple[float, ...]
-
-    def __post_init__(self) -> None:
-        lengths = (len(self.edges) - 1, len(self.confidence), len(self.accuracy))
-        if set(lengths) != {len(self.count)} or not any(self.count):
-            raise CredalError(
-                "count, confidence and accuracy must hold one number a bin, edges one more, and "
-                f"one bin or more an item; got count={self.count} with {len(self.edges)} edges, "
-                f"{len(self.confidence)} confidences and {len(self.accuracy)} accuracies."
-            )
 
     @property
     def ece(self) -> float:
@@ -61,10 +48,6 @@ def reliability(probs: ArrayLike, y: ArrayLike, *, num_bins: int = 10) -> Reliab
         y: True class indices, shape (N,).
         num_bins: How many bins.
 
-    Raises:
-        CredalError: If a row is no distribution, the shapes do not fit, a class index is out of
-            range, or there is no bin.
-
     Example:
         Says 0.75 four times and is right three times: no gap. Says 1 and is wrong: a gap of 1.
 
@@ -74,7 +57,7 @@ def reliability(probs: ArrayLike, y: ArrayLike, *, num_bins: int = 10) -> Reliab
         >>> bins.ece
         0.2
     """
-    check_whole(num_bins, least=1, name="num_bins", remedy="give 10")
+    check_number(num_bins, name="num_bins", least=1, whole=True)
     checked, classes = as_probs_and_classes(probs, y)
     # Not max(1), which gives both: on few items it waits 10 ms for its threads on a busy machine.
     top, predicted = checked.amax(1).clamp_(max=1), checked.argmax(1)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from credalearn._ranks import as_scores, average_ranks
-from credalearn.metrics.checks import as_probs_and_classes
+from credalearn.metrics.classification import as_probs_and_classes
 
 
 def spearman_error(probs: ArrayLike, y: ArrayLike, score: ArrayLike) -> float:
@@ -23,9 +23,6 @@ def spearman_error(probs: ArrayLike, y: ArrayLike, score: ArrayLike) -> float:
         probs: Predicted probabilities, shape (N, K).
         y: True class indices, shape (N,).
         score: Uncertainty, shape (N,).
-
-    Raises:
-        CredalError: If a row is no distribution, the shapes do not fit or a score is NaN.
 
     Example:
         The larger the uncertainty, the larger the error, be it infinite.
@@ -52,9 +49,6 @@ def auroc(inside: ArrayLike, outside: ArrayLike) -> float:
     Args:
         inside: Uncertainty of in-distribution items, one or more, shape (N,).
         outside: Uncertainty of out-of-distribution items, one or more, shape (M,).
-
-    Raises:
-        CredalError: If one of them is empty, not flat or holds NaN.
 
     Example:
         Of four pairs, three stand in the right order and one is equal.

@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from credalearn._ranks import as_scores, sort_order, tie_ends
-from credalearn.metrics.checks import as_probs_and_classes
+from credalearn.metrics.classification import as_probs_and_classes
 
 
 def accuracy_rejection(probs: ArrayLike, y: ArrayLike, score: ArrayLike) -> Tensor:
@@ -20,9 +20,6 @@ def accuracy_rejection(probs: ArrayLike, y: ArrayLike, score: ArrayLike) -> Tens
         probs: Predicted probabilities, shape (N, K).
         y: True class indices, shape (N,).
         score: Uncertainty, larger is deferred first, shape (N,).
-
-    Raises:
-        CredalError: If a row is no distribution, the shapes do not fit or a score is NaN.
 
     Example:
         The wrong item is the least certain.

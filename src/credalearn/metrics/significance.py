@@ -50,13 +50,9 @@ def significance_ranking(
     p is not corrected for the number of pairs.
 
     Args:
-        table: ``table[method][metric]`` holds one value a random_state, the same seeds for all.
+        table: ``table[method][metric]`` holds one value per seed, the same seeds for all.
         metrics: Which metrics count, as in :func:`balanced_quality`.
         level: Largest probability of calling a difference that is none, in (0, 1).
-
-    Raises:
-        CredalError: If the level is out of range, a metric is unknown or missing, or the numbers
-            of seeds differ.
 
     Example:
         Better on five seeds of five: p = 1/32.
@@ -88,18 +84,15 @@ def significance_ranking(
 def pairwise_p_values(table: Table, metric: str) -> dict[str, dict[str, float]]:
     """``p[a][b]`` of the one-sided signed-rank test that method a is better than method b.
 
-    Wilcoxon's test (1945) on the differences, random_state by random_state: R is the sum of the ranks, by size, of
-    the differences in a's favor, and p the probability of R or more if every difference were as
+    Wilcoxon's test (1945) on the differences per seed: R is the sum of the ranks, by size, of the
+    differences in a's favor, and p the probability of R or more if every difference were as
     likely to have the other sign. Differences of 0 are left out, equal ones share the mean of their
     ranks; without any difference p = 1. Exact for every number of seeds, ties or not. Differences
     are rounded to 12 decimals first, or ties would be broken by rounding errors.
 
     Args:
-        table: ``table[method][metric]`` holds one value a random_state, the same seeds for all.
+        table: ``table[method][metric]`` holds one value per seed, the same seeds for all.
         metric: Which one; of ``ece`` and ``aurc`` less is better.
-
-    Raises:
-        CredalError: As for :func:`significance_ranking`.
 
     Example:
         Better on three seeds of three: one of the eight ways to choose three signs.
@@ -120,10 +113,6 @@ def balanced_significance(net: Mapping[str, Mapping[str, float]]) -> dict[str, f
 
     Args:
         net: Net scores, the same metrics for every method.
-
-    Raises:
-        CredalError: If there is no method, two methods have different metrics, or a net score is
-            no finite number.
 
     Example:
         >>> balanced_significance({"a": {"acc": 2, "ece": 0}, "b": {"acc": -2, "ece": 0}})

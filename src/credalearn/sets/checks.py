@@ -17,54 +17,39 @@ from credalearn.errors import CredalError
 
 Batch = TypeVar("Batch", bound=Any)
 
-_SIGNED = (torch.int8, torch.int16, torch.int32, torch.int64)
-_WHOLE = (*_SIGNED, torch.uint8, torch.uint16, torch.uint32, torch.uint64)
+_WHOLE = (
+    *(torch.int8, torch.int16, torch.int32, torch.int64),
+    *(torch.uint8, torch.uint16, torch.uint32, torch.uint64),
+)
 SUM_TOLERANCE = 1e-5  # float32 rows of 1000 classes drift by about 1e-6
 
 
 def as_tensor(values: Any, *, name: str) -> Tensor:
-    """``values`` as a tensor of real numbers, of any shape and dtype; lists may hold arrays."""
+    """``values`` as a dense tensor of real numbers, of any shape and dtype."""
     refuse_masked(values, name=name)
-    parts = [as_tensor(each, name=name) for each in values] if _holds_arrays(values) else None
+    first = values
+    while isinstance(first, list | tuple) and first:
+        first = first[0]
     try:
-        if parts is not None:  # torch would go through NumPy's numbers one by one
-            values = torch.stack(parts)
+        if first is not values and isinstance(first, np.ndarray | Tensor):  # a list of arrays
+            values = torch.stack([as_tensor(each, name=name) for each in values])
         if hasattr(values, "__array__") and not isinstance(values, Tensor):
-            values = np.array(values)  # a copy: what the caller does to his array later is his own
+            values = np.array(values)  # a copy: the caller may change the array later
         tensor = torch.as_tensor(values)
     except (TypeError, ValueError, RuntimeError) as error:
         reason = str(error).rstrip(".")
         raise CredalError(
-            f"{name} must be an array of numbers; {reason}. To fix: give numbers, as many "
-            "for every item."
+            f"{name} must be an array of numbers, as many for every item; {reason}."
         ) from error
-    if tensor.is_complex():
-        raise CredalError(
-            f"{name} must be real numbers; got {tensor.dtype}. To fix: convert it first."
-        )
     refuse_no_array(tensor, name=name)
     return tensor
 
 
-def _holds_arrays(values: Any) -> bool:
-    """Whether a list, or lists of lists, are of arrays or tensors, by the first of them."""
-    first = values
-    while isinstance(first, list | tuple) and first:
-        first = first[0]
-    return isinstance(values, list | tuple) and isinstance(first, np.ndarray | Tensor)
-
-
 def refuse_no_array(tensor: Tensor, *, name: str) -> None:
-    """Refuse a tensor that is no plain array of values, which most operations fail on."""
-    if tensor.is_meta:
-        raise CredalError(
-            f"{name} must hold values; a tensor on the device 'meta' has none. To fix: make it on "
-            "the device 'cpu'."
-        )
-    if tensor.layout != torch.strided:
-        raise CredalError(
-            f"{name} must be a dense tensor; got {tensor.layout}. To fix: give {name}.to_dense()."
-        )
+    """Raise unless a tensor is dense, real and has values."""
+    if tensor.is_meta or tensor.layout != torch.strided or tensor.is_complex():
+        kind = f"{tensor.dtype} with layout {tensor.layout} on {tensor.device}"
+        raise CredalError(f"{name} must be a dense tensor of real numbers; got {kind}.")
 
 
 def as_floats(values: Any, *, name: str, ndim: int, finite: bool = True) -> Tensor:
@@ -94,24 +79,21 @@ def as_classes(y: Any, *, num_classes: int, name: str) -> Tensor:
     """``y`` as class indices, shape (N,), int64, each in 0..K-1; True and False are none."""
     refuse_masked(y, name=name)
     rule = f"{name} must hold class indices, whole numbers of shape (items,)"
-    remedy = "give each item the number of its class, counted from 0"
     try:
         given = y if isinstance(y, Tensor) else np.asarray(y)
     except (TypeError, ValueError) as error:  # such as rows of several lengths
-        raise CredalError(f"{rule}; {str(error).rstrip('.')}. To fix: {remedy}.") from error
+        raise CredalError(f"{rule}; {str(error).rstrip('.')}.") from error
     if isinstance(given, Tensor):
         refuse_no_array(given, name=name)
-    if isinstance(given, np.ndarray) and given.dtype.kind in "iu":
+    elif given.dtype.kind in "iu":
         given = torch.from_numpy(given.astype(np.int64))
     if not isinstance(given, Tensor) or given.ndim != 1 or given.dtype not in _WHOLE:
-        raise CredalError(
-            f"{rule}; got {given.dtype} of shape {tuple(given.shape)}. To fix: {remedy}."
-        )
+        raise CredalError(f"{rule}; got {given.dtype} of shape {tuple(given.shape)}.")
     classes = given.long()  # before they are compared: torch compares no uint16
     require(
         ((classes >= 0) & (classes < num_classes))[:, None],
         rule=f"{name} must lie in 0..{num_classes - 1}",
-        remedy=f"count the classes from 0, and look whether there are {num_classes}",
+        remedy=f"count the classes from 0, and check that there are {num_classes}",
         **{name: classes},
     )
     return classes
@@ -219,14 +201,14 @@ def check_sets(labels: object) -> None:
 
 
 def as_array(values: Any, *, name: str) -> Tensor | np.ndarray:
-    """A tensor as it is and all else as an array, if its rows are of one length."""
+    """A tensor as it is, anything else as an array."""
     if isinstance(values, Tensor):
         return values
     refuse_masked(values, name=name)
     try:
         return np.asarray(values)
     except (TypeError, ValueError) as error:
+        reason = str(error).rstrip(".")
         raise CredalError(
-            f"{name} must be an array of numbers; {str(error).rstrip('.')}. To fix: give "
-            "every item as many values as the others."
+            f"{name} must be an array of numbers, as many for every item; {reason}."
         ) from error

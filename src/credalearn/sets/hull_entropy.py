@@ -12,7 +12,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from credalearn._checks import check_option, check_whole
+from credalearn._checks import check_number
 from credalearn.errors import PrecisionWarning
 from credalearn.sets.checks import as_distributions
 
@@ -75,14 +75,8 @@ def max_entropy_hull(
         >>> max_entropy_hull(torch.tensor([[[0.2, 0.8], [0.8, 0.2]]]))
         tensor([1.])
     """
-    check_option(
-        tolerance,
-        lambda value: 0 <= value < math.inf,
-        name="tolerance",
-        rule="a finite number, 0 or more",
-        remedy="give 1e-3",
-    )
-    check_whole(max_steps, least=1, name="max_steps", remedy="give 1000")
+    check_number(tolerance, name="tolerance", least=0)
+    check_number(max_steps, name="max_steps", least=1, whole=True)
     checked = as_distributions(points, name="points", ndim=3)
     exact = checked.double()  # a certificate of 1e-3 bits at K = 1000 is beyond float32's sums
     if checked.shape[1] == 1:

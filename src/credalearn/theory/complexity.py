@@ -42,9 +42,6 @@ def last_layer_complexity(features: Tensor, weights: Tensor, biases: Tensor | No
         biases: Of the heads, shape (H, K); without them the heads have none, and the 1 beside the
             features' norm is left out.
 
-    Raises:
-        CredalError: If these are no tensors, or the shapes do not fit.
-
     Example:
         One feature of 1, one head of two classes with weights 1 and −1, so ρ = √2.
 

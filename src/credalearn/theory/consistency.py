@@ -44,10 +44,6 @@ def consistent(
         upper: Upper probabilities, same shape.
         level: Largest share of right sets to reject, in (0, 1).
 
-    Raises:
-        CredalError: If shapes differ, a count is not whole, bounds cross or leave [0, 1], or the
-            level is out of range.
-
     Example:
         Nobody of four chose the first class. Of half that happens once in sixteen times, of 0.9
         once in ten thousand.
@@ -86,9 +82,6 @@ def can_reject(
         upper: Upper probabilities, same shape.
         level: As of :func:`consistent`.
 
-    Raises:
-        CredalError: As :func:`consistent`.
-
     Example:
         At least a half: all of four votes against it may happen, all of six may not.
 
@@ -121,9 +114,6 @@ def votes_to_reject(lower: ArrayLike, upper: ArrayLike, *, level: float = 0.05) 
         lower: Lower probabilities of the set, shape (N, K).
         upper: Upper probabilities, same shape.
         level: As of :func:`consistent`.
-
-    Raises:
-        CredalError: As :func:`consistent`.
 
     Example:
         >>> votes_to_reject([[0.5, 0.0], [0.0, 0.0]], [[1.0, 0.5], [1.0, 1.0]])

@@ -116,10 +116,6 @@ def coverage_of_rules(
     Returns:
         One a rule, in their order.
 
-    Raises:
-        CredalError: If there is no such rule, an option is out of range, or no item has votes on
-            both sides.
-
     Example:
         Of four votes all for one class two build and two are held out: nothing speaks against
         the single point.

@@ -202,10 +202,6 @@ def generalization_bound(
         biases: Of the heads, shape (2, K), or None.
         confidence: 1 − δ, in (0, 1).
 
-    Raises:
-        CredalError: If these are no tensors or no sets, the shapes do not fit, there is one class
-            only, or confidence is no probability.
-
     Example:
         Heads of zeros say 50/50 on every item: the range L is 0, B = log 2, and the objective of
         log 2 is log 2 / 2 above the least one for labels "at least 0.5 for the first class".
@@ -295,10 +291,6 @@ def bound_of_model(
         inputs: The training inputs, as they were fitted, shape (N, ...).
         labels: The sets they were fitted on.
         confidence: 1 − δ, in (0, 1).
-
-    Raises:
-        CredalError: If the model is another method's, the inputs are not what it was fitted on, and
-            as :func:`generalization_bound`.
 
     Example:
         >>> from torch import nn

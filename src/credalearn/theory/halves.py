@@ -10,12 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from torch import Tensor
 
-from credalearn._checks import check_whole
-from credalearn._formats import check_share
+from credalearn._checks import check_number
 from credalearn.errors import CredalError
-from credalearn.sets.checks import refuse_masked
+from credalearn.sets.checks import as_floats, require
 
 _TOO_MANY = 10**9  # votes of an item: numpy draws from fewer, without replacement
 
@@ -30,13 +28,10 @@ class Half:
     """One split of the votes.
 
     Args:
-        building: Votes that labels are made from, shape (N, K).
-        held_out: Votes that they are held against, shape (N, K).
+        building: Votes that labels are made from, whole numbers, shape (N, K).
+        held_out: Votes that they are tested on, same shape.
         posterior: What a model of the annotators makes of the building votes, shape (N, K), rows
-            that sum to 1; or None, and their shares count.
-
-    Raises:
-        CredalError: If the shapes differ, or a count is negative or not whole.
+            that sum to 1; None: their shares count.
 
     Example:
         >>> Half(np.array([[2, 1]]), np.array([[1, 1]])).used
@@ -48,15 +43,15 @@ class Half:
     posterior: Floats | None = None
 
     def __post_init__(self) -> None:
-        parts = {"building": self.building, "held_out": self.held_out}
+        building = _whole_numbers(self.building, "building")
+        held_out = _whole_numbers(self.held_out, "held_out")
+        shapes = {building.shape, held_out.shape}
         if self.posterior is not None:
-            parts["posterior"] = self.posterior
-        shapes = {name: np.shape(part) for name, part in parts.items()}
-        if len(set(shapes.values())) > 1 or len(shapes["building"]) != 2:
+            shapes.add(np.shape(self.posterior))
+        if len(shapes) > 1:
             raise CredalError(f"all parts must share one shape (items, classes); got {shapes}.")
-        for name, part in parts.items():
-            whole = _whole_numbers(part, name) if name != "posterior" else part
-            object.__setattr__(self, name, np.asarray(whole, np.float64))
+        object.__setattr__(self, "building", building)
+        object.__setattr__(self, "held_out", held_out)
 
     @property
     def used(self) -> NDArray[np.bool_]:
@@ -79,16 +74,14 @@ def halves_of_counts(
         share: Of the votes that build, in (0, 1).
         random_state: Of the draws.
 
-    Raises:
-        CredalError: If a count is not whole, an item has 10⁹ votes or more, or an option is out of
-            range.
-
     Example:
         >>> half = next(halves_of_counts([[3, 1]], splits=1))
         >>> half.building.sum().item(), (half.building + half.held_out).tolist()
         (2.0, [[3.0, 1.0]])
     """
-    votes = _few_enough(_whole_numbers(counts, "counts")).astype(np.int64)
+    votes = _whole_numbers(counts, "counts").astype(np.int64)
+    if (votes.sum(1) >= _TOO_MANY).any():
+        raise CredalError(f"an item must have fewer than {_TOO_MANY:,} votes to be split.")
     _check_options(splits, share, random_state)
     random = np.random.default_rng(random_state)
     total = votes.sum(1)
@@ -134,20 +127,12 @@ def halves_of_annotators(
         random_state: Of the draws.
         posterior: A model of the annotators, fitted anew to each split's building votes.
 
-    Raises:
-        CredalError: If the codes do not fit the shape, or an option is out of range.
-
     Example:
         >>> halves = halves_of_annotators([0, 0, 1], [0, 1, 1], [1, 0, 0], shape=(2, 2))
         >>> sorted({tuple(half.building.sum(1).tolist()) for half in halves})
         [(1.0, 0.0), (1.0, 1.0)]
     """
-    try:
-        items, who, labels = (np.asarray(codes, np.int64) for codes in (item, annotator, label))
-    except (TypeError, ValueError) as error:
-        raise CredalError(
-            f"item, annotator and label are numbers from 0; {error}. To fix: number the names."
-        ) from error
+    items, who, labels = (np.asarray(codes, np.int64) for codes in (item, annotator, label))
     _check_codes(items, who, labels, shape)
     _check_options(splits, share, random_state)
     known = labels >= 0
@@ -175,20 +160,17 @@ def halves_of_annotators(
 
 
 def _check_options(splits: int, share: float, random_state: int) -> None:
-    check_whole(splits, least=1, name="splits", remedy="give 20")
-    check_whole(random_state, least=0, name="random_state", remedy="give 0")
-    check_share(share, name="share")
+    check_number(splits, name="splits", least=1, whole=True)
+    check_number(random_state, name="random_state", least=0, whole=True)
+    check_number(share, name="share", above=0, below=1)
 
 
 def _check_codes(items: Codes, who: Codes, labels: Codes, shape: tuple[int, int]) -> None:
     if not items.shape == who.shape == labels.shape or items.ndim != 1:
         shapes = (items.shape, who.shape, labels.shape)
         raise CredalError(f"item, annotator and label must share one shape (votes,); got {shapes}.")
-    for name, codes, least, most in (
-        ("item", items, 0, shape[0]),
-        ("annotator", who, -1, np.iinfo(np.int64).max),
-        ("label", labels, -1, shape[1]),
-    ):
+    limits = {"item": (items, 0, shape[0]), "label": (labels, -1, shape[1])}
+    for name, (codes, least, most) in limits.items():
         wrong = (codes < least) | (codes >= most)
         if wrong.any():
             row = int(wrong.argmax())
@@ -198,33 +180,12 @@ def _check_codes(items: Codes, who: Codes, labels: Codes, shape: tuple[int, int]
 
 
 def _whole_numbers(counts: ArrayLike, name: str) -> Floats:
-    refuse_masked(counts, name=name)
-    try:
-        given = counts.numpy(force=True) if isinstance(counts, Tensor) else counts
-        votes = np.asarray(given, np.float64)
-    except (TypeError, ValueError) as error:
-        raise CredalError(
-            f"{name} must be whole numbers of shape (items, classes); {error}. To fix: give how "
-            "many votes each class got."
-        ) from error
-    if votes.ndim != 2:
-        raise CredalError(f"{name} must have shape (items, classes); got {votes.shape}.")
-    wrong = ~((votes >= 0) & (votes == np.round(votes))).all(1)
-    if wrong.any():
-        row = int(wrong.argmax())
-        raise CredalError(
-            f"{name} must be whole numbers of 0 or more; row {row} has {votes[row].tolist()[:8]}. "
-            "To fix: give the votes themselves, without weights."
-        )
-    return votes
-
-
-def _few_enough(votes: Floats) -> Floats:
-    total = votes.sum(1)
-    if (total >= _TOO_MANY).any():
-        row = int((total >= _TOO_MANY).argmax())
-        raise CredalError(
-            f"an item must have fewer than {_TOO_MANY:,} votes to be split; row {row} has "
-            f"{total[row]:,.0f}. To fix: leave it out, or give a part of its votes."
-        )
-    return votes
+    votes = as_floats(counts, name=name, ndim=2).detach().double().cpu()
+    require(
+        (votes >= 0) & (votes == votes.round()),
+        rule=f"{name} must be whole numbers of 0 or more",
+        remedy="give the votes themselves, without weights",
+        **{name: votes},
+    )
+    found: Floats = votes.numpy()
+    return found

@@ -44,9 +44,6 @@ def least_objective(labels: CredalSet) -> Tensor:
     Args:
         labels: One set an item, of any kind.
 
-    Raises:
-        CredalError: If the labels are no sets.
-
     Example:
         At least 0.5 for the first of two classes: the entropies in the set go from 0 to log 2.
 

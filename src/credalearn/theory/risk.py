@@ -10,8 +10,8 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from credalearn._checks import check_whole
-from credalearn._formats import check_share, percent
+from credalearn._checks import check_number
+from credalearn._formats import check_share, many, percent
 from credalearn.errors import CredalError
 from credalearn.sets import CredalSet
 from credalearn.sets.checks import as_distributions, check_sets
@@ -36,9 +36,6 @@ class RiskProfile:
         confidence: Of each interval, in (0, 1).
         infinite_items: Items whose largest cross-entropy is infinite.
 
-    Raises:
-        CredalError: If the fields contradict each other, or the ends of an interval are reversed.
-
     Example:
         >>> profile = RiskProfile(
         ...     optimistic=0.31, pessimistic=0.62, optimistic_interval=(0.28, 0.35),
@@ -47,7 +44,7 @@ class RiskProfile:
         >>> round(profile.width, 2)
         0.31
         >>> print(profile.statement)
-        If the sets hold the true distributions of these 400 items, the risk on them is between
+        If the sets contain the true distributions of these 400 items, the risk on them is between
         0.310 and 0.620 nats; for items drawn like them the ends are 0.280 to 0.350 and 0.570 to
         0.680, each with 95 % confidence.
     """
@@ -60,19 +57,6 @@ class RiskProfile:
     confidence: float
     infinite_items: int = 0
 
-    def __post_init__(self) -> None:
-        ends = (*self.optimistic_interval, *self.pessimistic_interval)
-        numbers = (self.optimistic, self.pessimistic, *ends)
-        self._check(not any(map(math.isnan, numbers)), "risks must be numbers")
-        self._check(min(numbers) >= 0, "risks must be 0 or more")
-        self._check(self.optimistic <= self.pessimistic, "optimistic <= pessimistic must hold")
-        for low, high in (self.optimistic_interval, self.pessimistic_interval):
-            self._check(low <= high, "an interval must be (lower end, upper end)")
-        self._check(self.items >= 1, "items must be 1 or more")
-        self._check(0 < self.confidence < 1, "confidence must lie in (0, 1)")
-        infinite = math.isinf(self.pessimistic)
-        self._check(infinite == (self.infinite_items > 0), "infinite items make R₋ infinite")
-
     @property
     def width(self) -> float:
         """R₋ − R₊: what the labels' imprecision leaves open; infinite where R₋ is."""
@@ -80,35 +64,22 @@ class RiskProfile:
 
     @property
     def statement(self) -> str:
-        """What the profile says and under which condition, in a sentence or two."""
+        """What the profile says and under which condition."""
         low, high = (f"{end:.3f}" for end in self.optimistic_interval)
         low_worst, high_worst = (f"{end:.3f}" for end in self.pessimistic_interval)
-        sure = f"{percent(self.confidence)} confidence"
-        promise = (
-            f"each with {sure}."
-            if self.items >= ENOUGH_ITEMS
-            else f"intervals meant for {sure} and too short for so few items."
+        few = (
+            "" if self.items >= ENOUGH_ITEMS else " (the intervals are too short for so few items)"
         )
-        sets, them = f"the sets hold the true distributions of these {self.items:,} items", "them"
-        if self.items == 1:
-            sets, them = "the set holds the true distribution of this item", "it"
         text = (
-            f"If {sets}, the risk on {them} is between {self.optimistic:.3f} and "
-            f"{self.pessimistic:.3f} nats; for items drawn like {them} the ends are {low} to "
-            f"{high} and {low_worst} to {high_worst}, {promise}"
+            f"If the sets contain the true distributions of these {self.items:,} items, the risk "
+            f"on them is between {self.optimistic:.3f} and {self.pessimistic:.3f} nats; for items "
+            f"drawn like them the ends are {low} to {high} and {low_worst} to {high_worst}, each "
+            f"with {percent(self.confidence)} confidence{few}."
         )
         if self.infinite_items:
-            have, their = ("have", "their") if self.infinite_items > 1 else ("has", "its")
-            text += (
-                f" {self.infinite_items:,} of the items {have} probability 0 for a class that "
-                f"{their} set leaves possible: the worst case is infinite. To fix: predict no "
-                "exact zeros, or give sets that rule the class out."
-            )
+            count = many(self.infinite_items, "prediction")
+            text += f" The worst case is infinite: {count} of 0 for a class that the set allows."
         return text
-
-    def _check(self, ok: bool, rule: str) -> None:
-        if not ok:
-            raise CredalError(f"{rule}; got {self!r}.")
 
 
 def risk_profile(
@@ -147,10 +118,6 @@ def risk_profile(
         draws: Bootstrap samples.
         random_state: Of the bootstrap; the same random_state gives the same intervals.
 
-    Raises:
-        CredalError: If the labels are no sets, shapes differ, a row is no distribution, or an
-            option is out of range.
-
     Example:
         A prediction of 50/50 costs log 2 whatever the label. One of (0.8, 0.2) on the label "at
         least 0.5 for the first class" costs −log 0.8 at best and the mean of −log 0.8 and −log 0.2
@@ -164,8 +131,8 @@ def risk_profile(
     """
     check_sets(labels)
     check_share(confidence, name="confidence")
-    check_whole(draws, least=1, name="draws", remedy="give 1000")
-    check_whole(random_state, least=0, name="random_state", remedy="give 0")
+    check_number(draws, name="draws", least=1, whole=True)
+    check_number(random_state, name="random_state", least=0, whole=True)
     given = as_distributions(probs, name="probs", ndim=2).detach()
     if given.shape != labels.shape or len(given) == 0:
         raise CredalError(
