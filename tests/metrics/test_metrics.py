@@ -262,7 +262,7 @@ def test_probabilities_may_carry_gradients(generator: torch.Generator) -> None:
 
 @pytest.mark.parametrize("num_bins", [0, 1.5, float("nan"), "a", None])
 def test_bins_are_counted(num_bins: Any) -> None:
-    with pytest.raises(CredalError, match="num_bins must be (a whole number of )?1 or more; got"):
+    with pytest.raises(CredalError, match=r"num_bins must be (a whole number of )?1 or more; got"):
         metrics.reliability([[0.5, 0.5]], [0], num_bins=num_bins)
 
 
