@@ -22,7 +22,7 @@ _CODE = """
 import re, sys
 from pathlib import Path
 from credalearn.app.run import Run
-from credalearn.app.steps.predicting import predict
+from credalearn.app.steps.predict import predict
 summary = predict(Run.load(sys.argv[1]), sys.argv[2], sys.argv[3], threshold=0.5)
 # Not ru_maxrss, which a process inherits from the one that started it.
 peak = re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]

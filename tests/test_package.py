@@ -182,7 +182,7 @@ def test_heavy_imports_wait_until_they_are_needed() -> None:
     sets = modules_after("import credalearn; credalearn.LowerBounds")
     assert "torch" in sets
     assert not {"sklearn", "matplotlib"} & sets
-    assert "matplotlib" not in modules_after("import credalearn.app.steps.predicting")
+    assert "matplotlib" not in modules_after("import credalearn.app.steps.predict")
 
 
 def test_the_version_is_stated_once_for_all() -> None:

@@ -79,3 +79,8 @@ def check_options(options: Any) -> None:
         elif parts in ((int,), (float,)):
             limits = {key: each.metadata.get(key) for key in _LIMITS}
             check_number(value, name=each.name, whole=parts == (int,), **limits)
+
+
+def keywords(options: Any) -> dict[str, Any]:
+    """The fields of a dataclass as keyword arguments, the values not copied."""
+    return {each.name: getattr(options, each.name) for each in fields(options)}

@@ -1,90 +1,64 @@
-"""The whole way on real disagreement: inspect, train, certify, predict, report."""
+"""``credalearn demo``: all steps on real disagreement, from votes to a report."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
-import torch
 
 from credalearn._files import check_file, whole_file
-from credalearn.app.annotations import read_annotations
 from credalearn.app.dataset import Dataset
-from credalearn.app.nodules import CLASSES, Nodules, load_nodules
+from credalearn.app.nodules import CLASSES, load_nodules
+from credalearn.app.readers import read_annotations
 from credalearn.app.run import Run
-from credalearn.app.steps.certify import CertifyOptions, certify
-from credalearn.app.steps.inspecting import inspection
-from credalearn.app.steps.predicting import predict
-from credalearn.app.steps.report import ReportOptions, report
-from credalearn.errors import CredalError
+from credalearn.app.steps.inspect import inspect
 
-MAX_ERROR = 0.20
-COVERAGE = 0.90
+_TITLE = "Lung nodules that radiologists disagree about"
 
 
-def run_way(output: Path, *, epochs: int = 40, random_state: int = 0) -> None:
-    """Go from votes to certified decisions, printing each step's command: see ``demo``."""
-    check_file(output / "votes.csv", (".csv",), other="name another folder with --output")
-    torch.set_num_threads(1)  # the networks are tiny: threads would wait for each other
-    nodules = load_nodules()
-    print(
-        f"Lung nodules of LIDC-IDRI: {len(nodules.votes):,} nodules of "
-        f"{len(set(nodules.patients)):,} patients, each rated by three or four radiologists."
-    )
-    votes, features = _write_tables(output, nodules)
-    run = output / "run"
+def run_demo(output: Path, *, epochs: int = 40, random_state: int = 0) -> Iterator[str]:
+    """Go from votes to certified decisions: each command, then what it prints."""
+    votes, features, run = output / "votes.csv", output / "features.csv", output / "run"
+    check_file(votes, (".csv",), other="choose another folder with --output")
+    yield _write_tables(votes, features)
 
-    _say(f"inspect {votes} --format counts")
+    yield f"\n$ credalearn inspect {votes} --format counts"
     annotations = read_annotations(votes, format="counts")
-    for line in inspection(annotations):
-        print(line)
+    yield from inspect(annotations).lines()
 
-    _say(f"train {votes} --format counts --features {features} --group patient -o {run}")
+    given = f"--format counts --features {features} --group patient"
+    yield f"\n$ credalearn train {votes} {given} -o {run}"
     data = Dataset(annotations, features=features, group="patient", random_state=random_state)
+    yield from data.inspect()
     trained = Run.train(data, run, epochs=epochs, random_state=random_state, overwrite=True)
-    sizes = trained.facts.splits
-    print(
-        f"trained on {sizes.train} nodules; {sizes.calibration} to calibrate, "
-        f"{sizes.test} to test, no patient in two of them"
-    )
+    sizes = ", ".join(f"{number:,} {name}" for name, number in trained.facts.splits.sizes.items())
+    yield f"Wrote {run}: {trained.facts.method}, trained in {trained.facts.seconds:.1f} s; {sizes}."
 
-    _say(f"certify {run} --max-error {MAX_ERROR:.2f} --set-coverage {COVERAGE:.2f}")
-    wanted = CertifyOptions(max_error=MAX_ERROR, set_coverage=COVERAGE)
-    try:
-        found = certify(trained, wanted)
-    except CredalError as error:  # as after a single epoch: go on without decisions
-        print(error)
-        found = certify(trained, CertifyOptions(set_coverage=COVERAGE))
-    trained = found.run
-    for line in found.lines[:-1]:
-        print(line)
+    yield f"\n$ credalearn certify {run} --max-error 0.20 --set-coverage 0.90"
+    yield from trained.certify(max_error=0.20, set_coverage=0.90).lines
 
     decisions = output / "decisions.csv"
-    decide = trained.guarantee is not None
-    _say(f"predict {run} {features} -o {decisions}{'' if decide else ' --no-decision'}")
-    summary = predict(trained, features, decisions, decide=decide)
-    told = "" if summary.deferred is None else f", {summary.deferred:,} of them deferred"
-    print(f"{summary.items:,} nodules{told}")
+    yield f"\n$ credalearn predict {run} {features} -o {decisions}"
+    yield from trained.predict(features, decisions).lines
 
-    _say(f"report {run}")
-    title = "Lung nodules that radiologists disagree about"
-    page = report(trained, ReportOptions(title=title)).path
-    print(f"{page}: open it in a browser")
+    yield f"\n$ credalearn report {run} --title '{_TITLE}'"
+    yield from trained.report(title=_TITLE).lines
 
 
-def _write_tables(output: Path, nodules: Nodules) -> tuple[Path, Path]:
-    """The votes and the features as an applied team would have them."""
+def _write_tables(votes: Path, features: Path) -> str:
+    """Write the votes and the features as a team would have them; returns what they are."""
+    nodules = load_nodules()
     names = [f"nodule-{number:04d}" for number in range(len(nodules.votes))]
-    votes = {name: nodules.votes[:, column] for column, name in enumerate(CLASSES)}
-    columns = enumerate(nodules.feature_names)
-    features = {name: nodules.features[:, column] for column, name in columns}
+    counts = dict(zip(CLASSES, nodules.votes.T, strict=True))
+    values = dict(zip(nodules.feature_names, nodules.features.T, strict=True))
     tables = {
-        "votes.csv": pl.DataFrame({"item": names, **votes}),
-        "features.csv": pl.DataFrame({"item": names, "patient": nodules.patients, **features}),
+        votes: pl.DataFrame({"item": names, **counts}),
+        features: pl.DataFrame({"item": names, "patient": nodules.patients, **values}),
     }
-    for name, table in tables.items():
-        with whole_file(output / name) as partial:
+    for path, table in tables.items():
+        with whole_file(path) as partial:
             table.write_csv(partial)
-    return output / "votes.csv", output / "features.csv"
-
-
-def _say(command: str) -> None:
-    print(f"\n$ credalearn {command}")
+    patients = len(set(nodules.patients))
+    return (
+        f"{len(names):,} lung nodules of {patients:,} patients (LIDC-IDRI), each rated by three or "
+        "four radiologists."
+    )

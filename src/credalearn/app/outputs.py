@@ -9,7 +9,7 @@ from credalearn.errors import CredalError
 _OWN = (*FILES, "guarantee.json", "sets.json", "model/config.json")
 
 
-def refuse_overwriting(output: Path, data: str | Path) -> None:
+def refuse_overwriting(output: Path, data: object) -> None:
     """Refuse an output that is the data itself, by whatever name or link.
 
     Raises:
@@ -46,5 +46,7 @@ def _learned_from(run: Run) -> list[str]:
     return [path for path in paths if path]
 
 
-def _same(output: Path, path: str | Path) -> bool:
+def _same(output: Path, path: object) -> bool:
+    if not isinstance(path, str | Path):  # a table in memory
+        return False
     return output.exists() and Path(path).exists() and output.samefile(path)

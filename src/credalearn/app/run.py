@@ -24,6 +24,10 @@ from credalearn.errors import CredalError
 if TYPE_CHECKING:
     from credalearn.app.dataset import Dataset
     from credalearn.app.steps.certify import Certificate
+    from credalearn.app.steps.defer import Deferred
+    from credalearn.app.steps.export import Exported
+    from credalearn.app.steps.predict import Decisions
+    from credalearn.app.steps.recalibrate import Recalibration
     from credalearn.app.steps.report import ReportResult
     from credalearn.conformal import Inflation
     from credalearn.estimator import CredalClassifier
@@ -130,16 +134,63 @@ class Run:
         object.__setattr__(self, "sets", found.run.sets)
         return found
 
-    def report(self, *others: "Run", **options: Any) -> "ReportResult":
-        """Write a one-page HTML report.
+    def predict(self, data: Any, output: str | Path | None = None, **options: Any) -> "Decisions":
+        """A label, its bounds and a decision for each item; as a frame, or written to a file.
 
         Args:
-            others: Runs to compare this one with.
+            data: Path of a table or array of features, a pandas or polars table, an array, or a
+                folder of images.
+            output: CSV, TSV, Parquet or JSON Lines file; with it, memory stays bounded.
+            options: Keywords of ``PredictOptions``, the options of ``credalearn predict``.
+        """
+        from credalearn.app.steps.predict import PredictOptions, predict
+
+        return predict(self, data, output, PredictOptions(**options))
+
+    def defer(self, data: Any, output: str | Path, **options: Any) -> "Deferred":
+        """Write the deferred items, least certain first, for annotators.
+
+        Args:
+            data: As for :meth:`predict`.
+            output: A JSON file of Label Studio tasks, or a CSV file.
+            options: Keywords of ``DeferOptions``, the options of ``credalearn defer``.
+        """
+        from credalearn.app.steps.defer import DeferOptions, defer
+
+        return defer(self, data, output, DeferOptions(**options))
+
+    def recalibrate(self, votes: Any, folder: str | Path, **options: Any) -> "Recalibration":
+        """Check the model on newly annotated items, and calibrate it on them in a new run.
+
+        Args:
+            votes: Annotations of the new items, or a file or table of them.
+            folder: Folder of the new run.
+            options: Keywords of ``RecalibrateOptions``, the options of ``credalearn recalibrate``.
+        """
+        from credalearn.app.steps.recalibrate import RecalibrateOptions, recalibrate
+
+        return recalibrate(self, votes, folder, RecalibrateOptions(**options))
+
+    def report(self, *others: "Run", **options: Any) -> "ReportResult":
+        """Write a one-page HTML report about the run.
+
+        Args:
+            others: Runs to compare it with.
             options: Keywords of ``ReportOptions``, the options of ``credalearn report``.
         """
         from credalearn.app.steps.report import ReportOptions, report
 
         return report(self, ReportOptions(**options), others)
+
+    def export(self, **options: Any) -> "Exported":
+        """Write the model as ONNX, with its model card.
+
+        Args:
+            options: Keywords of ``ExportOptions``, the options of ``credalearn export``.
+        """
+        from credalearn.app.steps.export import ExportOptions, export
+
+        return export(self, ExportOptions(**options))
 
     def with_guarantee(self, guarantee: "Guarantee") -> Self:
         """Write ``guarantee.json`` and return the run that has it."""

@@ -1,21 +1,26 @@
-"""The command ``credalearn``.
+"""The command ``credalearn``: each command parses options and calls the verb of the same name.
 
-Nothing heavy is imported before a command needs it: ``--help`` answers at once.
+The module of a command is imported when it is called, so that ``--help`` answers at once.
 """
 
-import io
-import os
-import sys
-from functools import partial
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from credalearn import __version__
-from credalearn.app.cli import learning, recalibrating, steps
-from credalearn.app.cli._command import LazyCommand
-from credalearn.app.cli.stopping import told_when_stopped
+from credalearn.app.cli._command import LazyCommand, run_app
+
+COMMANDS = {  # in the order in which a team needs them
+    "demo": "Run all steps on radiologists' votes about lung nodules; offline, under a minute.",
+    "inspect": "Show what an export contains and where annotators disagree.",
+    "train": "Train a model on annotated items; run again after a stop, it resumes.",
+    "certify": "Choose the threshold above which items are deferred, with a guarantee.",
+    "predict": "Label items and decide which ones to defer to people.",
+    "defer": "Write the deferred items, least certain first, for annotators.",
+    "report": "Write a one-page HTML report about a run.",
+    "export": "Write the model as ONNX, with its model card.",
+    "recalibrate": "Check a model on newly annotated items and calibrate it on them.",
+}
 
 app = typer.Typer(
     help="Learn classifiers from annotators who disagree, and know when to ask a human.",
@@ -23,14 +28,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-# In the order in which a team comes to them.
-for step in (
-    learning.inspect,
-    *steps.STEPS,
-    recalibrating.recalibrate,
-):
-    app.command()(told_when_stopped(step, left=""))
-app.command("train", help="Train a model on annotated items.", cls=LazyCommand)(lambda: None)
+for _name, _text in COMMANDS.items():
+    app.command(_name, help=_text, cls=LazyCommand)(lambda: None)
 
 
 def _show_version(wanted: bool) -> None:
@@ -51,47 +50,6 @@ def _options(
     pass
 
 
-@app.command()
-@partial(
-    told_when_stopped,
-    left="finished files stay in the output folder, and the same command makes them all anew",
-)
-def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the results.")] = Path(
-        "demo-output"
-    ),
-    epochs: Annotated[int, typer.Option(min=1, help="Passes over the training data.")] = 40,
-    random_state: Annotated[
-        int, typer.Option(min=0, max=2**32 - 1, help="Of everything random.")
-    ] = 0,
-) -> None:
-    """Go from radiologists' votes about lung nodules to certified decisions and a report.
-
-    Offline, on data in the package, in under a minute on two cores.
-    """
-    from credalearn.app.demo import run_way
-
-    run_way(output, epochs=epochs, random_state=random_state)
-
-
 def main() -> None:
     """Run the command ``credalearn``."""
     run_app(app, name="credalearn")
-
-
-def run_app(app: typer.Typer, *, name: str) -> None:
-    """Run the command; what a user can mend ends with one message and exit code 2."""
-    from credalearn.errors import CredalError, TrainingError
-
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a letter that it cannot show becomes \u00e9
-            stream.reconfigure(errors="backslashreplace")
-    try:
-        app()
-    except (CredalError, TrainingError, OSError) as error:
-        if os.environ.get("RANK", "0") == "0":  # of processes that train together, one speaks
-            print(f"{name}: {error}", file=sys.stderr)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        print(f"{name}: stopped", file=sys.stderr)
-        sys.exit(130)

@@ -37,12 +37,11 @@ def command(function: Callable[..., Lines]) -> Callable[..., None]:
         for name, each in inspect.signature(function).parameters.items()
         if name not in given_options
     ]
-    stated = {
-        each.name: _parameter(each, get_type_hints(kind)[each.name])
-        for kind in given_options.values()
-        for each in fields(kind)
-        if "help" in each.metadata
-    }
+    stated: dict[str, inspect.Parameter] = {}
+    for kind in given_options.values():
+        for each in fields(kind):
+            if "help" in each.metadata and each.name not in stated:
+                stated[each.name] = _parameter(each, get_type_hints(kind)[each.name])
 
     @wraps(function)
     def run(**given: Any) -> None:

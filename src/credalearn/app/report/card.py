@@ -10,8 +10,8 @@ from credalearn.app.report.quality import Quality
 from credalearn.app.report.render import render_markdown
 from credalearn.app.run import Run
 from credalearn.app.staging import MODEL
-from credalearn.app.steps.exporting import OUTPUTS
-from credalearn.app.steps.recalibrating import lost_group
+from credalearn.app.steps.export import OUTPUTS
+from credalearn.app.steps.recalibrate import lost_group
 from credalearn.guarantees.truths import LACKING, TRUTHS
 
 

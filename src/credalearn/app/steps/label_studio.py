@@ -1,39 +1,49 @@
 """Label Studio's tasks and labeling interface, as its documentation describes them.
 
 Tasks are its basic JSON format with ``predictions``: https://labelstud.io/guide/predictions. The
-names below tie a prediction to the interface: ``from_name`` is that of the choices, ``to_name``
-that of what is shown.
+names below tie a prediction to the interface: ``from_name`` is the name of the choices, ``to_name``
+the name of what is shown.
 """
 
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 from xml.sax.saxutils import quoteattr
 
+from credalearn._files import whole_file
+
 CHOICES, SHOWN, ROW = "label", "item", "row"
-LOCAL_FILES = "/data/local-files/?d="  # Label Studio's own address of files on its machine
+LOCAL_FILES = "/data/local-files/?d="  # where Label Studio serves files of its own machine
+_FIELD = re.compile(r"\w+", re.ASCII)  # a field that Label Studio finds as $NAME
 
 
 def task(
-    item: str, data: dict[str, Any], *, label: str | None, lower: float, model: str
+    item: str,
+    shown: dict[str, str],
+    row: dict[str, Any],
+    *,
+    label: str | None,
+    lower: float,
+    model: str,
 ) -> dict[str, Any]:
-    """One task, with what the model says of it.
+    """One task, with the model's prediction.
 
     Args:
-        item: Its name, in ``data.item``, by which the export is read back.
-        data: What else is known of it.
-        label: The predicted class; None leaves the prediction out.
-        lower: Its lower probability, as ``score``: Label Studio shows the lowest first.
-        model: What the prediction is signed with, ``model_version``.
-
-    Example:
-        >>> made = task("x", {"image": "x.png"}, label="cat", lower=0.4, model="run 1")
-        >>> made["data"], made["predictions"][0]["result"][0]["value"]
-        ({'item': 'x', 'image': 'x.png'}, {'choices': ['cat']})
+        item: Name of the item, ``data.item``: by it the export is read back.
+        shown: What annotators see, by field; empty where that is the name.
+        row: Other values of the item, shown as a table.
+        label: The predicted class; None hides the prediction.
+        lower: Its lower probability, the ``score``: Label Studio sorts by it.
+        model: The prediction's ``model_version``.
     """
-    made: dict[str, Any] = {"data": {"item": item, **data}}
+    data = {"item": item, **({ROW: row} if row else {}), **shown}
+    made: dict[str, Any] = {"data": data}
     if label is not None:
         result = {
-            "id": "predicted",  # of its own within the task
+            "id": "predicted",
             "from_name": CHOICES,
             "to_name": SHOWN,
             "type": "choices",
@@ -43,24 +53,29 @@ def task(
     return made
 
 
-def interface(classes: tuple[str, ...], *, image: bool, field: str, row: bool = False) -> str:
-    """The labeling interface that the tasks fit, as XML.
+def write_tasks(path: Path, tasks: Iterable[dict[str, Any]]) -> None:
+    """Write tasks as a JSON list, one task per line."""
+    with whole_file(path) as partial, partial.open("w", encoding="utf-8") as file:
+        before = "[\n"
+        for each in tasks:
+            file.write(before + json.dumps(each, ensure_ascii=False, allow_nan=False))
+            before = ",\n"
+        file.write("\n]\n")
+
+
+def field_name(column: str) -> str:
+    """The field of a column: ``text`` where Label Studio cannot find it by its own name."""
+    return column if _FIELD.fullmatch(column) and column not in ("item", ROW) else "text"
+
+
+def interface(classes: Iterable[str], *, image: bool, field: str, row: bool) -> str:
+    """The labeling interface of the tasks, as XML.
 
     Args:
-        classes: What can be chosen, one of them.
-        image: Whether the item is an image; else text.
-        field: The field of the task that is shown.
-        row: Whether the tasks hold names and numbers of the item's row, to be shown as a table.
-
-    Example:
-        >>> print(interface(("cat", "<dog>"), image=True, field="image"))
-        <View>
-          <Image name="item" value="$image"/>
-          <Choices name="label" toName="item" choice="single" required="true">
-            <Choice value="cat"/>
-            <Choice value="&lt;dog&gt;"/>
-          </Choices>
-        </View>
+        classes: The choices.
+        image: Whether the field is an image; otherwise text.
+        field: Field of the task that is shown.
+        row: Whether the tasks have a table of other values.
     """
     choices = "\n".join(f"    <Choice value={quoteattr(name)}/>" for name in classes)
     tag = "Image" if image else "Text"
@@ -68,15 +83,10 @@ def interface(classes: tuple[str, ...], *, image: bool, field: str, row: bool = 
     return (
         f'<View>\n  <{tag} name="{SHOWN}" value={quoteattr(f"${field}")}/>\n{table}'
         f'  <Choices name="{CHOICES}" toName="{SHOWN}" choice="single" required="true">\n'
-        f"{choices}\n  </Choices>\n</View>"
+        f"{choices}\n  </Choices>\n</View>\n"
     )
 
 
 def image_address(path: str, prefix: str = LOCAL_FILES) -> str:
-    """Where the annotator's browser finds an image.
-
-    Example:
-        >>> image_address("scans/a b.png")
-        '/data/local-files/?d=scans/a%20b.png'
-    """
+    """Where the annotator's browser finds an image."""
     return prefix + quote(path, safe="/")

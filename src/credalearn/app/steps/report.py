@@ -18,7 +18,7 @@ from credalearn.app.report.page import Page, build_page
 from credalearn.app.report.render import content_policy, page_scripts, page_style, render_html
 from credalearn.app.run import Run
 from credalearn.app.steps.certify import one_of_each
-from credalearn.app.steps.recalibrating import lost_group
+from credalearn.app.steps.recalibrate import lost_group
 from credalearn.app.steps.set_check import WidenedSets
 from credalearn.app.steps.set_coverage import widened
 from credalearn.app.steps.voted_items import read_voted

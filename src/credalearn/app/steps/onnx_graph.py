@@ -1,8 +1,8 @@
-"""What each method says of its networks' outputs, as operations that ONNX has.
+"""A trained model as one graph of operations that ONNX has.
 
-The same formulas as :mod:`credalearn.methods`, without the checks, which depend on the values. Each
-takes logits (N, M, H, K), features (N, D) of the first member and the post-hoc state, and returns
-the heads (N, V, K), probabilities and bounds, three of (N, K).
+The formulas are those of :mod:`credalearn.methods`, without the checks, which depend on the values.
+Each takes logits (N, M, H, K), features (N, D) of the first member and the post-hoc state, and
+returns the heads (N, V, K) and the probabilities, lower and upper bounds, each (N, K).
 """
 
 import math
@@ -20,24 +20,24 @@ from credalearn.methods.edl import concentration, mean_of_dirichlet
 from credalearn.methods.laplace_bridge import logit_variance
 from credalearn.predictions import CredalPredictions
 
-_Said = tuple[Tensor, Tensor, Tensor, Tensor]
-_Rule = Callable[[Tensor, Tensor, State], _Said]
+_Outputs = tuple[Tensor, Tensor, Tensor, Tensor]
+_Rule = Callable[[Tensor, Tensor, State], _Outputs]
 
 
-def _hull(logits: Tensor, features: Tensor, state: State) -> _Said:  # noqa: ARG001
+def _hull(logits: Tensor, features: Tensor, state: State) -> _Outputs:  # noqa: ARG001
     heads = logits.flatten(1, 2).softmax(2)
     lower, upper = heads.amin(1), heads.amax(1)
     return heads, heads.mean(1).clamp(lower, upper), lower, upper
 
 
-def _dirichlet(logits: Tensor, features: Tensor, state: State) -> _Said:  # noqa: ARG001
+def _dirichlet(logits: Tensor, features: Tensor, state: State) -> _Outputs:  # noqa: ARG001
     alpha = concentration(logits[:, 0, 0])
     mean = alpha / alpha.sum(1, keepdim=True)
     return mean[:, None], mean, mean, mean
 
 
-def _bridge(logits: Tensor, features: Tensor, state: State) -> _Said:
-    """As ``log_bridge``, whose logaddexp ONNX would compute by way of e^μ, which overflows."""
+def _bridge(logits: Tensor, features: Tensor, state: State) -> _Outputs:
+    """``log_bridge`` without logaddexp, which ONNX computes through e^μ and overflows."""
     own = logits[:, 0, 0].double()
     num_classes = own.shape[1]
     least = own.amin(1, keepdim=True)
@@ -49,14 +49,14 @@ def _bridge(logits: Tensor, features: Tensor, state: State) -> _Said:
     return mean[:, None], mean, mean, mean
 
 
-def _shifted(logits: Tensor, features: Tensor, state: State) -> _Said:  # noqa: ARG001
+def _shifted(logits: Tensor, features: Tensor, state: State) -> _Outputs:  # noqa: ARG001
     probs = logits[:, 0, 0].double().softmax(1)
     lower, upper = box_of_rows(probs, state["shifts"].to(probs))
     mean = probs.float()
     return mean[:, None], mean, lower.float(), upper.float()
 
 
-# By what a method makes of its outputs: methods that share it are exported alike.
+# By the function that turns outputs into predictions: methods that share it share the formula.
 _RULES: dict[Callable[[Outputs, State], CredalPredictions], _Rule] = {
     hull_of_outputs: _hull,
     mean_of_dirichlet: _dirichlet,
@@ -66,36 +66,19 @@ _RULES: dict[Callable[[Outputs, State], CredalPredictions], _Rule] = {
 
 
 def why_not(method: Method) -> str:
-    """Why a method cannot be exported; empty where it can.
-
-    Example:
-        >>> why_not(METHODS["pocc"]), why_not(METHODS["mc-dropout"])[:35]
-        ('', 'its predictions are drawn at random')
-    """
+    """Why a method cannot be exported; empty if it can."""
     if method.num_passes > 1:
-        return "its predictions are drawn at random at every pass, and an ONNX model is fixed"
+        return "its predictions are drawn at random, and an ONNX model is fixed"
     if method.predictions not in _RULES:
-        return "what it makes of its networks' outputs is written for torch alone"
+        return "its predictions are written for torch alone"
     return ""
 
 
 class Graph(nn.Module):
-    """A model from inputs to decisions, all members in one.
-
-    Args:
-        method: Name of the method.
-        model: The trained model.
+    """A model from inputs to scores, all members in one.
 
     Raises:
-        CredalError: If the method draws at random, as Monte-Carlo dropout does, or has predictions
-            of its own that are not known here.
-
-    Example:
-        >>> import credalearn as cl
-        >>> clf = cl.CredalClassifier(epochs=1).fit([[0.0], [1.0]], ["no", "yes"])
-        >>> heads, *_ = Graph("pocc", clf.model_)(torch.zeros(3, 1, dtype=torch.float64))
-        >>> heads.shape
-        torch.Size([3, 2, 2])
+        CredalError: If the method draws at random or has predictions that are not known here.
     """
 
     def __init__(self, method: str, model: Model) -> None:

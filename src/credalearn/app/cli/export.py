@@ -1,0 +1,11 @@
+"""The command ``export``."""
+
+from credalearn.app.cli._arguments import RunFolder
+from credalearn.app.run import Run
+from credalearn.app.steps.export import ExportOptions
+from credalearn.app.steps.export import export as export_model
+
+
+def export(run: RunFolder, options: ExportOptions) -> tuple[str, ...]:
+    """See ``steps.export``."""
+    return export_model(Run.load(run), options).lines

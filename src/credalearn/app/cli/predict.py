@@ -1,0 +1,24 @@
+"""The command ``predict``."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from credalearn.app.cli._arguments import Data, RunFolder
+from credalearn.app.run import Run
+from credalearn.app.steps.predict import PredictOptions
+from credalearn.app.steps.predict import predict as predict_items
+
+Output = Annotated[
+    Path, typer.Option("--output", "-o", help="A .csv, .tsv, .parquet or .jsonl file.")
+]
+
+
+def predict(run: RunFolder, data: Data, output: Output, options: PredictOptions) -> Iterator[str]:
+    """See ``steps.predict``."""
+    found = predict_items(Run.load(run), data, output, options)
+    yield from found.lines
+    if found.deferred:
+        yield f"Next: credalearn defer {run} {data} -o tasks.json"

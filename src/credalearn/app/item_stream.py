@@ -1,0 +1,154 @@
+"""The items that a trained model is to predict, a batch at a time, checked on the way.
+
+Shapes: N items of a batch, D features, S pixels.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from credalearn._formats import shown
+from credalearn.app.features import (
+    as_table,
+    check_features,
+    feature_values,
+    item_column,
+    item_names,
+    row_digests,
+)
+from credalearn.app.images import IMAGE_SUFFIXES, check_readable, image_files, nfc, read_images
+from credalearn.app.run import Run
+from credalearn.app.sources import Source, open_source
+from credalearn.errors import CredalError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Batch:
+    """Some items.
+
+    Args:
+        items: Their names, text, N.
+        X: Inputs as the model takes them, shape (N, D) or (N, 3, S, S).
+        digests: Of the inputs, to recognize items.
+        extra: Columns of the table that are not features; of images ``image``, the path within the
+            folder.
+    """
+
+    items: pl.Series
+    X: np.ndarray
+    digests: list[str]
+    extra: pl.DataFrame
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ItemStream:
+    """The items of a table or folder, once.
+
+    Args:
+        name: What messages call it.
+        batches: The items.
+        place: From a row to where it is, such as ``"items.csv, line 7"``.
+        ignored: Columns that are not features of the model.
+        unreadable: Why an image could not be read, by item; complete after the last batch.
+    """
+
+    name: str
+    batches: Iterator[Batch]
+    place: Callable[[int], str]
+    ignored: tuple[str, ...] = ()
+    unreadable: dict[str, str] = field(default_factory=dict)
+
+
+def open_items(run: Run, data: Any, *, item: str | None = None) -> ItemStream:
+    """The items in ``data``, as the run's model takes them.
+
+    Args:
+        run: Names the features of the model, or the size of its images.
+        data: Path of a table or array, a pandas or polars table, an array (N, D), or a folder of
+            images.
+        item: Column that names the items; else that of the training, or a recognized one.
+
+    Raises:
+        CredalError: If the data are of another kind, or features are missing.
+    """
+    if run.takes_images:
+        return _images(run, data)
+    inputs = run.facts.inputs
+    source = open_source(as_table(data, inputs.features))
+    columns = _feature_columns(source, inputs.features)
+    if item is not None:
+        item = source.column(item, option="item")
+    beside = [name for name in run.columns_beside if name != item]
+    named = item_column(source, (item, inputs.item), (*columns, *beside))
+    ignored = tuple(name for name in source.columns if name not in {*columns, named})
+
+    def batches() -> Iterator[Batch]:
+        row = 0
+        for block in source.blocks():
+            items = item_names(source, block[named], start=row)
+            X = feature_values(source, block.select(columns), items, start=row)
+            yield Batch(items, X, row_digests(X), block.select(ignored))
+            row += len(block)
+        if not row:
+            source.refuse("the table has no rows", fix="add the items")
+
+    def place(row: int) -> str:
+        return f"{source.path}, {source.place(row)}"
+
+    return ItemStream(str(source.path), batches(), place, ignored)
+
+
+def _feature_columns(source: Source, names: tuple[str, ...]) -> list[str]:
+    """The columns that are the features: by name, or of an array by position."""
+    if source.kind != "array":
+        check_features(source, source.columns, names)
+        return list(names)
+    columns = [f"f{number}" for number in range(len(source.columns))]
+    width = sum(name in source.columns for name in columns)
+    if width != len(names):
+        source.refuse(
+            f"the array has {width} features per item, and the model takes {len(names)}",
+            fix="save the features of the training, in their order",
+        )
+    return columns[:width]
+
+
+def _images(run: Run, data: Any) -> ItemStream:
+    folder = Path(data) if isinstance(data, str | Path) else None
+    if folder is None or not folder.is_dir():
+        raise CredalError(
+            f"the model takes images, and {shown(str(data))} is not a folder. To fix: pass the "
+            "folder of the images."
+        )
+    files = image_files(folder)
+    size = run.facts.inputs.image_size or 0
+    trained = run.items["item"].head(100)
+    with_suffix = any(name.lower().endswith(IMAGE_SUFFIXES) for name in trained)
+    unreadable: dict[str, str] = {}
+
+    def named(file: Path) -> str:
+        return nfc(_within(file if with_suffix else file.with_suffix(""), folder))
+
+    def batches() -> Iterator[Batch]:
+        for read in read_images(files, size):
+            unreadable.update({named(file): x for file, x in read if isinstance(x, str)})
+            check_readable(list(unreadable.values()), len(files))
+            good = {file: x for file, x in read if not isinstance(x, str)}
+            if good:
+                pixels, digests = zip(*good.values(), strict=True)
+                items = pl.Series("item", [named(file) for file in good], dtype=pl.String)
+                paths = pl.DataFrame({"image": [_within(file, folder) for file in good]})
+                yield Batch(items, np.stack(pixels).astype(np.float32), list(digests), paths)
+
+    def place(row: int) -> str:
+        return f"{folder}, image {row + 1}"
+
+    return ItemStream(str(folder), batches(), place, unreadable=unreadable)
+
+
+def _within(file: Path, folder: Path) -> str:
+    return file.relative_to(folder).as_posix()

@@ -1,0 +1,129 @@
+"""The stream of predictions and decisions that ``predict`` and ``defer`` share.
+
+Shapes: N items of a batch, K classes.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from credalearn._formats import shown
+from credalearn.app.item_stream import Batch, ItemStream
+from credalearn.app.run import Run
+from credalearn.app.table_writer import Schema
+from credalearn.errors import CredalError
+
+if TYPE_CHECKING:
+    from credalearn.estimator import CredalClassifier
+
+Decide = Callable[[np.ndarray], np.ndarray]
+SCHEMA: Schema = {
+    "item": pl.String,
+    "label": pl.String,
+    "probability": pl.Float64,
+    "lower": pl.Float64,
+    "upper": pl.Float64,
+    "score": pl.Float64,
+    "decision": pl.String,
+}
+SET_SCHEMA: Schema = {"set_lower": pl.Float64, "set_upper": pl.Float64}
+
+
+def find_decision(run: Run, threshold: float | None) -> Decide:
+    """What decides by the score: the threshold if there is one, else the run's guarantee.
+
+    Raises:
+        CredalError: If there is neither.
+    """
+    if threshold is not None:
+        return lambda score: np.where(score <= threshold, "predict", "defer")
+    if run.guarantee is None:
+        raise CredalError(
+            f"{run.path} has no guarantee, so nothing can be decided. To fix: credalearn certify "
+            f"{run.path} --max-error 0.10; or pass --threshold or --no-decision."
+        )
+    return run.guarantee.decide
+
+
+def class_schema(classes: Sequence[str]) -> Schema:
+    """Columns of every class, of the set before it is widened: ``probability_cat`` and so on."""
+    parts = ("probability", "lower", "upper")
+    return {f"{part}_{name}": pl.Float64 for name in classes for part in parts}
+
+
+def decisions(
+    run: Run, stream: ItemStream, decide: Decide | None, *, all_classes: bool = False
+) -> Iterator[tuple[Batch, pl.DataFrame]]:
+    """Batches of the stream with the columns that ``predict`` writes.
+
+    Raises:
+        CredalError: If the model has no answer for an item; after the last batch, if an item
+            occurred twice.
+    """
+    clf = run.load_model()
+    hashes: list[np.ndarray] = []
+    for batch in stream.batches:
+        hashes.append(batch.items.hash(seed=20261115).to_numpy())
+        try:
+            yield batch, _frame(run, clf, batch, decide, all_classes)
+        except CredalError as error:
+            raise _without_answer(clf, batch, stream) or error from error
+    _refuse_duplicates(stream, hashes)
+
+
+def _frame(
+    run: Run, clf: "CredalClassifier", batch: Batch, decide: Decide | None, all_classes: bool
+) -> pl.DataFrame:
+    predicted = clf.predict_credal(batch.X)
+    index = predicted.classes.numpy()
+    row = np.arange(len(index))
+    score = predicted.score("lower-probability").double().numpy()
+    parts = [x.double().numpy() for x in (predicted.probs, predicted.lower, predicted.upper)]
+    columns: dict[str, Any] = {
+        "item": batch.items,
+        "label": pl.Series(run.classes, dtype=pl.String).gather(index),
+        **dict(zip(("probability", "lower", "upper"), (x[row, index] for x in parts), strict=True)),
+        "score": score,
+    }
+    if decide is not None:
+        columns["decision"] = pl.Series(decide(score), dtype=pl.String)
+    if run.sets is not None:
+        widened = predicted.conformalize(run.sets)
+        columns["set_lower"] = widened.lower.double().numpy()[row, index]
+        columns["set_upper"] = widened.upper.double().numpy()[row, index]
+    if all_classes:
+        values = (part[:, k] for k in range(len(run.classes)) for part in parts)
+        columns |= dict(zip(class_schema(run.classes), values, strict=True))
+    return pl.DataFrame(columns)
+
+
+def _without_answer(
+    clf: "CredalClassifier", batch: Batch, stream: ItemStream
+) -> CredalError | None:
+    """Which item the model fails on, found one by one; None if it fails on none of them."""
+    for row in range(len(batch.items)):
+        try:
+            clf.predict_credal(batch.X[row : row + 1])
+        except CredalError:
+            largest = float(np.abs(batch.X[row]).max())
+            return CredalError(
+                f"{stream.name}: the model has no answer for item {shown(batch.items[row])}, whose "
+                f"largest feature is {largest:.3g}: too far from the training items. To fix: "
+                "correct the item, or leave it out."
+            )
+    return None
+
+
+def _refuse_duplicates(stream: ItemStream, hashes: list[np.ndarray]) -> None:
+    """Refuse equal names, by 8 bytes per item: 64-bit hashes of 20 million collide by 1e-5."""
+    every = np.concatenate(hashes)
+    order = np.argsort(every, kind="stable")
+    equal = np.flatnonzero(every[order][1:] == every[order][:-1])
+    if len(equal):
+        first, second = order[equal[0]], order[equal[0] + 1]
+        raise CredalError(
+            f"{stream.place(int(second))}: this item already occurred in row {first + 1}. To fix: "
+            "keep one row per item."
+        )

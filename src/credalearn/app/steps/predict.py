@@ -1,0 +1,234 @@
+"""``credalearn predict``: a label, its bounds and a decision for each item."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from credalearn._formats import percent
+from credalearn._options import check_options, option
+from credalearn.app.item_stream import Batch, open_items
+from credalearn.app.known_items import KnownItems
+from credalearn.app.outputs import refuse_overwriting, refuse_overwriting_run
+from credalearn.app.run import Run
+from credalearn.app.sources import open_source
+from credalearn.app.steps.decisions import (
+    SCHEMA,
+    SET_SCHEMA,
+    class_schema,
+    decisions,
+    find_decision,
+)
+from credalearn.app.table_writer import Schema, check_output, write_frames
+from credalearn.errors import CredalError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PredictOptions:
+    """Options of ``predict``, in Python and on the command line."""
+
+    item: str | None = option(
+        None, "Column that names the items.", show_default="as in training, or recognized"
+    )
+    threshold: float | None = option(
+        None, "Defer items above this score instead of by the guarantee.", least=0, most=1
+    )
+    defer: int | None = option(None, "Defer this many items, the least certain.", least=0)
+    decision: bool = option(True, "Decide which items to defer; needs a guarantee.")
+    all_classes: bool = option(False, "Also write the probability and bounds of every class.")
+
+    def __post_init__(self) -> None:
+        check_options(self)
+        ways = {
+            "threshold": self.threshold is not None,
+            "defer": self.defer is not None,
+            "no decision": not self.decision,
+        }
+        chosen = [name for name, is_chosen in ways.items() if is_chosen]
+        if len(chosen) > 1:
+            raise CredalError(f"{' and '.join(chosen)} exclude each other. To fix: choose one.")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decisions:
+    """What ``predict`` found, one row per item in the order of the data.
+
+    Args:
+        items: Number of items.
+        deferred: Number of deferred items; None without decisions.
+        trained_on: Number of items that the model was trained on.
+        ignored: Columns of the data that are not features of the model.
+        unreadable: Why an image could not be read, by item.
+        output: The file that was written; None where the table was asked for.
+        table: The columns of the output; None where it was written to a file.
+    """
+
+    items: int
+    deferred: int | None
+    trained_on: int
+    ignored: tuple[str, ...]
+    unreadable: dict[str, str]
+    output: Path | None = None
+    table: pl.DataFrame | None = None
+
+    def to_polars(self) -> pl.DataFrame:
+        """The decisions as a polars frame.
+
+        Raises:
+            CredalError: If they were written to a file.
+        """
+        if self.table is None:
+            raise CredalError(
+                f"the decisions were written to {self.output}. To fix: read that file, or call "
+                "predict without an output."
+            )
+        return self.table
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """The decisions as a pandas frame."""
+        import pandas as pd
+
+        return pd.DataFrame(self.to_polars().to_dict(as_series=False))  # polars needs pyarrow
+
+    @property
+    def lines(self) -> list[str]:
+        """What the command prints."""
+        lines = []
+        if self.unreadable:
+            name, why = next(iter(self.unreadable.items()))
+            lines.append(f"Skipped {len(self.unreadable):,} unreadable images, first {name}: {why}")
+        if self.ignored:
+            names = ", ".join(self.ignored[:10]) + ", …" * (len(self.ignored) > 10)
+            lines.append(f"Ignored columns that are not features: {names}.")
+        if self.deferred is None:
+            lines.append(f"Predicted {self.items:,} items, without decisions.")
+        else:
+            kept = self.items - self.deferred
+            lines.append(
+                f"Of {self.items:,} items, {kept:,} are predicted ({percent(kept / self.items)}) "
+                f"and {self.deferred:,} are deferred."
+            )
+        if self.trained_on:
+            lines.append(
+                f"The model was trained on {self.trained_on:,} of these items; a guarantee is "
+                "about new items only."
+            )
+        return lines if self.output is None else [*lines, f"Wrote {self.output}."]
+
+
+def predict(
+    run: Run, data: Any, output: str | Path | None = None, options: PredictOptions | None = None
+) -> Decisions:
+    """Predict every item; with an output, memory does not grow with the number of items.
+
+    The columns are ``item``, ``label`` (the predicted class, also of deferred items),
+    ``probability``, ``lower`` and ``upper`` (of that class), ``score`` (1 − lower) and ``decision``
+    (predict or defer). A run with certified sets adds ``set_lower`` and ``set_upper``, the bounds
+    of the class in the widened set. With ``all_classes``, the columns of :func:`class_schema`
+    follow.
+
+    Args:
+        run: A finished run; its guarantee decides.
+        data: Features by name in any order (CSV, TSV, Parquet, npy, npz, a pandas or polars
+            frame), an array in the order of training, or a folder of images.
+        output: CSV, TSV, Parquet or JSON Lines by its suffix, written whole or not at all.
+        options: See :class:`PredictOptions`.
+
+    Raises:
+        CredalError: If there is no guarantee, the data do not fit the model, an item occurs twice,
+            or the output would replace a file that the run was made from.
+    """
+    options = options or PredictOptions()
+    path = None if output is None else check_output(output)
+    if path is not None:
+        refuse_overwriting(path, data)
+        refuse_overwriting_run(path, run)
+    decide = find_decision(run, options.threshold) if _by_score(options) else None
+    stream = open_items(run, data, item=options.item)
+    schema = {name: kind for name, kind in SCHEMA.items() if options.decision or name != "decision"}
+    schema |= {} if run.sets is None else SET_SCHEMA
+    schema |= class_schema(run.classes) if options.all_classes else {}
+    tally = _Tally(KnownItems(run, ("train",)))
+    predicted = decisions(run, stream, decide, all_classes=options.all_classes)
+    frames = tally.counted(predicted)
+    if options.defer is not None:
+        frames = _defer_least_certain(frames, schema, options.defer)
+    frames = (frame.select(list(schema)) for frame in tally.decided(frames))
+    table = None
+    if path is None:
+        table = pl.concat(frames)
+    else:
+        write_frames(path, frames, schema)
+    return Decisions(
+        items=tally.items,
+        deferred=tally.deferred if options.decision else None,
+        trained_on=tally.trained_on,
+        ignored=stream.ignored,
+        unreadable=dict(stream.unreadable),
+        output=path,
+        table=table,
+    )
+
+
+class _Tally:
+    """Counts items, those that were trained on, and those that are deferred."""
+
+    def __init__(self, trained: KnownItems) -> None:
+        self.trained = trained
+        self.items = self.trained_on = self.deferred = 0
+
+    def counted(self, predicted: Iterator[tuple[Batch, pl.DataFrame]]) -> Iterator[pl.DataFrame]:
+        for batch, frame in predicted:
+            self.items += len(frame)
+            self.trained_on += sum(self.trained.among(batch.items, batch.digests))
+            yield frame
+
+    def decided(self, frames: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+        for frame in frames:
+            if "decision" in frame.columns:
+                self.deferred += int((frame["decision"] == "defer").sum())
+            yield frame
+
+
+def _by_score(options: PredictOptions) -> bool:
+    return options.decision and options.defer is None
+
+
+def _defer_least_certain(
+    frames: Iterator[pl.DataFrame], schema: Schema, count: int
+) -> Iterator[pl.DataFrame]:
+    """The frames with a ``decision``: ``count`` items with the highest scores are deferred.
+
+    They are known after the last frame, so the frames wait in a temporary file. Of items with equal
+    scores the first are deferred.
+    """
+    scores, rows = np.empty(0), np.empty(0, np.int64)
+    done = 0
+    waiting = {name: kind for name, kind in schema.items() if name != "decision"}
+
+    def seen() -> Iterator[pl.DataFrame]:
+        nonlocal scores, rows, done
+        for frame in frames:
+            scores = np.append(scores, frame["score"].to_numpy())
+            rows = np.append(rows, np.arange(done, done + len(frame)))
+            highest = np.argsort(-scores, kind="stable")[:count]
+            scores, rows = scores[highest], rows[highest]
+            done += len(frame)
+            yield frame.select(list(waiting))
+
+    with TemporaryDirectory(prefix="credalearn-") as folder:
+        path = Path(folder) / "predicted.parquet"
+        write_frames(path, seen(), waiting)
+        start = 0
+        for block in open_source(path).blocks():
+            deferred = np.isin(np.arange(start, start + len(block)), rows)
+            decision = pl.Series("decision", np.where(deferred, "defer", "predict"), pl.String)
+            yield block.with_columns(decision)
+            start += len(block)

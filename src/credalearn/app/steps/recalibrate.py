@@ -1,0 +1,174 @@
+"""``credalearn recalibrate``: a trained model on newly annotated items, as a run of its own."""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from credalearn._formats import listed
+from credalearn._options import check_options, keywords, same_option
+from credalearn.app.annotations import Annotations, read_annotations
+from credalearn.app.dataset import Dataset, DatasetOptions
+from credalearn.app.known_items import KnownItems
+from credalearn.app.run import Run, write_run
+from credalearn.app.staging import MODEL, staged
+from credalearn.errors import CredalError
+from credalearn.guarantees import Guarantee
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecalibrateOptions:
+    """Options of ``recalibrate``, in Python and on the command line."""
+
+    features: tuple[Path, ...] | Any = same_option(DatasetOptions, "features")
+    images: Path | None = same_option(DatasetOptions, "images")
+    group: str | None = same_option(DatasetOptions, "group")
+    gold: str | None = same_option(DatasetOptions, "gold")
+    split: str | None = same_option(
+        DatasetOptions, "split", help="Column of the split: calibration or test."
+    )
+    table: Path | Any | None = same_option(DatasetOptions, "table")
+    item: str | None = same_option(DatasetOptions, "item")
+    skip_missing: bool = same_option(DatasetOptions, "skip_missing")
+    random_state: int = same_option(DatasetOptions, "random_state")
+
+    def __post_init__(self) -> None:
+        check_options(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Recalibration:
+    """What ``recalibrate`` made.
+
+    Args:
+        old: The run whose model it is.
+        run: The same model with the new items as calibration and test items.
+    """
+
+    old: Run
+    run: Run
+
+    @property
+    def lines(self) -> list[str]:
+        """What the command prints, in at most eight lines."""
+        from credalearn.app.steps.drift_check import drift_check
+
+        facts, sets = self.run.facts, self.old.sets
+        left_out = [f"{count:,} items {why}" for why, count in facts.inputs.left_out.items()]
+        more = "" if sets is None else f" --set-coverage {sets.coverage:g}"
+        return [
+            *([f"Left out: {', '.join(left_out)}."] if left_out else []),
+            *lost_group(self.run),
+            *drift_check(self.old, self.run),
+            f"Wrote {self.run.path}: the same model with {facts.splits.calibration:,} calibration "
+            f"and {facts.splits.test:,} test items; nothing was trained.",
+            f"Next: credalearn certify {self.run.path} {_as_before(self.old.guarantee)}{more}",
+        ]
+
+
+def recalibrate(
+    run: Run,
+    votes: Annotations | Any,
+    folder: str | Path,
+    options: RecalibrateOptions | None = None,
+) -> Recalibration:
+    """Put new items in place of the calibration and test items; nothing is trained.
+
+    Items that the model was trained on are left out: by their input, whatever their name, and by
+    group where training used the same groups. Half of the others calibrate, half test. They must
+    be a random sample of the items to come, not those that were deferred.
+
+    Args:
+        run: The run whose model is used; it stays as it is.
+        votes: Annotations of the new items, or a file or table of them.
+        folder: Folder of the new run.
+        options: Inputs of the new items; see :class:`RecalibrateOptions`.
+
+    Raises:
+        CredalError: If items, classes or inputs do not fit the model, no item is left, or the
+            folder is not a new one.
+    """
+    options, output = options or RecalibrateOptions(), Path(folder)
+    _check_folder(run, output)
+    if not isinstance(votes, Annotations):
+        votes = read_annotations(votes, classes=run.classes)
+    _check_classes(run, votes)
+    data = _dataset(run, votes, options)
+    data = data.split(("calibration", "test"), without=_reasons(run, data))
+    from credalearn.app.steps.train import data_facts, run_tables  # imports torch
+
+    with staged(output) as partial:
+        shutil.copytree(run.path / MODEL, partial / MODEL, ignore=lambda *_: ["MODEL_CARD.md"])
+        trained = run.items.filter(split="train").select("item", "split", "group", "digest")
+        facts = data_facts(data) | {
+            name: getattr(run.facts, name)
+            for name in ("options", "label_diameter", "loss_curve", "seconds")
+        }
+        facts["recalibrated_from"] = run.training
+        tables = run_tables(data, run.load_model(), trained=trained)
+        write_run(partial, facts, model_sha256=run.facts.sha256.model, **tables)
+    return Recalibration(run, Run.load(output))
+
+
+def lost_group(run: Run) -> list[str]:
+    """A line about groups of the training that the calibration of a run does not know."""
+    group = run.training.splits.group
+    if group in (None, run.group):
+        return []
+    return [
+        f"The model was trained with groups ({group}) and recalibrated without: new items may "
+        "belong to groups that it was trained on."
+    ]
+
+
+def _check_folder(run: Run, output: Path) -> None:
+    if output.resolve().is_relative_to(run.path.resolve()):
+        raise CredalError(f"{output} is in the run {run.path}. To fix: choose another folder.")
+    if (output / "run.json").exists():
+        raise CredalError(f"{output} contains a run. To fix: choose a new folder.")
+
+
+def _check_classes(run: Run, annotations: Annotations) -> None:
+    if annotations.classes != run.classes:
+        raise CredalError(
+            f"{annotations.source.path} has the classes {listed(annotations.classes)}; those of "
+            f"{run.path} are {listed(run.classes)}. To fix: read it with these classes."
+        )
+
+
+def _dataset(run: Run, annotations: Annotations, options: RecalibrateOptions) -> Dataset:
+    inputs = run.facts.inputs
+    if (inputs.kind == "images") != (options.images is not None):
+        raise CredalError(
+            f"the model of {run.path} takes {inputs.kind}. To fix: pass --{inputs.kind}."
+        )
+    if inputs.kind == "images":
+        return Dataset(annotations, **keywords(options), image_size=inputs.image_size)
+    return Dataset(annotations, **keywords(options), names=inputs.features)
+
+
+def _reasons(run: Run, data: Dataset) -> list[str]:
+    """Why each item may not be calibrated on; "" where it may."""
+    trained = KnownItems(run, ("train",)).among(data.items, data.digests)
+    together = run.training.splits.group
+    groups = set(run.items.filter(split="train")["group"].drop_nulls())
+    reasons = ["that the model was trained on" if each else "" for each in trained]
+    if data.groups is not None and data.options.group == together:
+        of_group = f"whose {together} the model was trained on"
+        reasons = [
+            why or (of_group if group in groups else "")
+            for why, group in zip(reasons, data.groups, strict=True)
+        ]
+    return reasons
+
+
+def _as_before(guarantee: Guarantee | None) -> str:
+    """The options of ``certify`` that ask for such a guarantee."""
+    if guarantee is None:
+        return "--max-error 0.10"
+    if guarantee.max_error is None:
+        return f"--capacity {1 - guarantee.coverage:.2g}"
+    told = f"--max-error {guarantee.max_error:g}"
+    told += "" if guarantee.method == "sgr" else f" --method {guarantee.method}"
+    told += " --against annotator" if guarantee.against == "a random annotator" else ""
+    return f"{told} --one-per-group" if guarantee.one_per_group else told

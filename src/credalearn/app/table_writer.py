@@ -1,0 +1,104 @@
+"""Tables written a frame at a time, whole or not at all: CSV, TSV, Parquet or JSON Lines."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import polars as pl
+from polars.io.plugins import register_io_source
+
+from credalearn._escape import escape_csv
+from credalearn._files import check_file, whole_file
+
+Schema = dict[str, type[pl.DataType]]
+_Frames = Iterator[pl.DataFrame]
+_FORMULA = r"^[=+\-@\t\r]"  # where escape_csv may have to act
+_ROWS_PER_GROUP = 1 << 15
+
+
+def check_output(path: str | Path) -> Path:
+    """The path, if its suffix is that of a table and it can be written."""
+    return check_file(path, _WRITERS)
+
+
+def write_frames(path: str | Path, frames: _Frames, schema: Schema) -> None:
+    """Write frames one after the other; if one fails, nothing is left and an old file stays.
+
+    Args:
+        path: CSV, TSV, Parquet or JSON Lines, by its suffix. In CSV and TSV, text that a
+            spreadsheet would run as a formula gets an apostrophe in front.
+        frames: Each with the columns of ``schema``.
+        schema: Name and type of each column.
+
+    Raises:
+        CredalError: If the suffix is none of these, or the file cannot be written.
+    """
+    path = check_output(path)
+    with whole_file(path) as temporary:
+        _WRITERS[path.suffix.lower()](temporary, frames, schema)
+
+
+def without_formulas(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame with :func:`escape_csv` applied to text that a spreadsheet might run."""
+    for name, kind in frame.schema.items():
+        if kind != pl.String:
+            continue
+        column = frame[name]
+        suspects = column.str.contains(_FORMULA).fill_null(False).arg_true()
+        if len(suspects):
+            safe = pl.Series([escape_csv(text) for text in column.gather(suspects)])
+            frame = frame.with_columns(column.scatter(suspects, safe))
+    return frame
+
+
+def _write_separated(path: Path, frames: _Frames, schema: Schema, *, separator: str) -> None:
+    names = without_formulas(pl.DataFrame({"name": list(schema)}))["name"]
+    with path.open("wb") as file, _as_os_error():
+        pl.DataFrame(schema=names.to_list()).write_csv(file, separator=separator)
+        for frame in frames:
+            without_formulas(frame).write_csv(file, separator=separator, include_header=False)
+
+
+def _write_jsonl(path: Path, frames: _Frames, schema: Schema) -> None:  # noqa: ARG001
+    with path.open("wb") as file, _as_os_error():
+        for frame in frames:
+            frame.write_ndjson(file)
+
+
+@contextmanager
+def _as_os_error() -> Iterator[None]:
+    """On a full disk polars raises an error of its own."""
+    try:
+        yield
+    except pl.exceptions.PolarsError as error:
+        raise OSError(str(error)) from error
+
+
+def _write_parquet(path: Path, frames: _Frames, schema: Schema) -> None:
+    raised: list[Exception] = []
+
+    def source(*_: object) -> _Frames:
+        try:
+            yield from frames
+        except Exception as error:  # polars would wrap it in its own
+            raised.append(error)
+            raise
+
+    try:
+        table = register_io_source(source, schema=dict(schema))
+        # An open file: given a path, polars could create it again after a failure has removed it.
+        with path.open("wb") as file:
+            table.sink_parquet(file, row_group_size=_ROWS_PER_GROUP)
+    except Exception as error:
+        if raised:
+            raise raised[0] from None
+        raise OSError(str(error)) from error
+
+
+_WRITERS: dict[str, Callable[[Path, _Frames, Schema], None]] = {
+    ".csv": partial(_write_separated, separator=","),
+    ".tsv": partial(_write_separated, separator="\t"),
+    ".parquet": _write_parquet,
+    ".jsonl": _write_jsonl,
+}

@@ -1,0 +1,377 @@
+"""Streaming predictions against predicting the whole table at once, and bad input."""
+
+import json
+import re
+import unicodedata
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from credalearn import CredalError
+from credalearn.app.run import Run
+from credalearn.app.steps.decisions import SCHEMA, SET_SCHEMA, class_schema
+from credalearn.app.steps.predict import PredictOptions, predict
+from open_count import counting_opens
+from small_run import CLASSES, FEATURES, features, make_image_run, make_pictures, make_run, votes
+from team_files import full_disk
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return make_run(tmp_path_factory.mktemp("run") / "RUN")
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run without a guarantee."""
+    return make_run(tmp_path_factory.mktemp("bare") / "RUN", rule=False)
+
+
+def table(num_items: int = 50, **columns: list[object]) -> pl.DataFrame:
+    """Features of items under their names, in another order than in training."""
+    values = dict(zip(FEATURES, features(num_items, random_state=9).T, strict=True))
+    items = [f"new-{row}" for row in range(num_items)]
+    return pl.DataFrame({"item": items, **dict(reversed(values.items())), **columns})
+
+
+def slow(run: Run, frame: pl.DataFrame) -> pl.DataFrame:
+    """All items at once, one row after the other in plain Python."""
+    pred = run.load_model().predict_credal(frame.select(FEATURES).to_numpy())
+    assert run.guarantee is not None
+    assert run.guarantee.threshold is not None
+    threshold, rows = run.guarantee.threshold, []
+    for row, item in enumerate(frame["item"]):
+        k = int(pred.probs[row].argmax())
+        values = [float(x[row, k]) for x in (pred.probs, pred.lower, pred.upper)]
+        score = float(1 - pred.lower[row, k])
+        decision = "predict" if score <= threshold else "defer"
+        rows.append((item, CLASSES[k], *values, score, decision))
+    return pl.DataFrame(rows, schema=list(SCHEMA), orient="row")
+
+
+def close(found: pl.DataFrame, wanted: pl.DataFrame) -> None:
+    """Text equal, numbers up to the rounding of float32."""
+    assert found.columns == wanted.columns
+    for name in wanted.columns:
+        if wanted[name].dtype == pl.String:
+            assert found[name].to_list() == wanted[name].to_list()
+        else:
+            np.testing.assert_allclose(found[name], wanted[name], atol=1e-6)
+
+
+READ: dict[str, Callable[[Path], pl.DataFrame]] = {
+    ".csv": lambda path: pl.read_csv(path, schema_overrides={"item": pl.String}),
+    ".tsv": lambda path: pl.read_csv(path, separator="\t", schema_overrides={"item": pl.String}),
+    ".parquet": pl.read_parquet,
+    ".jsonl": pl.read_ndjson,
+}
+
+
+@pytest.mark.parametrize("suffix", READ)
+@pytest.mark.parametrize("kind", ["csv", "parquet", "npy", "npz"])
+def test_every_input_and_output_equals_the_whole_table(
+    run: Run, tmp_path: Path, suffix: str, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("credalearn.app.sources._NUMBERS", 40)  # ten rows at a time
+    frame = table()
+    if kind == "npy":  # by position, in the order of training; named by row
+        frame = frame.with_columns(item=pl.Series([str(row) for row in range(len(frame))]))
+    data = tmp_path / f"data.{kind}"
+    values = np.asfortranarray(frame.select(FEATURES).to_numpy())
+    {
+        "csv": lambda: frame.write_csv(data),
+        "parquet": lambda: frame.write_parquet(data),
+        "npy": lambda: np.save(data, values),  # by column
+        "npz": lambda: np.savez_compressed(data, X=values.copy("C"), items=frame["item"].to_list()),
+    }[kind]()
+    found = predict(run, data, tmp_path / f"out{suffix}")
+    written = READ[suffix](tmp_path / f"out{suffix}")
+    wanted = slow(run, frame)
+    deferred = (wanted["decision"] == "defer").sum()
+    assert 0 < deferred < len(frame)
+    assert (found.items, found.deferred) == (50, deferred)
+    if suffix in (".csv", ".tsv"):
+        wanted = wanted.with_columns(pl.col("label").replace("=owl", "'=owl"))
+    close(written, wanted)
+
+
+def test_frames_and_arrays_in_memory_are_predicted(run: Run) -> None:
+    frame = table()
+    wanted = slow(run, frame)
+    close(predict(run, frame).to_polars(), wanted)
+    theirs = pandas.DataFrame(frame.to_dict(as_series=False))
+    assert predict(run, theirs).to_pandas()["label"].tolist() == wanted["label"].to_list()
+    array = predict(run, frame.select(FEATURES).to_numpy()).to_polars()
+    close(array.drop("item"), wanted.drop("item"))
+    assert array["item"].to_list() == [str(row) for row in range(50)]
+    with pytest.raises(CredalError, match="has 2 features per item, and the model takes 3"):
+        predict(run, np.zeros((50, 2)))
+
+
+def test_written_decisions_are_not_kept_in_memory(run: Run, tmp_path: Path) -> None:
+    found = predict(run, table(), tmp_path / "out.csv")
+    with pytest.raises(CredalError, match=r"were written to .*out\.csv\. To fix: read that file"):
+        found.to_polars()
+
+
+def test_the_data_are_opened_once(run: Run, tmp_path: Path) -> None:
+    table().write_csv(tmp_path / "data.csv")
+    with counting_opens(tmp_path) as opens:
+        predict(run, tmp_path / "data.csv")
+    assert opens["data.csv"] == 1
+
+
+@pytest.mark.parametrize("defer", [None, 9])
+def test_all_classes_are_written_after_the_predicted_one(run: Run, defer: int | None) -> None:
+    frame = table(lower_cat=["theirs"] * 50)  # a column of the data has the name of one of ours
+    plain = predict(run, frame, options=PredictOptions(defer=defer)).to_polars()
+    options = PredictOptions(defer=defer, all_classes=True)
+    found = predict(run, frame, options=options).to_polars()
+    close(found.select(list(SCHEMA)), plain)
+    pred = run.load_model().predict_credal(frame.select(FEATURES).to_numpy())
+    parts = {"probability": pred.probs, "lower": pred.lower, "upper": pred.upper}
+    assert found.columns == [*SCHEMA, *class_schema(CLASSES)]
+    for part, values in parts.items():
+        for k, name in enumerate(CLASSES):
+            np.testing.assert_allclose(found[f"{part}_{name}"], values[:, k], atol=1e-6)
+
+
+@given(st.lists(st.text(max_size=12), unique=True))
+def test_class_columns_have_unique_names(classes: list[str]) -> None:
+    names = class_schema([*classes, "lower", "upper_lower", "probability_upper"])
+    assert len(names) == 3 * len({*classes, "lower", "upper_lower", "probability_upper"})
+    assert not {*SCHEMA, *SET_SCHEMA} & set(names)
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 50, 80])
+def test_defer_takes_the_least_certain_items(
+    bare: Run, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("credalearn.app.sources._NUMBERS", 24)
+    found = predict(bare, table(), options=PredictOptions(defer=count))
+    frame = found.to_polars()
+    order = np.argsort(-frame["score"].to_numpy(), kind="stable")[:count]
+    assert set(np.flatnonzero(frame["decision"] == "defer")) == set(order.tolist())
+    assert found.deferred == min(count, 50)
+
+
+def test_equal_scores_are_deferred_in_order(bare: Run) -> None:
+    frame = pl.concat([table(1)] * 4).with_columns(item=pl.Series(["a", "b", "c", "d"]))
+    found = predict(bare, frame, options=PredictOptions(defer=2)).to_polars()
+    assert found["decision"].to_list() == ["defer", "defer", "predict", "predict"]
+
+
+def test_large_numbers_keep_their_differences(run: Run) -> None:
+    frame = table(2).with_columns(size=pl.lit(0.0), weight=pl.lit(0.0))
+    frame = frame.with_columns(seen=pl.Series([1.7e9 - 40, 1.7e9 + 40]))
+    scores = predict(run, frame).to_polars()["score"]
+    assert abs(scores[0] - scores[1]) > 1e-3
+
+
+def test_items_of_the_training_are_counted(run: Run) -> None:
+    frame = table(9)
+    others = frame.with_columns(run.items["item"][:9])  # their names, but other features
+    assert predict(run, others).trained_on == 0
+    known = pl.DataFrame(features(120)[[0, 1, 2, 60, 61]], schema=list(FEATURES))
+    same = known.with_columns(item=pl.Series([f"known-{row}" for row in range(5)]))
+    found = predict(run, pl.concat([same, frame[5:]], how="diagonal"))
+    assert found.trained_on == 3  # the first half was trained on
+    assert any("trained on 3 of these items" in line for line in found.lines)
+
+
+def test_equal_features_are_not_the_same_item_where_many_items_share_them(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "RUN")
+    object.__setattr__(run, "items", run.items.with_columns(digest=pl.lit(run.items["digest"][0])))
+    frame = pl.DataFrame(features(120)[:2], schema=list(FEATURES))
+    found = predict(run, frame.with_columns(item=pl.Series(["item-0", "other"])))
+    assert found.trained_on == 1
+
+
+def test_other_columns_are_ignored_and_reported(run: Run, tmp_path: Path) -> None:
+    table(4, note=["=a", None, "c", "d"], id=[9, 9, 9, 9]).write_csv(tmp_path / "data.csv")
+    found = predict(run, tmp_path / "data.csv", tmp_path / "out.csv")
+    assert found.ignored == ("note", "id")
+    assert "Ignored columns that are not features: note, id." in found.lines
+    assert (tmp_path / "out.csv").read_text().splitlines()[0] == ",".join(SCHEMA)
+
+
+def test_spreadsheet_formulas_are_escaped_in_csv_only(run: Run, tmp_path: Path) -> None:
+    names = ["=1+1", "+x", "-2.5", "@a", "a=b"]
+    frame = table(len(names)).with_columns(item=pl.Series(names))
+    for name in ("out.csv", "out.parquet"):
+        predict(run, frame, tmp_path / name)
+    escaped = ["'=1+1", "'+x", "-2.5", "'@a", "a=b"]
+    assert READ[".csv"](tmp_path / "out.csv")["item"].to_list() == escaped
+    assert pl.read_parquet(tmp_path / "out.parquet")["item"].to_list() == names
+
+
+def test_without_a_guarantee_the_message_says_what_to_do(bare: Run, tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    with pytest.raises(CredalError, match=r"has no guarantee.*certify .*--threshold or --no-dec"):
+        predict(bare, table(), out)
+    assert not out.exists()
+    assert predict(bare, table(), out, PredictOptions(decision=False)).deferred is None
+    assert list(json.loads(out.read_text().splitlines()[0])) == list(SCHEMA)[:-1]
+    assert predict(bare, table(), out, PredictOptions(threshold=1.0)).deferred == 0
+    assert predict(bare, table(), out, PredictOptions(threshold=0.0)).deferred == 50
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"threshold": float("nan")}, "threshold must be a number of 0 or more and at most 1"),
+        ({"defer": -1}, "defer must be 0 or more"),
+        ({"defer": 3, "threshold": 0.5}, "threshold and defer exclude each other"),
+        ({"defer": 3, "decision": False}, "defer and no decision exclude each other"),
+    ],
+)
+def test_rejects_bad_options(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(CredalError, match=message):
+        PredictOptions(**options)
+
+
+def test_a_score_at_the_threshold_is_predicted(bare: Run) -> None:
+    scores = predict(bare, table(), options=PredictOptions(decision=False)).to_polars()["score"]
+    scores = scores.sort()
+    found = predict(bare, table(), options=PredictOptions(threshold=scores[20]))
+    assert found.deferred == (scores > scores[20]).sum() < 30
+
+
+GOOD = "item,size,weight,seen\na,1,2,1.7e9\nb,1,2,1.7e9\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is empty"),
+        ("item,size,weight,seen\n", r"has no rows\. To fix: add the items"),
+        (GOOD.replace("weight", "wieght"), r"1 of 3 features are missing: 'weight'.*'wieght'"),
+        ("item,size\na,1\n", r"2 of 3 features are missing: 'weight', 'seen'.*add them"),
+        (GOOD.replace("b,1", "b,big"), r"line 3: features must be finite.*'size' is 'big'.*'b'"),
+        (GOOD.replace("b,1", "b,nan"), r"line 3: features must be finite.*'size' is 'nan'"),
+        (GOOD.replace("b,1", "b,"), r"line 3: features must be finite.*'size' is None"),
+        (GOOD.replace("b,1", ",1"), r"line 3: the item has no name"),
+        (GOOD.replace("b,1", "a ,1"), r"line 3: this item already occurred in row 1"),
+        (GOOD.replace("b,1,2", "b,1,2,3,4"), r"line 3"),
+        (GOOD.replace("item", "thing,other").replace(",1,", ",x,1,"), r"names the items.*--item"),
+        (GOOD.replace("b,1,2,1.7e9", "b,1e300,2,1.7e9"), r"no answer for item 'b'.*1e\+300"),
+    ],
+)
+def test_bad_tables_are_refused_and_nothing_is_written(
+    run: Run, tmp_path: Path, text: str, message: str
+) -> None:
+    data = tmp_path / "data.csv"
+    data.write_text(text)
+    for name in ("out.csv", "out.parquet", "out.jsonl"):
+        with pytest.raises(CredalError, match=message):
+            predict(run, data, tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == ["data.csv"]
+
+
+def test_damaged_files_are_refused_or_read_and_never_crash(run: Run, tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    table().write_csv(tmp_path / "data.csv")
+    table().write_parquet(tmp_path / "data.parquet")
+    np.savez_compressed(tmp_path / "data.npz", X=features(50), items=table()["item"].to_list())
+    refused = 0
+    for data in sorted(tmp_path.iterdir()):
+        whole = data.read_bytes()
+        for number in range(30):
+            content = bytearray(whole)
+            if number % 2:
+                del content[int(random.integers(len(content))) :]
+            else:
+                for place in random.integers(len(content), size=3):
+                    content[place] = random.integers(256)
+            (tmp_path / "bad").write_bytes(content)
+            try:
+                assert predict(run, tmp_path / "bad").items <= 50
+            except CredalError:
+                refused += 1
+    assert refused > 45
+
+
+def test_arrays_must_have_the_features_of_the_model(run: Run, tmp_path: Path) -> None:
+    np.save(tmp_path / "data.npy", features(3)[:, :2])
+    with pytest.raises(CredalError, match=r"has 2 features per item, and the model takes 3"):
+        predict(run, tmp_path / "data.npy")
+    values = features(3)
+    values[1, 2] = np.inf
+    np.save(tmp_path / "data.npy", values)
+    with pytest.raises(CredalError, match=r"row 2: features must be finite.*is inf for item '1'"):
+        predict(run, tmp_path / "data.npy")
+    with pytest.raises(CredalError, match=r"is a folder"):
+        predict(run, tmp_path)
+
+
+def test_the_output_is_checked_before_the_work(run: Run, tmp_path: Path) -> None:
+    table().write_csv(tmp_path / "data.csv")
+    with pytest.raises(CredalError, match=r"must end in one of .csv, .tsv, .parquet, .jsonl"):
+        predict(run, tmp_path / "data.csv", tmp_path / "out.xlsx")
+    with pytest.raises(CredalError, match=r"is the data itself"):
+        predict(run, tmp_path / "data.csv", tmp_path / "data.csv")
+    with pytest.raises(CredalError, match=r"is a file of the run"):
+        predict(run, tmp_path / "data.csv", run.path / "predictions.parquet")
+
+
+@pytest.mark.parametrize("suffix", READ)
+def test_a_full_disk_leaves_the_old_file(run: Run, tmp_path: Path, suffix: str) -> None:
+    old = tmp_path / f"out{suffix}"
+    old.write_text("old")
+    said = re.escape(f"{old} cannot be written: ")
+    with full_disk(200_000), pytest.raises(CredalError, match=said):
+        predict(run, table(20_000), old)
+    assert old.read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == [old.name]
+
+
+def test_duplicates_in_different_blocks_are_found(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("credalearn.app.sources._NUMBERS", 64)
+    frame = table(200)
+    frame[190, "item"] = "new-3"
+    frame.write_parquet(tmp_path / "data.parquet")
+    with pytest.raises(CredalError, match=r"row 191: this item already occurred in row 4"):
+        predict(run, tmp_path / "data.parquet", tmp_path / "out.csv")
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_images_are_predicted_and_unreadable_ones_reported(tmp_path: Path) -> None:
+    pictures = tmp_path / "pictures"
+    images = make_pictures(pictures, 40, 8)
+    run = make_image_run(tmp_path / "RUN", pictures, votes(features(40)))
+    (pictures / "017.png").write_bytes(b"no image")
+    found = predict(run, pictures)
+    assert list(found.unreadable) == ["017"]
+    assert found.trained_on == 19  # of the first twenty
+    assert found.lines[0].startswith("Skipped 1 unreadable images, first 017: ")
+    kept = [row for row in range(40) if row != 17]
+    assert found.to_polars()["item"].to_list() == [f"{row:03d}" for row in kept]
+    pred = run.load_model().predict_credal(images[kept].astype(np.float32))
+    wanted = pred.probs.amax(1)
+    np.testing.assert_allclose(found.to_polars()["probability"], wanted, atol=1e-5)
+    for number in (3, 5, 6, 7, 8):
+        (pictures / f"{number:03d}.png").write_bytes(b"no image")
+    with pytest.raises(CredalError, match=r"6 of 40 images cannot be read; .*003"):
+        predict(run, pictures)
+    with pytest.raises(CredalError, match=r"takes images, and .* is not a folder"):
+        predict(run, run.path / "run.json")
+
+
+def test_image_names_are_normalized(tmp_path: Path) -> None:
+    make_pictures(tmp_path / "pictures", 10, 8)
+    run = make_image_run(tmp_path / "RUN", tmp_path / "pictures", votes(features(10)))
+    (tmp_path / "mac").mkdir()
+    name = unicodedata.normalize("NFD", "Žaba.png")  # as macOS stores it
+    Image.new("RGB", (8, 8)).save(tmp_path / "mac" / name)
+    found = predict(run, tmp_path / "mac").to_polars()
+    assert found["item"].to_list() == [unicodedata.normalize("NFC", "Žaba")]
