@@ -170,8 +170,16 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "sum": ("item,cat,dog\nx,0.5,0.5\ny,0.5,0.4\n", {}, "line 3: probabilities must sum to 1.*0.9"),
     "percent": ("item,p_cat,p_dog\nx,50,50\n", {}, "divide percentages by 100"),
     "no number": ("item,cat,dog\nx,0.5,0.5\ny,0.4,\n", {}, "line 3: 'dog' must be a number"),
-    "twice": ("item,cat,dog\nx,0.5,0.5\nx,0.4,0.6\n", {}, "line 3: the item 'x' comes twice"),
-    "two bounds": ("item,label,at_least\nx,a,0.7\ny,b,0.1\nx,a,0.6\n", {}, "line 4: .*two bounds"),
+    "twice": (
+        "item,cat,dog\nx,0.5,0.5\nx,0.4,0.6\n",
+        {},
+        "line 3: there are two different rows about item 'x'",
+    ),
+    "two bounds": (
+        "item,label,at_least\nx,a,0.7\ny,b,0.1\nx,a,0.6\n",
+        {},
+        "line 4: .*two different rows",
+    ),
     "no label": ("item,label,at_least\nx,cat,0.4\nx,nan,0.3\n", {}, "line 3: a lower bound needs"),
     "class item": ("id,p_item,p_dog\nx,0.5,0.5\n", {}, "no class can be called 'item'"),
     "ambiguous": ("item,cat,dog\nx,1,0\ny,1,1\n", {}, "pass --format wide or --format counts"),

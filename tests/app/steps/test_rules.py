@@ -22,7 +22,7 @@ def rule_of(name: str, **changes: float) -> RuleCoverage:
 
 def comparison_of(*rules: RuleCoverage) -> RuleComparison:
     return RuleComparison(
-        rules=rules, items=100, building=2, held_out=2, by_annotator=True, options=RuleOptions()
+        rules=rules, building=2, held_out=2, by_annotator=True, options=RuleOptions()
     )
 
 
@@ -123,4 +123,4 @@ def test_votes_that_cannot_be_split_are_refused(votes: object, message: str) -> 
 def test_options_are_checked() -> None:
     with pytest.raises(CredalError, match=r"splits must be 2 or more; got 1"):
         RuleOptions(splits=1)
-    assert compare_rules(three_items(), RuleOptions(splits=3)).items == 3
+    assert compare_rules(three_items(), RuleOptions(splits=3)).by_annotator

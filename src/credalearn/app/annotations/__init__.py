@@ -12,8 +12,7 @@ _MOVED = {
     "krippendorff_alpha": "annotations.agreement",
     "vote_counts": "annotations.agreement",
     "annotator_agreement": "annotations.annotators",
-    "confused_pairs": "annotations.confusions",
-    "typo_classes": "annotations.confusions",
+    "typo_classes": "annotations.typos",
 }
 
 

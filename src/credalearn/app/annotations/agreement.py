@@ -1,51 +1,22 @@
-"""How far people agree: votes per item, unanimity, ties and Krippendorff's alpha.
+"""How far people agree: votes per item, unanimity, ties, Krippendorff's alpha, confused classes.
 
 Shapes: N items, K classes.
 """
-
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from credalearn.app.annotations.table import Annotations
+from credalearn.app.facts import AgreementFacts
 from credalearn.errors import CredalError
 
 Counts = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class Agreement:
-    """How many votes there are, and how far they agree.
-
-    Args:
-        items: Number of items.
-        annotators: Number of annotators; 0 where they are unknown.
-        votes: Number of votes, without the unsure.
-        unvoted: Number of items without a vote.
-        fewest: Votes of the item with the fewest.
-        median: Median of the votes per item.
-        most: Votes of the item with the most.
-        unanimous: Share of unanimous items among those with at least two votes.
-        tied: Share of items among those on which two or more classes lead together.
-        alpha: Krippendorff's alpha; None if no item has two votes, or all votes are for one class.
-    """
-
-    items: int
-    annotators: int
-    votes: int
-    unvoted: int
-    fewest: int
-    median: float
-    most: int
-    unanimous: float | None
-    tied: float | None
-    alpha: float | None
-
-
-def agreement(annotations: Annotations) -> Agreement:
+def agreement(annotations: Annotations) -> AgreementFacts:
     """How far the annotators agree; each vote counts once, whatever its weight.
+
+    Shares are among the items with at least two votes, and None if there are none.
 
     Raises:
         CredalError: If the annotations are neither votes nor counts.
@@ -53,8 +24,8 @@ def agreement(annotations: Annotations) -> Agreement:
     Example:
         >>> from credalearn.app.annotations.table import three_items
         >>> found = agreement(three_items())
-        >>> found.votes, found.fewest, found.most, round(found.alpha, 2)
-        (7, 2, 3, -0.2)
+        >>> found.votes_per_item, round(found.alpha, 2), found.confused
+        ((2, 2.0, 3), -0.2, (('cat', 'dog', 1.0),))
     """
     counts = vote_counts(annotations)
     totals = counts.sum(1)
@@ -64,17 +35,12 @@ def agreement(annotations: Annotations) -> Agreement:
         top = several.max(1, keepdims=True)
         unanimous = float((top[:, 0] == several.sum(1)).mean())
         tied = float(((several == top).sum(1) > 1).mean())
-    return Agreement(
-        items=len(counts),
-        annotators=len(annotations.annotators),
-        votes=int(totals.sum()),
-        unvoted=int((totals == 0).sum()),
-        fewest=int(totals.min()),
-        median=float(np.median(totals)),
-        most=int(totals.max()),
+    return AgreementFacts(
+        alpha=krippendorff_alpha(counts),
         unanimous=unanimous,
         tied=tied,
-        alpha=krippendorff_alpha(counts),
+        votes_per_item=(int(totals.min()), float(np.median(totals)), int(totals.max())),
+        confused=confused_pairs(counts, annotations.classes),
     )
 
 
@@ -104,17 +70,12 @@ def krippendorff_alpha(counts: ArrayLike) -> float | None:
     Returns:
         1 for full agreement, 0 for agreement by chance; None if no disagreement is expected.
 
-    Raises:
-        CredalError: If a count is negative or not finite, or the counts are no table of numbers.
-
     Example:
         >>> krippendorff_alpha([[2, 0], [0, 2], [1, 1]])
         0.4444444444444444
     """
-    votes = _as_counts(counts)
+    votes = np.asarray(counts, np.float64)
     paired = votes[votes.sum(1) >= 2]
-    if not len(paired):
-        return None
     totals = paired.sum(1)
     of_class = paired.sum(0)
     everything = of_class.sum()
@@ -126,26 +87,14 @@ def krippendorff_alpha(counts: ArrayLike) -> float | None:
     return float(1 - (everything - 1) * observed / expected)
 
 
-def _as_counts(counts: ArrayLike) -> Counts:
-    """Counts (N, K) of 0 or more; a masked count is not finite."""
-    fix = "pass the number of votes for each class, one row per item"
-    try:
-        given: np.ma.MaskedArray[Any, Any] = np.ma.asarray(counts)
-        if given.dtype.kind not in "biufO":
-            raise TypeError(f"got {given.dtype}")
-        found: Counts = np.ma.filled(given.astype(np.float64), np.nan)
-    except (TypeError, ValueError, RuntimeError) as error:
-        why = str(error).rstrip(".")
-        raise CredalError(f"counts must be an array of numbers; {why}. To fix: {fix}.") from error
-    if found.ndim != 2:
-        raise CredalError(
-            f"counts must have shape (items, classes); got {found.shape}. To fix: {fix}."
-        )
-    wrong = ~(np.isfinite(found) & (found >= 0)).all(1)
-    if wrong.any():
-        row = int(wrong.argmax())
-        raise CredalError(
-            f"counts must be finite numbers of 0 or more; row {row} has "
-            f"{found[row].tolist()[:8]}. To fix: {fix}."
-        )
-    return found
+def confused_pairs(
+    counts: Counts, classes: tuple[str, ...], most: int = 5
+) -> tuple[tuple[str, str, float], ...]:
+    """Two classes and their share of all pairs of votes that disagree about an item, sorted."""
+    pairs = np.triu(counts.T @ counts, k=1)  # votes for one times votes for the other, by item
+    order = np.argsort(-pairs, axis=None, kind="stable")[:most]
+    return tuple(
+        (classes[first], classes[second], float(pairs[first, second] / pairs.sum()))
+        for first, second in zip(*np.unravel_index(order, pairs.shape), strict=True)
+        if pairs[first, second]
+    )

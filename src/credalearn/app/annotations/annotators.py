@@ -29,7 +29,6 @@ class Annotator:
         compared: Votes on items where the others' votes have one leading class.
         agreed: Votes among those for that class.
         share: ``agreed / compared``; None if no vote was compared.
-        lower: Lower confidence limit of the share.
         upper: Upper confidence limit of the share.
         others: The share of everyone else.
         far: Whether ``upper`` is more than 0.10 below ``others``, with ten or more votes compared.
@@ -40,7 +39,6 @@ class Annotator:
     compared: int
     agreed: int
     share: float | None
-    lower: float
     upper: float
     others: float | None
     far: bool
@@ -51,7 +49,7 @@ def annotator_agreement(
 ) -> tuple[Annotator, ...]:
     """Every annotator next to the others: those far from them first, then the lowest shares.
 
-    The limits are Clopper and Pearson's (1934), exact, at ``confidence`` for all annotators
+    The limit is Clopper and Pearson's (1934), exact, at ``confidence`` for all annotators
     together (Bonferroni): with probability ``confidence`` nobody who agrees as the others do is
     called far. Empty where annotators are unknown.
 
@@ -82,14 +80,13 @@ def annotator_agreement(
     )
     level = (1 - confidence) / (2 * max(len(names), 1))
     missed = compared - agreed
-    lower = np.where(agreed > 0, betaincinv(np.maximum(agreed, 1), missed + 1, level), 0.0)
     upper = np.where(missed > 0, 1 - betaincinv(np.maximum(missed, 1), agreed + 1, level), 1.0)
     found = []
     for i, name in enumerate(names):
         others = _share(agreed.sum() - agreed[i], compared.sum() - compared[i])
         far = compared[i] >= _FEWEST and others is not None and upper[i] < others - _MARGIN
         numbers = (int(votes[i]), int(compared[i]), int(agreed[i]), _share(agreed[i], compared[i]))
-        found.append(Annotator(name, *numbers, float(lower[i]), float(upper[i]), others, bool(far)))
+        found.append(Annotator(name, *numbers, float(upper[i]), others, bool(far)))
     found.sort(key=lambda each: (not each.far, 2.0 if each.share is None else each.share))
     return tuple(found)
 

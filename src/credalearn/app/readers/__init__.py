@@ -168,7 +168,7 @@ def _read(source: Source, options: ReaderOptions) -> Annotations:
             if not content.records:
                 source.refuse(f"{name} is JSON, and this is a table", fix="pass another --format")
             content.check_field("item")
-        return tidy(READERS[name].read(content), source, name, options)
+        return tidy(READERS[name].read(content), name, options)
     except UnicodeEncodeError as error:  # half of a surrogate pair, which JSON can escape
         raise CredalError(
             f"{source.path}: {shown(error.object)} is not valid Unicode text. To fix: export the "

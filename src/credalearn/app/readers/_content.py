@@ -1,7 +1,7 @@
 """What the readers look at, and what they return."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -112,28 +112,37 @@ class Raw:
     Args:
         kind: Votes: ``item``, ``annotator``, ``label``, perhaps ``weight``. Bounds: ``item``,
             ``label``, ``at_least``. Counts and probabilities: ``item`` and one column per class.
-        frame: The columns, perhaps with ``row`` for ``place``.
+        frame: The columns, perhaps with ``row``, the number of the row in the source.
+        source: What was read.
         words: What the reader recognized.
-        place: From a row to where it stands in the file.
         left_out: Number of answers that are no votes, by reason.
         item: Column or field that names the item.
         notes: What else people should know.
         empty: What an answer without a label is called.
+        places: Where the rows are, if not as the source says.
     """
 
     kind: Kind
     frame: pl.DataFrame
+    source: Source
     words: str
-    place: Callable[[int], str]
     left_out: Mapping[str, int] = field(default_factory=dict)
     item: str | None = None
     notes: tuple[str, ...] = ()
     empty: str = "empty"
+    places: tuple[str, ...] = ()
 
     def where(self, position: int) -> str:
-        """Where a row of the frame stands in the file."""
+        """Where a row of the frame is in the source."""
+        if self.places:
+            return self.places[position]
         row = self.frame["row"][position] if "row" in self.frame.columns else position
-        return self.place(int(row))
+        return self.source.place(int(row))
+
+    def refuse(self, position: int, rule: str, fix: str) -> NoReturn:
+        """Raise the error of a wrong row."""
+        where = f"{self.source.path}, {self.where(position)}"
+        raise CredalError(f"{where}: {rule}. To fix: {fix}.")
 
 
 class Votes:
@@ -144,9 +153,6 @@ class Votes:
         self._rows: list[tuple[str | None, str | None, str | None]] = []
         self._places: list[str] = []
         self.left_out: Counter[str] = Counter()
-
-    def __len__(self) -> int:
-        return len(self._rows)
 
     def add(self, record: Record, item: object, annotator: object, label: object) -> None:
         """A vote; a list of one label is that label, an empty one keeps the item without a vote."""
@@ -164,13 +170,12 @@ class Votes:
         """Count an answer that is no vote."""
         self.left_out[reason] += 1
 
-    def raw(self, words: str, **more: Any) -> Raw:
+    def raw(self, words: str, notes: tuple[str, ...] = ()) -> Raw:
         """All of them."""
         schema = dict.fromkeys(("item", "annotator", "label"), pl.String)
         frame = pl.DataFrame(self._rows, schema=schema, orient="row")
-        words = f"{words} ({self._content.source.words})"
-        places = self._places
-        return Raw("votes", frame, words, places.__getitem__, dict(self.left_out), **more)
+        source, left_out, places = self._content.source, dict(self.left_out), tuple(self._places)
+        return Raw("votes", frame, source, words, left_out, notes=notes, places=places)
 
     def _text(self, record: Record, name: str, value: object) -> str | None:
         if isinstance(value, dict | list | tuple):

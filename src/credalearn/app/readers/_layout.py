@@ -110,6 +110,5 @@ def read_shares(content: Content, kind: Literal["counts", "probabilities"]) -> R
         )
     columns = dict(zip(classes, names, strict=True))
     frame = content.text(item=found.item, **columns)
-    words = f"one row per item {found.item!r}, one column per class with its {kind} "
-    words += f"({content.source.words})"
-    return Raw(kind, frame, words, content.source.place, item=found.item)
+    words = f"one row per item {found.item!r}, one column per class with its {kind}"
+    return Raw(kind, frame, content.source, words, item=found.item)

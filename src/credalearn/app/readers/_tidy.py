@@ -14,8 +14,7 @@ from credalearn._formats import listed, shown
 from credalearn.app.annotations.table import Annotations, Origin
 from credalearn.app.readers._content import Raw
 from credalearn.app.readers.options import ReaderOptions
-from credalearn.app.sources import Source, numbers
-from credalearn.errors import CredalError
+from credalearn.app.sources import numbers
 
 _Codes = NDArray[np.int64]
 _FREE_TEXT = 1000  # classes, if a fifth of the votes or more name another one
@@ -26,10 +25,10 @@ _UNSEEN = re.compile("[\u200b\u2060\ufeff\u00ad]")
 _WHOLE = re.compile(r"[+-]?\d{1,15}\.0+")
 
 
-def tidy(raw: Raw, source: Source, name: str, options: ReaderOptions) -> Annotations:
+def tidy(raw: Raw, name: str, options: ReaderOptions) -> Annotations:
     """The annotations of what a reader found."""
     make = {"votes": _votes, "bounds": _bounds}.get(raw.kind, _shares)
-    return make(raw, source, name, options)
+    return make(raw, name, options)
 
 
 def clean_label(label: str) -> str:
@@ -43,7 +42,7 @@ def clean_label(label: str) -> str:
     return text.split(".")[0] if _WHOLE.fullmatch(text) else text
 
 
-def _votes(raw: Raw, source: Source, name: str, options: ReaderOptions) -> Annotations:
+def _votes(raw: Raw, name: str, options: ReaderOptions) -> Annotations:
     frame = raw.frame
     items, item_names = _coded(frame["item"])
     people, person_names = _coded(frame["annotator"])
@@ -51,20 +50,20 @@ def _votes(raw: Raw, source: Source, name: str, options: ReaderOptions) -> Annot
     nameless = (items < 0) & (labels >= 0)
     if nameless.any():
         fix = "name the item, or pass --item COLUMN"
-        _refuse(raw, source, int(nameless.argmax()), "the vote names no item", fix)
+        raw.refuse(int(nameless.argmax()), "the vote names no item", fix)
     left_out = Counter(raw.left_out)
     left_out[raw.empty] += int(((labels < 0) & (items >= 0)).sum())
     kept = np.flatnonzero(labels >= 0)
-    kept = _once(raw, source, kept, (items, people, labels), options, left_out)
+    kept = _once(raw, kept, (items, people, labels), options, left_out)
     unsure = {clean_label(each) for each in options.unsure}
     used = label_names.gather(np.unique(labels[kept])).to_list()
-    classes = _classes(raw, source, [each for each in used if each not in unsure], options, kept)
+    classes = _classes(raw, [each for each in used if each not in unsure], options, kept)
     said = pl.Series([None if each in unsure else each for each in label_names], dtype=pl.String)
     label = said.gather(labels[kept])
     left_out["unsure"] += label.null_count()
     if label.null_count() == len(label):
         reasons = ", ".join(f"{count:,} {why}" for why, count in left_out.items() if count)
-        source.refuse(
+        raw.source.refuse(
             f"no vote is left of {_rows(raw):,} answers ({reasons or 'there are none'})",
             fix="export answered tasks, or pass --label COLUMN",
         )
@@ -73,14 +72,14 @@ def _votes(raw: Raw, source: Source, name: str, options: ReaderOptions) -> Annot
             "item": item_names.gather(items[kept]),
             "annotator": _names_or_null(person_names, people[kept]),
             "label": label,
-            "weight": _weights(raw, source)[kept],
+            "weight": _weights(raw)[kept],
         }
     )
     notes = raw.notes
     unused = [each for each in options.unsure if clean_label(each) not in used]
     if unused:
         notes = (*notes, f"no answer is {listed(unused)}, which --unsure names")
-    origin = _origin(raw, source, name, left_out, notes)
+    origin = _origin(raw, name, left_out, notes)
     return Annotations("votes", tuple(item_names), classes, table, origin)
 
 
@@ -92,13 +91,18 @@ def _coded(
     Only distinct texts are cleaned: of ten million rows a few.
     """
     given = column.drop_nulls().unique(maintain_order=True)
-    cleaned = given.str.strip_chars().str.normalize("NFC")
     if clean is not None:
         cleaned = pl.Series([clean(each) for each in given], dtype=pl.String)
+    else:
+        cleaned = given.str.strip_chars()
+        if (cleaned.str.len_bytes() != cleaned.str.len_chars()).any():  # ASCII is in form NFC
+            cleaned = cleaned.str.normalize("NFC")
+    position = column.cast(pl.Enum(given)).to_physical().cast(pl.Int64).fill_null(-1)
+    if cleaned.equals(given) and "" not in given:
+        return position.to_numpy(), given
     names = cleaned.filter(cleaned != "").unique(maintain_order=True)
     code = cleaned.cast(pl.Enum(names), strict=False).to_physical().cast(pl.Int64).fill_null(-1)
     lookup = np.append(code.to_numpy(), -1)
-    position = column.cast(pl.Enum(given)).to_physical().cast(pl.Int64).fill_null(-1)
     return lookup[position.to_numpy()], names
 
 
@@ -109,7 +113,6 @@ def _label_or_none(label: str) -> str | None:
 
 def _once(
     raw: Raw,
-    source: Source,
     kept: _Codes,
     codes: tuple[_Codes, _Codes, _Codes],
     options: ReaderOptions,
@@ -117,20 +120,19 @@ def _once(
 ) -> _Codes:
     """One vote per annotator and item: repeats are left out, changes refused or the last used."""
     item, who, label = (code[kept] for code in codes)
-    votes = pl.DataFrame({"row": kept, "item": item, "who": who, "label": label})
-    named = votes.filter(pl.col("who") >= 0)  # unnamed votes may be of different people
-    if not named.select(pl.struct("item", "who").is_duplicated().any()).item():
+    pair = item * (len(who) + 1) + who
+    votes = pl.DataFrame({"row": kept, "pair": pair, "label": label})
+    named = votes.filter(who >= 0)  # unnamed votes may be of different people
+    if named["pair"].n_unique() == len(named):
         return kept
     counted = pl.all().last() if options.repeats == "last" else pl.all().first()
-    single = named.group_by("item", "who", maintain_order=True).agg(counted)
-    both = named.join(single, on=["item", "who"], suffix="_counted")
+    single = named.group_by("pair", maintain_order=True).agg(counted)
+    both = named.join(single, on="pair", suffix="_counted")
     changed = both.filter(pl.col("label") != pl.col("label_counted")).sort("row")
     if options.repeats == "refuse" and len(changed):
         row, before = (int(changed[name][0]) for name in ("row", "row_counted"))
         frame = raw.frame
-        _refuse(
-            raw,
-            source,
+        raw.refuse(
             row,
             f"annotator {shown(frame['annotator'][row])} votes twice on item "
             f"{shown(frame['item'][row])}: {shown(frame['label'][before])} ({raw.where(before)}) "
@@ -139,13 +141,11 @@ def _once(
         )
     left_out["replaced by the annotator's last answer"] += len(changed)
     left_out["repeated"] += len(named) - len(single) - len(changed)
-    unnamed = votes.filter(pl.col("who") < 0)
+    unnamed = votes.filter(who < 0)
     return np.sort(np.concatenate([single["row"].to_numpy(), unnamed["row"].to_numpy()]))
 
 
-def _classes(
-    raw: Raw, source: Source, seen: list[str], options: ReaderOptions, kept: _Codes
-) -> tuple[str, ...]:
+def _classes(raw: Raw, seen: list[str], options: ReaderOptions, kept: _Codes) -> tuple[str, ...]:
     """The classes, sorted or as asked for."""
     if options.classes is not None:
         classes = tuple(dict.fromkeys(map(clean_label, options.classes)))
@@ -158,15 +158,15 @@ def _classes(
             )
             near = nearest(unknown, classes)
             fix = f"write {near!r}" if near else "add it to the classes, or to the unsure labels"
-            _refuse(raw, source, row, f"{shown(unknown)} is none of {listed(classes)}", fix)
+            raw.refuse(row, f"{shown(unknown)} is none of {listed(classes)}", fix)
         return classes
     if len(seen) == 1:
-        source.refuse(
+        raw.source.refuse(
             f"every vote is for one class, {shown(seen[0])}",
             fix="export all classes, or pass --label COLUMN",
         )
     if len(seen) > max(_FREE_TEXT, len(kept) / 5):
-        source.refuse(
+        raw.source.refuse(
             f"{len(seen):,} different labels in {len(kept):,} votes are free text",
             fix="name the column of the class with --label",
         )
@@ -181,24 +181,24 @@ def _by_number(name: str) -> tuple[bool, float, str]:
         return True, 0.0, name
 
 
-def _weights(raw: Raw, source: Source) -> NDArray[np.float64]:
+def _weights(raw: Raw) -> NDArray[np.float64]:
     if "weight" not in raw.frame.columns:
         return np.ones(raw.frame.height)
-    return _numbers(raw, source, "weight")
+    return _numbers(raw, "weight")
 
 
-def _shares(raw: Raw, source: Source, name: str, options: ReaderOptions) -> Annotations:
+def _shares(raw: Raw, name: str, options: ReaderOptions) -> Annotations:
     """Counts or probabilities: one row per item, one column per class."""
     given = [column for column in raw.frame.columns if column not in ("item", "row")]
     classes = list(options.classes or given)
     if set(classes) != set(given) or len(given) < 2:
-        source.refuse(
+        raw.source.refuse(
             f"there must be two or more columns of classes, those that --classes names; got "
             f"{listed(given)}",
             fix="name every class column with --classes, and the item's with --item",
         )
     blank = 0.0 if raw.kind == "counts" else None
-    values = np.column_stack([_numbers(raw, source, each, blank=blank) for each in classes])
+    values = np.column_stack([_numbers(raw, each, blank=blank) for each in classes])
     if raw.kind == "probabilities":
         sums = values.sum(1)
         off = ~(np.abs(sums - 1) <= _ROUNDED)
@@ -207,37 +207,31 @@ def _shares(raw: Raw, source: Source, name: str, options: ReaderOptions) -> Anno
             percent = abs(sums[row] - 100) < 100 * _ROUNDED
             fix = "divide percentages by 100" if percent else "name one column per class"
             rule = f"probabilities must sum to 1; these sum to {sums[row]:.4g}"
-            _refuse(raw, source, row, rule, fix)
+            raw.refuse(row, rule, fix)
         values = values / sums[:, None]
     items, names = _coded(raw.frame["item"])
     if (items < 0).any():
-        _refuse(raw, source, int((items < 0).argmax()), "the row names no item", "name the item")
+        raw.refuse(int((items < 0).argmax()), "the row names no item", "name the item")
     columns = {each: values[:, i] for i, each in enumerate(classes)}
     table = pl.DataFrame({"item": names.gather(items), **columns})
-    kept = table.unique(maintain_order=True)
-    again = kept["item"].is_duplicated()
-    if again.any():
-        twice = kept["item"][again.arg_max() or 0]
-        row = int(np.flatnonzero((table["item"] == twice).to_numpy())[1])
-        rule = f"the item {shown(twice)} comes twice with different numbers"
-        _refuse(raw, source, row, rule, "keep one row per item")
+    kept = _different(raw, table, ["item"])
     left_out = {**raw.left_out, "repeated": len(table) - len(kept)}
     if not kept.select(classes).sum().sum_horizontal().sum():
-        source.refuse("no row contains a vote", fix="export the annotations again")
-    origin = _origin(raw, source, name, left_out, raw.notes)
+        raw.source.refuse("no row contains a vote", fix="export the annotations again")
+    origin = _origin(raw, name, left_out, raw.notes)
     return Annotations(raw.kind, tuple(names), tuple(classes), kept, origin)
 
 
-def _bounds(raw: Raw, source: Source, name: str, options: ReaderOptions) -> Annotations:
+def _bounds(raw: Raw, name: str, options: ReaderOptions) -> Annotations:
     """Statements "at least so much of this class"."""
-    bounds = _numbers(raw, source, "at_least")
+    bounds = _numbers(raw, "at_least")
     items, item_names = _coded(raw.frame["item"])
     labels, label_names = _coded(raw.frame["label"], _label_or_none)
     missing = (items < 0) | (labels < 0)
     if missing.any():
         rule = "a lower bound needs an item and a label"
-        _refuse(raw, source, int(missing.argmax()), rule, "name them, or delete the row")
-    classes = _classes(raw, source, list(label_names), options, np.arange(len(bounds)))
+        raw.refuse(int(missing.argmax()), rule, "name them, or delete the row")
+    classes = _classes(raw, list(label_names), options, np.arange(len(bounds)))
     table = pl.DataFrame(
         {
             "item": item_names.gather(items),
@@ -245,22 +239,25 @@ def _bounds(raw: Raw, source: Source, name: str, options: ReaderOptions) -> Anno
             "at_least": bounds,
         }
     )
-    kept = table.unique(maintain_order=True)
-    again = kept.select(pl.struct("item", "label").is_duplicated()).to_series()
-    if again.any():
-        twice = kept.row(again.arg_max() or 0)
-        rows = (table["item"] == twice[0]) & (table["label"] == twice[1])
-        row = int(np.flatnonzero(rows.to_numpy())[1])
-        rule = f"there are two bounds for item {shown(twice[0])} and class {shown(twice[1])}"
-        _refuse(raw, source, row, rule, "keep one of them")
+    kept = _different(raw, table, ["item", "label"])
     left_out = {**raw.left_out, "repeated": len(table) - len(kept)}
-    origin = _origin(raw, source, name, left_out, raw.notes)
+    origin = _origin(raw, name, left_out, raw.notes)
     return Annotations("bounds", tuple(item_names), classes, kept, origin)
 
 
-def _numbers(
-    raw: Raw, source: Source, name: str, *, blank: float | None = None
-) -> NDArray[np.float64]:
+def _different(raw: Raw, table: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
+    """The different rows; two that differ about the same keys are refused."""
+    kept = table.unique(maintain_order=True)
+    twice = kept.filter(pl.struct(keys).is_duplicated()).select(keys)
+    if len(twice):
+        same = pl.all_horizontal(pl.col(key) == twice[key][0] for key in keys)
+        about = " and ".join(f"{key} {shown(twice[key][0])}" for key in keys)
+        row = int(table.select(same.arg_true()).to_series()[1])
+        raw.refuse(row, f"there are two different rows about {about}", "keep one of them")
+    return kept
+
+
+def _numbers(raw: Raw, name: str, *, blank: float | None = None) -> NDArray[np.float64]:
     """A column as float64; a text that is no number is refused, an empty cell unless it has one."""
     column = raw.frame[name]
     found = numbers(column)
@@ -271,7 +268,7 @@ def _numbers(
     if wrong.any():
         row = int(wrong.arg_max() or 0)
         rule = f"{shown(name)} must be a number; got {shown(column[row])}"
-        _refuse(raw, source, row, rule, "write it as 0.25, or delete the row")
+        raw.refuse(row, rule, "write it as 0.25, or delete the row")
     return found.to_numpy()
 
 
@@ -284,12 +281,14 @@ def _rows(raw: Raw) -> int:
     return raw.frame.height + sum(raw.left_out.values())
 
 
-def _origin(
-    raw: Raw, source: Source, name: str, left_out: dict[str, int], notes: tuple[str, ...]
-) -> Origin:
+def _origin(raw: Raw, name: str, left_out: dict[str, int], notes: tuple[str, ...]) -> Origin:
     counted = {why: count for why, count in left_out.items() if count}
-    return Origin(source.path, name, raw.words, _rows(raw), counted, item=raw.item, notes=notes)
-
-
-def _refuse(raw: Raw, source: Source, position: int, rule: str, fix: str) -> None:
-    raise CredalError(f"{source.path}, {raw.where(position)}: {rule}. To fix: {fix}.")
+    return Origin(
+        raw.source.path,
+        name,
+        f"{raw.words} ({raw.source.words})",
+        _rows(raw),
+        counted,
+        item=raw.item,
+        notes=notes,
+    )

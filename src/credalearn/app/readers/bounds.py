@@ -17,5 +17,5 @@ def read(content: Content) -> Raw:
     if bound is None:
         content.source.refuse("there is no column 'at_least'", fix="name the column so")
     frame = content.text(item=item, label=label, at_least=bound)
-    words = f"one row per lower bound: item {item!r}, label {label!r} ({content.source.words})"
-    return Raw("bounds", frame, words, content.source.place, item=item)
+    words = f"one row per lower bound: item {item!r}, label {label!r}"
+    return Raw("bounds", frame, content.source, words, item=item)

@@ -33,7 +33,7 @@ def read(content: Content) -> Raw:
     label = content.source.column(label, option="label")
     frame = content.text(item=item, annotator=who, label=label).with_row_index("row")
     several = frame["label"].fill_null("").str.starts_with('{"choices"')
-    words = f"Label Studio's CSV: item {item!r}, label {label!r} ({content.source.words})"
+    words = f"Label Studio's CSV: item {item!r}, label {label!r}"
     left_out = {"several classes": int(several.sum())}
     frame = frame.filter(~several)
-    return Raw("votes", frame, words, content.source.place, left_out, item=item)
+    return Raw("votes", frame, content.source, words, left_out, item=item)

@@ -84,5 +84,5 @@ def _soft(content: Content) -> Raw:
     names = dict.fromkeys(name for row in rows for name in row)
     columns = {name: [text_of(row.get(name, 0)) for row in rows] for name in names}
     frame = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String))
-    words = f"LeWiDi's JSON, soft labels ({content.source.words})"
-    return Raw("probabilities", frame, words, content.source.place)
+    words = "LeWiDi's JSON, soft labels"
+    return Raw("probabilities", frame, content.source, words)

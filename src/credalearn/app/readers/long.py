@@ -34,5 +34,5 @@ def read(content: Content) -> Raw:
         if others:
             note = f"if one of {listed(others)} names the annotator, pass it with --annotator"
             notes = (note,)
-    words = f"one row per vote: item {item!r}, {who}, label {label!r} ({content.source.words})"
-    return Raw("votes", frame, words, content.source.place, item=item, notes=notes)
+    words = f"one row per vote: item {item!r}, {who}, label {label!r}"
+    return Raw("votes", frame, content.source, words, item=item, notes=notes)

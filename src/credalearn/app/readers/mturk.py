@@ -44,8 +44,7 @@ def read(content: Content) -> Raw:
     left_out["several classes"] = int(several.sum())
     frame = frame.filter(~several).select("row", "item", "annotator", "label")
     words = f"batch results of Mechanical Turk: item {item!r}, label {label!r}"
-    words += f" ({content.source.words})"
-    return Raw("votes", frame, words, content.source.place, left_out, item=item)
+    return Raw("votes", frame, content.source, words, left_out, item=item)
 
 
 def _answers(content: Content) -> list[str]:

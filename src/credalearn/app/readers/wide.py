@@ -1,7 +1,5 @@
 """Wide tables: one row per item, one column per annotator; an empty cell is no vote."""
 
-import polars as pl
-
 from credalearn._formats import listed
 from credalearn.app.readers._content import Content, Raw
 from credalearn.app.readers._layout import find_layout, need_layout
@@ -29,13 +27,5 @@ def read(content: Content) -> Raw:
         .sort("row", maintain_order=True)
         .rename({"\0item": "item", "variable": "annotator", "value": "label"})
     )
-    words = f"one row per item {found.item!r}, one column per annotator: {listed(found.others, 6)} "
-    words += f"({content.source.words})"
-    return Raw(
-        "votes",
-        long.with_columns(pl.col("label").cast(pl.String)),
-        words,
-        content.source.place,
-        item=found.item,
-        empty="empty cells",
-    )
+    words = f"one row per item {found.item!r}, one column per annotator: {listed(found.others, 6)}"
+    return Raw("votes", long, content.source, words, item=found.item, empty="empty cells")

@@ -1,24 +1,18 @@
 """``credalearn inspect``: what an export contains, and where people disagree."""
 
-import shlex
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
-from credalearn._checks import folded
-from credalearn._formats import listed, many, percent
-from credalearn.app.annotations.agreement import agreement
+from credalearn._formats import many, percent
+from credalearn.app.annotations.agreement import agreement, vote_counts
 from credalearn.app.annotations.annotators import Annotator, annotator_agreement
-from credalearn.app.annotations.confusions import Typo, confused_pairs, typo_classes
 from credalearn.app.annotations.table import Annotations
-from credalearn.app.facts import AgreementFacts, AnnotationFacts
+from credalearn.app.annotations.typos import Typo, typo_classes
+from credalearn.app.facts import AnnotationFacts
 
 _SHOWN = 3  # annotators, pairs and misspelled classes that a line names
-_UNSURE = {  # what people write who do not know, as ``folded`` has it; "" is "-" or "..."
-    *("", "?", "??", "???", "na", "n/a", "none", "null", "idk", "unsure", "notsure", "dontknow"),
-    *("don'tknow", "unknown", "uncertain", "undecided", "cannottell", "noanswer", "skip"),
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +25,6 @@ class Inspection:
         unvoted: Number of items without a vote.
         far: Annotators who agree with the others far less than the others do.
         typos: Classes that are probably misspelled.
-        unsure: Classes that may mean "I do not know".
         notes: What the reader found worth knowing.
     """
 
@@ -40,7 +33,6 @@ class Inspection:
     unvoted: int = 0
     far: tuple[Annotator, ...] = ()
     typos: tuple[Typo, ...] = ()
-    unsure: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     def lines(self) -> list[str]:
@@ -87,9 +79,6 @@ class Inspection:
             f"{each.label!r} ({many(each.votes, 'vote')}) may be {each.like!r} misspelled"
             for each in self.typos[:_SHOWN]
         ]
-        if self.unsure:
-            fix = " ".join(f"--unsure {shlex.quote(name)}" for name in self.unsure)
-            doubts.append(f"if {listed(self.unsure)} means no answer, pass {fix}")
         return [*lines, *(["check: " + "; ".join(doubts)] if doubts else [])]
 
 
@@ -102,18 +91,8 @@ def inspect(annotations: Annotations) -> Inspection:
         3 items, 3 annotators, 7 votes, 2 classes: cat, dog
     """
     source, kind = annotations.source, annotations.kind
-    votes, found, unvoted = None, None, 0
-    if kind in ("votes", "counts"):
-        agreed = agreement(annotations)
-        votes, unvoted = agreed.votes, agreed.unvoted
-        pairs = confused_pairs(annotations, most=5)
-        found = AgreementFacts(
-            alpha=agreed.alpha,
-            unanimous=agreed.unanimous,
-            tied=agreed.tied,
-            votes_per_item=(agreed.fewest, agreed.median, agreed.most),
-            confused=tuple((*pair.classes, pair.share) for pair in pairs),
-        )
+    counted = kind in ("votes", "counts")
+    totals = vote_counts(annotations).sum(1) if counted else np.ones(len(annotations.items))
     facts = AnnotationFacts(
         kind=kind,
         path=str(source.path),
@@ -122,19 +101,17 @@ def inspect(annotations: Annotations) -> Inspection:
         item=source.item,
         items=len(annotations.items),
         annotators=len(annotations.annotators) or None,
-        votes=votes,
+        votes=int(totals.sum()) if counted else None,
         left_out=dict(source.left_out),
-        agreement=found,
+        agreement=agreement(annotations) if counted else None,
     )
     people = annotator_agreement(annotations) if kind == "votes" else ()
-    unsure = [each for each in annotations.classes if kind == "votes" and folded(each) in _UNSURE]
     return Inspection(
         facts=facts,
         classes=annotations.classes,
-        unvoted=unvoted,
+        unvoted=int((totals == 0).sum()),
         far=tuple(each for each in people if each.far),
-        typos=typo_classes(annotations) if found else (),
-        unsure=tuple(unsure),
+        typos=typo_classes(annotations) if counted else (),
         notes=source.notes,
     )
 

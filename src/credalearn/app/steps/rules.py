@@ -4,7 +4,7 @@ Shapes: N items, K classes.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from math import isfinite
 from typing import Any, Literal
@@ -62,7 +62,6 @@ class RuleComparison:
 
     Args:
         rules: One result per rule.
-        items: Number of items in the file.
         building: Median of the votes per item that labels are built from.
         held_out: Median of the held-out votes per item.
         by_annotator: Whether annotators were split, or the votes of each item.
@@ -70,7 +69,6 @@ class RuleComparison:
     """
 
     rules: tuple[RuleCoverage, ...]
-    items: int
     building: float
     held_out: float
     by_annotator: bool
@@ -91,13 +89,7 @@ class RuleComparison:
 
     def table(self) -> pl.DataFrame:
         """One row per rule; shares lie between 0 and 1."""
-        names = ("rule", "diameter", "agree", "agree_error", "testable", "stated", "held_out")
-        more = ("gap_error", "votes_needed", "items")
-        rows = [
-            {name: getattr(each, name) for name in (*names, *more)}
-            | {"fails": self.fails(each) or None}
-            for each in self.rules
-        ]
+        rows = [asdict(each) | {"fails": self.fails(each) or None} for each in self.rules]
         finite = pl.col("votes_needed").replace(float("inf"), None)
         return pl.DataFrame(rows, schema_overrides={"fails": pl.String}).with_columns(finite)
 
@@ -105,12 +97,9 @@ class RuleComparison:
         """The table as text, and one line of advice."""
         what = "annotators" if self.by_annotator else "the votes of each item"
         rows = [_HEAD, *(self._cells(each) for each in self.rules)]
-        widths = [max(len(row[i]) for row in rows) for i in range(len(_HEAD))]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         shown_rows = [
-            "  ".join(
-                cell.ljust(width) if i in (0, len(_HEAD) - 1) else cell.rjust(width)
-                for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-            ).rstrip()
+            "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
             for row in rows
         ]
         return [
@@ -143,15 +132,9 @@ class RuleComparison:
     def _cells(self, rule: RuleCoverage) -> tuple[str, ...]:
         agree = f"{100 * rule.agree:.1f} ± {100 * rule.agree_error:.1f}" if rule.testable else "–"
         held_out = f"{100 * rule.held_out:.1f} ± {100 * rule.gap_error:.1f}"
-        return (
-            rule.rule,
-            f"{rule.diameter:.3f}",
-            agree,
-            f"{100 * rule.testable:.1f}",
-            f"{100 * rule.stated:.1f}",
-            held_out,
-            self.fails(rule) or "–",
-        )
+        testable, stated = (f"{100 * each:.1f}" for each in (rule.testable, rule.stated))
+        fails = self.fails(rule) or "–"
+        return (rule.rule, f"{rule.diameter:.3f}", agree, testable, stated, held_out, fails)
 
 
 def compare_rules(annotations: Annotations, options: RuleOptions | None = None) -> RuleComparison:
@@ -193,7 +176,6 @@ def compare_rules(annotations: Annotations, options: RuleOptions | None = None) 
         )
     return RuleComparison(
         rules=rules,
-        items=len(annotations.items),
         building=float(np.median(np.concatenate(building))),
         held_out=float(np.median(np.concatenate(held_out))),
         by_annotator=bool(annotations.annotators),
@@ -218,9 +200,7 @@ def _check(annotations: Annotations) -> None:
 
 def _halves(annotations: Annotations, options: RuleOptions) -> Iterator[Half]:
     split: dict[str, Any] = {
-        "splits": options.splits,
-        "share": options.share,
-        "random_state": options.random_state,
+        name: getattr(options, name) for name in ("splits", "share", "random_state")
     }
     if options.skill == "dawid-skene":
         named_votes(annotations)  # refuses what the model cannot use
