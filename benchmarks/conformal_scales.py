@@ -1,13 +1,14 @@
 """How large widened sets are at equal coverage: by scale, by distance, by method.
 
-Prints two tables for the documents, from ``results/conformal_scales.csv``. With ``--measure`` that
-file is made anew, in some minutes: the methods are trained on lung nodules, which come with the
-package, and on CIFAR-10H's features, which ``--data`` or ``CREDALEARN_DATA`` must hold; predictions
-of items that were not trained on are then halved at random, 500 times, to calibrate and to look.
+Prints the two tables of docs/sets.md from ``experiments/results/conformal_scales.csv``. With
+``--measure`` that file is made again, in a few minutes: the methods are trained on lung nodules,
+which come with the package, and on CIFAR-10H's features, from ``--data`` or ``CREDALEARN_DATA``.
+Predictions for items outside the training set are split in half at random, 500 times, to calibrate
+and to measure.
 
 The default scale was chosen by the widths of about 200 variants (33 formulas, up to six floors) on
-the items that are trained on here: the nodules of the second half of the patients and the 4,000
-images that the task holds out. What is measured is measured on the others.
+the items that are used for training here: the nodules of the second half of the patients and the
+4,000 images that the task holds out. The other items are measured.
 
 Shapes: N items, K classes.
 """

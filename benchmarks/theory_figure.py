@@ -11,9 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from theory_truth import Case, Found
 
-from credalearn._files import whole_file
-from credalearn_experiments.drawing import house_style
-from credalearn_experiments.drawing.style import GRAY, color_of, line_of
+from credalearn_experiments.results.style import GRAY, color_of, line_of, save_figure
 
 _APART = 0.24  # between the rules at one number of votes, in places of the axis
 _RING: dict[str, Any] = {
@@ -26,8 +24,8 @@ _RING: dict[str, Any] = {
 
 def draw_study(by_votes: Sequence[Case], by_share: Sequence[Case], path: Path) -> None:
     """Profiles against votes, on training and on fresh items, and against broken labels."""
-    with house_style():
-        figure = Figure(figsize=(12, 4.4), layout="constrained")
+
+    def draw(figure: Figure) -> None:
         left, middle, right = figure.subplots(1, 3)
         middle.sharey(left)
         _draw_votes(left, by_votes, training=True)
@@ -40,8 +38,8 @@ def draw_study(by_votes: Sequence[Case], by_share: Sequence[Case], path: Path) -
         middle.tick_params(labelleft=False)
         right.set_ylim(top=right.get_ylim()[1] + 0.12)  # room for the legend
         right.legend(handles=_what_is_what(), loc="upper left")
-        with whole_file(path) as partial:
-            figure.savefig(partial, format="png")
+
+    save_figure(draw, path, width=12, height=4.4)
 
 
 def _draw_votes(axes: Axes, cases: Sequence[Case], *, training: bool) -> None:

@@ -1,9 +1,5 @@
-"""The paper's experiments and ours: settings, data, runs, and their records into tables.
+"""The paper's experiments and ours: settings, data, runs, and tables and figures of their records.
 
-``credalearn-experiments`` is the command; docs/extending.md tells of methods, tasks and settings of your
-own. Here stand the figures that the paper on POCC published, to compare with.
+``credalearn-experiments`` is the command; docs/extending.md explains how to add methods, tasks and
+settings.
 """
-
-from credalearn_experiments.published import PublishedValue, published
-
-__all__ = ["PublishedValue", "published"]

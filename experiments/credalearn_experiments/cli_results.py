@@ -1,395 +1,268 @@
-"""The commands ``credalearn-experiments …`` that read records of finished runs: tables and figures."""
+"""The commands of ``credalearn-experiments`` that read records: tables and figures."""
 
 import sys
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from credalearn.errors import CredalError
 
-    from credalearn_experiments.drawing import ResultTable
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from credalearn_experiments.records import Record
 
+RESULTS = Path(__file__).parents[1] / "results"
+"""The records that come with the package."""
 
-class Picture(StrEnum):
-    """How a figure is written."""
-
-    png = "png"
-    svg = "svg"
-    pdf = "pdf"
-
-
-class Format(StrEnum):
-    """How a table is written."""
-
-    markdown = "markdown"
-    latex = "latex"
-    csv = "csv"
-
-
-class VoteFamily(StrEnum):
-    """Settings that differ in the number of votes and in the rule."""
-
-    cifar10h = "cifar10h-votes"
-    features = "cifar10h-features-votes"
-    cifar10n = "cifar10n-votes"
-    lidc = "lidc-votes"
-
-
+DEFAULT_STORE = Path("store")
 NAMES = "Names, or patterns such as 'cifar10h-votes-3-*'"
 Names = Annotated[
-    list[str] | None, typer.Argument(metavar="SETTING", help=f"{NAMES}; all if none.")
+    list[str] | None, typer.Argument(metavar="SETTING", help=f"{NAMES}; default: all.")
 ]
 StoreOption = Annotated[Path, typer.Option("--store", help="Folder that keeps the runs.")]
 Records = Annotated[
-    Path, typer.Option("--records", help="A store, or a folder of records such as results.")
+    Path,
+    typer.Option("--records", help="A store, or a folder of records.", show_default="our results"),
 ]
 Form = Annotated[
-    Format,
+    Literal["markdown", "text", "latex", "csv"],
+    typer.Option("--format", help="How tables are written; 'records -o FILE.csv' has all runs."),
+]
+Method = Annotated[
+    list[str] | None,
     typer.Option(
-        "--format",
-        help="How it is written; csv is one CSV a table; for one table of all runs: bench records "
-        "-o runs.csv.",
+        "--method",
+        help="Only this one; repeatable. Without an ensemble its members count as seeds.",
     ),
 ]
-# What a title and a remark start with, so that a table's reader takes them for what they are.
-_HEADS = {Format.markdown: "## ", Format.latex: "% ", Format.csv: "# "}
-_COMMENTS = {Format.markdown: "", Format.latex: "% ", Format.csv: "# "}
-DEFAULT_STORE = Path("store")
-DEFAULT_RECORDS = Path("results")
 
 
 def table(
     names: Names = None,
-    records: Records = DEFAULT_RECORDS,
-    method: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--method",
-            help="Only this one; may be repeated. Without an ensemble its members count as seeds.",
-        ),
-    ] = None,
+    records: Records = RESULTS,
+    method: Method = None,
     balance: Annotated[
-        list[str] | None,
-        typer.Option("--balance", help="Method among those that BQS compares; may be repeated."),
+        list[str] | None, typer.Option("--balance", help="Method that BQS compares; repeatable.")
     ] = None,
-    form: Form = Format.markdown,
+    form: Form = "markdown",
 ) -> None:
-    """Print the tables of settings, with the number of seeds and how ensembles were made."""
-    from credalearn_experiments.results.notes import notes
-    from credalearn_experiments.results.tables import setting_tables
+    """Print the tables of settings: accuracy, calibration, deferral, foreign images."""
+    from credalearn_experiments.results.table import page
+    from credalearn_experiments.results.tables import setting_page
 
-    write = _writer(form)
-    found, chosen = _of_methods(_records(records), method, names)
-    compared = _compared(balance, found, chosen)
-    for name, methods in compared.items():
-        for title, each in setting_tables(found, name, compared=methods).items():
-            print(f"{_HEADS[form]}{name}: {title}\n")
-            print(write(each))
-        for line in notes(found, name, compared=methods, asked=method):
-            print(f"{_COMMENTS[form]}{line}")
-        print()
+    found = _read(records)
+    chosen = _chosen(names, found)
+    there = dict.fromkeys(record.method for record in found if record.setting in chosen)
+    for option, asked in (("--method", method), ("--balance", balance)):
+        for name in asked or ():
+            if name not in there:
+                raise CredalError(
+                    f"{option} {name!r} has no record in these settings. To fix: use one of "
+                    f"{', '.join(there)}."
+                )
+    if method:
+        found = [record for record in found if record.method in method]
+        held = {record.setting for record in found}
+        chosen = [name for name in chosen if name in held]
+    pages = [setting_page(found, name, compared=balance, asked=method) for name in chosen]
+    print("\n\n".join(page(each, form) for each in pages))
 
 
 def differences(
-    setting: Annotated[str, typer.Argument(help="Its name.")],
-    than: Annotated[
-        str, typer.Option(help="Method that the others are set beside, or another setting.")
-    ],
-    records: Records = DEFAULT_RECORDS,
-    form: Form = Format.markdown,
+    setting: Annotated[str, typer.Argument(help="Name of the setting.")],
+    than: Annotated[str, typer.Option(help="Method to compare with, or another setting.")],
+    records: Records = RESULTS,
+    form: Form = "markdown",
 ) -> None:
-    """Say how much better methods are than one of them, or than in another setting, by seed."""
-    from credalearn.errors import CredalError
-    from credalearn_experiments.results import differences as paired
-    from credalearn_experiments.results.notes import how_made
-    from credalearn_experiments.results.seeds import own_runs, runs_of
+    """Print how much better methods are than one of them, or than in another setting, by seed."""
+    from credalearn_experiments.results.differences import differences_page
+    from credalearn_experiments.results.table import page
 
-    write = _writer(form)
-    found = _records(records)
-    runs = runs_of(found, setting)
-    said = how_made(runs, setting)
-    if than in runs:
-        differing = paired.beside_method(runs, than)
-    elif than != setting and than in {record.setting for record in found}:
-        runs, other = own_runs(found, setting), own_runs(found, than)
-        differing = paired.beside_setting(runs, other)
-        said = list(dict.fromkeys([*said, *how_made(other, than)]))
-    else:
-        raise CredalError(
-            f"--than names a method or another setting that has records; got {than!r}. To fix: "
-            f"take one of {', '.join(runs)}, or another setting."
-        )
-    points, better = paired.difference_tables(differing)
-    print(f"{_HEADS[form]}{setting} less {than}, paired by seed, ± the standard error\n")
-    print(write(points))
-    print(f"{_HEADS[form]}{setting}: seeds on which it is better than {than}\n")
-    print(write(better))
-    for line in (*said, paired.ABOUT):
-        print(f"{_COMMENTS[form]}{line}")
+    print(page(differences_page(_read(records), setting, than), form))
 
 
 def votes(
-    records: Records = DEFAULT_RECORDS,
+    records: Records = RESULTS,
     family: Annotated[
-        VoteFamily | None,
+        str | None,
         typer.Option(
-            help="Images, features of images, CIFAR-10N's own votes, or nodules.",
+            help="cifar10h-votes, cifar10h-features-votes, cifar10n-votes or lidc-votes.",
             show_default="the first with records",
         ),
     ] = None,
     metric: Annotated[
         list[str] | None,
-        typer.Option("--metric", help="Only this one; may be repeated.", show_default="all held"),
+        typer.Option("--metric", help="Only this one; repeatable.", show_default="all"),
     ] = None,
-    form: Form = Format.markdown,
+    form: Form = "markdown",
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="A figure: .png, .svg or .pdf.")
     ] = None,
 ) -> None:
-    """Set label rules side by side by the number of votes, and say which is worse than none."""
-    from credalearn_experiments.results import vote_differences as paired
-    from credalearn_experiments.results import vote_tables as tables
-    from credalearn_experiments.results.seeds import has
+    """Compare label rules by the number of votes, and report which are worse than none."""
+    from credalearn_experiments.results.table import page
     from credalearn_experiments.results.vote_figure import vote_figure
+    from credalearn_experiments.results.votes import default_family, family_cells, votes_page
 
-    write = _writer(form)
-    held = _records(records)
-    # The value: of the enumeration itself an error would show the repr.
-    named = tables.default_family(held) if family is None else family.value
-    cells = tables.family_cells(held, named)
-    asked = metric or [name for name in tables.METRICS if has(cells, name)]
-    written = {name: tables.vote_table(cells, name, named) for name in asked}
+    found = _read(records)
+    named = family or default_family(found)
+    cells = family_cells(found, named)
+    text = page(votes_page(cells, named, metric), form)
     if output is not None:  # first: a reader that stops early (``| head``) ends the command
-        vote_figure(cells, named, output, metrics=metric)
-    for name, table in written.items():
-        print(f"{_HEADS[form]}{named}: {tables.METRICS[name].name}\n")
-        print(write(table))
-        found = paired.differences(cells) if name == "accuracy" else {}
-        if found:
-            print(f"{_HEADS[form]}{named}: {paired.TITLE}\n")
-            print(write(paired.difference_table(found, named)))
-            for line in (*paired.verdicts(found), paired.NOISE):
-                print(f"{_COMMENTS[form]}{'- ' if form is Format.markdown else ''}{line}")
-            print()
-    for line in tables.vote_notes(cells, named):
-        print(f"{_COMMENTS[form]}{line}")
-    if output is not None:
-        print(f"{_COMMENTS[form]}{_figures(1, output)}")
+        vote_figure(cells, named, output, metric)
+    print(text)
 
 
-def sets(
-    names: Names = None,
-    records: Records = DEFAULT_RECORDS,
-    form: Form = Format.markdown,
-) -> None:
-    """Set methods side by side at equal coverage: how wide their sets must be to hold votes."""
-    from credalearn.errors import CredalError
-    from credalearn_experiments.results.notes import notes
-    from credalearn_experiments.results.set_tables import about_sets, set_table
+def sets(names: Names = None, records: Records = RESULTS, form: Form = "markdown") -> None:
+    """Compare methods at equal coverage: how wide must their sets be to contain the votes?"""
+    from credalearn_experiments.results.table import page
+    from credalearn_experiments.results.tables import sets_page
 
-    found = _records(records)
-    having = [record for record in found if "set_width_90" in record.metrics]
-    if not having and not names:
+    found = _read(records)
+    sized = [record for record in found if "set_width_90" in record.metrics]
+    if not (names or sized):
         raise CredalError(
-            f"{records} holds no record with sizes of sets. To fix: run a setting whose items have "
+            f"no record in {records} has set sizes. To fix: run a setting whose items have "
             "held-out votes, such as cifar10h-features."
         )
-    chosen = _chosen(names, found if names else having)
-    write = _writer(form)
-    for name, sizes in {name: set_table(found, name) for name in chosen}.items():
-        print(f"{_HEADS[form]}{name}: sets at equal coverage of people's votes\n")
-        print(write(sizes))
-        for line in notes(found, name, compared=()):
-            print(f"{_COMMENTS[form]}{line}")
-        print()
-    print(f"{_COMMENTS[form]}{about_sets(chosen)}")
+    print(page(sets_page(found, _chosen(names, found if names else sized)), form))
 
 
 def compare(
     names: Names = None,
-    records: Records = DEFAULT_RECORDS,
+    records: Records = RESULTS,
+    form: Form = "markdown",
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="A .csv file, one figure a row.")
+        Path | None, typer.Option("--output", "-o", help="A .csv file, one figure per row.")
     ] = None,
 ) -> None:
-    """Set ours beside every published figure that the records can answer."""
-    from credalearn._files import check_file, whole_file
-    from credalearn_experiments.results import compare as comparison
+    """Compare ours with every published figure that the records can answer."""
+    from credalearn._files import check_file
+    from credalearn_experiments.results import published
+    from credalearn_experiments.results.table import page
 
     if output is not None:
         check_file(output, (".csv",))
-    found = _records(records)
-    rows = comparison.compare(found)
+    found = _read(records)
+    rows = published.compare(found)
     if names:
         chosen = _chosen(names, found)
         rows = [row for row in rows if row.setting in chosen]
-    if output is not None:  # first: a reader that stops early (``| head``) ends the command
-        with whole_file(output) as partial:
-            partial.write_text(comparison.comparison_csv(rows), encoding="utf-8")
-    print(comparison.comparison_markdown(found, rows))
     if output is not None:
-        print(_figures(len(rows), output))
+        _write(output, published.comparison_csv(rows))
+    print(page(published.comparison_page(found, rows), form))
 
 
 def figures(
     names: Names = None,
-    records: Records = DEFAULT_RECORDS,
+    records: Records = RESULTS,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder.")] = Path("figures"),
-    form: Annotated[Picture, typer.Option("--format", help="How it is written.")] = Picture.png,
+    form: Annotated[
+        Literal["png", "svg", "pdf"], typer.Option("--format", help="Kind of picture.")
+    ] = "png",
 ) -> None:
-    """Draw rejection curves, balanced scores, significance and ours against the published."""
+    """Draw rejection curves, balanced scores, significance, and ours with the published."""
     from credalearn._files import NotWrittenError
-    from credalearn.errors import CredalError
-    from credalearn_experiments.results import figures as draw
+    from credalearn._formats import many
+    from credalearn_experiments.results.figures import FIGURES
 
-    found = _records(records)
-    drawn = 0
+    found, drawn = _read(records), 0
     for name in _chosen(names, found):
-        kinds = {
-            "rejection": draw.rejection_figure,
-            "balance": draw.balance_figure,
-            "significance": draw.significance_figure,
-            "published": draw.published_figure,
-        }
-        for kind, function in kinds.items():
+        for kind, draw in FIGURES.items():
             path = output / f"{name}-{kind}.{form}"
             try:
-                function(found, name, path)
-            except NotWrittenError:  # the next one could not be written either
+                draw(found, name, path)
+                drawn += 1
+            except NotWrittenError:
                 raise
             except CredalError as error:
                 print(f"no {path.name}: {error}", file=sys.stderr)
-            else:
-                drawn += 1
-    print(_figures(drawn, output))
+    print(f"{many(drawn, 'figure')} in {output}")
 
 
 def records(
     store: StoreOption = DEFAULT_STORE,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Folder, or a .csv file with a row a run.")
-    ] = Path("results"),
+        Path, typer.Option("--output", "-o", help="Folder, or a .csv file with one row per run.")
+    ] = RESULTS,
 ) -> None:
     """Copy the records of a store's finished runs, without predictions and weights."""
-    from credalearn._files import whole_file
+    from credalearn._formats import many
     from credalearn_experiments.records import copy_records
-    from credalearn_experiments.results.records_csv import records_csv
+    from credalearn_experiments.results.table import csv_text
 
-    found = _records(store)
+    found = _read(store)
     if output.suffix.lower() == ".csv":
-        with whole_file(output) as partial:
-            partial.write_text(records_csv(found), encoding="utf-8")
+        metrics = sorted({name for record in found for name in record.metrics})
+        rows = [
+            [each.setting, each.method, each.seed, *(each.metrics.get(name) for name in metrics)]
+            for each in found
+        ]
+        _write(output, csv_text([["setting", "method", "seed", *metrics], *rows]))
     else:
         copy_records(found, output)
-    print(f"{len(found)} record{'' if len(found) == 1 else 's'} in {output}")
+    print(f"{many(len(found), 'record')} in {output}")
 
 
-COMMANDS = (table, differences, votes, sets, compare, figures, records)
+def nodules(
+    methods: Annotated[
+        Literal["basic", "all"], typer.Option(help="POCC and softmax, or every method.")
+    ] = "basic",
+    splits: Annotated[int, typer.Option(min=1, help="Random splits by patient.")] = 10,
+    epochs: Annotated[int, typer.Option(min=1, help="Epochs of training.")] = 40,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The figure.")] = Path(
+        "nodules.png"
+    ),
+) -> None:
+    """Compare methods on the lung nodules that come with the package: a table and a figure."""
+    import torch
+
+    from credalearn._files import check_file
+    from credalearn_experiments.nodules.comparison import compare_nodules
+
+    check_file(output, (".png", ".svg", ".pdf"))  # before the training
+    # The networks are tiny: on two busy cores, two threads took 132 s where one took 16.
+    torch.set_num_threads(1)
+    for line in compare_nodules(methods, output, num_splits=splits, epochs=epochs):
+        print(line, flush=True)
 
 
-def _figures(count: int, output: Path) -> str:
-    """How many were written, and where."""
-    return f"{count} figure{'' if count == 1 else 's'} in {output}"
+COMMANDS = (table, differences, votes, sets, compare, figures, records, nodules)
 
 
-def _writer(form: Format) -> "Callable[[ResultTable], str]":
-    from credalearn_experiments.drawing import latex, markdown, to_csv
-
-    return {Format.markdown: markdown, Format.latex: latex, Format.csv: to_csv}[form]
-
-
-def _chosen(names: list[str] | None, found: "list[Record]") -> list[str]:
-    """Settings that were named or fit a pattern; unless any was, those there are records of.
-
-    Then without the families of vote settings, dozens each, which `bench votes` shows.
-    """
-    from credalearn_experiments.settings.catalog import ALL_SETTINGS, family_of, spelled_out
-
-    held = {record.setting for record in found}
-    ordered = [name for name in ALL_SETTINGS if name in held]
-    ordered += sorted(held - ALL_SETTINGS.keys())
-    if names:
-        return spelled_out(names, ordered)
-    return [name for name in ordered if family_of(name) is None] or ordered
-
-
-def _of_methods(
-    found: "list[Record]", methods: list[str] | None, names: list[str] | None
-) -> "tuple[list[Record], list[str]]":
-    """The records of methods that were named, all unless any was, and the settings chosen.
-
-    Settings that have records, but none of these methods, are left out.
-    """
-    from credalearn.errors import CredalError
-
-    if not methods:
-        return found, _chosen(names, found)
-    settings = _chosen(names, found) if names else []
-    # Of settings without any record another message tells.
-    there = [record for record in found if record.setting in settings] or found
-    held = dict.fromkeys(record.method for record in there)
-    for method in methods:
-        if method not in held:
-            raise CredalError(
-                f"--method {method!r} has no record{_but_in(method, found, names)}. To fix: take "
-                f"one of {', '.join(held)}."
-            )
-    kept = [record for record in found if record.method in methods]
-    lacking = {record.setting for record in found} - {record.setting for record in kept}
-    chosen = settings or _chosen(None, kept)
-    return kept, [name for name in chosen if name not in lacking]
-
-
-def _but_in(method: str, found: "list[Record]", names: list[str] | None) -> str:
-    """In which of the settings named a method has no record, and which others have some."""
-    from credalearn.app.annotations.places import listed
-    from credalearn_experiments.settings.catalog import by_family
-
-    others = by_family({record.setting for record in found if record.method == method})
-    told = f" in {', '.join(names)}" if names else ""
-    return f"{told}; it has in {listed(others, 3)}" if others else told
-
-
-def _compared(
-    asked: list[str] | None, found: "list[Record]", settings: list[str]
-) -> "dict[str, list[str] | None]":
-    """By setting, the methods of --balance that have runs there; None unless any was named."""
-    from credalearn.errors import CredalError
-    from credalearn_experiments.results.seeds import runs_of
-
-    if asked is None:
-        return dict.fromkeys(settings)
-    held = {name: runs_of(found, name) for name in settings}
-    every = dict.fromkeys(method for runs in held.values() for method in runs)
-    for method in asked:
-        if method not in every:
-            raise CredalError(
-                f"--balance {method!r} has no run in these settings. To fix: take one of "
-                f"{', '.join(every)}."
-            )
-    return {name: [method for method in asked if method in runs] for name, runs in held.items()}
-
-
-def _records(folder: Path) -> "list[Record]":
-    """The records of a folder, one or more; what is damaged is named."""
-    from credalearn.errors import CredalError
+def _read(folder: Path) -> "list[Record]":
+    """The records of a folder; damaged files are reported."""
     from credalearn_experiments.records import read_records
 
-    if folder == DEFAULT_RECORDS and not folder.is_dir():
-        raise CredalError(
-            f"records are read from a folder; there is none at {folder}. To fix: give "
-            f"--records {DEFAULT_STORE} for the runs of `credalearn-experiments run`, or name another."
-        )
     found = read_records(folder)
     for line in found.damaged:
         print(f"left out: {line}", file=sys.stderr)
     if not found.records:
         raise CredalError(
-            f"{folder} holds no record of a finished run. To fix: name another folder, or make "
-            "some with `credalearn-experiments run`."
+            f"there is no record of a finished run in {folder}. To fix: name another folder, or "
+            "make some with `credalearn-experiments run`."
         )
     return list(found.records)
+
+
+def _chosen(names: list[str] | None, found: "Sequence[Record]") -> list[str]:
+    """The settings that are named or fit a pattern; by default all but those of families."""
+    from credalearn_experiments.results.seeds import check_settings
+    from credalearn_experiments.settings.catalog import ALL_SETTINGS, family_of, spelled_out
+
+    held = {record.setting for record in found}
+    ordered = [name for name in ALL_SETTINGS if name in held] + sorted(held - ALL_SETTINGS.keys())
+    if names:
+        chosen = spelled_out(names, ordered)
+        check_settings(chosen, found)
+        return chosen
+    return [name for name in ordered if family_of(name) is None] or ordered
+
+
+def _write(path: Path, text: str) -> None:
+    from credalearn._files import whole_file
+
+    with whole_file(path) as partial:
+        partial.write_text(text, encoding="utf-8")

@@ -314,9 +314,7 @@ def test_a_checkpoint_of_no_use_is_named_and_its_training_starts_anew(
     assert store.state(run) == "done"
     assert epochs_logged(store, run) == [1, 2]
     said = capsys.readouterr().err
-    assert re.search(
-        f"{re.escape(str(path))} (is damaged|belongs to another run|is not a chec)", said
-    )
+    assert re.search(f"{re.escape(str(path))} (is damaged|belongs to another run|is not a chec)", said)
     assert f"{run.name} starts anew" in said
 
 

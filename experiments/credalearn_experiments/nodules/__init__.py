@@ -1,1 +1,1 @@
-"""Methods side by side on lung nodules."""
+"""Methods compared on the lung nodules that ship with the package."""

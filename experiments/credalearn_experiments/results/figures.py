@@ -1,65 +1,42 @@
-"""Figures of a setting from its records; the suffix of the path says PNG, SVG or PDF."""
+"""Figures of a setting from its records; the suffix of the path chooses PNG, SVG or PDF."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from credalearn.errors import CredalError
 from credalearn.metrics import pairwise_p_values
-from credalearn_experiments.drawing import (
-    draw_balanced_quality,
-    draw_rejection,
-    draw_significance,
-)
-from credalearn_experiments.drawing.style import COLORS, save_figure
 from credalearn_experiments.records import CURVE_POINTS, Record
-from credalearn_experiments.results.compare import Comparison, compare
-from credalearn_experiments.results.rehearsal import subtitle
-from credalearn_experiments.results.seeds import (
+from credalearn_experiments.results.balance import (
     FEWEST_SEEDS,
     MAIN,
-    Runs,
+    Balance,
     balance,
-    common_seeds,
     compared_methods,
-    count_of_seeds,
-    first_record,
-    runs_of,
-    seed_table,
 )
+from credalearn_experiments.results.charts import (
+    draw_bars,
+    draw_published,
+    draw_rejection,
+    draw_tests,
+)
+from credalearn_experiments.results.notes import subtitle
+from credalearn_experiments.results.published import compare
+from credalearn_experiments.results.seeds import Runs, runs_of, seeds
+from credalearn_experiments.results.style import SPREAD, save_figure
 from credalearn_experiments.settings.catalog import epochs_of
 
-_SHOWN = 96  # points of a curve: up to 95 % deferred
-_SPREAD = ", ± one standard deviation"
+_SHOWN = 96  # points of a curve, up to 95 % deferred: beyond, few items are left
 _TITLES = {"accuracy": "accuracy", "ece": "calibration (1 − ECE)", "auarc": "deferral (AUARC)"}
 _PANELS = {"ACC": "accuracy (%) →", "ECE": "← ECE (%)", "AUARC": "AUARC (%) →"}
 
 
-def rejection_figure(records: Iterable[Record], setting: str, path: str | Path) -> None:
-    """Accuracy of what is kept against the share deferred by each method's own uncertainty.
-
-    The line is the mean over the method's seeds, the band one standard deviation to each side. It
-    stops at 95 % deferred: beyond, few items are left and the curves are noise.
-
-    Raises:
-        CredalError: If no record has the curve, or the suffix is no picture's.
-
-    Example:
-        >>> import tempfile
-        >>> record = Record(
-        ...     setting="cifar10h", method="pocc", seed=1, metrics={"accuracy": 0.9},
-        ...     curves={"accuracy_rejection": [0.9 + share / 1000 for share in range(101)]},
-        ... )
-        >>> path = Path(tempfile.mkdtemp()) / "curves.svg"
-        >>> rejection_figure([record], "cifar10h", path)
-        >>> path.exists()
-        True
-    """
+def rejection_figure(records: Sequence[Record], setting: str, path: Path) -> None:
+    """Accuracy of the rest against the share deferred by each method's own uncertainty."""
     runs = runs_of(records, setting)
-    curves = {
+    held = {
         method: [
             record.curves["accuracy_rejection"]
             for record in found.values()
@@ -67,119 +44,66 @@ def rejection_figure(records: Iterable[Record], setting: str, path: str | Path) 
         ]
         for method, found in runs.items()
     }
-    curves = {method: each for method, each in curves.items() if each}
-    if not curves:
+    counts = {method: len(curves) for method, curves in held.items() if curves}
+    if not counts:
         raise CredalError(f"no record of setting {setting!r} has a curve accuracy_rejection.")
-    names = _with_counts({method: len(each) for method, each in curves.items()})
     deferred = np.linspace(0, 1, CURVE_POINTS)[:_SHOWN]
-    drawn = {names[method]: np.array(each)[:, :_SHOWN] for method, each in curves.items()}
+    curves = {
+        name: np.array(held[method])[:, :_SHOWN] for method, name in _with_counts(counts).items()
+    }
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
-        draw_rejection(axes, deferred, drawn)
-        counts = {len(each) for each in curves.values()}
-        if max(counts) > 1:
-            axes.set_ylabel(f"{axes.get_ylabel()}{_SPREAD}")
-        axes.set_title(_title(setting, counts) + _rehearsal(runs, setting))
+        draw_rejection(axes, deferred, curves)
+        if max(counts.values()) > 1:
+            axes.set_ylabel(f"{axes.get_ylabel()}{SPREAD}")
+        axes.set_title(_title(runs, setting, counts.values()))
 
     save_figure(draw, path, width=7.2, height=4.2)
 
 
-def balance_figure(records: Iterable[Record], setting: str, path: str | Path) -> None:
-    """Balanced quality score of every method compared, a bar each; of one seed without deviation.
-
-    Compared are the paper's methods that have runs, all in a setting of ours.
-
-    Raises:
-        CredalError: If fewer than two methods have runs on a common seed.
-
-    Example:
-        >>> import tempfile
-        >>> records = [
-        ...     Record(setting="cifar10h", method=name, seed=1, metrics=dict(zip(MAIN, row)))
-        ...     for name, row in {"pocc": (0.9, 0.1, 0.97), "edl": (0.8, 0.2, 0.95)}.items()
-        ... ]
-        >>> balance_figure(records, "cifar10h", Path(tempfile.mkdtemp()) / "balance.svg")
-    """
-    runs = runs_of(records, setting)
-    methods = compared_methods(runs, setting)
-    found = balance(runs, methods)
-    if found is None:
-        raise _nothing_common(setting, methods)
-    several = len(found.seeds) > 1
-    scores = {m: (each.mean, each.std if several else None) for m, each in found.quality.items()}
+def balance_figure(records: Sequence[Record], setting: str, path: Path) -> None:
+    """Balanced quality score of every method compared."""
+    runs, found = _compared(records, setting)
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
-        draw_balanced_quality(axes, scores)
-        if several:
-            axes.set_xlabel(f"{axes.get_xlabel()}{_SPREAD}")
-        axes.set_title(_title(setting, {len(found.seeds)}) + _rehearsal(runs, setting))
+        draw_bars(axes, {method: found.mean_and_std(method) for method in found.quality})
+        if len(found.seeds) > 1:
+            axes.set_xlabel(f"{axes.get_xlabel()}{SPREAD}")
+        axes.set_title(_title(runs, setting, [len(found.seeds)]))
 
-    save_figure(draw, path, width=6.4, height=0.8 + 0.38 * len(methods))
+    save_figure(draw, path, width=6.4, height=0.8 + 0.38 * len(found.quality))
 
 
-def significance_figure(records: Iterable[Record], setting: str, path: str | Path) -> None:
-    """P-values that one method is better than another, a matrix for each of three metrics.
-
-    Compared are the paper's methods that have runs, all in a setting of ours.
-
-    Raises:
-        CredalError: If fewer than two methods have runs on a common seed, or they have fewer than
-            five.
-
-    Example:
-        >>> import tempfile
-        >>> records = [
-        ...     Record(setting="cifar10h", method=name, seed=seed, metrics=dict(zip(MAIN, row)))
-        ...     for name, row in {"pocc": (0.9, 0.1, 0.97), "edl": (0.8, 0.2, 0.95)}.items()
-        ...     for seed in range(1, 6)
-        ... ]
-        >>> significance_figure(records, "cifar10h", Path(tempfile.mkdtemp()) / "tests.svg")
-    """
-    runs = runs_of(records, setting)
-    methods = compared_methods(runs, setting)
-    seeds = common_seeds(runs, methods, MAIN)
-    if len(methods) < 2 or not seeds:
-        raise _nothing_common(setting, methods)
-    if len(seeds) < FEWEST_SEEDS:
+def significance_figure(records: Sequence[Record], setting: str, path: Path) -> None:
+    """P-values that one method is better than another, one matrix per metric."""
+    runs, found = _compared(records, setting)
+    if not found.tested:
         raise CredalError(
-            f"the methods of setting {setting!r} have {count_of_seeds(len(seeds))} in common: of "
+            f"the methods of setting {setting!r} have {seeds(len(found.seeds))} in common: with "
             f"fewer than {FEWEST_SEEDS} no one-sided test at 5 % can be significant. To fix: run "
             "more seeds."
         )
-    table = seed_table(runs, methods, MAIN, seeds)
+    methods = list(found.quality)
 
     def draw(figure: Figure) -> None:
         panels = figure.subplots(1, 3)
         for axes, metric in zip(panels, MAIN, strict=True):
-            draw_significance(axes, pairwise_p_values(table, metric), methods)
-            axes.set(title=_TITLES[metric], xlabel="than this one")
+            draw_tests(axes, pairwise_p_values(found.values, metric), methods)
+            axes.set_title(_TITLES[metric])
         for axes in panels[1:]:
             axes.set(ylabel="", yticklabels=[])
         # Below the middle, where it has the width of three matrices: names of settings are long.
-        about = "p-values of one-sided signed-rank tests, dark where p < 0.05"
-        about = f"{_title(setting, {len(seeds)})}: {about}{_rehearsal(runs, setting)}"
-        panels[1].set_xlabel(f"than this one\n\n{about}")
+        title, *rehearsal = _title(runs, setting, [len(found.seeds)]).splitlines()
+        about = f"{title}: p-values of one-sided signed-rank tests, dark where p < 0.05"
+        panels[1].set_xlabel("\n".join(["than this one\n", about, *rehearsal]))
 
     save_figure(draw, path, width=3.0 + 1.35 * len(methods), height=1.9 + 0.42 * len(methods))
 
 
-def published_figure(records: Iterable[Record], setting: str, path: str | Path) -> None:
-    """Ours beside the paper's: accuracy, calibration and deferral of every method that both have.
-
-    Ours is a filled dot, theirs an open square; bars are one standard deviation to each side,
-    which one seed has not.
-
-    Raises:
-        CredalError: If the paper has no figure that the records answer.
-
-    Example:
-        >>> import tempfile
-        >>> record = Record(setting="cifar10h", method="pocc", seed=1, metrics={"accuracy": 0.878})
-        >>> published_figure([record], "cifar10h", Path(tempfile.mkdtemp()) / "published.svg")
-    """
-    records = list(records)
+def published_figure(records: Sequence[Record], setting: str, path: Path) -> None:
+    """Accuracy, calibration and deferral, ours and the paper's."""
     rows = [
         row
         for row in compare(records)
@@ -190,72 +114,53 @@ def published_figure(records: Iterable[Record], setting: str, path: str | Path) 
             f"the paper has no accuracy, ECE or AUARC that records of setting {setting!r} answer."
         )
     runs = runs_of(records, setting)
-    methods = list(dict.fromkeys(row.method for row in rows))
-    names = _with_counts({row.method: row.seeds for row in rows})
+    counts = {row.method: row.seeds for row in rows}
 
     def draw(figure: Figure) -> None:
         panels = figure.subplots(1, len(_PANELS), sharey=True)
-        for axes, metric in zip(panels, _PANELS, strict=True):
+        for axes, (metric, label) in zip(panels, _PANELS.items(), strict=True):
             by_method = {row.method: row for row in rows if row.published.metric == metric}
-            _draw_dots(axes, [by_method.get(method) for method in methods])
-            axes.set_xlabel(_PANELS[metric])
-        panels[0].set_yticks(range(len(methods)), [names[method] for method in methods])
-        panels[0].set_ylim(len(methods) - 0.5, -0.5)
-        counts = {row.seeds for row in rows}
-        spread = _SPREAD if max(counts) > 1 else "\npaper: ± one standard deviation"
-        panels[0].set_title(_title(setting, counts) + spread + _rehearsal(runs, setting))
+            draw_published(axes, [by_method.get(method) for method in counts])
+            axes.set_xlabel(label)
+        panels[0].set_yticks(range(len(counts)), list(_with_counts(counts).values()))
+        panels[0].set_ylim(len(counts) - 0.5, -0.5)
+        title, *rehearsal = _title(runs, setting, counts.values()).splitlines()
+        spread = SPREAD if max(counts.values()) > 1 else f"\npaper: {SPREAD.removeprefix(', ')}"
+        panels[0].set_title("\n".join([title + spread, *rehearsal]))
         shown = next(axes for axes in panels if axes.containers).get_legend_handles_labels()
         panels[-1].legend(*shown, loc="center left", bbox_to_anchor=(1.02, 0.5))
 
-    save_figure(draw, path, width=9.0, height=1.2 + 0.42 * len(methods))
+    save_figure(draw, path, width=9.0, height=1.2 + 0.42 * len(counts))
 
 
-def _draw_dots(axes: Axes, rows: Sequence[Comparison | None]) -> None:
-    """Ours a little above the line of the method, theirs a little below."""
-    for place, row in enumerate(rows):
-        if row is None:
-            continue
-        theirs = row.published
-        for label, shift, mean, std, marker, fill in (
-            ("ours", -0.15, row.mean, row.std, "o", COLORS[0]),
-            ("paper", 0.15, theirs.mean, theirs.std, "s", "white"),
-        ):
-            taken = axes.get_legend_handles_labels()[1]
-            axes.errorbar(
-                *(mean, place + shift),
-                xerr=std,
-                label="_" if label in taken else label,
-                fmt=marker,
-                color=COLORS[label == "paper"],
-                markerfacecolor=fill,
-                capsize=3,
-                elinewidth=1.5,
-            )
-    axes.grid(visible=False, axis="y")
-    axes.tick_params(axis="y", length=0)
-    for between in range(1, len(rows)):
-        axes.axhline(between - 0.5, color="#dddddd", linewidth=0.8)
+FIGURES: dict[str, Callable[[Sequence[Record], str, Path], None]] = {
+    "rejection": rejection_figure,
+    "balance": balance_figure,
+    "significance": significance_figure,
+    "published": published_figure,
+}
+
+
+def _compared(records: Sequence[Record], setting: str) -> tuple[Runs, Balance]:
+    runs = runs_of(records, setting)
+    methods = compared_methods(runs, setting)
+    found = balance(runs, methods)
+    if found is None:
+        raise CredalError(
+            "at least two of the methods compared must have runs on a common seed; setting "
+            f"{setting!r} has runs of {', '.join(methods) or 'none'}."
+        )
+    return runs, found
 
 
 def _with_counts(counts: dict[str, int]) -> dict[str, str]:
-    """Names of methods, with the number of seeds where they differ; else the title has it."""
+    """Names of methods, with the number of seeds where they differ."""
     if len(set(counts.values())) == 1:
         return {method: method for method in counts}
-    return {method: f"{method} ({count_of_seeds(count)})" for method, count in counts.items()}
+    return {method: f"{method} ({seeds(count)})" for method, count in counts.items()}
 
 
-def _title(setting: str, counts: set[int]) -> str:
+def _title(runs: Runs, setting: str, counts: Collection[int]) -> str:
     low, high = min(counts), max(counts)
-    return f"{setting}, {count_of_seeds(low) if low == high else f'{low} to {high} seeds'}"
-
-
-def _rehearsal(runs: Runs, setting: str) -> str:
-    """What follows a title where the runs are shorter or smaller than the setting."""
-    return subtitle(first_record(runs), epochs_of(setting))
-
-
-def _nothing_common(setting: str, methods: Sequence[str]) -> CredalError:
-    return CredalError(
-        "two of the methods compared, or more, must have runs on a common seed; of these setting "
-        f"{setting!r} has runs of {list(methods)}."
-    )
+    count = seeds(low) if low == high else f"{low} to {high} seeds"
+    return f"{setting}, {count}{subtitle(runs, epochs_of(setting))}"

@@ -1,0 +1,81 @@
+"""Balanced scores: several metrics of several methods, compared over the seeds that all have."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from credalearn.metrics import BalancedQuality, Significance, balanced_quality, significance_ranking
+from credalearn_experiments.plugins import PLUGIN_METHODS
+from credalearn_experiments.results.seeds import Runs
+from credalearn_experiments.settings.catalog import ALL_SETTINGS
+from credalearn_experiments.settings.paper import SEVEN
+
+MAIN = ("accuracy", "ece", "auarc")
+FEWEST_SEEDS = 5  # for a test: with S seeds the smallest p is 2^-S, and 1/16 is above 5 %
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """Balanced scores of methods over the seeds that all of them have.
+
+    Args:
+        quality: By method, its balanced quality score (BQS).
+        significance: By method, its net wins and the score that follows from them (BQS-ST).
+        seeds: The seeds compared.
+        values: ``values[method][metric]``, one per seed, as :mod:`credalearn.metrics` takes them.
+    """
+
+    quality: Mapping[str, BalancedQuality]
+    significance: Mapping[str, Significance]
+    seeds: tuple[int, ...]
+    values: Mapping[str, Mapping[str, Sequence[float]]]
+
+    @property
+    def tested(self) -> bool:
+        """Whether there are enough seeds for a test to be significant."""
+        return len(self.seeds) >= FEWEST_SEEDS
+
+    def mean_and_std(self, method: str) -> tuple[float, float | None]:
+        """The balanced quality score; for one seed without a deviation."""
+        quality = self.quality[method]
+        return quality.mean, quality.std if len(self.seeds) > 1 else None
+
+
+def balance(runs: Runs, methods: Sequence[str], metrics: Sequence[str] = MAIN) -> Balance | None:
+    """Compare the methods over the seeds on which all have all metrics; None if there is none."""
+    if len(methods) < 2 or any(method not in runs for method in methods):
+        return None
+    complete = [
+        {seed for seed, record in runs[method].items() if set(metrics) <= set(record.metrics)}
+        for method in methods
+    ]
+    common = tuple(sorted(set.intersection(*complete)))
+    if not common:
+        return None
+    values = {
+        method: {name: [runs[method][seed].metrics[name] for seed in common] for name in metrics}
+        for method in methods
+    }
+    quality = balanced_quality(values, metrics=metrics)
+    return Balance(quality, significance_ranking(values, metrics=metrics), common, values)
+
+
+def paper_methods(setting: str) -> tuple[str, ...]:
+    """The methods that the paper's tables compare in this setting: seven, or five at 224 px."""
+    known = ALL_SETTINGS.get(setting)
+    return tuple(m for m in SEVEN if known is None or m in known.methods)
+
+
+def compared_methods(
+    runs: Runs, setting: str, asked: Sequence[str] | None = None
+) -> tuple[str, ...]:
+    """The methods with runs that balanced scores compare: those asked for, or else the paper's.
+
+    All methods in a setting that is not the paper's and lacks one of its methods, or has a method
+    of a plugin.
+    """
+    if asked is None:
+        known = ALL_SETTINGS.get(setting)
+        published = known is not None and known.published is not None
+        all_seven = set(SEVEN) <= runs.keys() and not PLUGIN_METHODS.keys() & runs.keys()
+        asked = paper_methods(setting) if published or all_seven else tuple(runs)
+    return tuple(method for method in asked if method in runs)

@@ -1,0 +1,222 @@
+"""The paper's published figures, and how far ours are from them, in published deviations.
+
+Wang and Chau, *Epistemic Learning from Imprecise Annotation*: ten seeds per figure. Ours are
+converted to the paper's unit: percent, except for net scores (counts) and AUROC.
+"""
+
+import csv
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from credalearn_experiments.records import Record
+from credalearn_experiments.results.balance import (
+    MAIN,
+    Balance,
+    balance,
+    compared_methods,
+    paper_methods,
+)
+from credalearn_experiments.results.notes import notes
+from credalearn_experiments.results.seeds import Runs, mean_and_std, runs_of
+from credalearn_experiments.results.table import Column, Table, Value, csv_text
+from credalearn_experiments.settings.paper import PAPER_METHODS, SETTINGS
+
+_WITH_SPEARMAN = ("accuracy", "ece", "spearman_error")
+# Figures that are the mean of a metric: its name, and what it is multiplied by.
+_PLAIN = {
+    "ACC": ("accuracy", 100),
+    "ECE": ("ece", 100),
+    "AUARC": ("auarc", 100),
+    "Spearman": ("spearman_error", 100),
+    "AUARC:MMI": ("auarc_mmi", 100),
+    "AUARC:H-Diff": ("auarc_entropy_difference", 100),
+    "OOD-AUROC:SVHN": ("auroc_svhn", 1),
+    "OOD-AUROC:Places365": ("auroc_places365", 1),
+    "OOD-AUROC:FMNIST": ("auroc_fashion_mnist", 1),
+    "OOD-AUROC:ImageNet": ("auroc_imagenet", 1),
+}
+# The metrics that balanced scores compare, where these are not MAIN.
+_COMPARED = {"BQS-Spearman": _WITH_SPEARMAN, "BQS-ST-Spearman": _WITH_SPEARMAN}
+_NET = {"net_ACC": "accuracy", "net_1-ECE": "ece", "net_AUARC": "auarc"}
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedValue:
+    """One printed number, and where it is in the paper."""
+
+    table: str  # the paper's own label
+    dataset: str
+    supervision: str  # annotators, smoothing, teacher T=1 or teacher T=2.5
+    setting: str  # the teacher, the strength of the smoothing, "collapsed" or nothing
+    method: str
+    metric: str  # net_ACC is wins − losses in significance tests on ACC
+    mean: float
+    std: float | None
+
+    @property
+    def our_setting(self) -> str | None:
+        """Our name of the setting; None if we have none."""
+        where = (self.dataset, self.supervision, self.setting)
+        return next((name for name, each in SETTINGS.items() if each.published == where), None)
+
+
+@cache
+def published() -> tuple[PublishedValue, ...]:
+    """Every printed number, in the paper's order, from ``published.csv``.
+
+    Example:
+        >>> for row in published():
+        ...     if (row.table, row.method) == ("tab:result", "POCC"):
+        ...         print(row.metric, row.mean, row.std)
+        ACC 87.0 0.4
+        ECE 2.9 0.3
+        AUARC 97.1 0.2
+        BQS 86.0 6.1
+    """
+    text = files("credalearn_experiments").joinpath("published.csv").read_text(encoding="utf-8")
+    rows = csv.DictReader(text.splitlines())
+    return tuple(
+        PublishedValue(
+            **{name: row[name] for name in PublishedValue.__slots__[:-2]},
+            mean=float(row["mean"]),
+            std=float(row["std"]) if row["std"] else None,
+        )
+        for row in rows
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A published figure, our names of its setting and method, and our figure in its unit.
+
+    ``std`` is None for one seed, net scores and BQS-ST.
+    """
+
+    published: PublishedValue
+    setting: str
+    method: str
+    mean: float
+    std: float | None
+    seeds: int
+
+    @property
+    def difference(self) -> float | None:
+        """Ours − theirs in published standard deviations; None where none, or 0, is printed."""
+        if not self.published.std:
+            return None
+        return round((self.mean - self.published.mean) / self.published.std, 9)
+
+
+def compare(records: Iterable[Record]) -> list[Comparison]:
+    """Every published figure that the records answer, in the paper's order.
+
+    A mean is over the seeds of the method. Figures that compare methods (BQS, BQS-ST, net scores)
+    are answered where all methods of the paper's table have runs, over the seeds that all have.
+
+    Example:
+        >>> record = Record(setting="cifar10h", method="pocc", seed=1, metrics={"accuracy": 0.878})
+        >>> [(row.published.table, row.mean, row.difference) for row in compare([record])]
+        [('tab:result', 87.8, 2.0), ('Table: Correlation-Disagree', 87.8, 2.0)]
+    """
+    records = list(records)
+    held = {record.setting for record in records}
+    runs = {name: runs_of(records, name) for name in SETTINGS if name in held}
+    balances = {
+        (name, metrics): balance(found, paper_methods(name), metrics)
+        for name, found in runs.items()
+        for metrics in (MAIN, _WITH_SPEARMAN)
+    }
+    names = {theirs: ours for ours, theirs in PAPER_METHODS.items()}
+    rows = []
+    for row in published():
+        setting, method = row.our_setting, names.get(row.method)
+        if setting is None or method not in runs.get(setting, {}):
+            continue
+        scores = balances[setting, _COMPARED.get(row.metric, MAIN)]
+        ours = _ours(runs[setting], scores, method, row.metric)
+        if ours is not None:
+            rows.append(Comparison(row, setting, method, *ours))
+    return rows
+
+
+def _ours(
+    runs: Runs, scores: Balance | None, method: str, metric: str
+) -> tuple[float, float | None, int] | None:
+    """Mean, deviation and number of seeds in the paper's unit; None without a figure."""
+    if metric in _PLAIN:
+        name, scale = _PLAIN[metric]
+        found = mean_and_std(runs[method], name)
+        if found is None:
+            return None
+        mean, std, count = found
+        return (scale * mean, None if std is None else scale * std, count)
+    if scores is None:
+        return None
+    if metric in ("BQS", "BQS-Spearman"):
+        mean, std = scores.mean_and_std(method)
+        return (100 * mean, None if std is None else 100 * std, len(scores.seeds))
+    place = scores.significance[method]
+    if place.net is None or place.score is None:  # too few seeds for a test
+        return None
+    score = place.net[_NET[metric]] if metric in _NET else 100 * place.score
+    return (float(score), None, len(scores.seeds))
+
+
+def comparison_page(
+    records: Sequence[Record], rows: Iterable[Comparison] | None = None
+) -> list[Table | str]:
+    """A table for each table and setting of the paper, and the notes on each setting."""
+    by_setting: dict[str, dict[str, list[Comparison]]] = {}
+    for each in compare(records) if rows is None else rows:
+        by_setting.setdefault(each.setting, {}).setdefault(each.published.table, []).append(each)
+    if not by_setting:
+        return ["No published figure can be answered with these records."]
+    parts: list[Table | str] = ["Ours, then (theirs, difference in their standard deviations)."]
+    for setting, tables in by_setting.items():
+        parts += [_table(f"{setting}: {name}", group) for name, group in tables.items()]
+        runs = runs_of(records, setting)
+        parts += notes(runs, setting, balance(runs, compared_methods(runs, setting)))
+        if any(each.published.std == 0 for group in tables.values() for each in group):
+            parts.append("No difference is given where the paper prints a deviation of 0.0.")
+    return parts
+
+
+def comparison_csv(rows: Iterable[Comparison]) -> str:
+    """The comparison as CSV, one published figure per line."""
+    heads = ["table", "setting", "method", "metric", "mean", "std", "seeds"]
+    lines: list[list[str | float | None]] = [
+        [*heads, "published mean", "published std", "difference"]
+    ]
+    for row in rows:
+        theirs = row.published
+        names = (theirs.table, row.setting, row.method, theirs.metric)
+        ours = (row.mean, row.std, row.seeds)
+        lines.append([*names, *ours, theirs.mean, theirs.std, row.difference])
+    return csv_text(lines, digits=6)
+
+
+def _table(title: str, group: Sequence[Comparison]) -> Table:
+    metrics = dict.fromkeys(each.published.metric for each in group)
+    rows: dict[str, dict[str, Value]] = {}
+    for method in dict.fromkeys(each.method for each in group):
+        own = [each for each in group if each.method == method]
+        counts = sorted({each.seeds for each in own})
+        counted = "–".join(map(str, counts[:: max(len(counts) - 1, 1)]))
+        rows[method] = {"seeds": counted, **{each.published.metric: _cell(each) for each in own}}
+    columns = [Column(name, marked=False, percent=False) for name in ("seeds", *metrics)]
+    return Table(title, columns, rows)
+
+
+def _cell(row: Comparison) -> str:
+    metric = row.published.metric
+    digits = 0 if metric in _NET else 3 if metric.startswith("OOD") else 1
+
+    def value(mean: float, std: float | None) -> str:
+        text = f"{mean:z.{digits}f}"
+        return text if std is None else f"{text} ± {std:.{digits}f}"
+
+    theirs = value(row.published.mean, row.published.std)
+    away = "" if row.difference is None else f", {row.difference:+.1f}"
+    return f"{value(row.mean, row.std)} ({theirs}{away})"

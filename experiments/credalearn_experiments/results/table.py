@@ -1,0 +1,187 @@
+"""One table type, written as Markdown, text, LaTeX or CSV.
+
+Names are escaped: no name can break a table, or run in a spreadsheet.
+"""
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from credalearn._escape import escape_csv, escape_latex, escape_markdown
+
+Value = tuple[float, float | None] | str | None
+"""Mean and spread (None: not printed), a text that is printed as it is, or None for a dash."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One metric and how it is printed.
+
+    Args:
+        name: For instance ``ACC``.
+        better: Whether a higher or a lower value is better.
+        marked: Whether the best and the second value are marked, with an arrow in the head.
+        percent: Whether shares are printed in percent.
+        digits: Digits after the decimal point.
+    """
+
+    name: str
+    better: Literal["higher", "lower"] = "higher"
+    marked: bool = True
+    percent: bool = True
+    digits: int = 1
+
+    def head(self, escape: Callable[[str], str] = str, arrows: Sequence[str] = "↑↓") -> str:
+        """Name, unit and arrow."""
+        unit = escape(" (%)") if self.percent else ""
+        arrow = f" {arrows[self.better == 'lower']}" if self.marked else ""
+        return f"{escape(self.name)}{unit}{arrow}"
+
+    def number(self, share: float) -> str:
+        """In the scale and digits of the column; never a minus before zero."""
+        return f"{(100 if self.percent else 1) * share:z.{self.digits}f}"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A value, or none, for every row and column.
+
+    Args:
+        title: Printed above it.
+        columns: One per metric.
+        rows: ``rows[name][column name]``; a column that a row lacks is printed as a dash.
+        corner: Printed above the names of the rows.
+        spread: What the second numbers are, as CSV calls them.
+    """
+
+    title: str
+    columns: Sequence[Column]
+    rows: Mapping[str, Mapping[str, Value]]
+    corner: str = "method"
+    spread: str = "std"
+
+
+@dataclass(frozen=True, slots=True)
+class _Style:
+    """How names, heads and numbers are written."""
+
+    escape: Callable[[str], str] = str
+    arrows: Sequence[str] = "↑↓"
+    dash: str = "–"
+    minus: str = "-"
+    spread: str = "±"
+    marks: tuple[str, str] = ("**{}", "*{}")  # best, second
+
+
+_MARKDOWN = _Style(escape_markdown, minus="−", spread=" ± ", marks=("**{}**", "<u>{}</u>"))
+_LATEX = _Style(
+    escape_latex,
+    arrows=(r"$\uparrow$", r"$\downarrow$"),
+    dash="--",
+    minus="$-$",
+    spread=r" $\pm$ ",
+    marks=(r"\textbf{{{}}}", r"\underline{{{}}}"),
+)
+
+
+def _grid(table: Table, style: _Style) -> list[list[str]]:
+    """Head and rows as text; values that are printed alike share a mark."""
+    columns = [[style.escape(name) for name in (table.corner, *table.rows)]]
+    for column in table.columns:
+        values = [row.get(column.name) for row in table.rows.values()]
+        means = [column.number(x[0]) if isinstance(x, tuple) else x for x in values]
+        marks: dict[str, str] = {}
+        if column.marked and len(means) - means.count(None) > 1:  # one alone is not the best
+            distinct = {mean for mean in means if mean is not None}
+            ranked = sorted(distinct, key=float, reverse=column.better == "higher")
+            marks = dict(zip(ranked, style.marks, strict=False))
+        cells = [column.head(style.escape, style.arrows)]
+        for value, mean in zip(values, means, strict=True):
+            spread = value[1] if isinstance(value, tuple) else None
+            text = style.dash if mean is None else mean.replace("-", style.minus)
+            text = marks.get(mean or "", "{}").format(text)
+            cells.append(text + ("" if spread is None else style.spread + column.number(spread)))
+        columns.append(cells)
+    return [list(line) for line in zip(*columns, strict=True)]
+
+
+def markdown(table: Table) -> str:
+    """GitHub's Markdown: best in bold, second underlined."""
+    head, *body = _grid(table, _MARKDOWN)
+    rule = [":--", *["--:"] * len(table.columns)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in (head, rule, *body))
+
+
+def latex(table: Table) -> str:
+    """A LaTeX ``tabular`` with the rules of the package booktabs."""
+    head, *body = (rf"{' & '.join(line)} \\" for line in _grid(table, _LATEX))
+    begin = rf"\begin{{tabular}}{{l{'r' * len(table.columns)}}}"
+    return "\n".join(
+        [begin, r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}", ""]
+    )
+
+
+def text(table: Table) -> str:
+    """Aligned columns for a terminal: best with two stars, second with one."""
+    lines = _grid(table, _Style())
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    lines.insert(1, ["─" * width for width in widths])
+    first, *others = widths
+    return "".join(
+        "  ".join([f"{name:{first}}", *(f"{x:>{w}}" for x, w in zip(cells, others, strict=True))])
+        + "\n"
+        for name, *cells in lines
+    )
+
+
+def to_csv(table: Table) -> str:
+    """The numbers in CSV, neither scaled nor marked: mean, and spread where any row has one."""
+    heads: list[str | float | None] = [table.corner]
+    rows: list[list[str | float | None]] = [[name] for name in table.rows]
+    for column in table.columns:
+        values = [row.get(column.name) for row in table.rows.values()]
+        pairs = [x if isinstance(x, tuple) else (x, None) for x in values]
+        spread = any(pair[1] is not None for pair in pairs)
+        heads += (
+            [f"{column.name} mean", f"{column.name} {table.spread}"] if spread else [column.name]
+        )
+        for row, pair in zip(rows, pairs, strict=True):
+            row += pair if spread else pair[:1]
+    return csv_text([heads, *rows], digits=12)
+
+
+def csv_text(rows: Iterable[Iterable[str | float | None]], *, digits: int | None = None) -> str:
+    """Rows as CSV: numbers with so many digits, all by default; None is an empty field."""
+    file = io.StringIO()
+
+    def shown(value: str | float | None) -> str | float | None:
+        if isinstance(value, str):
+            return escape_csv(value)
+        return value if value is None or digits is None else f"{value:z.{digits}g}"
+
+    csv.writer(file, lineterminator="\n").writerows(map(shown, row) for row in rows)
+    return file.getvalue()
+
+
+# By name: how tables are written, and what titles and notes start with.
+_FORMS: dict[str, tuple[Callable[[Table], str], str, str]] = {
+    "markdown": (markdown, "### ", "- "),
+    "text": (text, "", ""),
+    "latex": (latex, "% ", "% "),
+    "csv": (to_csv, "# ", "# "),
+}
+
+
+def page(parts: Iterable[Table | str], form: str = "markdown") -> str:
+    """Tables below their titles, and notes, one per line."""
+    write, title, note = _FORMS[form]
+    lines: list[str] = []
+    for part in parts:
+        if isinstance(part, str):
+            lines.append(f"{note}{part}")
+        else:
+            lines += [*([""] if lines and lines[-1] else []), f"{title}{part.title}", ""]
+            lines += [*write(part).splitlines(), ""]
+    return "\n".join(lines)

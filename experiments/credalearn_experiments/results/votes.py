@@ -1,0 +1,202 @@
+"""Label rules by the number of votes: the records of a family of settings next to each other.
+
+Rows are a method and a rule, columns a number of votes.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from credalearn._checks import check_choice
+from credalearn._formats import enumerated
+from credalearn.errors import CredalError
+from credalearn_experiments.records import Record
+from credalearn_experiments.results.differences import Difference, difference_table
+from credalearn_experiments.results.notes import run_notes
+from credalearn_experiments.results.seeds import (
+    BySeed,
+    check_one_kind,
+    has,
+    mean_of_every,
+    records_in,
+    runs_of,
+    seeds,
+)
+from credalearn_experiments.results.table import Column, Table, Value
+from credalearn_experiments.settings.catalog import by_family, family_of
+from credalearn_experiments.settings.votes import BASELINE, FAMILIES, in_words
+
+Cells = Mapping[str, Mapping[int | None, BySeed]]
+"""``cells[row][number of votes][seed]``"""
+Found = Mapping[str, Mapping[int | None, Difference]]
+
+# The set of all distributions contains every vote, so the two metrics of that are not marked.
+METRICS: dict[str, Column] = {
+    "accuracy": Column("accuracy", digits=2),
+    "ece": Column("ECE", "lower", digits=2),
+    "auarc": Column("AUARC by each method's own score", digits=2),
+    "auarc_top_probability": Column("AUARC by 1 − top probability", digits=2),
+    "error_at_80": Column("error of the most certain 80 %", "lower", digits=2),
+    "error_at_90": Column("error of the most certain 90 %", "lower", digits=2),
+    "human_cross_entropy": Column(
+        "cross-entropy to people's votes, nats", "lower", percent=False, digits=3
+    ),
+    "human_error": Column("votes against the predicted class", "lower", digits=2),
+    "human_error_at_80": Column("votes against it, most certain 80 %", "lower", digits=2),
+    "human_error_at_90": Column("votes against it, most certain 90 %", "lower", digits=2),
+    "human_coverage": Column("items whose votes fit the set", marked=False, digits=1),
+    "human_gap": Column(
+        "votes' distance from the set", "lower", marked=False, percent=False, digits=3
+    ),
+    "set_width_90": Column("set width at 90 % coverage", "lower", percent=False, digits=3),
+    "set_width_95": Column("set width at 95 % coverage", "lower", percent=False, digits=3),
+}
+_CORNER = "votes per item"
+_VERDICTS = ("worse", "no clear difference", "better", "too few seeds")
+_ABOUT = (
+    "Worse is a mean difference of at least 0.1 points below 0 whose 95 % interval (Student's t "
+    "for the paired seeds, three or more) lies below 0; better likewise above; no clear "
+    "difference is everything else, which does not mean equal. A loss that is not excluded lies "
+    "in the interval: the largest is its lower end, here that of the group's worst cell. No "
+    "correction is made for the number of cells: of those without any difference, up to one in 20 "
+    "is called worse or better."
+)
+
+
+def default_family(records: Iterable[Record]) -> str:
+    """The first family that has records; the first of all if none has."""
+    held = {family_of(record.setting) for record in records}
+    return next((name for name in FAMILIES if name in held), next(iter(FAMILIES)))
+
+
+def family_cells(records: Iterable[Record], family: str) -> dict[str, dict[int | None, BySeed]]:
+    """The records of a family by row, number of votes and seed, rows in the order of its rules.
+
+    Raises:
+        CredalError: If there is no such family or no record of it, or its runs are of unlike kind.
+    """
+    check_choice(family, FAMILIES, name="family")
+    known, records = FAMILIES[family], list(records)
+    held = {record.setting for record in records}
+    cells: dict[str, dict[int | None, BySeed]] = {}
+    for rule in known.rules:
+        for number in known.numbers:
+            name = known.setting_name(number, rule)
+            for method, runs in runs_of(records, name).items() if name in held else ():
+                cells.setdefault(f"{method}, {rule}", {})[number] = runs
+    if not cells:
+        raise CredalError(
+            f"there is no record of the family {family!r}; there are records of "
+            f"{', '.join(by_family(held))}. To fix: use another --family, or make some with "
+            f"`credalearn-experiments run '{family}-*'`."
+        )
+    check_one_kind(records_in(cells), f"the family {family!r}")
+    return cells
+
+
+def votes_page(
+    cells: Cells, family: str, metrics: Sequence[str] | None = None
+) -> list[Table | str]:
+    """One table per metric; below the accuracy, differences from softmax on soft labels."""
+    parts: list[Table | str] = []
+    for metric in metrics or [name for name in METRICS if has(cells, name)]:
+        parts.append(vote_table(cells, metric, family))
+        found = differences(cells) if metric == "accuracy" else {}
+        if found:
+            title = "accuracy minus that of softmax on soft labels, paired by seed, ± its standard"
+            numbers = _numbers(found, family)
+            named = {
+                row: {in_words(number): each for number, each in by_number.items()}
+                for row, by_number in found.items()
+            }
+            columns = [Column(in_words(number), digits=2) for number in numbers]
+            table = difference_table(f"{family}: {title} error", columns, named, _CORNER)
+            parts += [table, *verdicts(found), _ABOUT]
+    return [*parts, _seed_note(cells), *run_notes(cells, FAMILIES[family].recipe.epochs)]
+
+
+def vote_table(cells: Cells, metric: str, family: str) -> Table:
+    """Mean and deviation of one metric.
+
+    Raises:
+        CredalError: If there is no such metric, or no record has it.
+    """
+    check_choice(metric, METRICS, name="metric")
+    check_metrics(cells, [metric], family)
+    numbers = _numbers(cells, family)
+    rows: dict[str, dict[str, Value]] = {
+        row: {in_words(each): mean_of_every(by_number.get(each, {}), metric) for each in numbers}
+        for row, by_number in cells.items()
+    }
+    columns = [replace(METRICS[metric], name=in_words(number)) for number in numbers]
+    return Table(f"{family}: {METRICS[metric].name}", columns, rows, corner=_CORNER)
+
+
+def check_metrics(cells: Cells, metrics: Iterable[str], family: str) -> None:
+    """Refuse metrics that no record of the family has."""
+    if not any(has(cells, metric) for metric in metrics):
+        held = ", ".join(name for name in METRICS if has(cells, name))
+        raise CredalError(
+            f"no record of the family {family!r} has {' or '.join(metrics)}. To fix: use one of "
+            f"{held}."
+        )
+
+
+def differences(cells: Cells) -> dict[str, dict[int | None, Difference]]:
+    """Each row's accuracy minus that of softmax on soft labels, by number of votes.
+
+    Rows and numbers without a seed in common with the baseline are left out.
+    """
+    rule, method = BASELINE
+    baseline = cells.get(f"{method}, {rule}", {})
+    found: dict[str, dict[int | None, Difference]] = {}
+    for row, by_number in cells.items():
+        for number, runs in by_number.items() if by_number is not baseline else ():
+            each = Difference.paired(runs, baseline.get(number, {}), "accuracy")
+            if each is not None:
+                found.setdefault(row, {})[number] = each
+    return found
+
+
+def verdicts(found: Found) -> list[str]:
+    """One line per row: at how many votes it is worse than the baseline, better, or neither."""
+    lines = []
+    for row, by_number in found.items():
+        parts = []
+        for verdict in _VERDICTS:
+            group = {n: each for n, each in by_number.items() if each.verdict == verdict}
+            if group:
+                loss = max(
+                    -100 * each.interval[0] if each.interval else 0 for each in group.values()
+                )
+                excluded = f" (a loss of up to {loss:.2f} points is not excluded)"
+                parts.append(f"{verdict} at {_votes(group)}{excluded if loss >= 0.005 else ''}")
+        lines.append(f"{row}: {'; '.join(parts)}.")
+    return lines
+
+
+def _seed_note(cells: Cells) -> str:
+    """The usual number of seeds, and where it differs."""
+    counts = {(row, n): len(runs) for row, by_n in cells.items() for n, runs in by_n.items()}
+    usual = Counter(counts.values()).most_common(1)[0][0]
+    others: dict[tuple[int, int | None], list[str]] = {}
+    for (row, number), count in counts.items():
+        if count != usual:
+            others.setdefault((count, number), []).append(row)
+    but = [
+        f"{seeds(count)} at {_votes([number])} of {'; '.join(rows)}."
+        for (count, number), rows in others.items()
+    ]
+    text = " ".join([f"{seeds(usual)} of every run{', but' if but else '.'}", *but])
+    return f"{text} ± is over seeds, each with different votes unless all votes are used."
+
+
+def _numbers(cells: Mapping[str, Mapping[int | None, object]], family: str) -> list[int | None]:
+    """The family's numbers of votes that any row has, in order."""
+    held = {number for by_number in cells.values() for number in by_number}
+    return [number for number in FAMILIES[family].numbers if number in held]
+
+
+def _votes(numbers: Iterable[int | None]) -> str:
+    words = [in_words(number) for number in numbers]
+    return f"{enumerated(words)} {'vote' if words == ['1'] else 'votes'}"

@@ -1,0 +1,250 @@
+"""Figures of records, by what was drawn."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.container import ErrorbarContainer
+from matplotlib.figure import Figure
+
+from credalearn import CredalError
+from credalearn_experiments.records import Record
+from credalearn_experiments.results import charts
+from credalearn_experiments.results.balance import balance
+from credalearn_experiments.results.figures import FIGURES
+from credalearn_experiments.results.published import compare
+from credalearn_experiments.results.seeds import runs_of
+from credalearn_experiments.results.style import CLASS_COLORS, COLORS, line_of
+from credalearn_experiments.results.vote_figure import PANELS, vote_figure
+from credalearn_experiments.results.votes import METRICS, family_cells
+from credalearn_experiments.settings.paper import SEVEN
+from credalearn_experiments.settings.votes import FAMILIES
+from fake_records import fake_records
+
+FAMILY = "cifar10h-votes"
+Draw = Callable[..., Figure]
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Draw:
+    """Draws a figure and returns it instead of writing it."""
+    kept: list[Figure] = []
+    monkeypatch.setattr(Figure, "savefig", lambda self, *_, **__: kept.append(self))
+
+    def draw(kind: str, records: list[Record], setting: str = "cifar10h") -> Figure:
+        if kind == "votes":
+            vote_figure(family_cells(records, setting), setting, tmp_path / "a.png")
+        else:
+            FIGURES[kind](records, setting, tmp_path / "a.png")
+        return kept[-1]
+
+    return draw
+
+
+def title_of(figure: Figure) -> str:
+    return figure.axes[0].get_title(loc="left")
+
+
+def error_bars(axes: Axes) -> list[ErrorbarContainer]:
+    return [each for each in axes.containers if isinstance(each, ErrorbarContainer)]
+
+
+def test_the_suffix_chooses_the_kind_of_picture(tmp_path: Path) -> None:
+    records = fake_records(seeds=range(1, 6))
+    kinds = {"png": b"\x89PNG", "SVG": b"<?xml", "pdf": b"%PDF"}
+    for (suffix, start), kind in zip(kinds.items(), FIGURES, strict=False):
+        path = tmp_path / "folder" / f"figure.{suffix}"
+        FIGURES[kind](records, "cifar10h", path)
+        assert path.read_bytes().startswith(start)
+    with pytest.raises(CredalError, match=r"must end in one of .png, .svg, .pdf; got .*figure.gif"):
+        FIGURES["balance"](records, "cifar10h", tmp_path / "figure.gif")
+
+
+def test_methods_differ_without_color_and_from_classes() -> None:
+    looks = [line_of(place) for place in range(36)]
+    assert len({(look["linestyle"], look["marker"]) for look in looks}) == 36
+    for one, other in pairwise(looks):
+        assert all(one[what] != other[what] for what in ("color", "linestyle", "marker"))
+    assert not set(CLASS_COLORS) & set(COLORS)
+
+
+def test_curves_are_means_over_seeds(drawn: Draw) -> None:
+    records = fake_records()
+    figure = drawn("rejection", records)
+    (axes,) = figure.axes
+    assert title_of(figure) == "cifar10h, 10 seeds"
+    assert axes.get_ylabel() == "accuracy of the rest (%), ± one standard deviation"
+    assert len(axes.lines) == len(SEVEN) + 1
+    curves = [r.curves["accuracy_rejection"] for r in records if r.method == "edl"]
+    line = axes.lines[0]
+    assert line.get_label() == "edl"
+    assert np.allclose(line.get_xdata(), np.arange(96))
+    assert np.allclose(line.get_ydata(), 100 * np.mean(curves, axis=0)[:96])
+
+
+def test_bands_stay_between_0_and_100_percent() -> None:
+    axes = Figure().subplots()
+    curves = {"m$": np.array([[0.0, 0.5], [0.05, 1.0], [0.0, 1.0], [0.0, 1.0]])}
+    charts.draw_rejection(axes, np.array([0, 0.5]), curves)
+    band = axes.collections[0].get_paths()[0].get_extents()
+    assert (band.ymin, band.ymax) == (0, 100)
+    assert axes.lines[0].get_label() == r"m\$"
+
+
+def test_uneven_numbers_of_seeds_are_written_by_each(drawn: Draw) -> None:
+    records = [r for r in fake_records() if r.method != "edl" or r.seed < 4]
+    curves, dots = drawn("rejection", records), drawn("published", records)
+    assert title_of(curves) == "cifar10h, 3 to 10 seeds"
+    assert curves.axes[0].lines[0].get_label() == "edl (3 seeds)"
+    labels = [text.get_text() for text in dots.axes[0].get_yticklabels()]
+    assert labels[:2] == ["edl (3 seeds)", "laplace-bridge (10 seeds)"]
+
+
+def test_bars_are_the_balanced_scores(drawn: Draw) -> None:
+    records = fake_records()
+    axes = drawn("balance", records).axes[0]
+    found = balance(runs_of(records, "cifar10h"), SEVEN)
+    assert found is not None
+    wanted = [f"{100 * q.mean:.1f} ± {100 * q.std:.1f}" for q in found.quality.values()]
+    assert [text.get_text() for text in axes.texts] == wanted
+    means = [100 * q.mean for q in found.quality.values()]
+    assert [bar.get_width() for bar in axes.patches] == pytest.approx(means)  # type: ignore[attr-defined]
+    assert axes.get_xlabel().endswith(" (%), ± one standard deviation")
+    low, high = axes.get_ylim()
+    assert low > high  # the first on top
+
+
+def test_one_seed_has_no_deviation(drawn: Draw) -> None:
+    records = fake_records(seeds=[1])
+    curves, bars, dots = (drawn(kind, records) for kind in ("rejection", "balance", "published"))
+    assert "deviation" not in curves.axes[0].get_ylabel() + bars.axes[0].get_xlabel()
+    assert not any("±" in text.get_text() for text in bars.axes[0].texts)
+    assert title_of(dots) == "cifar10h, 1 seed\npaper: ± one standard deviation"
+    # Ours and the paper's by turns: a bar each, or a dot alone.
+    assert [each.has_xerr for each in error_bars(dots.axes[0])] == [False, True] * len(SEVEN)
+
+
+def test_tests_are_one_matrix_per_metric(drawn: Draw) -> None:
+    figure = drawn("significance", fake_records(methods=["edl", "deep-ensemble"]))
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert titles == ["accuracy", "calibration (1 − ECE)", "deferral (AUARC)"]
+    assert "\n\ncifar10h, 10 seeds: p-values of" in figure.axes[1].get_xlabel()
+    # Deep ensembles are more accurate on all ten seeds: p = 1/1024; EDL is better calibrated.
+    assert [text.get_text() for text in figure.axes[0].texts] == ["1.000", ".001"]
+    assert [text.get_text() for text in figure.axes[1].texts] == [".001", "1.000"]
+
+
+def test_significant_cells_are_bold_and_readable_as_significant() -> None:
+    axes = Figure().subplots()
+    p = {"a": {"b": 0.001, "c": 0.0497}, "b": {"a": 1.0, "c": 0.05}, "c": {"a": 0.9512, "b": 1e-4}}
+    charts.draw_tests(axes, p, ["a", "b", "c"])
+    texts = {tuple(reversed(t.get_position())): t.get_text() for t in axes.texts}
+    assert texts == {
+        (0, 1): ".001",
+        (0, 2): ".0497",  # .050 would not read as below .05
+        (1, 0): "1.000",
+        (1, 2): ".050",
+        (2, 0): ".951",
+        (2, 1): "<.001",
+    }
+    bold = [t.get_text() for t in axes.texts if t.get_fontweight() == "bold"]
+    assert bold == [".001", ".0497", "<.001"]
+
+
+def test_dots_are_ours_and_the_papers(drawn: Draw) -> None:
+    records = fake_records()
+    figure = drawn("published", records)
+    rows = [r for r in compare(records) if r.published.table == "tab:result"]
+    for axes, metric in zip(figure.axes, ("ACC", "ECE", "AUARC"), strict=True):
+        dots = [float(np.asarray(bar.lines[0].get_xdata())[0]) for bar in error_bars(axes)]
+        own = [row for row in rows if row.published.metric == metric]
+        assert np.allclose(dots, [x for row in own for x in (row.mean, row.published.mean)])
+    legend = figure.axes[-1].get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == ["ours", "paper"]
+
+
+@pytest.mark.parametrize("kind", [*FIGURES, "votes"])
+def test_a_rehearsal_is_reported(kind: str, drawn: Draw) -> None:
+    setting = FAMILY if kind == "votes" else "cifar10h"
+    names = [each.name for each in FAMILIES[FAMILY].settings] if kind == "votes" else [setting]
+    whole = [record for name in names for record in fake_records(name, seeds=range(1, 6))]
+    config = {"epochs": 1, "limit": 128}
+    short = [replace(record, config={**record.config, **config}) for record in whole]
+    told = "\nA rehearsal: epochs 1, not 150; at most 128 training and test items"
+
+    def texts(figure: Figure) -> list[str]:
+        axes = [(each.get_title(loc="left"), each.get_xlabel()) for each in figure.axes]
+        return [figure.get_suptitle(), *(text for pair in axes for text in pair)]
+
+    rehearsal, real = texts(drawn(kind, short, setting)), texts(drawn(kind, whole, setting))
+    assert sum(text.endswith(told) for text in rehearsal) == 1
+    assert [text.removesuffix(told) for text in rehearsal] == real
+
+
+def test_says_why_a_figure_cannot_be_drawn(tmp_path: Path) -> None:
+    path = tmp_path / "a.png"
+    alone = fake_records(methods=["pocc"])
+    for kind in ("balance", "significance"):
+        with pytest.raises(CredalError, match=r"on a common seed; setting .* has runs of pocc\."):
+            FIGURES[kind](alone, "cifar10h", path)
+    with pytest.raises(CredalError, match=r"'cifar10h' have 4 seeds in common: with fewer than 5"):
+        FIGURES["significance"](fake_records(seeds=range(4)), "cifar10h", path)
+    with pytest.raises(CredalError, match=r"the paper has no accuracy.* 'cifar10h-warm' answer"):
+        FIGURES["published"](fake_records("cifar10h-warm"), "cifar10h-warm", path)
+    with pytest.raises(CredalError, match="no record of setting 'cifar10h' has a curve"):
+        FIGURES["rejection"]([replace(r, curves={}) for r in alone], "cifar10h", path)
+    cells = family_cells([replace(r, setting=f"{FAMILY}-1-idm") for r in alone], FAMILY)
+    with pytest.raises(CredalError, match=r"family .* has human_gap\. To fix: use one of acc"):
+        vote_figure(cells, FAMILY, path, metrics=["human_gap"])
+    assert not path.exists()
+
+
+def test_the_vote_figure_has_a_panel_per_metric_and_a_line_per_row(drawn: Draw) -> None:
+    records = [r for each in FAMILIES[FAMILY].settings for r in fake_records(each.name)]
+    cells = family_cells(records, FAMILY)
+    figure = drawn("votes", records, FAMILY)
+    for axes, metric in zip(figure.axes, PANELS, strict=True):
+        assert axes.get_xscale() == "log"
+        ticks = [tick.get_text() for tick in axes.get_xticklabels()]
+        assert ticks == ["1", "2", "3", "5", "10", "all"]
+        assert len(axes.lines) == len(axes.collections) == len(cells)
+        for line, by_number in zip(axes.lines, cells.values(), strict=True):
+            assert list(line.get_xdata()) == [1, 2, 3, 5, 10, 51.1]  # type: ignore[arg-type]
+            scale = 100 if METRICS[metric].percent else 1
+            means = [
+                scale * np.mean([record.metrics[metric] for record in runs.values()])
+                for runs in by_number.values()
+            ]
+            np.testing.assert_allclose(np.asarray(line.get_ydata()), means)
+    assert [axes.get_xlabel() for axes in figure.axes] == [*[""] * 3, *["votes per item"] * 3]
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == list(cells)
+
+
+def test_a_rule_that_failed_does_not_flatten_the_others(drawn: Draw) -> None:
+    def record(rule: str, method: str, number: int, seed: int, accuracy: float) -> Record:
+        metrics = {"accuracy": accuracy, "human_coverage": 1.0}
+        name = f"{FAMILY}-{number}-{rule}"
+        return Record(setting=name, method=method, seed=seed, metrics=metrics)
+
+    good = [
+        record(rule, method, number, seed, value + 0.01 * seed)
+        for number in (1, 3)
+        for rule, method, value in (("precise", "softmax", 0.91), ("relax", "pocc", 0.89))
+        for seed in (1, 2)
+    ]
+    failed = [record("idm", "pocc", *each) for each in ((1, 1, 0.1), (3, 1, 0.9))]
+    for records, left_out in ((good, False), (good + failed, True)):
+        figure = drawn("votes", records, FAMILY)
+        low, high = figure.axes[0].get_ylim()
+        assert 85 < low < 90
+        assert 93 < high < 95
+        assert ("left out where accuracy is" in figure.get_suptitle()) == left_out
+    accuracy, coverage = figure.axes
+    assert 10 in np.asarray(accuracy.lines[-1].get_ydata())
+    assert list(coverage.lines[-1].get_xdata()) == [3]  # type: ignore[arg-type]

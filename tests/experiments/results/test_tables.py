@@ -1,0 +1,186 @@
+"""The tables of a setting, balanced scores, and the notes."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from credalearn import CredalError
+from credalearn.metrics import balanced_quality, significance_ranking
+from credalearn_experiments.records import Record
+from credalearn_experiments.results.balance import MAIN, balance
+from credalearn_experiments.results.notes import notes
+from credalearn_experiments.results.seeds import mean_of_every, runs_of
+from credalearn_experiments.results.table import Table, markdown
+from credalearn_experiments.results.tables import sets_page, setting_page
+from credalearn_experiments.settings.paper import SEVEN
+from fake_records import fake_records
+
+FIRST = "Accuracy, calibration and deferral"
+TEST_IMAGES = "AUROC, foreign against test images"
+
+
+def tables_of(records: list[Record], setting: str = "cifar10h", **options: Any) -> dict[str, Table]:
+    parts = setting_page(records, setting, **options)
+    tables = [part for part in parts if isinstance(part, Table)]
+    assert all(table.title.startswith(f"{setting}: ") for table in tables)
+    return {table.title.removeprefix(f"{setting}: "): table for table in tables}
+
+
+def notes_of(records: list[Record], setting: str = "cifar10h", **options: Any) -> list[str]:
+    return [part for part in setting_page(records, setting, **options) if isinstance(part, str)]
+
+
+def test_balanced_scores_are_those_of_the_metrics() -> None:
+    records = fake_records()
+    table = {
+        method: {m: [r.metrics[m] for r in records if r.method == method] for m in MAIN}
+        for method in SEVEN
+    }
+    found = balance(runs_of(records, "cifar10h"), SEVEN)
+    assert found is not None
+    assert found.quality == balanced_quality(table)
+    assert found.significance == significance_ranking(table)
+    assert found.seeds == tuple(range(1, 11))
+    main = tables_of(records)[FIRST]
+    assert main.corner == "method (10 seeds)"
+    for method in SEVEN:
+        row = main.rows[method]
+        assert row["BQS"] == (found.quality[method].mean, found.quality[method].std)
+        assert row["BQS-ST"] == (found.significance[method].score, None)
+        assert row["ACC"] == mean_of_every(runs_of(records, "cifar10h")[method], "accuracy")
+    assert "BQS" not in main.rows["pocc-ensemble"]
+    two = tables_of(records, compared=["pocc", "pocc-ensemble"])[FIRST]
+    assert "BQS" in two.rows["pocc-ensemble"]
+    assert "BQS" not in two.rows["edl"]
+
+
+def test_balanced_scores_use_the_seeds_that_all_have() -> None:
+    records = [r for r in fake_records() if r.method != "edl" or r.seed in (2, 4)]
+    runs = runs_of(records, "cifar10h")
+    found = balance(runs, SEVEN)
+    assert found is not None
+    assert found.seeds == (2, 4)
+    assert balance(runs, ["pocc"]) is None
+    assert balance(runs, ["pocc", "absent"]) is None
+    assert balance(runs, ["pocc", "edl"], ["auarc_mmi"]) is None
+    table = tables_of(records)[FIRST]
+    assert [column.name for column in table.columns] == ["ACC", "ECE", "AUARC", "BQS, 2 seeds"]
+    assert {"edl (2 seeds)", "pocc (10 seeds)"} <= table.rows.keys()
+    lines = notes_of(records)
+    assert lines[0].startswith("Seeds: edl 2, laplace-bridge 10")
+    assert "over the 2 seeds that all of them have" in lines[1]
+    assert "BQS-ST is left out: with fewer than 5 seeds" in lines[2]
+
+
+def test_a_setting_has_every_table_that_its_records_can_fill() -> None:
+    tables = tables_of(fake_records())
+    assert list(tables) == [
+        FIRST,
+        "AUARC by score",
+        "Normalized AUARC",
+        "Rank correlation of uncertainty and error",
+        TEST_IMAGES,
+    ]
+    scores = tables["AUARC by score"]
+    assert scores.rows["edl"]["MMI"] is None
+    assert scores.rows["pocc"]["MMI"] == scores.rows["pocc"]["own score"]
+    names = [column.name for column in tables["Rank correlation of uncertainty and error"].columns]
+    assert names == ["ACC", "ECE", "Spearman", "BQS-Spearman", "BQS-ST-Spearman"]
+    foreign = [column.name for column in tables[TEST_IMAGES].columns]
+    assert foreign[2:] == ["fashion-mnist", "imagenet", "tiny-imagenet"]
+    assert TEST_IMAGES not in tables_of(fake_records("micebone"), "micebone")
+
+
+def test_one_seed_has_no_deviation() -> None:
+    table = tables_of(fake_records(seeds=[1]))[FIRST]
+    assert table.corner == "method (1 seed)"
+    assert "±" not in markdown(table)
+
+
+def test_a_metric_that_some_seeds_lack_is_left_out_and_named() -> None:
+    records = fake_records(methods=["pocc", "edl"])
+    without = {name: x for name, x in records[0].metrics.items() if name != "auarc_mmi"}
+    records = [replace(records[0], metrics=without), *records[1:]]
+    scores = tables_of(records)["AUARC by score"]
+    assert scores.rows["pocc"]["MMI"] is None
+    assert notes_of(records)[-1] == "Not on every seed, so left out: auarc_mmi of pocc."
+
+
+def test_foreign_images_count_the_seeds_that_measured_them() -> None:
+    records = fake_records(methods=["pocc", "edl"])
+    more = {**records[0].metrics, "auroc_training_svhn": 0.9}
+    records = [replace(records[0], metrics=more), *records[1:]]
+    table = tables_of(records)["AUROC, foreign against training images"]
+    assert (table.corner, table.rows) == ("method (1 seed)", {"pocc": {"svhn": (0.9, None)}})
+    assert not any("left out" in line for line in notes_of(records))
+
+
+def test_notes_report_members_and_rehearsals() -> None:
+    shared = " ".join(notes_of(fake_records()))
+    assert "Members of deep-ensemble and pocc-ensemble are shared: ensembles of neigh" in shared
+    assert "rehearsal" not in shared
+    alone = " ".join(notes_of(fake_records(members="independent")))
+    assert "are independent: every ensemble has networks of its own." in alone
+    short = replace(fake_records(seeds=[1])[0], config={"epochs": 1, "limit": 512})
+    lines = notes({"edl": {1: short}}, "cifar10h")
+    assert "A rehearsal: epochs 1, not 150." in lines
+    assert "A rehearsal: at most 512 training and test items." in lines
+
+
+def test_notes_report_what_a_setting_lacks() -> None:
+    def missing(records: list[Record], setting: str, asked: list[str] | None = None) -> list[str]:
+        lines = notes_of(records, setting, asked=asked)
+        return [line for line in lines if line.startswith("Not in these tables")]
+
+    ours = fake_records("cifar10h-warm", methods=["pocc-mean", *SEVEN], seeds=[1])
+    assert missing(ours, "cifar10h-warm") == [
+        "Not in these tables: pocc-ensemble, pocc-center, softmax."
+    ]
+    paper = fake_records(methods=SEVEN[1:], seeds=[1])
+    assert missing(paper, "cifar10h") == ["Not in these tables: edl."]
+    assert not missing(paper, "cifar10h", ["pocc"])
+    random = [replace(r, config={"weights": "random"}) for r in fake_records("micebone")]
+    assert any("started from random weights" in line for line in notes_of(random, "micebone"))
+    collapsed = fake_records("cifar10h-collapsed") + fake_records()
+    assert "labels as they are (setting cifar10h)" in notes_of(collapsed, "cifar10h-collapsed")[-1]
+
+
+def test_own_settings_compare_all_methods_unless_they_have_the_papers() -> None:
+    records = [replace(record, setting="mine") for record in fake_records(seeds=range(1, 6))]
+    rows = tables_of(records, "mine")[FIRST].rows
+    assert "BQS-ST" in rows["edl"]
+    assert "BQS" not in rows["pocc-ensemble"]
+    few = [record for record in records if record.method in ("edl", "softmax")]
+    few += fake_records(methods=["softmax"], seeds=range(1, 6))
+    few = [replace(record, setting="mine") for record in few]
+    assert "BQS" in tables_of(few, "mine")[FIRST].rows["softmax"]
+
+
+def test_set_sizes_with_the_coverage_reached() -> None:
+    records = fake_records("cifar10h-features")
+    table, *lines = sets_page(records, ["cifar10h-features"])
+    assert isinstance(table, Table)
+    assert table.rows.keys() == {record.method for record in records}
+    own = [record.metrics["set_width_90"] for record in records if record.method == "edl"]
+    assert table.rows["edl"]["width at 90 %"] == pytest.approx((np.mean(own), np.std(own)))
+    head, _, *body = markdown(table).splitlines()
+    assert head.startswith(
+        "| method (10 seeds) | width at 90 % ↓ | covered at 90 % | width at 95 %"
+    )
+    assert not any("**" in line.split("|")[3] for line in body)  # coverage is not marked
+    assert lines[0] == "10 seeds of every method."
+    assert "items measured here are among these" in str(lines[-1])
+
+
+def test_methods_without_set_sizes_are_left_out() -> None:
+    records = fake_records("cifar10h-voted")
+    bare = replace(next(r for r in records if r.method == "edl"), metrics={"accuracy": 0.9})
+    table = sets_page([r for r in records if r.method != "edl"] + [bare], ["cifar10h-voted"])[0]
+    assert isinstance(table, Table)
+    assert "edl" not in table.rows
+    other = [replace(record, setting="my-setting") for record in records]
+    assert "20 halvings per seed" in str(sets_page(other, ["my-setting"])[-1])
+    with pytest.raises(CredalError, match="no method of setting 'cifar10h' has set sizes"):
+        sets_page(fake_records("cifar10h"), ["cifar10h"])

@@ -1,0 +1,168 @@
+"""Label rules by the number of votes."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from credalearn import CredalError
+from credalearn_experiments.records import Record
+from credalearn_experiments.results.differences import Difference
+from credalearn_experiments.results.table import Table, markdown
+from credalearn_experiments.results.votes import (
+    METRICS,
+    default_family,
+    differences,
+    family_cells,
+    verdicts,
+    vote_table,
+    votes_page,
+)
+from credalearn_experiments.settings.votes import FAMILIES
+from fake_records import fake_records
+
+FAMILY = "cifar10h-votes"
+
+
+def family_records(family: str = FAMILY) -> list[Record]:
+    return [record for each in FAMILIES[family].settings for record in fake_records(each.name)]
+
+
+def accuracies(rule: str, method: str, number: str, values: list[float]) -> list[Record]:
+    return [
+        Record(
+            setting=f"{FAMILY}-{number}-{rule}",
+            method=method,
+            seed=seed,
+            metrics={"accuracy": value},
+        )
+        for seed, value in enumerate(values, start=1)
+    ]
+
+
+def test_rows_are_rules_and_columns_numbers_of_votes() -> None:
+    records = family_records()
+    cells = family_cells([*records, *fake_records("cifar10h")], FAMILY)
+    assert list(cells) == [
+        *("softmax, precise", "pocc, relax", "pocc, relax-ties", "pocc-mean, relax-ties"),
+        *("pocc, idm", "pocc, clopper-pearson"),
+    ]
+    assert all(list(by_number) == [1, 2, 3, 5, 10, None] for by_number in cells.values())
+    for metric, column in METRICS.items():
+        table = vote_table(cells, metric, FAMILY)
+        assert [each.name for each in table.columns] == ["1", "2", "3", "5", "10", "all"]
+        assert {replace(each, name=column.name) for each in table.columns} == {column}
+        own = [r.metrics[metric] for r in records if r.setting == "cifar10h-votes-10-idm"]
+        assert table.rows["pocc, idm"]["10"] == pytest.approx((np.mean(own), np.std(own)))
+
+
+def test_a_method_with_few_settings_has_its_own_row() -> None:
+    records = family_records()
+    more = [
+        replace(record, method="pocc-center")
+        for record in records
+        if record.setting == "cifar10h-votes-3-clopper-pearson"
+    ]
+    table = vote_table(family_cells([*records, *more], FAMILY), "accuracy", FAMILY)
+    assert list(table.rows)[-1] == "pocc-center, clopper-pearson"
+    assert "| pocc-center, clopper-pearson | – | – | " in markdown(table)
+
+
+def test_notes_report_uneven_seeds_and_rehearsals() -> None:
+    whole = votes_page(family_cells(family_records(), FAMILY), FAMILY)
+    assert whole[-1] == (
+        "3 seeds of every run. ± is over seeds, each with different votes unless all votes are "
+        "used."
+    )
+    records = [
+        replace(record, config={"epochs": 1, "limit": 9})
+        for record in family_records()
+        if record.seed < 3 or "-all-" not in record.setting
+    ]
+    *_, seeds, epochs, limit = votes_page(family_cells(records, FAMILY), FAMILY)
+    assert str(seeds).startswith(
+        "3 seeds of every run, but 2 seeds at all votes of softmax, precise; pocc, relax; "
+    )
+    assert epochs == "A rehearsal: epochs 1, not 150."
+    assert limit == "A rehearsal: at most 9 training and test items."
+
+
+def test_rejects_a_family_of_unlike_runs() -> None:
+    records = [
+        replace(r, config={"epochs": 1 if r.setting.endswith("-1-idm") else 150})
+        for r in family_records()
+    ]
+    with pytest.raises(CredalError, match=r"family 'cifar10h-votes' must all .* same epochs; got"):
+        family_cells(records, FAMILY)
+
+
+def test_rejects_unknown_families_and_metrics() -> None:
+    message = r"no record of the family .* run 'cifar10n-votes-\*'`"
+    with pytest.raises(CredalError, match=message):
+        family_cells(family_records(), "cifar10n-votes")
+    with pytest.raises(CredalError, match=r"family must be one of 'cifar10h-votes', .*'x'"):
+        family_cells(family_records(), "x")
+    cells = family_cells(accuracies("idm", "pocc", "1", [0.9]), FAMILY)
+    with pytest.raises(CredalError, match=r"no record of the family .* has human_gap. To fix"):
+        vote_table(cells, "human_gap", FAMILY)
+    with pytest.raises(CredalError, match=r"metric must be one of 'accuracy', .*'f1'"):
+        vote_table(cells, "f1", FAMILY)
+
+
+def test_the_default_family_has_records() -> None:
+    assert default_family(fake_records("lidc-votes-3-idm")) == "lidc-votes"
+    assert default_family([]) == "cifar10h-votes"
+
+
+def test_differences_are_paired_by_seed() -> None:
+    records = [
+        *accuracies("precise", "softmax", "1", [0.80, 0.90, 0.70]),
+        *accuracies("relax", "pocc", "1", [0.78, 0.88, 0.68, 0.1]),  # the fourth has no partner
+        *accuracies("idm", "pocc", "1", [0.81, 0.88, 0.70]),
+        *accuracies("relax", "pocc", "all", [0.5]),
+    ]
+    cells = family_cells(records, FAMILY)
+    found = differences(cells)
+    assert {row: list(by_number) for row, by_number in found.items()} == {
+        "pocc, relax": [1],
+        "pocc, idm": [1],
+    }
+    worse, noise = found["pocc, relax"][1], found["pocc, idm"][1]
+    assert worse.mean == pytest.approx(-0.02)
+    assert (worse.standard_error, worse.seeds) == (0.0, 3)
+    pairs = np.array([0.01, -0.02, 0.0])
+    assert noise.mean == pytest.approx(pairs.mean())
+    assert noise.standard_error == pytest.approx(math.sqrt(pairs.var(ddof=1) / 3))
+    _, table, *lines = votes_page(cells, FAMILY, ["accuracy"])
+    assert isinstance(table, Table)
+    assert table.rows["pocc, relax"] == {"1": (worse.mean, 0.0)}
+    assert lines[:2] == [
+        "pocc, relax: worse at 1 vote (a loss of up to 2.00 points is not excluded).",
+        "pocc, idm: no clear difference at 1 vote (a loss of up to 4.13 points is not excluded).",
+    ]
+
+
+def test_verdicts_name_the_worst_of_a_group() -> None:
+    bad, same, good = (Difference(mean, 0.001, 3) for mean in (-0.01, 0.0, 0.01))
+    found: dict[str, dict[int | None, Difference]] = {
+        "a": {1: bad, 2: bad, 3: same, None: good},
+        "b": {1: Difference(0.1, None, 1), 2: Difference(-0.38, 0.06, 2)},
+        "c": {1: same, 2: Difference(-0.002, 0.001, 3)},
+        "d": {1: Difference(0.0, 0.0, 3)},
+    }
+    assert verdicts(found) == [
+        "a: worse at 1 and 2 votes (a loss of up to 1.43 points is not excluded); no clear "
+        "difference at 3 votes (a loss of up to 0.43 points is not excluded); better at all votes.",
+        "b: too few seeds at 1 and 2 votes.",
+        "c: no clear difference at 1 and 2 votes (a loss of up to 0.63 points is not excluded).",
+        "d: no clear difference at 1 vote.",
+    ]
+
+
+def test_the_coverage_of_large_sets_is_not_marked() -> None:
+    cells = family_cells(family_records(), FAMILY)
+    for metric in ("human_coverage", "human_gap"):
+        text = markdown(vote_table(cells, metric, FAMILY))
+        assert not any(mark in text for mark in ("**", "<u>", "↑", "↓"))
+    assert "**" in markdown(vote_table(cells, "accuracy", FAMILY))

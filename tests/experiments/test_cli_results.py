@@ -1,0 +1,185 @@
+"""The commands that read records, as a user calls them."""
+
+import csv
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from credalearn_experiments.cli import main
+from credalearn_experiments.records import Record, read_records, result_path, write_record
+from fake_records import fake_records
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Exit code and output of a command."""
+
+    code: int
+    out: str
+    err: str
+
+
+Command = Callable[..., Answer]
+
+
+@pytest.fixture
+def command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> Command:
+    """``credalearn-experiments …`` in this process, in a folder of the test's own."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: object) -> Answer:
+        monkeypatch.setattr(sys, "argv", ["credalearn-experiments", *map(str, arguments)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main()
+        code = ended.value.code
+        assert isinstance(code, int)
+        return Answer(code, *capsys.readouterr())
+
+    return run
+
+
+def write(folder: Path, records: list[Record]) -> Path:
+    for record in records:
+        write_record(result_path(folder, record.setting, record.method, record.seed), record)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Records of settings with foreign images, without, and with votes."""
+    names = (
+        "cifar10h",
+        "micebone",
+        "cifar10h-features",
+        "lidc-votes-3-idm",
+        "lidc-votes-3-precise",
+    )
+    records = [record for name in names for record in fake_records(name, seeds=range(1, 6))]
+    return write(tmp_path_factory.mktemp("results"), records)
+
+
+def refused(answer: Answer, message: str) -> None:
+    assert answer.code == 2
+    assert message in answer.err
+    assert answer.err.count("\n") == 1
+
+
+def test_the_default_is_the_results_of_this_repository(command: Command) -> None:
+    answer = command("table", "cifar10h")
+    assert answer.code == 0
+    assert "| pocc | 88.0 ± 0.2 | 2.0 ± 0.3 | 97.4 ± 0.1 |" in answer.out
+
+
+@pytest.mark.parametrize("name", ["table", "compare", "figures", "votes", "sets"])
+def test_records_are_needed(name: str, command: Command, tmp_path: Path) -> None:
+    refused(command(name, "--records", "nowhere"), "nowhere")
+    (tmp_path / "empty").mkdir()
+    refused(command(name, "--records", "empty"), "no record of a finished run in empty")
+
+
+def test_a_damaged_record_is_reported_and_the_others_are_read(
+    command: Command, tmp_path: Path
+) -> None:
+    write(tmp_path, fake_records("micebone", seeds=(1,)))
+    (tmp_path / "micebone/pocc-seed-1.json").write_text("{")
+    answer = command("table", "micebone", "--records", ".")
+    assert answer.code == 0
+    assert "micebone/pocc-seed-1.json" in answer.err
+    assert "| edl |" in answer.out
+    assert "| pocc |" not in answer.out
+
+
+def test_table_prints_settings_by_name_and_pattern(command: Command, results: Path) -> None:
+    every = command("table", "--records", results).out
+    assert "### lidc-votes" not in every  # families have their own command
+    one = command("table", "mice*", "--records", results)
+    assert one.out.strip() in every
+    assert one.out.startswith("### micebone: Accuracy")
+    assert "- 5 seeds of every method." in one.out
+    refused(command("table", "treeversity", "--records", results), "no record of setting 'tree")
+
+
+def test_table_is_narrowed_to_methods(command: Command, tmp_path: Path) -> None:
+    name = "cifar10-smooth-0.05"
+    write(tmp_path, fake_records(name, seeds=(1,)))
+    write(tmp_path, fake_records(name, seeds=range(1, 6), methods=("softmax",)))
+    asked = ("table", "--records", ".", "--method", "softmax")
+    assert "| method (1 seed) | ACC" in command("table", "--records", ".").out
+    assert "| method (5 seeds) | ACC" in command(*asked).out  # the ensemble's members are seeds
+    two = command(*asked, "--method", "pocc").out
+    assert "Seeds: pocc 1, softmax 5." in two
+    assert "edl" not in two
+    for option in ("--method", "--balance"):
+        refused(command("table", "--records", ".", option, "softmx"), f"{option} 'softmx' has no")
+
+
+def test_tables_in_every_format(command: Command, results: Path) -> None:
+    latex = command("table", "micebone", "--records", results, "--format", "latex").out
+    assert latex.count(r"\begin{tabular}") == latex.count(r"\end{tabular}") == 4
+    text = command("table", "micebone", "--records", results, "--format", "csv").out
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    assert sum(row[0].startswith("method") for row in csv.reader(lines)) == 4
+    wrong = command("table", "--records", results, "--format", "word")
+    assert wrong.code == 2
+    assert "--format" in wrong.err
+
+
+def test_differences(command: Command, results: Path) -> None:
+    answer = command("differences", "cifar10h", "--than", "pocc", "--records", results)
+    assert answer.out.startswith("### cifar10h minus pocc, paired by seed")
+    assert answer.out.count("| edl (5 seeds) |") == 2
+
+
+def test_votes_and_their_figure(command: Command, results: Path, tmp_path: Path) -> None:
+    answer = command("votes", "--records", results, "--metric", "accuracy", "-o", "new/votes.png")
+    assert answer.code == 0, answer.err
+    assert answer.out.startswith("### lidc-votes: accuracy\n\n| votes per item | 3 (%) ↑ |")
+    assert (tmp_path / "new/votes.png").read_bytes().startswith(b"\x89PNG")
+    refused(command("votes", "--records", results, "-o", "a.gif"), "must end in one of .png")
+
+
+def test_sets(command: Command, results: Path) -> None:
+    answer = command("sets", "--records", results)
+    assert answer.out.startswith("### cifar10h-features: sets at equal coverage")
+    refused(command("sets", "micebone", "--records", results), "no method of setting 'micebone'")
+
+
+def test_compare_prints_and_writes(command: Command, results: Path, tmp_path: Path) -> None:
+    answer = command("compare", "micebone", "--records", results, "-o", "figures.csv")
+    assert "### micebone: " in answer.out
+    assert "### cifar10h: " not in answer.out
+    with (tmp_path / "figures.csv").open(encoding="utf-8") as file:
+        assert {row["setting"] for row in csv.DictReader(file)} == {"micebone"}
+    refused(command("compare", "--records", results, "-o", "a.txt"), ".csv")
+
+
+def test_figures_are_drawn_or_explained(command: Command, results: Path, tmp_path: Path) -> None:
+    answer = command("figures", "cifar10h-features", "--records", results, "-o", "f")
+    assert "no cifar10h-features-published.png: the paper has no accuracy" in answer.err
+    assert answer.out == "3 figures in f\n"
+    assert len(list((tmp_path / "f").iterdir())) == 3
+    (tmp_path / "file").touch()
+    refused(command("figures", "micebone", "--records", results, "-o", "file"), "file")
+
+
+def test_records_are_copied_or_written_as_one_table(command: Command, results: Path) -> None:
+    answer = command("records", "--store", results, "-o", "runs.CSV")
+    records = read_records(results).records
+    assert answer.out == f"{len(records)} records in runs.CSV\n"
+    with Path("runs.CSV").open(encoding="utf-8", newline="") as file:
+        for row, record in zip(csv.DictReader(file), records, strict=True):
+            names = (row.pop("setting"), row.pop("method"), int(row.pop("seed")))
+            assert names == (record.setting, record.method, record.seed)
+            assert {name: float(x) for name, x in row.items() if x} == record.metrics
+    command("records", "--store", results, "-o", "copy")
+    assert read_records("copy").records == records
+
+
+def test_nodules_refuses_a_figure_before_training(command: Command) -> None:
+    refused(command("nodules", "-o", "a.gif"), "must end in one of .png")
