@@ -14,7 +14,7 @@ from sklearn.metrics import roc_auc_score
 from torchmetrics.functional.classification import multiclass_calibration_error
 
 from credalearn import CredalError, metrics
-from credalearn.metrics.ranking import average_ranks
+from credalearn._ranks import average_ranks
 from random_sets import distributions
 
 
