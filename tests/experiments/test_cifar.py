@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from credalearn import CredalError
-from credalearn.nets.resnet20 import ResNet20
+from credalearn.nets.cifar_teachers import ResNet20
 from credalearn_experiments.data import (
     DataFolders,
     Task,

@@ -1,11 +1,8 @@
 """Every setting from files to records, on tiny generated files of the official layouts."""
 
 import shutil
-import sys
 from dataclasses import replace
-from importlib.machinery import ModuleSpec
 from pathlib import Path
-from types import ModuleType
 from typing import Literal
 
 import numpy as np
@@ -15,7 +12,6 @@ from numpy.typing import NDArray
 
 from credalearn import CredalError
 from credalearn.methods import METHODS
-from credalearn.nets import outside
 from credalearn_experiments.data import DataFolders, load_task
 from credalearn_experiments.data.teachers import teacher_logits
 from credalearn_experiments.records import Record, read_records
@@ -260,29 +256,6 @@ class TimmsNetwork(torch.nn.Module):
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         maps: torch.Tensor = self.features(images[:, :, ::56, ::56])
         return maps.mean((2, 3))
-
-
-def test_without_torchvision_timm_will_do_and_the_record_says_so(
-    data: DataFolders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    timm = ModuleType("timm")
-    timm.is_model = lambda name: name == "densenet121"  # type: ignore[attr-defined]
-    timm.create_model = lambda name, **options: TimmsNetwork()  # type: ignore[attr-defined]
-    timm.__spec__ = ModuleSpec("timm", None)
-    monkeypatch.setitem(sys.modules, "timm", timm)
-    monkeypatch.setitem(sys.modules, "torchvision", None)  # import then fails
-    monkeypatch.setattr(outside, "find_spec", lambda name: object())
-    do(rehearsal(SETTINGS["micebone"], "pocc"), data, tmp_path / "store")
-    (record,) = read_records(tmp_path / "store").records
-    assert record.config["backbone"] == "timm:densenet121"
-    torch.save({"stem.weight": torch.zeros(1)}, tmp_path / "other.pth")
-    with pytest.raises(CredalError, match=r"other\.pth do not fit TimmsNetwork: .*stem\.weight"):
-        do(
-            rehearsal(SETTINGS["micebone"], "pocc"),
-            data,
-            tmp_path / "second",
-            weights=str(tmp_path / "other.pth"),
-        )
 
 
 @pytest.mark.parametrize("name", SETTINGS)

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.testing import assert_close
 
 import credalearn as cl
-from credalearn.nets.shufflenet import ShuffleNetV2
+from credalearn.nets.cifar_teachers import ShuffleNetV2
 from credalearn_experiments.data import load_task
 from credalearn_experiments.data.folders import DataFolders
 from credalearn_experiments.data.teachers import TEACHERS, load_teacher, teacher_logits

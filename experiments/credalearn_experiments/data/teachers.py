@@ -18,9 +18,7 @@ from torch import Tensor, nn
 from credalearn._checks import check_choice
 from credalearn._files import sha256_of
 from credalearn.errors import CredalError
-from credalearn.nets.mobilenet import MobileNetV2
-from credalearn.nets.resnet20 import ResNet20
-from credalearn.nets.shufflenet import ShuffleNetV2
+from credalearn.nets.cifar_teachers import MobileNetV2, ResNet20, ShuffleNetV2
 from credalearn.nets.weights import load_weights, read_weights
 from credalearn_experiments.data.folders import DataFolders
 from credalearn_experiments.data.reading import refuse

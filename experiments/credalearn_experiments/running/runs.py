@@ -8,7 +8,6 @@ from typing import Any
 from credalearn._files import sha256_of
 from credalearn.errors import CredalError
 from credalearn.methods import BASES, METHODS
-from credalearn.nets.outside import at_hand
 from credalearn_experiments.plugins import PLUGIN_METHODS, PLUGIN_TASKS
 from credalearn_experiments.settings import Setting
 from credalearn_experiments.settings.catalog import ALL_SETTINGS
@@ -132,8 +131,7 @@ def plan(
     """Every run of the settings, each once, with what it is built on before it.
 
     All trainings of a setting come first, so that as many as possible are there to be trained side
-    by side. Where the package of a setting's backbone does not import, the runs have the same
-    network of another package, and their configuration says so.
+    by side.
 
     Example:
         >>> setting = ALL_SETTINGS["cifar10h"]
@@ -142,8 +140,7 @@ def plan(
         ['softmax/seed-1', 'pocc/seed-1', 'decalibration/seed-1']
     """
     runs: dict[Run, None] = {}
-    for asked in settings:
-        setting = replace(asked, backbone=at_hand(asked.backbone))
+    for setting in settings:
         wanted = [
             Run(
                 setting,

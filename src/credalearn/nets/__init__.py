@@ -1,11 +1,10 @@
-"""Backbones that give features, and the heads on top of them."""
+"""Backbones that return features, and the heads on top of them."""
 
 from credalearn.nets.backbones import BACKBONE_NAMES, BACKBONES, build_backbone, known_backbone
 from credalearn.nets.mlp import MLP
 from credalearn.nets.network import Network
-from credalearn.nets.resnet import ResNet18
+from credalearn.nets.residual import ResNet18, WideResNet28x4
 from credalearn.nets.standardize import Standardize
-from credalearn.nets.wide_resnet import WideResNet28x4
 
 __all__ = [
     "BACKBONES",

@@ -1,4 +1,4 @@
-"""What the networks for images share: the check of their inputs, convolutions, first weights."""
+"""Shared parts of the networks for images: the check of inputs, convolutions, first weights."""
 
 from torch import nn
 
@@ -9,19 +9,14 @@ def image_channels(input_shape: tuple[int, ...], *, backbone: str) -> int:
     """The number of channels of images of this shape (without the items).
 
     Raises:
-        CredalError: If it is not (channels, height, width), naming the backbone that wants it.
-
-    Example:
-        >>> image_channels((3, 32, 32), backbone="resnet18")
-        3
+        CredalError: If it is not (channels, height, width).
     """
     rule = f"backbone {backbone!r} takes images (items, channels, height, width)"
     if len(input_shape) != 3 or 0 in input_shape:
         raise CredalError(
-            f"{rule}; one item of X has shape {input_shape}. To fix: reshape X, or take the "
+            f"{rule}; one item of X has shape {input_shape}. To fix: reshape X, or use the "
             "backbone 'mlp' for a table."
         )
-    # Three columns of pixels are no picture, three colors are one.
     if input_shape[2] == 3 and input_shape[0] > 4:
         raise CredalError(
             f"{rule}; one item of X has shape {input_shape}, with its three colors last. To fix: "
@@ -30,13 +25,15 @@ def image_channels(input_shape: tuple[int, ...], *, backbone: str) -> int:
     return input_shape[0]
 
 
-def conv3x3(width_in: int, width_out: int, *, stride: int = 1) -> nn.Conv2d:
-    """A 3x3 convolution without bias, which the normalization after it would cancel."""
-    return nn.Conv2d(width_in, width_out, 3, stride=stride, padding=1, bias=False)
+def conv(
+    width_in: int, width: int, *, size: int = 3, stride: int = 1, groups: int = 1
+) -> nn.Conv2d:
+    """A padded convolution without bias, which the normalization after it would cancel."""
+    return nn.Conv2d(width_in, width, size, stride, size // 2, groups=groups, bias=False)
 
 
 def he_init(network: nn.Module) -> None:
-    """Draw every convolution's weights from N(0, 2 / fan-out), as He et al. (2015) do."""
+    """Draw the weights of every convolution from N(0, 2 / fan-out) (He et al., 2015)."""
     for layer in network.modules():
         if isinstance(layer, nn.Conv2d):
             nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")

@@ -22,8 +22,8 @@ class Network(nn.Module):
         num_heads: H.
         num_classes: K.
         dropout: Probability of dropping a feature before the heads. A backbone that places dropout
-            itself (``places_dropout = True``) must have been built with this one, as its
-            ``dropout``; none then stands before the heads.
+            itself (``places_dropout = True``) must have been built with this one; there is none
+            before the heads then.
 
     Raises:
         CredalError: If the backbone places another dropout than this.
@@ -44,22 +44,21 @@ class Network(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
+        places_dropout = bool(getattr(backbone, "places_dropout", False))
+        if places_dropout and backbone.dropout != dropout:
+            raise CredalError(
+                f"the backbone {type(backbone).__name__} places dropout itself and was built with "
+                f"{backbone.dropout}; the method needs {dropout}. To fix: build it with "
+                f"dropout={dropout}, or give its name and not the module."
+            )
         self.backbone = backbone
-        self._check_dropout(dropout)
-        self.dropout = nn.Dropout(0.0 if _places_dropout(backbone) else dropout)
+        self.dropout_rate = dropout  # wherever dropout is placed
+        self.dropout = nn.Dropout(0.0 if places_dropout else dropout)
         self.heads = nn.Linear(num_features, num_heads * num_classes)
         self.shape = (num_heads, num_classes)
 
     @classmethod
-    def on(
-        cls,
-        backbone: nn.Module,
-        sample: Tensor,
-        *,
-        num_heads: int,
-        num_classes: int,
-        dropout: float = 0.0,
-    ) -> Self:
+    def on(cls, backbone: nn.Module, sample: Tensor, **shape: int | float) -> Self:
         """A network on ``backbone``, whose features are counted on a few inputs, ``sample``."""
         was_training = backbone.training
         try:
@@ -75,26 +74,13 @@ class Network(nn.Module):
         if not isinstance(features, Tensor) or features.ndim < 2 or len(features) != len(sample):
             got = tuple(features.shape) if isinstance(features, Tensor) else type(features).__name__
             raise CredalError(
-                "a backbone must return one row of features an item, shape (items, features); "
-                f"{type(backbone).__name__} gave {got} for {len(sample)} items."
+                "a backbone must return one row of features per item, shape (items, features); "
+                f"{type(backbone).__name__} returned {got} for {len(sample)} items."
             )
-        return cls(
-            backbone,
-            num_features=features.flatten(1).shape[1],
-            num_heads=num_heads,
-            num_classes=num_classes,
-            dropout=dropout,
-        )
-
-    @property
-    def dropout_rate(self) -> float:
-        """Probability of dropping, wherever the dropout stands."""
-        if _places_dropout(self.backbone):
-            return float(self.backbone.dropout)  # type: ignore[arg-type]
-        return self.dropout.p
+        return cls(backbone, num_features=features.flatten(1).shape[1], **shape)  # type: ignore[arg-type]
 
     def features(self, inputs: Tensor) -> Tensor:
-        """What the backbone says, shape (N, D)."""
+        """Features of the backbone, shape (N, D)."""
         features: Tensor = self.backbone(inputs).flatten(1)
         return features
 
@@ -114,16 +100,3 @@ class Network(nn.Module):
         """
         backbone = torch.compile(self.backbone, dynamic=False)
         return lambda inputs: self.logits(backbone(inputs).flatten(1))
-
-    def _check_dropout(self, dropout: float) -> None:
-        if _places_dropout(self.backbone) and self.backbone.dropout != dropout:
-            name = type(self.backbone).__name__
-            raise CredalError(
-                f"the backbone {name} places dropout itself and was built with "
-                f"{self.backbone.dropout}; the method needs {dropout}. To fix: build it with "
-                f"dropout={dropout}, or give its name and not the module."
-            )
-
-
-def _places_dropout(backbone: nn.Module) -> bool:
-    return bool(getattr(backbone, "places_dropout", False))

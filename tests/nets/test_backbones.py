@@ -1,0 +1,143 @@
+"""Backbones by name, of this package and of others, and their files of weights."""
+
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.testing import assert_close
+
+import credalearn as cl
+from credalearn.nets import BACKBONES, MLP, build_backbone, known_backbone, outside
+from credalearn.nets.weights import read_weights
+
+
+def random_images(generator: torch.Generator, *shape: int) -> Tensor:
+    return torch.randint(0, 256, shape, generator=generator, dtype=torch.uint8)
+
+
+def test_every_backbone_is_found_by_name() -> None:
+    for name in BACKBONES:
+        assert known_backbone(name)
+        shape = (4,) if name == "mlp" else (3, 8, 8)
+        assert build_backbone(name, shape, dropout=0.2)(torch.zeros(2, *shape)).ndim == 2
+    assert not any(known_backbone(name) for name in ("vgg", "timm:", "torch:x", "", None, MLP))
+    with pytest.raises(cl.CredalError, match=r"'mlp', 'resnet18', .*'timm:NAME'; got 'vgg'"):
+        build_backbone("vgg", (3, 8, 8))
+
+
+@pytest.mark.parametrize("name", ["resnet18", "wrn-28-4", "torchvision:densenet121"])
+def test_image_backbones_take_images_only(name: str) -> None:
+    rule = rf"backbone '{name}' takes images \(items, channels, height, width\); one item of X has "
+    for shape in ((4,), (8, 8), (1, 3, 8, 8), (3, 0, 8)):
+        with pytest.raises(cl.CredalError, match=rule):
+            build_backbone(name, shape)
+    with pytest.raises(cl.CredalError, match=rule + r".*colors last.*transpose\(0, 3, 1, 2\)"):
+        build_backbone(name, (32, 32, 3))
+
+
+@pytest.mark.parametrize("package", ["torchvision", "timm"])
+def test_names_a_missing_package(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, package, None)  # an import of it then fails
+    message = f"'{package}:resnet18' needs {package}, .*To fix: pip install {package}"
+    with pytest.raises(cl.CredalError, match=message):
+        build_backbone(f"{package}:resnet18", (3, 8, 8))
+
+
+def test_names_a_torchvision_that_does_not_fit_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(name: str) -> None:
+        raise RuntimeError("operator torchvision::nms does not exist")
+
+    monkeypatch.setattr(outside, "import_module", fails)
+    message = "fails to import with torch .*nms does not exist.*install the torchvision that"
+    for package in ("torchvision", "timm"):
+        with pytest.raises(cl.CredalError, match=message):
+            build_backbone(f"{package}:resnet18", (3, 8, 8))
+
+
+def need(*packages: str) -> None:
+    """Skip the test where a package is missing."""
+    for package in packages:
+        if find_spec(package) is None:
+            pytest.skip(f"{package} is not installed; pip install --no-deps {package} is enough")
+
+
+def test_densenet_starts_from_a_published_file(tmp_path: Path, generator: torch.Generator) -> None:
+    need("torchvision")
+    name, shape = "torchvision:densenet121", (3, 32, 32)
+    torch.manual_seed(0)
+    first = build_backbone(name, shape).eval()
+    images = random_images(generator, 2, *shape)
+    assert first(images).shape == (2, 1024)
+    assert sum(weight.numel() for weight in first.parameters()) == 6_953_856  # 7,978,856 with fc
+    # The published file has a classifier, and the names that DenseNet's layers had in 2017.
+    published = {"classifier.weight": torch.zeros(1000, 1024), "classifier.bias": torch.zeros(1000)}
+    for key, tensor in first.network.state_dict().items():  # type: ignore[union-attr]
+        if "num_batches_tracked" in key:
+            continue
+        for part in ("norm1", "norm2", "conv1", "conv2"):
+            if "denselayer" in key:
+                key = key.replace(part, f"{part[:4]}.{part[4]}")
+        published[key] = tensor
+    assert "features.denseblock1.denselayer1.norm.1.weight" in published
+    path = tmp_path / "densenet121.pth"
+    torch.save(published, path)
+    second = build_backbone(name, shape, weights=path).eval()
+    assert_close(second(images), first(images), atol=0, rtol=0)
+    del published["features.conv0.weight"]
+    torch.save(published, path)
+    with pytest.raises(cl.CredalError, match=r"densenet121\.pth do not fit DenseNet"):
+        build_backbone(name, shape, weights=path)
+    message = r"there is no file .*absent\.pth\. To fix: download them from https://.*densenet121"
+    with pytest.raises(cl.CredalError, match=message):
+        build_backbone(name, shape, weights=tmp_path / "absent.pth")
+    with pytest.raises(cl.CredalError, match="takes images of 3 channels; X has 1"):
+        build_backbone(name, (1, 32, 32))
+    for unknown in ("torchvision:fasterrcnn_resnet50_fpn", "torchvision:inception_v3"):
+        with pytest.raises(cl.CredalError, match=r"no classifier .* that serves as backbone"):
+            build_backbone(unknown, shape)
+
+
+def test_timm_gives_features_of_any_number_of_channels(
+    tmp_path: Path, generator: torch.Generator
+) -> None:
+    need("torchvision", "timm")
+    images = random_images(generator, 2, 1, 32, 32)
+    torch.manual_seed(0)
+    first = build_backbone("timm:resnet10t", (1, 32, 32)).eval()
+    assert first(images).shape == (2, 512)
+    weights = first.network.state_dict()  # type: ignore[union-attr]
+    path = tmp_path / "resnet10t.pt"
+    torch.save({**weights, "fc.weight": torch.zeros(1000, 512), "fc.bias": torch.zeros(1000)}, path)
+    second = build_backbone("timm:resnet10t", (1, 32, 32), weights=path).eval()
+    assert_close(second(images), first(images), atol=0, rtol=0)
+    with pytest.raises(cl.CredalError, match="timm has no model 'nonsense'"):
+        build_backbone("timm:nonsense", (3, 8, 8))
+
+
+class Surprise:
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return print, ("code ran",)
+
+
+def test_weights_are_read_without_running_code(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "weights.pt"
+    for content, message in (
+        (Surprise(), "damaged or contains more than tensors"),
+        ([torch.zeros(1)], "contains list, not the tensors of a state dict"),
+        ({"epoch": 3}, "contains dict, not the tensors of a state dict"),
+    ):
+        torch.save(content, path)
+        with pytest.raises(cl.CredalError, match=message):
+            read_weights(path)
+    assert not capsys.readouterr().out
+    torch.save(nn.Linear(2, 2).state_dict(), path)
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(cl.CredalError, match=r"weights\.pt is damaged"):
+        read_weights(path)
+    with pytest.raises(cl.CredalError, match=r"there is no file .*absent\.pt"):
+        read_weights(tmp_path / "absent.pt")

@@ -1,0 +1,79 @@
+"""Standardized inputs: constant, large and narrow features, and channels of images."""
+
+import pytest
+import torch
+from torch import Tensor
+from torch.testing import assert_close
+
+from credalearn.nets import Standardize, standardize
+from largest_tensor import LargestTensor
+
+
+def random_images(generator: torch.Generator, *shape: int) -> Tensor:
+    return torch.randint(0, 256, shape, generator=generator, dtype=torch.uint8)
+
+
+def test_handles_constant_and_large_features() -> None:
+    layer = Standardize(3)
+    inputs = torch.tensor([[1e6, 5.0, 0.1], [1e6 + 2, 5.0, 0.1]])
+    layer.fit(inputs)
+    expected = torch.tensor([[-1.0, 0, 0], [1.0, 0, 0]])
+    assert_close(layer(inputs), expected, atol=1e-4, rtol=0)
+
+
+def test_scales_narrow_features_of_float64_and_whole_numbers() -> None:
+    signs = torch.tensor([[-1.0], [1.0], [1.0], [-1.0]], dtype=torch.float64)
+    for place, spread in ((1e6, 0.05), (1.7e9, 100.0), (-1e7, 0.5)):
+        layer = Standardize(1)
+        layer.fit(place + spread * signs)
+        assert_close(layer(place + spread * signs), signs.float(), atol=1e-6, rtol=0)
+    layer.fit((1_700_000_000 + 3 * signs).long())
+    assert layer.scale.item() == 3
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_feature_that_varies_by_rounding_counts_as_constant(dtype: torch.dtype) -> None:
+    inputs = torch.full((4, 1), 0.1, dtype=dtype)
+    inputs[2:] = torch.nextafter(inputs[2:], torch.ones(2, 1, dtype=dtype))
+    layer = Standardize(1)
+    layer.fit(inputs)
+    assert layer.scale.item() == 1
+
+
+def test_each_channel_has_its_mean_and_spread(generator: torch.Generator) -> None:
+    images = random_images(generator, 50, 3, 6, 5)
+    images[:, 1] = images[:, 1] // 9 + 7
+    images[:, 2] = 200  # a constant channel becomes 0
+    expected = torch.zeros(50, 3, 6, 5)
+    for channel in range(2):
+        values = images[:, channel].double()
+        mean = values.sum() / values.numel()
+        spread = ((values - mean) ** 2).sum().div(values.numel()).sqrt()
+        expected[:, channel] = ((values - mean) / spread).float()
+    for inputs in (images, images.float(), images.double()):
+        layer = Standardize(3)
+        layer.fit(inputs)
+        assert torch.equal(inputs, images.to(inputs.dtype))  # they are the caller's own
+        found = layer(inputs)
+        assert found.dtype == torch.float32
+        assert_close(found, expected, atol=2e-6, rtol=0)
+    assert layer.mean.dtype == layer.scale.dtype == torch.float64
+    assert layer(images.contiguous(memory_format=torch.channels_last)).is_contiguous(
+        memory_format=torch.channels_last
+    )
+
+
+def test_fits_in_chunks_to_the_same_numbers(
+    generator: torch.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    images = random_images(generator, 103, 3, 8, 8)
+    whole, parts = Standardize(3), Standardize(3)
+    whole.fit(images)
+    monkeypatch.setattr(standardize, "_CHUNK", 10 * images[0].numel())
+    with LargestTensor() as largest:
+        parts.fit(images)
+    assert_close(parts.state_dict(), whole.state_dict(), atol=0, rtol=1e-13)
+    assert largest.numel <= 10 * images[0].numel()
+    monkeypatch.setattr(standardize, "_CHUNK", 1)  # an item is the least
+    parts.fit(images)
+    assert_close(parts.state_dict(), whole.state_dict(), atol=0, rtol=1e-13)
