@@ -25,7 +25,7 @@ from credalearn.theory.complexity import check_heads, last_layer_complexity
 from credalearn.theory.least_objective import least_objective
 
 if TYPE_CHECKING:
-    from credalearn.estimator import CredalClassifier
+    from credalearn.classifier import CredalClassifier
 
 Basis = Literal["measured", "assumed", "estimated"]
 
