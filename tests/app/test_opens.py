@@ -1,22 +1,39 @@
 """Every input file is opened once per command, and every file of a run is read once."""
 
 import sys
+from collections import Counter
 from pathlib import Path
 
-import polars as pl
 import pytest
 
 from opens import count_opens
-from team_files import Team, in_process, make_team, train_arguments
+from team_files import Team, in_process, make_images, make_team, train_arguments
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux's")
 Capture = pytest.CaptureFixture[str]
-TABLES = ("annotations.parquet", "items.parquet", "predictions.parquet")
+TABLES = ("run.json", "annotations.parquet", "items.parquet", "predictions.parquet")
 
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Team:
-    return make_team(tmp_path_factory.mktemp("team"), num_items=300)
+    team = make_team(tmp_path_factory.mktemp("team"), num_items=300)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["credalearn", *train_arguments(team)])
+        from credalearn.app.cli import main
+
+        with pytest.raises(SystemExit) as stop:
+            main()
+    assert not stop.value.code
+    return team
+
+
+def opens(capsys: Capture, team: Team, *arguments: object) -> Counter[str]:
+    """How often a command opens each file of the team and of its run."""
+    folders = [path for path in (team.folder, team.run, team.run / "model") if path.is_dir()]
+    with count_opens(*folders) as opened:
+        done = in_process(capsys, *arguments)
+    assert done.code == 0, done.err
+    return opened
 
 
 def test_the_counter_sees_every_open(tmp_path: Path) -> None:
@@ -25,15 +42,39 @@ def test_the_counter_sees_every_open(tmp_path: Path) -> None:
     with count_opens(tmp_path) as opened:
         for _ in range(50):
             path.read_bytes()
-        pl.DataFrame({"a": [1]}).write_parquet(tmp_path / "b.parquet")
-    assert opened["a.txt"] == 50
-    assert opened["b.parquet"] >= 1
+        (tmp_path / "b.txt").write_text("new")
+    assert opened == {"a.txt": 50, "b.txt": 1}
+
+
+def test_inspect_opens_the_export_once(trained: Team, capsys: Capture) -> None:
+    assert opens(capsys, trained, "inspect", trained.votes)["votes.csv"] == 1
 
 
 def test_train_opens_each_input_once(tmp_path: Path, capsys: Capture) -> None:
     team = make_team(tmp_path)
-    with count_opens(tmp_path) as opened:
-        done = in_process(capsys, *train_arguments(team, "--group", "patient"))
+    opened = opens(capsys, team, *train_arguments(team, "--group", "patient"))
+    assert (opened["votes.csv"], opened["features.csv"]) == (1, 1)
+
+
+def test_train_opens_each_image_once(tmp_path: Path, capsys: Capture) -> None:
+    team = make_team(tmp_path)
+    folder = make_images(tmp_path / "images", [f"x{number:03d}" for number in range(60)])
+    arguments = train_arguments(team, "--images", folder, "--image-size", "8", "--epochs", "1")
+    with count_opens(folder) as opened:
+        done = in_process(capsys, *arguments)
     assert done.code == 0, done.err
-    assert opened["votes.csv"] == 1
-    assert opened["features.csv"] == 1
+    assert set(opened.values()) == {1}
+    assert len(opened) == 60
+
+
+def test_certify_reads_each_table_once_and_no_model(trained: Team, capsys: Capture) -> None:
+    wanted = ("--max-error", "0.5", "--set-coverage", "0.9")
+    opened = opens(capsys, trained, "certify", trained.run, *wanted)
+    assert [opened[name] for name in TABLES] == [1, 1, 1, 1]
+    assert opened["model.safetensors"] == 0
+
+
+def test_report_reads_each_table_once_and_no_model(trained: Team, capsys: Capture) -> None:
+    opened = opens(capsys, trained, "report", trained.run)
+    assert [opened[name] for name in TABLES] == [1, 1, 1, 1]
+    assert opened["model.safetensors"] == 0

@@ -29,7 +29,7 @@ from credalearn.app.facts import SplitFacts, TrainingOptions
 from credalearn.app.labels import make_labels
 from credalearn.app.run import Run, write_run
 from credalearn.app.staging import MODEL, check_place, staged
-from credalearn.app.steps.inspecting import annotation_facts
+from credalearn.app.steps.inspect import inspect
 from credalearn.errors import CredalError
 from credalearn.estimator import CredalClassifier
 from credalearn.labels import VoteRule
@@ -237,7 +237,7 @@ def data_facts(data: Dataset) -> dict[str, Any]:
             "torch": torch.__version__,
             "python": platform.python_version(),
         },
-        "annotations": annotation_facts(data.annotations),
+        "annotations": inspect(data.annotations).facts,
         "inputs": data.inputs,
         "splits": SplitFacts(**sizes, group=options.group, gold=options.gold, split=options.split),
         "later_items": int(data.later.sum()),
