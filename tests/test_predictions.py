@@ -163,7 +163,7 @@ def test_bounds_that_are_off_by_a_rounding_are_moved(
     ("make", "message"),
     [
         (lambda p: CredalPredictions(p, p + 0.1, p + 0.2), "lower <= probs <= upper .* row 0"),
-        (lambda p: CredalPredictions(p, p - 3, p), r"bounds must lie in \[0, 1\]"),
+        (lambda p: CredalPredictions(p, p - 3, p), r"0 <= lower <= probs"),
         (lambda p: CredalPredictions(p, p, p, torch.eye(2)[None]), "vertices must lie within"),
         (lambda p: CredalPredictions.from_vertices(torch.zeros(2, 0, 3)), "one vertex or more"),
         (lambda p: CredalPredictions(p, p, p, torch.zeros(1, 0, 2)), "one vertex or more"),

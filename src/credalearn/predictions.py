@@ -44,9 +44,6 @@ class CredalPredictions:
             None where the set is only known by its bounds.
         concentration: Dirichlet parameters of a second-order method, shape (N, K), or None.
 
-    Raises:
-        CredalError: If shapes differ, a row is no distribution, or lower <= probs <= upper fails.
-
     Example:
         Two heads agree on the class and differ by 0.2 in its probability.
 
@@ -74,18 +71,14 @@ class CredalPredictions:
                 self._check_shape(each.name)
         require_distributions(self.probs, name="probs")
         require(
-            (self.lower <= self.probs + _TOLERANCE) & (self.probs <= self.upper + _TOLERANCE),
-            rule="lower <= probs <= upper must hold for every class",
+            (self.lower <= self.probs + _TOLERANCE)
+            & (self.probs <= self.upper + _TOLERANCE)
+            & (self.lower >= -_TOLERANCE)
+            & (self.upper <= 1 + _TOLERANCE),
+            rule="0 <= lower <= probs <= upper <= 1 must hold for every class",
             remedy="choose a distribution inside the set",
             lower=self.lower,
             probs=self.probs,
-            upper=self.upper,
-        )
-        require(
-            (self.lower >= -_TOLERANCE) & (self.upper <= 1 + _TOLERANCE),
-            rule="the bounds must lie in [0, 1]",
-            remedy="clamp them",
-            lower=self.lower,
             upper=self.upper,
         )
         # Without the tolerance, which the scores do not grant. A point's bounds are its probs.
@@ -95,13 +88,11 @@ class CredalPredictions:
             object.__setattr__(self, "upper", self.upper.maximum(self.probs).clamp(0, 1))
         if self.vertices is not None:
             require_distributions(self.vertices, name="vertices")
-            inside = (self.vertices >= self.lower[:, None] - _TOLERANCE) & (
-                self.vertices <= self.upper[:, None] + _TOLERANCE
-            )
             require(
-                inside,
+                (self.vertices >= self.lower[:, None] - _TOLERANCE)
+                & (self.vertices <= self.upper[:, None] + _TOLERANCE),
                 rule="the vertices must lie within the bounds",
-                remedy="take CredalPredictions.from_vertices(vertices)",
+                remedy="use CredalPredictions.from_vertices(vertices)",
                 vertices=self.vertices,
                 lower=self.lower,
                 upper=self.upper,
@@ -148,9 +139,6 @@ class CredalPredictions:
         ``"top-probability"``     1 − probability of the predicted class: every method has it
         ``"entropy"``             entropy of ``probs``, bits
         ========================  ==============================================================
-
-        Raises:
-            CredalError: If there is no such score, or these predictions lack what it needs.
         """
         check_choice(name, SCORES, name="score")
         return SCORES[name](self)
@@ -175,9 +163,6 @@ class CredalPredictions:
             scale: ``"relative-variance"`` gives the narrowest intervals (``"binomial"`` where there
                 are few classes and much disagreement), ``"top-probability"`` the smallest
                 diameters; with ``"none"`` all are widened alike.
-
-        Raises:
-            CredalError: If an item has no votes, or shapes differ.
 
         Example:
             >>> import torch
@@ -237,21 +222,13 @@ class CredalPredictions:
         return inflation.covers(observed, *sets, vertices=self.vertices)
 
     def save(self, path: str | Path) -> None:
-        """Write to one safetensors file, whole or not at all; :meth:`load` reads it back.
-
-        Raises:
-            CredalError: If the file cannot be written.
-        """
+        """Write to one safetensors file, whole or not at all; :meth:`load` reads it back."""
         tensors = {each.name: getattr(self, each.name) for each in fields(self)}
         write_tensors(Path(path), {name: x for name, x in tensors.items() if x is not None})
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read what :meth:`save` wrote; runs no code from the file.
-
-        Raises:
-            CredalError: If the file is missing, damaged or holds something else.
-        """
+        """Read what :meth:`save` wrote; runs no code from the file."""
         fix = "save the predictions again, or name another file"
         tensors, _ = read_tensors(Path(path), fix=fix)
         names = {each.name for each in fields(cls)}

@@ -134,13 +134,9 @@ class CredalSet(ABC):
 
     @final
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        """NumPy's functions see the ``reference``; those that join are refused: sets would go."""
+        """NumPy's functions see the ``reference``; joining functions would lose the sets."""
         if func in _JOINS:
-            raise CredalError(
-                f"np.{func.__name__} would keep the references of {type(self).__name__} and drop "
-                "the sets. To fix: credalearn.concatenate(sets), or np.asarray of each if the "
-                "references are wanted."
-            )
+            raise CredalError(f"np.{func.__name__} drops the sets. To fix: credalearn.concatenate.")
         return np.ndarray.__array_function__(np.empty(0), func, (), args, kwargs)
 
     @property

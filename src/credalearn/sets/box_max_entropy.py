@@ -28,9 +28,6 @@ def max_entropy_box(lower: ArrayLike, upper: ArrayLike) -> Tensor:
         lower: Lower probabilities, shape (N, K).
         upper: Upper probabilities, shape (N, K).
 
-    Raises:
-        CredalError: If the bounds cross, leave [0, 1] or admit no distribution.
-
     Example:
         The first class holds at least 0.6; the rest is shared evenly.
 

@@ -39,9 +39,6 @@ def min_entropy_box(lower: ArrayLike, upper: ArrayLike) -> Tensor:
         lower: Lower probabilities, shape (N, K).
         upper: Upper probabilities, shape (N, K).
 
-    Raises:
-        CredalError: If the bounds cross, leave [0, 1] or admit no distribution.
-
     Example:
         The free 0.5 is best put where most mass is already.
 

@@ -39,10 +39,6 @@ def concatenate(sets: Sequence[CredalSet]) -> CredalSet:
     Args:
         sets: One batch or more, over the same classes in the same order.
 
-    Raises:
-        CredalError: If there is no batch, one is no credal set, they are over different numbers of
-            classes, or their kinds have none in common that holds every set exactly.
-
     Example:
         >>> import credalearn as cl
         >>> monday, friday = cl.from_votes([[1, 3]]), cl.from_votes([[2, 0], [1, 1]])
@@ -69,24 +65,17 @@ def concatenate(sets: Sequence[CredalSet]) -> CredalSet:
 
 def _check(batches: list[CredalSet]) -> list[type[CredalSet]]:
     """The kinds, in order of appearance, of batches that can be joined."""
-    strange = [type(each).__name__ for each in batches if not isinstance(each, CredalSet)]
-    if strange or not batches:
-        raise CredalError(
-            "concatenate takes a list of credal sets, one or more; got "
-            f"{strange[0] if strange else 'none'}. To fix: make sets first, as by from_votes."
-        )
+    if not batches or not all(isinstance(each, CredalSet) for each in batches):
+        raise CredalError("concatenate takes a list of one or more credal sets.")
     counts = list(dict.fromkeys(each.num_classes for each in batches))
     if len(counts) > 1:
-        raise CredalError(
-            f"the sets must be over the same classes; got {counts} classes. To fix: make them from "
-            "columns for all the classes."
-        )
+        raise CredalError(f"the sets must be over the same classes; got {counts} classes.")
     kinds = list(dict.fromkeys(type(each) for each in batches))
     other = [kind.__name__ for kind in kinds if counts[0] > _BOX_CLASSES[kind]]
     if len(kinds) > 1 and other:
         raise CredalError(
             f"{' and '.join(kind.__name__ for kind in kinds)} of {counts[0]} classes have no kind "
-            f"in common: {other[0]} are no boxes. To fix: make all labels by one rule."
+            f"in common: {other[0]} is not a box. To fix: make all labels with one rule."
         )
     return kinds
 

@@ -65,9 +65,6 @@ def max_entropy_hull(
         max_steps: Cap on the steps, 1 or more; a :class:`PrecisionWarning` says when it was hit,
             for how many items and how far from the maximum they can be.
 
-    Raises:
-        CredalError: If a row is no distribution, or an option is out of range.
-
     Example:
         The uniform distribution lies half-way between the two points.
 

@@ -35,9 +35,6 @@ class Intervals(CredalSet):
         upper: Upper probabilities, same shape. Of float32 and float64 bounds the sets are float64.
         soft: The soft label that each set was made from, shape (N, K), a member of its set.
 
-    Raises:
-        CredalError: If the bounds cross, leave [0, 1] or admit no distribution.
-
     Example:
         One class costs 1, so the worst expected cost is that class's upper probability. An upper
         bound of 0.9 cannot be reached beside lower bounds of 0.1 and 0.1: it becomes 0.8.

@@ -32,9 +32,6 @@ class LowerBounds(CredalSet):
     Attributes:
         free: The mass r that the bounds leave free, shape (N,).
 
-    Raises:
-        CredalError: If a bound is negative or not finite, or a row sums to more than 1.
-
     Example:
         At least 0.7 for the first class. If that class costs 0 and the others 1 and 2, the free
         0.3 costs at worst 0.3 · 2 and at best nothing.

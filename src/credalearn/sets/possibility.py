@@ -37,9 +37,6 @@ class Possibility(CredalSet):
     Attributes:
         levels: As given, shape (N, K).
 
-    Raises:
-        CredalError: If a level is not in [0, 1], or the largest of a row is not 1.
-
     Example:
         Classes 1 and 2 share at most 0.4, and class 2 has at most 0.1 of it.
 

@@ -38,9 +38,6 @@ class TotalVariationBall(CredalSet):
         q: As given, shape (N, K).
         radius: ρ of each item, shape (N,).
 
-    Raises:
-        CredalError: If a row of q is no distribution, or a radius is not in [0, 1].
-
     Example:
         The dearest class gains 0.2, taken from the cheapest, which has only 0.1, then from the
         next.

@@ -31,9 +31,6 @@ class Vertices(CredalSet):
         points: Distributions, shape (N, V, K).
         soft: The soft label that each set was made from, shape (N, K), a member of its set.
 
-    Raises:
-        CredalError: If a point is negative somewhere or does not sum to 1.
-
     Example:
         Between (0.2, 0.8) and (0.6, 0.4) the first class is at most 0.6.
 
