@@ -1,5 +1,6 @@
 """Sets of a run, widened on its calibration items and checked on its test items."""
 
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
@@ -17,6 +18,7 @@ from credalearn.app.steps.set_coverage import SetCertificate, widened
 from credalearn.app.steps.voted_items import read_voted
 from credalearn.conformal import Distance, Scale
 from fake_run import add_rule, fake_run, with_facts
+from small_run import features, make_run
 from team_files import full_disk, snapshot
 
 
@@ -163,3 +165,24 @@ def test_a_full_disk_leaves_the_older_sets(tmp_path: Path) -> None:
     with full_disk(50), pytest.raises(CredalError, match=r"sets.json cannot be written: .*To fix"):
         certified(run)
     assert snapshot(run.path) == before
+
+
+@pytest.mark.parametrize("radius", [0.5, math.inf])
+@pytest.mark.parametrize("distance", get_args(Distance))
+def test_predict_adds_the_widened_bounds(tmp_path: Path, radius: float, distance: Distance) -> None:
+    run = make_run(tmp_path / "run")
+    values = features(50, random_state=7)
+    plain = run.predict(values).table
+    inflation = Inflation(
+        coverage=0.9, radius=radius, distance=distance, scale="binomial", items=30
+    )
+    found = run.with_sets(inflation).predict(values).table
+    assert plain is not None
+    assert found is not None
+    assert found.columns == [*plain.columns, "set_lower", "set_upper"]
+    assert found.select(plain.columns).equals(plain)
+    predicted = run.load_model().predict_credal(values)
+    wide, top = predicted.conformalize(inflation), predicted.classes[:, None]
+    for name, bounds in (("set_lower", wide.lower), ("set_upper", wide.upper)):
+        np.testing.assert_allclose(found[name], bounds.gather(1, top)[:, 0], atol=1e-6)
+    assert (found["set_lower"] < found["lower"]).any()
