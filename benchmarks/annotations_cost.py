@@ -23,7 +23,7 @@ def report(seconds):
 """
 
 _OURS = """
-from credalearn.app.annotations import read_annotations
+from credalearn.app.readers import read_annotations
 started = time.perf_counter()
 counts = read_annotations(sys.argv[1]).counts()
 report(time.perf_counter() - started)

@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 from core import Measurement
 
-from credalearn.app.annotations import read_annotations
 from credalearn.app.dataset import Dataset
+from credalearn.app.readers import read_annotations
 from credalearn.app.run import Run
 
 _FEATURES = [f"x{number}" for number in range(20)]

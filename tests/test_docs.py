@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from fill_docs import _BLOCK, filled
 
-from credalearn.app.annotations import read_annotations
+from credalearn.app.readers import read_annotations
 from team_files import in_process
 
 ROOT = Path(__file__).parents[1]

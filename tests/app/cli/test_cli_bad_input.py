@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from credalearn.app.annotations import read_annotations
+from credalearn.app.readers import read_annotations
 from team_files import (
     Team,
     as_bounds,

@@ -5,7 +5,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from credalearn.app.annotations import read_annotations
+from credalearn.app.readers import read_annotations
 from credalearn.app.run import Run
 from team_files import in_process, make_images, make_team, train_arguments
 

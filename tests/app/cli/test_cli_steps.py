@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-
 from credalearn.app.cli.options import Form, Method
+
 from credalearn.app.nodules import CLASSES, load_nodules
 from credalearn.app.readers import READERS
 from credalearn.app.run import Run

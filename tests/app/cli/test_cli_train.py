@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-
 from credalearn.app.annotations.asked import Asked
 from credalearn.app.cli.reading import READING
+
 from credalearn.app.run import Run
 from credalearn.errors import CredalError
 from team_files import as_bounds, in_process, make_images, make_team, snapshot, train_arguments

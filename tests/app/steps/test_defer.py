@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from credalearn import CredalError
-from credalearn.app.annotations import read_annotations
+from credalearn.app.readers import read_annotations
 from credalearn.app.run import Run
 from credalearn.app.steps.defer import DeferOptions, defer
 from credalearn.app.steps.label_studio import interface

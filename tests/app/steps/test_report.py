@@ -19,7 +19,7 @@ from PIL import Image
 
 from credalearn import CredalError, metrics
 from credalearn._formats import percent
-from credalearn.app.items.thumbnails import MOST_BYTES
+from credalearn.app.images import _THUMBNAIL_BYTES as MOST_BYTES
 from credalearn.app.run import Run
 from credalearn.app.steps.certify import CertifyOptions, certify, one_of_each
 from credalearn.app.steps.report import ReportOptions, report

@@ -222,6 +222,3 @@ def three_items() -> Annotations:
     table = table.with_columns(weight=pl.lit(1.0))
     source = Origin(Path("votes.csv"), "long", "one row per vote", len(votes))
     return Annotations("votes", ("x", "y", "z"), ("cat", "dog"), table, source)
-
-
-Source = Origin  # the former name

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import torch
 
-from credalearn.app.annotations import Annotations, Source
+from credalearn.app.annotations.table import Annotations, Origin
 from credalearn.app.run import Run
 from credalearn.errors import CredalError
 from credalearn.predictions import CredalPredictions
@@ -75,7 +75,7 @@ def said_of(run: Run) -> Annotations:
     """
     known, table = run.facts.annotations, run.annotations
     items = tuple(table["item"].cast(pl.String).unique(maintain_order=True))
-    source = Source(Path(known.path), known.kind, known.format, len(table))
+    source = Origin(Path(known.path), known.kind, known.format, len(table))
     return Annotations(known.kind, items, run.classes, table, source)
 
 

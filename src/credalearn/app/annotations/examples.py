@@ -1,3 +1,0 @@
-"""See ``credalearn.app.annotations.table``."""
-
-from credalearn.app.annotations.table import three_items as three_items

@@ -1,1 +1,0 @@
-"""Items: what a model sees of each, what they are called, and how they are known again."""

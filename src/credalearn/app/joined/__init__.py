@@ -1,1 +1,0 @@
-"""Annotations and inputs brought together: rounds, labels, splits, and how to train on them."""
