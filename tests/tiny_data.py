@@ -44,8 +44,11 @@ def write_tiny_data(folder: Path, *, items: int = 40) -> None:
     for name in ("train", "test"):
         y = rng.integers(0, 100, items)
         write_cifar100(folder, name, tinted(rng, y, 100, 32).reshape(items, 3072), y)
-    write_cifar100_names(folder, [f"fine_{number}" for number in range(100)])
-    write_cifar10h(folder, rng.multinomial(51, np.eye(10) * 0.9 + 0.01, size=(items, 10))[:, 3])
+    names = "\n".join(f"fine_{number}" for number in range(100))
+    write(folder / "cifar-100-binary/fine_label_names.txt", names.encode())
+    counts = rng.multinomial(51, np.eye(10) * 0.9 + 0.01, size=(items, 10))[:, 3]
+    write(folder / "cifar10h/cifar10h-counts.npy", b"")
+    np.save(folder / "cifar10h/cifar10h-counts.npy", counts)
     people = {f"random_label{person}": rng.integers(0, 10, 5 * items) for person in (1, 2, 3)}
     clean = np.concatenate([np.arange(items) % 10] * 5)
     people |= {"aggre_label": clean, "worse_label": clean, "clean_label": clean}
@@ -70,32 +73,15 @@ def write(path: Path, content: bytes) -> None:
 
 
 def write_cifar10(folder: Path, name: str, pixels: NDArray[Any], y: NDArray[Any]) -> None:
-    """One batch in both layouts; pixels of shape (items, 3072)."""
-    table = {b"batch_label": name.encode(), b"labels": y.tolist(), b"data": pixels}
-    table[b"filenames"] = [f"{row}.png".encode() for row in range(len(y))]
-    write(folder / "cifar-10-batches-py" / name, python2(table))
+    """One binary batch; pixels of shape (items, 3072)."""
     rows = np.concatenate([y[:, None].astype(np.uint8), pixels], axis=1)
     write(folder / "cifar-10-batches-bin" / f"{name}.bin", rows.tobytes())
 
 
 def write_cifar100(folder: Path, name: str, pixels: NDArray[Any], y: NDArray[Any]) -> None:
-    """One file in both layouts; the coarse label is a fifth of the fine one."""
-    table = {b"data": pixels, b"fine_labels": y.tolist(), b"coarse_labels": (y // 5).tolist()}
-    write(folder / "cifar-100-python" / name, python2(table))
+    """One binary file; the coarse label is a fifth of the fine one."""
     rows = np.concatenate([np.stack([y // 5, y], 1).astype(np.uint8), pixels], axis=1)
     write(folder / "cifar-100-binary" / f"{name}.bin", rows.tobytes())
-
-
-def write_cifar100_names(folder: Path, names: list[str]) -> None:
-    write(folder / "cifar-100-binary" / "fine_label_names.txt", "\n".join([*names, ""]).encode())
-    table = {b"fine_label_names": [name.encode() for name in names]}
-    write(folder / "cifar-100-python" / "meta", python2(table))
-
-
-def write_cifar10h(folder: Path, counts: NDArray[Any]) -> None:
-    write(folder / "cifar10h/cifar10h-counts.npy", b"")
-    np.save(folder / "cifar10h/cifar10h-counts.npy", counts)
-    np.save(folder / "cifar10h/cifar10h-probs.npy", counts / counts.sum(1, keepdims=True))
 
 
 def write_dcic(
@@ -180,31 +166,3 @@ def write_image(path: Path, image: NDArray[Any]) -> None:
 def idx(images: NDArray[Any]) -> bytes:
     """An idx file of gray images, shape (items, height, width)."""
     return struct.pack(">IIII", 0x803, *images.shape) + images.tobytes()
-
-
-def python2(value: object) -> bytes:
-    """What Python 2's serializer wrote at protocol 2, as in the official CIFAR files."""
-    return b"\x80\x02" + _python2(value) + b"."
-
-
-def _python2(value: object) -> bytes:
-    if isinstance(value, int):
-        return b"J" + struct.pack("<i", value) if not 0 <= value < 256 else b"K" + bytes([value])
-    if isinstance(value, bytes):
-        short = len(value) < 256
-        return (
-            b"U" + bytes([len(value)]) if short else b"T" + struct.pack("<i", len(value))
-        ) + value
-    if isinstance(value, list):
-        return b"](" + b"".join(map(_python2, value)) + b"e"
-    if isinstance(value, dict):
-        pairs = (_python2(key) + _python2(each) for key, each in value.items())
-        return b"}(" + b"".join(pairs) + b"u"
-    assert isinstance(value, np.ndarray)
-    assert value.dtype == np.uint8
-    head = b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85U\x01b\x87R"
-    shape = _python2(value.shape[0]) + _python2(value.shape[1]) + b"\x86"
-    minus_one = b"J\xff\xff\xff\xff"
-    dtype = b"cnumpy\ndtype\nU\x02u1K\x00K\x01\x87R"
-    dtype += b"(K\x03U\x01|NNN" + minus_one + minus_one + b"K\x00tb"
-    return head + b"(K\x01" + shape + dtype + b"\x89" + _python2(value.tobytes()) + b"tb"

@@ -1,63 +1,74 @@
 """Methods, tasks and settings of a user's own, from a Python file that is read before any command.
 
-``credalearn-experiments --plugin FILE`` reads it, as do the processes that do the runs; docs/extending.md
-shows one.
+``credalearn-experiments --plugin FILE`` reads it, and so do the processes that do the runs;
+docs/extending.md shows one.
 """
 
-import importlib.util
 import inspect
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache
-from importlib.abc import ExecutionLoader
-from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import CodeType
+from types import ModuleType
+
+from torch import Tensor
 
 from credalearn._checks import check_choice
 from credalearn._files import sha256_of
 from credalearn.errors import CredalError
-from credalearn.methods import BASES, METHODS, Method
+from credalearn.methods import BASES, METHODS, Method, Model
 from credalearn.nets import BACKBONE_NAMES, known_backbone
+from credalearn.predictions import CredalPredictions
 from credalearn.scores import SCORES
+from credalearn.train import Training
 from credalearn_experiments.data import TASKS, WITHOUT_FOLDER, DataFolders, Task
 from credalearn_experiments.settings import Setting
 from credalearn_experiments.settings.catalog import ALL_SETTINGS
 
 PLUGIN_METHODS: dict[str, str] = {}
 PLUGIN_TASKS: dict[str, str] = {}
-"""By name, the digest of the file that a method or a task is from: runs of another are others."""
+"""By name, the digest of the file that a method or a task comes from; part of a run's record."""
+_ITEMS = 2  # that a method is tried on
 
 
 def register_method(name: str, method: Method, *, built_on: str | None = None) -> None:
     """Make a method known under this name.
 
     Args:
-        name: As settings and ``--method`` have it.
-        method: What it does.
-        built_on: Method whose trained networks it takes instead of training its own, as it must
-            where it has several members; of which seeds says
+        name: Used by settings and ``--method``.
+        method: The method.
+        built_on: Method whose trained networks it uses instead of training its own; required for
+            a method with several members. For the seeds of these networks see
             :func:`credalearn_experiments.settings.costs.member_seeds`.
 
     Raises:
-        CredalError: If the name is taken or no folder's, there is no such score, or the networks do
-            not fit.
+        CredalError: If the name is taken or cannot be a folder's, the score is unknown, or the
+            networks do not fit.
 
     Example:
         >>> register_method("my-softmax", METHODS["softmax"])
         >>> METHODS.pop("my-softmax").num_heads
         1
     """
-    _check_free(METHODS, "method", name)
+    _check_name(METHODS, "method", name)
     check_choice(method.score, SCORES, name=f"the score of method {name!r}")
-    if built_on is not None:
-        _check_base(name, method, built_on)
-        BASES[name] = built_on
-    elif method.num_members > 1:
+    if built_on is None and method.num_members > 1:
         raise CredalError(
-            f"the {method.num_members} members of method {name!r} are networks that another method "
-            "trained. To fix: name that method, as in register_method(..., built_on='softmax')."
+            f"the {method.num_members} members of method {name!r} are networks of another method. "
+            "To fix: name that method, as in register_method(..., built_on='softmax')."
         )
+    if built_on is not None:
+        trained = [each for each in METHODS if each not in BASES]
+        check_choice(built_on, trained, name=f"the base of method {name!r}")
+        base = METHODS[built_on]
+        needed, there = (method.num_heads, method.dropout), (base.num_heads, base.dropout)
+        if needed != there:
+            raise CredalError(
+                f"method {name!r} must have the heads and the dropout of its base {built_on!r}, "
+                f"{there}; got {needed}. To fix: make it with dataclasses.replace of that method."
+            )
+        BASES[name] = built_on
     METHODS[name] = method
 
 
@@ -65,12 +76,12 @@ def register_task(name: str, load: Callable[[DataFolders, int | None], Task]) ->
     """Make a task known under this name.
 
     Args:
-        name: As settings have it.
-        load: Given the folders of ``--data``, which may be none, and the limit of items, None for
-            all: the task.
+        name: Used by settings.
+        load: Returns the task, given the folders of ``--data`` and the maximum number of items.
 
     Raises:
-        CredalError: If the name is taken or no folder's, or the loader takes other arguments.
+        CredalError: If the name is taken or cannot be a folder's, or the loader takes other
+            arguments.
 
     Example:
         >>> register_task("my-nodules", TASKS["lidc"])
@@ -78,7 +89,7 @@ def register_task(name: str, load: Callable[[DataFolders, int | None], Task]) ->
         9
         >>> WITHOUT_FOLDER.remove("my-nodules")
     """
-    _check_free(TASKS, "task", name)
+    _check_name(TASKS, "task", name)
     try:
         inspect.signature(load).bind(DataFolders(()), None)
     except TypeError as error:
@@ -91,83 +102,88 @@ def register_task(name: str, load: Callable[[DataFolders, int | None], Task]) ->
 
 
 def register_setting(setting: Setting) -> None:
-    """Make a setting known under its name; its task and its methods must be known before.
+    """Make a setting known under its name; register its task and methods first.
 
     Raises:
-        CredalError: If the name is taken or no folder's, or there is no such task or backbone.
+        CredalError: If the name is taken or cannot be a folder's, or the task or backbone is
+            unknown.
 
     Example:
         >>> register_setting(ALL_SETTINGS["cifar10h"])
         Traceback (most recent call last):
-        credalearn.errors.CredalError: a setting 'cifar10h' is known already. To fix: take another
+        credalearn.errors.CredalError: there is already a setting 'cifar10h'. To fix: use another
         name.
     """
-    _check_free(ALL_SETTINGS, "setting", setting.name)
+    _check_name(ALL_SETTINGS, "setting", setting.name)
     check_choice(setting.task, TASKS, name=f"the task of setting {setting.name!r}")
     if not known_backbone(setting.backbone):
         raise CredalError(
             f"the backbone of setting {setting.name!r} must be one of {BACKBONE_NAMES}; got "
-            f"{setting.backbone!r}. To fix: take one of these."
+            f"{setting.backbone!r}. To fix: use one of these."
         )
     ALL_SETTINGS[setting.name] = setting
 
 
 @cache
 def load_plugin(path: Path) -> None:
-    """Run the Python file, once a process, and keep its digest with the methods and tasks it has.
+    """Run a Python file, once per process, and keep its digest with the methods and tasks it has.
 
     Raises:
-        CredalError: If it is no Python file.
-
-    Example:
-        >>> load_plugin(Path("absent.py"))
-        Traceback (most recent call last):
-        credalearn.errors.CredalError: a plugin is a Python file; there is none at absent.py. To
-        fix: give the path of a file that ends in .py.
+        CredalError: If it is not a Python file.
     """
     if path.suffix != ".py" or not path.is_file():
         raise CredalError(
-            f"a plugin is a Python file; there is none at {path}. To fix: give the path of a file "
-            "that ends in .py."
+            f"a plugin must be a Python file; there is none at {path}. To fix: pass the path of a "
+            "file that ends in .py."
         )
     digest = sha256_of(path)[:16]
-    loader = _AsItIs(f"credalearn_plugin_{digest}", str(path))  # there may be several
-    spec = importlib.util.spec_from_loader(loader.name, loader)
-    assert spec is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses of the file look for it there
+    module = ModuleType(f"credalearn_plugin_{digest}")  # there may be several files of one name
+    module.__file__ = str(path)
+    sys.modules[module.__name__] = module  # dataclasses of the file look for it there
     methods, tasks = dict(METHODS), dict(TASKS)
-    loader.exec_module(module)
+    # Not imported: Python may take an edited file for the one that it compiled before.
+    exec(compile(path.read_bytes(), path, "exec"), vars(module))
     for table, before, own in ((METHODS, methods, PLUGIN_METHODS), (TASKS, tasks, PLUGIN_TASKS)):
-        own |= {
-            name: f"sha256 {digest}" for name, it in table.items() if it is not before.get(name)
-        }
+        new = [key for key, value in table.items() if value is not before.get(key)]
+        own |= dict.fromkeys(new, f"sha256 {digest}")
 
 
-class _AsItIs(SourceFileLoader):
-    """Compiles the file anew: one kept before would stand for another of its size and second."""
+def check_method(name: str, training: Training) -> None:
+    """Try a method on two items: its loss and, unless it has a post-hoc step, its predictions.
 
-    def get_code(self, fullname: str) -> CodeType | None:
-        return ExecutionLoader.get_code(self, fullname)
-
-
-def _check_base(name: str, method: Method, base: str) -> None:
-    """Refuse networks that the method could not take, before they are trained."""
-    check_choice(base, [m for m in METHODS if m not in BASES], name=f"what {name!r} is built on")
-    needed = (method.num_heads, method.dropout)
-    there = (METHODS[base].num_heads, METHODS[base].dropout)
-    if needed != there:
+    Raises:
+        CredalError: If the loss is not a scalar, or the predictions have another type.
+    """
+    method = replace(METHODS[name], num_passes=1)
+    model = Model(method, (training.network,), {}, random_state=0)
+    outputs, some = model.outputs(training.inputs[:_ITEMS]), training.labels[:_ITEMS]
+    loss: object = method.loss(outputs.logits[:, 0].to(some.reference.device), some, 0)
+    if not isinstance(loss, Tensor) or loss.ndim:
+        shown = f"shape {tuple(loss.shape)}" if isinstance(loss, Tensor) else type(loss).__name__
         raise CredalError(
-            f"method {name!r} must have the heads and the dropout of {base!r}, which it is built "
-            f"on, {there}; got {needed}. To fix: make it of that method by dataclasses.replace."
+            f"the loss of method {name!r} must be a scalar tensor, a mean over items; for "
+            f"{len(some)} items it returned {shown}. To fix: end it with .mean()."
         )
+    if method.post_hoc is None:
+        check_predictions(name, method.predictions(outputs, {}))
 
 
-def _check_free(table: Mapping[str, object], what: str, name: str) -> None:
+def check_predictions(name: str, found: object) -> CredalPredictions:
+    """The predictions of a method, refused if they have another type."""
+    if not isinstance(found, CredalPredictions):
+        raise CredalError(
+            f"the predictions of method {name!r} must be CredalPredictions; it returned "
+            f"{type(found).__name__}. To fix: use CredalPredictions.from_vertices, or "
+            "hull_of_outputs."
+        )
+    return found
+
+
+def _check_name(table: Mapping[str, object], what: str, name: str) -> None:
     if not name or name.startswith(".") or set(name) & set("/\\"):  # "../a" would leave the store
         raise CredalError(
-            f"the name of a {what} must be one that a folder can have: not empty, no / or \\ in "
-            f"it, no dot in front; got {name!r}. To fix: take another name."
+            f"the name of a {what} must be a possible folder name, without / and \\ and without a "
+            f"leading dot; got {name!r}. To fix: use another name."
         )
     if name in table:
-        raise CredalError(f"a {what} {name!r} is known already. To fix: take another name.")
+        raise CredalError(f"there is already a {what} {name!r}. To fix: use another name.")

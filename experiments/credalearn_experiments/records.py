@@ -8,7 +8,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,9 @@ from credalearn._files import whole_file, writing
 from credalearn.errors import CredalError
 
 CURVE_POINTS = 101  # accuracy at rejection 0, 0.01, …, 1: the last is at the most certain item
-# Of config: what runs that are compared must share.
 KIND = ("epochs", "limit", "weights", "task_plugin")
-_OF_A_STORE = ("files", "built_on")  # of config: digests of a store's files
+"""Entries of ``config`` that runs must share to be compared."""
 _RENAMED = {"normalised_auarc": "normalized_auarc"}  # metrics, as records written before have them
-_FIELDS = ("setting", "method", "seed", "metrics", "curves", "config", "versions", "seconds")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,9 +28,9 @@ class Record:
     Args:
         setting: Name of the setting.
         method: Name of the method.
-        seed: Of the run.
+        seed: Seed of the run.
         metrics: By name, as fractions.
-        curves: By name; ``accuracy_rejection`` holds 101 accuracies.
+        curves: By name; ``accuracy_rejection`` has 101 accuracies.
         config: How the run was made, as plain JSON: the setting's ``as_plain()`` and ``members``
             (``shared`` or ``independent``), ``member_seeds``, ``epochs`` and ``limit``.
         versions: Of what made it.
@@ -43,8 +41,8 @@ class Record:
 
     Example:
         >>> record = Record(setting="cifar10h", method="pocc", seed=1, metrics={"accuracy": 0.87})
-        >>> record.metrics["accuracy"]
-        0.87
+        >>> record.name, record.metrics["accuracy"]
+        ('cifar10h pocc seed 1', 0.87)
     """
 
     setting: str
@@ -67,26 +65,21 @@ class Record:
             value = getattr(self, name)
             self._check(isinstance(value, Mapping), f"{name} must be an object", value)
             object.__setattr__(self, name, dict(value))
-        self._check(bool(self.metrics), "metrics must hold one or more", self.metrics)
+        self._check(bool(self.metrics), "metrics must have at least one entry", self.metrics)
         for name, value in self.metrics.items():
             self._check(_is_number(value), f"metrics[{name!r}] must be a finite number", value)
         for name, given in self.curves.items():
             right = isinstance(given, list | tuple) and all(_is_number(each) for each in given)
             self._check(right, f"curves[{name!r}] must be a list of finite numbers", given)
             if name == "accuracy_rejection":
-                rule = f"curves[{name!r}] must hold {CURVE_POINTS} numbers"
+                rule = f"curves[{name!r}] must have {CURVE_POINTS} numbers"
                 self._check(len(given) == CURVE_POINTS, rule, len(given))
         curves = {name: tuple(given) for name, given in self.curves.items()}
         object.__setattr__(self, "curves", curves)
 
     @property
     def name(self) -> str:
-        """Setting, method and seed in one line.
-
-        Example:
-            >>> Record(setting="cifar10h", method="pocc", seed=1, metrics={"ece": 0.02}).name
-            'cifar10h pocc seed 1'
-        """
+        """Setting, method and seed in one line."""
         return f"{self.setting} {self.method} seed {self.seed}"
 
     def _check(self, ok: bool, rule: str, value: object) -> None:
@@ -98,12 +91,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a folder holds.
-
-    Args:
-        records: In the order of their setting, method and seed.
-        damaged: One line for each file that is no record: which, and why.
-    """
+    """What a folder contains: records in order, and one line for each file that is damaged."""
 
     records: tuple[Record, ...]
     damaged: tuple[str, ...]
@@ -112,19 +100,11 @@ class Found:
 def read_records(folder: str | Path) -> Found:
     """Every record below the folder: of a store, of committed results, or of both.
 
-    Files named ``config.json`` are not looked at. A file that cannot be read, is no record, or
-    stands where another run's record belongs, is named among the damaged; the others are read.
+    Files named ``config.json`` are left out. A file that cannot be read, is not a record, or is in
+    the place of another run's record, is reported as damaged; the others are read.
 
     Raises:
         CredalError: If there is no such folder.
-
-    Example:
-        >>> import tempfile
-        >>> folder = Path(tempfile.mkdtemp())
-        >>> record = Record(setting="cifar10h", method="pocc", seed=1, metrics={"accuracy": 0.87})
-        >>> write_record(result_path(folder, "cifar10h", "pocc", 1), record)
-        >>> [each.name for each in read_records(folder).records]
-        ['cifar10h pocc seed 1']
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -145,46 +125,22 @@ def read_records(folder: str | Path) -> Found:
 
 
 def read_record(path: Path) -> Record:
-    """The record in this file.
-
-    Raises:
-        CredalError: If it is none.
-
-    Example:
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp()) / "cifar10h" / "pocc-seed-1.json"
-        >>> write_record(path, Record(setting="cifar10h", method="pocc", seed=1, metrics={"a": 1}))
-        >>> read_record(path).seed
-        1
-    """
+    """The record in this file; a ``CredalError`` if there is none."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:  # of JSON and of UTF-8
-        raise CredalError(f"this is no JSON: {error}. To fix: delete it and run again.") from error
-    if not isinstance(content, dict) or not set(content) <= set(_FIELDS):
-        held = list(content)[:9] if isinstance(content, dict) else type(content).__name__
-        raise CredalError(f"a record is an object of {', '.join(_FIELDS)}; this holds {held}.")
-    missing = [name for name in ("setting", "method", "seed", "metrics") if name not in content]
-    if missing:
-        raise CredalError(f"a record must have {', '.join(missing)}; this has {list(content)}.")
-    metrics = content["metrics"]
-    if isinstance(metrics, dict):
+        metrics = content["metrics"]
         content["metrics"] = {_RENAMED.get(name, name): x for name, x in metrics.items()}
-    return Record(**content)
+        return Record(**content)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        names = ", ".join(each.name for each in fields(Record))
+        raise CredalError(f"this is not a record, a JSON object of {names} ({error}).") from error
 
 
 def write_record(path: Path, record: Record) -> None:
     """Write the record whole or not at all, the same bytes for the same record.
 
-    Numbers of metrics, curves and seconds have six significant digits, keys are in order and a
-    curve is one line: so changes are small to read.
-
-    Example:
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp()) / "record.json"
-        >>> write_record(path, Record(setting="s", method="pocc", seed=1, metrics={"ece": 0.02}))
-        >>> path.read_text().splitlines()[4:7]
-        ['  "metrics": {', '    "ece": 0.02', '  },']
+    Metrics, curves and seconds have six significant digits, keys are in order and a curve is one
+    line, so that differences are short.
     """
     content = asdict(record)
     content["metrics"] = {name: _rounded(value) for name, value in record.metrics.items()}
@@ -192,64 +148,37 @@ def write_record(path: Path, record: Record) -> None:
     content["curves"] = {name: [_rounded(value) for value in curve] for name, curve in curves}
     content["seconds"] = _rounded(record.seconds)
     text = json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
-    # A line break never stands within JSON's strings, so this finds lists of numbers alone.
+    # JSON's strings contain no line breaks, so this finds lists of numbers only.
     text = re.sub(r"\[\n([^\[\]{}\"]*)\]", lambda found: f"[{' '.join(found[1].split())}]", text)
     with whole_file(path, other=None) as partial:
         partial.write_text(f"{text}\n", encoding="utf-8")
 
 
 def result_path(folder: Path, setting: str, method: str, seed: int) -> Path:
-    """Where the record of a run stands among committed results.
-
-    Example:
-        >>> result_path(Path("results"), "cifar10h", "pocc", 1).as_posix()
-        'results/cifar10h/pocc-seed-1.json'
-    """
+    """Where the record of a run is among committed results."""
     return folder / setting / f"{method}-seed-{seed}.json"
 
 
 def copy_records(records: Iterable[Record], folder: Path) -> None:
-    """Write records as committed results, without what they say of a store's files.
-
-    Args:
-        records: Of finished runs.
-        folder: Of results. A record that is there already is replaced, as is a damaged one.
+    """Write records as committed results, replacing those of the same runs.
 
     Raises:
-        CredalError: If a record there is of another kind, as a rehearsal is, and then nothing is
-            written; or if the folder cannot be written.
-
-    Example:
-        >>> import tempfile
-        >>> folder = Path(tempfile.mkdtemp())
-        >>> record = Record(setting="cifar10h", method="pocc", seed=1, metrics={"accuracy": 0.87})
-        >>> copy_records([record], folder)
-        >>> [path.name for path in folder.rglob("*.json")]
-        ['pocc-seed-1.json']
+        CredalError: If a record there is of another kind, for instance of a full run where this
+            one is a rehearsal; then nothing is written. Or if the folder cannot be written.
     """
     paths = {result_path(folder, each.setting, each.method, each.seed): each for each in records}
     for path, record in paths.items():
-        _check_kind(path, record)
+        there = read_record(path).config if path.exists() else record.config
+        for what in KIND:
+            old, new = there.get(what), record.config.get(what)
+            if old != new:
+                raise CredalError(
+                    f"a record can only replace one of its kind; {path} has {what}={old}, the new "
+                    f"one {what}={new}. To fix: pass another --output, or delete that file."
+                )
     with writing(folder, other="name another folder with --output"):
         for path, record in paths.items():
-            config = {name: x for name, x in record.config.items() if name not in _OF_A_STORE}
-            write_record(path, replace(record, config=config))
-
-
-def _check_kind(path: Path, record: Record) -> None:
-    """Refuse to replace a record of another kind."""
-    try:
-        there = read_record(path)
-    except (CredalError, OSError):  # none, or none that can be read
-        return
-    for what in KIND:
-        old, new = there.config.get(what), record.config.get(what)
-        if old != new:
-            raise CredalError(
-                f"a record is replaced by one of its kind alone; {path} has {what}={old}, that of "
-                f"the store {what}={new}. To fix: name another folder with --output, or delete "
-                "that file."
-            )
+            write_record(path, record)
 
 
 def _check_place(path: Path, record: Record) -> None:
@@ -259,19 +188,11 @@ def _check_place(path: Path, record: Record) -> None:
     else:
         expected = result_path(Path(), record.setting, record.method, record.seed)
     if path.parts[-len(expected.parts) :] != expected.parts:
-        raise CredalError(
-            f"this is the record of {record.name}, which belongs at {expected.as_posix()}. "
-            "To fix: move it there, or delete it."
-        )
+        raise CredalError(f"this record of {record.name} belongs at {expected.as_posix()}.")
 
 
 def _is_number(value: object) -> bool:
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        return False
-    try:
-        return math.isfinite(value)
-    except OverflowError:  # of an int that no float can hold
-        return False
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _rounded(value: float) -> float:

@@ -1,27 +1,25 @@
 """The data sets of the experiments, read from folders that the user names.
 
-Nothing is downloaded: a missing set says which file is missing and how to get it.
+Nothing is downloaded: an error about a missing file says how to get it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from torch import Tensor
 
-from credalearn._checks import check_choice, check_whole
+from credalearn._checks import check_choice
 from credalearn.errors import CredalError
 from credalearn_experiments.data.cifar import cifar10, cifar100
 from credalearn_experiments.data.cifar_people import (
     cifar10h,
-    cifar10h_counts,
-    cifar10h_shares,
-    cifar10n_labels,
-    cifar10n_votes,
+    cifar10h_features,
+    cifar10h_voted,
+    cifar10n,
 )
-from credalearn_experiments.data.cifar_voted import cifar10h_features, cifar10h_voted, cifar10n
 from credalearn_experiments.data.dcic import micebone, treeversity
+from credalearn_experiments.data.files import UNVERIFIED_VARIABLE
 from credalearn_experiments.data.folders import DATA_VARIABLE, DataFolders, MissingDataError
 from credalearn_experiments.data.foreign import (
-    ForeignLoader,
     fashion_mnist,
     imagenet,
     places365,
@@ -29,7 +27,6 @@ from credalearn_experiments.data.foreign import (
     tiny_imagenet,
 )
 from credalearn_experiments.data.lidc import lidc
-from credalearn_experiments.data.reading import UNVERIFIED_VARIABLE
 from credalearn_experiments.data.task import Task
 
 TASKS: dict[str, Callable[[DataFolders, int | None], Task]] = {
@@ -43,13 +40,16 @@ TASKS: dict[str, Callable[[DataFolders, int | None], Task]] = {
     "cifar10n": cifar10n,
     "lidc": lidc,
 }
-FOREIGN: dict[str, ForeignLoader] = {
+"""Loaders of tasks: given the folders and the maximum number of items per part."""
+
+FOREIGN: dict[str, Callable[[DataFolders, int, int | None], Tensor]] = {
     "svhn": svhn,
     "places365": places365,
     "fashion-mnist": fashion_mnist,
     "imagenet": imagenet,
     "tiny-imagenet": tiny_imagenet,
 }
+"""Loaders of foreign images: given the folders, the size in pixels and the maximum number."""
 
 WITHOUT_FOLDER = {"lidc"}
 """Tasks that need no data folder."""
@@ -61,82 +61,35 @@ __all__ = [
     "UNVERIFIED_VARIABLE",
     "WITHOUT_FOLDER",
     "DataFolders",
-    "ForeignLoader",
     "MissingDataError",
     "Task",
-    "cifar10h_counts",
-    "cifar10h_shares",
-    "cifar10n_labels",
-    "cifar10n_votes",
     "load_foreign",
     "load_task",
 ]
 
 
 def load_task(name: str, folders: DataFolders, *, limit: int | None = None) -> Task:
-    """One of the learning tasks: the paper's, split as there, or one of ours.
-
-    Args:
-        name: A key of ``TASKS``.
-        folders: Where the data files lie.
-        limit: At most so many training and so many test items, the first ones of each.
-
-    Raises:
-        CredalError: If there is no such task, a file is missing or damaged, or the loader of a
-            user's own gives something else, or more items than the limit.
-
-    Example:
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> folders = DataFolders([Path(tempfile.mkdtemp())])
-        >>> try:
-        ...     load_task("micebone", folders)
-        ... except CredalError as error:
-        ...     print(str(error).split(" in ")[0])
-        MiceBone's file of votes is missing: no MiceBone/annotations.json
-    """
-    _check("a task", name, TASKS, limit)
+    """The task of this name, with at most ``limit`` items in each part, the first ones."""
+    check_choice(name, TASKS, name="a task")
     task: object = TASKS[name](folders, limit)
     if not isinstance(task, Task):
         raise CredalError(
-            f"the loader of task {name!r} must give a Task; it gave {type(task).__name__}. To fix: "
-            "end it with return Task(...)."
+            f"the loader of task {name!r} must return a Task; it returned {type(task).__name__}. "
+            "To fix: end it with return Task(...)."
         )
     for part, inputs in (("training", task.train_inputs), ("test", task.test_inputs)):
         if limit is not None and len(inputs) > limit:
             raise CredalError(
-                f"the task {name!r} must have {limit} {part} items at most, the limit that it was "
-                f"given; it has {len(inputs)}. To fix: let its loader take [:limit] of every part."
+                f"task {name!r} must have at most {limit} {part} items, its limit; it has "
+                f"{len(inputs)}. To fix: take [:limit] of every part in its loader."
             )
     return task
 
 
 def load_foreign(name: str, folders: DataFolders, *, size: int, limit: int | None = None) -> Tensor:
-    """Images of a foreign set, uint8, shape (N, 3, size, size).
-
-    Args:
-        name: A key of ``FOREIGN``.
-        folders: Where the data files lie.
-        size: The side wanted, in pixels.
-        limit: At most so many, the first ones.
-
-    Raises:
-        MissingDataError: If a file is missing.
-        CredalError: If there is no such set, or a file is damaged or holds no image.
-
-    Example:
-        >>> sorted(FOREIGN)
-        ['fashion-mnist', 'imagenet', 'places365', 'svhn', 'tiny-imagenet']
-    """
-    _check("a foreign set", name, FOREIGN, limit)
-    check_whole(size, least=1, name="size", remedy="give the side in pixels, such as 32")
+    """At most ``limit`` images of a foreign set, uint8, shape (N, 3, size, size)."""
+    check_choice(name, FOREIGN, name="a foreign set")
     images = FOREIGN[name](folders, size, limit)
     if not len(images):
-        raise CredalError(f"the foreign set {name} must hold an image or more; it holds none.")
+        raise CredalError(f"the foreign set {name} must have at least one image; it has none.")
     return images
-
-
-def _check(what: str, name: str, table: Mapping[str, object], limit: int | None) -> None:
-    check_choice(name, table, name=what)
-    if limit is not None:
-        check_whole(limit, least=1, name="limit", remedy="give None for all items")

@@ -1,19 +1,16 @@
-"""CIFAR-10 and CIFAR-100 as the paper's tasks, with labels that are made (smoothing, teacher).
+"""CIFAR-10 and CIFAR-100, from the authors' binary files, as tasks with labels that are made.
 
-The paper says "80:20". We read it as 48,000 and 12,000 of the pooled 60,000 images, by one
-permutation that all methods and seeds share.
+Krizhevsky, *Learning Multiple Layers of Features from Tiny Images*, 2009. The paper says "80:20".
+We read it as 48,000 and 12,000 of the pooled 60,000 images, by one permutation for all methods and
+seeds.
 """
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from credalearn_experiments.data.cifar_files import (
-    CIFAR10,
-    CIFAR100,
-    CifarLayout,
-    cifar100_classes,
-    read_batch,
-)
+from credalearn.errors import CredalError
+from credalearn_experiments.data.files import naming, read_verified
 from credalearn_experiments.data.folders import DataFolders
 from credalearn_experiments.data.task import Task
 
@@ -22,72 +19,66 @@ CIFAR10_CLASSES = (
     *("dog", "frog", "horse", "ship", "truck"),
 )
 CIFAR10_BATCHES = (*(f"data_batch_{number}" for number in range(1, 6)), "test_batch")
+_PIXELS = 3 * 32 * 32
+_GET = "unpack https://www.cs.toronto.edu/~kriz/{}-binary.tar.gz in the data folder"
 
 
 def cifar10(folders: DataFolders, limit: int | None = None) -> Task:
-    """CIFAR-10, pooled and split 80:20 by ``split_80_20``.
-
-    Args:
-        folders: Where the files lie, in either layout.
-        limit: At most so many training and so many test images, the first ones of each.
-
-    Raises:
-        CredalError: If a file is missing or damaged.
-    """
-    return _pooled("cifar10", CIFAR10, CIFAR10_BATCHES, CIFAR10_CLASSES, folders, limit)
+    """CIFAR-10, pooled and split 80:20."""
+    parts = [read_cifar10(batch, folders) for batch in CIFAR10_BATCHES]
+    return _pooled("cifar10", CIFAR10_CLASSES, parts, limit)
 
 
 def cifar100(folders: DataFolders, limit: int | None = None) -> Task:
-    """CIFAR-100 with its 100 fine classes, pooled and split 80:20 by ``split_80_20``.
-
-    Args:
-        folders: Where the files lie, in either layout.
-        limit: At most so many training and so many test images, the first ones of each.
-
-    Raises:
-        CredalError: If a file is missing or damaged.
-    """
-    classes = cifar100_classes(folders)
-    return _pooled("cifar100", CIFAR100, ("train", "test"), classes, folders, limit)
-
-
-def split_80_20(items: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Which pooled images train and which test: the first 80 % of a permutation, and the rest.
-
-    The permutation is ``numpy.random.default_rng(0).permutation(items)``, over the training
-    images in their order and then the test images in theirs. It depends on nothing else.
-
-    Example:
-        >>> train, test = split_80_20(60_000)
-        >>> len(train), len(test), train[:3].tolist()
-        (48000, 12000, [4013, 23840, 29603])
-    """
-    return split_in_two(items, items * 4 // 5)
+    """CIFAR-100 with its 100 fine classes, pooled and split 80:20."""
+    get = _GET.format("cifar-100")
+    # Before each image a coarse and a fine label.
+    parts = [
+        _read_binary(f"cifar-100-binary/{name}.bin", folders, labels=2, num_classes=100, get=get)
+        for name in ("train", "test")
+    ]
+    file = "cifar-100-binary/fine_label_names.txt"
+    path = folders.find(file, what="the names of CIFAR-100's classes", get=get)
+    with naming(path, "100 names of classes", get=get):
+        classes = tuple(path.read_text(encoding="utf-8").split())
+        if len(set(classes)) != 100:
+            raise CredalError(f"it has {len(set(classes))}")
+    return _pooled("cifar100", classes, parts, limit)
 
 
-def split_in_two(items: int, first: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """The first so many of ``numpy.random.default_rng(0).permutation(items)``, and the rest.
+def read_cifar10(batch: str, folders: DataFolders) -> tuple[Tensor, Tensor]:
+    """Images (uint8, shape (N, 3, 32, 32)) and labels (int64, shape (N,)) of one batch."""
+    name, get = f"cifar-10-batches-bin/{batch}.bin", _GET.format("cifar-10")
+    return _read_binary(name, folders, labels=1, num_classes=10, get=get)
 
-    Example:
-        >>> split_in_two(5, 3)
-        (tensor([2, 4, 3]), tensor([0, 1]))
-    """
+
+def split_in_two(items: int, first: int) -> tuple[Tensor, Tensor]:
+    """The first so many of ``numpy.random.default_rng(0).permutation(items)``, and the rest."""
     order = torch.from_numpy(np.random.default_rng(0).permutation(items))
     return order[:first], order[first:]
 
 
+def _read_binary(
+    name: str, folders: DataFolders, *, labels: int, num_classes: int, get: str
+) -> tuple[Tensor, Tensor]:
+    """Images and the last of so many labels that are before each image."""
+    path = folders.find(name, what="a file of CIFAR", get=get)
+    content = read_verified(path, get=get)
+    with naming(path, "a batch of CIFAR", get=get):
+        rows = torch.from_numpy(
+            np.frombuffer(content, np.uint8).reshape(-1, labels + _PIXELS).copy()
+        )
+        y = rows[:, labels - 1].long()
+        if not len(y) or y.max() >= num_classes:
+            raise CredalError(f"it must have labels from 0 to {num_classes - 1}")
+    return rows[:, labels:].reshape(-1, 3, 32, 32), y
+
+
 def _pooled(
-    name: str,
-    layout: CifarLayout,
-    batches: tuple[str, ...],
-    classes: tuple[str, ...],
-    folders: DataFolders,
-    limit: int | None,
+    name: str, classes: tuple[str, ...], parts: list[tuple[Tensor, Tensor]], limit: int | None
 ) -> Task:
-    parts = [read_batch(layout, batch, folders) for batch in batches]
-    images = torch.cat([images for images, _ in parts])
-    y = torch.cat([labels for _, labels in parts])
-    train, test = (rows[:limit] for rows in split_80_20(len(y)))
+    images, y = (torch.cat(each) for each in zip(*parts, strict=True))
+    train, test = (rows[:limit] for rows in split_in_two(len(y), len(y) * 4 // 5))
     return Task(
         name=name,
         classes=classes,

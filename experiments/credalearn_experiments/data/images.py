@@ -1,11 +1,8 @@
-"""Images from files and arrays: RGB, one size, uint8, in an order that does not vary.
+"""Images from files and arrays: RGB, one size, uint8, in a fixed order.
 
-Resizing is Pillow's bilinear, which averages over the pixels it drops; sides are not kept in
-proportion. Shapes: N images.
+Images are resized by Pillow's bilinear filter, without keeping proportions. Shapes: N images.
 """
 
-import sys
-import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,27 +14,14 @@ from PIL import Image
 from torch import Tensor
 
 from credalearn.errors import CredalError
-from credalearn_experiments.data.reading import naming
+from credalearn_experiments.data.files import naming
 
 _SUFFIXES = {".jpg", ".jpeg", ".png", ".bmp", ".tif", ".tiff", ".webp", ".ppm"}
-_SECONDS_BETWEEN_LINES = 5.0
-_AGAIN = "unpack the archive that it comes from again"
+_GET = "unpack its archive again"
 
 
 def resize(images: NDArray[np.uint8], size: int) -> Tensor:
-    """A stack of RGB arrays at one size.
-
-    Args:
-        images: uint8, shape (N, H, W, 3).
-        size: The side wanted, in pixels.
-
-    Returns:
-        uint8, shape (N, 3, size, size).
-
-    Example:
-        >>> resize(np.full((1, 28, 28, 3), 7, np.uint8), 32).unique().tolist()
-        [7]
-    """
+    """RGB arrays, shape (N, H, W, 3), as uint8 of shape (N, 3, size, size)."""
     if images.shape[1:3] == (size, size):
         return torch.from_numpy(images.transpose(0, 3, 1, 2).copy())
     resized = torch.empty(len(images), 3, size, size, dtype=torch.uint8)
@@ -47,61 +31,28 @@ def resize(images: NDArray[np.uint8], size: int) -> Tensor:
 
 
 def image_files(folder: Path) -> list[Path]:
-    """Every image under a folder at any depth, sorted by its path from there.
-
-    Hidden files are left out: they are other systems' notes (``._1.jpg``).
-
-    Raises:
-        CredalError: If there is none.
-
-    Example:
-        >>> import tempfile
-        >>> folder = Path(tempfile.mkdtemp())
-        >>> for name in ("b.JPEG", "a.png", "._a.png", "notes.txt"):
-        ...     (folder / name).touch()
-        >>> [path.name for path in image_files(folder)]
-        ['a.png', 'b.JPEG']
-    """
+    """Every image below a folder but hidden files, sorted by its relative path."""
     found = [
         path
         for path in folder.rglob("*")
         if path.suffix.lower() in _SUFFIXES and not path.name.startswith(".")
     ]
     if not found:
-        raise CredalError(
-            f"{folder} must hold images ({', '.join(sorted(_SUFFIXES))}), at any depth; "
-            f"it holds none. To fix: {_AGAIN}."
-        )
+        raise CredalError(f"{folder} must contain images; it has none. To fix: {_GET}.")
     return sorted(found, key=lambda path: path.relative_to(folder).as_posix())
 
 
-def read_images(files: Sequence[Path], size: int, *, label: str) -> Tensor:
-    """Image files at one size, in their order, with a line on standard error now and then.
-
-    Args:
-        files: N files that Pillow reads.
-        size: The side wanted, in pixels.
-        label: What is being read, for the lines.
-
-    Returns:
-        uint8, shape (N, 3, size, size).
-
-    Raises:
-        CredalError: If a file is not an image, or is damaged.
-    """
+def read_images(files: Sequence[Path], size: int) -> Tensor:
+    """Image files as uint8 of shape (N, 3, size, size), in their order."""
     images = torch.empty(len(files), 3, size, size, dtype=torch.uint8)
 
     def read(row: int) -> None:
-        with naming(files[row], "an image", get=_AGAIN), Image.open(files[row]) as image:
+        with naming(files[row], "an image", get=_GET), Image.open(files[row]) as image:
             images[row] = _pixels(image, size)
 
-    last_line = time.monotonic()
     # Pillow decodes outside the interpreter's lock: 16 cores read 10,000 photographs in seconds.
     with ThreadPoolExecutor() as pool:
-        for done, _ in enumerate(pool.map(read, range(len(files))), start=1):
-            if time.monotonic() - last_line >= _SECONDS_BETWEEN_LINES:
-                last_line = time.monotonic()
-                print(f"{label}: {done:,} of {len(files):,} images read", file=sys.stderr)
+        list(pool.map(read, range(len(files))))
     return images
 
 

@@ -1,4 +1,4 @@
-"""Settings: everything of a benchmark run but its method and seed, by name."""
+"""Settings: everything of a run but its method and seed, by name."""
 
 from credalearn_experiments.settings.setting import Annotators, Setting, Smoothing, Teacher, Votes
 

@@ -1,4 +1,4 @@
-"""Every setting by name, the paper's and ours, and names with shell-style patterns."""
+"""Every setting by name, the paper's and ours, and shell-style patterns of names."""
 
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
@@ -10,95 +10,52 @@ from credalearn_experiments.settings.paper import SETTINGS
 from credalearn_experiments.settings.votes import FAMILIES, VOTE_SETTINGS
 
 ALL_SETTINGS: dict[str, Setting] = SETTINGS | VOTE_SETTINGS
-# Of those alone that the families have: a plugin's setting stands alone, whatever its name.
 _FAMILY = {setting.name: name for name, each in FAMILIES.items() for setting in each.settings}
 
 
 def family_of(name: str) -> str | None:
-    """The family that a setting belongs to, a key of ``FAMILIES``; None where it stands alone.
-
-    Example:
-        >>> family_of("cifar10h-votes-3-idm"), family_of("cifar10h")
-        ('cifar10h-votes', None)
-    """
+    """The family of a setting, a key of ``FAMILIES``; None if it has none."""
     return _FAMILY.get(name)
 
 
 def by_family(names: Iterable[str]) -> list[str]:
-    """Names for a message: alone in order, then one for all of a family, which has dozens.
-
-    Example:
-        >>> by_family(["cifar10h-votes-3-idm", "cifar10h-votes-1-idm", "cifar10h"])
-        ['cifar10h', 'cifar10h-votes-K-RULE']
-    """
+    """Names in the order of the catalog, with one entry for all settings of a family."""
     known = list(ALL_SETTINGS)
     ordered = sorted(names, key=lambda name: known.index(name) if name in known else len(known))
-    families = {name: family_of(name) for name in ordered}
-    alone = [name for name, family in families.items() if family is None]
-    return [*alone, *dict.fromkeys(f"{each}-K-RULE" for each in families.values() if each)]
-
-
-def setting_named(name: str) -> Setting:
-    """The setting of this name.
-
-    Raises:
-        CredalError: If there is none; the message names those that are close.
-
-    Example:
-        >>> setting_named("cifar10h").task
-        'cifar10h'
-    """
-    if name not in ALL_SETTINGS:
-        raise CredalError(f"setting {name!r} is unknown{_close_to(name, ALL_SETTINGS)}")
-    return ALL_SETTINGS[name]
+    alone = [name for name in ordered if family_of(name) is None]
+    families = [family_of(name) for name in ordered]
+    return [*alone, *dict.fromkeys(f"{family}-K-RULE" for family in families if family)]
 
 
 def epochs_of(name: str) -> int | None:
-    """How many epochs the setting of this name asks for; None where it is not known.
-
-    Example:
-        >>> epochs_of("cifar10h"), epochs_of("mine")
-        (150, None)
-    """
+    """Epochs of a setting; None if it is unknown."""
     known = ALL_SETTINGS.get(name)
     return None if known is None else known.recipe.epochs
 
 
 def settings_named(names: Sequence[str]) -> list[Setting]:
-    """The settings of these names, each once; ``*``, ``?`` and ``[…]`` stand for several.
-
-    Raises:
-        CredalError: If there is no setting of a name, or none fits a pattern.
-
-    Example:
-        >>> [setting.name for setting in settings_named(["cifar10h-votes-3-*"])][:2]
-        ['cifar10h-votes-3-precise', 'cifar10h-votes-3-relax']
-    """
-    return [setting_named(name) for name in spelled_out(names, list(ALL_SETTINGS))]
+    """The settings of these names or patterns, each once."""
+    found = spelled_out(names, list(ALL_SETTINGS))
+    for name in found:
+        if name not in ALL_SETTINGS:
+            raise CredalError(f"setting {name!r} is unknown{_suggestion(name, ALL_SETTINGS)}")
+    return [ALL_SETTINGS[name] for name in found]
 
 
 def spelled_out(names: Sequence[str], known: Sequence[str]) -> list[str]:
-    """Patterns replaced by the known names that fit them; plain names stay, each name once.
-
-    Raises:
-        CredalError: If nothing fits a pattern.
-
-    Example:
-        >>> spelled_out(["b", "a*"], ["a1", "a2", "c"])
-        ['b', 'a1', 'a2']
-    """
+    """Names with patterns replaced by the known names that match them, each once."""
     found: dict[str, None] = {}
     for name in names:
-        fits = [each for each in known if fnmatchcase(each, name)] if set(name) & set("*?[") else []
-        if not fits and set(name) & set("*?["):
-            raise CredalError(f"no setting fits {name!r}{_close_to(name, known)}")
-        found |= dict.fromkeys(fits or [name])
+        pattern = bool(set(name) & set("*?["))
+        matches = [each for each in known if fnmatchcase(each, name)] if pattern else [name]
+        if not matches:
+            raise CredalError(f"no setting matches {name!r}{_suggestion(name, known)}")
+        found |= dict.fromkeys(matches)
     return list(found)
 
 
-def _close_to(name: str, known: Iterable[str]) -> str:
-    """The end of a message: up to five known names that are close, and where all stand."""
-    start = name.lower().rstrip("*")
-    close = near(name, known) or [each for each in known if each.startswith(start)]
-    told = f"; close are {', '.join(close[:5])}" if close else ""
-    return f"{told}. To fix: see `credalearn-experiments list --all`."
+def _suggestion(name: str, known: Iterable[str]) -> str:
+    """The end of a message: up to five similar names, and where to see all."""
+    similar = near(name, known)[:5]
+    shown = f"; similar names: {', '.join(similar)}" if similar else ""
+    return f"{shown}. To fix: see `credalearn-experiments list --all`."

@@ -1,4 +1,4 @@
-"""The settings of the paper, by name: one function a family, each returning frozen records.
+"""The settings of the paper, by name: one function per kind of labels.
 
 Wang and Chau, *Epistemic Learning from Imprecise Annotation*: three data sets with annotators, and
 the same with collapsed labels; CIFAR-10 and CIFAR-100 with labels of three teachers at two
@@ -19,18 +19,6 @@ from credalearn_experiments.settings.setting import (
     Teacher,
 )
 
-__all__ = [
-    "FIVE",
-    "FOREIGN_SETS",
-    "PAPER_METHODS",
-    "SETTINGS",
-    "SEVEN",
-    "Annotators",
-    "Setting",
-    "Smoothing",
-    "Teacher",
-]
-
 # The paper's names of the methods, in the order of its tables.
 PAPER_METHODS = {
     "edl": "EDL",
@@ -42,10 +30,9 @@ PAPER_METHODS = {
     "deep-ensemble": "DE",
     "pocc-ensemble": "POCC-Ens",
 }
-# The seven that the paper's main tables compare; the ensemble of POCC is in the tables of foreign
-# data alone.
+# The paper's main tables compare seven; the ensemble of POCC is only in those of foreign data.
 SEVEN = tuple(name for name in PAPER_METHODS if name != "pocc-ensemble")
-# At 224 px the paper leaves out what has no pretrained network or ran out of memory.
+# At 224 px the paper leaves out methods without a pretrained network or out of memory.
 FIVE = tuple(name for name in SEVEN if name not in ("laplace-bridge", "mc-dropout"))
 PAPER_TASKS = {
     "cifar10h": "CIFAR-10H",
@@ -78,12 +65,7 @@ _BACKBONES = {"cifar10h": "resnet18", "cifar10": "resnet18", "cifar100": "wrn-28
 
 
 def annotators(task: str) -> Setting:
-    """Labels of annotators who disagree: ``cifar10h``, ``micebone`` and ``treeversity``.
-
-    Example:
-        >>> annotators("micebone").backbone, annotators("micebone").recipe.schedule
-        ('torchvision:densenet121', 'constant')
-    """
+    """Labels of annotators who disagree: ``cifar10h``, ``micebone`` and ``treeversity``."""
     photos = task in ("micebone", "treeversity")
     return Setting(
         name=task,
@@ -100,14 +82,10 @@ def annotators(task: str) -> Setting:
 
 
 def collapsed(task: str) -> Setting:
-    """As :func:`annotators`, but every label is collapsed to the class that most said.
+    """As :func:`annotators`, with every label collapsed to the class with most votes.
 
-    The paper sets the others, so trained, beside POCC trained on the labels as they are: its figure
-    of POCC is that of :func:`annotators`. POCC on collapsed labels is our addition.
-
-    Example:
-        >>> collapsed("cifar10h").name, collapsed("cifar10h").collapsed
-        ('cifar10h-collapsed', True)
+    The paper compares the others, trained in this way, with POCC trained on the labels as they
+    are: its figure of POCC is that of :func:`annotators`. POCC on collapsed labels is ours.
     """
     base = annotators(task)
     return replace(
@@ -123,13 +101,8 @@ def collapsed(task: str) -> Setting:
 def warm() -> Setting:
     """CIFAR-10H with five warm-up epochs for every method; not in the paper.
 
-    A learning rate of 0.1 from the first step costs some methods accuracy and not others. Warmed up
-    from 0.001, as the paper does on CIFAR-100. With POCC's losses averaged instead of added, with
-    its center head, and with softmax.
-
-    Example:
-        >>> warm().recipe.warmup_epochs, warm().seeds, warm().published
-        (5, (1, 2, 3, 4, 5), None)
+    A learning rate of 0.1 from the first step costs some methods accuracy and not others. The
+    warm-up starts at 0.001, as in the paper on CIFAR-100. With three further methods.
     """
     base = annotators("cifar10h")
     return replace(
@@ -143,12 +116,7 @@ def warm() -> Setting:
 
 
 def teachers(task: str, teacher: str, temperature: float) -> Setting:
-    """Labels of a teacher at a temperature, on ``cifar10`` or ``cifar100``.
-
-    Example:
-        >>> teachers("cifar100", "mobilenetv2", 1).name
-        'cifar100-teacher-mobilenetv2-1'
-    """
+    """Labels of a teacher at a temperature, on ``cifar10`` or ``cifar100``."""
     with_foreign = (task, teacher, temperature) == ("cifar10", "resnet20", 2.5)
     return Setting(
         name=f"{task}-teacher-{teacher}-{temperature:g}",
@@ -163,12 +131,7 @@ def teachers(task: str, teacher: str, temperature: float) -> Setting:
 
 
 def smoothing(task: str, epsilon: float) -> Setting:
-    """Smoothed true classes, on ``cifar10`` or ``cifar100``.
-
-    Example:
-        >>> smoothing("cifar10", 0.05).published
-        ('CIFAR-10', 'smoothing', 'eps=0.05')
-    """
+    """Smoothed true classes, on ``cifar10`` or ``cifar100``."""
     with_foreign = (task, epsilon) == ("cifar10", 0.05)
     return Setting(
         name=f"{task}-smooth-{epsilon:g}",

@@ -1,4 +1,4 @@
-"""What a setting is: everything of a benchmark run but its method and seed, in one record."""
+"""A setting: everything of a run but its method and seed, in one record."""
 
 import math
 from dataclasses import asdict, dataclass, replace
@@ -11,7 +11,7 @@ from credalearn.labels.votes import VoteRule
 from credalearn.methods import METHODS
 from credalearn.train import Recipe
 
-# By our names, the paper's.
+# Our names: the paper's names.
 PAPER_TEACHERS = {
     "resnet20": "ResNet-20",
     "shufflenetv2": "ShuffleNetV2-0.5x",
@@ -25,13 +25,7 @@ Published = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Annotators:
-    """Labels are what the data set's annotators said.
-
-    Example:
-        >>> from credalearn_experiments.settings.paper import SETTINGS
-        >>> SETTINGS["cifar10h"].labels
-        Annotators()
-    """
+    """Labels are the shares of the annotators' votes, relaxed as in the paper."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +34,6 @@ class Smoothing:
 
     Args:
         epsilon: Share that is spread evenly over all classes, above 0 and below 1.
-
-    Raises:
-        CredalError: If the share is out of range.
-
-    Example:
-        >>> from credalearn_experiments.settings.paper import SETTINGS
-        >>> SETTINGS["cifar10-smooth-0.05"].labels
-        Smoothing(epsilon=0.05)
     """
 
     epsilon: float
@@ -62,15 +48,7 @@ class Teacher:
 
     Args:
         name: ``resnet20``, ``shufflenetv2`` or ``mobilenetv2``.
-        temperature: What its logits are divided by, above 0.
-
-    Raises:
-        CredalError: If there is no such teacher, or the temperature is not above 0.
-
-    Example:
-        >>> from credalearn_experiments.settings.paper import SETTINGS
-        >>> SETTINGS["cifar10-teacher-resnet20-2.5"].labels
-        Teacher(name='resnet20', temperature=2.5)
+        temperature: Divides its logits, above 0.
     """
 
     name: str
@@ -83,7 +61,7 @@ class Teacher:
             lambda value: 0 < value < math.inf,
             name="temperature",
             rule="a finite number above 0",
-            remedy="give 1.0, which leaves the logits as they are",
+            remedy="pass 1.0 to leave the logits as they are",
         )
 
 
@@ -91,21 +69,12 @@ class Teacher:
 class Votes:
     """Labels are made from some of the annotators' votes, by a rule.
 
-    Which votes is drawn anew for each seed, without replacement; rules of one seed see the same
-    votes, and fewer votes are some of the more
-    (:func:`credalearn_experiments.running.labels.draw_votes`).
+    The votes are drawn for each seed, without replacement; all rules see the same votes of a seed,
+    and fewer votes are a subset of more (:func:`credalearn_experiments.labels.draw_votes`).
 
     Args:
-        number: Votes an item; None for all that there are.
-        rule: How they become a set, as :func:`credalearn.from_votes` names it.
-
-    Raises:
-        CredalError: If the number is below 1, or there is no such rule.
-
-    Example:
-        >>> from credalearn_experiments.settings.votes import FAMILIES
-        >>> FAMILIES["lidc-votes"].settings[0].labels
-        Votes(number=1, rule='precise')
+        number: Votes per item; None for all.
+        rule: How they become a set, a rule of :func:`credalearn.from_votes`.
     """
 
     number: int | None
@@ -113,7 +82,7 @@ class Votes:
 
     def __post_init__(self) -> None:
         if self.number is not None:
-            check_whole(self.number, least=1, name="number", remedy="give None for all votes")
+            check_whole(self.number, least=1, name="number", remedy="pass None for all votes")
         check_choice(self.rule, get_args(VoteRule), name="rule")
 
 
@@ -122,23 +91,23 @@ class Setting:
     """What is trained on what, and how: everything of a run but its method and seed.
 
     Args:
-        name: As users give it, for instance ``cifar10-teacher-resnet20-2.5``.
-        task: Images, true classes and split, a key of ``TASKS``.
+        name: Its name, for instance ``cifar10-teacher-resnet20-2.5``.
+        task: Inputs, true classes and split, a key of ``TASKS``.
         labels: Where the training labels come from.
         collapsed: Whether the labels are collapsed to their top class.
         backbone: Name of the network.
-        pretrained: Whether the network starts from ImageNet's weights.
-        image_size: Height and width of the images, in pixels; of rows of features it says nothing.
-        augment: Whether training images are cropped at random, with 4 px padding at 32 px and in
-            proportion at other sizes, and flipped; rows of features stay as they are.
-        recipe: How to train; its seed is not looked at, each run has its own.
+        pretrained: Whether the network starts from ImageNet weights.
+        image_size: Height and width of images, in pixels; ignored for features.
+        augment: Whether training images are cropped at random (4 px padding at 32 px, in
+            proportion at other sizes) and flipped; ignored for features.
+        recipe: How to train; every run has its own ``random_state``.
         methods: Names of the methods, in the paper's order.
-        seeds: One run a method and seed.
-        foreign: Names of the data sets that foreign images are taken from.
-        published: Where the paper's figures of this setting stand; None where it has none.
+        seeds: One run per method and seed.
+        foreign: Names of the data sets of foreign images.
+        published: Where the paper's figures of this setting are; None where it has none.
 
     Raises:
-        CredalError: If methods or seeds are unknown, missing or named twice, or an ensemble is to
+        CredalError: If methods or seeds are unknown, missing or repeated, or an ensemble would
             learn from a few votes: its members have seeds of their own, and so other votes.
 
     Example:
@@ -164,43 +133,28 @@ class Setting:
 
     def __post_init__(self) -> None:
         for method in self.methods:
-            if method not in METHODS:
-                raise CredalError(
-                    f"method {method!r} of setting {self.name!r} is unknown. To fix: take some of "
-                    f"{', '.join(METHODS)}."
-                )
+            check_choice(method, METHODS, name=f"a method of setting {self.name!r}")
             if METHODS[method].num_members > 1 and self.depends_on_seed:
                 raise CredalError(
-                    f"the members of {method!r} would each have other votes, together more than "
-                    f"setting {self.name!r} allows. To fix: take it where all votes are used."
+                    f"the members of {method!r} would learn from different votes, together more "
+                    f"than setting {self.name!r} allows. To fix: use it where all votes are used."
                 )
-        if not self.methods or len(set(self.methods)) < len(self.methods):
-            raise CredalError(
-                f"setting {self.name!r} must have one method or more, each once; got "
-                f"{list(self.methods)}. To fix: name each that is wanted once."
-            )
         whole = all(isinstance(seed, int) and seed >= 1 for seed in self.seeds)
-        if not self.seeds or not whole or len(set(self.seeds)) < len(self.seeds):
-            raise CredalError(
-                f"setting {self.name!r} must have one seed or more, whole numbers from 1, each "
-                f"once; got {list(self.seeds)}. To fix: give such as (1, 2, 3)."
-            )
+        rules = {"methods": "one or more", "seeds": "one or more whole numbers from 1"}
+        for name, rule in rules.items():
+            values = getattr(self, name)
+            if not values or len(set(values)) < len(values) or (name == "seeds" and not whole):
+                raise CredalError(
+                    f"{name} of setting {self.name!r} must be {rule}, each once; got {values}."
+                )
 
     @property
     def depends_on_seed(self) -> bool:
-        """Whether the labels do: where a few of the votes are drawn."""
+        """Whether the labels depend on the seed: where a few of the votes are drawn."""
         return isinstance(self.labels, Votes) and self.labels.number is not None
 
     def as_plain(self) -> dict[str, Any]:
-        """What decides the outcome of a run, but for its method and seed, as plain JSON.
-
-        Seeds and methods are left out: a run is the same, however few are asked for beside it.
-
-        Example:
-            >>> from credalearn_experiments.settings.paper import SETTINGS
-            >>> SETTINGS["cifar10-smooth-0.05"].as_plain()["labels"]
-            {'kind': 'smoothing', 'epsilon': 0.05}
-        """
+        """Everything that decides the outcome of a run but method and seed, as plain JSON."""
         recipe = asdict(self.recipe)
         del recipe["random_state"]
         return {
@@ -225,8 +179,7 @@ class Setting:
     ) -> "Setting":
         """A copy with other epochs, seeds or methods; None leaves them as they are.
 
-        The warm-up is cut where it would be longer than the training. Any known method may be
-        asked for, also one that the paper does not have here.
+        The warm-up is cut where it would be longer than the training.
 
         Example:
             >>> from credalearn_experiments.settings.paper import SETTINGS

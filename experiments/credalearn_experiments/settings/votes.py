@@ -1,10 +1,10 @@
-"""Our settings for the question which label rule, for how many votes; none is in the paper.
+"""Our settings for the question which label rule to use for how many votes; not in the paper.
 
-A family has a setting for each number of votes an item and each rule, named ``FAMILY-K-RULE``:
-``cifar10h-votes`` on images, for a GPU; ``cifar10h-features-votes`` on rows of features, for any
-machine; ``cifar10n-votes`` on the three votes that CIFAR-10N's images really got; ``lidc-votes`` on
-radiologists, who disagree far more than those who look at CIFAR-10. Beside them stand
-``cifar10h-voted`` and ``cifar10h-features``: all votes, the paper's relaxation, every method.
+A family has a setting for each number of votes per item and each rule, named ``FAMILY-K-RULE``:
+``cifar10h-votes`` on images, for a GPU; ``cifar10h-features-votes`` on features, for any machine;
+``cifar10n-votes`` on the three votes per image of CIFAR-10N; ``lidc-votes`` on radiologists, who
+disagree far more than people who look at CIFAR-10. ``cifar10h-voted`` and ``cifar10h-features``
+use all votes, the paper's relaxation and every method.
 """
 
 from collections.abc import Mapping
@@ -16,16 +16,16 @@ from credalearn_experiments.settings.paper import SETTINGS, SEVEN
 from credalearn_experiments.settings.setting import TEN_SEEDS, Annotators, Setting, Votes
 
 BASELINE: tuple[VoteRule, str] = ("precise", "softmax")
-"""The rule and the method that all others are held against: softmax on plain soft labels."""
+"""The rule and the method that all others are compared with: softmax on plain soft labels."""
 
 ALL_METHODS = (*SEVEN, "pocc-ensemble", "pocc-center", "softmax")
 NUMBERS = (1, 2, 3, 5, 10, None)
 THREE_SEEDS = TEN_SEEDS[:3]
 
 _IMAGES = SETTINGS["cifar10h"].recipe
-# Chosen for softmax on all votes, learned from 4,800 of the 6,000 training items and measured on the
+# Chosen for softmax on all votes, trained on 4,800 of the 6,000 training items and measured on the
 # other 1,200, two seeds: 92.5 % and .385 nats to the votes. The 15 others tried (SGD and Adam, 30
-# and 60 epochs) lie within .1 points above and .7 below, .002 nats below and .011 above it.
+# and 60 epochs) are between .7 points below and .1 above, and .002 nats below and .011 above.
 _FEATURES = Recipe(
     epochs=30, batch_size=128, optimizer="sgd", learning_rate=0.03, momentum=0.9, weight_decay=5e-4
 )
@@ -38,7 +38,7 @@ _ON_IMAGES: dict[VoteRule, tuple[str, ...]] = {
 }
 _ON_FEATURES: dict[VoteRule, tuple[str, ...]] = {
     **_ON_IMAGES,
-    "precise": ("softmax", "pocc"),  # tells what the rule does from what the two heads do
+    "precise": ("softmax", "pocc"),  # separates the effect of the rule from that of two heads
     "relax-ties": ("pocc", "pocc-mean", "pocc-center"),
     "idm": ("pocc", "pocc-center"),
     "hull": ("pocc",),
@@ -47,22 +47,10 @@ _ON_FEATURES: dict[VoteRule, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
-    """Settings that differ in the number of votes and in the rule alone.
+    """Settings that differ in the number of votes and in the rule only.
 
-    Args:
-        name: What the names of its settings start with.
-        task: A key of ``TASKS`` that has votes.
-        numbers: Of votes an item; None for all.
-        rules: By rule, the methods that learn from its labels.
-        backbone: Name of the network.
-        augment: Whether training images are cropped and flipped.
-        recipe: The same for every rule.
-        seeds: One run a method and seed.
-        all_votes: How many votes an item has on average where all are used.
-
-    Example:
-        >>> len(FAMILIES["cifar10h-votes"].settings)
-        30
+    ``numbers`` are votes per item (None for all), ``rules`` the methods that learn from the labels
+    of each rule, and ``all_votes`` the mean number of votes per item where all are used.
     """
 
     name: str
@@ -81,12 +69,7 @@ class Family:
         return tuple(self._setting(number, rule) for number in self.numbers for rule in self.rules)
 
     def setting_name(self, number: int | None, rule: str) -> str:
-        """Name of one of them.
-
-        Example:
-            >>> FAMILIES["cifar10h-votes"].setting_name(None, "idm")
-            'cifar10h-votes-all-idm'
-        """
+        """Name of one of them, such as ``cifar10h-votes-all-idm``."""
         return f"{self.name}-{in_words(number)}-{rule}"
 
     def _setting(self, number: int | None, rule: VoteRule) -> Setting:
@@ -103,12 +86,7 @@ class Family:
 
 
 def in_words(number: int | None) -> str:
-    """A number of votes as names and tables have it.
-
-    Example:
-        >>> in_words(3), in_words(None)
-        ('3', 'all')
-    """
+    """A number of votes in names and tables."""
     return "all" if number is None else str(number)
 
 
@@ -150,7 +128,7 @@ FAMILIES: dict[str, Family] = {
         rules=_ON_FEATURES,
         backbone="mlp",
         augment=False,
-        recipe=Recipe(epochs=50),  # what CredalClassifier does unless told otherwise
+        recipe=Recipe(epochs=50),  # the default of CredalClassifier when these were run
         seeds=TEN_SEEDS,
         all_votes=3.65,
     ),

@@ -1,4 +1,4 @@
-"""What runs are measured by where votes were held out: each figure against slow, obvious code."""
+"""Metrics of held-out votes: each against slow, obvious code."""
 
 import math
 
@@ -10,9 +10,7 @@ from torch import Tensor
 from credalearn import metrics as direct
 from credalearn.predictions import CredalPredictions
 from credalearn.theory import consistent
-from credalearn_experiments.running.evaluate import evaluate, pack, pack_voted
-from credalearn_experiments.running.voted import errors_at, evaluate_voted, set_sizes
-from tiny_bench import unpack
+from credalearn_experiments.vote_evaluation import errors_at, evaluate_voted, set_sizes
 
 CLASSES = 4
 
@@ -23,18 +21,18 @@ def a_set(generator: torch.Generator, items: int, *, vertices: int = 2) -> Creda
 
 
 def some_votes(predictions: CredalPredictions, seed: int, *, number: int = 51) -> Tensor:
-    """Votes drawn from what was predicted, so that it is neither right nor quite wrong."""
+    """Votes drawn from the predicted probabilities."""
     probs = predictions.probs.double().numpy()
     rng = np.random.default_rng(seed)
     rows = [rng.multinomial(number, row / row.sum()) for row in probs]
     return torch.from_numpy(np.array(rows))
 
 
-def test_each_figure_is_what_it_says(generator: torch.Generator) -> None:
+def test_each_metric_is_as_defined(generator: torch.Generator) -> None:
     test, voted = a_set(generator, 50), a_set(generator, 40)
     y = torch.randint(0, CLASSES, (50,), generator=generator)
     counts = some_votes(voted, 3)
-    counts[::2] = counts[::2].roll(1, dims=1)  # half of them otherwise
+    counts[::2] = counts[::2].roll(1, dims=1)  # half of them differently
     found = evaluate_voted(test, y, voted, counts)
     entropy, error, gap = 0.0, 0.0, 0.0
     for row in range(40):
@@ -51,11 +49,11 @@ def test_each_figure_is_what_it_says(generator: torch.Generator) -> None:
     fits = consistent(counts, voted.lower, voted.upper)
     assert 0 < fits.double().mean() < 1
     assert found["human_coverage"] == fits.double().mean().item()
-    # Errors among the most certain, of true classes: the curve of rejection, one point of it.
+    # Errors among the most certain test items: one point of the rejection curve.
     curve = direct.accuracy_rejection(test.probs, y, test.score("lower-probability"))
     assert found["error_at_80"] == pytest.approx(1 - curve[40 - 1].item())
     assert found["error_at_90"] == pytest.approx(1 - curve[45 - 1].item())
-    # Of votes: sorted by hand.
+    # Errors against votes: sorted by hand.
     order = voted.score("lower-probability").argsort(stable=True)
     against = 1 - (counts / 51.0)[torch.arange(40), voted.classes]
     assert found["human_error_at_80"] == pytest.approx(against[order[:32]].mean().item(), rel=1e-5)
@@ -63,7 +61,7 @@ def test_each_figure_is_what_it_says(generator: torch.Generator) -> None:
     assert found == evaluate_voted(test, y, voted, counts)
 
 
-def test_a_probability_of_zero_is_dear_and_finite() -> None:
+def test_a_probability_of_zero_has_a_finite_cross_entropy() -> None:
     probs = torch.tensor([[1.0, 0.0]]).repeat(4, 1)
     voted = CredalPredictions(probs, probs, probs)
     found = evaluate_voted(voted, torch.zeros(4).long(), voted, torch.tensor([[0, 9]] * 4))
@@ -88,10 +86,12 @@ def test_equally_certain_items_share_their_error() -> None:
 
 
 @pytest.mark.parametrize("vertices", [1, 2, 5])
-def test_widened_sets_hold_what_was_asked_for(vertices: int, generator: torch.Generator) -> None:
+def test_widened_sets_reach_their_coverage(vertices: int, generator: torch.Generator) -> None:
     voted = a_set(generator, 1200, vertices=vertices)
     counts = some_votes(voted, 4)
-    counts[::3] = counts[::3].roll(1, dims=1)  # else a hull of five holds 94 % as it is
+    counts[::3] = counts[::3].roll(
+        1, dims=1
+    )  # otherwise a hull of five covers 94 % without widening
     found = set_sizes(voted, counts)
     # 20 halvings of 1,200: the mean coverage of one is off by about 1.7 points at 90 %.
     assert found["set_coverage_90"] == pytest.approx(0.90, abs=0.03)
@@ -103,7 +103,7 @@ def test_widened_sets_hold_what_was_asked_for(vertices: int, generator: torch.Ge
 
 
 def test_one_halving_by_hand(generator: torch.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("credalearn_experiments.running.voted.SPLITS", 1)
+    monkeypatch.setattr("credalearn_experiments.vote_evaluation.SPLITS", 1)
     voted = a_set(generator, 60)
     counts = some_votes(voted, 5)
     half = np.random.default_rng(0).permutation(60) < 30
@@ -128,19 +128,8 @@ def test_one_halving_by_hand(generator: torch.Generator, monkeypatch: pytest.Mon
     assert found["set_coverage_90"] == pytest.approx(inside.double().mean().item(), abs=1e-9)
 
 
-def test_two_items_are_enough_and_too_few_to_promise_anything(generator: torch.Generator) -> None:
+def test_two_items_give_the_widest_sets(generator: torch.Generator) -> None:
     voted = a_set(generator, 2)
     found = set_sizes(voted, some_votes(voted, 6))
     assert found["set_coverage_90"] == 1.0
     assert found["set_width_90"] == pytest.approx(1.0, abs=1e-5)
-
-
-def test_voted_predictions_are_kept_beside_the_others(generator: torch.Generator) -> None:
-    test, voted, foreign = a_set(generator, 6), a_set(generator, 5), a_set(generator, 4)
-    y, counts = torch.tensor([0, 1, 2, 3, 0, 1]), some_votes(voted, 7)
-    tensors = pack(test, y, {"svhn": foreign}) | pack_voted(voted, counts)
-    back, classes, others = unpack(tensors)
-    assert list(others) == ["svhn", "voted"]
-    assert evaluate("pocc", back, classes, {}) == evaluate("pocc", test, y, {})
-    kept = (others["voted"], tensors["voted_counts"])
-    assert evaluate_voted(back, y, *kept) == evaluate_voted(test, y, voted, counts)

@@ -1,4 +1,4 @@
-"""What a run is measured by: each figure against the direct call of its metric."""
+"""Metrics of a run: each against the direct call of its metric."""
 
 import pytest
 import torch
@@ -7,8 +7,11 @@ from torch import Tensor
 from credalearn import metrics as direct
 from credalearn.methods import METHODS
 from credalearn.predictions import CredalPredictions
-from credalearn_experiments.running.evaluate import evaluate, pack, rejection_curve
-from tiny_bench import unpack
+from credalearn_experiments.data import Task
+from credalearn_experiments.evaluation import evaluate, measure, rejection_curve
+from credalearn_experiments.runs import Run
+from credalearn_experiments.settings.catalog import ALL_SETTINGS
+from credalearn_experiments.vote_evaluation import evaluate_voted
 
 CLASSES = 4
 
@@ -63,7 +66,7 @@ def test_each_metric_is_the_direct_call(
     assert METHODS[method].score == score
 
 
-def test_the_ensemble_of_pocc_tells_foreign_images_by_the_entropy_difference(
+def test_the_ensemble_of_pocc_separates_foreign_images_by_the_entropy_difference(
     generator: torch.Generator,
 ) -> None:
     test, foreign = a_set(generator, 60), a_set(generator, 40)
@@ -75,7 +78,7 @@ def test_the_ensemble_of_pocc_tells_foreign_images_by_the_entropy_difference(
     }
     assert by["entropy-difference"] != by["mmi"]
     assert found["auroc_svhn"] == by["entropy-difference"]
-    assert found["auarc"] == found["auarc_mmi"]  # deferring goes by the method's own
+    assert found["auarc"] == found["auarc_mmi"]  # rejection uses the method's own
     assert evaluate("pocc", test, y, {"svhn": foreign})["auroc_svhn"] == by["mmi"]
 
 
@@ -93,7 +96,7 @@ def test_scores_of_a_set_only_where_one_item_is_more_than_a_point(
 
 
 @pytest.mark.parametrize("right", [True, False])
-def test_all_figures_are_finite_where_all_items_are_right_or_wrong(right: bool) -> None:
+def test_metrics_are_finite_where_all_items_are_right_or_wrong(right: bool) -> None:
     probs = torch.tensor([[0.9, 0.1]]).repeat(5, 1)
     test = CredalPredictions(probs, probs, probs)
     y = torch.full((5,), 0 if right else 1)
@@ -109,7 +112,7 @@ def test_the_curve_has_101_points_of_the_exact_one(items: int, generator: torch.
     y = some_classes(generator, items)
     curve = rejection_curve("pocc", test, y)
     assert len(curve) == 101
-    # The slow way: throw out the least certain, and count.
+    # The slow way: drop the least certain items, and count.
     order = test.score("mmi").argsort(stable=True)
     right = (test.classes == y)[order].double()
     for percent, value in enumerate(curve):
@@ -120,15 +123,40 @@ def test_the_curve_has_101_points_of_the_exact_one(items: int, generator: torch.
     assert curve[100] == float(right[0])
 
 
-def test_what_is_packed_is_unpacked(generator: torch.Generator) -> None:
-    test, y = a_dirichlet(generator, 6), some_classes(generator, 6)
-    foreign = {"fashion-mnist": a_set(generator, 5), "svhn": a_dirichlet(generator, 4)}
-    back, classes, others = unpack(pack(test, y, foreign))
-    assert torch.equal(classes, y)
-    assert list(others) == list(foreign)
-    for before, after in [(test, back), *((foreign[name], others[name]) for name in foreign)]:
-        for field in ("probs", "lower", "upper", "vertices", "concentration"):
-            ours, theirs = getattr(before, field), getattr(after, field)
-            assert (ours is None) == (theirs is None)
-            assert ours is None or torch.equal(ours, theirs)
-    assert evaluate("edl", back, classes, {}) == evaluate("edl", test, y, {})
+def test_every_part_is_predicted_evaluated_and_kept(generator: torch.Generator) -> None:
+    """The model predicts the hull of two corners that are its inputs."""
+    inputs = {
+        part: torch.randn(6, 2 * CLASSES, generator=generator)
+        for part in ("train", "test", "voted", "svhn")
+    }
+    y = some_classes(generator, 6)
+    counts = torch.randint(1, 9, (6, CLASSES), generator=generator)
+    task = Task(
+        name="some",
+        classes=tuple("abcd"),
+        train_inputs=inputs["train"],
+        train_y=y,
+        train_soft=None,
+        test_inputs=inputs["test"],
+        test_y=y,
+        voted_inputs=inputs["voted"],
+        voted_counts=counts,
+    )
+
+    def predict(rows: Tensor) -> CredalPredictions:
+        return CredalPredictions.from_vertices(rows.view(-1, 2, CLASSES).softmax(2))
+
+    run = Run(ALL_SETTINGS["cifar10h"], "pocc", 1, limit=16)
+    found = measure(run, predict, task, {"svhn": inputs["svhn"]})
+    test, voted = predict(inputs["test"]), predict(inputs["voted"])
+    known = predict(inputs["train"][:2])  # an eighth of the limit
+    assert found.metrics == {
+        **evaluate("pocc", test, y, {"svhn": predict(inputs["svhn"])}, known),
+        **evaluate_voted(test, y, voted, counts),
+    }
+    assert found.curves == {"accuracy_rejection": rejection_curve("pocc", test, y)}
+    fields = ("probs", "lower", "upper", "vertices")
+    names = {f"{part}.{field}" for part in ("test", "voted", "svhn") for field in fields}
+    assert found.predictions.keys() == names | {"y", "voted_counts"}
+    assert torch.equal(found.predictions["voted.lower"], voted.lower)
+    assert torch.equal(found.predictions["voted_counts"], counts)

@@ -1,4 +1,4 @@
-"""What a run is measured by where people's votes were held out: the votes themselves, and sets.
+"""Metrics of a run where people's votes were held out: errors against votes, and sizes of sets.
 
 Shapes: N test items, V held-out items with votes, K classes.
 """
@@ -13,51 +13,36 @@ from credalearn.conformal.distance import box_distance
 from credalearn.predictions import CredalPredictions
 from credalearn.theory import consistent
 
-KEPT = (80, 90)  # per cent of the items, the most certain ones
-COVERAGES = (90, 95)  # per cent of the items whose vote shares a widened set is to hold
+KEPT = (80, 90)  # percent of the items, the most certain ones
+COVERAGES = (90, 95)  # percent of the items whose vote shares a widened set must cover
 SPLITS = 20
-_FLOOR = 1e-12  # a softmax in float32 underflows to 0 at 104 nats; counted as 27.6
+_FLOOR = 1e-12  # a softmax in float32 underflows to 0 at 104 nats; it counts as 27.6
 
 
 def evaluate_voted(
     test: CredalPredictions, y: Tensor, voted: CredalPredictions, counts: Tensor
 ) -> dict[str, float]:
-    """Errors among the most certain items, and how predictions stand to held-out votes.
+    """Errors among the most certain items, and agreement of predictions with held-out votes.
 
-    Certain is, here and for every method alike, who has a small 1 − lower probability.
+    For every method, the most certain items are those with the highest lower probability.
 
     ==========================  ================================================================
-    metric                      what it says
+    metric                      meaning
     ==========================  ================================================================
     ``error_at_80``, ``_90``    error of the most certain 80 or 90 % of the test items
     ``human_cross_entropy``     mean cross-entropy of the vote shares to ``probs``, nats
     ``human_error``             1 − share of the votes for the predicted class
     ``human_error_at_80``, …    the same among the most certain 80 or 90 % of the voted items
     ``human_coverage``          share of items whose votes are consistent with the predicted set
-    ``human_gap``               mean least r for the shares to lie in [lower − r, upper + r]
-    ``set_coverage_90``, …      share of shares within sets widened to hold 90 or 95 %
+    ``human_gap``               mean smallest r with the shares in [lower − r, upper + r]
+    ``set_coverage_90``, …      coverage of the vote shares by sets widened to cover 90 or 95 %
     ``set_width_90``, …         their mean class-wise width
     ``set_width_90_plain``      the same, all items widened alike
     ==========================  ================================================================
 
-    Sets are widened by what half of the voted items say (split conformal) and measured on the
-    other half: the means over 20 random halvings, the same for all methods. Consistent is what
-    :func:`credalearn.theory.consistent` says at 5 %.
-
-    Args:
-        test: Predictions of the test items.
-        y: Their true classes, shape (N,).
-        voted: Predictions of the held-out items with votes, two or more.
-        counts: Their votes, shape (V, K), int64.
-
-    Example:
-        Three of four people agree with the prediction, which is a point and says 75 %.
-
-        >>> point = torch.tensor([[0.75, 0.25]]).repeat(2, 1)
-        >>> voted = CredalPredictions(point, point, point)
-        >>> found = evaluate_voted(voted, torch.tensor([0, 1]), voted, torch.tensor([[3, 1]] * 2))
-        >>> found["error_at_80"], found["human_error"], found["human_gap"]
-        (0.5, 0.25, 0.0)
+    Sets are widened on half of the voted items (split conformal) and measured on the other half:
+    means over 20 random halves, the same for all methods. "Consistent" is
+    :func:`credalearn.theory.consistent` at 5 %.
     """
     shares = counts.double() / counts.sum(1, keepdim=True)
     wrong = (test.classes != y).double()
@@ -76,21 +61,15 @@ def evaluate_voted(
 
 
 def errors_at(name: str, wrong: Tensor, predictions: CredalPredictions) -> dict[str, float]:
-    """Mean of ``wrong`` (N,) over the most certain 80 and 90 % of the items, one item or more.
+    """Mean of ``wrong`` (N,) over the most certain 80 and 90 % of the items, at least one item.
 
     Items of equal certainty share their mean, the expectation over their orders.
-
-    Example:
-        >>> probs = torch.tensor([[0.9, 0.1]] * 4 + [[0.6, 0.4]])
-        >>> wrong = torch.tensor([0.0, 1, 0, 0, 1])
-        >>> errors_at("error", wrong, CredalPredictions(probs, probs, probs))
-        {'error_at_80': 0.25, 'error_at_90': 0.25}
     """
     scores = as_scores(predictions.score("lower-probability"), name="score")
     order = sort_order(scores)
     ends = tie_ends(scores[order])
     sums = wrong.double().numpy(force=True)[order].cumsum()[ends - 1]
-    # Halves to even: of five items 80 % are four, and 90 % are four too.
+    # Python rounds halves to even: 80 % and 90 % of five items are both four.
     kept = {percent: max(1, round(percent * len(order) / 100)) for percent in KEPT}
     return {
         f"{name}_at_{percent}": float(np.interp(count, np.append(0, ends), np.append(0, sums)))
@@ -123,6 +102,6 @@ def _width(predictions: CredalPredictions) -> float:
 
 
 def _halvings(items: int) -> list[NDArray[np.bool_]]:
-    """Masks of a random half of the items, the same for every run of a task."""
+    """Masks of random halves of the items, the same for every run of a task."""
     rng = np.random.default_rng(0)
     return [rng.permutation(items) < items // 2 for _ in range(SPLITS)]

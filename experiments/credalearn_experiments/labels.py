@@ -1,4 +1,4 @@
-"""The training labels of a run: from annotators, some of their votes, smoothing or a teacher.
+"""Training labels of a run: from annotators, some of their votes, smoothing or a teacher.
 
 Shapes: N items, K classes.
 """
@@ -21,27 +21,16 @@ from credalearn_experiments.settings import Annotators, Setting, Smoothing, Vote
 def training_labels(
     setting: Setting, task: Task, data: DataFolders, device: torch.device, *, seed: int
 ) -> CredalSet:
-    """Credal labels of the training items: by the paper's relaxation, or by a rule for votes.
-
-    Args:
-        setting: Says where they come from, and whether they are collapsed.
-        task: The data.
-        data: Where a teacher's weights lie.
-        device: Where the teacher runs.
-        seed: Of the run, which a few votes are drawn by; other labels do not depend on it.
-
-    Raises:
-        CredalError: If the task has no such labels.
-    """
+    """Credal labels of the training items, on the CPU; the seed draws votes, if only a few."""
     source = setting.labels
     labels: CredalSet
     if isinstance(source, Annotators):
         if task.train_soft is None:
-            raise _missing(setting, task, "train_soft", "the shares of its annotators' votes")
+            raise _missing(setting, task, "train_soft")
         labels = relax(task.train_soft)
     elif isinstance(source, Votes):
         if task.train_counts is None:
-            raise _missing(setting, task, "train_counts", "its annotators' votes")
+            raise _missing(setting, task, "train_counts")
         labels = from_votes(
             draw_votes(task.train_counts, source.number, seed=seed).double(), rule=source.rule
         )
@@ -57,35 +46,19 @@ def training_labels(
     return collapse(labels) if setting.collapsed else labels
 
 
-def _missing(setting: Setting, task: Task, field: str, what: str) -> CredalError:
-    source = type(setting.labels).__name__
+def _missing(setting: Setting, task: Task, field: str) -> CredalError:
     return CredalError(
-        f"the labels of setting {setting.name!r}, {source}, are made of {what}; the task "
-        f"{task.name!r} has no {field}. To fix: give {field} to its Task, or take other labels."
+        f"the labels of setting {setting.name!r}, {type(setting.labels).__name__}, need {field}; "
+        f"task {task.name!r} has none. To fix: pass {field} to its Task, or use other labels."
     )
 
 
 def draw_votes(counts: Tensor, number: int | None, *, seed: int) -> Tensor:
     """So many of each item's votes, drawn without replacement, shape (N, K), int64.
 
-    Every item's votes are put into one random order, which the seed and the counts decide alone;
+    Every item's votes get one random order, which depends on the seed and the counts alone, and
     the first ``number`` are taken. So the counts are multivariate hypergeometric, and fewer votes
-    of a seed are always some of the more.
-
-    Args:
-        counts: Votes by class, shape (N, K), int64.
-        number: How many an item; None for all.
-        seed: Of the order.
-
-    Raises:
-        CredalError: If an item has fewer votes.
-
-    Example:
-        >>> votes = torch.tensor([[5, 0, 1], [2, 2, 2]])
-        >>> draw_votes(votes, 2, seed=1).sum(1)
-        tensor([2, 2])
-        >>> bool((draw_votes(votes, 2, seed=1) <= draw_votes(votes, 3, seed=1)).all())
-        True
+    of a seed are always a subset of more.
     """
     if number is None:
         return counts
@@ -93,10 +66,10 @@ def draw_votes(counts: Tensor, number: int | None, *, seed: int) -> Tensor:
     if number > totals.min():
         row = int(totals.argmin())
         raise CredalError(
-            f"{number} votes an item are to be drawn; item {row} has {int(totals[row])}. "
-            "To fix: draw fewer, or take all."
+            f"{number} votes per item cannot be drawn; item {row} has {int(totals[row])}. "
+            "To fix: draw fewer votes, or use all."
         )
-    # A column a vote, in the order of the classes; beyond the item's own votes the class is K.
+    # One column per vote, in the order of the classes; beyond the item's own votes the class is K.
     places = torch.arange(int(totals.max())).expand(len(counts), -1).contiguous()
     classes = torch.searchsorted(counts.cumsum(1), places, right=True)
     keys = torch.from_numpy(np.random.default_rng(seed).random(tuple(places.shape)))

@@ -1,0 +1,123 @@
+"""Metrics, curves and predictions of a run: what its networks say of test and foreign items.
+
+Shapes: N items.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from credalearn.methods import METHODS
+from credalearn.metrics import (
+    accuracy,
+    accuracy_rejection,
+    auarc,
+    auroc,
+    ece,
+    normalized_auarc,
+    spearman_error,
+)
+from credalearn.predictions import CredalPredictions
+from credalearn_experiments.data import Task
+from credalearn_experiments.records import CURVE_POINTS
+from credalearn_experiments.runs import Run
+from credalearn_experiments.vote_evaluation import evaluate_voted
+
+# Rejection by scores other than the method's own: one that all methods have, and those of a set.
+_OTHER_SCORES = ("top-probability", "lower-probability", "mmi", "entropy-difference")
+# The score that separates foreign images, where it is not the method's own.
+_FOREIGN_SCORES = {"pocc-ensemble": "entropy-difference"}
+_FIELDS = ("probs", "lower", "upper", "vertices", "concentration")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measurements:
+    """What a run found: metrics as fractions, curves, and tensors to store.
+
+    Tensors are named ``PART.FIELD``, or ``y`` and ``voted_counts``.
+    """
+
+    metrics: Mapping[str, float]
+    curves: Mapping[str, tuple[float, ...]]
+    predictions: Mapping[str, Tensor]
+
+
+def measure(
+    run: Run,
+    predict: Callable[[Tensor], CredalPredictions],
+    task: Task,
+    foreign: Mapping[str, Tensor],
+) -> Measurements:
+    """Predict and evaluate every part of a task; foreign images are by the name of their set."""
+    test = predict(task.test_inputs)
+    y = task.test_y.to(test.probs.device)
+    strange = {name: predict(images) for name, images in foreign.items()}
+    training = predict(task.train_inputs[: run.foreign_limit]) if strange else None
+    metrics = evaluate(run.method, test, y, strange, training)
+    tensors = {"y": task.test_y}
+    parts = {"test": test, **strange}
+    if task.voted_inputs is not None and task.voted_counts is not None:
+        same = task.voted_inputs is task.test_inputs
+        parts["voted"] = test if same else predict(task.voted_inputs)
+        tensors["voted_counts"] = task.voted_counts
+        metrics |= evaluate_voted(
+            test.to("cpu"), task.test_y, parts["voted"].to("cpu"), task.voted_counts
+        )
+    for place, predictions in parts.items():
+        held = {f"{place}.{field}": getattr(predictions, field) for field in _FIELDS}
+        tensors |= {name: tensor for name, tensor in held.items() if tensor is not None}
+    curves = {"accuracy_rejection": rejection_curve(run.method, test, y)}
+    return Measurements(metrics, curves, tensors)
+
+
+def evaluate(
+    method: str,
+    test: CredalPredictions,
+    y: Tensor,
+    foreign: Mapping[str, CredalPredictions],
+    training: CredalPredictions | None = None,
+) -> dict[str, float]:
+    """Every metric of a run that needs no votes, as fractions.
+
+    ``auarc``, ``normalized_auarc`` and ``spearman_error`` use the method's own uncertainty,
+    ``auarc_top_probability`` and the like use others; those of a set only where the predictions
+    are more than points. ``auroc_…`` is how well the method's own uncertainty (for an ensemble of
+    POCC: the entropy difference) separates foreign images from test images, ``auroc_training_…``
+    from images that the network was trained on.
+    """
+    probs = test.probs
+    own = test.score(METHODS[method].score)
+    metrics = {
+        "accuracy": accuracy(probs, y),
+        "ece": ece(probs, y),
+        "auarc": auarc(probs, y, own),
+        "normalized_auarc": normalized_auarc(probs, y, own),
+        "spearman_error": spearman_error(probs, y, own),
+    }
+    is_set = bool((test.upper - test.lower).max() > 0)
+    for name in _OTHER_SCORES if is_set else _OTHER_SCORES[:1]:
+        metrics[f"auarc_{_key(name)}"] = auarc(probs, y, test.score(name))
+    name = _FOREIGN_SCORES.get(method, METHODS[method].score)
+    insides = {"auroc": test} | ({"auroc_training": training} if training is not None else {})
+    for metric, inside in insides.items():
+        scores = inside.score(name)
+        for place, predictions in foreign.items():
+            metrics[f"{metric}_{_key(place)}"] = auroc(scores, predictions.score(name))
+    return metrics
+
+
+def rejection_curve(method: str, test: CredalPredictions, y: Tensor) -> tuple[float, ...]:
+    """Accuracy when 0, 1, …, 100 % of the items are rejected by the method's own uncertainty.
+
+    The last value is the accuracy of the single most certain item.
+    """
+    curve = accuracy_rejection(test.probs, y, test.score(METHODS[method].score))
+    shares = torch.linspace(0, 1, CURVE_POINTS, dtype=torch.float64)
+    kept = ((1 - shares) * len(curve)).round().long().clamp(min=1)
+    return tuple(curve.cpu()[kept - 1].tolist())
+
+
+def _key(name: str) -> str:
+    return name.replace("-", "_")

@@ -1,0 +1,235 @@
+"""Doing many runs: joblib's processes here, a Ray cluster, or torchrun's processes.
+
+The store decides what is left. A run is claimed before it is done, so any number of processes,
+however they were started, share the work, and a killed run is resumed by whoever claims it next.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache, lru_cache
+from threading import Thread
+from typing import Any
+
+from joblib import Parallel, delayed, parallel_config
+from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+from credalearn._files import writing
+from credalearn.errors import CredalError
+from credalearn.train.device import find_device
+from credalearn.train.distributed import hear, process_group, rank, tell, under_torchrun
+from credalearn_experiments.data import UNVERIFIED_VARIABLE
+from credalearn_experiments.runner import RunContext, Runner
+from credalearn_experiments.runs import Run
+from credalearn_experiments.store import Store
+
+_MAX_DEATHS = 3
+_SECONDS_BETWEEN_LOOKS = 1.0
+
+
+def execute(
+    context: RunContext,
+    runs: Sequence[Run],
+    *,
+    workers: int = 1,
+    ray: str | None = None,
+    minutes: float | None = None,
+    retry_failed: bool = False,
+) -> None:
+    """Do the runs that are not done yet.
+
+    Under torchrun all its processes train each model together.
+
+    Args:
+        context: Where.
+        runs: What, with the runs that they are built on among them.
+        workers: Processes on this machine.
+        ray: Address of a running Ray cluster whose machines share the store, or ``"auto"``.
+        minutes: Time after which nothing is started and training stops, to be resumed.
+        retry_failed: Whether runs that failed before are tried again.
+    """
+    until = None if minutes is None else time.time() + 60 * minutes
+    store = Store(context.store)
+    keep = "pass another --store; finished runs are kept, and the same command resumes the rest"
+    with writing(context.store, other=keep):
+        if under_torchrun():
+            if ray is not None or workers > 1:
+                raise CredalError(
+                    "torchrun has started the processes. To fix: leave out --workers and --ray."
+                )
+            _with_torchrun(context, runs, until, retry_failed)
+            return
+        _prepare(store, runs, retry_failed)
+        with _backend(context, workers, ray) as (jobs, side_by_side):
+            _work_all(context, runs, until, jobs=jobs, side_by_side=side_by_side)
+
+
+def _prepare(store: Store, runs: Sequence[Run], retry_failed: bool) -> None:
+    """Refuse runs of another configuration; forget failures that are to be tried again."""
+    for run in runs:
+        if store.state(run) == "failed" and retry_failed and (lock := store.claim(run)):
+            store.forget(run)
+            lock.release()
+
+
+@contextmanager
+def _backend(context: RunContext, workers: int, ray: str | None) -> Iterator[tuple[int, int]]:
+    """Backend of joblib for the block; the number of jobs, and of models trained side by side."""
+    if ray is None:
+        on_gpu = find_device(context.device).type == "cuda"
+        with parallel_config("loky", n_jobs=workers):
+            yield workers, context.side_by_side if on_gpu else 1
+        return
+    try:
+        import ray as cluster
+        from ray.util.joblib import register_ray
+    except ImportError as error:
+        raise CredalError("Ray is not installed. To fix: pip install ray.") from error
+    environment = {UNVERIFIED_VARIABLE: os.environ.get(UNVERIFIED_VARIABLE, "")}
+    try:
+        cluster.init(
+            address=ray, log_to_driver=context.verbose, runtime_env={"env_vars": environment}
+        )
+    except (OSError, ValueError, RuntimeError) as error:
+        raise CredalError(
+            f"no Ray cluster can be joined at {ray!r}: {error}. To fix: start one with `ray start "
+            "--head`, and pass its address or 'auto'."
+        ) from error
+    register_ray()  # type: ignore[no-untyped-call]
+    resources: dict[str, float] = cluster.cluster_resources()  # type: ignore[no-untyped-call]
+    cpus, gpus = int(resources["CPU"]), resources.get("GPU", 0.0)
+    on_gpu = context.device != "cpu" and gpus > 0
+    # joblib runs a single job in this process: one GPU is shared by two.
+    jobs = max(2, int(gpus)) if on_gpu else cpus
+    share = {"num_gpus": gpus / jobs} if on_gpu else {"num_cpus": 1}
+    try:
+        with parallel_config("ray", n_jobs=jobs, ray_remote_args=share):
+            yield jobs, context.side_by_side if on_gpu else 1
+    finally:
+        cluster.shutdown()
+
+
+def _work_all(
+    context: RunContext,
+    runs: Sequence[Run],
+    until: float | None,
+    *,
+    jobs: int,
+    side_by_side: int,
+) -> None:
+    """Hand groups of runs to joblib until none is left, all others have failed, or time is up."""
+    store, deaths = Store(context.store), 0
+    _runner.cache_clear()
+    while until is None or time.time() < until:
+        groups = _ready_groups(store, runs, side_by_side)
+        if not groups:
+            return
+        try:
+            worked = Parallel(n_jobs=jobs, batch_size=1)(
+                delayed(_work)(context, group, until, os.getpid()) for group in groups
+            )
+        except Exception as error:
+            if not _is_death(error):
+                raise
+            deaths += 1
+            print(
+                f"a worker process died ({type(error).__name__}); it is replaced", file=sys.stderr
+            )
+            if deaths > _MAX_DEATHS:
+                raise CredalError(
+                    f"worker processes died {deaths} times. To fix: look at their messages above; "
+                    "finished runs are kept, and the same command resumes the rest."
+                ) from error
+            continue
+        if not any(worked):  # other processes do what is left
+            time.sleep(_SECONDS_BETWEEN_LOOKS)
+
+
+def _is_death(error: Exception) -> bool:
+    """Whether a worker was killed, as opposed to an exception of its own."""
+    return isinstance(error, TerminatedWorkerError) or "RayActorError" in {
+        kind.__name__ for kind in type(error).__mro__
+    }
+
+
+def _ready_groups(store: Store, runs: Sequence[Run], side_by_side: int) -> list[list[Run]]:
+    """Runs that can be done now: each built one alone, trainings with others of their kind."""
+    states = {run: store.state(run) for run in runs}
+    left = [run for run, state in states.items() if state in ("new", "started")]
+    groups = [[run] for run in left if run.bases and all(states[x] == "done" for x in run.bases)]
+    alike: dict[object, list[Run]] = {}
+    for run in left:
+        if not run.bases:
+            alike.setdefault(run.group_key, []).append(run)
+    for each in alike.values():
+        groups += [each[k : k + side_by_side] for k in range(0, len(each), side_by_side)]
+    return groups
+
+
+def _work(context: RunContext, group: Sequence[Run], until: float | None, starter: int) -> bool:
+    """Do those runs of a group that nobody else does; whether there were any."""
+    if until is not None and time.time() >= until:
+        return False
+    if os.getppid() == starter:
+        _end_with(starter)
+    runner = _runner(context)
+    claims: dict[Run, Any] = {}
+    try:
+        for run in group:
+            if (lock := runner.store.claim(run)) is not None:
+                claims[run] = lock
+        mine = [run for run in claims if runner.store.state(run) in ("new", "started")]
+        deadline = None if until is None else time.monotonic() + until - time.time()
+        if mine and mine[0].bases:
+            runner.build(mine[0])
+        elif mine:
+            runner.train(mine, deadline=deadline)
+    finally:
+        for lock in claims.values():
+            lock.release()
+    return bool(mine)
+
+
+@lru_cache(maxsize=1)
+def _runner(context: RunContext) -> Runner:
+    """The runner of this process, with the data that it has read."""
+    return Runner(context)
+
+
+@cache
+def _end_with(parent: int) -> None:
+    """End this worker soon after the process that started it, even if that one was killed."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(2)
+
+    Thread(target=watch, daemon=True).start()
+
+
+def _with_torchrun(
+    context: RunContext, runs: Sequence[Run], until: float | None, retry_failed: bool
+) -> None:
+    """Train one model after the other with all processes that torchrun started.
+
+    The first process reads the store and tells the others what to train; it alone measures and
+    keeps. It returns; the others end here.
+    """
+    with process_group():
+        if rank() != 0:
+            runner = None
+            while (told := hear()) is not None:
+                runner = runner or Runner(context)
+                runner.participate(told)
+        else:
+            try:
+                _prepare(Store(context.store), runs, retry_failed)
+                _work_all(context, runs, until, jobs=1, side_by_side=1)
+            finally:
+                tell(None)
+        first = rank() == 0
+    if not first:
+        sys.exit(0)

@@ -1,0 +1,58 @@
+"""The log of a run: one line of JSON per epoch."""
+
+import json
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """One epoch of a log: its number, from 1, and the seconds spent on the run by its end."""
+
+    epoch: int
+    seconds: float
+
+
+def read_log(path: Path) -> list[LogLine]:
+    """The complete lines of a log; a killed process may leave half a line."""
+    lines = []
+    for line in path.read_bytes().splitlines() if path.exists() else ():
+        try:
+            content = json.loads(line)
+            lines.append(LogLine(int(content["epoch"]), float(content["seconds"])))
+        except (ValueError, KeyError, TypeError):
+            continue
+    return lines
+
+
+def seconds_spent(path: Path) -> float:
+    """Seconds of training in a log, over all processes that worked on the run."""
+    lines = read_log(path)
+    return lines[-1].seconds if lines else 0.0
+
+
+class EpochLog:
+    """A training listener that appends one line per epoch to a run's log.
+
+    Its clock continues where an earlier process stopped; ``share`` is this model's share of the
+    time, below 1 if several are trained side by side.
+    """
+
+    def __init__(self, path: Path, *, share: float = 1.0) -> None:
+        self.path, self.share = path, share
+        self.started, self.before = time.monotonic(), seconds_spent(path)
+        if path.exists() and not path.read_bytes().endswith(b"\n"):
+            self._append("")
+
+    def epoch(self, number: int, *, of: int, loss: float, items: int) -> None:  # noqa: ARG002
+        """Append a line."""
+        seconds = round(self.before + self.share * (time.monotonic() - self.started), 3)
+        self._append(json.dumps({"epoch": number, "of": of, "loss": loss, "seconds": seconds}))
+
+    def resumed(self, done: int, *, of: int, source: str) -> None:
+        """The log has these epochs already."""
+
+    def _append(self, line: str) -> None:
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(f"{line}\n")

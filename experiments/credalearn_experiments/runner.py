@@ -1,0 +1,321 @@
+"""Doing runs: data and labels, networks, training, predictions, metrics, into the store."""
+
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from credalearn.errors import CredalError, TrainingError
+from credalearn.methods import METHODS, Model
+from credalearn.nets import Network, Standardize, build_backbone
+from credalearn.predictions import CredalPredictions
+from credalearn.sets import CredalSet
+from credalearn.train import (
+    CheckpointError,
+    Progress,
+    Training,
+    check_checkpoint,
+    crop_and_flip,
+    seeded,
+    train,
+)
+from credalearn.train.device import find_device
+from credalearn.train.distributed import own_gpu, tell, world_size
+from credalearn.train.training import Execution
+from credalearn_experiments.data import DataFolders, MissingDataError, Task, load_foreign, load_task
+from credalearn_experiments.evaluation import Measurements, measure
+from credalearn_experiments.labels import training_labels
+from credalearn_experiments.log import EpochLog, seconds_spent
+from credalearn_experiments.plugins import check_method, check_predictions, load_plugin
+from credalearn_experiments.records import Record
+from credalearn_experiments.runs import Run
+from credalearn_experiments.settings import Setting
+from credalearn_experiments.store import MODEL, PREDICTIONS, Store
+
+# Training items of models side by side from which on torch.compile pays: it makes an H200 a sixth
+# faster than about 58,000 items per second, after 40 seconds the first time on a machine.
+_WORTH_COMPILING = 5_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunContext:
+    """Serializable context of runs: where things are, and on what device to train.
+
+    Args:
+        store: Folder of the store.
+        data: Folders of data sets.
+        device: ``"auto"`` (a GPU where there is one), or a torch device.
+        weights: File of pretrained weights; ``none`` for random ones.
+        side_by_side: Models trained at once on a GPU; beyond eight an H200 gets no faster.
+        verbose: Show progress.
+        plugins: Python files with methods, tasks and settings of the user's own.
+    """
+
+    store: Path
+    data: tuple[Path, ...] = ()
+    device: str = "auto"
+    weights: Path | None = None
+    side_by_side: int = 8
+    verbose: bool = True
+    plugins: tuple[Path, ...] = ()
+
+
+class Runner:
+    """Does runs in one process; data sets and labels stay in memory."""
+
+    def __init__(self, context: RunContext) -> None:
+        for plugin in context.plugins:
+            load_plugin(plugin)
+        self.context = context
+        self.store = Store(context.store)
+        self.data = DataFolders(context.data)
+        self.device = _device(context.device)
+        self._tasks: dict[tuple[str, int | None], Task] = {}
+        self._labels: dict[tuple[object, ...], CredalSet] = {}
+        self._foreign: dict[tuple[str, int, int | None], Tensor | None] = {}
+
+    def train(self, runs: Sequence[Run], *, deadline: float | None = None) -> None:
+        """Train, measure and keep runs that train their own networks and have one ``group_key``.
+
+        Side by side on a GPU, one after the other elsewhere; with the other processes of torchrun,
+        if there are any. A run that was started is resumed; one whose loss or predictions are not
+        finite, or not what a method must return, is marked as failed. After the deadline, a time of
+        ``time.monotonic()``, no epoch is started, and the state is kept.
+        """
+        # Everything that can be refused comes first: a run with missing data is not started.
+        trainings = {run: self._training(run, beside=len(runs)) for run in runs}
+        self._foreign_sets(runs[0])
+        for run in runs:
+            self.store.start(run)
+            try:
+                check_method(run.method, trainings[run])
+            except CredalError as error:
+                self._fail(run, error)
+                del trainings[run]
+        runs = list(trainings)
+        if not runs:
+            return
+        tell(runs)
+        ends = self._train(trainings, deadline)
+        for run, end in zip(runs, ends, strict=True):
+            if isinstance(end, TrainingError):
+                self._fail(run, end)
+            elif len(end) == run.setting.recipe.epochs:
+                seconds = seconds_spent(self.store.log(run))
+                try:
+                    self._measure(run, (trainings[run].network,), seconds)
+                except CredalError as error:  # the last step may have made the weights infinite
+                    self._fail(run, error)
+
+    def participate(self, runs: Sequence[Run]) -> None:
+        """Help to train runs of the first process of torchrun, which measures and keeps them."""
+        for run in runs:
+            with suppress(TrainingError, CredalError):  # the first process reports it
+                train([self._training(run, beside=1)])
+
+    def build(self, run: Run) -> None:
+        """Measure and keep a run that uses the trained networks of finished ones."""
+        members = tuple(self._trained(base) for base in run.bases)
+        self.labels(run)
+        self._foreign_sets(run)
+        self.store.start(run)
+        try:
+            self._measure(run, members, 0.0)
+        except CredalError as error:
+            self._fail(run, error)
+
+    def measure(self, run: Run) -> None:
+        """Measure a finished run again from its networks; nothing is trained.
+
+        Useful for foreign images that came later, or for a new metric. Results on foreign images
+        that are not available now are kept.
+        """
+        members = tuple(self._trained(base) for base in run.bases or (run,))
+        before = self.store.record(run)
+        self._measure(run, members, before.seconds, before=before)
+
+    def labels(self, run: Run) -> CredalSet:
+        """The training labels of a run, on the device."""
+        setting = run.setting
+        seed = run.seed if setting.depends_on_seed else None
+        key = (setting.task, setting.labels, setting.collapsed, run.limit, seed)
+        if key not in self._labels:
+            task = self._task(setting, run.limit)
+            labels = training_labels(setting, task, self.data, self.device, seed=run.seed)
+            self._labels[key] = labels.to(dtype=torch.float32).to(self.device)
+        return self._labels[key]
+
+    def _train(
+        self, trainings: dict[Run, Training], deadline: float | None
+    ) -> list[list[float] | TrainingError]:
+        """The losses of each run's epochs, fewer if the time is up; or why it failed."""
+        runs = list(trainings)
+        # On a GPU all at once; elsewhere one after the other, since sharing gains nothing.
+        together = trainings[runs[0]].execution != "eager"
+        ends: list[list[float] | TrainingError] = []
+        for group in [runs] if together else [[run] for run in runs]:
+            share = 1 / len(group)
+            logged = [
+                replace(trainings[run], listener=EpochLog(self.store.log(run), share=share))
+                for run in group
+            ]
+            label = (
+                group[0].name if len(group) == 1 else f"{group[0].name} and {len(group) - 1} more"
+            )
+            with Progress(label) as progress:
+                shown = progress if self.context.verbose else None
+                ends += train(logged, listener=shown, deadline=deadline)
+        return ends
+
+    def _training(self, run: Run, *, beside: int) -> Training:
+        """What one run trains, one of ``beside`` at a time."""
+        task = self._task(run.setting, run.limit)
+        method, recipe = METHODS[run.method], replace(run.setting.recipe, random_state=run.seed)
+        execution: Execution = "eager"
+        if self.device.type == "cuda" and world_size() == 1:
+            items = len(task.train_inputs) * recipe.epochs * beside
+            # Dropout is not compiled, so that its random numbers come from the seed and the epoch.
+            worth = items >= _WORTH_COMPILING and not method.dropout
+            execution = "compiled" if worth else "recorded"
+        training = Training(
+            network=self._network(run),
+            inputs=task.train_inputs,
+            labels=self.labels(run),
+            loss=method.loss,
+            recipe=recipe,
+            augment=crop_and_flip if run.setting.augment and task.train_inputs.ndim == 4 else None,
+            checkpoint=self.store.checkpoint(run),
+            execution=execution,
+        )
+        try:
+            check_checkpoint(training)
+        except CheckpointError as error:  # a killed machine must not leave a run that never ends
+            print(f"{error} {run.name} starts again", file=sys.stderr)
+            self.store.restart(run)
+        return training
+
+    def _fail(self, run: Run, reason: Exception) -> None:
+        self.store.fail(run, str(reason))
+        print(f"{run.name} failed: {reason}", file=sys.stderr)
+
+    def _network(self, run: Run) -> Network:
+        """The untrained network of a run; its first weights depend on the seed alone."""
+        method, task = METHODS[run.method], self._task(run.setting, run.limit)
+        weights = self.context.weights
+        if run.setting.pretrained and weights is None:
+            raise CredalError(
+                f"{run.setting.name} starts from ImageNet weights of {run.setting.backbone}. To "
+                "fix: pass their file as --weights, or pass --weights none for random ones."
+            )
+        use = run.setting.pretrained and weights != Path("none")
+        with seeded(torch.device("cpu"), run.seed, 0):
+            backbone = build_backbone(
+                run.setting.backbone,
+                tuple(task.train_inputs.shape[1:]),
+                dropout=method.dropout,
+                weights=weights if use else None,
+            )
+            network = Network.on(
+                backbone,
+                task.train_inputs[:2].cpu(),
+                num_heads=method.num_heads,
+                num_classes=task.num_classes,
+                dropout=method.dropout,
+            )
+        for layer in network.modules():
+            if isinstance(layer, Standardize):
+                layer.fit(task.train_inputs)
+        if self.device.type == "cpu" and task.train_inputs.ndim == 4:
+            # Half again as many images per second; training on a GPU does this by itself.
+            network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        return network.to(self.device)
+
+    def _trained(self, run: Run) -> Network:
+        """The trained network of a finished run."""
+        network = self._network(run)
+        network.load_state_dict(self.store.tensors(run, MODEL))
+        return network
+
+    def _measure(
+        self,
+        run: Run,
+        members: tuple[Network, ...],
+        seconds: float,
+        *,
+        before: Record | None = None,
+    ) -> None:
+        """Predict, evaluate and keep; ``before`` is the record of the last time."""
+        began = time.monotonic()
+        task = self._task(run.setting, run.limit)
+        method, labels = METHODS[run.method], self.labels(run).to("cpu")
+        model = Model.from_members(
+            method, members, task.train_inputs, labels, random_state=run.seed
+        )
+
+        def predict(inputs: Tensor) -> CredalPredictions:
+            return check_predictions(run.method, model.predict(inputs)).to(self.device)
+
+        found = measure(run, predict, task, self._foreign_sets(run))
+        if before is not None:
+            earlier = {name: x for name, x in before.metrics.items() if name.startswith("auroc_")}
+            tensors = self.store.tensors(run, PREDICTIONS)
+            found = Measurements(
+                {**earlier, **found.metrics}, found.curves, {**tensors, **found.predictions}
+            )
+        trained = before is None and not run.bases
+        self.store.finish(
+            run,
+            found,
+            weights=members[0].state_dict() if trained else None,
+            seconds=seconds + time.monotonic() - began,
+            device=_device_name(self.device, processes=1 if run.bases else world_size()),
+        )
+        if self.context.verbose:
+            shown = (f"{name} {100 * found.metrics[name]:.2f} %" for name in ("accuracy", "auarc"))
+            print(f"{run.name}: {', '.join(shown)}", file=sys.stderr)
+
+    def _task(self, setting: Setting, limit: int | None) -> Task:
+        key = (setting.task, limit)
+        if key not in self._tasks:
+            task = load_task(setting.task, self.data, limit=limit)
+            self._tasks[key] = replace(task, train_inputs=task.train_inputs.to(self.device))
+        height_width = tuple(self._tasks[key].train_inputs.shape[2:])  # empty for features
+        if height_width not in ((), (setting.image_size, setting.image_size)):
+            raise CredalError(
+                f"the images of task {setting.task!r} must be {setting.image_size} px square, as "
+                f"image_size of setting {setting.name!r} says; they are {height_width}. To fix: "
+                "resize them in the task, or change image_size."
+            )
+        return self._tasks[key]
+
+    def _foreign_sets(self, run: Run) -> dict[str, Tensor]:
+        """Foreign images by set; a set that is missing is reported once and left out."""
+        found = {}
+        for name in run.setting.foreign:
+            key = (name, run.setting.image_size, run.limit)
+            if key not in self._foreign:
+                try:
+                    images = load_foreign(name, self.data, size=key[1], limit=run.foreign_limit)
+                    self._foreign[key] = images
+                except MissingDataError as error:
+                    print(f"no AUROC on {name}: {error}", file=sys.stderr)
+                    self._foreign[key] = None
+            if (known := self._foreign[key]) is not None:
+                found[name] = known
+        return found
+
+
+def _device(name: str) -> torch.device:
+    """The device of this process; with torchrun each process has its own GPU."""
+    on_gpu = name.startswith("cuda") or (name == "auto" and torch.cuda.is_available())
+    return find_device(str(own_gpu(name)) if world_size() > 1 and on_gpu else name)
+
+
+def _device_name(device: torch.device, *, processes: int) -> str:
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
+    return name if processes == 1 else f"{processes} × {name}"

@@ -1,1 +1,0 @@
-"""Doing runs: planned, claimed, trained, measured and stored, here or by other processes."""

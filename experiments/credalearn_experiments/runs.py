@@ -1,0 +1,153 @@
+"""A run: one method with one seed in one setting, and the runs that it is built on."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from credalearn._files import sha256_of
+from credalearn.errors import CredalError
+from credalearn.methods import BASES, METHODS
+from credalearn_experiments.plugins import PLUGIN_METHODS, PLUGIN_TASKS
+from credalearn_experiments.settings import Setting
+from credalearn_experiments.settings.catalog import ALL_SETTINGS
+from credalearn_experiments.settings.costs import member_seeds
+
+_MAX_SEEDS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One method with one seed in one setting.
+
+    ``independent`` ensembles have their own networks; ``limit`` is the maximum number of training
+    and of test items; ``weights`` describes the file that a pretrained network starts from.
+    """
+
+    setting: Setting
+    method: str
+    seed: int
+    independent: bool = False
+    limit: int | None = None
+    weights: str | None = None
+
+    @property
+    def name(self) -> str:
+        """Path of its folder in a store."""
+        return f"{self.setting.name}/{self.method}/seed-{self.seed}"
+
+    @property
+    def bases(self) -> "tuple[Run, ...]":
+        """The runs whose trained networks this one uses; none if it trains its own."""
+        base = BASES.get(self.method)
+        if base is None:
+            return ()
+        return tuple(
+            Run(self.setting, base, seed, limit=self.limit, weights=self.weights)
+            for seed in self._member_seeds
+        )
+
+    @property
+    def foreign_limit(self) -> int | None:
+        """Maximum number of foreign images per set: an eighth of the limit, at least 2."""
+        return None if self.limit is None else max(2, self.limit // 8)
+
+    @property
+    def group_key(self) -> tuple[object, ...]:
+        """What models trained side by side must share: all but labels, method and seed."""
+        setting = self.setting
+        return (
+            *(setting.task, setting.backbone, setting.pretrained, setting.recipe),
+            *(setting.image_size, setting.augment, setting.foreign, self.limit, self.weights),
+        )
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """Everything that decides the outcome, as plain JSON; part of every record."""
+        asked = {
+            **self.setting.as_plain(),
+            "epochs": self.setting.recipe.epochs,
+            "method": self.method,
+            "seed": self.seed,
+            "limit": self.limit,
+        }
+        if self.weights is not None:
+            asked["weights"] = self.weights
+        if self.setting.task in PLUGIN_TASKS:
+            asked["task_plugin"] = PLUGIN_TASKS[self.setting.task]
+        if self.method in PLUGIN_METHODS:
+            asked["method_plugin"] = PLUGIN_METHODS[self.method]
+        if self.bases:
+            asked["members"] = "independent" if self.independent else "shared"
+            asked["member_seeds"] = list(self._member_seeds)
+        return asked
+
+    @property
+    def _member_seeds(self) -> tuple[int, ...]:
+        known = ALL_SETTINGS.get(self.setting.name, self.setting).seeds
+        return member_seeds(self.method, self.seed, known, self.independent)
+
+
+def plan(
+    settings: Sequence[Setting],
+    *,
+    independent: bool = False,
+    limit: int | None = None,
+    weights: Path | None = None,
+) -> list[Run]:
+    """Every run of the settings, each once, after the runs that it is built on."""
+    runs: dict[Run, None] = {}
+    for setting in settings:
+        wanted = [
+            Run(
+                setting,
+                method,
+                seed,
+                independent=independent and METHODS[method].num_members > 1,
+                limit=limit,
+                weights=_describe_weights(weights) if setting.pretrained else None,
+            )
+            for method in setting.methods
+            for seed in setting.seeds
+        ]
+        trained = [base for run in wanted for base in (run.bases or (run,))]
+        runs |= dict.fromkeys(trained) | dict.fromkeys(wanted)
+    return list(runs)
+
+
+def _describe_weights(weights: Path | None) -> str | None:
+    """Name and digest of a file of weights, so that runs from two files stay apart."""
+    if weights is None:
+        return None
+    if weights == Path("none"):
+        return "random"
+    if not weights.is_file():
+        return weights.name  # building the network reports what is wrong
+    return f"{weights.name}, sha256 {sha256_of(weights)[:16]}"
+
+
+def parse_seeds(text: str) -> tuple[int, ...]:
+    """Seeds from text: ``"3"`` is the first three, ``"2-5"`` and ``"1,4"`` are the seeds named.
+
+    Example:
+        >>> parse_seeds("3"), parse_seeds("2-4,9"), parse_seeds("4,")
+        ((1, 2, 3), (2, 3, 4, 9), (4,))
+    """
+    parts = [part for part in text.replace(" ", "").split(",") if part]
+    if parts == [text.strip()] and "-" not in text:
+        parts = [f"1-{parts[0]}"]
+    seeds: dict[int, None] = {}
+    for part in parts:
+        first, dash, last = part.partition("-")
+        last = last if dash else first
+        known = first.isdecimal() and last.isdecimal()
+        if not known or not 1 <= int(first) <= int(last) < int(first) + _MAX_SEEDS:
+            seeds = {}
+            break
+        seeds |= dict.fromkeys(range(int(first), int(last) + 1))
+    if not seeds:
+        raise CredalError(
+            f"seeds must be a count such as 3, or seeds such as 2-5 or 1,4, at most {_MAX_SEEDS:,} "
+            f"and each 1 or more; got {text!r}. To fix: write one seed as '4,'."
+        )
+    return tuple(seeds)

@@ -1,0 +1,272 @@
+"""A store of runs: one folder per run; a run is done when its record is there.
+
+``STORE/SETTING/METHOD/seed-S/`` contains ``config.json`` (what was asked, versions), ``log.jsonl``
+(one line per epoch), ``predictions.safetensors``, ``model.safetensors`` where networks were
+trained, ``resume.safetensors`` while unfinished, and ``metrics.json``, the record, written last.
+"""
+
+import json
+import platform
+import subprocess
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from filelock import FileLock, Timeout
+from torch import Tensor
+
+from credalearn import __version__
+from credalearn._checks import check_choice
+from credalearn._files import whole_file
+from credalearn._tensors import read_tensors, write_tensors
+from credalearn.errors import CredalError
+from credalearn.predictions import CredalPredictions
+from credalearn_experiments.evaluation import Measurements
+from credalearn_experiments.records import Record, read_record, write_record
+from credalearn_experiments.runs import Run, plan
+from credalearn_experiments.settings import Setting
+
+State = Literal["done", "started", "new", "failed"]
+PREDICTIONS, MODEL = "predictions.safetensors", "model.safetensors"
+# All files of a run but its lock; config.json first, so that a killed removal leaves a new run.
+_FILES = (
+    *("config.json", "metrics.json", "failure.txt", "resume.safetensors", "log.jsonl"),
+    *(PREDICTIONS, MODEL),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """Runs kept in a folder, which is created with the first run.
+
+    Several processes may share a store, also on several machines: a run is claimed by a lock that
+    ends with the process that holds it.
+    """
+
+    folder: Path
+
+    def path(self, run: Run) -> Path:
+        """The folder of a run."""
+        return self.folder / run.name
+
+    def checkpoint(self, run: Run) -> Path:
+        """File of an unfinished training's state."""
+        return self.path(run) / "resume.safetensors"
+
+    def log(self, run: Run) -> Path:
+        """File with one line per epoch."""
+        return self.path(run) / "log.jsonl"
+
+    def state(self, run: Run) -> State:
+        """How far a run is; a ``CredalError`` if its folder has another configuration of it."""
+        folder = self.path(run)
+        asked = _read_asked(folder / "config.json")
+        if asked is None:
+            return "new"
+        done = (folder / "metrics.json").exists()
+        differ = _differences(asked, run.asked)
+        if differ and (done or self.checkpoint(run).exists()):
+            shown = ", ".join(f"{name} ({old} there, {new} here)" for name, old, new in differ)
+            edited = any(name.endswith("_plugin") for name, _, _ in differ)
+            raise CredalError(
+                f"{folder} contains this run with another configuration: {shown}."
+                f"{' The file of --plugin has changed.' if edited else ''} To fix: pass the same "
+                "options as before, pass another --store, or delete that folder."
+            )
+        if differ:
+            return "new"
+        failed = (folder / "failure.txt").exists()
+        return "done" if done else "failed" if failed else "started"
+
+    def claim(self, run: Run) -> FileLock | None:
+        """The lock of a run, held; None if another process holds it."""
+        self.path(run).mkdir(parents=True, exist_ok=True)
+        lock = FileLock(self.path(run) / ".lock")
+        try:
+            lock.acquire(blocking=False)
+        except Timeout:
+            return None
+        return lock
+
+    def start(self, run: Run) -> None:
+        """Write down what was asked; remove what a failed or different attempt left."""
+        if self.state(run) != "started":
+            self.forget(run)
+        content = {
+            "asked": run.asked,
+            "versions": versions(),
+            "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        }
+        with whole_file(self.path(run) / "config.json", other=None) as partial:
+            partial.write_text(f"{json.dumps(content, indent=2)}\n", encoding="utf-8")
+
+    def restart(self, run: Run) -> None:
+        """Remove the state and the log of an unfinished training."""
+        self.checkpoint(run).unlink(missing_ok=True)
+        self.log(run).unlink(missing_ok=True)
+
+    def forget(self, run: Run) -> None:
+        """Remove everything that is kept of a run."""
+        for name in _FILES:
+            (self.path(run) / name).unlink(missing_ok=True)
+
+    def fail(self, run: Run, reason: str) -> None:
+        """Write down why a run cannot be done."""
+        with whole_file(self.path(run) / "failure.txt", other=None) as partial:
+            partial.write_text(f"{reason}\n", encoding="utf-8")
+
+    def failure(self, run: Run) -> str:
+        """Why a run cannot be done."""
+        return (self.path(run) / "failure.txt").read_text(encoding="utf-8").strip()
+
+    def finish(
+        self,
+        run: Run,
+        found: Measurements,
+        *,
+        weights: Mapping[str, Tensor] | None,
+        seconds: float,
+        device: str,
+    ) -> None:
+        """Keep what a run found, the record last; weights of None leave their file as it is."""
+        folder = self.path(run)
+        if weights is not None:
+            write_tensors(folder / MODEL, weights, other=None)
+        write_tensors(folder / PREDICTIONS, found.predictions, other=None)
+        record = Record(
+            setting=run.setting.name,
+            method=run.method,
+            seed=run.seed,
+            metrics=found.metrics,
+            curves=found.curves,
+            config=run.asked,
+            versions={**versions(), "device": device},
+            seconds=seconds,
+        )
+        write_record(folder / "metrics.json", record)
+        self.checkpoint(run).unlink(missing_ok=True)
+
+    def record(self, run: Run) -> Record:
+        """The record of a finished run."""
+        return read_record(self.path(run) / "metrics.json")
+
+    def tensors(self, run: Run, name: str) -> dict[str, Tensor]:
+        """The tensors in a file of a finished run."""
+        folder = self.path(run)
+        return read_tensors(folder / name, fix=f"delete {folder} and run it again")[0]
+
+    def stored_settings(self, known: Collection[str]) -> tuple[list[str], list[str]]:
+        """Names of the settings that have runs: those among ``known``, in order, and the others."""
+        found = {path.parts[-4] for path in self.folder.glob("*/*/seed-*/config.json")}
+        return [name for name in known if name in found], sorted(found - set(known))
+
+    def stored_runs(
+        self,
+        setting: Setting,
+        *,
+        limit: int | None = None,
+        independent: bool = False,
+        weights: Path | None = None,
+        epochs: int | None = None,
+    ) -> list[Run]:
+        """Every run of a setting; what is not given is as in the runs that the store contains.
+
+        So the status of a rehearsal can be shown without repeating its options.
+        """
+        paths = sorted((self.folder / setting.name).glob("*/seed-*/config.json"))
+        found = [asked for path in paths if (asked := _read_asked(path)) is not None]
+        first = found[0] if found else {}
+        runs = plan(
+            [setting.narrowed(epochs=epochs or first.get("epochs"))],
+            independent=independent or any(x.get("members") == "independent" for x in found),
+            limit=limit or first.get("limit"),
+            weights=weights,
+        )
+        return [replace(run, weights=run.weights or first.get("weights")) for run in runs]
+
+
+def read_predictions(
+    folder: str | Path, setting: str, method: str, seed: int, *, part: str = "test"
+) -> CredalPredictions:
+    """Predictions of a finished run.
+
+    The same file contains the true classes of the test items as ``y`` and, where there are any,
+    the votes on held-out items as ``voted_counts``.
+
+    Args:
+        folder: The store.
+        setting: Name of the setting.
+        method: Name of the method.
+        seed: Seed of the run.
+        part: ``"test"``, ``"voted"`` for items with held-out votes, or a foreign set, ``"svhn"``.
+
+    Raises:
+        CredalError: If there is no such run, its file is damaged, or it has no such part.
+
+    Example:
+        >>> read_predictions("store", "cifar10h", "pocc", 99)
+        Traceback (most recent call last):
+        credalearn.errors.CredalError: there is no file
+        store/cifar10h/pocc/seed-99/predictions.safetensors. To fix: run it again with
+        `credalearn-experiments run`.
+    """
+    path = Path(folder) / setting / method / f"seed-{seed}" / PREDICTIONS
+    tensors, _ = read_tensors(path, fix="run it again with `credalearn-experiments run`")
+    parts: dict[str, dict[str, Tensor]] = {}
+    for name, tensor in tensors.items():
+        place, dot, field = name.rpartition(".")
+        if dot:
+            parts.setdefault(place, {})[field] = tensor
+    check_choice(part, parts, name=f"the part of {path}")
+    return CredalPredictions(**parts[part])
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Versions that a run is made with, and the commit of the source where it is known."""
+    found = {
+        "credalearn": __version__,
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+    }
+    try:
+        done = subprocess.run(  # fails where this file is installed, and not in a checkout
+            ["git", "rev-parse", "HEAD", f"HEAD:./{Path(__file__).name}"],
+            cwd=Path(__file__).parent,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=10,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return found
+    return found | {"commit": done.stdout[:12]}
+
+
+def _read_asked(path: Path) -> dict[str, Any] | None:
+    """What was asked, from a ``config.json``; None if it is missing or damaged."""
+    try:
+        asked = json.loads(path.read_text(encoding="utf-8"))["asked"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return asked if isinstance(asked, dict) else None
+
+
+def _differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
+    """Name and both values of everything that was asked differently."""
+    old, new = _flat(there), _flat(json.loads(json.dumps(here)))
+    names = sorted(old.keys() | new.keys())
+    return [(x, old.get(x), new.get(x)) for x in names if old.get(x) != new.get(x)]
+
+
+def _flat(table: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+    """Nested tables as one, so that a message names the one value that differs."""
+    flat: dict[str, Any] = {}
+    for name, value in table.items():
+        nested = isinstance(value, dict)
+        flat |= _flat(value, f"{before}{name}.") if nested else {before + name: value}
+    return flat

@@ -1,0 +1,195 @@
+"""The command: list, run, measure, status and records, on a machine with few packages too."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from credalearn.errors import TrainingError
+from credalearn_experiments.cli import main
+from credalearn_experiments.runs import Run
+from credalearn_experiments.settings.catalog import ALL_SETTINGS
+from credalearn_experiments.store import Store
+from tiny_data import write_tiny_data
+from tiny_runs import run_command, start, wait_until
+
+# Packages that the machine for long runs does not have.
+ABSENT = ("polars", "msgspec", "jinja2", "ray")
+BLOCKED = f"""
+import sys
+for name in {ABSENT}:
+    sys.modules[name] = None  # importing it raises ImportError
+from credalearn.errors import TrainingError
+from credalearn_experiments.cli import main
+main()
+"""
+TINY = ("--epochs", "2", "--limit", "24", "--device", "cpu")
+Done = tuple[int, str, str]
+
+
+@pytest.fixture
+def experiments(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> Callable[..., Done]:
+    """The command in this process, in an empty folder: exit code, output and messages."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CREDALEARN_DATA", raising=False)
+
+    def run(*words: object) -> Done:
+        monkeypatch.setattr("sys.argv", ["x", *map(str, words)])
+        with pytest.raises(SystemExit) as end:
+            main()
+        said = capsys.readouterr()
+        return int(end.value.code or 0), said.out, said.err
+
+    return run
+
+
+def test_works_without_the_packages_of_the_application(tmp_path: Path) -> None:
+    setting = "lidc-votes-all-relax"
+    commands = {
+        ("list",): "lidc-votes-K-RULE",
+        ("run", setting, "--method", "decalibration", "--seeds", "1", *TINY): "2 of 2 runs are",
+        ("measure", "--method", "decalibration"): "2 of 20 runs were done",
+        ("status", "--method", "decalibration"): "2 of 20 runs done, 18 not started",
+        ("records", "-o", "results"): "2 records in results",
+        ("records", "-o", "runs.csv"): "2 records in runs.csv",
+    }
+    for words, expected in commands.items():
+        done = subprocess.run(
+            [sys.executable, "-c", BLOCKED, *words],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert expected in done.stdout
+    assert len(list((tmp_path / "results").rglob("*.json"))) == 2
+
+
+@pytest.mark.parametrize("words", [["--help"], ["run", "--help"], ["list", "--help"]])
+def test_help_imports_nothing_heavy(words: list[str]) -> None:
+    code = f"""
+import sys
+from credalearn_experiments.cli import app
+try:
+    app({words})
+except SystemExit:
+    pass
+heavy = {{"torch", "polars", "matplotlib", "sklearn", "joblib", "ray"}} & set(sys.modules)
+assert not heavy, heavy
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "Usage" in done.stdout
+
+
+def test_list_shows_every_setting_or_family(experiments: Callable[..., Done]) -> None:
+    code, out, _ = experiments("list")
+    rows = {line.split()[0]: line.split()[1:] for line in out.splitlines() if line.split()}
+    assert code == 0
+    assert rows["cifar10h"] == ["resnet18", "8", "10", "150", "54"]
+    assert rows["lidc-votes-K-RULE"] == ["mlp", "4", "10", "50", "400"]
+    assert "cifar10h-votes-3-idm" not in rows
+    _, out, _ = experiments("list", "--all")
+    assert set(ALL_SETTINGS) <= {line.split()[0] for line in out.splitlines() if line.split()}
+    _, out, _ = experiments("list", "cifar10h", "--method", "pocc", "--seeds", 2, "--epochs", 3)
+    assert re.search(r"cifar10h +resnet18 +1 +2 +3 +2 ", out)
+    _, out, _ = experiments("list", "cifar10h", "--independent-members")
+    assert re.search(r"cifar10h +resnet18 +8 +10 +150 +150 ", out)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("run", "cifar10x"), "setting 'cifar10x' is unknown; similar names: cifar10h"),
+        (("run", "cifar10h", "--method", "pok"), "a method of setting 'cifar10h' must be one of"),
+        (("run", "cifar10h", "--seeds", "x"), "seeds must be a count such as 3"),
+        (("run", "cifar10h"), "the data of cifar10h cannot be read: no data folder is named"),
+        (
+            ("run", "cifar10h", "--data", "absent"),
+            "absent' does not. To fix: create it, or pass another as --data",
+        ),
+        (("run", "lidc-votes-3-idm", "--device", "cuda:77"), "device 'cuda:77' is not "),
+        (("status", "cifar10x"), "setting 'cifar10x' is unknown"),
+    ],
+)
+def test_an_error_is_one_message_and_exit_code_2(
+    words: tuple[str, ...], message: str, experiments: Callable[..., Done]
+) -> None:
+    code, out, err = experiments(*words)
+    assert (code, out) == (2, "")
+    assert err.startswith("credalearn-experiments: ")
+    assert message in err
+
+
+def test_a_run_from_start_to_status(experiments: Callable[..., Done]) -> None:
+    assert experiments("status")[1] == "There are no runs in store.\n"
+    run = ("run", "lidc-votes-3-idm", "--method", "pocc", "--seeds", 2, *TINY)
+    code, out, _ = experiments(*run)
+    assert (code, out) == (0, "2 of 2 runs are done in store\n")
+    code, out, _ = experiments(*run, "--minutes", 0.01)
+    assert out == "2 of 2 runs are done in store\n"
+    _, out, _ = experiments("status")
+    assert out.startswith("lidc-votes-3-idm: 2 of 20 runs done, 18 not started; about ")
+    _, out, _ = experiments("status", "lidc-votes-3-*", "--method", "pocc", "--seeds", 2)
+    assert "lidc-votes-3-idm: 2 of 2 runs done\n" in out
+    assert "lidc-votes-3-relax: 0 of 2 runs done, 2 not started\n" in out
+    Path("store/lidc-votes-3-idm").rename("store/mine")
+    assert experiments("status")[1] == (
+        "mine: unknown setting; pass the file that defines it as --plugin\n"
+    )
+
+
+def test_a_failed_run_is_reported_and_tried_again_when_asked(
+    experiments: Callable[..., Done], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = ("run", "lidc-votes-3-idm", "--method", "pocc", "--seeds", 1, *TINY)
+    with monkeypatch.context() as patch:
+        patch.setattr("credalearn_experiments.runner.train", fail)
+        code, out, err = experiments(*run)
+    assert (code, out) == (1, "0 of 1 runs are done in store\n")
+    assert "failed: lidc-votes-3-idm/pocc/seed-1: the loss became nan" in err
+    assert experiments(*run)[0] == 1
+    assert experiments(*run, "--retry-failed")[1] == "1 of 1 runs are done in store\n"
+
+
+def fail(trainings: Sequence[object], **_: object) -> list[TrainingError]:
+    return [TrainingError("the loss became nan") for _ in trainings]
+
+
+def test_a_rehearsal_on_images_with_independent_members(
+    experiments: Callable[..., Done], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("CREDALEARN_UNVERIFIED", "1")
+    write_tiny_data(tmp_path / "data", items=10)
+    name = "cifar10h-features"
+    words = ("run", name, "--method", "pocc-ensemble", "--seeds", 1, "--independent-members", *TINY)
+    code, out, err = experiments(*words, "--data", tmp_path / "data")
+    assert (code, out) == (0, "6 of 6 runs are done in store\n"), err
+    members = Path("store", name, "pocc").iterdir()
+    assert sorted(path.name for path in members) == [f"seed-{100 + i}" for i in range(5)]
+    status = ("status", "--method", "pocc-ensemble", "--seeds", 1)
+    assert experiments(*status)[1] == f"{name}: 6 of 6 runs done\n"
+
+
+def test_an_interrupted_run_says_how_to_resume(tmp_path: Path) -> None:
+    words = run_command(tmp_path, "--method", "pocc", "--seeds", "1", epochs=100_000)
+    setting = ALL_SETTINGS["lidc-votes-all-relax"]
+    log = Store(tmp_path).log(Run(setting, "pocc", 1))
+    process = start(words)
+    try:
+        wait_until(lambda: log.exists() or process.poll() is not None)
+        process.send_signal(2)
+        _, err = process.communicate(timeout=30)
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == 130
+    assert err.endswith("stopped; the same command resumes the rest\n")
+    assert "Traceback" not in err
+    assert log.exists()

@@ -1,0 +1,277 @@
+"""Processes that share a store: nothing is done twice, and what was killed is resumed."""
+
+import os
+import re
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+import torch
+from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+from credalearn import CredalError
+from credalearn_experiments import executor
+from credalearn_experiments.executor import execute
+from credalearn_experiments.log import read_log
+from credalearn_experiments.runner import Runner
+from credalearn_experiments.runs import Run
+from credalearn_experiments.store import Store
+from tiny_runs import holders, run_command, start, tiny_context, tiny_plan, wait_until
+
+# Ray has processes of its own here: it warns about its future, and warnings are errors in tests.
+QUIET = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    "RAY_AUTH_MODE": "disabled",
+}
+CLUSTER = """
+import time
+import ray
+
+started = ray.init(num_cpus=2, include_dashboard=False, object_store_memory=80_000_000)
+print(started.address_info["gcs_address"], flush=True)
+time.sleep(150)
+"""
+
+
+def epochs_logged(store: Store, run: Run) -> list[int]:
+    return [line.epoch for line in read_log(store.log(run))]
+
+
+def check_done(store: Store, runs: list[Run], *, killed: Run | None = None) -> None:
+    """All runs are done, and no epoch was trained twice."""
+    assert [store.state(run) for run in runs] == ["done"] * len(runs)
+    for run in runs:
+        logged = epochs_logged(store, run)
+        assert logged == sorted(set(logged))
+        if run != killed:  # a kill may fall between the checkpoint and the log
+            assert len(logged) == (0 if run.bases else run.setting.recipe.epochs)
+        assert not store.checkpoint(run).exists()
+
+
+def test_finished_runs_are_not_done_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs, context = tiny_plan("softmax", "decalibration"), tiny_context(tmp_path)
+    execute(context, runs)
+    check_done(Store(tmp_path), runs)
+
+    def never(*args: object, **kwargs: object) -> None:
+        raise AssertionError("nothing is left to do")
+
+    monkeypatch.setattr(Runner, "train", never)
+    monkeypatch.setattr(Runner, "build", never)
+    execute(context, runs, retry_failed=True)
+
+
+def test_another_configuration_is_refused_before_anything_is_done(tmp_path: Path) -> None:
+    execute(tiny_context(tmp_path), tiny_plan("softmax"))
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(CredalError, match=r"another configuration: epochs \(2 there, 3 here\)"):
+        execute(tiny_context(tmp_path), tiny_plan("edl", "softmax", epochs=3))
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_two_commands_share_the_work(tmp_path: Path) -> None:
+    runs = tiny_plan("softmax", "edl", "decalibration", epochs=60, seeds=(1, 2))
+    words = ("--method", "softmax", "--method", "edl", "--method", "decalibration", "--seeds", "2")
+    processes = [start(run_command(tmp_path, *words, epochs=60)) for _ in range(2)]
+    texts = [process.communicate(timeout=120) for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], texts
+    assert all(out.startswith("6 of 6 runs are done") for out, _ in texts)
+    check_done(Store(tmp_path), runs)
+    firsts = re.findall(r"^(\S+): epoch 1/60", "\n".join(text for _, text in texts), re.MULTILINE)
+    assert sorted(firsts) == sorted(run.name for run in runs if not run.bases)
+
+
+def kill_holder(store: Store, run: Run) -> None:
+    """Kill the process that trains the run, after its first epochs."""
+    wait_until(lambda: len(read_log(store.log(run))) >= 2)
+    [pid] = holders(store.path(run) / ".lock")
+    assert pid != os.getpid()
+    os.kill(pid, signal.SIGKILL)
+
+
+def test_a_killed_worker_is_replaced_and_its_run_resumed(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    runs = tiny_plan("softmax", "edl", "decalibration", epochs=400)
+    store = Store(tmp_path)
+    thread = threading.Thread(target=kill_holder, args=(store, runs[0]))
+    thread.start()
+    execute(replace(tiny_context(tmp_path), verbose=True), runs, workers=2)
+    thread.join()
+    for run in runs[:2]:  # joblib ends the other worker too
+        logged = epochs_logged(store, run)
+        assert logged == sorted(set(logged))
+    assert [store.state(run) for run in runs] == ["done"] * 3
+    text = capfd.readouterr().err
+    assert "a worker process died (TerminatedWorkerError); it is replaced" in text
+    assert "of 400 epochs are done in" in text
+    # The same weights as of a run that was never killed.
+    whole = Store(tmp_path / "whole")
+    execute(tiny_context(whole.folder), runs[:1])
+    one, two = (each.tensors(runs[0], "model.safetensors") for each in (store, whole))
+    assert all(torch.equal(one[name], two[name]) for name in two)
+
+
+def test_workers_end_with_the_command(tmp_path: Path) -> None:
+    runs = tiny_plan("softmax", "edl", epochs=100_000)
+    words = ("--method", "softmax", "--method", "edl", "--seeds", "1", "--workers", "2")
+    locks = [Store(tmp_path).path(run) / ".lock" for run in runs]
+    process = start(run_command(tmp_path, *words, epochs=100_000))
+    try:
+        wait_until(lambda: all(map(holders, locks)) or process.poll() is not None)
+        process.kill()
+        process.communicate(timeout=30)  # the pipes close when the workers have ended
+        assert not any(map(holders, locks))
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def test_an_error_of_a_worker_is_raised_here(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    runs = tiny_plan("softmax", name="cifar10h-features", seeds=(1, 2))
+    with pytest.raises(CredalError, match=r"CIFAR-10H is missing: no cifar10h/cifar10h-counts"):
+        execute(tiny_context(tmp_path / "store", tmp_path / "empty"), runs, workers=2)
+
+
+def test_workers_that_keep_dying_are_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die(*_: object) -> bool:
+        raise TerminatedWorkerError("killed")
+
+    monkeypatch.setattr(executor, "_work", die)
+    with pytest.raises(CredalError, match="worker processes died 4 times"):
+        execute(tiny_context(tmp_path), tiny_plan("softmax"))
+
+
+def test_time_that_is_up_leaves_the_rest_to_be_resumed(tmp_path: Path) -> None:
+    runs = tiny_plan("softmax", "edl", epochs=100_000)
+    execute(tiny_context(tmp_path), runs, workers=2, minutes=0.15)
+    store = Store(tmp_path)
+    assert "started" in {store.state(run) for run in runs}
+    for run in runs:
+        assert store.state(run) in ("started", "new")
+        assert store.checkpoint(run).exists() == bool(read_log(store.log(run)))
+
+
+def test_a_run_of_another_process_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    softmax, built = runs = tiny_plan("decalibration")
+    execute(tiny_context(tmp_path / "whole"), [softmax])
+    store, finished = Store(tmp_path / "store"), []
+    lock = store.claim(softmax)
+    assert lock is not None
+
+    def finish(_: float) -> None:
+        """What the other process does while this one waits."""
+        shutil.copytree(
+            Store(tmp_path / "whole").path(softmax), store.path(softmax), dirs_exist_ok=True
+        )
+        finished.append(softmax)
+        lock.release()
+
+    monkeypatch.setattr("credalearn_experiments.executor.time.sleep", finish)
+    execute(tiny_context(store.folder), runs)
+    assert finished == [softmax]
+    assert store.state(built) == "done"
+
+
+def test_models_of_one_kind_are_trained_side_by_side(tmp_path: Path) -> None:
+    votes = tiny_plan("softmax", "pocc", seeds=(1, 2), name="lidc-votes-3-idm")
+    runs = [*votes, *tiny_plan("softmax", "decalibration"), *tiny_plan("pocc", epochs=3)]
+    groups = executor._ready_groups(Store(tmp_path), runs, 3)
+    assert [len(group) for group in groups] == [3, 2, 1]  # epochs differ; what is built waits
+    assert all(len({run.group_key for run in group}) == 1 for group in groups)
+    execute(tiny_context(tmp_path), runs[:5])
+    groups = executor._ready_groups(Store(tmp_path), runs, 3)
+    assert [[run.method for run in group] for group in groups] == [["decalibration"], ["pocc"]]
+
+
+def test_a_full_disk_is_one_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("credalearn_experiments.store.write_tensors", full)
+    with pytest.raises(CredalError, match=r"cannot be written: No space left .*another --store"):
+        execute(tiny_context(tmp_path), tiny_plan("softmax"))
+
+
+@pytest.fixture
+def ray_address() -> Iterator[str]:
+    """A running cluster of two workers; its files need a short path, for its sockets."""
+    folder = Path(tempfile.mkdtemp(prefix="ray-"))
+    cluster = start([sys.executable, "-c", CLUSTER], RAY_TMPDIR=str(folder), **QUIET)
+    assert cluster.stdout is not None
+    address = cluster.stdout.readline().strip()
+    assert re.fullmatch(r"[\d.]+:\d+", address), address
+    yield address
+    cluster.terminate()
+    cluster.communicate(timeout=30)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
+def test_a_running_ray_cluster_is_joined_and_replaces_a_killed_worker(
+    tmp_path: Path, ray_address: str
+) -> None:
+    runs = tiny_plan("softmax", "edl", "decalibration", epochs=400)
+    words = ("--method", "softmax", "--method", "edl", "--method", "decalibration", "--seeds", "1")
+    process = start(run_command(tmp_path, *words, "--ray", ray_address, epochs=400), **QUIET)
+    store = Store(tmp_path)
+    try:
+        kill_holder(store, runs[0])
+        out, text = process.communicate(timeout=120)
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == 0, text
+    assert "3 of 3 runs are done" in out
+    assert "a worker process died" in text
+    check_done(store, runs[2:])
+    assert {store.state(run) for run in runs} == {"done"}
+
+
+def test_ray_must_be_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)  # import then fails
+    with pytest.raises(CredalError, match=r"Ray is not installed\. To fix: pip install ray"):
+        execute(tiny_context(tmp_path), tiny_plan("softmax"), ray="auto")
+
+
+@pytest.mark.parametrize("options", [{"workers": 2}, {"ray": "auto"}])
+def test_torchrun_starts_the_processes_itself(
+    tmp_path: Path, options: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("RANK", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT"):
+        monkeypatch.setenv(name, "0")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    run: Callable[..., None] = execute
+    with pytest.raises(CredalError, match="torchrun has started the processes"):
+        run(tiny_context(tmp_path), tiny_plan("softmax"), **options)
+
+
+def test_torchrun_trains_each_model_with_all_processes(tmp_path: Path) -> None:
+    words = run_command(tmp_path, "--method", "decalibration", "--seeds", "1")
+    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    torchrun = [words[0], *launcher, *words[1:]]
+    process = start(torchrun)
+    out, text = process.communicate(timeout=120)
+    assert process.returncode == 0, text
+    assert out.count("2 of 2 runs are done") == 1
+    runs = tiny_plan("decalibration")
+    check_done(Store(tmp_path), runs)
+    assert Store(tmp_path).record(runs[0]).versions["device"] == "2 × cpu"
+    wrong = start([*torchrun, "--method", "nonsense"])
+    _, text = wrong.communicate(timeout=120)
+    assert wrong.returncode != 0
+    assert text.count("credalearn-experiments: ") == 1
