@@ -86,7 +86,9 @@ def test_outcomes_can_count_some_rows_only() -> None:
     rows = np.arange(40) % 2 == 0
     found = outcomes(items, np.array([0.3]), rows=rows)[0]
     assert found.items == 20
-    assert found.kept == (items.score[rows] <= 0.3).sum()
+    kept = rows & (items.score <= 0.3)
+    assert (found.kept, found.wrong) == (kept.sum(), (kept & items.wrong).sum())
+    assert found.judged == (kept & items.judged).sum()
 
 
 def test_the_largest_coverage_within_an_error() -> None:

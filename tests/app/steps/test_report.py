@@ -64,6 +64,9 @@ def test_every_reading_is_that_of_the_predictions(run: Run, page: str) -> None:
         by_class = [deferred.filter(pl.col("truth") == name).height for name in run.classes]
         by_class.append(deferred["truth"].null_count())
         assert [each["deferred"] for each in reading["classes"]] == list(map(str, by_class))
+    for x, low, high in data["band"][1:]:
+        kept = table.sort("score")[: round(3 * x)]["wrong"].drop_nulls()
+        assert low <= 100 - 100 * int(kept.sum()) / max(len(kept), 1) <= high or not len(kept)
     for curve, column in zip(
         data["chart"]["curves"], ("score", "mmi", "top_probability"), strict=True
     ):
@@ -124,6 +127,10 @@ def test_every_kind_of_guarantee_has_a_verdict(
     assert data["readings"][data["start"]]["texts"]["kept_count"] == str(kept)
     assert page.count("<h3>item-") == min(24, 50 - kept if decided else 50)
     assert ("on this page is guaranteed" in page) == (state != "certified")
+    table = held_out(run).drop_nulls("wrong")
+    if run.guarantee is not None and run.guarantee.method == "conformal-risk-control":
+        both = table.filter("wrong", pl.col("score") <= run.guarantee.threshold)
+        assert f", {percent(len(both) / len(table))} are kept and wrong." in words
 
 
 def with_groups(run: Run) -> Run:
@@ -172,6 +179,19 @@ def test_quality_is_what_the_metrics_say(run: Run, page: str) -> None:
     assert f"accuracy {percent(metrics.accuracy(probs, y))} of all labels" in words
     assert f"calibration error {percent(metrics.ece(probs, y))} " in words
     assert f"AUARC {percent(metrics.auarc(probs, y, table['score'].to_numpy()))} " in words
+    cells = re.findall(r'<td class="(?:right|wrong)"[^>]*>([\d,]+)</td>', page)
+    pairs = table.select("score", "truth", "label").rows()
+    assert run.guarantee is not None
+    for place, kept in ((0, True), (9, False)):
+        counted = [
+            sum(
+                t == truth and p == said and (score <= run.guarantee.threshold) == kept  # type: ignore[operator]
+                for score, t, p in pairs
+            )
+            for truth in run.classes
+            for said in run.classes
+        ]
+        assert list(map(int, cells[place : place + 9])) == counted
     wrong = table["wrong"].sum()
     counts = re.findall(r"test items: (\d+) with a truth, (\d+) wrong", words)
     assert sum(int(n) for n, _ in counts) == len(table)
@@ -240,6 +260,9 @@ def test_the_gallery_shows_the_least_certain_deferred_items(run: Run, page: str)
             r'rowspan="2">(.*?)</th>.*?widened set .*?number">(.*?)</span>', text, re.S
         )
         assert len(shown) == 3
+        heads = re.findall(r'bar head-\d" .*?number">(\d+)', text, re.S)
+        wanted = [table[f"v{head}:{name}"][row] for name, _ in shown for head in (0, 1)]
+        assert heads == [percent(value, decimals=0)[:-2] for value in wanted]
         for name, numbers in shown:
             k = run.classes.index(name)
             low, high = (percent(float(bound[row, k]), decimals=0) for bound in bounds)
@@ -276,6 +299,8 @@ def test_runs_are_compared(run: Run, tmp_path: Path) -> None:
     words = words_of(page, "comparison")
     assert "not tested on the same items" in words
     assert "width of sets" not in words  # another coverage
+    again = page_of(run, other, other, output=tmp_path / "two.html")
+    assert "width of sets" not in words_of(again, "comparison")
     names = [each["name"] for each in data_of(page)["runs"]["curves"]]
     assert names == [str(run.path), str(other.path)]  # two runs of one name
     assert 'id="comparison"' not in page_of(run, output=tmp_path / "one.html")
