@@ -245,6 +245,17 @@ class Run:
         return "majority" if self.said == "votes" else self.said
 
     @property
+    def lost_group(self) -> str:
+        """That the training had groups which the calibration does not know; empty otherwise."""
+        group = self.training.splits.group
+        if group in (None, self.group):
+            return ""
+        return (
+            f"The model was trained with groups ({group}) and recalibrated without: new items may "
+            "belong to groups that it was trained on."
+        )
+
+    @property
     def training(self) -> TrainingFacts:
         """Where and on what the model was trained: in this run, or in the one it is from."""
         facts = self.facts

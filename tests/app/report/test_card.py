@@ -10,8 +10,8 @@ from credalearn import CredalError, metrics
 from credalearn._formats import percent
 from credalearn.app.facts import TrainingFacts
 from credalearn.app.report.card import card, write_card
-from credalearn.app.report.card_file import is_card
 from credalearn.app.run import Run
+from credalearn.app.steps.export import OUTPUTS
 from fake_run import add_rule, add_sets, fake_run, training_options, with_facts
 
 
@@ -24,7 +24,7 @@ def row(text: str, name: str) -> str:
 
 def test_the_card_has_the_facts_of_the_run(tmp_path: Path) -> None:
     run = fake_run(tmp_path / "run")
-    text = card(run)
+    text = card(run, OUTPUTS)
     assert row(text, "classes") == "benign, indeterminate, malignant"
     assert row(text, "input") == "2 features: size, texture"
     assert row(text, "labels") == "votes, rule relax"
@@ -39,13 +39,13 @@ def test_the_card_has_the_facts_of_the_run(tmp_path: Path) -> None:
     assert row(text, "accuracy") == percent(metrics.accuracy(probs, y))
     assert "initial weights" not in text
     weights = training_options(weights="start.pt", weights_sha256="abc", augment="crop-flip")
-    text = card(with_facts(run, options=weights))
+    text = card(with_facts(run, options=weights), OUTPUTS)
     assert row(text, "initial weights") == "start.pt (SHA-256 abc)"
     assert row(text, "augmentation") == "crop-flip"
 
 
 def test_the_card_of_images_says_how_they_are_prepared(tmp_path: Path) -> None:
-    text = card(fake_run(tmp_path / "run", num_items=100, images=True))
+    text = card(fake_run(tmp_path / "run", num_items=100, images=True), OUTPUTS)
     assert row(text, "input") == "RGB images of 64 × 64 pixels"
     assert "`images`, float32 of shape (N, 3, 64, 64)" in text
     places = [text.index(step) for step in ("upright", "16-bit", "to RGB", "bilinear")]
@@ -54,12 +54,12 @@ def test_the_card_of_images_says_how_they_are_prepared(tmp_path: Path) -> None:
 
 def test_promises_are_worded_by_their_authors(tmp_path: Path) -> None:
     run = fake_run(tmp_path / "run")
-    assert "nothing is guaranteed about the predictions" in card(run)
-    assert "Widened sets" not in card(run)
+    assert "nothing is guaranteed about the predictions" in card(run, OUTPUTS)
+    assert "Widened sets" not in card(run, OUTPUTS)
     run = add_sets(add_rule(run))
     assert run.guarantee is not None
     assert run.sets is not None
-    text = card(run)
+    text = card(run, OUTPUTS)
     assert f"\n\n{run.guarantee.sentence()}\n\n" in text
     assert f"\n\n{run.sets.sentence()}\n\n" in text
     assert f"is at most {run.guarantee.threshold:.6g}; defer" in text
@@ -79,14 +79,14 @@ def test_a_recalibrated_run_has_two_sources_of_data(tmp_path: Path) -> None:
         later_items=7,
         truth="majority",
     )
-    text = card(with_facts(run, recalibrated_from=training))
+    text = card(with_facts(run, recalibrated_from=training), OUTPUTS)
     before, after = text.split("## Training data")[1].split("## Calibration data")
     assert row(before, "annotations") == "old.csv"
     assert row(before, "items of later exports, used for training only") == "7"
     assert "calibration items" not in before
     assert row(after, "annotations") == "readings.csv"
     assert row(text, "trained") == "2025-12-24"
-    assert "trained with --group patient" in text.split("## Limits")[1]
+    assert "The model was trained with groups (patient)" in text.split("## Limits")[1]
 
 
 def test_test_items_without_a_truth_have_no_quality(tmp_path: Path) -> None:
@@ -94,16 +94,16 @@ def test_test_items_without_a_truth_have_no_quality(tmp_path: Path) -> None:
     nothing = run.predictions.with_columns(
         truth=pl.lit(None, pl.String), wrong=pl.lit(None, pl.Boolean)
     )
-    assert "No test item has a truth" in card(with_facts(run, predictions=nothing))
+    assert "No test item has a truth" in card(with_facts(run, predictions=nothing), OUTPUTS)
 
 
 def test_only_our_own_card_is_replaced(tmp_path: Path) -> None:
     run: Run = fake_run(tmp_path / "run", num_items=100)
     path = tmp_path / "model.md"
     for _ in range(2):
-        write_card(run, path)
-        assert is_card(path)
+        write_card(run, path, OUTPUTS)
+        assert path.read_text(encoding="utf-8") == card(run, OUTPUTS)
     path.write_text("# My notes")
     with pytest.raises(CredalError, match=r"model\.md exists and is not a model card"):
-        write_card(run, path)
+        write_card(run, path, OUTPUTS)
     assert path.read_text() == "# My notes"

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from credalearn.app.report.card import card
 from credalearn.app.report.render import _environment
+from credalearn.app.steps.export import OUTPUTS
 from fake_run import add_rule, add_sets, fake_run, training_options, with_facts
 from report_pages import Elements, data_of, page_of
 
@@ -73,7 +74,7 @@ def test_any_text_stays_in_its_markdown_cell(text: str) -> None:
 def test_the_card_stays_a_card_with_any_class_names(tmp_path: Path) -> None:
     evil = ("a|b", "[x](http://e.vil)", "<b>\n# heading", "`code` *x*", "=1+1\x1b[31m")
     run = add_sets(add_rule(fake_run(tmp_path / "run|x", classes=evil, num_items=400)))
-    text = card(run)
+    text = card(run, OUTPUTS)
     headings = [line for line in text.splitlines() if line.startswith("#")]
     assert headings[0] == r"# run\|x"
     assert text.count("\n# ") == 1

@@ -1,45 +1,51 @@
 """The model card: what a model is, was trained on, guarantees and does not guarantee."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from credalearn._files import whole_file
 from credalearn.app.facts import RunFacts, TrainingFacts
-from credalearn.app.report.card_file import CARD, refuse_foreign_card
 from credalearn.app.report.held_out import HeldOut
 from credalearn.app.report.quality import Quality
 from credalearn.app.report.render import render_markdown
 from credalearn.app.run import Run
-from credalearn.app.staging import MODEL
-from credalearn.app.steps.export import OUTPUTS
-from credalearn.app.steps.recalibrate import lost_group
+from credalearn.errors import CredalError
 from credalearn.guarantees.truths import LACKING, TRUTHS
 
+_MARK = b"<!-- model card by credalearn -->"  # the first line of the template
 
-def card_places(run: Run, onnx: Path) -> tuple[Path, Path]:
-    """Where the model cards of an export go: next to the ONNX file, and to the model's folder.
+
+def check_card(path: Path) -> None:
+    """Refuse to replace a file that credalearn did not write.
 
     Raises:
-        CredalError: If a file is there that credalearn did not write.
+        CredalError: If there is one.
     """
-    places = onnx.with_suffix(".md"), run.path / MODEL / CARD
-    for path in places:
-        refuse_foreign_card(path)
-    return places
+    if path.exists() and not (path.is_file() and path.read_bytes().startswith(_MARK)):
+        raise CredalError(
+            f"{path} exists and is not a model card of credalearn. To fix: rename it, or choose "
+            "another file name."
+        )
 
 
-def write_card(run: Run, path: Path) -> None:
+def write_card(run: Run, path: Path, outputs: Mapping[str, tuple[str, str]]) -> None:
     """Write the model card of a run.
+
+    Args:
+        run: The run.
+        path: The Markdown file.
+        outputs: Shape and content of each output of the exported model.
 
     Raises:
         CredalError: If another file is there, or it cannot be written.
     """
-    refuse_foreign_card(path)
-    text = card(run)
+    check_card(path)
+    text = card(run, outputs)
     with whole_file(path) as partial:
         partial.write_text(text, encoding="utf-8")
 
 
-def card(run: Run) -> str:
+def card(run: Run, outputs: Mapping[str, tuple[str, str]]) -> str:
     """The model card of a run, Markdown."""
     sources: list[tuple[str, RunFacts | TrainingFacts]] = [("Data", run.facts)]
     if run.facts.recalibrated_from:
@@ -47,7 +53,6 @@ def card(run: Run) -> str:
     judged = run.predictions.filter(split="test")["truth"].is_not_null().any()
     return render_markdown(
         "card.md.j2",
-        name=run.path.resolve().name,
         run=run,
         facts=run.facts,
         guarantee=run.guarantee,
@@ -56,8 +61,7 @@ def card(run: Run) -> str:
         quality=Quality.of(HeldOut.of(run), None) if judged else None,
         truth=TRUTHS[run.truth],
         lacking=LACKING[run.truth],
-        outputs=OUTPUTS,
-        doubts=lost_group(run),
+        outputs=outputs,
         left_out=_left_out,
     )
 

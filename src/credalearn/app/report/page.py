@@ -68,7 +68,6 @@ class Page:
         widened: Predicted sets widened to contain what people say, if they were.
         gallery: The least certain test items.
         comparison: This run and others; None without others.
-        doubts: Further assumptions, one sentence each.
     """
 
     title: str
@@ -83,7 +82,6 @@ class Page:
     widened: WidenedSets | None
     gallery: tuple[GalleryItem, ...]
     comparison: Comparison | None
-    doubts: tuple[str, ...]
 
     @property
     def truth(self) -> str:
@@ -141,7 +139,6 @@ def build_page(
     widened: WidenedSets | None = None,
     others: Sequence[ComparedRun] = (),
     images: Mapping[str, str] | None = None,
-    doubts: Sequence[str] = (),
 ) -> Page:
     """Compute the page of a run.
 
@@ -154,7 +151,6 @@ def build_page(
         widened: Predicted sets widened to contain what people say.
         others: Runs to compare with.
         images: Thumbnails by item, as data URIs.
-        doubts: Further assumptions, one sentence each.
     """
     guarantee = run.guarantee
     decided = guarantee is not None and guarantee.shortfall is None
@@ -180,7 +176,6 @@ def build_page(
         comparison=(
             Comparison((this, *others), guarantee and guarantee.max_error) if others else None
         ),
-        doubts=tuple(doubts),
     )
 
 

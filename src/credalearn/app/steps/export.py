@@ -20,6 +20,7 @@ from credalearn import __version__
 from credalearn._files import check_file, whole_file
 from credalearn._options import check_options, option
 from credalearn.app.outputs import refuse_overwriting_run
+from credalearn.app.staging import MODEL
 from credalearn.errors import CredalError
 
 if TYPE_CHECKING:
@@ -88,10 +89,12 @@ def export(run: "Run", options: ExportOptions | None = None) -> Exported:
             f"exporting needs {', '.join(missing)}, not installed. To fix: "
             "pip install 'credalearn[onnx]'."
         )
-    from credalearn.app.report.card import card_places, write_card
+    from credalearn.app.report.card import check_card, write_card
     from credalearn.app.steps.onnx_graph import Graph
 
-    cards = card_places(run, path)
+    cards = path.with_suffix(".md"), run.path / MODEL / "MODEL_CARD.md"
+    for card in cards:
+        check_card(card)
     clf = run.load_model()
     graph = Graph(str(clf.method), clf.model_).cpu()
     name, sample = _sample(graph, clf._input_shape)
@@ -102,7 +105,7 @@ def export(run: "Run", options: ExportOptions | None = None) -> Exported:
         program.save(str(partial), external_data=False)
         _check_same(partial, graph, name, sample)
     for card in cards:
-        write_card(run, card)
+        write_card(run, card, OUTPUTS)
     return Exported(path, cards)
 
 

@@ -59,7 +59,7 @@ class Recalibration:
         more = "" if sets is None else f" --set-coverage {sets.coverage:g}"
         return [
             *([f"Left out: {', '.join(left_out)}."] if left_out else []),
-            *lost_group(self.run),
+            *filter(None, [self.run.lost_group]),
             *drift_check(self.old, self.run),
             f"Wrote {self.run.path}: the same model with {facts.splits.calibration:,} calibration "
             f"and {facts.splits.test:,} test items; nothing was trained.",
@@ -109,17 +109,6 @@ def recalibrate(
         tables = run_tables(data, run.load_model(), trained=trained)
         write_run(partial, facts, model_sha256=run.facts.sha256.model, **tables)
     return Recalibration(run, Run.load(output))
-
-
-def lost_group(run: Run) -> list[str]:
-    """A line about groups of the training that the calibration of a run does not know."""
-    group = run.training.splits.group
-    if group in (None, run.group):
-        return []
-    return [
-        f"The model was trained with groups ({group}) and recalibrated without: new items may "
-        "belong to groups that it was trained on."
-    ]
 
 
 def _check_folder(run: Run, output: Path) -> None:

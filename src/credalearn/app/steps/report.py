@@ -18,7 +18,6 @@ from credalearn.app.report.page import Page, build_page
 from credalearn.app.report.render import content_policy, page_scripts, page_style, render_html
 from credalearn.app.run import Run
 from credalearn.app.steps.certify import one_of_each
-from credalearn.app.steps.recalibrate import lost_group
 from credalearn.app.steps.set_check import WidenedSets
 from credalearn.app.steps.set_coverage import widened
 from credalearn.app.steps.voted_items import read_voted
@@ -113,7 +112,6 @@ def _page(
         widened=_widened(run),
         others=[ComparedRun.of(each, HeldOut.of(each), _widened(each)) for each in others],
         images=_thumbnails(images, shown),
-        doubts=lost_group(run),
     )
     return page, missing
 
