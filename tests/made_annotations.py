@@ -40,3 +40,13 @@ def bounds_of(*bounds: tuple[str, str, float]) -> Annotations:
     items, classes = (tuple(table[name].unique(maintain_order=True)) for name in ("item", "label"))
     origin = Origin(Path("bounds.csv"), "bounds", "by hand", len(bounds))
     return Annotations("bounds", items, classes, table, origin)
+
+
+def three_items() -> Annotations:
+    """Three annotators who agree about one item of three."""
+    return votes_of(
+        [
+            *[("x", "ann", "cat"), ("x", "bo", "cat"), ("x", "cy", "cat")],
+            *[("y", "ann", "cat"), ("y", "bo", "dog"), ("z", "ann", "dog"), ("z", "cy", "cat")],
+        ]
+    )

@@ -69,14 +69,7 @@ class CsvFile:
     """One open CSV file: its delimiter, its columns, its rows.
 
     Rows without any value are skipped. A column without a name, such as the index that pandas
-    writes, is left out.
-
-    Args:
-        path: Name of the file, for messages.
-        file: The open file; it must be seekable.
-        start: Its first bytes, at least the header.
-        encoding: Encoding of the text.
-        delimiter: Character between cells; found from the first rows if None.
+    writes, is left out. ``start`` is the first bytes of the file, at least the header.
     """
 
     def __init__(

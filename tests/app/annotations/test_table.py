@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from credalearn.app.annotations.table import check_unweighted, three_items
+from credalearn.app.annotations.table import check_unweighted
 from credalearn.errors import CredalError
-from made_annotations import Vote, bounds_of, shares_of, votes_of
+from made_annotations import Vote, bounds_of, shares_of, three_items, votes_of
 
 VOTES = st.lists(
     st.tuples(

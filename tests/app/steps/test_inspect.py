@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from annotation_exports import EXPORTS, LONG, Write
-from credalearn.app.annotations.table import three_items
 from credalearn.app.readers import read_annotations
 from credalearn.app.steps.inspect import consensus, inspect
-from made_annotations import Vote, bounds_of, shares_of, votes_of
+from made_annotations import Vote, bounds_of, shares_of, three_items, votes_of
 
 
 @pytest.mark.parametrize("name", EXPORTS)

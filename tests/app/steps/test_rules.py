@@ -5,14 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from credalearn.app.annotations.table import three_items
 from credalearn.app.nodules import load_nodules
 from credalearn.app.readers import read_annotations
 from credalearn.app.steps.rules import RuleComparison, RuleOptions, compare_rules
 from credalearn.errors import CredalError
 from credalearn.labels import VOTE_RULES
 from credalearn.theory import RuleCoverage
-from made_annotations import Vote, bounds_of, votes_of
+from made_annotations import Vote, bounds_of, three_items, votes_of
 
 
 def rule_of(name: str, **changes: float) -> RuleCoverage:

@@ -20,12 +20,6 @@ def agreement(annotations: Annotations) -> AgreementFacts:
 
     Raises:
         CredalError: If the annotations are neither votes nor counts.
-
-    Example:
-        >>> from credalearn.app.annotations.table import three_items
-        >>> found = agreement(three_items())
-        >>> found.votes_per_item, round(found.alpha, 2), found.confused
-        ((2, 2.0, 3), -0.2, (('cat', 'dog', 1.0),))
     """
     counts = vote_counts(annotations)
     totals = counts.sum(1)

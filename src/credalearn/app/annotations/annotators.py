@@ -21,27 +21,16 @@ _CELLS = 10_000_000  # of the others' counts at a time: 80 MB
 
 @dataclass(frozen=True, slots=True)
 class Annotator:
-    """How often one annotator agrees with the majority of the others on the same item.
-
-    Args:
-        name: Name of the annotator.
-        votes: Number of votes, without the unsure.
-        compared: Votes on items where the others' votes have one leading class.
-        agreed: Votes among those for that class.
-        share: ``agreed / compared``; None if no vote was compared.
-        upper: Upper confidence limit of the share.
-        others: The share of everyone else.
-        far: Whether ``upper`` is more than 0.10 below ``others``, with ten or more votes compared.
-    """
+    """How often one annotator agrees with the majority of the others on the same item."""
 
     name: str
-    votes: int
-    compared: int
-    agreed: int
-    share: float | None
-    upper: float
-    others: float | None
-    far: bool
+    votes: int  # without the unsure
+    compared: int  # votes on items where the others' votes have one leading class
+    agreed: int  # votes among those for that class
+    share: float | None  # agreed / compared
+    upper: float  # upper confidence limit of the share
+    others: float | None  # the share of everyone else
+    far: bool  # whether upper is more than 0.10 below others, with ten or more votes compared
 
 
 def annotator_agreement(
@@ -55,13 +44,6 @@ def annotator_agreement(
 
     Raises:
         CredalError: If the annotations are no votes, or the confidence is not in (0, 1).
-
-    Example:
-        Three votes are too few to call anybody far.
-
-        >>> from credalearn.app.annotations.table import three_items
-        >>> [(each.name, each.compared, each.agreed) for each in annotator_agreement(three_items())]
-        [('ann', 3, 1), ('bo', 2, 1), ('cy', 2, 1)]
     """
     if annotations.kind != "votes":
         raise CredalError(

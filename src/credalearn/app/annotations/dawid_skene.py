@@ -48,11 +48,6 @@ def dawid_skene(
     Raises:
         CredalError: If these are no votes, a voter has no name, a vote has a weight, there is no
             vote, or crowd-kit is not installed.
-
-    Example:
-        >>> from credalearn.app.annotations.table import three_items
-        >>> dawid_skene(three_items())[0].round(3).tolist()
-        [1.0, 0.0]
     """
     item, who, label = named_votes(annotations)
     if among is not None:

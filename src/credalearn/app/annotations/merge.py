@@ -32,11 +32,6 @@ def merge(
 
     Raises:
         CredalError: If the kinds do not fit, or there is a conflict that is to be refused.
-
-    Example:
-        >>> from credalearn.app.annotations.table import three_items
-        >>> merge(three_items(), three_items()).counts().tolist()
-        [[3.0, 0.0], [1.0, 1.0], [1.0, 1.0]]
     """
     check_choice(conflicts, ("refuse", "newest", "add"), name="conflicts")
     second = _with_names_of(first, second)

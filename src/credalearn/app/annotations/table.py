@@ -192,13 +192,7 @@ class Annotations:
 
 
 def check_unweighted(annotations: Annotations, rule: str, *, instead: str = "") -> None:
-    """Refuse votes with a weight other than 1.
-
-    Args:
-        annotations: Annotations of any kind; only votes have weights.
-        rule: What needs plain votes; the message begins with it.
-        instead: Another remedy than to leave the weights out.
-    """
+    """Refuse votes with a weight other than 1; ``rule`` says what needs plain votes."""
     if annotations.kind != "votes":
         return
     weights = annotations.table["weight"].to_numpy()
@@ -210,15 +204,3 @@ def check_unweighted(annotations: Annotations, rule: str, *, instead: str = "") 
             f"{annotations.source.path} has the weight {weights[row]:g}. To fix: drop the column "
             f"of the weights{instead}."
         )
-
-
-def three_items() -> Annotations:
-    """Three annotators who agree about one item of three, for examples and tests."""
-    votes = [
-        *[("x", "ann", "cat"), ("x", "bo", "cat"), ("x", "cy", "cat")],
-        *[("y", "ann", "cat"), ("y", "bo", "dog"), ("z", "ann", "dog"), ("z", "cy", "cat")],
-    ]
-    table = pl.DataFrame(votes, schema=["item", "annotator", "label"], orient="row")
-    table = table.with_columns(weight=pl.lit(1.0))
-    source = Origin(Path("votes.csv"), "long", "one row per vote", len(votes))
-    return Annotations("votes", ("x", "y", "z"), ("cat", "dog"), table, source)

@@ -12,14 +12,7 @@ _SHORTEST = 4  # letters of a name that can be told to be misspelled
 
 @dataclass(frozen=True, slots=True)
 class Typo:
-    """A class that is probably another one misspelled.
-
-    Args:
-        label: The class as it is in the file.
-        votes: Votes for it.
-        like: The class that was probably meant.
-        like_votes: Votes for that class.
-    """
+    """A class that is probably another one misspelled, with the votes for both."""
 
     label: str
     votes: int
@@ -33,11 +26,6 @@ def typo_classes(annotations: Annotations) -> tuple[Typo, ...]:
     A class that differs from a more frequent one only in case, spaces, hyphens or underscores; or
     that one vote names and that is close to a class with three votes or more. Numbers, and names
     that differ in a digit, are not misspelled.
-
-    Example:
-        >>> from credalearn.app.annotations.table import three_items
-        >>> typo_classes(three_items())
-        ()
     """
     votes = dict(zip(annotations.classes, annotations.counts().sum(0).tolist(), strict=True))
     names = sorted(votes, key=lambda name: votes[name])

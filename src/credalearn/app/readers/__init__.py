@@ -1,9 +1,8 @@
 """The readers, one file per format, and the function that finds the right one."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from os import PathLike
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
@@ -32,30 +31,34 @@ from credalearn.app.sources import Source, open_source
 from credalearn.errors import CredalError
 
 
-@dataclass(frozen=True, slots=True)
-class Reader:
-    """How one format is recognized and read; nested formats are records of JSON."""
+class Reader(Protocol):
+    """A module that recognizes and reads one format."""
 
-    recognize: Callable[[Content], bool]
-    read: Callable[[Content], Raw]
-    nested: bool = False
+    def recognize(self, content: Content) -> bool:
+        """Whether the content is of this format."""
+
+    def read(self, content: Content) -> Raw:
+        """The columns."""
 
 
 # In the order in which they look at a content: formats with fields of their own come first.
-READERS = {
-    "label-studio": Reader(label_studio.recognize, label_studio.read, nested=True),
-    "ground-truth": Reader(ground_truth.recognize, ground_truth.read, nested=True),
-    "argilla": Reader(argilla.recognize, argilla.read, nested=True),
-    "prodigy": Reader(prodigy.recognize, prodigy.read, nested=True),
-    "lewidi": Reader(lewidi.recognize, lewidi.read, nested=True),
-    "doccano": Reader(doccano.recognize, doccano.read, nested=True),
-    "mturk": Reader(mturk.recognize, mturk.read),
-    "label-studio-csv": Reader(label_studio_csv.recognize, label_studio_csv.read),
-    "bounds": Reader(bounds.recognize, bounds.read),
-    "long": Reader(long.recognize, long.read),
-    "counts": Reader(counts.recognize, counts.read),
-    "probabilities": Reader(probabilities.recognize, probabilities.read),
-    "wide": Reader(wide.recognize, wide.read),
+_NESTED: dict[str, Reader] = {  # which read the records of JSON
+    "label-studio": label_studio,
+    "ground-truth": ground_truth,
+    "argilla": argilla,
+    "prodigy": prodigy,
+    "lewidi": lewidi,
+    "doccano": doccano,
+}
+READERS: dict[str, Reader] = {
+    **_NESTED,
+    "mturk": mturk,
+    "label-studio-csv": label_studio_csv,
+    "bounds": bounds,
+    "long": long,
+    "counts": counts,
+    "probabilities": probabilities,
+    "wide": wide,
 }
 
 
@@ -112,12 +115,9 @@ def read_rounds(source: str | PathLike[str] | Any, options: RoundOptions) -> Ann
     A later round is read with the classes of the first. Columns that were named for the first round
     and that it lacks are found anew, as is the format: votes may follow counts.
     """
-    asked = ReaderOptions(
-        **{each.name: getattr(options, each.name) for each in fields(ReaderOptions)}
-    )
-    found = _read(_opened(source, asked), asked)
+    found = _read(_opened(source, options), options)
     for path in options.merge:
-        again = read_later(path, found, asked, item=options.merge_item)
+        again = read_later(path, found, options, item=options.merge_item)
         found = found.merge(again, conflicts=options.merge_conflicts)
     return found
 
@@ -163,8 +163,9 @@ def _read(source: Source, options: ReaderOptions) -> Annotations:
     try:
         content = Content.of(source, options)
         name: str | None = options.format
-        name = name or next((each for each in READERS if _recognizes(each, content)), "long")
-        if READERS[name].nested:
+        likely = [each for each in READERS if content.records or each not in _NESTED]
+        name = name or next((each for each in likely if READERS[each].recognize(content)), "long")
+        if name in _NESTED:
             if not content.records:
                 source.refuse(f"{name} is JSON, and this is a table", fix="pass another --format")
             content.check_field("item")
@@ -174,13 +175,6 @@ def _read(source: Source, options: ReaderOptions) -> Annotations:
             f"{source.path}: {shown(error.object)} is not valid Unicode text. To fix: export the "
             "file again as UTF-8."
         ) from error
-
-
-def _recognizes(name: str, content: Content) -> bool:
-    reader = READERS[name]
-    if reader.nested and not content.records:
-        return False
-    return bool(content.columns or reader.nested) and reader.recognize(content)
 
 
 def _has(source: Source, name: str) -> bool:

@@ -109,28 +109,19 @@ class Content:
 class Raw:
     """Columns of text as a reader found them, to be tidied.
 
-    Args:
-        kind: Votes: ``item``, ``annotator``, ``label``, perhaps ``weight``. Bounds: ``item``,
-            ``label``, ``at_least``. Counts and probabilities: ``item`` and one column per class.
-        frame: The columns, perhaps with ``row``, the number of the row in the source.
-        source: What was read.
-        words: What the reader recognized.
-        left_out: Number of answers that are no votes, by reason.
-        item: Column or field that names the item.
-        notes: What else people should know.
-        empty: What an answer without a label is called.
-        places: Where the rows are, if not as the source says.
+    Votes: ``item``, ``annotator``, ``label``, perhaps ``weight``. Bounds: ``item``, ``label``,
+    ``at_least``. Counts and probabilities: ``item`` and one column per class.
     """
 
     kind: Kind
-    frame: pl.DataFrame
+    frame: pl.DataFrame  # perhaps with "row", the number of the row in the source
     source: Source
-    words: str
+    words: str  # what the reader recognized
     left_out: Mapping[str, int] = field(default_factory=dict)
-    item: str | None = None
+    item: str | None = None  # column that names the item
     notes: tuple[str, ...] = ()
-    empty: str = "empty"
-    places: tuple[str, ...] = ()
+    empty: str = "empty"  # what an answer without a label is called
+    places: tuple[str, ...] = ()  # where the rows are, if not as the source says
 
     def where(self, position: int) -> str:
         """Where a row of the frame is in the source."""

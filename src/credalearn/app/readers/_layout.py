@@ -35,7 +35,9 @@ class Layout:
 
 def find_layout(content: Content) -> Layout | None:
     """The layout by the names and the first rows; None if there is none to see."""
-    if content.options.label is not None or any(map(_is_nested, content.some_records)):
+    if not content.columns or content.options.label is not None:
+        return None
+    if any(map(_is_nested, content.some_records)):
         return None
     first = content.columns[0]
     item = content.column("item", column_names.ITEM)

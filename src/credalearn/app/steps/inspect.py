@@ -17,23 +17,14 @@ _SHOWN = 3  # annotators, pairs and misspelled classes that a line names
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inspection:
-    """What annotations contain.
-
-    Args:
-        facts: Counts and agreement, as a run records them.
-        classes: Names of the classes.
-        unvoted: Number of items without a vote.
-        far: Annotators who agree with the others far less than the others do.
-        typos: Classes that are probably misspelled.
-        notes: What the reader found worth knowing.
-    """
+    """What annotations contain, and what is worth a second look."""
 
     facts: AnnotationFacts
     classes: tuple[str, ...]
-    unvoted: int = 0
-    far: tuple[Annotator, ...] = ()
-    typos: tuple[Typo, ...] = ()
-    notes: tuple[str, ...] = ()
+    unvoted: int  # items without a vote
+    far: tuple[Annotator, ...]  # annotators who agree with the others on far fewer items
+    typos: tuple[Typo, ...]
+    notes: tuple[str, ...]  # what the reader found worth knowing
 
     def lines(self) -> list[str]:
         """At most eight lines for people."""
@@ -83,13 +74,7 @@ class Inspection:
 
 
 def inspect(annotations: Annotations) -> Inspection:
-    """What annotations contain, and where people disagree.
-
-    Example:
-        >>> from credalearn.app.annotations.table import three_items
-        >>> print(inspect(three_items()).lines()[1])
-        3 items, 3 annotators, 7 votes, 2 classes: cat, dog
-    """
+    """What annotations contain, and where people disagree."""
     source, kind = annotations.source, annotations.kind
     counted = kind in ("votes", "counts")
     totals = vote_counts(annotations).sum(1) if counted else np.ones(len(annotations.items))
@@ -117,13 +102,7 @@ def inspect(annotations: Annotations) -> Inspection:
 
 
 def consensus(annotations: Annotations) -> pl.DataFrame:
-    """The class with the most votes on each item, null on a tie, with its share of the votes.
-
-    Example:
-        >>> from credalearn.app.annotations.table import three_items
-        >>> consensus(three_items()).row(0)
-        ('x', 'cat', 3.0, 1.0)
-    """
+    """The class with the most votes on each item, null on a tie, with its share of the votes."""
     counts = annotations.counts()
     total, top = counts.sum(1), counts.max(1)
     # Sums of weights such as 0.1 and 0.2 tie with 0.3 except for rounding.

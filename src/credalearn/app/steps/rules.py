@@ -58,20 +58,12 @@ class RuleOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleComparison:
-    """How every label rule did on held-out votes.
-
-    Args:
-        rules: One result per rule.
-        building: Median of the votes per item that labels are built from.
-        held_out: Median of the held-out votes per item.
-        by_annotator: Whether annotators were split, or the votes of each item.
-        options: How they were compared.
-    """
+    """How every label rule did on held-out votes."""
 
     rules: tuple[RuleCoverage, ...]
-    building: float
-    held_out: float
-    by_annotator: bool
+    building: float  # median of the votes per item that labels are built from
+    held_out: float  # median of the held-out votes per item
+    by_annotator: bool  # whether annotators were split, or the votes of each item
     options: RuleOptions
 
     def fails(self, rule: RuleCoverage) -> str:
@@ -145,12 +137,6 @@ def compare_rules(annotations: Annotations, options: RuleOptions | None = None) 
 
     Raises:
         CredalError: If these are no votes, have weights, or are too few to split.
-
-    Example:
-        >>> from credalearn.app.annotations.table import three_items
-        >>> found = compare_rules(three_items(), RuleOptions(splits=3))
-        >>> len(found.rules) == len(VOTE_RULES), found.by_annotator
-        (True, True)
     """
     options = options or RuleOptions()
     _check(annotations)
