@@ -2,12 +2,14 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from credalearn.app.report.held_out import HeldOut
 from credalearn.app.report.threshold_curve import Curve, threshold_curve
 from credalearn.app.run import Run
-from credalearn.app.steps.set_check import WidenedSets
+
+if TYPE_CHECKING:
+    from credalearn.app.steps.set_check import WidenedSets
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,10 +30,10 @@ class ComparedRun:
     held_out: HeldOut
     curve: Curve
     certified: float | None
-    widened: WidenedSets | None
+    widened: "WidenedSets | None"
 
     @classmethod
-    def of(cls, run: Run, held_out: HeldOut, widened: WidenedSets | None) -> Self:
+    def of(cls, run: Run, held_out: HeldOut, widened: "WidenedSets | None") -> Self:
         """What a run does on its test items."""
         rule, score = run.guarantee, next(iter(held_out.scores))
         certified = None

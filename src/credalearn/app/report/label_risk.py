@@ -2,18 +2,10 @@
 
 import math
 from dataclasses import dataclass
-from typing import Self, cast
+from typing import Self
 
-import numpy as np
-
-from credalearn.app.annotations.dawid_skene import dawid_skene
-from credalearn.app.labels import make_labels
-from credalearn.app.report.held_out import HeldOut
-from credalearn.app.run import Run
-from credalearn.app.steps.voted_items import said_of
-from credalearn.errors import CredalError
-from credalearn.labels import PROMISING, VoteRule
-from credalearn.theory import RiskProfile, risk_profile
+from credalearn.labels import PROMISING
+from credalearn.theory import RiskProfile
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +49,7 @@ class LabelRisk:
         why_not: Why no labels could be made.
         skilled: Whether votes were weighted by a model of the annotators.
         confidence: Confidence level of the rules that have one.
-        guess: Risk of the uniform distribution, log K.
+        num_classes: Number of classes, K.
     """
 
     rule: str
@@ -65,7 +57,12 @@ class LabelRisk:
     why_not: str
     skilled: bool
     confidence: float
-    guess: float
+    num_classes: int
+
+    @property
+    def guess(self) -> float:
+        """Risk of the uniform distribution, log K."""
+        return math.log(self.num_classes)
 
     @property
     def promised(self) -> bool:
@@ -76,30 +73,3 @@ class LabelRisk:
     def line(self) -> RiskLine | None:
         """The picture."""
         return None if self.profile is None else RiskLine.of(self.profile, self.guess)
-
-
-def label_risk(run: Run, held_out: HeldOut) -> LabelRisk:
-    """Label the test items by the run's own rule, and compute the risk profile."""
-    said, options = said_of(run), run.facts.options
-    stated = said.kind == "bounds"
-    rule = "" if stated else run.facts.label_rule
-    skilled = not stated and options.skill != "equal"
-    profile, why_not = None, ""
-    try:
-        posterior = None
-        if skilled:
-            found = dict(zip(said.items, dawid_skene(said), strict=True))
-            posterior = np.stack([found[item] for item in held_out.items])
-        labels = make_labels(
-            said,
-            held_out.votes,
-            cast(VoteRule, rule),
-            s=options.s,
-            confidence=options.confidence,
-            posterior=posterior,
-        )
-        profile = risk_profile(held_out.probs, labels)
-    except CredalError as error:
-        why_not = str(error)
-    guess = math.log(len(held_out.classes))
-    return LabelRisk(rule, profile, why_not, skilled, options.confidence, guess)

@@ -5,21 +5,23 @@ Shapes: N items, K classes.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from credalearn.app.report.comparison import ComparedRun, Comparison
 from credalearn.app.report.gallery import GalleryItem, gallery
 from credalearn.app.report.held_out import HeldOut
-from credalearn.app.report.label_risk import LabelRisk, label_risk
+from credalearn.app.report.label_risk import LabelRisk
 from credalearn.app.report.quality import Quality
 from credalearn.app.report.slider import Slider
 from credalearn.app.report.threshold_curve import KEEP_NONE, Curve, Outcome, outcomes
 from credalearn.app.run import Run
-from credalearn.app.steps.set_check import WidenedSets
 from credalearn.guarantees import Guarantee
 from credalearn.guarantees.truths import HAVING, LACKING, TRUTHS
+
+if TYPE_CHECKING:
+    from credalearn.app.steps.set_check import WidenedSets
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,7 @@ class Page:
     class_votes: tuple[tuple[str, float], ...]
     quality: Quality
     risk: LabelRisk
-    widened: WidenedSets | None
+    widened: "WidenedSets | None"
     gallery: tuple[GalleryItem, ...]
     comparison: Comparison | None
 
@@ -135,8 +137,9 @@ def build_page(
     *,
     title: str,
     made: str,
+    risk: LabelRisk,
     checked: Sequence[str] | None = None,
-    widened: WidenedSets | None = None,
+    widened: "WidenedSets | None" = None,
     others: Sequence[ComparedRun] = (),
     images: Mapping[str, str] | None = None,
 ) -> Page:
@@ -147,6 +150,7 @@ def build_page(
         held_out: Its test items.
         title: The heading.
         made: When the page is made.
+        risk: The risk that the labels leave open.
         checked: Test items that the guarantee is about; all unless given.
         widened: Predicted sets widened to contain what people say.
         others: Runs to compare with.
@@ -170,7 +174,7 @@ def build_page(
         slider=Slider.of(held_out, verdict.outcome.threshold if verdict.outcome else None),
         class_votes=tuple(sorted(votes.items(), key=lambda each: -each[1])),
         quality=Quality.of(held_out, kept),
-        risk=label_risk(run, held_out),
+        risk=risk,
         widened=widened,
         gallery=gallery(held_out, kept, images or {}, bounds),
         comparison=(

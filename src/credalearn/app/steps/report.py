@@ -5,23 +5,31 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import cast
+
+import numpy as np
 
 from credalearn import __version__
 from credalearn._files import check_file, whole_file
 from credalearn._options import check_options, option
+from credalearn.app.annotations.dawid_skene import dawid_skene
 from credalearn.app.images import find_images, thumbnail
+from credalearn.app.labels import make_labels
 from credalearn.app.outputs import refuse_overwriting_run
 from credalearn.app.report.comparison import ComparedRun
 from credalearn.app.report.gallery import gallery_rows
 from credalearn.app.report.held_out import HeldOut
+from credalearn.app.report.label_risk import LabelRisk
 from credalearn.app.report.page import Page, build_page
 from credalearn.app.report.render import content_policy, page_scripts, page_style, render_html
 from credalearn.app.run import Run
 from credalearn.app.steps.certify import one_of_each
 from credalearn.app.steps.set_check import WidenedSets
 from credalearn.app.steps.set_coverage import widened
-from credalearn.app.steps.voted_items import read_voted
-from credalearn.labels import PROMISING
+from credalearn.app.steps.voted_items import read_voted, said_of
+from credalearn.errors import CredalError
+from credalearn.labels import PROMISING, VoteRule
+from credalearn.theory import risk_profile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +116,7 @@ def _page(
         held_out,
         title=options.title or f"Predict or defer: {run.path.resolve().name}",
         made=made,
+        risk=label_risk(run, held_out),
         checked=checked,
         widened=_widened(run),
         others=[ComparedRun.of(each, HeldOut.of(each), _widened(each)) for each in others],
@@ -132,6 +141,38 @@ def _html(page: Page) -> str:
         library=library,
         script=script,
         style=page_style(),
+    )
+
+
+def label_risk(run: Run, held_out: HeldOut) -> LabelRisk:
+    """Label the test items by the run's own rule, and compute the risk profile."""
+    said, options = said_of(run), run.facts.options
+    stated = said.kind == "bounds"
+    skilled = not stated and options.skill != "equal"
+    profile, posterior, why_not = None, None, ""
+    try:
+        if skilled:
+            found = dict(zip(said.items, dawid_skene(said), strict=True))
+            posterior = np.stack([found[item] for item in held_out.items])
+        rule = cast(VoteRule, options.labels)  # a name that is not a rule is refused there
+        labels = make_labels(
+            said,
+            held_out.votes,
+            rule,
+            s=options.s,
+            confidence=options.confidence,
+            posterior=posterior,
+        )
+        profile = risk_profile(held_out.probs, labels)
+    except CredalError as error:
+        why_not = str(error)
+    return LabelRisk(
+        rule="" if stated else options.labels,
+        profile=profile,
+        why_not=why_not,
+        skilled=skilled,
+        confidence=options.confidence,
+        num_classes=len(held_out.classes),
     )
 
 
