@@ -1,5 +1,7 @@
 """Images: found by the names of exports, read upright in 8 bits."""
 
+import base64
+import io
 import shutil
 import unicodedata
 from pathlib import Path
@@ -11,7 +13,13 @@ from PIL import Image
 
 import credalearn as cl
 from credalearn._files import sha256_of
-from credalearn.app.images import check_readable, find_images, read_images, thumbnail
+from credalearn.app.images import (
+    THUMBNAIL_BYTES,
+    check_readable,
+    find_images,
+    read_images,
+    thumbnail,
+)
 from team_files import make_images
 
 
@@ -142,12 +150,26 @@ def test_unreadable_images_are_named_and_many_are_refused(tmp_path: Path) -> Non
             check_readable(["why"] * number, of)
 
 
+def shown(path: Path) -> Image.Image:
+    uri = thumbnail(path)
+    assert uri is not None
+    assert len(uri) < THUMBNAIL_BYTES
+    return Image.open(io.BytesIO(base64.b64decode(uri.removeprefix("data:image/jpeg;base64,"))))
+
+
 def test_thumbnails_are_small_and_never_fail(tmp_path: Path) -> None:
-    noise = np.random.default_rng(0).integers(0, 256, (500, 300, 3), dtype=np.uint8)
-    Image.fromarray(noise).save(tmp_path / "a.png")
-    found = thumbnail(tmp_path / "a.png")
-    assert found is not None
-    assert found.startswith("data:image/jpeg;base64,")
-    assert len(found) < 15_000
-    (tmp_path / "b.png").write_bytes(b"no image")
-    assert thumbnail(tmp_path / "b.png") is None
+    noise = np.random.default_rng(0)
+    images = {
+        "noise.png": Image.fromarray(noise.integers(0, 256, (192, 192, 3), dtype=np.uint8)),
+        "deep.png": Image.fromarray(noise.integers(900, 1100, (50, 40)).astype(np.uint16)),
+        "clear.png": Image.new("RGBA", (30, 30)),
+        "palette.gif": Image.new("P", (30, 30)),
+        "thin.png": Image.new("L", (3000, 1)),
+    }
+    for name, image in images.items():
+        image.save(tmp_path / name)
+        assert max(shown(tmp_path / name).size) <= 192
+    assert np.asarray(shown(tmp_path / "deep.png")).max() > 200  # stretched to be seen
+    (tmp_path / "broken.png").write_bytes((tmp_path / "noise.png").read_bytes()[:1000])
+    (tmp_path / "text.png").write_text("no image")
+    assert [thumbnail(tmp_path / name) for name in ("broken.png", "text.png")] == [None, None]

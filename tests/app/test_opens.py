@@ -74,6 +74,15 @@ def test_certify_reads_each_table_once_and_no_model(trained: Team, capsys: Captu
     assert opened["model.safetensors"] == 0
 
 
+def test_predict_reads_data_model_and_tables_once(trained: Team, capsys: Capture) -> None:
+    output = trained.folder / "decisions.csv"
+    wanted = (trained.features, "-o", output, "--threshold", "0.5")
+    opened = opens(capsys, trained, "predict", trained.run, *wanted)
+    assert [opened[name] for name in TABLES] == [1, 1, 1, 1]
+    assert opened["features.csv"] == 1
+    assert opened["model.safetensors"] == 1
+
+
 def test_report_reads_each_table_once_and_no_model(trained: Team, capsys: Capture) -> None:
     opened = opens(capsys, trained, "report", trained.run)
     assert [opened[name] for name in TABLES] == [1, 1, 1, 1]

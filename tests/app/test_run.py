@@ -207,6 +207,14 @@ with staged(Path(sys.argv[1])) as folder:
     assert changes > 8
 
 
+def test_one_process_at_a_time_makes_a_run(tmp_path: Path) -> None:
+    with staged(tmp_path / "a") as folder:
+        with pytest.raises(cl.CredalError, match=r"another process is writing .*a\. To fix: wait"):
+            put(tmp_path / "a", "two")
+        (folder / "run.json").touch()
+    assert {path.name for path in (tmp_path / "a").iterdir()} == {"run.json"}
+
+
 def test_a_certified_run_is_replaced_only_on_request(tmp_path: Path) -> None:
     output = tmp_path / "a"
     for name, what in (("guarantee.json", "a guarantee"), ("sets.json", "certified sets")):

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from credalearn.app import _csv_file, sources
 from credalearn.app.sources import numbers, open_source
 from credalearn.errors import CredalError
-from open_count import counting_opens
+from opens import count_opens
 
 ROWS = [("007", "café", "1.5"), ("b", 'say "hi",\nplease', "2"), ("c", "=x", "-3e5")]
 TABLE = pl.DataFrame(ROWS, schema=["id", "text", "size"], orient="row")
@@ -63,7 +63,7 @@ def test_every_file_type_gives_the_same_table(suffix: str, tmp_path: Path) -> No
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_a_file_is_opened_once(suffix: str, tmp_path: Path) -> None:
     path = write(tmp_path / f"items{suffix}")
-    with counting_opens(tmp_path) as opens:
+    with count_opens(tmp_path) as opens:
         source = open_source(path)
         source.read()
         source.read(source.columns[:1])

@@ -31,7 +31,7 @@ _LARGEST = {"I;16": (65_535,), "I": (65_535, 2**31 - 1), "F": (1, 255, 65_535)}
 _DAMAGE = (OSError, ValueError, SyntaxError, Image.DecompressionBombError)
 _BATCH = 256  # decoded at a time: 3 MB at 64 px, 38 MB at 224 px
 _WORKERS = 4  # Pillow decodes outside Python's lock
-_THUMBNAIL_BYTES = 15_000  # of the data URI
+THUMBNAIL_BYTES = 15_000  # of the data URI
 _THUMBNAIL_SIDES = (192, 144, 96, 64, 32)  # pixels: the first that fits
 
 
@@ -106,7 +106,10 @@ def read_images(
         try:
             content = file.read_bytes()
             with Image.open(io.BytesIO(content)) as image:
-                small = _upright_rgb(image).resize((size, size), Image.Resampling.BILINEAR)
+                whole = _upright(image)
+                if whole.mode.startswith(("I", "F")):
+                    whole = _eight_bits(whole)
+                small = whole.convert("RGB").resize((size, size), Image.Resampling.BILINEAR)
         except _DAMAGE as error:
             return file, f"{file}: {error}"
         pixels = np.asarray(small).transpose(2, 0, 1)
@@ -139,7 +142,10 @@ def thumbnail(path: Path) -> str | None:
             warnings.simplefilter("error", Image.DecompressionBombWarning)
             with Image.open(path) as opened:
                 opened.draft("RGB", (2 * _THUMBNAIL_SIDES[0],) * 2)  # a JPEG is read at a fraction
-                image = _upright_rgb(opened)
+                image = _upright(opened)
+                if image.mode.startswith(("I", "F")):  # a scan may use a small part of its range
+                    image = _eight_bits(image, stretch=True)
+                image = image.convert("RGB")
     except (*_DAMAGE, Warning):
         return None
     for side in _THUMBNAIL_SIDES:
@@ -148,7 +154,7 @@ def thumbnail(path: Path) -> str | None:
         buffer = io.BytesIO()  # a new image has none of the file's metadata
         small.save(buffer, "JPEG", quality=80, optimize=True)
         uri = f"data:image/jpeg;base64,{base64.b64encode(buffer.getvalue()).decode()}"
-        if len(uri) < _THUMBNAIL_BYTES:
+        if len(uri) < THUMBNAIL_BYTES:
             return uri
     return None
 
@@ -158,21 +164,26 @@ def nfc(name: str) -> str:
     return unicodedata.normalize("NFC", name)
 
 
-def _upright_rgb(image: Image.Image) -> Image.Image:
-    """The image in 8 bits per color, turned as its EXIF orientation says.
-
-    Gray values of more than 8 bits are scaled by the range of their type, 65535 to 255, not by the
-    image's own: an image that is darker than another stays darker.
-    """
+def _upright(image: Image.Image) -> Image.Image:
+    """The image, turned as its EXIF orientation says."""
     image.load()  # what is raised from here on is about the EXIF alone
     with suppress(OSError, ValueError, SyntaxError, TypeError, struct.error):
-        image = ImageOps.exif_transpose(image)
-    mode = "I;16" if image.mode.startswith("I;16") else image.mode
-    if mode in _LARGEST:
-        values = np.nan_to_num(np.asarray(image, dtype=np.float64), posinf=0, neginf=0)
-        most = next((x for x in _LARGEST[mode] if values.max() <= x), _LARGEST[mode][-1])
-        image = Image.fromarray((values.clip(0, most) * (255 / most)).round().astype(np.uint8))
-    return image.convert("RGB")
+        return ImageOps.exif_transpose(image)
+    return image
+
+
+def _eight_bits(image: Image.Image, *, stretch: bool = False) -> Image.Image:
+    """Gray values of more than 8 bits as 0 to 255.
+
+    They are scaled by the range of their type, 65535 to 255, so that an image that is darker than
+    another stays darker; or by the image's own range, to be looked at.
+    """
+    values = np.nan_to_num(np.asarray(image, dtype=np.float64), posinf=0, neginf=0)
+    if stretch:
+        values = (values - values.min()) / max(np.ptp(values), 1e-9)
+    mode = "F" if stretch else "I;16" if image.mode.startswith("I;16") else image.mode
+    most = next((x for x in _LARGEST[mode] if values.max() <= x), _LARGEST[mode][-1])
+    return Image.fromarray((values.clip(0, most) * (255 / most)).round().astype(np.uint8))
 
 
 def _small_end(name: str) -> str:

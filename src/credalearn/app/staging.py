@@ -12,13 +12,16 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import polars as pl
+from filelock import FileLock, Timeout
 from safetensors import SafetensorError
 
-from credalearn._files import NotWrittenError, not_written
+from credalearn._files import NotWrittenError, not_written, writing
 from credalearn.errors import CredalError
 
 MODEL = "model"
 CHECKPOINTS = "resume*.safetensors"
+_LOCK = ".lock"
+_OTHER = "choose another folder with --output"
 # What the commands write into a run's folder; a new run replaces all of it.
 FILES = ("run.json", "annotations.parquet", "items.parquet", "predictions.parquet")
 _CERTIFIED = {"guarantee.json": "a guarantee", "sets.json": "certified sets"}
@@ -85,12 +88,14 @@ def staged(output: Path, *, overwrite: bool = False) -> Iterator[Path]:
     check_place(output, overwrite=overwrite)
     folder = partial_of(output)
     new = [path for path in (folder, *folder.parents) if not path.exists()]
-    try:
+    with writing(output, other=_OTHER):
         folder.mkdir(parents=True, exist_ok=True)
+        lock = _locked(folder, output)
+    try:
         (folder / "run.json").unlink(missing_ok=True)  # what is there is not whole from here on
         yield folder
         check_place(output, overwrite=overwrite)  # once more: training may take hours
-        if output.exists():
+        if output.exists() and (folder / "run.json").exists():
             output.rename(_sibling(output, "old"))
         recover(output)
     except BaseException as error:
@@ -102,8 +107,10 @@ def staged(output: Path, *, overwrite: bool = False) -> Iterator[Path]:
         cause = error.__cause__ if isinstance(error, NotWrittenError) else error
         # On a full disk safetensors and polars raise errors of their own.
         if isinstance(cause, OSError | SafetensorError | pl.exceptions.PolarsError):
-            raise not_written(output, cause, other="choose another folder with --output") from error
+            raise not_written(output, cause, other=_OTHER) from error
         raise
+    finally:
+        lock.release()
 
 
 def recover(output: Path) -> None:
@@ -111,7 +118,8 @@ def recover(output: Path) -> None:
     partial, old = partial_of(output), _sibling(output, "old")
     if not output.exists() and (partial / "run.json").exists():
         partial.rename(output)
-    for pattern in (CHECKPOINTS, f".{CHECKPOINTS}.partial"):  # the second: killed in writing it
+    # The second: killed in writing it.
+    for pattern in (CHECKPOINTS, f".{CHECKPOINTS}.partial", _LOCK):
         for leftover in output.glob(pattern):
             leftover.unlink()
     if output.exists() and old.exists():
@@ -119,6 +127,18 @@ def recover(output: Path) -> None:
             if path.name not in OWN and not (output / path.name).exists():
                 path.rename(output / path.name)
         shutil.rmtree(old)
+
+
+def _locked(folder: Path, output: Path) -> FileLock:
+    """A lock on the folder, which ends with the process: one at a time makes a run."""
+    lock = FileLock(folder / _LOCK, timeout=0)
+    try:
+        lock.acquire()
+    except Timeout as error:
+        raise CredalError(
+            f"another process is writing {output}. To fix: wait for it, or {_OTHER}."
+        ) from error
+    return lock
 
 
 def _sibling(output: Path, what: str) -> Path:

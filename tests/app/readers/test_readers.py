@@ -25,7 +25,7 @@ from annotation_exports import (
 from credalearn.app.readers import READERS, read_annotations, read_rounds
 from credalearn.app.readers.options import Format, ReaderOptions, RoundOptions
 from credalearn.errors import CredalError
-from open_count import counting_opens
+from opens import count_opens
 
 VOTES_TOO = [name for name in EXPORTS if name not in ("probabilities-csv", "bounds-csv")]
 FEW = settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -38,7 +38,7 @@ def test_every_export_is_recognized_by_its_content_and_opened_once(
     export = EXPORTS[name]
     path = tmp_path / "export.bin"  # the suffix says nothing
     path.write_bytes(export.write())
-    with counting_opens(tmp_path) as opens:
+    with count_opens(tmp_path) as opens:
         found = read_annotations(path)
     assert opens == {path.name: 1}
     assert found.source.format == export.format

@@ -16,7 +16,7 @@ from credalearn.app.run import Run
 from credalearn.app.steps.defer import DeferOptions, defer
 from credalearn.app.steps.label_studio import interface
 from credalearn.app.steps.predict import PredictOptions, predict
-from open_count import counting_opens
+from opens import count_opens
 from small_run import CLASSES, FEATURES, features, make_image_run, make_pictures, make_run, votes
 
 
@@ -51,7 +51,7 @@ def test_tasks_are_the_deferred_items_least_certain_first(
     run: Run, data: Path, tmp_path: Path
 ) -> None:
     wanted = deferred(run, data)
-    with counting_opens(tmp_path) as opens:
+    with count_opens(tmp_path) as opens:
         found = defer(run, data, tmp_path / "tasks.json")
     assert opens["data.csv"] == 1
     assert (found.items, found.deferred, found.written) == (50, len(wanted), len(wanted))

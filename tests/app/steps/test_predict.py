@@ -19,7 +19,7 @@ from credalearn import CredalError
 from credalearn.app.run import Run
 from credalearn.app.steps.decisions import SCHEMA, SET_SCHEMA, class_schema
 from credalearn.app.steps.predict import PredictOptions, predict
-from open_count import counting_opens
+from opens import count_opens
 from small_run import CLASSES, FEATURES, features, make_image_run, make_pictures, make_run, votes
 from team_files import full_disk
 
@@ -124,7 +124,7 @@ def test_written_decisions_are_not_kept_in_memory(run: Run, tmp_path: Path) -> N
 
 def test_the_data_are_opened_once(run: Run, tmp_path: Path) -> None:
     table().write_csv(tmp_path / "data.csv")
-    with counting_opens(tmp_path) as opens:
+    with count_opens(tmp_path) as opens:
         predict(run, tmp_path / "data.csv")
     assert opens["data.csv"] == 1
 

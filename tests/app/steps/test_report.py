@@ -19,7 +19,7 @@ from PIL import Image
 
 from credalearn import CredalError, metrics
 from credalearn._formats import percent
-from credalearn.app.images import _THUMBNAIL_BYTES as MOST_BYTES
+from credalearn.app.images import THUMBNAIL_BYTES
 from credalearn.app.run import Run
 from credalearn.app.steps.certify import CertifyOptions, certify, one_of_each
 from credalearn.app.steps.report import ReportOptions, report
@@ -243,7 +243,7 @@ def test_the_gallery_shows_the_least_certain_deferred_items(run: Run, page: str)
     images = re.findall(r'<img src="(data:image/jpeg;base64,[^"]+)" alt="Image of ([^"]+)">', page)
     table = held_out(run).sort("score", descending=True)
     assert [name for _, name in images] == table["item"].to_list()[:24]
-    assert all(len(uri) < MOST_BYTES for uri, _ in images)
+    assert all(len(uri) < THUMBNAIL_BYTES for uri, _ in images)
     first = Image.open(io.BytesIO(base64.b64decode(images[0][0].split(",")[1])))
     assert (first.format, first.size) == ("JPEG", (64, 48))
     cards = page.split('<ul class="gallery">')[1].split("</ul>")[0].split("<li>")[1:]
