@@ -1,0 +1,199 @@
+"""Every command: its help, what it imports, bad input and Ctrl-C."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import get_type_hints
+
+import pytest
+from typer.testing import CliRunner
+
+from credalearn.app.cli import COMMANDS, app
+from small_run import make_run
+from team_files import (
+    Team,
+    full_disk,
+    in_process,
+    make_images,
+    make_team,
+    snapshot,
+    train_arguments,
+)
+
+Capture = pytest.CaptureFixture[str]
+HEAVY = {"torch", "sklearn"}
+
+
+def test_help_lists_every_command() -> None:
+    shown = CliRunner().invoke(app, ["--help"], terminal_width=200).output
+    for name, text in COMMANDS.items():
+        assert name in shown
+        assert text[:30] in shown
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_shows_every_option(name: str) -> None:
+    shown = CliRunner().invoke(app, [name, "--help"], terminal_width=200).output
+    assert COMMANDS[name][:30] in shown
+    hints = get_type_hints(getattr(import_module(f"credalearn.app.cli.{name}"), name))
+    for kind in (each for each in hints.values() if is_dataclass(each)):
+        for each in fields(kind):
+            if "help" in each.metadata:
+                flags = each.metadata["flags"] or (f"--{each.name.replace('_', '-')}",)
+                assert flags[0] in shown, each.name
+
+
+def modules_after(*arguments: object) -> set[str]:
+    """The modules that a command imports, in a process of its own."""
+    words = ["credalearn", *map(str, arguments)]
+    code = (
+        f"import sys; sys.argv = {words!r}\n"
+        "from credalearn.app.cli import main\n"
+        "try: main()\n"
+        "except SystemExit as stop: assert not stop.code, stop.code\n"
+        "print('modules:', *sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stdout.partition("modules:")[2].split())
+
+
+def test_help_imports_nothing_heavy() -> None:
+    assert not {*HEAVY, "polars", "numpy", "scipy"} & modules_after("--help")
+
+
+def test_inspect_imports_neither_torch_nor_sklearn(tmp_path: Path) -> None:
+    assert not HEAVY & modules_after("inspect", make_team(tmp_path).votes)
+
+
+def test_certify_imports_neither_torch_nor_sklearn(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "RUN", rule=False)
+    assert not HEAVY & modules_after("certify", run.path, "--max-error", "0.8")
+
+
+def missing_image(team: Team) -> None:
+    make_images(team.folder / "images", [f"x{number:03d}" for number in range(59)])
+
+
+IMAGES = ("--images", "{folder}/images", "--image-size", "8")
+Damage = Callable[[Team], object]
+BAD: dict[str, tuple[Damage, tuple[str, ...], tuple[str, ...]]] = {
+    "no export": (lambda t: t.votes.unlink(), (), ("there is no file", "votes.csv")),
+    "no features": (lambda t: t.features.unlink(), (), ("there is no file", "features.csv")),
+    "empty export": (lambda t: t.votes.write_text(""), (), ("votes.csv", "empty")),
+    "binary export": (lambda t: t.votes.write_bytes(b"\x89PNG\0\0"), (), ("votes.csv", "binary")),
+    "wrong label column": (lambda t: None, ("--label", "labell"), ("'labell'", "label")),
+    "wrong group column": (lambda t: None, ("--group", "pateint"), ("'pateint'", "'patient'")),
+    "one class": (
+        lambda t: t.votes.write_text("item,annotator,label\nx000,ann,cat\nx001,ann,cat\n"),
+        (),
+        ("votes.csv", "'cat'"),
+    ),
+    "not a number": (
+        lambda t: t.change("features.csv", "x001,p0,", "x001,p0,red,"),
+        (),
+        ("features.csv",),
+    ),
+    "missing image": (missing_image, IMAGES, ("images", "x059")),
+    "neither features nor images": (
+        lambda t: None,
+        ("--table", "{folder}/features.csv"),
+        ("table",),
+    ),
+    "bad number": (lambda t: None, ("--epochs", "0"), ("epochs must be 1 or more; got 0",)),
+    "bad choice": (lambda t: None, ("--labels", "relaxed"), ("labels must be one of",)),
+    "bad method": (lambda t: None, ("--method", "poc"), ("method must be one of", "'pocc'")),
+    "no such device": (lambda t: None, ("--device", "gpu"), ("gpu",)),
+    "output is a file": (lambda t: t.run.write_text(""), (), ("is a file, not a folder",)),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_is_one_message_and_nothing_is_written(
+    tmp_path: Path, capsys: Capture, name: str
+) -> None:
+    damage, more, said = BAD[name]
+    team = make_team(tmp_path)
+    damage(team)
+    before = snapshot(tmp_path)
+    arguments = train_arguments(team, *(each.format(folder=tmp_path) for each in more))
+    done = in_process(capsys, *arguments)
+    assert done.code == 2
+    message = done.err.splitlines()[-1]
+    assert message.startswith("credalearn: ")
+    for text in said:
+        assert text in message
+    assert snapshot(tmp_path) == before
+
+
+def test_an_unknown_command_or_option_has_exit_code_2(capsys: Capture) -> None:
+    for arguments in (["trian"], ["inspect"], ["certify", "run", "--max-eror", "0.1"]):
+        done = in_process(capsys, *arguments)
+        assert done.code == 2
+        assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize("name", ["certify", "report", "export"])
+def test_a_missing_run_is_reported(tmp_path: Path, capsys: Capture, name: str) -> None:
+    done = in_process(capsys, name, tmp_path / "run")
+    assert done.code == 2
+    assert f"there is no finished run at {tmp_path / 'run'}" in done.err
+
+
+def test_a_damaged_run_is_reported(tmp_path: Path, capsys: Capture) -> None:
+    run = make_run(tmp_path / "RUN")
+    for name in ("guarantee.json", "items.parquet", "run.json"):
+        (run.path / name).write_text("damaged")
+        done = in_process(capsys, "certify", run.path)
+        assert done.code == 2
+        assert name in done.err
+        assert done.err.count("\n") == 1
+
+
+def test_a_full_disk_is_one_message_and_changes_nothing(tmp_path: Path, capsys: Capture) -> None:
+    team = make_team(tmp_path)
+    before = snapshot(tmp_path)
+    with full_disk(2_000):
+        done = in_process(capsys, *train_arguments(team))
+    assert done.code == 2
+    assert "cannot be written" in done.err.splitlines()[-1]
+    assert snapshot(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    ("more", "left"),
+    [
+        (("train", "{votes}", "--features", "{features}", "-o", "{run}", "--drop", "patient",
+          "--drop", "truth", "--drop", "part", "--epochs", "100000"), "the same command continues"),
+        (("demo", "--epochs", "100000", "-o", "{run}"), "finished files are in"),
+    ],
+)  # fmt: skip
+def test_ctrl_c_is_one_line_and_exit_code_130(
+    tmp_path: Path, more: tuple[str, ...], left: str
+) -> None:
+    team = make_team(tmp_path)
+    paths = {"votes": team.votes, "features": team.features, "run": team.run}
+    arguments = [each.format(**paths) for each in more]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "credalearn", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        while process.poll() is None and not list(tmp_path.rglob("resume*.safetensors")):
+            time.sleep(0.05)
+        os.killpg(process.pid, signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+    assert process.returncode == 130, said
+    assert "Traceback" not in said
+    assert said.splitlines()[-1].startswith(f"credalearn: stopped; {left}")

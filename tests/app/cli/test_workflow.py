@@ -1,0 +1,184 @@
+"""The commands of the README, one after the other, as a team runs them."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from credalearn.app.run import Run
+from team_files import Done, Team, in_process, make_images, make_team, train_arguments
+
+Capture = pytest.CaptureFixture[str]
+Command = Callable[..., Done]
+MOST_LINES = 8
+
+
+@pytest.fixture
+def run(capsys: Capture) -> Command:
+    """A command that succeeds, and prints at most eight lines."""
+
+    def succeed(*arguments: object) -> Done:
+        done = in_process(capsys, *arguments)
+        assert done.code == 0, done.err
+        lines = done.out.splitlines()
+        assert 0 < len(lines) <= MOST_LINES, done.out
+        return done
+
+    return succeed
+
+
+def new_items(team: Team, number: int = 40) -> Path:
+    """Features of items that were not annotated, with a text and a patient."""
+    rng = np.random.default_rng(7)
+    names = [f"new-{row}" for row in range(number)]
+    values = rng.normal(size=(number, 2))
+    table = {"item": names, "size": values[:, 0], "weight": values[:, 1]}
+    texts = {"text": [f"This is item {name}." for name in names]}
+    patients = {"patient": [f"q{row // 2}" for row in range(number)]}
+    pl.DataFrame(table | texts | patients).write_csv(team.folder / "new.csv")
+    return team.folder / "new.csv"
+
+
+def annotate(tasks: Path, output: Path) -> Path:
+    """What Label Studio exports after two people annotated the tasks."""
+    exported = json.loads(tasks.read_text())
+    for number, task in enumerate(exported):
+        task["id"] = number
+        task["annotations"] = [
+            {
+                "completed_by": who,
+                "was_cancelled": False,
+                "result": [
+                    {
+                        "from_name": "label",
+                        "to_name": "item",
+                        "type": "choices",
+                        "value": {"choices": [("cat", "dog", "owl")[(number + who) % 3]]},
+                    }
+                ],
+            }
+            for who in (1, 2)
+        ]
+    output.write_text(json.dumps(exported))
+    return output
+
+
+def test_from_an_export_to_decisions(tmp_path: Path, run: Command) -> None:
+    team = make_team(tmp_path, num_items=300)
+    data, folder = new_items(team), team.folder
+    assert "300 items, 5 annotators, 1,500 votes" in run("inspect", team.votes).out
+    run("inspect", team.votes, "-o", folder / "consensus.csv")
+    assert pl.read_csv(folder / "consensus.csv").columns == ["item", "label", "votes", "share"]
+
+    trained = run(*train_arguments(team, "--group", "patient", "--epochs", "30"))
+    assert f"Next: credalearn certify {team.run}" in trained.out
+    assert Run.load(team.run).facts.splits.sizes == {"train": 180, "calibration": 60, "test": 60}
+
+    certified = run("certify", team.run, "--max-error", "0.3")
+    guarantee = Run.load(team.run).guarantee
+    assert guarantee is not None
+    assert guarantee.sentence() in certified.out
+    run("certify", team.run, "--set-coverage", "0.8")
+
+    run("predict", team.run, data, "-o", folder / "decisions.csv")
+    decisions = pl.read_csv(folder / "decisions.csv")
+    assert decisions.columns[-3:] == ["decision", "set_lower", "set_upper"]
+    run("predict", team.run, data, "-o", folder / "decisions.csv", "--defer", "11")
+    decisions = pl.read_csv(folder / "decisions.csv")
+    assert (decisions["decision"] == "defer").sum() == 11
+
+    tasks = folder / "tasks.json"
+    run("defer", team.run, data, "-o", tasks, "--threshold", "0", "--limit", "10")
+    assert "This is item new-" in tasks.read_text()
+    later = annotate(tasks, folder / "round2.json")
+    merged = run(
+        *("train", team.votes, "--merge", later, "--features", team.features, "--features", data),
+        *("--group", "patient", "--skip-missing", "--drop", "truth", "--drop", "part"),
+        *("--drop", "text", "--epochs", "2", "-o", folder / "run2"),
+    )
+    assert "10 items of later rounds are used for training only" in merged.out
+    second = Run.load(folder / "run2")
+    names = set(second.items.filter(split="train")["item"])
+    assert {name for name in names if name.startswith("new-")} == {
+        task["data"]["item"] for task in json.loads(tasks.read_text())
+    }
+
+    run("report", team.run, folder / "run2")
+    assert (team.run / "report.html").stat().st_size > 10_000
+    spring = make_team(folder / "spring", num_items=100, random_state=5)
+    again = folder / "run-spring"
+    done = run(
+        *("recalibrate", team.run, spring.votes, "--features", spring.features),
+        *("--group", "patient", "-o", again, "--skip-missing"),
+    )
+    assert f"Next: credalearn certify {again} --max-error 0.3 --set-coverage 0.8" in done.out
+    run("certify", again, "--capacity", "0.5")
+    run("predict", again, data, "-o", folder / "spring.parquet")
+
+
+def test_label_rules_are_compared(tmp_path: Path, capsys: Capture) -> None:
+    team = make_team(tmp_path)
+    done = in_process(capsys, "inspect", team.votes, "--rules", "-o", tmp_path / "rules.csv")
+    assert done.code == 0, done.err
+    assert "relax-ties" in done.out
+    assert pl.read_csv(tmp_path / "rules.csv")["rule"].to_list()[0] in done.out
+
+
+def test_images_with_groups_of_a_table(tmp_path: Path, run: Command) -> None:
+    team = make_team(tmp_path)
+    photos = make_images(tmp_path / "photos", [f"x{number:03d}" for number in range(60)])
+    images = ("--images", photos, "--image-size", "8", "--epochs", "1")
+    more = ("--group", "patient", "--table", team.features)
+    run(*train_arguments(team, *images, *more))
+    assert Run.load(team.run).group == "patient"
+    found = run("predict", team.run, photos, "-o", tmp_path / "d.csv", "--threshold", "0.5")
+    assert "The model was trained on" in found.out
+    assert pl.read_csv(tmp_path / "d.csv")["item"].to_list() == [f"x{n:03d}" for n in range(60)]
+    run("defer", team.run, photos, "-o", tmp_path / "t.json", "--threshold", "0", "--limit", "2")
+    first = json.loads((tmp_path / "t.json").read_text())[0]["data"]
+    assert first["image"] == f"/data/local-files/?d={first['item']}.png"
+
+
+def test_gold_labels_own_splits_and_other_names(tmp_path: Path, run: Command) -> None:
+    team = make_team(tmp_path)
+    votes = pl.read_csv(team.votes).rename({"item": "case", "annotator": "who", "label": "said"})
+    votes.write_csv(team.votes)
+    pl.read_csv(team.features).rename({"item": "case"}).write_csv(team.features)
+    run(
+        *train_arguments(team, "--gold", "truth", "--split", "part"),
+        *("--item", "case", "--annotator", "who", "--label", "said"),
+    )
+    trained = Run.load(team.run)
+    assert trained.truth == "gold"
+    assert trained.facts.splits.sizes == {"train": 36, "calibration": 12, "test": 12}
+    # The run remembers the column that names the items.
+    run("predict", team.run, team.features, "-o", tmp_path / "d.csv", "--threshold", "0.5")
+
+
+def test_a_run_with_a_guarantee_is_not_replaced(tmp_path: Path, capsys: Capture) -> None:
+    team = make_team(tmp_path)
+    assert in_process(capsys, *train_arguments(team)).code == 0
+    assert in_process(capsys, "certify", team.run, "--capacity", "0.5").code == 0
+    refused = in_process(capsys, *train_arguments(team))
+    assert refused.code == 2
+    assert "contains a guarantee" in refused.err
+    assert in_process(capsys, *train_arguments(team), "--overwrite").code == 0
+    assert Run.load(team.run).guarantee is None
+
+
+@pytest.mark.parametrize(
+    ("more", "fix"),
+    [
+        (("--labels", "clopper-pearson"), "pass --labels relax-ties, or collect more votes"),
+        (("--labels", "clopper-pearson", "--method", "softmax"), None),
+    ],
+)
+def test_wide_labels_are_reported_where_sets_are_learned(
+    tmp_path: Path, run: Command, more: tuple[str, ...], fix: str | None
+) -> None:
+    done = run(*train_arguments(make_team(tmp_path), *more))
+    assert ("The labels are wide" in done.out) == (fix is not None)
+    assert fix is None or fix in done.out

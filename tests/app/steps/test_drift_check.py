@@ -1,0 +1,125 @@
+"""Whether accuracy and guarantee still hold, against exact tests by SciPy."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.stats import binom, fisher_exact
+
+from credalearn._formats import percent
+from credalearn.app.run import Run
+from credalearn.app.steps.certify import CertifyOptions, certify
+from credalearn.app.steps.drift_check import _detectable, _verdict, drift_check
+from fake_run import fake_run
+
+
+@pytest.fixture(scope="module")
+def old(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return fake_run(tmp_path_factory.mktemp("old") / "run")
+
+
+def certified(run: Run, **options: Any) -> Run:
+    return certify(run, CertifyOptions(**options)).run
+
+
+def new_run(folder: Path, *, sharpness: float = 4.0) -> Run:
+    """A run on other items, of which none was seen before."""
+    return fake_run(folder / "new", random_state=1, sharpness=sharpness)
+
+
+def test_the_lines_have_the_numbers_of_the_tables(old: Run, tmp_path: Path) -> None:
+    old, new = certified(old, max_error=0.2), new_run(tmp_path)
+    told = "\n".join(drift_check(old, new))
+    wrong, before = new.predictions["wrong"], old.predictions.filter(split="test")["wrong"]
+    for errors in (wrong.drop_nulls(), before.drop_nulls()):
+        mean = errors.mean()
+        assert isinstance(mean, float)
+        assert f"{percent(1 - mean)} (95 % interval" in told
+    assert old.guarantee is not None
+    kept = old.guarantee.keeps(new.predictions["score"].to_numpy())
+    judged = kept & wrong.is_not_null().to_numpy()
+    error = float(wrong.fill_null(False).to_numpy()[judged].mean())
+    assert f"predicts {percent(kept.mean())} of {len(kept):,} new items" in told
+    assert f"of the {judged.sum():,} predicted with a single most-voted class" in told
+    assert f"{percent(error)} are wrong." in told
+    assert told.endswith("This does not contradict the guaranteed 20 %.")
+
+
+def test_drift_is_reported(old: Run, tmp_path: Path) -> None:
+    old, new = certified(old, max_error=0.2), new_run(tmp_path, sharpness=0.5)
+    lines = drift_check(old, new)
+    assert "Accuracy dropped significantly (Fisher's exact test, level 5 %)." in lines
+    assert lines[-1].startswith("Above the guaranteed 20 %: with 95 % confidence the error is")
+
+
+def test_items_that_the_run_already_had_are_left_out(old: Run, tmp_path: Path) -> None:
+    assert drift_check(old, old) == [
+        f"All items are calibration or test items of {old.path}: nothing to compare."
+    ]
+    new = new_run(tmp_path)
+    renamed = pl.col("item").str.replace("item", "known")
+    some = old.predictions.head(50)
+    items = old.items.filter(pl.col("item").is_in(some["item"]))
+    both = replace(
+        new,
+        predictions=pl.concat([new.predictions, some.with_columns(renamed)]),
+        items=pl.concat([new.items, items.with_columns(renamed)]),
+    )
+    assert drift_check(old, both) == drift_check(old, new)
+
+
+@pytest.mark.parametrize("errors", range(8, 24))
+def test_a_guarantee_is_contradicted_where_the_exact_test_rejects_it(errors: int) -> None:
+    told = _verdict(0.1, errors, 100, binary=True)
+    by_chance = binom.sf(errors - 1, 100, 0.1)
+    assert ("with 95 % confidence" in told) == (by_chance < 0.05)
+    assert ("may be chance" in told) == (by_chance >= 0.05 and errors > 10)
+    assert ("does not contradict" in told) == (errors <= 10)
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 12, 60])
+@pytest.mark.parametrize("errors", [0, 63, 200])
+def test_the_detectable_accuracy_is_where_the_exact_test_rejects(number: int, errors: int) -> None:
+    told = _detectable(np.arange(241) < errors, number)
+    worse = [each for each in range(number + 1) if each / number > errors / 241]
+    tables = ([[each, number - each], [errors, 241 - errors]] for each in worse)
+    found = [fisher_exact(table).pvalue <= 0.05 for table in tables]
+    if not any(found):
+        assert told == "too few items to detect a difference"
+        return
+    least = worse[found.index(True)]
+    assert all(found[found.index(True) :])
+    assert f"{percent(1 - least / number)} or less would be significant" in told
+
+
+def test_other_guarantees_are_checked_for_what_they_promise(old: Run, tmp_path: Path) -> None:
+    new = new_run(tmp_path)
+    assert len(drift_check(certified(old, capacity=0.3), new)) == 3  # no error rate is promised
+    average = certified(old, max_error=0.3, method="conformal-risk-control")
+    assert "the 30 % are an average over calibration sets" in drift_check(average, new)[-1]
+    votes = certified(old, max_error=0.4, against="annotator")
+    assert votes.guarantee is not None
+    kept = new.predictions.filter(votes.guarantee.keeps(new.predictions["score"].to_numpy()))
+    mean = float(np.mean(kept["disagreement"].to_numpy()))
+    assert f"predicted with a vote, {percent(mean)} are wrong." in drift_check(votes, new)[-2]
+
+
+def test_different_truths_are_not_compared(old: Run, tmp_path: Path) -> None:
+    old, new = certified(old, max_error=0.2), new_run(tmp_path)
+    gold = replace(new, facts=replace(new.facts, truth="gold"))
+    lines = drift_check(old, gold)
+    assert lines[1].startswith("Not comparable: the test items were compared with")
+    assert lines[-1].endswith("its guarantee is about the class with the most votes.")
+
+
+def test_a_guarantee_per_group_needs_the_groups(old: Run, tmp_path: Path) -> None:
+    assert old.guarantee is None
+    found = certified(old, max_error=0.3).guarantee
+    assert found is not None
+    per_group = replace(found, one_per_group=True, group="patient", num_groups=found.num_items)
+    lines = drift_check(replace(old, guarantee=per_group), new_run(tmp_path))
+    fix = "To check it, pass --group patient."
+    assert lines[-1] == f"The guarantee is about one item per patient. {fix}"

@@ -1,0 +1,55 @@
+"""The demo: what it prints is what its commands print; the nodules that it uses."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from credalearn.app.demo import run_demo
+from credalearn.app.nodules import load_nodules
+from credalearn.app.run import Run
+from team_files import in_process
+
+Capture = pytest.CaptureFixture[str]
+
+
+def test_the_demo_prints_its_commands_and_what_they_print(tmp_path: Path, capsys: Capture) -> None:
+    done = in_process(capsys, "demo", "-o", tmp_path / "d", "--epochs", "15")
+    assert done.code == 0, done.err
+    steps = re.split(r"^\$ credalearn ", done.out, flags=re.MULTILINE)[1:]
+    assert [step.split()[0] for step in steps] == [
+        *("inspect", "train", "certify", "predict", "report")
+    ]
+    for step in steps:
+        assert len(step.strip().splitlines()) <= 9  # the command and at most eight lines
+    run = Run.load(tmp_path / "d" / "run")
+    assert run.guarantee is not None
+    assert run.guarantee.sentence() in steps[2]
+    assert run.sets is not None
+    assert (tmp_path / "d" / "run" / "report.html").exists()
+    before = (tmp_path / "d" / "decisions.csv").read_bytes()
+    for step in (steps[0], steps[3]):
+        command, *printed = step.strip().splitlines()
+        again = in_process(capsys, *command.split())
+        assert again.code == 0, again.err
+        assert again.out.splitlines()[: len(printed)] == printed
+    assert (tmp_path / "d" / "decisions.csv").read_bytes() == before
+
+
+def test_the_demo_can_be_repeated(tmp_path: Path) -> None:
+    first, second = ("\n".join(run_demo(tmp_path, epochs=15)) for _ in range(2))
+    seconds = r"in [\d.]+ s"
+    assert re.sub(seconds, "", first) == re.sub(seconds, "", second)
+
+
+def test_nodules_and_their_majority() -> None:
+    nodules = load_nodules()
+    assert nodules.votes.shape == (1395, 3)
+    assert nodules.features.shape == (1395, len(nodules.feature_names))
+    assert set(nodules.votes.sum(1).tolist()) == {3, 4}
+    assert np.isfinite(nodules.features).all()
+    top = nodules.votes.max(1)
+    row = np.arange(len(top))
+    assert (nodules.votes[row, nodules.majority] == top).all()
+    assert (nodules.has_majority == ((nodules.votes == top[:, None]).sum(1) == 1)).all()
