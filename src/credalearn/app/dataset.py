@@ -186,7 +186,7 @@ class Dataset:
             what = self.options.group or "image"
             reasons[held_out] = f"of later exports whose {what} is in calibration or test"
         left_out = Counter({why: int((reasons == why).sum()) for why in reasons if why})
-        return self._taken(np.flatnonzero(reasons == ""), part, left_out)
+        return self._taken(np.flatnonzero(reasons == ""), part, later, left_out)
 
     def _own_split(self) -> np.ndarray:
         if self.options.split is None:
@@ -194,7 +194,9 @@ class Dataset:
         column = self._columns[self.options.split].fill_null("").str.strip_chars()
         return column.to_numpy().astype(object)
 
-    def _taken(self, rows: np.ndarray, part: np.ndarray, left_out: dict[str, int]) -> "Dataset":
+    def _taken(
+        self, rows: np.ndarray, part: np.ndarray, later: np.ndarray, left_out: dict[str, int]
+    ) -> "Dataset":
         new = copy.copy(self)
         place = self._place
         new._set(
@@ -204,7 +206,7 @@ class Dataset:
             counts=self.counts[rows],
             truth=self.truth[rows],
             groups=None if self.groups is None else [self.groups[row] for row in rows],
-            later=self.later[rows],
+            later=later[rows],
             part=part[rows],
             inputs=replace(self.inputs, left_out={**self.inputs.left_out, **left_out}),
             _columns=self._columns[rows.tolist()],
