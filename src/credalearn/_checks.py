@@ -1,7 +1,7 @@
 """Checks of arguments: numbers within a range and names among the known ones."""
 
 import math
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 from numbers import Integral, Real
 from typing import Any
@@ -23,9 +23,6 @@ def check_number(
     whole: bool = False,
 ) -> None:
     """Raise unless ``value`` is a finite number within its range; True and False are no numbers.
-
-    Raises:
-        CredalError: If it is not; the message names the range.
 
     Example:
         >>> check_number("2", name="temperature", above=0)
@@ -58,10 +55,7 @@ def check_number(
 
 
 def check_choice(value: object, choices: Collection[str], *, name: str) -> None:
-    """Refuse a name that is not among those there are.
-
-    Raises:
-        CredalError: If it is not.
+    """Raise unless ``value`` is one of the names.
 
     Example:
         >>> check_choice("poc", ("pocc", "softmax"), name="method")
@@ -102,84 +96,3 @@ def refuse_masked(values: Any, *, name: str) -> None:
         raise CredalError(
             f"{name} must have no masked value; that at {place} is. To fix: fill or drop it."
         )
-
-
-def check_option(
-    value: float, inside: Callable[[Any], bool], *, name: str, rule: str, remedy: str
-) -> None:
-    """Refuse what is no number, such as a text or an array, or out of range; NaN always is.
-
-    Raises:
-        CredalError: If it is.
-
-    Example:
-        >>> above_0 = lambda number: number > 0
-        >>> check_option("2", above_0, name="temperature", rule="above 0", remedy="give 1.0")
-        Traceback (most recent call last):
-        credalearn.errors.CredalError: temperature must be above 0; got '2'. To fix: give 1.0.
-    """
-    if not isinstance(value, Real) or not inside(value):
-        raise CredalError(f"{name} must be {rule}; got {value!r}. To fix: {remedy}.")
-
-
-def check_whole(value: int, *, least: int, name: str, remedy: str) -> None:
-    """Refuse what is no whole number of ``least`` or more; 2.0 and True are none.
-
-    Raises:
-        CredalError: If it is none.
-
-    Example:
-        >>> check_whole(2.0, least=1, name="splits", remedy="give 20")
-        Traceback (most recent call last):
-        credalearn.errors.CredalError: splits must be a whole number of 1 or more; got 2.0. To fix:
-        give 20.
-    """
-    check_option(
-        value,
-        lambda number: (
-            number >= least and isinstance(number, Integral) and not isinstance(number, bool)
-        ),
-        name=name,
-        rule=f"a whole number of {least} or more",
-        remedy=remedy,
-    )
-
-
-def near(word: str, words: Iterable[str]) -> list[str]:
-    """Those of ``words`` that ``word`` may be a slip of, the nearest first.
-
-    Capital letters, spaces, hyphens, underscores and dots aside, a slip is one letter of up to
-    five, two of up to eleven, a quarter of the letters of longer words.
-
-    Example:
-        >>> near("Votes-CSV", ["items.csv", "vote.csv", "votes.csv"])
-        ['votes.csv', 'vote.csv']
-    """
-    most = 1 if len(word) <= 5 else max(2, len(word) // 4)
-    close = sorted((edit_distance(folded(word), folded(each), most), each) for each in words)
-    return [each for distance, each in close if distance <= most]
-
-
-def edit_distance(first: str, second: str, most: int = 3) -> int:
-    """Letters to insert, delete, replace or swap with their neighbor; ``most + 1`` if more.
-
-    The optimal string alignment distance, by dynamic programming over two words.
-
-    Example:
-        >>> edit_distance("horse", "hrose"), edit_distance("cat", "cart")
-        (1, 1)
-    """
-    if abs(len(first) - len(second)) > most or len(set(first) - set(second)) > most:
-        return most + 1  # without looking at all places, an eighth of the time for unlike words
-    before: list[int] = []
-    row = list(range(len(second) + 1))
-    for i, a in enumerate(first, 1):
-        before, above, row = row, before, [i]
-        for j, b in enumerate(second, 1):
-            best = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (a != b))
-            if i > 1 and j > 1 and a == second[j - 2] and first[i - 2] == b:
-                best = min(best, above[j - 2] + 1)
-            row.append(best)
-        if min(row) > most:
-            return most + 1
-    return min(row[-1], most + 1)

@@ -2,35 +2,8 @@
 
 from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Decimal
-from numbers import Real
-
-from credalearn.errors import CredalError
 
 _LONGEST = 60  # characters of a value that a message shows
-
-
-def check_share(value: float, *, name: str) -> None:
-    """Raise unless a number, of Python or NumPy, lies strictly between 0 and 1.
-
-    Raises:
-        CredalError: If it does not.
-
-    Example:
-        >>> check_share(95, name="confidence")
-        Traceback (most recent call last):
-        credalearn.errors.CredalError: confidence must lie in (0, 1); got 95. To fix: write 95 % as
-        0.95.
-    """
-    number = isinstance(value, Real)
-    if number and 0 < value < 1:
-        return
-    stated = number and 1 < value < 100
-    fix = (
-        f"write {percent(value / 100)} as {value / 100:g}"
-        if stated
-        else "give a share, 0.1 for 10 %"
-    )
-    raise CredalError(f"{name} must lie in (0, 1); got {value!r}. To fix: {fix}.")
 
 
 def percent(share: float | None, *, digits: int = 3, decimals: int | None = None) -> str:

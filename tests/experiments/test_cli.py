@@ -106,7 +106,7 @@ def test_list_shows_every_setting_or_family(experiments: Callable[..., Done]) ->
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("run", "cifar10x"), "setting 'cifar10x' is unknown; similar names: cifar10h"),
+        (("run", "cifar10x"), "setting 'cifar10x' is unknown; the most similar name is cifar10h"),
         (("run", "cifar10h", "--method", "pok"), "a method of setting 'cifar10h' must be one of"),
         (("run", "cifar10h", "--seeds", "x"), "seeds must be a count such as 3"),
         (("run", "cifar10h"), "the data of cifar10h cannot be read: no data folder is named"),

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from credalearn._escape import escape_csv, escape_latex, escape_markdown
+from credalearn.app._escape import escape_csv, escape_latex, escape_markdown
 
 Value = tuple[float, float | None] | str | None
 """Mean and spread (None: not printed), a text that is printed as it is, or None for a dash."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
-from credalearn._checks import near
+from credalearn._checks import nearest
 from credalearn.errors import CredalError
 from credalearn_experiments.settings import Setting
 from credalearn_experiments.settings.paper import SETTINGS
@@ -55,7 +55,7 @@ def spelled_out(names: Sequence[str], known: Sequence[str]) -> list[str]:
 
 
 def _suggestion(name: str, known: Iterable[str]) -> str:
-    """The end of a message: up to five similar names, and where to see all."""
-    similar = near(name, known)[:5]
-    shown = f"; similar names: {', '.join(similar)}" if similar else ""
+    """The end of a message: the most similar name, and where to see all."""
+    similar = nearest(name, known)
+    shown = f"; the most similar name is {similar}" if similar else ""
     return f"{shown}. To fix: see `credalearn-experiments list --all`."

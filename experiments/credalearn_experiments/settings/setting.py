@@ -1,11 +1,9 @@
 """A setting: everything of a run but its method and seed, in one record."""
 
-import math
 from dataclasses import asdict, dataclass, replace
 from typing import Any, get_args
 
-from credalearn._checks import check_choice, check_option, check_whole
-from credalearn._formats import check_share
+from credalearn._checks import check_choice, check_number
 from credalearn.errors import CredalError
 from credalearn.labels.votes import VoteRule
 from credalearn.methods import METHODS
@@ -39,7 +37,7 @@ class Smoothing:
     epsilon: float
 
     def __post_init__(self) -> None:
-        check_share(self.epsilon, name="epsilon")
+        check_number(self.epsilon, name="epsilon", above=0, below=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +54,7 @@ class Teacher:
 
     def __post_init__(self) -> None:
         check_choice(self.name, PAPER_TEACHERS, name="teacher")
-        check_option(
-            self.temperature,
-            lambda value: 0 < value < math.inf,
-            name="temperature",
-            rule="a finite number above 0",
-            remedy="pass 1.0 to leave the logits as they are",
-        )
+        check_number(self.temperature, name="temperature", above=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +74,7 @@ class Votes:
 
     def __post_init__(self) -> None:
         if self.number is not None:
-            check_whole(self.number, least=1, name="number", remedy="pass None for all votes")
+            check_number(self.number, name="number", least=1, whole=True)
         check_choice(self.rule, get_args(VoteRule), name="rule")
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import polars as pl
 from polars.io.plugins import register_io_source
 
-from credalearn._escape import escape_csv
 from credalearn._files import check_file, whole_file
+from credalearn.app._escape import escape_csv
 
 Schema = dict[str, type[pl.DataType]]
 _Frames = Iterator[pl.DataFrame]

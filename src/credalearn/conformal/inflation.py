@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Literal, Self, final, get_args
 
 from numpy.typing import ArrayLike
 
-from credalearn._checks import check_choice
-from credalearn._formats import check_share, many, percent
+from credalearn._checks import check_choice, check_number
+from credalearn._formats import many, percent
 from credalearn.errors import CredalError
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Inflation:
     num_groups: int | None = None
 
     def __post_init__(self) -> None:
-        check_share(self.coverage, name="coverage")
+        check_number(self.coverage, name="coverage", above=0, below=1)
         check_choice(self.distance, get_args(Distance), name="distance")
         check_choice(self.scale, get_args(Scale), name="scale")
         for name in ("coverage", "radius"):  # NumPy's numbers do not go into JSON

@@ -9,8 +9,7 @@ from typing import get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from credalearn._checks import check_choice
-from credalearn._formats import check_share
+from credalearn._checks import check_choice, check_number
 from credalearn.errors import CredalError
 from credalearn.guarantees._sample import Sample, as_sample
 from credalearn.guarantees._search import CERTIFIERS
@@ -84,8 +83,8 @@ def certify(
         can be certified, keeping 100 %.
     """
     check_choice(method, get_args(CertifyMethod), name="method")
-    check_share(max_error, name="max_error")
-    check_share(confidence, name="confidence")
+    check_number(max_error, name="max_error", above=0, below=1)
+    check_number(confidence, name="confidence", above=0, below=1)
     max_error, risk = float(max_error), 1 - float(confidence)
     sample = as_sample(score, wrong)
     certifier = CERTIFIERS[method]
@@ -137,7 +136,7 @@ def by_capacity(
         No error rate is promised: 1 of 4 calibration items are deferred, and 0 % of the 3 predicted
         are wrong compared with the class with the most votes (95 % interval 0 % to 70.8 %).
     """
-    check_share(confidence, name="confidence")
+    check_number(confidence, name="confidence", above=0, below=1)
     sample = as_sample(score, wrong)
     fewest_kept = sample.num_items - _number_deferred(defer, sample.num_items)
     place = int((sample.kept < fewest_kept).sum()) if fewest_kept else None

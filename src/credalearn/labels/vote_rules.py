@@ -16,7 +16,6 @@ from scipy.special import betaincinv
 from torch import Tensor
 
 from credalearn._checks import check_choice, check_number
-from credalearn._formats import check_share
 from credalearn.errors import CredalError
 from credalearn.labels.soft import relax_at, relax_ties
 from credalearn.sets import CredalSet, Intervals, LowerBounds, TotalVariationBall
@@ -148,7 +147,7 @@ def check_options(rule: VoteRule, *, s: float, confidence: float) -> None:
 
 def _check_ranges(s: float, confidence: float) -> None:
     check_number(s, name="s", above=0)
-    check_share(confidence, name="confidence")
+    check_number(confidence, name="confidence", above=0, below=1)
 
 
 def lower_limits(counts: Tensor, total: Tensor, *, level: float) -> Tensor:

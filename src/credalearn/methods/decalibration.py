@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from credalearn._checks import check_option
+from credalearn._checks import check_number
 from credalearn.methods.base import Method, Outputs, State
 from credalearn.methods.softmax import softmax_loss
 from credalearn.predictions import CredalPredictions
@@ -52,9 +52,7 @@ def shift_interval(probs: Tensor, mean_label: Tensor, *, alpha: float = 1.0) -> 
         >>> [round(end, 4) for end in ends.flatten().tolist()]
         [0.0, -2.4375, 2.4375, 0.0]
     """
-    check_option(
-        alpha, lambda value: 0 < value <= 1, name="alpha", rule="in (0, 1]", remedy="give 1.0"
-    )
+    check_number(alpha, name="alpha", above=0, most=1)
     probs, mean_label = probs.double(), mean_label.double()
     level = math.log(alpha)
     if level == 0:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from credalearn._formats import check_share
+from credalearn._checks import check_number
 from credalearn._ranks import average_ranks
 from credalearn.errors import CredalError
 from credalearn.metrics.balanced import DECIMALS, Table, as_numbers, by_metric, min_max
@@ -66,7 +66,7 @@ def significance_ranking(
         pocc {'accuracy': 1} 100.0
         softmax {'accuracy': -1} 0.0
     """
-    check_share(level, name="level")
+    check_number(level, name="level", above=0, below=1)
     num_seeds = next(iter(by_metric(table, metrics).values())).shape[1]
     if 0.5**num_seeds >= level:
         return {method: Significance(None, None) for method in table}

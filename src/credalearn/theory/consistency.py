@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc
 from torch import Tensor
 
-from credalearn._formats import check_share
+from credalearn._checks import check_number
 from credalearn.errors import CredalError
 from credalearn.sets.checks import as_floats, require
 
@@ -132,7 +132,7 @@ def votes_to_reject(lower: ArrayLike, upper: ArrayLike, *, level: float = 0.05) 
 
 def _levels(lower: Floats, upper: Floats, level: float) -> tuple[Floats, Floats]:
     """The level of the test of each bound, 0 where the bound excludes nothing, twice (N, K)."""
-    check_share(level, name="level")
+    check_number(level, name="level", above=0, below=1)
     can_be_wrong = (lower > _ROUNDING, upper < 1 - _ROUNDING)
     # Of one class there is nothing to test; of more, no level is above a half.
     share = level / lower.shape[1] if lower.shape[1] > 1 else 0.0

@@ -14,7 +14,8 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from credalearn._formats import check_share, percent
+from credalearn._checks import check_number
+from credalearn._formats import percent
 from credalearn.errors import CredalError
 from credalearn.methods import Model, pocc_loss
 from credalearn.methods.pocc import mean_of_two_heads, two_heads
@@ -213,7 +214,7 @@ def generalization_bound(
         [0.0, 0.1883, 0.3466, 0.0]
     """
     check_sets(labels)
-    check_share(confidence, name="confidence")
+    check_number(confidence, name="confidence", above=0, below=1)
     check_heads(features, weights, biases)
     num_items, num_classes = labels.shape
     if weights.shape[:2] != (2, num_classes) or len(features) != num_items or num_classes < 2:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from credalearn._checks import check_number
-from credalearn._formats import check_share, many, percent
+from credalearn._formats import many, percent
 from credalearn.errors import CredalError
 from credalearn.sets import CredalSet
 from credalearn.sets.checks import as_distributions, check_sets
@@ -130,7 +130,7 @@ def risk_profile(
         (0.4581, 0.8047)
     """
     check_sets(labels)
-    check_share(confidence, name="confidence")
+    check_number(confidence, name="confidence", above=0, below=1)
     check_number(draws, name="draws", least=1, whole=True)
     check_number(random_state, name="random_state", least=0, whole=True)
     given = as_distributions(probs, name="probs", ndim=2).detach()

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
-from credalearn._formats import check_share
+from credalearn._checks import check_number
 from credalearn.app.annotations.agreement import vote_counts
 from credalearn.app.annotations.table import Annotations
 from credalearn.errors import CredalError
@@ -50,7 +50,7 @@ def annotator_agreement(
             f"annotators are known from votes; {annotations.source.path} contains "
             f"{annotations.kind}. To fix: pass one row per vote, with its annotator."
         )
-    check_share(confidence, name="confidence")
+    check_number(confidence, name="confidence", above=0, below=1)
     names = annotations.annotators
     who, label = annotations.codes("annotator"), annotations.codes("label")
     known = (who >= 0) & (label >= 0)
