@@ -44,26 +44,7 @@ def test_a_setting_has_the_methods_that_the_paper_prints_for_it(name: str) -> No
     assert setting.seeds == tuple(range(1, 11))
 
 
-<<<<<<< HEAD
 def test_the_recipes_are_those_of_the_paper() -> None:
-=======
-def test_names_are_those_of_the_results() -> None:
-    assert list(SETTINGS)[:4] == [
-        *("cifar10h", "micebone", "treeversity"),
-        "cifar10-teacher-resnet20-2.5",
-    ]
-    promised = """cifar10h-collapsed micebone-collapsed treeversity-collapsed cifar10h-warm
-        cifar10-smooth-0.05 cifar100-smooth-0.2 cifar100-teacher-mobilenetv2-1
-        cifar10-teacher-shufflenetv2-2.5"""
-    assert set(promised.split()) <= set(SETTINGS)
-    assert len(SETTINGS) == 27
-    assert setting_named("cifar10h") is SETTINGS["cifar10h"]
-    with pytest.raises(CredalError, match=r"'cifar' is unknown.*\. To fix"):
-        setting_named("cifar")
-
-
-def test_the_recipes_are_the_papers() -> None:
->>>>>>> 15f05f3 (One check for numbers; escaping of text belongs to the application)
     at_32 = Recipe(
         epochs=200,
         batch_size=128,
@@ -117,7 +98,7 @@ def test_rejects_labels_out_of_range() -> None:
     with pytest.raises(CredalError, match=r"teacher must be one of 'resnet20', .*; got 'vgg'"):
         Teacher("vgg", 1.0)
     for temperature in (0, float("inf")):
-        with pytest.raises(CredalError, match="temperature must be a finite number above 0; got"):
+        with pytest.raises(CredalError, match=r"temperature must be .*above 0; got"):
             Teacher("resnet20", temperature)
 
 

@@ -375,9 +375,11 @@ def test_precision_follows_the_input() -> None:
             "one of 'relax', .* got 'other'",
         ),
         (lambda: cl.from_votes([[1, 2]], rule="idm", s=0.0), "s must be above 0"),
-        (lambda: cl.from_votes([[1, 2]], confidence=1.0), r"confidence must lie in \(0, 1\)"),
+        (
+            lambda: cl.from_votes([[1, 2]], confidence=1.0),
+            r"confidence must be .*above 0 and below 1",
+        ),
         (lambda: cl.from_votes([[1, 2]], confidence=float("nan")), "confidence"),
-        (lambda: cl.from_votes([[1, 2]], confidence=None), r"confidence .*; got None. To fix"),  # type: ignore[arg-type]
         (
             lambda: cl.from_votes([[1, 2]], s=2),
             r"rule 'relax-ties' does not use s; got s=2\. To fix: leave it out, or .* rule 'idm'",

@@ -206,8 +206,9 @@ class Inflation:
                 content["radius"] = math.inf
             return msgspec.convert(content, cls)
         except msgspec.MsgspecError as error:
+            why = CredalError(str(error)).reason
             raise CredalError(
-                f"not an inflation of sets: {error}. To fix: calibrate again."
+                f"not an inflation of sets: {why}. To fix: calibrate again."
             ) from error
 
     def _room(self, probs: "Tensor") -> "Tensor":

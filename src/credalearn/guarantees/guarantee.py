@@ -170,7 +170,8 @@ class Guarantee:
         try:
             return msgspec.json.decode(text, type=cls)
         except msgspec.MsgspecError as error:
-            raise CredalError(f"not a guarantee: {error}. To fix: certify again.") from error
+            why = CredalError(str(error)).reason
+            raise CredalError(f"not a guarantee: {why}. To fix: certify again.") from error
 
     def _about_capacity(self) -> str:
         deferred = self.num_items - self.kept
