@@ -5,7 +5,7 @@ Shapes: N items, K classes, D features, S pixels.
 
 import copy
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,12 +16,10 @@ import polars as pl
 from credalearn._checks import nearest
 from credalearn._formats import listed, shown
 from credalearn._options import check_options, option
+from credalearn.app._join import join_features, join_images
 from credalearn.app._split import SPLITS, check_split, draw_split, train_later
 from credalearn.app.annotations.table import Annotations
 from credalearn.app.facts import InputFacts
-from credalearn.app.features import item_column, item_names, read_features, row_digests
-from credalearn.app.images import check_readable, find_images, read_images
-from credalearn.app.sources import open_source, texts
 from credalearn.errors import CredalError
 
 if TYPE_CHECKING:
@@ -113,26 +111,26 @@ class Dataset:
 
     def __init__(self, annotations: Annotations, **options: Any) -> None:
         chosen = DatasetOptions(**options)
-        join = _join_features if chosen.images is None else _join_images
-        items, X, digests, inputs, columns, place = join(annotations, chosen)
+        join = join_features if chosen.images is None else join_images
+        found = join(annotations, chosen)
         row_of = {item: row for row, item in enumerate(annotations.items)}
-        rows = [row_of[item] for item in items]
+        rows = [row_of[item] for item in found.items]
         counts = annotations.counts()[rows]
         first = annotations.source.first_items
         self._set(
             annotations=annotations,
             options=chosen,
-            items=items,
-            X=X,
-            digests=digests,
+            items=found.items,
+            X=found.X,
+            digests=found.digests,
             counts=counts,
             truth=majority(counts),
             groups=None,
             later=np.array(rows) >= (len(annotations.items) if first is None else first),
             part=None,
-            inputs=inputs,
-            _columns=columns,
-            _place=place,
+            inputs=found.inputs,
+            _columns=found.columns,
+            _place=found.place,
         )
         if chosen.group is not None:
             self._set(groups=self._filled(chosen.group))
@@ -164,8 +162,7 @@ class Dataset:
         later = self.later & (own == "")
         if "train" not in names:
             reasons[later & (reasons == "")] = "of later exports, which were chosen"
-        drawn = (reasons == "") & ~later
-        rows = np.flatnonzero(drawn)
+        rows = np.flatnonzero((reasons == "") & ~later)
         if not len(rows):
             found = ", ".join(f"{count:,} {why}" for why, count in Counter(reasons).items())
             raise CredalError(f"no item is left to split: {found}. To fix: add new items.")
@@ -185,7 +182,7 @@ class Dataset:
             held_out = (reasons == "") & (part == "")
             what = self.options.group or "image"
             reasons[held_out] = f"of later exports whose {what} is in calibration or test"
-        left_out = Counter({why: int((reasons == why).sum()) for why in reasons if why})
+        left_out = Counter(reasons[reasons != ""].tolist())
         return self._taken(np.flatnonzero(reasons == ""), part, later, left_out)
 
     def _own_split(self) -> np.ndarray:
@@ -290,136 +287,9 @@ class Dataset:
         return np.array([number[value] for value in found])
 
 
-_Joined = tuple[list[str], np.ndarray, list[str], InputFacts, pl.DataFrame, Callable[[int], str]]
-
-
 def majority(counts: np.ndarray) -> np.ndarray:
     """Index of the class with most votes, −1 on a tie or without votes, shape (N,)."""
     top = counts.max(1, keepdims=True)
     # Sums of weights such as 0.1 and 0.2 tie with 0.3 but for rounding.
     single = (counts >= top * (1 - 1e-9)).sum(1) == 1
     return np.where(single & (top[:, 0] > 0), counts.argmax(1), -1)
-
-
-def _join_features(annotations: Annotations, options: DatasetOptions) -> _Joined:
-    """Items that have features, those features, and the columns next to them."""
-    extra = [name for name in (options.group, options.gold, options.split) if name is not None]
-    named = [name for name in (options.item, annotations.source.item) if name is not None]
-    table = read_features(
-        options.features, named_in=named, extra=extra, drop=options.drop, names=options.names
-    )
-    row_of = {item: row for row, item in enumerate(table.items)}
-    where = " and ".join(map(str, table.paths))
-    votes = " and ".join(map(str, (annotations.source.path, *annotations.source.later)))
-    items = [item for item in annotations.items if item in row_of]
-    if not items:
-        raise CredalError(
-            f"no item of {votes} has features in {where}: they are called "
-            f"{listed(annotations.items, 2)} there and {listed(table.items, 2)} here. To fix: name "
-            "the column of the items with --item; both files must use the same names."
-        )
-    left_out = _missing(annotations.items, row_of, f"features in {where}", options)
-    left_out |= _missing(table.items, set(items), f"annotations in {votes}", options)
-    rows = [row_of[item] for item in items]
-    X = table.values[rows]
-    inputs = InputFacts(
-        kind="features",
-        path=str(table.paths[0]),
-        later=tuple(map(str, table.paths[1:])),
-        item=table.item,
-        features=tuple(table.names),
-        dropped=options.drop,
-        left_out=left_out,
-    )
-    return items, X, row_digests(X), inputs, table.extra[rows], lambda row: table.place(rows[row])
-
-
-def _join_images(annotations: Annotations, options: DatasetOptions) -> _Joined:
-    """Items whose image can be read, their pixels, and the columns of the table of images."""
-    folder = Path(str(options.images))
-    matches = find_images(folder, annotations.items)
-    if not matches:
-        raise CredalError(
-            f"no item of {annotations.source.path} has an image in {folder}: they are called "
-            f"{listed(annotations.items, 2)}. To fix: name the files like the items."
-        )
-    left_out = _missing(annotations.items, matches, f"image in {folder}", options)
-    read: dict[Path, tuple[np.ndarray, str]] = {}
-    broken: dict[Path, str] = {}
-    files = list(dict.fromkeys(file for file, _ in matches.values()))
-    for batch in read_images(files, options.image_size):
-        for file, found in batch:
-            if isinstance(found, str):
-                broken[file] = found
-            else:
-                read[file] = found
-    check_readable(list(broken.values()), len(files))
-    unreadable = {item: broken[file] for item, (file, _) in matches.items() if file in broken}
-    if unreadable:
-        left_out["with an unreadable image"] = len(unreadable)
-    items = [item for item in matches if item not in unreadable]
-    pixels, digests = zip(*(read[matches[item][0]] for item in items), strict=True)
-    columns, place, path = _image_columns(annotations, options, items, folder)
-    inputs = InputFacts(
-        kind="images",
-        path=str(folder),
-        image_size=options.image_size,
-        left_out=left_out,
-        unreadable=unreadable,
-        matched=dict(Counter(how for _, how in matches.values())),
-        table=path,
-    )
-    X = np.stack(pixels).astype(np.float32)
-    return items, X, list(digests), inputs, columns, place
-
-
-def _image_columns(
-    annotations: Annotations, options: DatasetOptions, items: Sequence[str], folder: Path
-) -> tuple[pl.DataFrame, Callable[[int], str], str | None]:
-    """Group, gold label and split of each image, from a table whose rows agree about an item."""
-    names = [name for name in (options.group, options.gold, options.split) if name is not None]
-    if not names:
-        return pl.DataFrame({"": [None] * len(items)}), lambda row: items[row], None
-    if options.table is None:
-        raise CredalError(
-            f"images have no column {names[0]!r}. To fix: pass the table that has it, such as "
-            "--table votes.csv."
-        )
-    source = open_source(options.table)
-    wanted = [source.column(name, option="table") for name in names]
-    named = item_column(source, (options.item, annotations.source.item), wanted)
-    table = source.read(dict.fromkeys((named, *wanted)))
-    values = texts(table.select(list(dict.fromkeys(wanted)))).rows()
-    first: dict[str, int] = {}
-    for row, item in enumerate(item_names(source, table[named])):
-        before = first.setdefault(item, row)
-        if values[row] != values[before]:
-            source.refuse(
-                f"item {shown(item)} is {listed(values[row])} here and {listed(values[before])} in "
-                f"{source.place(before)}",
-                row=row,
-                fix="give every item one value",
-            )
-    if not all(item in first for item in items):  # the table may name the files otherwise
-        row_of = {file: first[name] for name, (file, _) in find_images(folder, first).items()}
-        files = find_images(folder, items)
-        first |= {item: row_of[file] for item, (file, _) in files.items() if file in row_of}
-    _missing(items, first, f"row in {source.path}", replace(options, skip_missing=False))
-    rows = [first[item] for item in items]
-    columns = pl.DataFrame(
-        [values[row] for row in rows], schema=dict.fromkeys(names, pl.String), orient="row"
-    )
-    return columns, lambda row: f"{source.path}, {source.place(rows[row])}", str(source.path)
-
-
-def _missing(
-    items: Sequence[str], there: Collection[str], what: str, options: DatasetOptions
-) -> dict[str, int]:
-    """The number of items that lack something; refuses to go on without them unless told to."""
-    missing = [item for item in items if item not in there]
-    if missing and not options.skip_missing:
-        raise CredalError(
-            f"{len(missing):,} of {len(items):,} items have no {what}: {listed(missing, 3)}. To "
-            "fix: add them, or leave them out with --skip-missing."
-        )
-    return {f"without {what.split(' in ')[0]}": len(missing)} if missing else {}

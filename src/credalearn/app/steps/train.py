@@ -93,7 +93,7 @@ def train(data: Dataset, folder: str | Path, options: TrainOptions | None = None
     started = time.monotonic()
     options, output = options or TrainOptions(), Path(folder)
     check_place(output, overwrite=options.overwrite)
-    data = data.split()
+    data = data.split() if data.part is None else data
     rows = np.flatnonzero(data.part == "train")
     _check_classes(data, rows)
     labels = training_labels(data, rows, options)

@@ -1,0 +1,170 @@
+"""Annotated items joined with their inputs, item by item.
+
+Shapes: N items, D features, S pixels.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from credalearn._formats import listed, shown
+from credalearn.app.annotations.table import Annotations
+from credalearn.app.facts import InputFacts
+from credalearn.app.features import item_column, item_names, read_features, row_digests
+from credalearn.app.images import check_readable, find_images, read_images
+from credalearn.app.sources import open_source, texts
+from credalearn.errors import CredalError
+
+if TYPE_CHECKING:
+    from credalearn.app.dataset import DatasetOptions
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Joined:
+    """Items that have both annotation and input, in one order.
+
+    Args:
+        items: Names of the N items.
+        X: Inputs, shape (N, D) or (N, 3, S, S).
+        digests: SHA-256 of each input.
+        inputs: What the inputs are, and which items were left out.
+        columns: Group, gold label and split of each item, as text.
+        place: From an item's number to where it is, such as "items.csv, line 7".
+    """
+
+    items: list[str]
+    X: np.ndarray
+    digests: list[str]
+    inputs: InputFacts
+    columns: pl.DataFrame
+    place: Callable[[int], str]
+
+
+def join_features(annotations: Annotations, options: "DatasetOptions") -> Joined:
+    """Items that have features, those features, and the columns next to them."""
+    extra = [name for name in (options.group, options.gold, options.split) if name is not None]
+    named = [name for name in (options.item, annotations.source.item) if name is not None]
+    table = read_features(
+        options.features, named_in=named, extra=extra, drop=options.drop, names=options.names
+    )
+    row_of = {item: row for row, item in enumerate(table.items)}
+    where = " and ".join(map(str, table.paths))
+    votes = " and ".join(map(str, (annotations.source.path, *annotations.source.later)))
+    items = [item for item in annotations.items if item in row_of]
+    if not items:
+        raise CredalError(
+            f"no item of {votes} has features in {where}: they are called "
+            f"{listed(annotations.items, 2)} there and {listed(table.items, 2)} here. To fix: name "
+            "the column of the items with --item; both files must use the same names."
+        )
+    left_out = _missing(annotations.items, row_of, f"features in {where}", options)
+    left_out |= _missing(table.items, set(items), f"annotations in {votes}", options)
+    rows = [row_of[item] for item in items]
+    X = table.values[rows]
+    inputs = InputFacts(
+        kind="features",
+        path=str(table.paths[0]),
+        later=tuple(map(str, table.paths[1:])),
+        item=table.item,
+        features=tuple(table.names),
+        dropped=options.drop,
+        left_out=left_out,
+    )
+    columns = table.extra[rows]
+    return Joined(items, X, row_digests(X), inputs, columns, lambda row: table.place(rows[row]))
+
+
+def join_images(annotations: Annotations, options: "DatasetOptions") -> Joined:
+    """Items whose image can be read, their pixels, and the columns of the table of images."""
+    folder = Path(str(options.images))
+    matches = find_images(folder, annotations.items)
+    if not matches:
+        raise CredalError(
+            f"no item of {annotations.source.path} has an image in {folder}: they are called "
+            f"{listed(annotations.items, 2)}. To fix: name the files like the items."
+        )
+    left_out = _missing(annotations.items, matches, f"image in {folder}", options)
+    read: dict[Path, tuple[np.ndarray, str]] = {}
+    broken: dict[Path, str] = {}
+    files = list(dict.fromkeys(file for file, _ in matches.values()))
+    for batch in read_images(files, options.image_size):
+        for file, found in batch:
+            if isinstance(found, str):
+                broken[file] = found
+            else:
+                read[file] = found
+    check_readable(list(broken.values()), len(files))
+    unreadable = {item: broken[file] for item, (file, _) in matches.items() if file in broken}
+    if unreadable:
+        left_out["with an unreadable image"] = len(unreadable)
+    items = [item for item in matches if item not in unreadable]
+    pixels, digests = zip(*(read[matches[item][0]] for item in items), strict=True)
+    columns, place, path = _image_columns(annotations, options, items, folder)
+    inputs = InputFacts(
+        kind="images",
+        path=str(folder),
+        image_size=options.image_size,
+        left_out=left_out,
+        unreadable=unreadable,
+        matched=dict(Counter(how for _, how in matches.values())),
+        table=path,
+    )
+    X = np.stack(pixels).astype(np.float32)
+    return Joined(items, X, list(digests), inputs, columns, place)
+
+
+def _image_columns(
+    annotations: Annotations, options: "DatasetOptions", items: Sequence[str], folder: Path
+) -> tuple[pl.DataFrame, Callable[[int], str], str | None]:
+    """Group, gold label and split of each image, from a table whose rows agree about an item."""
+    names = [name for name in (options.group, options.gold, options.split) if name is not None]
+    if not names:
+        return pl.DataFrame({"": [None] * len(items)}), lambda row: items[row], None
+    if options.table is None:
+        raise CredalError(
+            f"images have no column {names[0]!r}. To fix: pass the table that has it, such as "
+            "--table votes.csv."
+        )
+    source = open_source(options.table)
+    wanted = [source.column(name, option="table") for name in names]
+    named = item_column(source, (options.item, annotations.source.item), wanted)
+    table = source.read(dict.fromkeys((named, *wanted)))
+    values = texts(table.select(list(dict.fromkeys(wanted)))).rows()
+    first: dict[str, int] = {}
+    for row, item in enumerate(item_names(source, table[named])):
+        before = first.setdefault(item, row)
+        if values[row] != values[before]:
+            source.refuse(
+                f"item {shown(item)} is {listed(values[row])} here and {listed(values[before])} in "
+                f"{source.place(before)}",
+                row=row,
+                fix="give every item one value",
+            )
+    if not all(item in first for item in items):  # the table may name the files otherwise
+        row_of = {file: first[name] for name, (file, _) in find_images(folder, first).items()}
+        files = find_images(folder, items)
+        first |= {item: row_of[file] for item, (file, _) in files.items() if file in row_of}
+    _missing(items, first, f"row in {source.path}", replace(options, skip_missing=False))
+    rows = [first[item] for item in items]
+    columns = pl.DataFrame(
+        [values[row] for row in rows], schema=dict.fromkeys(names, pl.String), orient="row"
+    )
+    return columns, lambda row: f"{source.path}, {source.place(rows[row])}", str(source.path)
+
+
+def _missing(
+    items: Sequence[str], there: Collection[str], what: str, options: "DatasetOptions"
+) -> dict[str, int]:
+    """The number of items that lack something; refuses to go on without them unless told to."""
+    missing = [item for item in items if item not in there]
+    if missing and not options.skip_missing:
+        raise CredalError(
+            f"{len(missing):,} of {len(items):,} items have no {what}: {listed(missing, 3)}. To "
+            "fix: add them, or leave them out with --skip-missing."
+        )
+    return {f"without {what.split(' in ')[0]}": len(missing)} if missing else {}
