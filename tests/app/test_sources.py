@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from credalearn.app import _csv_file, sources
-from credalearn.app.sources import numbers, open_source
+from credalearn.app.sources import numbers, open_source, texts
 from credalearn.errors import CredalError
 from opens import count_opens
 
@@ -185,6 +185,13 @@ def test_damaged_files_are_refused_with_the_place(
     path.write_bytes(content)
     with pytest.raises(CredalError, match=message):
         open_source(path).read()
+
+
+def test_numbers_take_decimal_commas_but_not_thousands() -> None:
+    column = pl.Series(["1.5", " 0,5", "1,234", "x", None])
+    assert numbers(column).to_list() == [1.5, 0.5, None, None, None]
+    table = pl.DataFrame({"a": [1.0, 1.5, float("nan")], "b": [True, None, False]})
+    assert texts(table).rows() == [("1", "true"), ("1.5", None), (None, "false")]
 
 
 def test_a_missing_file_is_refused_with_the_nearest_name(tmp_path: Path) -> None:

@@ -26,11 +26,6 @@ AT_LEAST = ("atleast", "lowerbound", "lower", "minimum", "minprobability", "boun
 
 
 def find(columns: Sequence[str], names: Collection[str]) -> str | None:
-    """The column that goes by the first of ``names`` that any column goes by.
-
-    Example:
-        >>> find(["Worker ID", "answer"], ANNOTATOR)
-        'Worker ID'
-    """
+    """The column that goes by the first of ``names`` that any column goes by."""
     by_name = {folded(column): column for column in reversed(columns)}
     return next((by_name[name] for name in names if name in by_name), None)

@@ -29,23 +29,17 @@ _DAMAGE = (pl.exceptions.PolarsError, pl.exceptions.PanicException)  # a panic i
 class Source:
     """A table, records or an array, from a file that is opened once or from memory.
 
-    Args:
-        path: The file; for a table in memory, what messages call it.
-        kind: What it is. Records and arrays can be read as a table, too: the fields that are
-            neither lists nor objects; the arrays of one dimension, then ``f0``, ``f1``, ….
-        words: File type and encoding, for people.
-        columns: Names of the columns, without those that number the rows of a pandas table.
-        place: From a row to where it stands in the file, such as ``"line 7"``.
-        records: The objects of a JSON file, or the rows of a Parquet file with nested columns.
+    Records and arrays can be read as a table, too: the fields that are neither lists nor objects;
+    the arrays of one dimension, then ``f0``, ``f1``, ….
     """
 
-    path: Path
+    path: Path  # for a table in memory, what messages call it
     kind: Literal["table", "records", "array"]
-    words: str
-    columns: tuple[str, ...]
-    place: Callable[[int], str]
+    words: str  # file type and encoding, for people
+    columns: tuple[str, ...]  # without those that number the rows of a pandas table
+    place: Callable[[int], str]  # from a row to where it is in the file, such as "line 7"
     _blocks: Callable[[list[str]], Iterator[pl.DataFrame]] = field(repr=False)
-    records: tuple[Record, ...] = field(default=(), repr=False)
+    records: tuple[Record, ...] = field(default=(), repr=False)  # the objects of a JSON file
 
     def blocks(self, columns: Iterable[str] | None = None) -> Iterator[pl.DataFrame]:
         """All rows in order, in bounded memory.
@@ -136,10 +130,6 @@ def numbers(column: pl.Series) -> pl.Series:
     """A column as float64, null where the text is no number; ``0,5`` is read as one half.
 
     ``1,234`` is no number: it may be a little more than one, or than a thousand.
-
-    Example:
-        >>> numbers(pl.Series(["1.5", " 0,5", "1,234", "x"])).to_list()
-        [1.5, 0.5, None, None]
     """
     if column.dtype.is_numeric() or column.dtype == pl.Boolean:
         return column.cast(pl.Float64)
@@ -155,12 +145,7 @@ def numbers(column: pl.Series) -> pl.Series:
 
 
 def texts(table: pl.DataFrame) -> pl.DataFrame:
-    """All columns as text: whole numbers without a decimal point, NaN as null.
-
-    Example:
-        >>> texts(pl.DataFrame({"a": [1.0, float("nan")], "b": [True, None]})).rows()
-        [('1', 'true'), (None, None)]
-    """
+    """All columns as text: whole numbers without a decimal point, NaN as null."""
     return table.select(_as_text(name, kind) for name, kind in table.schema.items())
 
 

@@ -234,7 +234,7 @@ def test_argillas_answers_may_begin_after_hundreds_of_records(write: Write) -> N
         read_annotations(path)
 
 
-def test_label_studio_says_which_tasks_share_an_item_or_have_no_vote(write: Write) -> None:
+def test_label_studio_says_that_tasks_share_an_item(write: Write) -> None:
     tasks = [
         {
             "id": number,
@@ -249,10 +249,7 @@ def test_label_studio_says_which_tasks_share_an_item_or_have_no_vote(write: Writ
     path = write(to_json(tasks))
     found = read_annotations(path)
     assert found.items == ("Hi",)
-    assert found.source.notes == (
-        "2 tasks share an item; pass --item id to keep all tasks apart",
-        "1 task of 3 have no annotation",
-    )
+    assert found.source.notes == ("2 tasks share an item; pass --item id to keep all tasks apart",)
     assert read_annotations(path, item="id").items == ("11", "12")
 
 

@@ -41,9 +41,6 @@ def annotator_agreement(
     The limit is Clopper and Pearson's (1934), exact, at ``confidence`` for all annotators
     together (Bonferroni): with probability ``confidence`` nobody who agrees as the others do is
     called far. Empty where annotators are unknown.
-
-    Raises:
-        CredalError: If the annotations are no votes, or the confidence is not in (0, 1).
     """
     if annotations.kind != "votes":
         raise CredalError(

@@ -37,17 +37,8 @@ def dawid_skene(
     class per item and annotators who err independently, so the posterior of an ambiguous item is
     far surer than people are. Needs crowd-kit: ``pip install 'credalearn[crowd]'``.
 
-    Args:
-        annotations: Votes by named annotators, without weights. Unsure votes count nowhere.
-        among: Items whose votes may be used, bool (N,); all unless given.
-
-    Returns:
-        Posteriors in the order of ``annotations.items`` and ``.classes``; an item without votes has
-        the classes' shares ρ.
-
-    Raises:
-        CredalError: If these are no votes, a voter has no name, a vote has a weight, there is no
-            vote, or crowd-kit is not installed.
+    ``among`` says whose items' votes may be used, bool (N,). Unsure votes count nowhere; an item
+    without votes has the classes' shares ρ.
     """
     item, who, label = named_votes(annotations)
     if among is not None:

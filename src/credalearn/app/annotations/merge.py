@@ -23,15 +23,9 @@ def merge(
     recognized again, so those of the second round are added. Votes and counts add up to counts.
     New items come after those of the first round; sorted classes stay sorted.
 
-    Args:
-        first: The earlier round.
-        second: The later round, of the same kind; or votes after counts, or counts after votes.
-        conflicts: What to do if both say different things about the same item and annotator (for
-            votes), class (for bounds), or item (for counts and probabilities): ``"refuse"``; keep
-            the ``"newest"``, which is the second; or ``"add"`` counts, equal ones too.
-
-    Raises:
-        CredalError: If the kinds do not fit, or there is a conflict that is to be refused.
+    If both say different things about the same item and annotator (for votes), class (for bounds),
+    or item (for counts and probabilities), ``conflicts`` decides: ``"refuse"``; keep the
+    ``"newest"``, which is the second; or ``"add"`` counts, equal ones too.
     """
     check_choice(conflicts, ("refuse", "newest", "add"), name="conflicts")
     second = _with_names_of(first, second)

@@ -28,29 +28,17 @@ _TOLERANCE = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where annotations come from, and what the reader left out.
+    """Where annotations come from, and what the reader left out."""
 
-    Args:
-        path: The file, or what messages call a table in memory.
-        format: Name of the reader.
-        words: What was recognized, for people.
-        rows: Rows or answers in the file.
-        left_out: Answers that are not votes, by reason. Unsure answers are counted here too.
-        first_items: Number of items of the first of several rounds; those come first.
-        later: Files of the later rounds.
-        item: Column or field that names the item.
-        notes: What else people should know, one sentence each.
-    """
-
-    path: Path
-    format: str
-    words: str
-    rows: int
-    left_out: Mapping[str, int] = field(default_factory=dict)
-    first_items: int | None = None
-    later: tuple[Path, ...] = ()
-    item: str | None = None
-    notes: tuple[str, ...] = ()
+    path: Path  # for a table in memory, what messages call it
+    format: str  # name of the reader
+    words: str  # what was recognized, for people
+    rows: int  # rows or answers in the file
+    left_out: Mapping[str, int] = field(default_factory=dict)  # answers that are no votes
+    first_items: int | None = None  # of several rounds: items of the first, which come first
+    later: tuple[Path, ...] = ()  # files of the later rounds
+    item: str | None = None  # column or field that names the item
+    notes: tuple[str, ...] = ()  # what else people should know
 
 
 @dataclass(frozen=True, slots=True, eq=False)

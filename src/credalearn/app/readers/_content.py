@@ -177,13 +177,7 @@ class Votes:
 
 
 def field_of(record: Mapping[str, Any], name: str, default: Any = None) -> Any:
-    """The field of this name or path, in the record or in its ``data`` or ``meta``.
-
-    Example:
-        >>> record = {"text": "Hi", "meta": {"item": "x"}}
-        >>> field_of(record, "text"), field_of(record, "meta.item"), field_of(record, "item")
-        ('Hi', 'x', 'x')
-    """
+    """The field of this name or path, in the record or in its ``data`` or ``meta``."""
     for place in (record, *(record.get(each) for each in _INSIDE)):
         found = _at(place, name)
         if found is not _MISSING:
@@ -205,10 +199,6 @@ def chosen(answer: Any, question: str | None) -> Iterator[str]:
 
     An answer is a text, ``{"label": "cat"}``, ``{"labels": ["cat"]}``, ``{"cat": true, "dog":
     false}``, or one of these under the name of the question.
-
-    Example:
-        >>> list(chosen({"animal": {"cat": True, "dog": False}}, None))
-        ['cat']
     """
     if isinstance(answer, list):
         for each in answer:

@@ -32,12 +32,7 @@ def tidy(raw: Raw, name: str, options: ReaderOptions) -> Annotations:
 
 
 def clean_label(label: str) -> str:
-    """A label without spaces around it and invisible marks, in Unicode's form NFC; 1.0 is 1.
-
-    Example:
-        >>> clean_label(" ca\u200bt"), clean_label("1.0"), clean_label("v1.0")
-        ('cat', '1', 'v1.0')
-    """
+    """A label without spaces around it and invisible marks, in Unicode's form NFC; 1.0 is 1."""
     text = unicodedata.normalize("NFC", _UNSEEN.sub("", label).strip())
     return text.split(".")[0] if _WHOLE.fullmatch(text) else text
 

@@ -7,7 +7,7 @@ An annotation has ``completed_by``, ``was_cancelled`` and ``result[]``, where ``
 from collections import Counter
 from typing import Any
 
-from credalearn._formats import many, shown
+from credalearn._formats import shown
 from credalearn.app._json_file import Record, text_of
 from credalearn.app.column_names import find
 from credalearn.app.readers._content import Content, Raw, Votes, field_of
@@ -63,16 +63,13 @@ def read(content: Content) -> Raw:
     question = content.choose(list(dict.fromkeys(name for *_, each in found for name in each)))
     for record, item, who, answers in found:
         votes.add(record, item, who, answers.get(question, []))
-    notes = []
+    notes: tuple[str, ...] = ()
     shared = sum(count for count in tasks.values() if count > 1)
     if shared and content.options.item is None:
-        notes.append(f"{shared:,} tasks share an item; pass --item id to keep all tasks apart")
-    unanswered = sum(not _annotations(record) for record in content.records)
-    if unanswered:
-        notes.append(f"{many(unanswered, 'task')} of {len(content.records):,} have no annotation")
+        notes = (f"{shared:,} tasks share an item; pass --item id to keep all tasks apart",)
     by = " or ".join(map(repr, fields))
     words = f"Label Studio's JSON: item {by}, question {question!r}"
-    return votes.raw(words, notes=tuple(notes))
+    return votes.raw(words, notes)
 
 
 def _annotations(record: Record) -> Any:

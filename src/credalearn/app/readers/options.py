@@ -28,14 +28,7 @@ Format = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReaderOptions:
-    """How annotations are read; what is None is found from the content.
-
-    Example:
-        >>> ReaderOptions(repeats="first")
-        Traceback (most recent call last):
-        credalearn.errors.CredalError: repeats must be one of 'refuse', 'last'; got 'first'. To fix:
-        take one of these.
-    """
+    """How annotations are read; what is None is found from the content."""
 
     item: str | None = option(None, "Column or field that names the item; 'meta.id' in JSON.")
     annotator: str | None = option(None, "Column or field that names the annotator.")
