@@ -55,14 +55,14 @@ def compare_nodules(
         kept = np.array([split.kept_accuracy(each, _DEFERRED) for split in found]).T
         rows[each.name] = {
             **{title: _value(metrics[each.name][name]) for name, title in _METRICS.items()},
-            **{f"{x:.0%}": _value(y) for x, y in zip(_DEFERRED, kept, strict=True)},
+            **{f"{100 * x:.0f} %": _value(y) for x, y in zip(_DEFERRED, kept, strict=True)},
             "BQS": _value(quality[each.name].per_seed),
         }
     columns = [Column(name, marked=False, percent=False) for name in rows[contenders[0].name]]
     yield f"\n{text(Table('', columns, rows, corner='deferred by'))}"
     yield (
         "In %, mean ± one standard deviation over the splits. AUARC by each one's own score and by "
-        "a common one; 10% to 50%: accuracy of the rest when the least certain are deferred. BQS: "
+        "a common one; 10 to 50 %: accuracy of the rest when the least certain are deferred. BQS: "
         "balanced quality of accuracy, 1 − ECE and AUARC."
     )
 
