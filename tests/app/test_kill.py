@@ -73,7 +73,7 @@ for line in sys.stdin:
 """
 
 Work = Callable[..., tuple[int, int]]
-TRAIN = ["train", "votes.csv", "--features", "items.csv", "--epochs", "3", "-o", "run"]
+TRAIN = ["train", "votes.csv", "--features", "items.csv", "--epochs", "2", "-o", "run"]
 COMMANDS = {
     "train": TRAIN,
     "certify": ["certify", "run", "--max-error", "0.4", "--set-coverage", "0.8"],
