@@ -93,7 +93,7 @@ def test_python_in_a_document_runs_and_prints_what_it_says(path: Path, tmp_path:
 
 
 def test_exports_made_in_parallel_become_one_table(tmp_path: Path) -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "inputs.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"```\n(import polars[^`]*votes\.csv[^`]*)```", text)
     answer = {"from_name": "l", "to_name": "t", "type": "choices", "value": {"choices": ["dog"]}}
     votes = [{"completed_by": {"email": "ann@x.org"}, "result": [answer]}]

@@ -7,9 +7,9 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from credalearn.app.annotations.table import Kind
 from credalearn.errors import CredalError
 
+Kind = Literal["votes", "bounds", "counts", "probabilities"]
 Said = Literal["votes", "bounds", "probabilities"]
 _T = TypeVar("_T")
 

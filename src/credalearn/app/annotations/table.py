@@ -14,9 +14,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from credalearn._formats import listed, percent, shown
+from credalearn.app.facts import Kind
 from credalearn.errors import CredalError
 
-Kind = Literal["votes", "bounds", "counts", "probabilities"]
 Conflicts = Literal["refuse", "newest", "add"]
 
 _COLUMNS = {
