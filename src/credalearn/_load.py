@@ -93,17 +93,11 @@ def _check_given(
     folder: str | Path, name: str, saved: str | None, given: object, *, own: bool
 ) -> None:
     """Code of the user must be given, and nothing else: it is not in the folder."""
-    if own and given is None:
-        called = "" if saved is None else f", {saved!r}"
-        raise CredalError(
-            f"{folder} was trained with a {name} of your own{called}. To fix: give it as "
-            f"load(folder, {name}=...)."
-        )
-    if not own and given is not None:
-        raise CredalError(
-            f"{folder} was trained with the {name} {saved!r}; got {type(given).__name__}. To fix: "
-            "load(folder) alone."
-        )
+    if own == (given is not None):
+        return
+    what = f"the {name} {saved!r}" if saved is not None else f"a {name} of your own"
+    fix = f"load(folder, {name}=...)" if own else f"load(folder) without {name}"
+    raise CredalError(f"{folder} was trained with {what}. To fix: {fix}.")
 
 
 def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:

@@ -112,19 +112,13 @@ def _from_labels(y: np.ndarray, names: ArrayLike | None) -> tuple[CredalSet, np.
 def _as_names(names: ArrayLike) -> np.ndarray:
     """Class names as an array: all strings or all numbers, each different."""
     if isinstance(names, str | set | frozenset) or not hasattr(names, "__len__"):
-        raise CredalError(
-            f"classes must be a list of names, in order; got {names!r}. To fix: give a list such "
-            "as ['no', 'yes']."
-        )
+        raise CredalError(f"classes must be a list of names, in order; got {names!r}.")
     given = np.asarray(names).tolist() if hasattr(names, "__array__") else list(names)  # type: ignore[arg-type]
-    strings = [isinstance(name, str) for name in given]
-    plain = all(strings) or (
-        not any(strings) and all(isinstance(x, Number | np.generic) and x == x for x in given)
-    )
-    if not plain or len(set(given)) < len(given):
+    kinds = (str, Number | np.generic)
+    plain = any(all(isinstance(name, kind) for name in given) for kind in kinds)
+    if not plain or len(set(given)) < len(given) or any(name != name for name in given):
         raise CredalError(
-            f"class names must be all strings or all numbers, each different; got {given}. To fix: "
-            "make them different strings."
+            f"class names must be all strings or all numbers, each different; got {given}."
         )
     return np.asarray(given)
 

@@ -11,6 +11,7 @@ import torch
 from torch.testing import assert_close
 
 import credalearn as cl
+from clouds import classifier, clouds
 from credalearn.methods import METHODS, Model
 from credalearn.predictions import CredalPredictions
 from credalearn.scores import SCORES
@@ -28,23 +29,9 @@ NUM_VERTICES = {
 POST_HOC = ("laplace-bridge", "decalibration")
 
 
-@cache
-def clouds(num_classes: int, num_items: int = 90) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Items in separate clouds, their classes, and five votes an item."""
-    random = np.random.default_rng(num_classes)
-    y = np.arange(num_items) % num_classes
-    centers = 6 * random.normal(size=(num_classes, 5))
-    X = random.normal(size=(num_items, 5)) + centers[y]
-    wrong = random.random((num_items, 5)) < 0.2
-    votes = np.where(wrong, random.integers(num_classes, size=(num_items, 5)), y[:, None])
-    return X, y, (votes[:, :, None] == np.arange(num_classes)).sum(1)
-
-
 def fit(method: str, y: Any, num_classes: int, **options: Any) -> cl.CredalClassifier:
     X, *_ = clouds(num_classes)
-    options = {"epochs": 3, "batch_size": 32, "learning_rate": 1e-2} | options
-    clf = cl.CredalClassifier(method, **options)
-    return clf.fit(X[: len(y)], y, classes=range(num_classes))
+    return classifier(method, **options).fit(X[: len(y)], y, classes=range(num_classes))
 
 
 @cache
@@ -115,7 +102,7 @@ def test_the_right_fields_are_filled(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_what_learns_sets_is_what_has_a_loss_that_sees_them(
+def test_learns_sets_tells_whether_the_loss_depends_on_the_set(
     method: str, generator: torch.Generator
 ) -> None:
     soft = torch.tensor([[0.6, 0.3, 0.1]] * 20)
@@ -202,23 +189,21 @@ def test_an_ensemble_can_be_built_from_softmax_members() -> None:
     trained = fit("deep-ensemble", labels, 3, random_state=4)
     alone = [fit("softmax", labels, 3, random_state=random_state) for random_state in range(4, 9)]
     members = [member for clf in alone for member in clf.model_.members]
-    built = cl.CredalClassifier("deep-ensemble", random_state=4)
+    built = classifier("deep-ensemble", random_state=4)
     built.fit(X, labels, classes=range(3), members=members)
     assert_same(built.predict_credal(X), trained.predict_credal(X))
     for i, clf in enumerate(alone):
         vertices = trained.predict_credal(X).vertices
         assert vertices is not None
         assert torch.equal(vertices[:, i], clf.predict_credal(X).probs)
-    with pytest.raises(cl.CredalError, match=r"needs 5 trained members; got 4\. To fix: give 5"):
+    with pytest.raises(cl.CredalError, match=r"needs 5 trained members, .*; got 4"):
         built.fit(X, labels, members=members[:4])
-    with pytest.raises(
-        cl.CredalError, match=r"have 2 heads of 3 .*; one has 1 of 3\. To fix: give"
-    ):
+    with pytest.raises(cl.CredalError, match=r"\(2, 3, 0\.0\); one has \(1, 3, 0\.0\)"):
         Model.from_members(
             METHODS["pocc"], members[:1], torch.from_numpy(X), labels, random_state=0
         )
     with pytest.raises(cl.CredalError, match="trained networks with this classifier's"):
-        cl.CredalClassifier("pocc").fit(X, labels, members=members[:1])
+        classifier("pocc").fit(X, labels, members=members[:1])
 
 
 @pytest.mark.parametrize("method", POST_HOC)
@@ -228,9 +213,7 @@ def test_post_hoc_methods_build_on_a_softmax_and_leave_it_alone(method: str) -> 
     softmax = fit("softmax", labels, 3)
     (member,) = softmax.model_.members
     before = {name: tensor.clone() for name, tensor in member.state_dict().items()}
-    built = cl.CredalClassifier(method).fit(
-        X, labels, classes=range(3), members=softmax.model_.members
-    )
+    built = classifier(method).fit(X, labels, classes=range(3), members=softmax.model_.members)
     assert_same(built.predict_credal(X), fitted(method).predict_credal(X))
     after = member.state_dict()
     assert before.keys() == after.keys()

@@ -14,14 +14,14 @@ def random_images(generator: torch.Generator, *shape: int) -> Tensor:
     return torch.randint(0, 256, shape, generator=generator, dtype=torch.uint8)
 
 
-def test_members_must_have_the_methods_dropout_wherever_it_stands() -> None:
+def test_members_must_have_the_dropout_of_the_method() -> None:
     sample, labels = torch.zeros(2, 3, 8, 8), cl.precise(torch.eye(2))
     for rate, method, other in ((0.3, "mc-dropout", "softmax"), (0.0, "softmax", "mc-dropout")):
         backbone = ResNet18((3, 8, 8), dropout=rate)
         network = Network.on(backbone, sample, num_heads=1, num_classes=2, dropout=rate)
         model = Model.from_members(METHODS[method], [network], sample, labels, random_state=0)
         assert model.members == (network,)
-        with pytest.raises(cl.CredalError, match=rf"with dropout .*; one has {rate}. To fix"):
+        with pytest.raises(cl.CredalError, match=rf"must have .*; one has \(1, 2, {rate}\)"):
             Model.from_members(METHODS[other], [network], sample, labels, random_state=0)
 
 

@@ -137,5 +137,5 @@ def test_rejects_a_file_of_another_program_and_a_folder(tmp_path: Path) -> None:
     save_file({"x": torch.zeros(1)}, checkpoint)
     with pytest.raises(cl.TrainingError, match="not a checkpoint of this version"):
         run(Recipe(epochs=1), checkpoint=checkpoint)
-    with pytest.raises(cl.TrainingError, match=r"is a folder; a checkpoint is a file\. To fix"):
+    with pytest.raises(cl.TrainingError, match=r"is a folder\. To fix: name a file"):
         run(Recipe(epochs=1), checkpoint=tmp_path)

@@ -298,11 +298,11 @@ def test_half_of_torchruns_environment_is_named(monkeypatch: pytest.MonkeyPatch)
     for name in ("RANK", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("WORLD_SIZE", "x")
-    with pytest.raises(cl.CredalError, match=r"WORLD_SIZE must be a number .* it is 'x'. To fix"):
+    with pytest.raises(cl.CredalError, match=r"WORLD_SIZE is 'x', but .* To fix: start the"):
         under_torchrun()
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setenv("MASTER_PORT", "29500")
-    message = "2 processes .* RANK, LOCAL_RANK, MASTER_ADDR are not set. To fix: start .* torchrun"
+    message = r"WORLD_SIZE is '2', but .* not set: RANK, LOCAL_RANK, MASTER_ADDR\. To fix: start"
     with pytest.raises(cl.CredalError, match=message):
         under_torchrun()
     for name in ("RANK", "LOCAL_RANK", "MASTER_ADDR"):

@@ -1,56 +1,42 @@
-"""Progress: lines in a pipe, a bar in a terminal."""
+"""Progress: some lines in a pipe, one line that updates in place in a terminal."""
 
 import io
-import os
-import pty
-import subprocess
-import sys
-from contextlib import suppress
 
 from credalearn.train import Progress
 
 
-def test_plain_progress_shows_loss_speed_and_time_left() -> None:
-    stream = io.StringIO()
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def shown(stream: io.StringIO, *, first: int = 1) -> str:
     with Progress("pocc", stream=stream) as progress:
-        for epoch in range(1, 6):
+        if first > 1:
+            progress.resumed(first - 1, of=5, source="resume.safetensors")
+        for epoch in range(first, 6):
             progress.epoch(epoch, of=5, loss=1 / epoch, items=100)
-    lines = stream.getvalue().splitlines()
-    assert len(lines) == 2  # the first and the last: those between came too fast
-    assert lines[0].startswith("pocc: epoch 1/5  loss 1.0000  ")
-    assert lines[-1].startswith("pocc: epoch 5/5  loss 0.2000  ")
-    assert "items/s" in lines[0]
-    assert lines[-1].endswith("0:00 left")
+    return stream.getvalue()
 
 
-def test_a_terminal_gets_a_bar() -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    stream = Terminal()
-    with Progress("pocc", stream=stream) as progress:
-        progress.epoch(1, of=1, loss=0.5, items=100)
-    assert "epoch 1/1" in stream.getvalue()
-    assert "━" in stream.getvalue()
+def test_a_pipe_gets_the_first_and_the_last_line() -> None:
+    first, last = shown(io.StringIO()).splitlines()  # those between came too fast
+    assert first.startswith("pocc: epoch 1/5  loss 1.0000  ")
+    assert "items/s" in first
+    assert last.startswith("pocc: epoch 5/5  loss 0.2000  ")
+    assert last.endswith("0:00 left")
 
 
-FIT = """
-import credalearn as cl
-cl.CredalClassifier(epochs=3, verbose=True).fit([[0.0], [1.0]], [0, 1])
-"""
+def test_a_terminal_gets_one_line_that_updates() -> None:
+    text = shown(Terminal())
+    assert text.count("\n") == 1
+    assert text.endswith("left\033[K\n")
+    assert [part[:15] for part in text.split("\r")[1:]] == [
+        f"pocc: epoch {n}/5" for n in range(1, 6)
+    ]
 
 
-def test_a_fit_in_a_real_terminal_shows_its_bar() -> None:
-    ours, theirs = pty.openpty()
-    with subprocess.Popen([sys.executable, "-c", FIT], stderr=theirs) as process:
-        os.close(theirs)
-        pieces: list[bytes] = []
-        with suppress(OSError):  # how a terminal says that nobody writes any more
-            while piece := os.read(ours, 100_000):
-                pieces.append(piece)
-        os.close(ours)
-    shown = b"".join(pieces).decode()
-    assert process.returncode == 0
-    assert "epoch 3/3" in shown
-    assert "━" in shown
+def test_a_resumed_run_reports_what_was_done() -> None:
+    lines = shown(io.StringIO(), first=4).splitlines()
+    assert lines[0] == "pocc: 3 of 5 epochs are done in resume.safetensors"
+    assert lines[1].startswith("pocc: epoch 4/5")

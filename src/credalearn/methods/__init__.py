@@ -1,16 +1,13 @@
-"""The methods, one file each, under the names that users give."""
+"""The methods under the names that users give."""
 
 from credalearn.methods.base import Method, Outputs, State
 from credalearn.methods.dappr import DAPPR
 from credalearn.methods.decalibration import DECALIBRATION
 from credalearn.methods.edl import EDL, EDL_SOFT
-from credalearn.methods.ensemble import DEEP_ENSEMBLE
 from credalearn.methods.laplace_bridge import LAPLACE_BRIDGE
-from credalearn.methods.mc_dropout import MC_DROPOUT
 from credalearn.methods.model import Model
-from credalearn.methods.pocc import POCC, POCC_ENSEMBLE, POCC_MEAN, pocc_loss
-from credalearn.methods.pocc_center import POCC_CENTER
-from credalearn.methods.softmax import SOFTMAX
+from credalearn.methods.pocc import POCC, POCC_CENTER, POCC_ENSEMBLE, POCC_MEAN, pocc_loss
+from credalearn.methods.softmax import DEEP_ENSEMBLE, MC_DROPOUT, SOFTMAX
 
 METHODS: dict[str, Method] = {
     "pocc": POCC,

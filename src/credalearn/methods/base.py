@@ -64,23 +64,11 @@ class Method:
 
 
 def hull_of_outputs(outputs: Outputs, state: State) -> CredalPredictions:  # noqa: ARG001
-    """The hull of all heads of all members and passes; their mean gives class and probabilities.
-
-    Example:
-        >>> import torch
-        >>> hull_of_outputs(Outputs(torch.zeros(1, 5, 2, 3), torch.zeros(1, 8)), {})
-        CredalPredictions(1 item, 3 classes, 10 vertices)
-    """
+    """The hull of all heads of all members and passes; their mean gives class and probabilities."""
     return CredalPredictions.from_vertices(outputs.logits.flatten(1, 2).softmax(2))
 
 
 def dirichlet(concentration: Tensor) -> CredalPredictions:
-    """One Dirichlet distribution per item, (N, K); the predicted set is its mean.
-
-    Example:
-        >>> import torch
-        >>> dirichlet(torch.tensor([[3.0, 1.0]])).upper
-        tensor([[0.7500, 0.2500]])
-    """
+    """One Dirichlet distribution per item, (N, K); the predicted set is its mean."""
     mean = concentration / concentration.sum(1, keepdim=True)
     return CredalPredictions(mean, mean, mean, concentration=concentration)

@@ -23,15 +23,6 @@ def dappr_loss(logits: Tensor, labels: CredalSet, epoch: int | Tensor) -> Tensor
 
     with :math:`p^* \propto \alpha - q`, a constant for the gradient, and λ rising to 2e-4 over ten
     epochs.
-
-    Example:
-        Equal parameters α with a label that says nothing: p* is uniform, and the loss is 0.
-
-        >>> import torch
-        >>> from credalearn import LowerBounds
-        >>> loss = dappr_loss(torch.zeros(1, 1, 2), LowerBounds([[0.5, 0.5]]), 0)
-        >>> bool(loss.abs() < 1e-6)
-        True
     """
     q = labels.reference.to(logits.dtype)
     alpha = concentration(logits[:, 0])

@@ -43,14 +43,6 @@ def shift_interval(probs: Tensor, mean_label: Tensor, *, alpha: float = 1.0) -> 
 
     Raises:
         CredalError: If alpha is not in (0, 1].
-
-    Example:
-        Both classes are predicted at one half and the first is seen in 3 of 4 labels: a shift up by
-        c is as likely as none where 0.75·c = log((1 + e^c) / 2).
-
-        >>> ends = shift_interval(torch.full((4, 2), 0.5), torch.tensor([0.75, 0.25]))
-        >>> [round(end, 4) for end in ends.flatten().tolist()]
-        [0.0, -2.4375, 2.4375, 0.0]
     """
     check_number(alpha, name="alpha", above=0, most=1)
     probs, mean_label = probs.double(), mean_label.double()
@@ -127,13 +119,6 @@ def box_of_shifts(probs: Tensor, shifts: Tensor) -> tuple[Tensor, Tensor]:
         probs: Predicted probabilities, shape (N, K).
         shifts: Smallest and largest shift of each class, shape (2, K); ±∞ is the limit, in which a
             class of probability exactly 0 or 1 stays what it is.
-
-    Example:
-        The first class may be shifted up without end.
-
-        >>> shifts = torch.tensor([[0.0, 0.0], [torch.inf, 0.0]])
-        >>> box_of_shifts(torch.tensor([[0.5, 0.5]]), shifts)
-        (tensor([[0.5000, 0.0000]]), tensor([[1.0000, 0.5000]]))
     """
     blocks = 1 + probs.numel() // _BLOCK
     boxes = [box_of_rows(rows, shifts.to(probs)) for rows in probs.tensor_split(blocks)]
@@ -141,7 +126,7 @@ def box_of_shifts(probs: Tensor, shifts: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def box_of_rows(probs: Tensor, shifts: Tensor) -> tuple[Tensor, Tensor]:
-    """As :func:`box_of_shifts`, all rows at once: a graph of fixed operations, in more memory."""
+    """As :func:`box_of_shifts`, all rows at once: fixed operations, more memory."""
     rest = _sum_of_others(probs)
     rest = torch.where(rest < torch.finfo(rest.dtype).tiny, 0, rest)  # 1 / rest would overflow
     log_odds = probs.log() - rest.log()

@@ -66,12 +66,8 @@ def log_bridge(logits: Tensor, variance: Tensor) -> Tensor:
     r"""Logarithm of the Dirichlet parameters that match a Gaussian over the logits, shape (N, K).
 
     :math:`\alpha_k = (1 - 2/K + e^{\mu_k}\sum_l e^{-\mu_l} / K^2) / \Sigma_{kk}` for centered means
-    μ: the plain bridge, without normalization of the variance. In logs, as e^μ overflows where a
+    μ: the plain bridge, without normalization of the variance. In logs, because e^μ overflows if a
     network is very sure.
-
-    Example:
-        >>> log_bridge(torch.zeros(1, 2), torch.full((1, 2), 0.5)).exp()
-        tensor([[1., 1.]])
     """
     num_classes = logits.shape[1]
     # Centering would cancel between the two terms.
@@ -81,10 +77,7 @@ def log_bridge(logits: Tensor, variance: Tensor) -> Tensor:
 
 
 def predictions(outputs: Outputs, state: State) -> CredalPredictions:
-    """The bridge's Dirichlet, its mean for class and probabilities.
-
-    Parameters too large for the dtype are cut so that their sum is finite.
-    """
+    """The bridge's Dirichlet, cut so that its sum is finite; its mean gives the probabilities."""
     logits = outputs.logits[:, 0, 0].double()
     log_alpha = log_bridge(logits, logit_variance(outputs.features, state))
     largest = torch.finfo(outputs.logits.dtype).max / (2 * logits.shape[1])

@@ -60,22 +60,18 @@ class Model:
         Raises:
             CredalError: If there are not as many members, or heads, as the method needs.
         """
+        wanted = (method.num_heads, labels.num_classes, method.dropout)
         for member in members:
-            if member.dropout_rate != method.dropout:
+            found = (*member.shape, member.dropout_rate)
+            if found != wanted:
                 raise CredalError(
-                    f"the members must have been trained with dropout {method.dropout}; one has "
-                    f"{member.dropout_rate}. To fix: give networks of a method with that dropout."
-                )
-            if member.shape != (method.num_heads, labels.num_classes):
-                raise CredalError(
-                    f"the members must have {method.num_heads} heads of {labels.num_classes} "
-                    f"classes; one has {member.shape[0]} of {member.shape[1]}. To fix: give "
-                    "networks of a method with as many heads, trained on these classes."
+                    "the members must have the (heads, classes, dropout) of the method and the "
+                    f"labels, {wanted}; one has {found}."
                 )
         if len(members) != method.num_members:
             raise CredalError(
-                f"this method needs {method.num_members} trained members; got {len(members)}. To "
-                f"fix: give {method.num_members}, each trained with another random_state."
+                f"this method needs {method.num_members} trained members, each with another "
+                f"random_state; got {len(members)}."
             )
         model = cls(method, tuple(members), {}, random_state)
         if method.post_hoc is None:

@@ -1,4 +1,6 @@
-"""The pessimistic–optimistic credal classifier, POCC (Wang and Chau, 2026).
+"""The pessimistic–optimistic credal classifier, POCC (Wang and Chau, 2026), and its variants.
+
+The predicted set is the hull of the heads; their mean gives class and probabilities.
 
 Shapes: N items, K classes.
 """
@@ -10,7 +12,7 @@ from torch.nn.functional import cross_entropy
 
 from credalearn.errors import CredalError
 from credalearn.methods.base import Method, hull_of_outputs
-from credalearn.methods.ensemble import ENSEMBLE_SIZE
+from credalearn.methods.softmax import ENSEMBLE_SIZE
 from credalearn.sets import CredalSet
 from credalearn.sets.checks import check_sets
 
@@ -70,17 +72,27 @@ def two_heads(logits: Tensor, labels: CredalSet, epoch: int | Tensor) -> Tensor:
 
 
 def mean_of_two_heads(logits: Tensor, labels: CredalSet, epoch: int | Tensor) -> Tensor:
-    """Half of :func:`pocc_loss`, so that the backbone gets gradients of the size of one head's.
+    """Half of :func:`pocc_loss`: on precise labels a step then equals that of softmax.
 
-    On precise labels a step then equals that of softmax. The sum doubles the step of an optimizer
-    that does not rescale gradients, such as SGD.
+    The sum doubles the step of an optimizer that does not rescale gradients, such as SGD.
     """
     return two_heads(logits, labels, epoch) / 2
 
 
-# The predicted set is the segment between the heads; its midpoint gives class and probabilities.
+def three_heads(logits: Tensor, labels: CredalSet, epoch: int | Tensor) -> Tensor:  # noqa: ARG001
+    """The mean of three losses on logits (N, 3, K): worst case, best case, and the soft label.
+
+    At the optimum of a relaxed label the pessimistic head learns the share of the top class with
+    the rest spread evenly, and the optimistic head learns the hard label. The votes for other
+    classes reach the network only through the third head, trained on the label's ``reference``.
+    """
+    extremes = pocc_loss(logits[:, 0], logits[:, 1], labels)
+    return (extremes + cross_entropy(logits[:, 2], labels.reference.to(logits.dtype))) / 3
+
+
 POCC = Method(
     loss=two_heads, predictions=hull_of_outputs, num_heads=2, score="mmi", learns_sets=True
 )
 POCC_MEAN = replace(POCC, loss=mean_of_two_heads)
-POCC_ENSEMBLE = replace(POCC, num_members=ENSEMBLE_SIZE)  # the 2·5 heads span a polytope
+POCC_CENTER = replace(POCC, loss=three_heads, num_heads=3)
+POCC_ENSEMBLE = replace(POCC, num_members=ENSEMBLE_SIZE)

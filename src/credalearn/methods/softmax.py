@@ -1,9 +1,9 @@
-"""Plain softmax: cross-entropy on one distribution per item, one distribution predicted.
-
-The base of the deep ensemble, the Laplace bridge and decalibration.
+"""Softmax: cross-entropy on one distribution per item; and two methods that repeat its network.
 
 Shapes: N items, K classes.
 """
+
+from dataclasses import replace
 
 from torch import Tensor
 from torch.nn.functional import cross_entropy
@@ -11,18 +11,22 @@ from torch.nn.functional import cross_entropy
 from credalearn.methods.base import Method, hull_of_outputs
 from credalearn.sets import CredalSet
 
+ENSEMBLE_SIZE = 5
+
 
 def softmax_loss(logits: Tensor, labels: CredalSet, epoch: int | Tensor) -> Tensor:  # noqa: ARG001
-    """Cross-entropy between each label's ``reference`` and the one head of logits (N, 1, K).
-
-    Example:
-        >>> import torch
-        >>> from credalearn import LowerBounds
-        >>> softmax_loss(torch.zeros(1, 1, 2), LowerBounds([[0.7, 0.0]]), 0)
-        tensor(0.6931)
-    """
+    """Cross-entropy between each label's ``reference`` and the one head of logits (N, 1, K)."""
     return cross_entropy(logits[:, 0], labels.reference.to(logits.dtype))
 
 
 # The predicted set is a single point: lower = probs = upper.
 SOFTMAX = Method(loss=softmax_loss, predictions=hull_of_outputs)
+
+# Deep ensemble (Lakshminarayanan, Pritzel and Blundell, 2017): the hull of five networks.
+DEEP_ENSEMBLE = replace(SOFTMAX, num_members=ENSEMBLE_SIZE, score="mutual-information")
+
+# Monte-Carlo dropout (Gal and Ghahramani, 2016): the hull of five passes with dropout left on.
+# Dropout is between the two convolutions of every residual block; in a backbone that places none
+# itself, such as a multilayer perceptron, before the heads. Each pass drops the same features of
+# every item, so that the prediction for an item does not depend on other items.
+MC_DROPOUT = replace(SOFTMAX, num_passes=5, score="mutual-information", dropout=0.3)

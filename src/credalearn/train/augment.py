@@ -9,50 +9,23 @@ import torch
 from torch import Generator, Tensor
 from torch.nn.functional import pad
 
-# Inputs (N, ...) changed at random, from the generator or torch's own; as many and of one shape.
+# Inputs (N, ...), changed at random, from the generator or torch's own; the shape stays.
 Augment = Callable[[Tensor, Generator | None], Tensor]
 
 
 def crop(images: Tensor, generator: Generator | None = None) -> Tensor:
-    """Each image shifted by up to an eighth of its size: :func:`crop_and_flip` without the mirror.
-
-    Args:
-        images: Shape (N, C, H, W), pixels of any type; black is 0.
-        generator: Of the images' device; torch's own where none is given.
-
-    Returns:
-        Images like those given, shape (N, C, H, W).
-
-    Example:
-        >>> row = torch.arange(1, 9).expand(1, 1, 8, 8)
-        >>> int(crop(row).max()) in (7, 8)  # at most one pixel is gone at a side
-        True
-    """
+    """Each image (N, C, H, W) shifted by up to an eighth of its size; what is outside is 0."""
     return _shifted(images, generator, flip=False)
 
 
 def crop_and_flip(images: Tensor, generator: Generator | None = None) -> Tensor:
-    """Each image shifted by up to an eighth of its size, half of them mirrored left to right.
+    """Each image shifted as by :func:`crop`, and half of them mirrored left to right.
 
-    This is a random crop of the image with black around it: 4 px for images of 32. One gather does
-    both for all images, and leaves them in channels-last order in memory.
-
-    Args:
-        images: Shape (N, C, H, W), pixels of any type; black is 0.
-        generator: Of the images' device; torch's own where none is given.
-
-    Returns:
-        Images like those given, shape (N, C, H, W).
-
-    Example:
-        >>> images = torch.ones(2, 3, 32, 32, dtype=torch.uint8)
-        >>> crop_and_flip(images).shape, crop_and_flip(images).dtype
-        (torch.Size([2, 3, 32, 32]), torch.uint8)
+    One gather does both for all images, and leaves them in channels-last order in memory.
     """
     return _shifted(images, generator, flip=True)
 
 
-# What users call them.
 AUGMENTS: dict[str, Augment | None] = {"none": None, "crop": crop, "crop-flip": crop_and_flip}
 
 

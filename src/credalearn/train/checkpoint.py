@@ -19,7 +19,7 @@ from credalearn.errors import CredalError, TrainingError
 from credalearn.train.training import Training
 
 Described = dict[str, object]  # whatever decides the outcome of a run
-_ANEW = "delete it; training then starts over"
+_DELETE = "delete it; training then starts over"
 
 
 class CheckpointError(TrainingError):
@@ -40,6 +40,93 @@ def describe_run(training: Training) -> Described:
         "labels": type(labels).__name__
         + _digest(*(getattr(labels, each.name) for each in fields(labels))),
     }
+
+
+def save_checkpoint(
+    path: Path, *, run: Described, network: nn.Module, optimizer: Optimizer, losses: list[float]
+) -> None:
+    """Write the state after ``len(losses)`` epochs of this run."""
+    tensors = {f"network.{name}": tensor for name, tensor in network.state_dict().items()}
+    for index, state in optimizer.state_dict()["state"].items():
+        tensors |= {f"optimizer.{index}.{name}": x for name, x in state.items() if x is not None}
+    tensors = {name: x.cpu() for name, x in tensors.items()}  # once, for the digest and the file
+    tensors["losses"] = torch.tensor(losses, dtype=torch.float64)
+    metadata = {"run": json.dumps(run), "digest": _digest_of_all(tensors)}
+    write_tensors(path, tensors, metadata=metadata, other=None)
+
+
+def load_checkpoint(
+    path: Path, *, run: Described, network: nn.Module, optimizer: Optimizer
+) -> list[float]:
+    """Restore network and optimizer; the losses of the epochs done, none if there is no file.
+
+    Raises:
+        CheckpointError: If the file is damaged or belongs to another run; nothing is restored then.
+    """
+    if not path.exists():
+        return []
+    tensors = _read_checkpoint(path, run)
+    weights: dict[str, Tensor] = {}
+    state: dict[int, dict[str, Tensor]] = {}
+    for name, tensor in tensors.items():
+        part, _, rest = name.partition(".")
+        if part == "network":
+            weights[rest] = tensor
+        elif part == "optimizer":
+            index, _, key = rest.partition(".")
+            state.setdefault(int(index), {})[key] = tensor
+    network.load_state_dict(weights)
+    groups = optimizer.state_dict()["param_groups"]
+    optimizer.load_state_dict({"state": state, "param_groups": groups})
+    losses: list[float] = tensors["losses"].tolist()
+    return losses
+
+
+def check_checkpoint(training: Training) -> None:
+    """Reject a checkpoint that this training cannot continue from; nothing is restored.
+
+    Raises:
+        CheckpointError: If it is damaged or belongs to another run.
+    """
+    if training.checkpoint is not None and training.checkpoint.exists():
+        _read_checkpoint(training.checkpoint, describe_run(training))
+
+
+def _read_checkpoint(path: Path, run: Described) -> dict[str, Tensor]:
+    if path.is_dir():
+        raise TrainingError(f"{path} is a folder. To fix: name a file as checkpoint.")
+    try:
+        tensors, metadata = read_tensors(path, fix=_DELETE)
+        there, digest = json.loads(metadata["run"]), metadata["digest"]
+    except CredalError as error:
+        raise CheckpointError(str(error)) from error
+    except (KeyError, ValueError) as error:
+        raise CheckpointError(
+            f"{path} is not a checkpoint of this version. To fix: {_DELETE}."
+        ) from error
+    _check_same_run(path, there, run)
+    if digest != _digest_of_all(tensors):  # a flipped bit would only make the weights wrong
+        raise CheckpointError(str(damaged(path, "its content has changed", fix=_DELETE)))
+    return tensors
+
+
+def _check_same_run(path: Path, there: Described, here: Described) -> None:
+    """Reject the state of another run, and name what differs."""
+    differ = [name for name in here if there.get(name) != here[name]]
+    if not differ:
+        return
+    digests = ("network", "first weights", "inputs", "labels")
+    listed = ", ".join(
+        name if name in digests else f"{name} ({there.get(name)!r} there, {here[name]!r} here)"
+        for name in differ
+    )
+    hint = "delete it or name another checkpoint"
+    if differ == ["first weights"]:
+        hint = "seed torch before you build the backbone, or load the weights that it had"
+    raise CheckpointError(
+        f"{path} belongs to another run: {listed} differ. To fix: {hint}; in cross-validation use "
+        "none, since every fold is a run of its own."
+    )
 
 
 def _name(function: object) -> str:
@@ -65,103 +152,3 @@ def _digest(*tensors: Tensor | None) -> str:
 
 def _digest_of_all(tensors: dict[str, Tensor]) -> str:
     return _digest(*(tensors[name] for name in sorted(tensors)))
-
-
-def save_checkpoint(
-    path: Path, *, run: Described, network: nn.Module, optimizer: Optimizer, losses: list[float]
-) -> None:
-    """Write the state after ``len(losses)`` epochs of this run."""
-    tensors = {f"network.{name}": tensor for name, tensor in network.state_dict().items()}
-    for index, state in optimizer.state_dict()["state"].items():
-        tensors |= {f"optimizer.{index}.{name}": x for name, x in state.items() if x is not None}
-    tensors = {name: x.cpu() for name, x in tensors.items()}  # once, for the digest and the file
-    tensors["losses"] = torch.tensor(losses, dtype=torch.float64)
-    metadata = {"run": json.dumps(run), "digest": _digest_of_all(tensors)}
-    write_tensors(path, tensors, metadata=metadata, other=None)
-
-
-def load_checkpoint(
-    path: Path, *, run: Described, network: nn.Module, optimizer: Optimizer
-) -> list[float]:
-    """Restore network and optimizer; the losses of the epochs done, none if there is no file.
-
-    Raises:
-        CheckpointError: If the file is damaged or belongs to another run; nothing is restored then.
-        TrainingError: If it is a folder.
-    """
-    tensors = read_checkpoint(path, run=run)
-    if not tensors:
-        return []
-    weights: dict[str, Tensor] = {}
-    state: dict[int, dict[str, Tensor]] = {}
-    for name, tensor in tensors.items():
-        part, _, rest = name.partition(".")
-        if part == "network":
-            weights[rest] = tensor
-        elif part == "optimizer":
-            index, _, key = rest.partition(".")
-            state.setdefault(int(index), {})[key] = tensor
-    network.load_state_dict(weights)
-    groups = optimizer.state_dict()["param_groups"]
-    optimizer.load_state_dict({"state": state, "param_groups": groups})
-    losses: list[float] = tensors["losses"].tolist()
-    return losses
-
-
-def read_checkpoint(path: Path, *, run: Described) -> dict[str, Tensor]:
-    """The tensors of this run's checkpoint, as they were written; none if there is no file.
-
-    Raises:
-        CheckpointError: If the file is damaged or belongs to another run.
-        TrainingError: If it is a folder.
-    """
-    if path.is_dir():
-        raise TrainingError(
-            f"{path} is a folder; a checkpoint is a file. To fix: delete it, or name another "
-            "checkpoint."
-        )
-    if not path.exists():
-        return {}
-    try:
-        tensors, metadata = read_tensors(path, fix=_ANEW)
-    except CredalError as error:
-        raise CheckpointError(str(error)) from error
-    try:
-        there, digest = json.loads(metadata["run"]), metadata["digest"]
-    except (KeyError, ValueError) as error:
-        raise CheckpointError(
-            f"{path} is not a checkpoint of this version. To fix: {_ANEW}."
-        ) from error
-    _check_same_run(path, there, run)
-    if digest != _digest_of_all(tensors):  # a flipped bit would only make the weights wrong
-        raise CheckpointError(str(damaged(path, "its content is not what was written", fix=_ANEW)))
-    return tensors
-
-
-def check_checkpoint(training: Training) -> None:
-    """Reject a checkpoint that this training cannot continue from; nothing is restored.
-
-    Raises:
-        CheckpointError: If it is damaged or belongs to another run.
-    """
-    if training.checkpoint is not None and training.checkpoint.exists():
-        read_checkpoint(training.checkpoint, run=describe_run(training))
-
-
-def _check_same_run(path: Path, there: Described, here: Described) -> None:
-    """Reject the state of another run, and name what differs."""
-    differ = [name for name in here if there.get(name) != here[name]]
-    if not differ:
-        return
-    digests = ("network", "first weights", "inputs", "labels")
-    listed = ", ".join(
-        name if name in digests else f"{name} ({there.get(name)!r} there, {here[name]!r} here)"
-        for name in differ
-    )
-    hint = "delete it or name another checkpoint"
-    if differ == ["first weights"]:
-        hint = "seed torch before you build the backbone, or load the weights that it had"
-    raise CheckpointError(
-        f"{path} belongs to another run: {listed} differ. To fix: {hint}; in cross-validation use "
-        "none, since every fold is a run of its own."
-    )

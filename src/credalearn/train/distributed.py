@@ -12,7 +12,6 @@ process. The same holds, on GPUs too, for layers that are not torch's own.
 import copy
 import gc
 import os
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -30,7 +29,6 @@ from credalearn.train.recipe import Recipe
 # The others wait while the first process evaluates a model. If one dies, torchrun ends them all.
 _PATIENCE = timedelta(days=7)
 _FROM_TORCHRUN = ("RANK", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
-_START = "To fix: start the command with torchrun, or unset WORLD_SIZE."
 _SYNCHRONIZED = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
 
 
@@ -42,15 +40,10 @@ def under_torchrun() -> bool:
     """
     size = os.environ.get("WORLD_SIZE", "1")
     missing = [name for name in _FROM_TORCHRUN if name not in os.environ]
-    if not size.isdecimal():
+    if not size.isdecimal() or (int(size) > 1 and missing):
         raise CredalError(
-            f"the environment variable WORLD_SIZE must be a number of processes; it is {size!r}. "
-            f"{_START}"
-        )
-    if int(size) > 1 and missing:
-        raise CredalError(
-            f"the environment variable WORLD_SIZE says that {size} processes train together, but "
-            f"{', '.join(missing)} are not set. {_START}"
+            f"WORLD_SIZE is {size!r}, but these environment variables of torchrun are not set: "
+            f"{', '.join(missing)}. To fix: start the command with torchrun, or unset WORLD_SIZE."
         )
     return int(size) > 1
 
@@ -163,12 +156,7 @@ def all_or_none(device: torch.device) -> Iterator[None]:
 
 
 def wrap(
-    network: nn.Module,
-    recipe: Recipe,
-    *,
-    num_items: int,
-    smallest_batch: int,
-    epochs_done: int,
+    network: nn.Module, recipe: Recipe, *, num_items: int, smallest_batch: int, epochs_done: int
 ) -> nn.Module:
     """The network itself or, in several processes, a wrapper that averages its gradients.
 
@@ -181,8 +169,7 @@ def wrap(
     if world_size() == 1:
         return network
     device = next(network.parameters()).device
-    digest = zlib.crc32(repr(recipe).encode())
-    _check_alike(device, {"items": num_items, "recipe": digest, "epochs done": epochs_done})
+    _check_alike(items=num_items, recipe=recipe, epochs_done=epochs_done)
     shared = _synchronized(network) if device.type == "cuda" else network
     alone = any(
         isinstance(x, _BatchNorm) and type(x) is not nn.SyncBatchNorm for x in shared.modules()
@@ -204,13 +191,11 @@ def same_buffers(network: nn.Module) -> None:
             dist.broadcast(buffer, src=0)
 
 
-def _check_alike(device: torch.device, numbers: dict[str, int]) -> None:
-    """Reject processes whose numbers (counts or digests) differ."""
-    own = torch.tensor(list(numbers.values()), device=device)
-    largest = torch.stack([own, -own])
-    dist.all_reduce(largest, dist.ReduceOp.MAX)
-    same = (largest[0] == -largest[1]).tolist()
-    differ = [name for name, alike in zip(numbers, same, strict=True) if not alike]
+def _check_alike(**facts: Any) -> None:
+    """Reject processes that were given different things."""
+    everywhere: list[Any] = [None] * world_size()
+    dist.all_gather_object(everywhere, facts)
+    differ = [name for name in facts if any(each[name] != facts[name] for each in everywhere)]
     if differ:
         raise CredalError(
             "all processes must train the same model on the same data from the same checkpoint; "

@@ -95,32 +95,30 @@ def _is_over(deadline: float | None, device: torch.device) -> bool:
 
 
 class _Shown:
-    """Reports the slowest of the models that are still in training."""
+    """Reports the slowest of the models to the listener of all."""
 
     def __init__(self, listener: Listener | None, learners: Sequence[Learner]) -> None:
         self.listener = listener if rank() == 0 else None
         self.learners = [learner for learner in learners if not learner.finished]
-        self.num_shown = min((len(learner.losses) for learner in self.learners), default=0)
+        self.num_shown = min((learner.epoch for learner in self.learners), default=0)
         begun = [learner for learner in learners if learner.epoch]
         if begun and self.listener is not None:
-            slowest = min(begun, key=lambda learner: learner.epoch)
+            first = min(begun, key=lambda learner: learner.epoch)
             others = f" and {len(begun) - 1} more" if len(begun) > 1 else ""
-            source = f"{slowest.training.checkpoint}{others}"
-            of = slowest.training.recipe.epochs
-            self.listener.resumed(slowest.epoch, of=of, source=source)
+            source, of = f"{first.training.checkpoint}{others}", first.training.recipe.epochs
+            self.listener.resumed(first.epoch, of=of, source=source)
 
     def update(self) -> None:
-        """Report an epoch, if all models have finished one more."""
+        """Report an epoch, if all models that have one more epoch to do have done it."""
         going = [
             learner
             for learner in self.learners
             if learner.failure is None and learner.training.recipe.epochs > self.num_shown
         ]
         slowest = min(going, key=lambda learner: len(learner.losses), default=None)
-        if slowest is None or len(slowest.losses) <= self.num_shown:
-            return
-        self.num_shown = len(slowest.losses)
-        if self.listener is not None:
-            items = sum(len(learner.inputs) for learner in going)
-            of, loss = slowest.training.recipe.epochs, slowest.losses[-1]
-            self.listener.epoch(self.num_shown, of=of, loss=loss, items=items)
+        if slowest is not None and len(slowest.losses) > self.num_shown:
+            self.num_shown = len(slowest.losses)
+            if self.listener is not None:
+                items = sum(len(learner.inputs) for learner in going)
+                of, loss = slowest.training.recipe.epochs, slowest.losses[-1]
+                self.listener.epoch(self.num_shown, of=of, loss=loss, items=items)
