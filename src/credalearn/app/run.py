@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from credalearn.app.steps.predict import Decisions
     from credalearn.app.steps.recalibrate import Recalibration
     from credalearn.app.steps.report import ReportResult
+    from credalearn.classifier import CredalClassifier
     from credalearn.conformal import Inflation
-    from credalearn.estimator import CredalClassifier
     from credalearn.guarantees import Guarantee
 
 _T = TypeVar("_T")
@@ -113,7 +113,7 @@ class Run:
         Raises:
             CredalError: If it is damaged, or not the one that made the predictions.
         """
-        from credalearn.estimator import load
+        from credalearn._load import load
 
         clf = load(self.path / MODEL)
         if clf.weights_sha256_ != self.facts.sha256.model:

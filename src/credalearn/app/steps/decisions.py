@@ -16,7 +16,7 @@ from credalearn.app.table_writer import Schema
 from credalearn.errors import CredalError
 
 if TYPE_CHECKING:
-    from credalearn.estimator import CredalClassifier
+    from credalearn.classifier import CredalClassifier
 
 Decide = Callable[[np.ndarray], np.ndarray]
 SCHEMA: Schema = {

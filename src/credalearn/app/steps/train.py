@@ -30,8 +30,8 @@ from credalearn.app.labels import make_labels
 from credalearn.app.run import Run, write_run
 from credalearn.app.staging import MODEL, check_place, staged
 from credalearn.app.steps.inspect import inspect
+from credalearn.classifier import CredalClassifier
 from credalearn.errors import CredalError
-from credalearn.estimator import CredalClassifier
 from credalearn.labels import VoteRule
 from credalearn.labels.vote_rules import check_options as check_rule
 from credalearn.methods import METHODS
