@@ -78,6 +78,20 @@ def test_tables_in_memory_are_sources(frame: object) -> None:
     assert source.place(0) == "row 1"
 
 
+def test_missing_values_of_every_pandas_type_are_null() -> None:
+    columns = {
+        "whole": pd.array([1, None], dtype="Int64"),
+        "flag": pd.array([True, None], dtype="boolean"),
+        "text": pd.array(["a", None], dtype="string"),
+        "class": pd.Categorical(["a", None]),
+        "time": pd.to_datetime(["2024-01-01", None]),
+        "mixed": [1, None],
+    }
+    found = open_source(pd.DataFrame(columns)).read()
+    assert texts(found).row(1) == (None,) * 6
+    assert texts(found).row(0)[:4] == ("1", "true", "a", "a")
+
+
 def test_a_named_pandas_index_is_a_column_and_gaps_are_null() -> None:
     frame = pd.DataFrame({"size": [1.0, None], "label": ["cat", None]})
     frame.index = pd.Index(["a", "b"], name="id")
@@ -185,6 +199,21 @@ def test_damaged_files_are_refused_with_the_place(
     path.write_bytes(content)
     with pytest.raises(CredalError, match=message):
         open_source(path).read()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"encoding": "ascii"}, "not ascii text throughout.*0xc3"),
+        ({"encoding": "utf-9"}, "there is no encoding 'utf-9'"),
+        ({"encoding": "base64"}, "there is no encoding 'base64'"),
+        ({"delimiter": "::"}, "delimiter must be one character; got '::'"),
+    ],
+)
+def test_wrong_options_are_refused(options: dict[str, str], message: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "items.csv")
+    with pytest.raises(CredalError, match=message):
+        open_source(path, **options)
 
 
 def test_numbers_take_decimal_commas_but_not_thousands() -> None:

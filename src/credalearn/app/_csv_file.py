@@ -44,6 +44,7 @@ def find_encoding(path: Path, start: bytes, given: str | None) -> Encoding:
     """The given encoding, or the one that the first bytes of a file fit."""
     if given is not None:
         try:
+            "a".encode(given)
             return Encoding(codecs.lookup(given).name)
         except LookupError:
             message = f"there is no encoding {shown(given)}. To fix: pass utf-8 or cp1252."
@@ -76,11 +77,16 @@ class CsvFile:
         self, path: Path, file: BinaryIO, start: bytes, encoding: Encoding, delimiter: str | None
     ) -> None:
         self.path, self._file, self._encoding = path, file, encoding.name
-        text = codecs.getincrementaldecoder(encoding.name)().decode(start).removeprefix("\ufeff")
-        if not text.strip():
+        try:
+            text = codecs.getincrementaldecoder(encoding.name)().decode(start)
+        except UnicodeDecodeError as error:
+            self._refuse_encoding(error)
+        if not text.strip("\ufeff \t\r\n"):
             raise CredalError(f"{path} is empty. To fix: export it again.")
         if delimiter is not None and len(delimiter.encode()) != 1:
-            raise CredalError(f"delimiter must be one character; got {shown(delimiter)}.")
+            raise CredalError(
+                f"delimiter must be one character; got {shown(delimiter)}. To fix: pass ';'."
+            )
         self._delimiter = delimiter or _find_delimiter(text)
         self._header_lines, names = next(self._records())
         self._names = [name.strip() for name in names]

@@ -205,16 +205,7 @@ def _from_frame(data: Any) -> Source:
         data = data.collect()
     if hasattr(data, "iloc") and hasattr(data, "columns"):
         data = data.reset_index() if any(name is not None for name in data.index.names) else data
-        columns = {str(name): data[name] for name in data.columns}
-        data = pl.DataFrame(
-            {
-                name: column.to_numpy()
-                if column.dtype.kind in "iufb"
-                else pl.Series([None if each != each else each for each in column], strict=False)
-                for name, column in columns.items()
-            },
-            strict=False,
-        )
+        data = pl.DataFrame({str(name): _series(data[name]) for name in data.columns})
     if not isinstance(data, pl.DataFrame):
         raise CredalError(
             f"data must be a path or a pandas or polars table; got {type(data).__name__}. To fix: "
@@ -232,6 +223,14 @@ def _from_frame(data: Any) -> Source:
         _row,
         _blocks=lambda columns: iter([table.select(columns)]),
     )
+
+
+def _series(column: Any) -> pl.Series:
+    """A column of a pandas table; what is missing there is null."""
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iufb":
+        return pl.Series(column.to_numpy())
+    cells = zip(column, column.isna(), strict=True)
+    return pl.Series([None if missing else each for each, missing in cells], strict=False)
 
 
 def _arrays(path: Path, file: BinaryIO) -> Source:

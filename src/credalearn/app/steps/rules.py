@@ -158,7 +158,7 @@ def compare_rules(annotations: Annotations, options: RuleOptions | None = None) 
     if not isfinite(rules[0].agree_error):
         raise CredalError(
             f"too few items of {annotations.source.path} have votes on both sides of a split. To "
-            "fix: have more items labeled by two people or more, or pass a larger --splits."
+            "fix: have more items labeled by two people or more, or use more splits."
         )
     return RuleComparison(
         rules=rules,
