@@ -177,67 +177,42 @@ def run(
 def measure(
     context: typer.Context,
     names: Names = None,
-    method: Method = None,
-    seeds: Seeds = None,
-    epochs: Epochs = None,
-    limit: Limit = None,
     store: StoreOption = DEFAULT_STORE,
     data: Data = None,
     device: Device = "auto",
-    independent: Independent = False,
     weights: Weights = None,
 ) -> None:
     """Measure finished runs again, for instance on foreign images that came later."""
     from credalearn_experiments.data import DataFolders
     from credalearn_experiments.runner import RunContext, Runner
 
-    found = _stored_runs(store, names, method, seeds, epochs, limit, independent, weights)
-    runs = [each for runs in found for each in runs]
-    runner = Runner(
-        RunContext(
-            store=store,
-            data=DataFolders.named(data).folders,
-            device=device,
-            weights=weights,
-            plugins=context.obj,
-        )
+    folders = DataFolders.named(data).folders
+    place = RunContext(
+        store=store, data=folders, device=device, weights=weights, plugins=context.obj
     )
-    count = 0
-    for each in runs:
+    runner, count = Runner(place), 0
+    for each in (each for runs in _stored_runs(store, names).values() for each in runs):
         if runner.store.state(each) == "done" and (lock := runner.store.claim(each)):
             try:
                 runner.measure(each)
                 count += 1
             finally:
                 lock.release()
-    print(f"{count} of {len(runs)} runs were done in {store} and are measured again")
+    print(f"{count} runs in {store} are measured again")
 
 
 @app.command()
-def status(
-    names: Names = None,
-    method: Method = None,
-    seeds: Seeds = None,
-    epochs: Epochs = None,
-    limit: Limit = None,
-    store: StoreOption = DEFAULT_STORE,
-    independent: Independent = False,
-    weights: Weights = None,
-) -> None:
+def status(names: Names = None, store: StoreOption = DEFAULT_STORE) -> None:
     """Show which runs are done, and how long the rest will take."""
-    from credalearn_experiments.settings.catalog import ALL_SETTINGS
     from credalearn_experiments.status import status_lines
     from credalearn_experiments.store import Store
 
-    found = _stored_runs(store, names, method, seeds, epochs, limit, independent, weights)
-    unknown = [] if names else Store(store).stored_settings(ALL_SETTINGS)[1]
-    if not found and not unknown:
+    found = _stored_runs(store, names)
+    if not found:
         print(f"There are no runs in {store}.")
-    for runs in found:
-        for line in status_lines(Store(store), runs):
-            print(line)
-    for name in unknown:
-        print(f"{name}: unknown setting; pass the file that defines it as --plugin")
+    for name, runs in found.items():
+        unknown = [f"{name}: unknown setting; pass the file that defines it as --plugin"]
+        print("\n".join(status_lines(Store(store), runs) if runs else unknown))
 
 
 for command in COMMANDS:
@@ -262,28 +237,15 @@ def _settings(
     ]
 
 
-def _stored_runs(
-    folder: Path,
-    names: list[str] | None,
-    method: list[str] | None,
-    seeds: str | None,
-    epochs: int | None,
-    limit: int | None,
-    independent: bool,
-    weights: Path | None,
-) -> "list[list[Run]]":
-    """The runs of each setting asked for; without names, of each setting in the store."""
-    from credalearn_experiments.settings.catalog import ALL_SETTINGS
+def _stored_runs(folder: Path, names: list[str] | None) -> "dict[str, list[Run]]":
+    """By setting in the store, or of these names, its runs; none of an unknown setting."""
+    from credalearn_experiments.settings.catalog import ALL_SETTINGS, spelled_out
     from credalearn_experiments.store import Store
 
     store = Store(folder)
-    chosen = names or store.stored_settings(ALL_SETTINGS)[0]
-    return [
-        store.stored_runs(
-            each, epochs=epochs, limit=limit, independent=independent, weights=weights
-        )
-        for each in (_settings(chosen, method, seeds, None) if chosen else [])
-    ]
+    held = store.settings()
+    chosen = spelled_out(names, held) if names else held
+    return {name: store.runs(ALL_SETTINGS[name]) if name in ALL_SETTINGS else [] for name in chosen}
 
 
 def main() -> None:

@@ -41,15 +41,6 @@ def register_method(name: str, method: Method, *, built_on: str | None = None) -
         built_on: Method whose trained networks it uses instead of training its own; required for
             a method with several members. For the seeds of these networks see
             :func:`credalearn_experiments.settings.costs.member_seeds`.
-
-    Raises:
-        CredalError: If the name is taken or cannot be a folder's, the score is unknown, or the
-            networks do not fit.
-
-    Example:
-        >>> register_method("my-softmax", METHODS["softmax"])
-        >>> METHODS.pop("my-softmax").num_heads
-        1
     """
     _check_name(METHODS, "method", name)
     check_choice(method.score, SCORES, name=f"the score of method {name!r}")
@@ -78,16 +69,6 @@ def register_task(name: str, load: Callable[[DataFolders, int | None], Task]) ->
     Args:
         name: Used by settings.
         load: Returns the task, given the folders of ``--data`` and the maximum number of items.
-
-    Raises:
-        CredalError: If the name is taken or cannot be a folder's, or the loader takes other
-            arguments.
-
-    Example:
-        >>> register_task("my-nodules", TASKS["lidc"])
-        >>> len(TASKS.pop("my-nodules")(DataFolders(()), 9).train_y)
-        9
-        >>> WITHOUT_FOLDER.remove("my-nodules")
     """
     _check_name(TASKS, "task", name)
     try:
@@ -102,18 +83,7 @@ def register_task(name: str, load: Callable[[DataFolders, int | None], Task]) ->
 
 
 def register_setting(setting: Setting) -> None:
-    """Make a setting known under its name; register its task and methods first.
-
-    Raises:
-        CredalError: If the name is taken or cannot be a folder's, or the task or backbone is
-            unknown.
-
-    Example:
-        >>> register_setting(ALL_SETTINGS["cifar10h"])
-        Traceback (most recent call last):
-        credalearn.errors.CredalError: there is already a setting 'cifar10h'. To fix: use another
-        name.
-    """
+    """Make a setting known under its name; register its task and methods first."""
     _check_name(ALL_SETTINGS, "setting", setting.name)
     check_choice(setting.task, TASKS, name=f"the task of setting {setting.name!r}")
     if not known_backbone(setting.backbone):
@@ -126,11 +96,7 @@ def register_setting(setting: Setting) -> None:
 
 @cache
 def load_plugin(path: Path) -> None:
-    """Run a Python file, once per process, and keep its digest with the methods and tasks it has.
-
-    Raises:
-        CredalError: If it is not a Python file.
-    """
+    """Run a Python file, once per process; keep its digest with the methods and tasks it has."""
     if path.suffix != ".py" or not path.is_file():
         raise CredalError(
             f"a plugin must be a Python file; there is none at {path}. To fix: pass the path of a "
@@ -149,11 +115,7 @@ def load_plugin(path: Path) -> None:
 
 
 def check_method(name: str, training: Training) -> None:
-    """Try a method on two items: its loss and, unless it has a post-hoc step, its predictions.
-
-    Raises:
-        CredalError: If the loss is not a scalar, or the predictions have another type.
-    """
+    """Try a method on two items: its loss and, unless it has a post-hoc step, its predictions."""
     method = replace(METHODS[name], num_passes=1)
     model = Model(method, (training.network,), {}, random_state=0)
     outputs, some = model.outputs(training.inputs[:_ITEMS]), training.labels[:_ITEMS]

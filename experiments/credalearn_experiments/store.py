@@ -8,7 +8,7 @@ trained, ``resume.safetensors`` while unfinished, and ``metrics.json``, the reco
 import json
 import platform
 import subprocess
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
@@ -24,6 +24,7 @@ from credalearn._checks import check_choice
 from credalearn._files import whole_file
 from credalearn._tensors import read_tensors, write_tensors
 from credalearn.errors import CredalError
+from credalearn.methods import METHODS
 from credalearn.predictions import CredalPredictions
 from credalearn_experiments.evaluation import Measurements
 from credalearn_experiments.records import Record, read_record, write_record
@@ -159,34 +160,28 @@ class Store:
         folder = self.path(run)
         return read_tensors(folder / name, fix=f"delete {folder} and run it again")[0]
 
-    def stored_settings(self, known: Collection[str]) -> tuple[list[str], list[str]]:
-        """Names of the settings that have runs: those among ``known``, in order, and the others."""
-        found = {path.parts[-4] for path in self.folder.glob("*/*/seed-*/config.json")}
-        return [name for name in known if name in found], sorted(found - set(known))
+    def settings(self) -> list[str]:
+        """Names of the settings that have runs, in order."""
+        return sorted({path.parts[-4] for path in self.folder.glob("*/*/seed-*/config.json")})
 
-    def stored_runs(
-        self,
-        setting: Setting,
-        *,
-        limit: int | None = None,
-        independent: bool = False,
-        weights: Path | None = None,
-        epochs: int | None = None,
-    ) -> list[Run]:
-        """Every run of a setting; what is not given is as in the runs that the store contains.
+    def runs(self, setting: Setting) -> list[Run]:
+        """The runs of a setting, in full or as the rehearsal that the store contains.
 
-        So the status of a rehearsal can be shown without repeating its options.
+        They are those that the setting defines, and others in the store.
         """
         paths = sorted((self.folder / setting.name).glob("*/seed-*/config.json"))
         found = [asked for path in paths if (asked := _read_asked(path)) is not None]
         first = found[0] if found else {}
-        runs = plan(
-            [setting.narrowed(epochs=epochs or first.get("epochs"))],
-            independent=independent or any(x.get("members") == "independent" for x in found),
-            limit=limit or first.get("limit"),
-            weights=weights,
-        )
-        return [replace(run, weights=run.weights or first.get("weights")) for run in runs]
+        setting = setting.narrowed(epochs=first.get("epochs"))
+        independent = any(each.get("members") == "independent" for each in found)
+        limit, weights = first.get("limit"), first.get("weights")
+        planned = plan([setting], independent=independent, limit=limit)
+        stored = [
+            Run(setting, each["method"], each["seed"], each.get("members") == "independent", limit)
+            for each in found
+            if each["method"] in METHODS
+        ]
+        return [replace(run, weights=weights) for run in dict.fromkeys([*planned, *stored])]
 
 
 def read_predictions(
@@ -203,16 +198,6 @@ def read_predictions(
         method: Name of the method.
         seed: Seed of the run.
         part: ``"test"``, ``"voted"`` for items with held-out votes, or a foreign set, ``"svhn"``.
-
-    Raises:
-        CredalError: If there is no such run, its file is damaged, or it has no such part.
-
-    Example:
-        >>> read_predictions("store", "cifar10h", "pocc", 99)
-        Traceback (most recent call last):
-        credalearn.errors.CredalError: there is no file
-        store/cifar10h/pocc/seed-99/predictions.safetensors. To fix: run it again with
-        `credalearn-experiments run`.
     """
     path = Path(folder) / setting / method / f"seed-{seed}" / PREDICTIONS
     tensors, _ = read_tensors(path, fix="run it again with `credalearn-experiments run`")

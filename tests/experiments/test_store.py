@@ -173,14 +173,15 @@ def test_status_counts_states_and_estimates_the_time_left(store: Store) -> None:
     claim.release()
 
 
-def test_what_is_not_given_is_as_in_the_store(store: Store) -> None:
+def test_runs_are_found_as_the_rehearsal_that_they_are(store: Store) -> None:
     asked = Run(SETTING.narrowed(epochs=3), "deep-ensemble", 1, independent=True, limit=9)
-    store.start(asked)
-    narrow = ALL_SETTINGS["cifar10h"].narrowed(methods=("deep-ensemble",), seeds=(1,))
-    *_, found = store.stored_runs(narrow)
-    assert found.asked == asked.asked
-    *_, other = store.stored_runs(narrow, epochs=4, limit=5)
-    assert (other.setting.recipe.epochs, other.limit) == (4, 5)
-    (store.path(replace(asked, setting=replace(SETTING, name="mine")))).mkdir(parents=True)
+    other = Run(SETTING.narrowed(epochs=3), "pocc-center", 77, limit=9)  # not of the setting
+    for run in (asked, other):
+        store.start(run)
+    found = store.runs(SETTING)
+    assert {asked.name, other.name} <= {run.name for run in found}
+    assert next(run for run in found if run.name == asked.name).asked == asked.asked
+    assert [store.state(run) for run in found].count("started") == 2
+    assert len(found) == 1 + len(plan([SETTING], independent=True))
     store.start(replace(asked, setting=replace(SETTING, name="mine")))
-    assert store.stored_settings(ALL_SETTINGS) == (["cifar10h"], ["mine"])
+    assert store.settings() == ["cifar10h", "mine"]

@@ -32,8 +32,8 @@ def published_data(teacher: str, *batches: str) -> DataFolders:
     if not os.environ.get("CREDALEARN_DATA"):
         pytest.skip("CREDALEARN_DATA names no folder with CIFAR-10 and the teachers")
     folders = DataFolders.named()
-    each = TEACHERS[teacher]
-    weights = f"teachers/cifar10_{each.model}-{each.digests['cifar10']}.pt"
+    _, _, model, digests = TEACHERS[teacher]
+    weights = f"teachers/cifar10_{model}-{digests['cifar10']}.pt"
     for file in (*(f"cifar-10-batches-bin/{batch}.bin" for batch in batches), weights):
         if folders.look(file) is None:
             pytest.skip(f"{file} is missing in {folders}")
@@ -75,7 +75,7 @@ def publish(folder: Path, weights: Any, *, dataset: str, model: str) -> Path:
 
 
 def random_weights(name: str, num_classes: int, generator: torch.Generator) -> dict[str, Tensor]:
-    state = TEACHERS[name].build(num_classes).state_dict()
+    state = TEACHERS[name][0](num_classes).state_dict()
     return {
         key: torch.rand(x.shape, generator=generator).add(0.5) if x.ndim else torch.tensor(7)
         for key, x in state.items()
@@ -92,7 +92,7 @@ def random_weights(name: str, num_classes: int, generator: torch.Generator) -> d
     ],
 )
 def test_teachers_have_the_published_names_and_shapes(name: str, count: int, digest: str) -> None:
-    teacher = TEACHERS[name].build(10)
+    teacher = TEACHERS[name][0](10)
     assert sum(weight.numel() for weight in teacher.parameters()) == count
     shapes = sorted((key, tuple(x.shape)) for key, x in teacher.state_dict().items())
     assert hashlib.sha256(repr(shapes).encode()).hexdigest()[:16] == digest
@@ -105,7 +105,7 @@ def test_weights_under_the_published_names_load(
     name: str, dataset: Literal["cifar10", "cifar100"], tmp_path: Path, generator: torch.Generator
 ) -> None:
     weights = random_weights(name, CLASSES[dataset], generator)
-    publish(tmp_path, weights, dataset=dataset, model=TEACHERS[name].model)
+    publish(tmp_path, weights, dataset=dataset, model=TEACHERS[name][2])
     folders = DataFolders((tmp_path,))
     teacher = load_teacher(name, folders, dataset=dataset)
     assert not teacher.training
@@ -128,8 +128,8 @@ def test_weights_under_the_published_names_load(
 
 def test_teachers_halve_the_image_where_the_published_ones_do() -> None:
     sizes: dict[str, list[int]] = {}
-    for name, each in TEACHERS.items():
-        teacher = each.build(10).eval()
+    for name, (build, *_) in TEACHERS.items():
+        teacher = build(10).eval()
         for layer in teacher.modules():
             if isinstance(layer, torch.nn.Conv2d):
                 layer.register_forward_hook(

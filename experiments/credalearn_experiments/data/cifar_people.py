@@ -36,6 +36,8 @@ _NAMES_10N = (
 # Of the labels as bytes, one after the other: the archive around them is the user's own.
 _SHA256_10N = "e14cd65ab126cbc76931e583d779c39e41ca4cdc91320f957d420e0777099268"
 
+Pair = tuple[Tensor, Tensor]
+
 
 def cifar10h(folders: DataFolders, limit: int | None = None) -> Task:
     """CIFAR-10H as the paper splits it.
@@ -44,14 +46,7 @@ def cifar10h(folders: DataFolders, limit: int | None = None) -> Task:
     to 49,999, that is ``data_batch_5``, with their true classes.
     """
     images, _, counts = _cifar10h(folders)
-    test_images, test_y = read_cifar10("data_batch_5", folders)
-    return Task(
-        name="cifar10h",
-        classes=CIFAR10_CLASSES,
-        **_with_votes(images[:limit], counts[:limit]),
-        test_inputs=test_images[:limit],
-        test_y=test_y[:limit],
-    )
+    return _task("cifar10h", (images[:limit], counts[:limit]), _test(folders, limit))
 
 
 def cifar10h_voted(folders: DataFolders, limit: int | None = None) -> Task:
@@ -61,17 +56,9 @@ def cifar10h_voted(folders: DataFolders, limit: int | None = None) -> Task:
     ``cifar10h``.
     """
     images, _, counts = _cifar10h(folders)
-    test_images, test_y = read_cifar10("data_batch_5", folders)
     train, voted = (rows[:limit] for rows in split_in_two(len(counts), len(counts) * 4 // 5))
-    return Task(
-        name="cifar10h-voted",
-        classes=CIFAR10_CLASSES,
-        **_with_votes(images[train], counts[train]),
-        test_inputs=test_images[:limit],
-        test_y=test_y[:limit],
-        voted_inputs=images[voted],
-        voted_counts=counts[voted],
-    )
+    learned, held_out = (images[train], counts[train]), (images[voted], counts[voted])
+    return _task("cifar10h-voted", learned, _test(folders, limit), held_out)
 
 
 def cifar10n(folders: DataFolders, limit: int | None = None) -> Task:
@@ -81,19 +68,10 @@ def cifar10n(folders: DataFolders, limit: int | None = None) -> Task:
     Test: training images 40,000 to 49,999. Voted: CIFAR-10's 10,000 test images with the votes of
     CIFAR-10H, by other people on another platform.
     """
-    voted_images, _, voted_counts = _cifar10h(folders)
-    votes = cifar10n_votes(folders)
-    train_images, _ = read_cifar10("data_batch_1", folders)
-    test_images, test_y = read_cifar10("data_batch_5", folders)
-    return Task(
-        name="cifar10n",
-        classes=CIFAR10_CLASSES,
-        **_with_votes(train_images[:limit], votes[: len(train_images)][:limit]),
-        test_inputs=test_images[:limit],
-        test_y=test_y[:limit],
-        voted_inputs=voted_images[:limit],
-        voted_counts=voted_counts[:limit],
-    )
+    images, _, counts = _cifar10h(folders)
+    train, _ = read_cifar10("data_batch_1", folders)
+    learned = (train[:limit], cifar10n_votes(folders)[: len(train)][:limit])
+    return _task("cifar10n", learned, _test(folders, limit), (images[:limit], counts[:limit]))
 
 
 def cifar10h_features(folders: DataFolders, limit: int | None = None) -> Task:
@@ -107,15 +85,29 @@ def cifar10h_features(folders: DataFolders, limit: int | None = None) -> Task:
     images, y, counts = _cifar10h(folders)
     train, test = (rows[:limit] for rows in split_in_two(len(counts), len(counts) * 3 // 5))
     features = teacher_features(images[torch.cat([train, test])], folders)
-    held_out = features[len(train) :]
+    learned, rest = (features[: len(train)], counts[train]), features[len(train) :]
+    return _task("cifar10h-features", learned, (rest, y[test]), (rest, counts[test]))
+
+
+def _test(folders: DataFolders, limit: int | None) -> Pair:
+    images, y = read_cifar10("data_batch_5", folders)
+    return images[:limit], y[:limit]
+
+
+def _task(name: str, train: Pair, test: Pair, voted: Pair | None = None) -> Task:
+    """A task of inputs with votes, inputs with true classes, and held-out inputs with votes."""
+    inputs, counts = train
     return Task(
-        name="cifar10h-features",
+        name=name,
         classes=CIFAR10_CLASSES,
-        **_with_votes(features[: len(train)], counts[train]),
-        test_inputs=held_out,
-        test_y=y[test],
-        voted_inputs=held_out,
-        voted_counts=counts[test],
+        train_inputs=inputs,
+        train_y=counts.argmax(1),  # torch documents the first of equal ones
+        train_soft=counts.double() / counts.sum(1, keepdim=True),
+        train_counts=counts,
+        test_inputs=test[0],
+        test_y=test[1],
+        voted_inputs=None if voted is None else voted[0],
+        voted_counts=None if voted is None else voted[1],
     )
 
 
@@ -152,13 +144,3 @@ def _cifar10h(folders: DataFolders) -> tuple[Tensor, Tensor, Tensor]:
                 f"shape {votes.shape}"
             )
     return images, y, torch.from_numpy(counts)
-
-
-def _with_votes(inputs: Tensor, counts: Tensor) -> dict[str, Tensor]:
-    """The training part of a task; its classes are the top of the votes, the lowest on ties."""
-    return {
-        "train_inputs": inputs,
-        "train_y": counts.argmax(1),  # torch documents the first of equal ones
-        "train_soft": counts.double() / counts.sum(1, keepdim=True),
-        "train_counts": counts,
-    }

@@ -8,7 +8,6 @@ Shapes: N items, K classes.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
 
 import torch
@@ -28,34 +27,16 @@ Dataset = Literal["cifar10", "cifar100"]
 Triple = tuple[float, float, float]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PublishedTeacher:
-    """A network, the release of its files, its name there, and digests by data set."""
-
-    build: Callable[[int], nn.Module]
-    release: str
-    model: str
-    digests: dict[str, str]
-
-
-TEACHERS: dict[str, PublishedTeacher] = {
-    "resnet20": PublishedTeacher(
-        build=ResNet20,
-        release="resnet",
-        model="resnet20",
-        digests={"cifar10": "4118986f", "cifar100": "23dac2f1"},
+# By name: the network, the release of its files, its name in them, and digests by data set.
+TEACHERS: dict[str, tuple[Callable[[int], nn.Module], str, str, dict[str, str]]] = {
+    "resnet20": (ResNet20, "resnet", "resnet20", {"cifar10": "4118986f", "cifar100": "23dac2f1"}),
+    "shufflenetv2": (
+        *(ShuffleNetV2, "shufflenetv2", "shufflenetv2_x0_5"),
+        {"cifar10": "1308b4e9", "cifar100": "1977720f"},
     ),
-    "shufflenetv2": PublishedTeacher(
-        build=ShuffleNetV2,
-        release="shufflenetv2",
-        model="shufflenetv2_x0_5",
-        digests={"cifar10": "1308b4e9", "cifar100": "1977720f"},
-    ),
-    "mobilenetv2": PublishedTeacher(
-        build=MobileNetV2,
-        release="mobilenetv2",
-        model="mobilenetv2_x0_5",
-        digests={"cifar10": "ca14ced9", "cifar100": "9f915757"},
+    "mobilenetv2": (
+        *(MobileNetV2, "mobilenetv2", "mobilenetv2_x0_5"),
+        {"cifar10": "ca14ced9", "cifar100": "9f915757"},
     ),
 }
 # Number of classes, and mean and standard deviation of each channel as shares of 255.
@@ -85,10 +66,10 @@ def load_teacher(name: str, folders: DataFolders, *, dataset: Dataset) -> nn.Mod
     """The teacher with its published weights, in evaluation mode, on the CPU."""
     check_choice(name, TEACHERS, name="teacher")
     check_choice(dataset, _INPUTS, name="dataset")
-    teacher = TEACHERS[name]
-    start, published = f"teachers/{dataset}_{teacher.model}-", teacher.digests[dataset]
+    build, release, model, digests = TEACHERS[name]
+    start, published = f"teachers/{dataset}_{model}-", digests[dataset]
     file = f"{start}{published}.pt"
-    get = f"download {_SOURCE}/{teacher.release}/{file.removeprefix('teachers/')} into teachers/ "
+    get = f"download {_SOURCE}/{release}/{file.removeprefix('teachers/')} into teachers/ "
     get += "of the data folder"
     others = [path for folder in folders.folders for path in sorted(folder.glob(f"{start}*.pt"))]
     path = folders.look(file) or (others[0] if others else None)
@@ -100,7 +81,7 @@ def load_teacher(name: str, folders: DataFolders, *, dataset: Dataset) -> nn.Mod
         )
     if stated != published:
         refuse(path, f"its SHA-256 starts with {stated}, not {published}", get=get)
-    network = teacher.build(_INPUTS[dataset][0])
+    network = build(_INPUTS[dataset][0])
     load_weights(network, read_weights(path), source=path)
     return network.eval()
 
