@@ -10,7 +10,7 @@ from credalearn.errors import CredalError
 
 
 class Record(NamedTuple):
-    """One JSON object: where it stands, its key in an object of objects, and its fields."""
+    """One JSON object: its place in the file, its key in an object of objects, and its fields."""
 
     place: str
     key: str | None

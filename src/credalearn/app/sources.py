@@ -22,7 +22,7 @@ from credalearn.errors import CredalError
 _NUMBERS = 1 << 20  # of a Parquet file or an array at a time: 8 MB
 _INDEX = re.compile(r"__index_level_\d+__|Unnamed: 0")  # row numbers that pandas wrote
 _JSON = re.compile(rb'\[\s*([\[{"\d\]-]|$)|\{\s*("|\}|$)')
-_DAMAGE = (pl.exceptions.PolarsError, pl.exceptions.PanicException)  # a panic is no Exception
+_DAMAGE = (pl.exceptions.PolarsError, pl.exceptions.PanicException)  # a panic is not an Exception
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -57,7 +57,7 @@ class Source:
         return pl.concat(parts) if parts else pl.DataFrame(schema=dict.fromkeys(wanted, pl.String))
 
     def column(self, name: str, *, option: str) -> str:
-        """The column that the user named: as it stands, in other case, or as a field of a field."""
+        """The column that the user named: as written, in other case, or as a field of a field."""
         if name in self.columns:
             return name
         for same in (
@@ -127,9 +127,9 @@ def open_source(
 
 
 def numbers(column: pl.Series) -> pl.Series:
-    """A column as float64, null where the text is no number; ``0,5`` is read as one half.
+    """A column as float64, null where the text is not a number; ``0,5`` is read as one half.
 
-    ``1,234`` is no number: it may be a little more than one, or than a thousand.
+    ``1,234`` is refused, as it may mean 1.234 or 1234.
     """
     if column.dtype.is_numeric() or column.dtype == pl.Boolean:
         return column.cast(pl.Float64)
@@ -234,7 +234,7 @@ def _series(column: Any) -> pl.Series:
 
 
 def _arrays(path: Path, file: BinaryIO) -> Source:
-    """The one array (items, features) of a file, with the arrays beside it as columns."""
+    """The one array (items, features) of a file, with its other arrays as columns."""
     file.seek(0)
     try:
         loaded = np.load(file, allow_pickle=False)
@@ -252,14 +252,14 @@ def _arrays(path: Path, file: BinaryIO) -> Source:
             "To fix: save the features alone, with the names of the items as 'items'."
         )
     matrix = matrices[0]
-    beside = {name: _text_array(each) for name, each in arrays.items() if each.ndim == 1}
-    if any(len(each) != len(matrix) for each in beside.values()):
+    others = {name: _text_array(each) for name, each in arrays.items() if each.ndim == 1}
+    if any(len(each) != len(matrix) for each in others.values()):
         raise CredalError(
             f"the arrays of {path} must have one value per row; it has {held}. To fix: save arrays "
             "of the same length."
         )
-    if not beside:
-        beside = {"item": pl.Series([str(row) for row in range(len(matrix))], dtype=pl.String)}
+    if not others:
+        others = {"item": pl.Series([str(row) for row in range(len(matrix))], dtype=pl.String)}
     features = [f"f{number}" for number in range(matrix.shape[1])]
 
     def blocks(columns: list[str]) -> Iterator[pl.DataFrame]:
@@ -267,10 +267,10 @@ def _arrays(path: Path, file: BinaryIO) -> Source:
         for start in range(0, len(matrix), step):
             part = slice(start, start + step)
             some = pl.from_numpy(matrix[part].astype(np.float64), schema=features)
-            some = some.with_columns(each[part].alias(name) for name, each in beside.items())
+            some = some.with_columns(each[part].alias(name) for name, each in others.items())
             yield some.select(columns)
 
-    return Source(path, "array", "array", (*beside, *features), _row, _blocks=blocks)
+    return Source(path, "array", "array", (*others, *features), _row, _blocks=blocks)
 
 
 def _of_records(path: Path, words: str, records: Sequence[Record]) -> Source:

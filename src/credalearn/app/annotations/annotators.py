@@ -39,8 +39,8 @@ def annotator_agreement(
     """Every annotator next to the others: those far from them first, then the lowest shares.
 
     The limit is Clopper and Pearson's (1934), exact, at ``confidence`` for all annotators
-    together (Bonferroni): with probability ``confidence`` nobody who agrees as the others do is
-    called far. Empty where annotators are unknown.
+    together (Bonferroni): with probability ``confidence`` no annotator who agrees as the
+    others do is called far. Empty where annotators are unknown.
     """
     if annotations.kind != "votes":
         raise CredalError(

@@ -81,7 +81,9 @@ def posteriors(
     """:func:`dawid_skene` of votes as numbers: item, annotator and class of each, shape (V,)."""
     model = _model()
     if not len(item):
-        raise CredalError("there is no vote to learn the annotators' skill from.")
+        raise CredalError(
+            "there is no vote to learn the annotators' skill from. To fix: leave --skill out."
+        )
     pandas = import_module("pandas")
     votes = pandas.DataFrame({"task": item, "worker": annotator, "label": label})
     with warnings.catch_warnings():

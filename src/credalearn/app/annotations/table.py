@@ -34,7 +34,9 @@ class Origin:
     format: str  # name of the reader
     words: str  # what was recognized, for people
     rows: int  # rows or answers in the file
-    left_out: Mapping[str, int] = field(default_factory=dict)  # answers that are no votes
+    left_out: Mapping[str, int] = field(
+        default_factory=dict
+    )  # answers that are not votes, by reason
     first_items: int | None = None  # of several rounds: items of the first, which come first
     later: tuple[Path, ...] = ()  # files of the later rounds
     item: str | None = None  # column or field that names the item

@@ -7,7 +7,7 @@ from credalearn._checks import folded, nearest
 from credalearn.app.annotations.table import Annotations
 
 _SEEN_ENOUGH = 3  # votes of a class that another one could be a misspelling of
-_SHORTEST = 4  # letters of a name that can be told to be misspelled
+_SHORTEST = 4  # letters: shorter names are too close to each other
 
 
 @dataclass(frozen=True, slots=True)

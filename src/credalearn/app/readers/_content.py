@@ -158,7 +158,7 @@ class Votes:
         return None
 
     def leave(self, reason: str) -> None:
-        """Count an answer that is no vote."""
+        """Count an answer that is not a vote."""
         self.left_out[reason] += 1
 
     def raw(self, words: str, notes: tuple[str, ...] = ()) -> Raw:

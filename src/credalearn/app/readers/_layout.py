@@ -11,7 +11,7 @@ from credalearn.app._json_file import Record
 from credalearn.app.readers._content import Content, Raw
 from credalearn.app.sources import numbers
 
-# Columns next to votes that are no votes.
+# Columns that are often next to votes and are not votes.
 _BESIDE = (
     *("text", "title", "description", "comment", "url", "image", "split", "fold", "group", "gold"),
     *("goldlabel", "hardlabel", "majority", "consensus", "truth", "date", "time", "timestamp"),

@@ -253,7 +253,7 @@ def _different(raw: Raw, table: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
 
 
 def _numbers(raw: Raw, name: str, *, blank: float | None = None) -> NDArray[np.float64]:
-    """A column as float64; a text that is no number is refused, an empty cell unless it has one."""
+    """A column as float64; other text is refused, and empty cells too unless ``blank`` is given."""
     column = raw.frame[name]
     found = numbers(column)
     wrong = found.is_null()

@@ -1,4 +1,4 @@
-"""Statements: an item, a label, and the least probability that somebody gives it."""
+"""Statements: an item, a label, and the least probability that an annotator gives it."""
 
 from credalearn.app.column_names import AT_LEAST, ITEM, LABEL, find
 from credalearn.app.readers._content import Content, Raw
@@ -15,7 +15,9 @@ def read(content: Content) -> Raw:
     item, label = content.need("item", ITEM), content.need("label", LABEL)
     bound = find(content.columns, AT_LEAST)
     if bound is None:
-        content.source.refuse("there is no column 'at_least'", fix="name the column so")
+        content.source.refuse(
+            "there is no column 'at_least'", fix="rename the column of the bounds to at_least"
+        )
     frame = content.text(item=item, label=label, at_least=bound)
     words = f"one row per lower bound: item {item!r}, label {label!r}"
     return Raw("bounds", frame, content.source, words, item=item)

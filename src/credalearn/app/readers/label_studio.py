@@ -38,7 +38,7 @@ def recognize(content: Content) -> bool:
 
 
 def read(content: Content) -> Raw:
-    """One vote per annotation that was not cancelled."""
+    """One vote per annotation that was not canceled."""
     content.check_field("item")
     votes = Votes(content)
     found: list[tuple[Record, object, object, dict[str, list[object]]]] = []
@@ -57,7 +57,7 @@ def read(content: Content) -> Raw:
         for annotation in given:
             answers = _answers(content, record, annotation)
             if answers is None:
-                votes.leave("cancelled")
+                votes.leave("canceled")
             else:
                 found.append((record, item, _who(annotation.get("completed_by")), answers))
     question = content.choose(list(dict.fromkeys(name for *_, each in found for name in each)))
@@ -94,7 +94,7 @@ def _who(value: object) -> object:
 
 
 def _answers(content: Content, record: Record, annotation: Any) -> dict[str, list[object]] | None:
-    """What was chosen, by question; None for a cancelled annotation."""
+    """What was chosen, by question; None for a canceled annotation."""
     if not isinstance(annotation, dict):
         content.refuse_record(record, f"an annotation must be an object; got {shown(annotation)}")
     if annotation.get("was_cancelled") or annotation.get("skipped"):

@@ -71,7 +71,7 @@ def _accepted(content: Content, record: Record, texts: dict[str, str]) -> object
 
 
 def _texts(content: Content) -> dict[str, str]:
-    """The text of each option by its id; empty if these are no pairs, or if the user names ids."""
+    """The text of each option by its id; empty if a text has two ids, or if the user names ids."""
     pairs = {pair for record in content.records for pair in _options(record)}
     texts = dict(pairs)
     named = (*(content.options.classes or ()), *content.options.unsure)

@@ -91,7 +91,7 @@ class RuleComparison:
         rows = [_HEAD, *(self._cells(each) for each in self.rules)]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         shown_rows = [
-            "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+            "  ".join(f"{cell:{'>' if i else '<'}{widths[i]}}" for i, cell in enumerate(row))
             for row in rows
         ]
         return [
@@ -136,7 +136,7 @@ def compare_rules(annotations: Annotations, options: RuleOptions | None = None) 
     the votes of each item are split.
 
     Raises:
-        CredalError: If these are no votes, have weights, or are too few to split.
+        CredalError: If these are not votes, have weights, or are too few to split.
     """
     options = options or RuleOptions()
     _check(annotations)
