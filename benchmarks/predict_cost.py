@@ -19,14 +19,16 @@ _FEW, _MANY = 100_000, 1_000_000
 _SLOWEST = 10_000  # rows a second
 
 _CODE = """
-import re, sys
+import re, sys, time
 from pathlib import Path
-from credalearn.app.run import Run
-from credalearn.app.steps.predict import predict
-summary = predict(Run.load(sys.argv[1]), sys.argv[2], sys.argv[3], threshold=0.5)
+from credalearn import Run
+run = Run.load(sys.argv[1])
+started = time.monotonic()
+found = run.predict(sys.argv[2], sys.argv[3], threshold=0.5)
+seconds = time.monotonic() - started
 # Not ru_maxrss, which a process inherits from the one that started it.
 peak = re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]
-print(summary.items / summary.seconds, int(peak) / 1024)
+print(found.items / seconds, int(peak) / 1024)
 """
 
 

@@ -92,7 +92,7 @@ def test_prints_at_most_eight_lines(tmp_path: Path, options: dict[str, Any]) -> 
     found, certificate = certified(run, **options)
     assert len(certificate.lines) <= 8
     assert found.sentence() in certificate.lines
-    assert certificate.lines[-1].startswith(f"next: credalearn predict {run.path} DATA")
+    assert certificate.lines[-1].startswith(f"Next: credalearn predict {run.path} DATA")
     assert not any("\n" in line for line in certificate.lines)
 
 

@@ -141,7 +141,7 @@ class Certificate:
         if found is not None and self.check is not None:
             if found.threshold is not None:
                 told.append(
-                    f"keep {percent(found.coverage)} and defer {percent(1 - found.coverage)} of "
+                    f"Keep {percent(found.coverage)} and defer {percent(1 - found.coverage)} of "
                     f"{many(found.num_items + found.left_out, 'calibration item')} (those with a "
                     f"score above {found.threshold:.4g})"
                 )
@@ -155,7 +155,7 @@ class Certificate:
             told += self.sets.lines
         path, without = self.run.path, " --no-decision" if self.run.guarantee is None else ""
         next_step = f"credalearn predict {path} DATA -o decisions.csv{without}"
-        return [*told, f"next: {next_step}; credalearn report {path}"]
+        return [*told, f"Next: {next_step}; credalearn report {path}"]
 
 
 def certify(run: Run, options: CertifyOptions) -> Certificate:

@@ -100,8 +100,8 @@ def defer(run: Run, data: Any, output: str | Path, options: DeferOptions | None 
     stream = open_items(run, data, item=options.item)
     if options.text is not None and options.text not in stream.ignored:
         raise CredalError(
-            f"{stream.name} has no column {options.text!r} of texts; its columns other than "
-            f"features are: {listed(stream.ignored)}. To fix: name one of these with --text."
+            f"{stream.name} has no column {options.text!r} of texts; its other columns are: "
+            f"{listed(stream.ignored) or 'none'}. To fix: name one of these, or leave out --text."
         )
     count, found = _deferred(run, stream, options)
     if found.is_empty():

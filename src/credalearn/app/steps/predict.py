@@ -1,5 +1,6 @@
 """``credalearn predict``: a label, its bounds and a decision for each item."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -150,26 +151,27 @@ def predict(
     if path is not None:
         refuse_overwriting(path, data)
         refuse_overwriting_run(path, run)
-    decide = find_decision(run, options.threshold) if _by_score(options) else None
+    by_score = options.decision and options.defer is None
+    decide = find_decision(run, options.threshold) if by_score else None
     stream = open_items(run, data, item=options.item)
     schema = {name: kind for name, kind in SCHEMA.items() if options.decision or name != "decision"}
     schema |= {} if run.sets is None else SET_SCHEMA
     schema |= class_schema(run.classes) if options.all_classes else {}
-    tally = _Tally(KnownItems(run, ("train",)))
+    counts: Counter[str] = Counter()
     predicted = decisions(run, stream, decide, all_classes=options.all_classes)
-    frames = tally.counted(predicted)
+    frames = _counted(predicted, KnownItems(run, ("train",)), counts)
     if options.defer is not None:
         frames = _defer_least_certain(frames, schema, options.defer)
-    frames = (frame.select(list(schema)) for frame in tally.decided(frames))
+    frames = (frame.select(list(schema)) for frame in _with_deferred_counted(frames, counts))
     table = None
     if path is None:
         table = pl.concat(frames)
     else:
         write_frames(path, frames, schema)
     return Decisions(
-        items=tally.items,
-        deferred=tally.deferred if options.decision else None,
-        trained_on=tally.trained_on,
+        items=counts["items"],
+        deferred=counts["deferred"] if options.decision else None,
+        trained_on=counts["trained on"],
         ignored=stream.ignored,
         unreadable=dict(stream.unreadable),
         output=path,
@@ -177,28 +179,22 @@ def predict(
     )
 
 
-class _Tally:
-    """Counts items, those that were trained on, and those that are deferred."""
-
-    def __init__(self, trained: KnownItems) -> None:
-        self.trained = trained
-        self.items = self.trained_on = self.deferred = 0
-
-    def counted(self, predicted: Iterator[tuple[Batch, pl.DataFrame]]) -> Iterator[pl.DataFrame]:
-        for batch, frame in predicted:
-            self.items += len(frame)
-            self.trained_on += sum(self.trained.among(batch.items, batch.digests))
-            yield frame
-
-    def decided(self, frames: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-        for frame in frames:
-            if "decision" in frame.columns:
-                self.deferred += int((frame["decision"] == "defer").sum())
-            yield frame
+def _counted(
+    predicted: Iterator[tuple[Batch, pl.DataFrame]], trained: KnownItems, counts: Counter[str]
+) -> Iterator[pl.DataFrame]:
+    for batch, frame in predicted:
+        counts["items"] += len(frame)
+        counts["trained on"] += sum(trained.among(batch.items, batch.digests))
+        yield frame
 
 
-def _by_score(options: PredictOptions) -> bool:
-    return options.decision and options.defer is None
+def _with_deferred_counted(
+    frames: Iterator[pl.DataFrame], counts: Counter[str]
+) -> Iterator[pl.DataFrame]:
+    for frame in frames:
+        if "decision" in frame.columns:
+            counts["deferred"] += int((frame["decision"] == "defer").sum())
+        yield frame
 
 
 def _defer_least_certain(

@@ -64,10 +64,11 @@ class ReportResult:
     @property
     def lines(self) -> tuple[str, ...]:
         """What the command prints."""
+        wrote = f"Wrote {self.path}: open it in a browser."
         if self.missing_images is None:
-            return (str(self.path),)
+            return (wrote,)
         missing = f"{self.missing_images} no longer exists, so the page has no pictures"
-        return (f"{missing}. To fix: pass --images.", str(self.path))
+        return (f"{missing}. To fix: pass --images.", wrote)
 
 
 def report(

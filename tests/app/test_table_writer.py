@@ -1,0 +1,63 @@
+"""Tables written frame by frame: what a reader gets back, and what is left after a failure."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from credalearn import CredalError
+from credalearn.app._escape import escape_csv
+from credalearn.app.outputs import refuse_overwriting
+from credalearn.app.table_writer import Schema, without_formulas, write_frames
+
+SCHEMA: Schema = {"item": pl.String, "score": pl.Float64}
+READ: dict[str, Callable[[Path], pl.DataFrame]] = {
+    ".csv": pl.read_csv,
+    ".tsv": lambda path: pl.read_csv(path, separator="\t"),
+    ".parquet": pl.read_parquet,
+    ".jsonl": pl.read_ndjson,
+}
+
+
+def frames(*numbers: int) -> Iterator[pl.DataFrame]:
+    for number in numbers:
+        yield pl.DataFrame({"item": [f"x{number}"], "score": [number / 7]})
+
+
+@pytest.mark.parametrize("suffix", READ)
+def test_frames_are_read_back(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"table{suffix}"
+    write_frames(path, frames(1, 2, 3), SCHEMA)
+    assert READ[suffix](path).equals(pl.concat(frames(1, 2, 3)))
+
+
+@pytest.mark.parametrize("suffix", READ)
+def test_a_failure_leaves_the_old_file(tmp_path: Path, suffix: str) -> None:
+    def failing() -> Iterator[pl.DataFrame]:
+        yield from frames(1)
+        raise CredalError("the second frame is bad")
+
+    path = tmp_path / f"table{suffix}"
+    path.write_text("old")
+    with pytest.raises(CredalError, match="the second frame is bad"):
+        write_frames(path, failing(), SCHEMA)
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@given(st.lists(st.text(alphabet="=+-@\t\r1.ae', \n", max_size=5), min_size=1))
+def test_without_formulas_escapes_every_text(texts: list[str]) -> None:
+    found = without_formulas(pl.DataFrame({"item": texts}))["item"].to_list()
+    assert found == [escape_csv(text) for text in texts]
+
+
+def test_the_data_are_not_overwritten_under_another_name(tmp_path: Path) -> None:
+    data, link = tmp_path / "data.csv", tmp_path / "link.csv"
+    data.touch()
+    link.symlink_to(data)
+    refuse_overwriting(tmp_path / "other.csv", data)
+    with pytest.raises(CredalError, match="is the data itself"):
+        refuse_overwriting(link, data)
