@@ -9,8 +9,8 @@ import polars as pl
 from PIL import Image
 
 import credalearn as cl
-from credalearn.app.facts import AnnotationFacts, InputFacts, SplitFacts
 from credalearn._files import sha256_of
+from credalearn.app.facts import AnnotationFacts, InputFacts, SplitFacts
 from credalearn.app.features import row_digests
 from credalearn.app.run import Run, write_run
 from credalearn.app.steps.train import prediction_table

@@ -125,11 +125,18 @@ def test_a_missing_run_is_refused(tmp_path: Path) -> None:
 
 
 def put(output: Path, text: str, **options: bool) -> None:
-    """A run of one file, made where runs are made."""
+    """A run of two files, made where runs are made."""
     with staged(output, **options) as folder:
         (folder / "model").mkdir()
         (folder / "model" / "w").write_text(text)
         (folder / "run.json").write_text(text)
+
+
+def fail(output: Path, name: str, error: type[BaseException]) -> None:
+    """Write one file, then fail."""
+    with staged(output) as folder:
+        (folder / name).write_text("half")
+        raise error
 
 
 def test_a_new_run_replaces_an_old_one_and_keeps_other_files(tmp_path: Path) -> None:
@@ -147,18 +154,16 @@ def test_a_new_run_replaces_an_old_one_and_keeps_other_files(tmp_path: Path) -> 
 
 def test_a_failure_leaves_the_old_run_and_a_checkpoint_stays(tmp_path: Path) -> None:
     output = tmp_path / "runs" / "a"
-    with pytest.raises(ZeroDivisionError), staged(output):
-        raise ZeroDivisionError
+    with pytest.raises(ZeroDivisionError):
+        fail(output, "items.parquet", ZeroDivisionError)
     assert not output.parent.exists()
     put(output, "one")
     before = snapshot(tmp_path)
-    with pytest.raises(ZeroDivisionError), staged(output) as folder:
-        (folder / "run.json").write_text("half")
-        raise ZeroDivisionError
+    with pytest.raises(ZeroDivisionError):
+        fail(output, "run.json", ZeroDivisionError)
     assert snapshot(tmp_path) == before
-    with pytest.raises(KeyboardInterrupt), staged(output) as folder:
-        (folder / "resume-1.safetensors").touch()
-        raise KeyboardInterrupt
+    with pytest.raises(KeyboardInterrupt):
+        fail(output, "resume-1.safetensors", KeyboardInterrupt)
     assert (partial_of(output) / "resume-1.safetensors").exists()
     put(output, "two")
     assert not partial_of(output).exists()
@@ -230,9 +235,14 @@ def test_a_certified_run_is_replaced_only_on_request(tmp_path: Path) -> None:
 def test_certified_while_it_is_trained_again_is_not_lost(tmp_path: Path) -> None:
     output = tmp_path / "a"
     put(output, "one")
-    with pytest.raises(cl.CredalError, match="contains a guarantee"), staged(output) as folder:
-        (folder / "run.json").touch()
-        (output / "guarantee.json").touch()
+
+    def certify_while_training() -> None:
+        with staged(output) as folder:
+            (folder / "run.json").touch()
+            (output / "guarantee.json").touch()
+
+    with pytest.raises(cl.CredalError, match="contains a guarantee"):
+        certify_while_training()
     assert (output / "run.json").read_text() == "one"
 
 

@@ -10,7 +10,7 @@ import msgspec
 from credalearn.errors import CredalError
 
 Kind = Literal["votes", "bounds", "counts", "probabilities"]
-Said = Literal["votes", "bounds", "probabilities"]
+Answers = Literal["votes", "bounds", "probabilities"]
 _T = TypeVar("_T")
 
 
@@ -157,7 +157,7 @@ class TrainingFacts:
     Args:
         path: Folder of that run.
         created: When it was made.
-        said: What its annotators gave.
+        answers: What its annotators gave.
         annotations: Its annotations.
         inputs: Its inputs.
         splits: Its splits.
@@ -167,7 +167,7 @@ class TrainingFacts:
 
     path: str
     created: str
-    said: Said
+    answers: Answers
     annotations: AnnotationFacts
     inputs: InputFacts
     splits: SplitFacts

@@ -82,7 +82,7 @@ def open_items(run: Run, data: Any, *, item: str | None = None) -> ItemStream:
     columns = _feature_columns(source, inputs.features)
     if item is not None:
         item = source.column(item, option="item")
-    beside = [name for name in run.columns_beside if name != item]
+    beside = [name for name in run.other_columns if name != item]
     named = item_column(source, (item, inputs.item), (*columns, *beside))
     ignored = tuple(name for name in source.columns if name not in {*columns, named})
 

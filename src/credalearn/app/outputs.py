@@ -1,4 +1,4 @@
-"""What a command reads stays as it is: its output must be another file."""
+"""No output may replace a file that the command reads."""
 
 from pathlib import Path
 
@@ -6,47 +6,29 @@ from credalearn.app.run import Run
 from credalearn.app.staging import FILES
 from credalearn.errors import CredalError
 
-_OWN = (*FILES, "guarantee.json", "sets.json", "model/config.json")
+_OWN = (*FILES, "guarantee.json", "sets.json", "model/config.json", "model/model.safetensors")
 
 
-def refuse_overwriting(output: Path, data: object) -> None:
-    """Refuse an output that is the data itself, by whatever name or link.
+def refuse_overwriting(output: Path, data: object = None, *runs: Run) -> None:
+    """Refuse an output that is an input of this command or of a run, or a file of the run.
 
-    Raises:
-        CredalError: If it is.
-
-    """
-    if _same(output, data):
-        raise CredalError(f"{output} is the data itself. To fix: name another output.")
-
-
-def refuse_overwriting_run(output: Path, *runs: Run) -> None:
-    """Refuse an output that a run was trained or calibrated on, or that is a file of the run.
+    Args:
+        output: What is to be written.
+        data: Path of the data, or a table in memory.
+        runs: Runs that the command reads.
 
     Raises:
-        CredalError: If it is.
-
+        CredalError: If a file would be replaced, by whatever name or link.
     """
+    if not output.exists():
+        return
+    used = {str(data)} if isinstance(data, str | Path) else set()
     for run in runs:
-        if any(_same(output, path) for path in _learned_from(run)):
-            how = "trained or calibrated" if run.facts.recalibrated_from else "trained"
-            raise CredalError(
-                f"{output} is what {run.path} was {how} on. To fix: name another output."
-            )
-        if any(_same(output, run.path / name) for name in _OWN):
-            raise CredalError(f"{output} is a file of the run. To fix: name another output.")
-
-
-def _learned_from(run: Run) -> list[str]:
-    """Annotations of every round, features, and the table next to images."""
-    paths = []
-    for facts in (run.facts, run.training):
-        paths += [facts.annotations.path, *facts.annotations.later]
-        paths += [facts.inputs.path, *facts.inputs.later, facts.inputs.table or ""]
-    return [path for path in paths if path]
-
-
-def _same(output: Path, path: object) -> bool:
-    if not isinstance(path, str | Path):  # a table in memory
-        return False
-    return output.exists() and Path(path).exists() and output.samefile(path)
+        used |= {str(run.path / name) for name in _OWN}
+        for facts in (run.facts, run.training):
+            used |= {facts.annotations.path, *facts.annotations.later}
+            used |= {facts.inputs.path, *facts.inputs.later, facts.inputs.table or ""}
+    if any(path and Path(path).exists() and output.samefile(path) for path in used):
+        raise CredalError(
+            f"{output} is an input of this command or of the run. To fix: choose another output."
+        )

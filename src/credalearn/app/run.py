@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 import polars as pl
 
 from credalearn._files import whole_file
-from credalearn.app.facts import Digests, RunFacts, Said, TrainingFacts, parse_json, to_json
+from credalearn.app.facts import Answers, Digests, RunFacts, TrainingFacts, parse_json, to_json
 from credalearn.app.staging import MODEL, partial_of, recover
 from credalearn.errors import CredalError
 
@@ -225,14 +225,14 @@ class Run:
         return self.facts.inputs.kind == "images"
 
     @property
-    def columns_beside(self) -> list[str]:
+    def other_columns(self) -> list[str]:
         """Columns next to the features that training was told about: they name no items."""
         splits = self.facts.splits
         told = (splits.group, splits.gold, splits.split)
         return [*(name for name in told if name), *self.facts.inputs.dropped]
 
     @property
-    def said(self) -> Said:
+    def answers(self) -> Answers:
         """What people gave: votes (or their number), lower bounds, or probabilities."""
         kind = self.facts.annotations.kind
         return "votes" if kind == "counts" else kind
@@ -242,7 +242,7 @@ class Run:
         """What predictions are compared with."""
         if self.facts.truth == "gold":
             return "gold"
-        return "majority" if self.said == "votes" else self.said
+        return "majority" if self.answers == "votes" else self.answers
 
     @property
     def lost_group(self) -> str:
@@ -262,7 +262,7 @@ class Run:
         return facts.recalibrated_from or TrainingFacts(
             path=str(self.path),
             created=facts.created,
-            said=self.said,
+            answers=self.answers,
             annotations=facts.annotations,
             inputs=facts.inputs,
             splits=facts.splits,

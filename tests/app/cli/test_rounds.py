@@ -23,7 +23,7 @@ def test_a_second_round_is_merged(tmp_path: Path, capsys: Capture) -> None:
     assert done.out.splitlines()[:2] == seen.out.splitlines()[:2]
     for path in (team.votes, later):
         again = ("predict", team.run, team.features, "--no-decision", "-o", path)
-        assert f"{path} is what {team.run} was trained on" in in_process(capsys, *again).err
+        assert f"{path} is an input of this command or of the run" in in_process(capsys, *again).err
 
 
 @pytest.mark.parametrize("grouped", [False, True])
@@ -99,7 +99,7 @@ def test_the_features_of_deferred_items_stand_in_a_file_of_their_own(
     assert done.code == 0, done.err
     assert "left out: 10 items without annotations" in done.out
     again = ("predict", team.run, team.features, "--no-decision", "-o", more)
-    assert f"{more} is what {team.run} was trained on" in in_process(capsys, *again).err
+    assert f"{more} is an input of this command or of the run" in in_process(capsys, *again).err
 
 
 def test_the_table_of_deferred_items_needs_no_truth_and_no_split(

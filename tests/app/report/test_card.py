@@ -72,7 +72,7 @@ def test_a_recalibrated_run_has_two_sources_of_data(tmp_path: Path) -> None:
     training = TrainingFacts(
         path="first",
         created="2025-12-24",
-        said="votes",
+        answers="votes",
         annotations=replace(facts.annotations, path="old.csv"),
         inputs=facts.inputs,
         splits=replace(facts.splits, group="patient"),

@@ -17,7 +17,7 @@ from credalearn.app.report.held_out import HeldOut
 from credalearn.app.report.label_risk import RiskLine
 from credalearn.app.run import Run
 from credalearn.app.steps.report import label_risk
-from credalearn.app.steps.voted_items import said_of
+from credalearn.app.steps.voted_items import annotations_of
 from credalearn.labels import VOTE_RULES, VoteRule
 from credalearn.theory import RiskProfile, risk_profile
 from fake_run import fake_run, training_options, with_facts
@@ -97,7 +97,7 @@ def test_votes_are_weighted_by_skill_where_training_did(tmp_path: Path) -> None:
     run = with_facts(run, options=training_options(labels="idm", skill="dawid-skene"))
     items = HeldOut.of(run)
     found = label_risk(run, items)
-    said = said_of(run)
+    said = annotations_of(run)
     posterior = dict(zip(said.items, dawid_skene(said), strict=True))
     probs, votes = predicted_and_said(run)
     best = []

@@ -175,7 +175,7 @@ def test_files_of_the_run_are_not_replaced(tmp_path: Path) -> None:
     run = make_run(tmp_path / "RUN")
     own = run.path / "own.onnx"
     own.symlink_to(run.path / "run.json")
-    with pytest.raises(CredalError, match=r"own\.onnx is a file of the run"):
+    with pytest.raises(CredalError, match=r"own\.onnx is an input of"):
         export(run, ExportOptions(onnx=own))
 
 

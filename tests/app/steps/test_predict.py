@@ -316,9 +316,9 @@ def test_the_output_is_checked_before_the_work(run: Run, tmp_path: Path) -> None
     table().write_csv(tmp_path / "data.csv")
     with pytest.raises(CredalError, match=r"must end in one of .csv, .tsv, .parquet, .jsonl"):
         predict(run, tmp_path / "data.csv", tmp_path / "out.xlsx")
-    with pytest.raises(CredalError, match=r"is the data itself"):
+    with pytest.raises(CredalError, match=r"is an input of this command"):
         predict(run, tmp_path / "data.csv", tmp_path / "data.csv")
-    with pytest.raises(CredalError, match=r"is a file of the run"):
+    with pytest.raises(CredalError, match=r"is an input of this command"):
         predict(run, tmp_path / "data.csv", run.path / "predictions.parquet")
 
 

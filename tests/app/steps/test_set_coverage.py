@@ -15,7 +15,7 @@ from credalearn import CredalError, CredalPredictions, Inflation
 from credalearn.app.run import Run
 from credalearn.app.steps.certify import CertifyOptions, certify
 from credalearn.app.steps.set_coverage import SetCertificate, widened
-from credalearn.app.steps.voted_items import read_voted
+from credalearn.app.steps.voted_items import voted_items
 from credalearn.conformal import Distance, Scale
 from fake_run import add_rule, fake_run, with_facts
 from small_run import features, make_run
@@ -110,14 +110,14 @@ def test_says_where_groups_weaken_the_promise(tmp_path: Path) -> None:
 
 def test_says_where_few_test_items_are_covered(run: Run) -> None:
     narrow = Inflation(coverage=0.9, radius=0.01, distance="box", scale="none", items=77)
-    found = SetCertificate(widened(narrow, read_voted(run, "test")), 0)
+    found = SetCertificate(widened(narrow, voted_items(run, "test")), 0)
     assert found.widened.short
     assert found.lines[1].endswith("are the test items drawn like the calibration items?")
 
 
 def test_says_where_sets_say_very_little(run: Run) -> None:
     wide = Inflation(coverage=0.9, radius=1.0, distance="box", scale="none", items=77)
-    found = SetCertificate(widened(wide, read_voted(run, "test")), 0)
+    found = SetCertificate(widened(wide, voted_items(run, "test")), 0)
     assert found.lines[2].startswith("100 % of the test items' sets leave some class anything")
     assert len(found.lines) == 3
 
@@ -129,7 +129,7 @@ def test_counts_what_is_covered_of_the_kept_items(run: Run) -> None:
     tested, votes = slowly(run, "test")
     covered = tested.covers(votes, inflation).numpy()
     kept = run.predictions.filter(split="test")["score"].to_numpy() <= guarantee.threshold
-    found = widened(inflation, read_voted(run, "test"), guarantee)
+    found = widened(inflation, voted_items(run, "test"), guarantee)
     assert found.kept == (kept.sum(), covered[kept].sum())
 
 

@@ -50,7 +50,7 @@ def _advice(run: Run) -> Iterator[str]:
     facts = run.facts
     if facts.label_diameter > _MUCH_OPEN and METHODS[facts.method].learns_sets:
         fix = "collect more votes per item"
-        if run.said == "bounds":
+        if run.answers == "bounds":
             fix = "state larger bounds"
         elif facts.label_rule != "relax-ties":
             fix = f"pass --labels relax-ties, or {fix}"

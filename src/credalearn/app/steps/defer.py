@@ -11,7 +11,7 @@ from credalearn._files import check_file, whole_file
 from credalearn._formats import listed
 from credalearn._options import check_options, option, same_option
 from credalearn.app.item_stream import Batch, ItemStream, open_items
-from credalearn.app.outputs import refuse_overwriting, refuse_overwriting_run
+from credalearn.app.outputs import refuse_overwriting
 from credalearn.app.run import Run
 from credalearn.app.steps.decisions import decisions, find_decision
 from credalearn.app.steps.label_studio import (
@@ -95,8 +95,7 @@ def defer(run: Run, data: Any, output: str | Path, options: DeferOptions | None 
     """
     options = options or DeferOptions()
     path = check_file(output, (_SUFFIXES[options.to],))
-    refuse_overwriting(path, data)
-    refuse_overwriting_run(path, run)
+    refuse_overwriting(path, data, run)
     stream = open_items(run, data, item=options.item)
     if options.text is not None and options.text not in stream.ignored:
         raise CredalError(

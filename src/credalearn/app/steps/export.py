@@ -19,7 +19,7 @@ import numpy as np
 from credalearn import __version__
 from credalearn._files import check_file, whole_file
 from credalearn._options import check_options, option
-from credalearn.app.outputs import refuse_overwriting_run
+from credalearn.app.outputs import refuse_overwriting
 from credalearn.app.staging import MODEL
 from credalearn.errors import CredalError
 
@@ -82,7 +82,7 @@ def export(run: "Run", options: ExportOptions | None = None) -> Exported:
             differs from torch by more than 1e-5; nothing is written then.
     """
     path = check_file((options or ExportOptions()).onnx, (".onnx",))
-    refuse_overwriting_run(path, run)
+    refuse_overwriting(path, None, run)
     missing = [name for name in _PACKAGES if find_spec(name) is None]
     if missing:
         raise CredalError(

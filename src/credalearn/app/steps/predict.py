@@ -14,7 +14,7 @@ from credalearn._formats import percent
 from credalearn._options import check_options, option
 from credalearn.app.item_stream import Batch, open_items
 from credalearn.app.known_items import KnownItems
-from credalearn.app.outputs import refuse_overwriting, refuse_overwriting_run
+from credalearn.app.outputs import refuse_overwriting
 from credalearn.app.run import Run
 from credalearn.app.sources import open_source
 from credalearn.app.steps.decisions import (
@@ -149,8 +149,7 @@ def predict(
     options = options or PredictOptions()
     path = None if output is None else check_output(output)
     if path is not None:
-        refuse_overwriting(path, data)
-        refuse_overwriting_run(path, run)
+        refuse_overwriting(path, data, run)
     by_score = options.decision and options.defer is None
     decide = find_decision(run, options.threshold) if by_score else None
     stream = open_items(run, data, item=options.item)

@@ -15,7 +15,7 @@ from credalearn._options import check_options, option
 from credalearn.app.annotations.dawid_skene import dawid_skene
 from credalearn.app.images import find_images, thumbnail
 from credalearn.app.labels import make_labels
-from credalearn.app.outputs import refuse_overwriting_run
+from credalearn.app.outputs import refuse_overwriting
 from credalearn.app.report.comparison import ComparedRun
 from credalearn.app.report.gallery import gallery_rows
 from credalearn.app.report.held_out import HeldOut
@@ -26,7 +26,7 @@ from credalearn.app.run import Run
 from credalearn.app.steps.certify import one_of_each
 from credalearn.app.steps.set_check import WidenedSets
 from credalearn.app.steps.set_coverage import widened
-from credalearn.app.steps.voted_items import read_voted, said_of
+from credalearn.app.steps.voted_items import annotations_of, voted_items
 from credalearn.errors import CredalError
 from credalearn.labels import PROMISING, VoteRule
 from credalearn.theory import risk_profile
@@ -93,7 +93,7 @@ def report(
     options = options or ReportOptions()
     other = "name another file with --output"
     path = check_file(options.output or run.path / "report.html", (".html", ".htm"), other=other)
-    refuse_overwriting_run(path, run, *others)
+    refuse_overwriting(path, None, run, *others)
     made = (now or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M %Z")
     page, missing = _page(run, options, others, made)
     with whole_file(path, other=other) as partial:
@@ -147,7 +147,7 @@ def _html(page: Page) -> str:
 
 def label_risk(run: Run, held_out: HeldOut) -> LabelRisk:
     """Label the test items by the run's own rule, and compute the risk profile."""
-    said, options = said_of(run), run.facts.options
+    said, options = annotations_of(run), run.facts.options
     stated = said.kind == "bounds"
     skilled = not stated and options.skill != "equal"
     profile, posterior, why_not = None, None, ""
@@ -178,7 +178,7 @@ def label_risk(run: Run, held_out: HeldOut) -> LabelRisk:
 
 
 def _widened(run: Run) -> WidenedSets | None:
-    return None if run.sets is None else widened(run.sets, read_voted(run, "test"), run.guarantee)
+    return None if run.sets is None else widened(run.sets, voted_items(run, "test"), run.guarantee)
 
 
 def _images(run: Run, given: Path | None) -> tuple[Path | None, Path | None]:

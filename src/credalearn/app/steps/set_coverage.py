@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from credalearn._formats import many, percent
 from credalearn.app.run import Run
 from credalearn.app.steps.set_check import WidenedSets, widen_sets
-from credalearn.app.steps.voted_items import VotedItems, read_voted
+from credalearn.app.steps.voted_items import VotedItems, voted_items
 from credalearn.conformal import Distance, Inflation, Scale
 from credalearn.errors import CredalError
 from credalearn.guarantees import Guarantee
@@ -71,12 +71,12 @@ def certify_sets(run: Run, coverage: float, *, distance: Distance, scale: Scale)
     Raises:
         CredalError: If there are no votes to cover, or too few calibration items for the coverage.
     """
-    if run.said == "bounds":
+    if run.answers == "bounds":
         raise CredalError(
             f"{run.path} was trained on stated bounds: there are no vote shares to cover. To fix: "
             "train on votes, counts or probabilities."
         )
-    items = read_voted(run, "calibration")
+    items = voted_items(run, "calibration")
     usable = items.usable
     if not usable.any():
         raise CredalError(
@@ -94,7 +94,7 @@ def certify_sets(run: Run, coverage: float, *, distance: Distance, scale: Scale)
     if run.group is not None:
         num_groups = run.items.filter(split="calibration")["group"].n_unique()
         found = replace(found, group=run.group, num_groups=num_groups)
-    return SetCertificate(widened(found, read_voted(run, "test")), int((~usable).sum()))
+    return SetCertificate(widened(found, voted_items(run, "test")), int((~usable).sum()))
 
 
 def widened(
