@@ -5,7 +5,8 @@ from pathlib import Path
 
 import polars as pl
 
-from credalearn.app.annotations.table import Annotations, Kind, Origin
+from credalearn.app.annotations.table import Annotations, Origin
+from credalearn.app.facts import Kind
 
 Vote = tuple[str, str | None, str | None]  # item, annotator, label
 

@@ -66,7 +66,7 @@ class Source:
         ):
             if len(same) == 1:
                 return same[0]
-        near = nearest(name, self.columns)
+        near = nearest(name, [*self.columns, *(each.split(".")[-1] for each in self.columns)])
         fix = f"did you mean {near!r}?" if near else f"name a column with --{option}."
         raise CredalError(
             f"{self.path} has no column {name!r}; its columns are: {', '.join(self.columns[:20])}. "

@@ -188,7 +188,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "format": (LONG, {"format": "label-studo"}, "format must be one of .*'label-studio'"),
     "no JSON": (LONG, {"format": "prodigy"}, "prodigy is JSON, and this is a table"),
     "column": (LONG + "x,a,cat\n", {"item": "tsak"}, r"no column 'tsak'; its columns are: task"),
-    "field": ('[{"answer": "accept", "_input_hash": 1}]', {"item": "id"}, "no record has a field"),
+    "field": ('[{"answer": "accept", "_input_hash": 1}]', {"item": "id"}, "has no column 'id'"),
     "nothing flat": ('[{"a": []}]', {}, "no column is called like the item"),
     "surrogate": ('{"item": "x", "label": "\\ud800"}\n' * 2, {}, "is not valid Unicode text"),
 }

@@ -145,7 +145,7 @@ def test_fields_of_records_go_by_a_path(write: Write, name: str) -> None:
         assert found.items == ("x", "y")
     if name in ("prodigy", "doccano", "long"):
         assert read_annotations(path, item="item", annotator="meta.by").annotators == ("a",)
-    with pytest.raises(CredalError, match=r"'nosuch'; .*meta\.item.*--item"):
+    with pytest.raises(CredalError, match=r"no column 'nosuch'; .*meta\.item.*--item"):
         read_annotations(path, item="nosuch")
 
 

@@ -25,17 +25,16 @@ def test_every_export_is_inspected_in_at_most_eight_lines(write: Write, name: st
 def test_lines_name_what_to_check() -> None:
     votes: list[Vote] = [(f"i{n}", who, "horse") for n in range(30) for who in "abc"]
     votes += [(f"i{n}", "far", "cow") for n in range(30)]
-    votes += [("i0", "d", "hrose"), ("i2", "d", None), ("j", "d", None)]
+    votes += [("i2", "d", None), ("j", "d", None)]
     found = inspect(votes_of(votes))
     text = "\n".join(found.lines())
     assert [each.name for each in found.far] == ["far"]
     assert found.unvoted == 1
     for said in (
-        "31 items, 5 annotators, 121 votes, 3 classes: cow, horse, hrose",
-        "4 votes per item (0 to 5), 1 item without a vote; ",
+        "31 items, 5 annotators, 120 votes, 2 classes: cow, horse",
+        "4 votes per item (0 to 4), 1 item without a vote; ",
         "most confused: cow and horse (",
         "agree with the others on few items: far (0 of 30)",
-        "'hrose' (1 vote) may be 'horse' misspelled",
     ):
         assert said in text
 

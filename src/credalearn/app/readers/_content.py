@@ -11,7 +11,7 @@ from credalearn._checks import nearest
 from credalearn._formats import listed, shown
 from credalearn.app import column_names
 from credalearn.app._json_file import Record, text_of
-from credalearn.app.annotations.table import Kind
+from credalearn.app.facts import Kind
 from credalearn.app.readers.options import ReaderOptions
 from credalearn.app.sources import Source, texts
 from credalearn.errors import CredalError
@@ -76,15 +76,8 @@ class Content:
     def check_field(self, role: str) -> None:
         """Refuse a field that the options name and no record has."""
         name: str | None = getattr(self.options, role)
-        if name is None or any(
-            field_of(each.value, name, _MISSING) is not _MISSING for each in self.records
-        ):
-            return
-        near = nearest(name, {each: None for c in self.columns for each in (c.split(".")[-1], c)})
-        self.source.refuse(
-            f"no record has a field {shown(name)}; the fields are {listed(self.columns, 20)}",
-            fix=f"pass --{role} {near!r}" if near else f"name one of them with --{role}",
-        )
+        if name is not None:
+            self.source.column(name, option=role)
 
     def refuse_record(self, record: Record, rule: str) -> NoReturn:
         """Raise the error of a record that is not as the tool writes it."""

@@ -9,10 +9,9 @@ from credalearn._formats import many, percent
 from credalearn.app.annotations.agreement import agreement, vote_counts
 from credalearn.app.annotations.annotators import Annotator, annotator_agreement
 from credalearn.app.annotations.table import Annotations
-from credalearn.app.annotations.typos import Typo, typo_classes
 from credalearn.app.facts import AnnotationFacts
 
-_SHOWN = 3  # annotators, pairs and misspelled classes that a line names
+_SHOWN = 3  # annotators and pairs of classes that a line names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +22,6 @@ class Inspection:
     classes: tuple[str, ...]
     unvoted: int  # items without a vote
     far: tuple[Annotator, ...]  # annotators who agree with the others on far fewer items
-    typos: tuple[Typo, ...]
     notes: tuple[str, ...]  # what the reader found worth knowing
 
     def lines(self) -> list[str]:
@@ -37,7 +35,7 @@ class Inspection:
             f"{facts.path}: {facts.format}",
             f"{many(facts.items, 'item')}, {people}{votes}, {classes}",
             *self._agreement(),
-            *self._doubts(),
+            *self._far(),
             *([f"note: {'; '.join(self.notes)}"] if self.notes else []),
         ]
         counted = [f"{reason} {count:,}" for reason, count in facts.left_out.items()]
@@ -60,17 +58,12 @@ class Inspection:
         confused = [f"most confused: {', '.join(pairs)}"] if pairs else []
         return [f"{line}Krippendorff's alpha {alpha}", *confused]
 
-    def _doubts(self) -> list[str]:
-        lines = []
-        if self.far:
-            named = [f"{each.name} ({each.agreed} of {each.compared})" for each in self.far]
-            line = f"agree with the others on few items: {', '.join(named[:_SHOWN])}"
-            lines.append(line + f" and {len(named) - _SHOWN} more" * (len(named) > _SHOWN))
-        doubts = [
-            f"{each.label!r} ({many(each.votes, 'vote')}) may be {each.like!r} misspelled"
-            for each in self.typos[:_SHOWN]
-        ]
-        return [*lines, *(["check: " + "; ".join(doubts)] if doubts else [])]
+    def _far(self) -> list[str]:
+        if not self.far:
+            return []
+        named = [f"{each.name} ({each.agreed} of {each.compared})" for each in self.far]
+        line = f"agree with the others on few items: {', '.join(named[:_SHOWN])}"
+        return [line + f" and {len(named) - _SHOWN} more" * (len(named) > _SHOWN)]
 
 
 def inspect(annotations: Annotations) -> Inspection:
@@ -96,7 +89,6 @@ def inspect(annotations: Annotations) -> Inspection:
         classes=annotations.classes,
         unvoted=int((totals == 0).sum()),
         far=tuple(each for each in people if each.far),
-        typos=typo_classes(annotations) if counted else (),
         notes=source.notes,
     )
 
