@@ -117,7 +117,6 @@ def test_rejects_weights_that_do_not_fit(saved: Path, tmp_path: Path) -> None:
         ({"weights": damaged}, r"cut\.safetensors is damaged .*To fix: get the file again, or"),
         ({"weights": whole}, rf"w\.pt .*more than tensors, .*\(UnpicklingError\)\. .*{alone}"),
         ({"weights": listed}, rf"l\.pt contains dict, not the tensors .*To fix: {alone}"),
-        ({"weights": 3}, "weights must be the path of a file, or None; got int. To fix: save"),
         (
             {"weights": saved, "backbone": nn.Linear(4, 2)},
             r"weights are for a backbone given by name; got weights='.*' and Linear\. To fix: load",

@@ -15,13 +15,14 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import fields
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.optim import Optimizer
 
 from credalearn.errors import TrainingError
 from credalearn.sets import CredalSet
 from credalearn.sets.checks import map_tensors
 from credalearn.train._learner import Learner, make_optimizer
+from credalearn.train.checkpoint import state_tensors
 from credalearn.train.distributed import world_size
 from credalearn.train.training import Training
 
@@ -128,7 +129,10 @@ class RecordedLearner(Learner):
 
     def _record(self) -> dict[int, torch.cuda.CUDAGraph]:
         """One graph per size of batch; weights and optimizer end as they were."""
-        before = _snapshot(self.network, self.optimizer)
+        before = {
+            name: tensor.clone()
+            for name, tensor in state_tensors(self.network, self.optimizer).items()
+        }
         torch.cuda.synchronize(self.device)  # what the steps read was written on another stream
         graphs: dict[int, torch.cuda.CUDAGraph] = {}
         pool = None
@@ -147,7 +151,9 @@ class RecordedLearner(Learner):
                 pool = graph.pool()
                 graphs[size] = graph
         torch.cuda.synchronize(self.device)
-        _restore(before, self.network, self.optimizer)
+        for name, tensor in state_tensors(self.network, self.optimizer).items():
+            # In place, as the graphs have its address; state of the optimizer starts at 0.
+            tensor.copy_(before[name]) if name in before else tensor.zero_()
         torch.cuda.synchronize(self.device)
         return graphs
 
@@ -158,30 +164,6 @@ def copy_labels(source: CredalSet, target: CredalSet) -> None:
         kept = getattr(target, each.name)
         if isinstance(kept, Tensor):
             kept.copy_(getattr(source, each.name))
-
-
-_State = tuple[dict[str, Tensor], dict[Tensor, dict[str, Tensor]]]
-
-
-def _snapshot(network: nn.Module, optimizer: Optimizer) -> _State:
-    weights = {name: tensor.clone() for name, tensor in network.state_dict().items()}
-    states = {
-        parameter: {name: x.clone() for name, x in state.items() if isinstance(x, Tensor)}
-        for parameter, state in optimizer.state.items()
-    }
-    return weights, states
-
-
-def _restore(before: _State, network: nn.Module, optimizer: Optimizer) -> None:
-    """Put back in place what a snapshot holds; state that was not there yet starts at 0."""
-    weights, states = before
-    for name, tensor in network.state_dict().items():
-        tensor.copy_(weights[name])
-    for parameter, state in optimizer.state.items():
-        for name, tensor in state.items():
-            if isinstance(tensor, Tensor):
-                kept = states.get(parameter, {}).get(name)
-                tensor.zero_() if kept is None else tensor.copy_(kept)
 
 
 @contextmanager

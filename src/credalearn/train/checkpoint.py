@@ -42,14 +42,20 @@ def describe_run(training: Training) -> Described:
     }
 
 
+def state_tensors(network: nn.Module, optimizer: Optimizer) -> dict[str, Tensor]:
+    """The tensors that training changes, by name: the live ones, not copies."""
+    tensors = {f"network.{name}": tensor for name, tensor in network.state_dict().items()}
+    for index, state in optimizer.state_dict()["state"].items():
+        tensors |= {f"optimizer.{index}.{name}": x for name, x in state.items() if x is not None}
+    return tensors
+
+
 def save_checkpoint(
     path: Path, *, run: Described, network: nn.Module, optimizer: Optimizer, losses: list[float]
 ) -> None:
     """Write the state after ``len(losses)`` epochs of this run."""
-    tensors = {f"network.{name}": tensor for name, tensor in network.state_dict().items()}
-    for index, state in optimizer.state_dict()["state"].items():
-        tensors |= {f"optimizer.{index}.{name}": x for name, x in state.items() if x is not None}
-    tensors = {name: x.cpu() for name, x in tensors.items()}  # once, for the digest and the file
+    live = state_tensors(network, optimizer)
+    tensors = {name: x.cpu() for name, x in live.items()}  # once, for the digest and the file
     tensors["losses"] = torch.tensor(losses, dtype=torch.float64)
     metadata = {"run": json.dumps(run), "digest": _digest_of_all(tensors)}
     write_tensors(path, tensors, metadata=metadata, other=None)
