@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from traceback import extract_stack
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from torch.testing import assert_close
 
 import credalearn as cl
 from clouds import classifier, clouds
+from credalearn.methods import pocc
 from credalearn.nets import ResNet18
 
 CHECKS = """
@@ -39,6 +41,7 @@ print(len(results), "checks")
 raise SystemExit("\\n".join(bad) or 0)
 """
 NAMES = np.array(["ant", "bee", "cat"])
+TABLE, Y = [[0.0], [1.0]], [0, 1]
 
 
 @pytest.mark.parametrize("method", ["pocc", "laplace-bridge"])  # each of the 55 checks fits
@@ -294,6 +297,19 @@ def test_a_checkpoint_continues_a_fit(tmp_path: Path) -> None:
             other.fit(X, y)
 
 
+def test_the_loss_is_four_calls_from_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[list[str]] = []
+
+    def loss(first: Tensor, second: Tensor, labels: cl.CredalSet) -> Tensor:
+        frames = [each for each in extract_stack() if "src/credalearn" in each.filename]
+        seen.append([each.name for each in frames])
+        return cl.pocc_loss(first, second, labels)
+
+    monkeypatch.setattr(pocc, "pocc_loss", loss)
+    classifier(epochs=1).fit(TABLE, Y)
+    assert seen == [["fit", "train", "step", "two_heads"]]
+
+
 def test_verbose_shows_progress_on_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
     classifier(epochs=2, verbose=True).fit([[0.0], [1.0]], [0, 1])
     shown = capsys.readouterr()
@@ -303,7 +319,6 @@ def test_verbose_shows_progress_on_standard_error(capsys: pytest.CaptureFixture[
 
 SHARED = nn.Identity()
 NAN = float("nan")
-TABLE, Y = [[0.0], [1.0]], [0, 1]
 
 
 @pytest.mark.parametrize(

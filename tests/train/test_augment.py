@@ -1,4 +1,4 @@
-"""Images changed at random: what may come out, and that a training goes on with it as it was."""
+"""Augmentation: every crop comes, half are mirrored, and a resumed training draws the same."""
 
 from pathlib import Path
 from typing import Any
@@ -111,14 +111,3 @@ def killed_after(save: Any) -> Any:
         raise KeyboardInterrupt
 
     return saved
-
-
-def test_tables_are_rejected() -> None:
-    message = (
-        r"augment='crop' is for images \(items, channels, height, width\); X has the shape "
-        r"\(24, 256\)\. To fix: augment='none'"
-    )
-    with pytest.raises(cl.CredalError, match=message):
-        cl.CredalClassifier(augment="crop").fit(IMAGES.reshape(24, -1), Y)
-    with pytest.raises(cl.CredalError, match=r"augment must be one of 'none', .*; got 'flip'"):
-        cl.CredalClassifier(augment="flip").fit(IMAGES, Y)  # type: ignore[arg-type]
