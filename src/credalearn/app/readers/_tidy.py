@@ -62,12 +62,14 @@ def _votes(raw: Raw, name: str, options: ReaderOptions) -> Annotations:
             f"no vote is left of {_rows(raw):,} answers ({reasons or 'there are none'})",
             fix="export answered tasks, or pass --label COLUMN",
         )
+    weighted = "weight" in frame.columns
+    weight = _numbers(raw, "weight") if weighted else np.ones(frame.height)
     table = pl.DataFrame(
         {
             "item": item_names.gather(items[kept]),
             "annotator": _names_or_null(person_names, people[kept]),
             "label": label,
-            "weight": _weights(raw)[kept],
+            "weight": weight[kept],
         }
     )
     notes = raw.notes
@@ -75,7 +77,7 @@ def _votes(raw: Raw, name: str, options: ReaderOptions) -> Annotations:
     if unused:
         notes = (*notes, f"no answer is {listed(unused)}, which --unsure names")
     origin = _origin(raw, name, left_out, notes)
-    return Annotations("votes", tuple(item_names), classes, table, origin)
+    return Annotations("votes", tuple(item_names.to_list()), classes, table, origin)
 
 
 def _coded(
@@ -176,12 +178,6 @@ def _by_number(name: str) -> tuple[bool, float, str]:
         return True, 0.0, name
 
 
-def _weights(raw: Raw) -> NDArray[np.float64]:
-    if "weight" not in raw.frame.columns:
-        return np.ones(raw.frame.height)
-    return _numbers(raw, "weight")
-
-
 def _shares(raw: Raw, name: str, options: ReaderOptions) -> Annotations:
     """Counts or probabilities: one row per item, one column per class."""
     given = [column for column in raw.frame.columns if column not in ("item", "row")]
@@ -214,7 +210,7 @@ def _shares(raw: Raw, name: str, options: ReaderOptions) -> Annotations:
     if not kept.select(classes).sum().sum_horizontal().sum():
         raw.source.refuse("no row contains a vote", fix="export the annotations again")
     origin = _origin(raw, name, left_out, raw.notes)
-    return Annotations(raw.kind, tuple(names), tuple(classes), kept, origin)
+    return Annotations(raw.kind, tuple(names.to_list()), tuple(classes), kept, origin)
 
 
 def _bounds(raw: Raw, name: str, options: ReaderOptions) -> Annotations:
@@ -237,7 +233,7 @@ def _bounds(raw: Raw, name: str, options: ReaderOptions) -> Annotations:
     kept = _different(raw, table, ["item", "label"])
     left_out = {**raw.left_out, "repeated": len(table) - len(kept)}
     origin = _origin(raw, name, left_out, raw.notes)
-    return Annotations("bounds", tuple(item_names), classes, kept, origin)
+    return Annotations("bounds", tuple(item_names.to_list()), classes, kept, origin)
 
 
 def _different(raw: Raw, table: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
