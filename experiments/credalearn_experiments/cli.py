@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from credalearn.errors import CredalError, TrainingError
+from credalearn.app.cli._command import one_message
 from credalearn_experiments.cli_results import COMMANDS, DEFAULT_STORE, NAMES, Names, StoreOption
 
 if TYPE_CHECKING:
@@ -249,10 +249,6 @@ def _stored_runs(folder: Path, names: list[str] | None) -> "dict[str, list[Run]]
 
 
 def main() -> None:
-    """Run the command; an error that a user can fix ends with one message and exit code 2."""
-    try:
+    """Run the command ``credalearn-experiments``."""
+    with one_message("credalearn-experiments"):
         app()
-    except (CredalError, TrainingError, OSError) as error:
-        if os.environ.get("RANK", "0") == "0":  # torchrun: the first process alone reports it
-            print(f"credalearn-experiments: {error}", file=sys.stderr)
-        sys.exit(2)

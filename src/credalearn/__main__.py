@@ -1,5 +1,7 @@
 """``python -m credalearn``."""
 
-from credalearn.app.cli import main
+from credalearn.app.cli import app
+from credalearn.app.cli._command import one_message
 
-main()
+with one_message("credalearn"):
+    app()

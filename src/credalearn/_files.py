@@ -104,7 +104,7 @@ def not_written(path: Path, error: Exception, *, other: str) -> NotWrittenError:
         number = int(found[1])  # as polars and safetensors report it
     why = str(getattr(error, "strerror", None) or error).strip().rstrip(".")
     return NotWrittenError(
-        f"{path} cannot be written: {why}. To fix: {_REMEDIES.get(number, '')}{other}."
+        f"{path} cannot be written: {why}. To fix: {_REMEDIES.get(number or 0, '')}{other}."
     )
 
 

@@ -10,7 +10,7 @@ import typer
 from typer.testing import CliRunner
 
 from credalearn._options import check_options, option, same_option
-from credalearn.app.cli._command import command, one_line_when_stopped, run_app
+from credalearn.app.cli._command import command, one_line_when_stopped, one_message
 from credalearn.errors import CredalError
 
 
@@ -107,8 +107,8 @@ def test_what_a_user_can_fix_is_one_message_and_exit_code_2(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.argv", ["bake", "oven", "-o", "shelf", "--salt", "2"])
-    with pytest.raises(SystemExit, match="2"):
-        run_app(app, name="bakery")
+    with pytest.raises(SystemExit, match="2"), one_message("bakery"):
+        app()
     said = capsys.readouterr().err
     assert said.startswith("bakery: salt must be")
     assert said.count("\n") == 1

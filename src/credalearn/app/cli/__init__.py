@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from credalearn import __version__
-from credalearn.app.cli._command import LazyCommand, run_app
+from credalearn.app.cli._command import LazyCommand, one_message
 
 COMMANDS = {  # in the order in which a team needs them
     "demo": "Run all steps on radiologists' votes about lung nodules; offline, under a minute.",
@@ -52,4 +52,5 @@ def _options(
 
 def main() -> None:
     """Run the command ``credalearn``."""
-    run_app(app, name="credalearn")
+    with one_message("credalearn"):
+        app()

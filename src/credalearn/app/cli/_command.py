@@ -121,14 +121,15 @@ def one_line_when_stopped(left: str = "") -> Iterator[None]:
         raise typer.Exit(130) from None
 
 
-def run_app(app: typer.Typer, *, name: str) -> None:
-    """Run a command; what a user can fix ends with one message and exit code 2."""
+@contextmanager
+def one_message(name: str) -> Iterator[None]:
+    """What a user can fix ends the command ``name`` with one message and exit code 2."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a letter that it cannot show becomes \u00e9
             stream.reconfigure(errors="backslashreplace")
     try:
-        app()
+        yield
     except (CredalError, TrainingError, OSError) as error:
-        if os.environ.get("RANK", "0") == "0":  # of processes that train together, one speaks
+        if os.environ.get("RANK", "0") == "0":  # torchrun: the first process alone reports it
             print(f"{name}: {error}", file=sys.stderr)
         sys.exit(2)
