@@ -9,13 +9,12 @@ import typer
 from credalearn.errors import CredalError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from credalearn_experiments.records import Record
+    from credalearn_experiments.results.table import Table
 
-RESULTS = Path(__file__).parents[1] / "results"
-"""The records that come with the package."""
-
+RESULTS = Path(__file__).parents[1] / "results"  # the records that come with the package
 DEFAULT_STORE = Path("store")
 NAMES = "Names, or patterns such as 'cifar10h-votes-3-*'"
 Names = Annotated[
@@ -30,26 +29,21 @@ Form = Annotated[
     Literal["markdown", "text", "latex", "csv"],
     typer.Option("--format", help="How tables are written; 'records -o FILE.csv' has all runs."),
 ]
-Method = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--method",
-        help="Only this one; repeatable. Without an ensemble its members count as seeds.",
-    ),
-]
 
 
 def table(
     names: Names = None,
     records: Records = RESULTS,
-    method: Method = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(help="Only this one; repeatable. Alone, an ensemble's members are seeds."),
+    ] = None,
     balance: Annotated[
-        list[str] | None, typer.Option("--balance", help="Method that BQS compares; repeatable.")
+        list[str] | None, typer.Option(help="Method that BQS compares; repeatable.")
     ] = None,
     form: Form = "markdown",
 ) -> None:
     """Print the tables of settings: accuracy, calibration, deferral, foreign images."""
-    from credalearn_experiments.results.table import page
     from credalearn_experiments.results.tables import setting_page
 
     found = _read(records)
@@ -66,8 +60,9 @@ def table(
         found = [record for record in found if record.method in method]
         held = {record.setting for record in found}
         chosen = [name for name in chosen if name in held]
-    pages = [setting_page(found, name, compared=balance, asked=method) for name in chosen]
-    print("\n\n".join(page(each, form) for each in pages))
+    for name in chosen:
+        _print(setting_page(found, name, balance=balance, asked=method), form)
+        print()
 
 
 def differences(
@@ -78,23 +73,17 @@ def differences(
 ) -> None:
     """Print how much better methods are than one of them, or than in another setting, by seed."""
     from credalearn_experiments.results.differences import differences_page
-    from credalearn_experiments.results.table import page
 
-    print(page(differences_page(_read(records), setting, than), form))
+    _print(differences_page(_read(records), setting, than), form)
 
 
 def votes(
     records: Records = RESULTS,
     family: Annotated[
-        str | None,
-        typer.Option(
-            help="cifar10h-votes, cifar10h-features-votes, cifar10n-votes or lidc-votes.",
-            show_default="the first with records",
-        ),
+        str | None, typer.Option(help="Such as lidc-votes.", show_default="the first with records")
     ] = None,
     metric: Annotated[
-        list[str] | None,
-        typer.Option("--metric", help="Only this one; repeatable.", show_default="all"),
+        list[str] | None, typer.Option(help="Only this one; repeatable.", show_default="all")
     ] = None,
     form: Form = "markdown",
     output: Annotated[
@@ -102,57 +91,38 @@ def votes(
     ] = None,
 ) -> None:
     """Compare label rules by the number of votes, and report which are worse than none."""
-    from credalearn_experiments.results.table import page
     from credalearn_experiments.results.vote_figure import vote_figure
     from credalearn_experiments.results.votes import default_family, family_cells, votes_page
 
     found = _read(records)
     named = family or default_family(found)
     cells = family_cells(found, named)
-    text = page(votes_page(cells, named, metric), form)
+    page = votes_page(cells, named, metric)
     if output is not None:  # first: a reader that stops early (``| head``) ends the command
         vote_figure(cells, named, output, metric)
-    print(text)
+    _print(page, form)
 
 
 def sets(names: Names = None, records: Records = RESULTS, form: Form = "markdown") -> None:
     """Compare methods at equal coverage: how wide must their sets be to contain the votes?"""
-    from credalearn_experiments.results.table import page
     from credalearn_experiments.results.tables import sets_page
 
     found = _read(records)
     sized = [record for record in found if "set_width_90" in record.metrics]
-    if not (names or sized):
-        raise CredalError(
-            f"no record in {records} has set sizes. To fix: run a setting whose items have "
-            "held-out votes, such as cifar10h-features."
-        )
-    print(page(sets_page(found, _chosen(names, found if names else sized)), form))
+    _print(sets_page(found, _chosen(names, found if names or not sized else sized)), form)
 
 
-def compare(
-    names: Names = None,
-    records: Records = RESULTS,
-    form: Form = "markdown",
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="A .csv file, one figure per row.")
-    ] = None,
-) -> None:
-    """Compare ours with every published figure that the records can answer."""
-    from credalearn._files import check_file
+def compare(names: Names = None, records: Records = RESULTS, form: Form = "markdown") -> None:
+    """Compare ours with every published figure that the records answer; CSV has one per line."""
     from credalearn_experiments.results import published
-    from credalearn_experiments.results.table import page
 
-    if output is not None:
-        check_file(output, (".csv",))
     found = _read(records)
-    rows = published.compare(found)
-    if names:
-        chosen = _chosen(names, found)
-        rows = [row for row in rows if row.setting in chosen]
-    if output is not None:
-        _write(output, published.comparison_csv(rows))
-    print(page(published.comparison_page(found, rows), form))
+    chosen = _chosen(names, found)
+    rows = [row for row in published.compare(found) if row.setting in chosen]
+    if form == "csv":
+        print(published.comparison_csv(rows))
+    else:
+        _print(published.comparison_page(found, rows), form)
 
 
 def figures(
@@ -189,6 +159,7 @@ def records(
     ] = RESULTS,
 ) -> None:
     """Copy the records of a store's finished runs, without predictions and weights."""
+    from credalearn._files import whole_file
     from credalearn._formats import many
     from credalearn_experiments.records import copy_records
     from credalearn_experiments.results.table import csv_text
@@ -200,7 +171,9 @@ def records(
             [each.setting, each.method, each.seed, *(each.metrics.get(name) for name in metrics)]
             for each in found
         ]
-        _write(output, csv_text([["setting", "method", "seed", *metrics], *rows]))
+        with whole_file(output) as partial:
+            heads = ["setting", "method", "seed", *metrics]
+            partial.write_text(csv_text([heads, *rows]), encoding="utf-8")
     else:
         copy_records(found, output)
     print(f"{many(len(found), 'record')} in {output}")
@@ -211,7 +184,6 @@ def nodules(
         Literal["basic", "all"], typer.Option(help="POCC and softmax, or every method.")
     ] = "basic",
     splits: Annotated[int, typer.Option(min=1, help="Random splits by patient.")] = 10,
-    epochs: Annotated[int, typer.Option(min=1, help="Epochs of training.")] = 40,
     output: Annotated[Path, typer.Option("--output", "-o", help="The figure.")] = Path(
         "nodules.png"
     ),
@@ -225,7 +197,7 @@ def nodules(
     check_file(output, (".png", ".svg", ".pdf"))  # before the training
     # The networks are tiny: on two busy cores, two threads took 132 s where one took 16.
     torch.set_num_threads(1)
-    for line in compare_nodules(methods, output, num_splits=splits, epochs=epochs):
+    for line in compare_nodules(methods, output, num_splits=splits):
         print(line, flush=True)
 
 
@@ -254,15 +226,14 @@ def _chosen(names: list[str] | None, found: "Sequence[Record]") -> list[str]:
 
     held = {record.setting for record in found}
     ordered = [name for name in ALL_SETTINGS if name in held] + sorted(held - ALL_SETTINGS.keys())
-    if names:
-        chosen = spelled_out(names, ordered)
-        check_settings(chosen, found)
-        return chosen
-    return [name for name in ordered if family_of(name) is None] or ordered
+    if not names:
+        return [name for name in ordered if family_of(name) is None] or ordered
+    chosen = spelled_out(names, ordered)
+    check_settings(chosen, found)
+    return chosen
 
 
-def _write(path: Path, text: str) -> None:
-    from credalearn._files import whole_file
+def _print(parts: "Iterable[Table | str]", form: str) -> None:
+    from credalearn_experiments.results.table import page
 
-    with whole_file(path) as partial:
-        partial.write_text(text, encoding="utf-8")
+    print(page(parts, form))

@@ -150,20 +150,22 @@ def test_sets(command: Command, results: Path) -> None:
     refused(command("sets", "micebone", "--records", results), "no method of setting 'micebone'")
 
 
-def test_compare_prints_and_writes(command: Command, results: Path, tmp_path: Path) -> None:
-    answer = command("compare", "micebone", "--records", results, "-o", "figures.csv")
-    assert "### micebone: " in answer.out
-    assert "### cifar10h: " not in answer.out
-    with (tmp_path / "figures.csv").open(encoding="utf-8") as file:
-        assert {row["setting"] for row in csv.DictReader(file)} == {"micebone"}
-    refused(command("compare", "--records", results, "-o", "a.txt"), ".csv")
+def test_compare_as_tables_and_as_one_line_per_figure(command: Command, results: Path) -> None:
+    asked = ("compare", "micebone", "--records", results)
+    shown = command(*asked).out
+    assert "### micebone: " in shown
+    assert "### cifar10h: " not in shown
+    lines = csv.DictReader(command(*asked, "--format", "csv").out.splitlines())
+    assert {row["setting"] for row in lines} == {"micebone"}
 
 
 def test_figures_are_drawn_or_explained(command: Command, results: Path, tmp_path: Path) -> None:
     answer = command("figures", "cifar10h-features", "--records", results, "-o", "f")
-    assert "no cifar10h-features-published.png: the paper has no accuracy" in answer.err
-    assert answer.out == "3 figures in f\n"
-    assert len(list((tmp_path / "f").iterdir())) == 3
+    assert answer.out == "2 figures in f\n"
+    assert len(list((tmp_path / "f").iterdir())) == 2
+    write(tmp_path / "few", fake_records("micebone", seeds=(1,)))
+    answer = command("figures", "--records", "few", "-o", "f")
+    assert "no micebone-significance.png: two methods of setting 'micebone'" in answer.err
     (tmp_path / "file").touch()
     refused(command("figures", "micebone", "--records", results, "-o", "file"), "file")
 

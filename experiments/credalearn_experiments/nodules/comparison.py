@@ -1,27 +1,80 @@
-"""The comparison on lung nodules: a table and a figure."""
+"""Several ways to learn and to defer, on random splits of the lung nodules by patient."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
+from sklearn.model_selection import GroupShuffleSplit
 
-from credalearn.app.nodules import CLASSES, load_nodules
-from credalearn.metrics import balanced_quality
-from credalearn_experiments.nodules.splits import CONTENDERS, TEST_SHARE, splits
+from credalearn.app.nodules import CLASSES, Nodules, load_nodules
+from credalearn.classifier import CredalClassifier
+from credalearn.labels import from_votes
+from credalearn.methods import METHODS
+from credalearn.metrics import accuracy_rejection, auarc, ece
+from credalearn.predictions import CredalPredictions
 from credalearn_experiments.nodules.triangle import draw_triangle
-from credalearn_experiments.results.charts import draw_rejection
+from credalearn_experiments.results.figures import draw_rejection
 from credalearn_experiments.results.style import save_figure
 from credalearn_experiments.results.table import Column, Table, Value, text
 
-_DEFERRED = np.array([0.1, 0.2, 0.3, 0.5])
-_METRICS = {
-    "accuracy": "accuracy",
-    "ece": "ECE",
-    "auarc": "AUARC",
-    "auarc-common": "AUARC, 1 − top p",
-}
+_TEST_SHARE = 0.3
+_SHARES = np.arange(81) / 100  # deferred, in the figure
+_SHOWN = {f"{share} %": share for share in (0, 10, 20, 30, 50)}  # in the table
 _SEGMENTS = 60  # in the figure: more would hide each other
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """A method, the score that it defers by, and whether it learns from majorities only."""
+
+    name: str
+    method: str
+    score: str
+    collapse: bool = False
+
+
+CONTENDERS = {
+    "basic": (
+        Contender("POCC, lower prob.", "pocc", "lower-probability"),
+        Contender("POCC, top prob.", "pocc", "top-probability"),
+        Contender("POCC, MMI", "pocc", "mmi"),
+        Contender("softmax, majority", "softmax", "top-probability", collapse=True),
+        Contender("softmax, vote shares", "softmax", "top-probability"),
+    ),
+    "all": tuple(Contender(name, name, method.score) for name, method in METHODS.items()),
+}
+Split = tuple[dict[Contender, CredalPredictions], np.ndarray]
+"""Predictions for the test nodules that have a majority, by contender, and their classes."""
+
+
+def splits(
+    nodules: Nodules, contenders: Sequence[Contender], *, num_splits: int, epochs: int
+) -> Iterator[Split]:
+    """Train on random splits by patient; nodules whose votes tie are not tested."""
+    splitter = GroupShuffleSplit(num_splits, test_size=_TEST_SHARE, random_state=0)
+    parts = splitter.split(nodules.features, groups=nodules.patients)
+    for number, (train, test) in enumerate(parts):
+        rows = test[nodules.has_majority[test]]
+        found: dict[tuple[str, bool], CredalPredictions] = {}
+        for method, collapse in dict.fromkeys((each.method, each.collapse) for each in contenders):
+            seen = train[nodules.has_majority[train]] if collapse else train
+            clf = CredalClassifier(
+                method, collapse=collapse, epochs=epochs, weight_decay=1e-3, random_state=number
+            )
+            clf.fit(nodules.features[seen], from_votes(nodules.votes[seen]), classes=CLASSES)
+            found[method, collapse] = clf.predict_credal(nodules.features[rows])
+        predictions = {each: found[each.method, each.collapse] for each in contenders}
+        yield predictions, nodules.majority[rows]
+
+
+def kept_accuracy(pred: CredalPredictions, y: np.ndarray, score: str) -> np.ndarray:
+    """Accuracy of the rest when 0 to 80 % are deferred, in steps of 1 %."""
+    curve = accuracy_rejection(pred.probs, y, pred.score(score)).numpy()
+    kept = np.ceil((1 - _SHARES) * len(curve)).astype(int)
+    at_shares: np.ndarray = curve[kept - 1]
+    return at_shares
 
 
 def compare_nodules(
@@ -29,61 +82,49 @@ def compare_nodules(
 ) -> Iterator[str]:
     """Train and test; yield the lines of the report, and draw the figure."""
     nodules, contenders = load_nodules(), CONTENDERS[methods]
-    unanimous = (nodules.votes.max(1) == nodules.votes.sum(1)).mean()
     yield (
-        f"Lung nodules of LIDC-IDRI: {len(nodules.votes):,} nodules of "
-        f"{len(set(nodules.patients)):,} patients, each rated by three or four radiologists as "
-        f"{', '.join(CLASSES[:-1])} or {CLASSES[-1]}."
+        f"{len(nodules.votes):,} lung nodules of {len(set(nodules.patients)):,} patients, each "
+        f"rated by three or four radiologists. Training on {100 * (1 - _TEST_SHARE):.0f} % of the "
+        "patients, testing on the others:"
     )
-    yield (
-        f"They are unanimous on {100 * unanimous:.0f} % and tie on "
-        f"{100 * (~nodules.has_majority).mean():.0f} %; ties are left out of the tests. Training "
-        f"on {100 * (1 - TEST_SHARE):.0f} % of the patients, testing on the others:"
-    )
-    found = []
-    for split in splits(nodules, contenders, num_splits=num_splits, epochs=epochs):
-        found.append(split)
-        right = 100 * split.metrics(contenders[0])["accuracy"]
-        yield f"  {len(found):2d}/{num_splits}  accuracy of POCC {right:.1f} %"
-    metrics = {
-        each.name: {name: [s.metrics(each)[name] for s in found] for name in _METRICS}
+    found: list[Split] = []
+    for predictions, y in splits(nodules, contenders, num_splits=num_splits, epochs=epochs):
+        found.append((predictions, y))
+        yield f"  {len(found):2d}/{num_splits}"
+    curves = {
+        each.name: np.array([kept_accuracy(pred[each], y, each.score) for pred, y in found])
         for each in contenders
     }
-    quality = balanced_quality(metrics)
     rows: dict[str, dict[str, Value]] = {}
     for each in contenders:
-        kept = np.array([split.kept_accuracy(each, _DEFERRED) for split in found]).T
+        deferral = [auarc(p[each].probs, y, p[each].score(each.score)) for p, y in found]
         rows[each.name] = {
-            **{title: _value(metrics[each.name][name]) for name, title in _METRICS.items()},
-            **{f"{100 * x:.0f} %": _value(y) for x, y in zip(_DEFERRED, kept, strict=True)},
-            "BQS": _value(quality[each.name].per_seed),
+            "ECE": _value([ece(pred[each].probs, y) for pred, y in found]),
+            **{name: _value(curves[each.name][:, share]) for name, share in _SHOWN.items()},
+            "AUARC": _value(deferral),
         }
-    columns = [Column(name, marked=False, percent=False) for name in rows[contenders[0].name]]
+    columns = [Column(name, marked=False) for name in rows[contenders[0].name]]
     yield f"\n{text(Table('', columns, rows, corner='deferred by'))}"
     yield (
-        "In %, mean ± one standard deviation over the splits. AUARC by each one's own score and by "
-        "a common one; 10 to 50 %: accuracy of the rest when the least certain are deferred. BQS: "
-        "balanced quality of accuracy, 1 − ECE and AUARC."
+        "Mean ± one standard deviation over the splits: calibration error, accuracy of the rest "
+        "when the least certain 0 to 50 % are deferred, and the area under that curve."
     )
+    _save(output, curves, found[0], contenders[0])
+    yield f"figure in {output}"
 
+
+def _value(shares: Sequence[float] | np.ndarray) -> Value:
+    return float(np.mean(shares)), float(np.std(shares)) if len(shares) > 1 else None
+
+
+def _save(output: Path, curves: dict[str, np.ndarray], split: Split, contender: Contender) -> None:
     def draw(figure: Figure) -> None:
         left, right = figure.subplots(1, 2)
-        shares = np.linspace(0, 0.8, 81)
-        curves = {
-            each.name: np.array([split.kept_accuracy(each, shares) for split in found])
-            for each in contenders
-        }
-        draw_rejection(right, shares, curves)
+        draw_rejection(right, _SHARES, curves)
         right.set_title("Deferring the least certain nodules", pad=20)
-        pred, y = found[0].predictions[contenders[0]], found[0].y
-        draw_triangle(left, pred[:_SEGMENTS], y[:_SEGMENTS], CLASSES)
+        predictions, y = split
+        draw_triangle(left, predictions[contender][:_SEGMENTS], y[:_SEGMENTS], CLASSES)
         left.set_anchor("N")  # titles at one height
         left.set_title(f"One segment per nodule ({_SEGMENTS} of the test nodules)", pad=20)
 
     save_figure(draw, output, width=10, height=4.4)
-    yield f"figure in {output}"
-
-
-def _value(shares: np.ndarray | list[float] | tuple[float, ...]) -> Value:
-    values = 100 * np.asarray(shares)
-    return float(values.mean()), float(values.std()) if len(values) > 1 else None

@@ -15,19 +15,12 @@ FEWEST_SEEDS = 5  # for a test: with S seeds the smallest p is 2^-S, and 1/16 is
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """Balanced scores of methods over the seeds that all of them have.
+    """Balanced scores of methods over the seeds that all of them have."""
 
-    Args:
-        quality: By method, its balanced quality score (BQS).
-        significance: By method, its net wins and the score that follows from them (BQS-ST).
-        seeds: The seeds compared.
-        values: ``values[method][metric]``, one per seed, as :mod:`credalearn.metrics` takes them.
-    """
-
-    quality: Mapping[str, BalancedQuality]
-    significance: Mapping[str, Significance]
+    quality: Mapping[str, BalancedQuality]  # BQS, by method
+    significance: Mapping[str, Significance]  # net wins and BQS-ST, by method
     seeds: tuple[int, ...]
-    values: Mapping[str, Mapping[str, Sequence[float]]]
+    values: Mapping[str, Mapping[str, Sequence[float]]]  # by method and metric, one per seed
 
     @property
     def tested(self) -> bool:
@@ -65,10 +58,14 @@ def paper_methods(setting: str) -> tuple[str, ...]:
     return tuple(m for m in SEVEN if known is None or m in known.methods)
 
 
-def compared_methods(
-    runs: Runs, setting: str, asked: Sequence[str] | None = None
-) -> tuple[str, ...]:
-    """The methods with runs that balanced scores compare: those asked for, or else the paper's.
+def compared(
+    runs: Runs,
+    setting: str,
+    metrics: Sequence[str] = MAIN,
+    *,
+    asked: Sequence[str] | None = None,
+) -> Balance | None:
+    """Balanced scores of the methods asked for, by default the paper's, that have runs.
 
     All methods in a setting that is not the paper's and lacks one of its methods, or has a method
     of a plugin.
@@ -78,4 +75,4 @@ def compared_methods(
         published = known is not None and known.published is not None
         all_seven = set(SEVEN) <= runs.keys() and not PLUGIN_METHODS.keys() & runs.keys()
         asked = paper_methods(setting) if published or all_seven else tuple(runs)
-    return tuple(method for method in asked if method in runs)
+    return balance(runs, [method for method in asked if method in runs], metrics)

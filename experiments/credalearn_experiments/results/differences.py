@@ -38,14 +38,7 @@ _ABOUT = (
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A metric minus that of another run of the same seed, over seeds.
-
-    Args:
-        mean: Over the seeds that both have.
-        standard_error: Of the mean; None for one seed.
-        seeds: How many.
-        above: Number of seeds with a difference above 0.
-        below: Number of seeds with a difference below 0.
+    """A metric minus that of another run of the same seed, over the seeds that both have.
 
     Example:
         >>> Difference(-0.005, 0.001, 3).verdict, Difference(-0.005, 0.002, 3).verdict
@@ -53,9 +46,9 @@ class Difference:
     """
 
     mean: float
-    standard_error: float | None
+    standard_error: float | None  # None for one seed
     seeds: int
-    above: int = 0
+    above: int = 0  # number of seeds with a difference above 0
     below: int = 0
 
     @classmethod

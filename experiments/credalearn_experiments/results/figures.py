@@ -1,89 +1,83 @@
-"""Figures of a setting from its records; the suffix of the path chooses PNG, SVG or PDF."""
+"""Figures of a setting from its records; the suffix of the path chooses PNG, SVG or PDF.
 
-from collections.abc import Callable, Collection, Sequence
+Shapes: R repetitions, S shares deferred.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
 from credalearn.errors import CredalError
 from credalearn.metrics import pairwise_p_values
 from credalearn_experiments.records import CURVE_POINTS, Record
-from credalearn_experiments.results.balance import (
-    FEWEST_SEEDS,
-    MAIN,
-    Balance,
-    balance,
-    compared_methods,
-)
-from credalearn_experiments.results.charts import (
-    draw_bars,
-    draw_published,
-    draw_rejection,
-    draw_tests,
-)
+from credalearn_experiments.results.balance import FEWEST_SEEDS, MAIN, compared
 from credalearn_experiments.results.notes import subtitle
-from credalearn_experiments.results.published import compare
 from credalearn_experiments.results.seeds import Runs, runs_of, seeds
-from credalearn_experiments.results.style import SPREAD, save_figure
+from credalearn_experiments.results.style import GRAY, line_of, plain, save_figure
 from credalearn_experiments.settings.catalog import epochs_of
 
 _SHOWN = 96  # points of a curve, up to 95 % deferred: beyond, few items are left
+_MARKERS_PER_CURVE = 8
+_LEGEND_INSIDE = 4  # lines; a longer legend would hide curves
+_LEVEL = 0.05  # of significance
+_CELLS = ListedColormap(["#ffffff", "#dddddd", "#002147"])  # dark in print too: lightness 13 %
 _TITLES = {"accuracy": "accuracy", "ece": "calibration (1 − ECE)", "auarc": "deferral (AUARC)"}
-_PANELS = {"ACC": "accuracy (%) →", "ECE": "← ECE (%)", "AUARC": "AUARC (%) →"}
 
 
 def rejection_figure(records: Sequence[Record], setting: str, path: Path) -> None:
     """Accuracy of the rest against the share deferred by each method's own uncertainty."""
     runs = runs_of(records, setting)
     held = {
-        method: [
-            record.curves["accuracy_rejection"]
-            for record in found.values()
-            if "accuracy_rejection" in record.curves
-        ]
+        method: [r.curves["accuracy_rejection"] for r in found.values() if r.curves]
         for method, found in runs.items()
     }
     counts = {method: len(curves) for method, curves in held.items() if curves}
     if not counts:
         raise CredalError(f"no record of setting {setting!r} has a curve accuracy_rejection.")
     deferred = np.linspace(0, 1, CURVE_POINTS)[:_SHOWN]
-    curves = {
-        name: np.array(held[method])[:, :_SHOWN] for method, name in _with_counts(counts).items()
-    }
+    names = _with_counts(counts)
+    curves = {names[method]: np.array(held[method])[:, :_SHOWN] for method in counts}
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
         draw_rejection(axes, deferred, curves)
         if max(counts.values()) > 1:
-            axes.set_ylabel(f"{axes.get_ylabel()}{SPREAD}")
+            axes.set_ylabel(f"{axes.get_ylabel()}, ± one standard deviation")
         axes.set_title(_title(runs, setting, counts.values()))
 
     save_figure(draw, path, width=7.2, height=4.2)
 
 
-def balance_figure(records: Sequence[Record], setting: str, path: Path) -> None:
-    """Balanced quality score of every method compared."""
-    runs, found = _compared(records, setting)
-
-    def draw(figure: Figure) -> None:
-        axes = figure.subplots()
-        draw_bars(axes, {method: found.mean_and_std(method) for method in found.quality})
-        if len(found.seeds) > 1:
-            axes.set_xlabel(f"{axes.get_xlabel()}{SPREAD}")
-        axes.set_title(_title(runs, setting, [len(found.seeds)]))
-
-    save_figure(draw, path, width=6.4, height=0.8 + 0.38 * len(found.quality))
+def draw_rejection(axes: Axes, deferred: np.ndarray, curves: Mapping[str, np.ndarray]) -> None:
+    """Mean and one standard deviation of accuracies (R, S) at the shares deferred (S,)."""
+    every = -(-len(deferred) // _MARKERS_PER_CURVE)
+    for place, (name, values) in enumerate(curves.items()):
+        mean, spread, line = values.mean(0), values.std(0), line_of(place)
+        # Each curve starts its markers elsewhere, so that they do not hide each other.
+        first = place * every // len(curves)
+        axes.plot(100 * deferred, 100 * mean, label=plain(name), markevery=(first, every), **line)
+        low, high = 100 * (mean - spread).clip(min=0), 100 * (mean + spread).clip(max=1)
+        axes.fill_between(100 * deferred, low, high, color=line["color"], alpha=0.12, linewidth=0)
+    axes.set(xlabel="deferred to a human (%)", ylabel="accuracy of the rest (%)")
+    axes.margins(x=0)
+    inside = {"loc": "upper left"}
+    beside = {"loc": "center left", "bbox_to_anchor": (1.02, 0.5)}
+    axes.legend(handlelength=3, **(inside if len(curves) <= _LEGEND_INSIDE else beside))
 
 
 def significance_figure(records: Sequence[Record], setting: str, path: Path) -> None:
     """P-values that one method is better than another, one matrix per metric."""
-    runs, found = _compared(records, setting)
-    if not found.tested:
+    runs = runs_of(records, setting)
+    found = compared(runs, setting)
+    if found is None or not found.tested:
         raise CredalError(
-            f"the methods of setting {setting!r} have {seeds(len(found.seeds))} in common: with "
-            f"fewer than {FEWEST_SEEDS} no one-sided test at 5 % can be significant. To fix: run "
-            "more seeds."
+            f"two methods of setting {setting!r} must have {FEWEST_SEEDS} seeds in common: with "
+            "fewer no one-sided test at 5 % can be significant. To fix: run more seeds."
         )
     methods = list(found.quality)
 
@@ -96,71 +90,55 @@ def significance_figure(records: Sequence[Record], setting: str, path: Path) -> 
             axes.set(ylabel="", yticklabels=[])
         # Below the middle, where it has the width of three matrices: names of settings are long.
         title, *rehearsal = _title(runs, setting, [len(found.seeds)]).splitlines()
-        about = f"{title}: p-values of one-sided signed-rank tests, dark where p < 0.05"
+        about = f"{title}: p-values of one-sided signed-rank tests, dark where p < {_LEVEL}"
         panels[1].set_xlabel("\n".join(["than this one\n", about, *rehearsal]))
 
     save_figure(draw, path, width=3.0 + 1.35 * len(methods), height=1.9 + 0.42 * len(methods))
 
 
-def published_figure(records: Sequence[Record], setting: str, path: Path) -> None:
-    """Accuracy, calibration and deferral, ours and the paper's."""
-    rows = [
-        row
-        for row in compare(records)
-        if row.setting == setting and row.published.metric in _PANELS
-    ]
-    if not rows:
-        raise CredalError(
-            f"the paper has no accuracy, ECE or AUARC that records of setting {setting!r} answer."
-        )
-    runs = runs_of(records, setting)
-    counts = {row.method: row.seeds for row in rows}
-
-    def draw(figure: Figure) -> None:
-        panels = figure.subplots(1, len(_PANELS), sharey=True)
-        for axes, (metric, label) in zip(panels, _PANELS.items(), strict=True):
-            by_method = {row.method: row for row in rows if row.published.metric == metric}
-            draw_published(axes, [by_method.get(method) for method in counts])
-            axes.set_xlabel(label)
-        panels[0].set_yticks(range(len(counts)), list(_with_counts(counts).values()))
-        panels[0].set_ylim(len(counts) - 0.5, -0.5)
-        title, *rehearsal = _title(runs, setting, counts.values()).splitlines()
-        spread = SPREAD if max(counts.values()) > 1 else f"\npaper: {SPREAD.removeprefix(', ')}"
-        panels[0].set_title("\n".join([title + spread, *rehearsal]))
-        shown = next(axes for axes in panels if axes.containers).get_legend_handles_labels()
-        panels[-1].legend(*shown, loc="center left", bbox_to_anchor=(1.02, 0.5))
-
-    save_figure(draw, path, width=9.0, height=1.2 + 0.42 * len(counts))
+def draw_tests(axes: Axes, p: Mapping[str, Mapping[str, float]], methods: Sequence[str]) -> None:
+    """P-values that the row is better than the column; dark and bold where significant."""
+    size = len(methods)
+    shade = [[1 if a == b else 2 * (p[a][b] < _LEVEL) for b in methods] for a in methods]
+    edges = np.arange(size + 1) - 0.5
+    look: dict[str, Any] = {"edgecolors": "#bbbbbb", "linewidth": 0.8, "vmin": 0, "vmax": 2}
+    axes.pcolormesh(edges, edges, shade, cmap=_CELLS, **look)
+    for row, column in np.argwhere(~np.eye(size, dtype=bool)):
+        value = p[methods[row]][methods[column]]
+        dark = value < _LEVEL
+        look = {"color": "white", "fontweight": "bold"} if dark else {"color": GRAY}
+        look |= {"ha": "center", "va": "center", "fontsize": 8 if size <= 8 else 7}
+        axes.text(column, row, _p_text(value), **look)
+    names = [plain(name) for name in methods]
+    axes.set_xticks(range(size), names, rotation=45, ha="right", rotation_mode="anchor")
+    axes.set_yticks(range(size), names)
+    axes.tick_params(length=0)
+    axes.grid(visible=False)
+    axes.set(xlim=(-0.5, size - 0.5), ylim=(size - 0.5, -0.5), aspect="equal")
+    axes.set(xlabel="than this one", ylabel="this method is better")
 
 
-FIGURES: dict[str, Callable[[Sequence[Record], str, Path], None]] = {
-    "rejection": rejection_figure,
-    "balance": balance_figure,
-    "significance": significance_figure,
-    "published": published_figure,
-}
+def _p_text(p: float) -> str:
+    """Three decimals without the zero before the point; more where they would hide p < 0.05."""
+    if p < 0.0005:
+        return "<.001"
+    digits = next((d for d in range(3, 6) if (round(p, d) < _LEVEL) == (p < _LEVEL)), 6)
+    return f"{p:.{digits}f}".removeprefix("0")
 
 
-def _compared(records: Sequence[Record], setting: str) -> tuple[Runs, Balance]:
-    runs = runs_of(records, setting)
-    methods = compared_methods(runs, setting)
-    found = balance(runs, methods)
-    if found is None:
-        raise CredalError(
-            "at least two of the methods compared must have runs on a common seed; setting "
-            f"{setting!r} has runs of {', '.join(methods) or 'none'}."
-        )
-    return runs, found
-
-
-def _with_counts(counts: dict[str, int]) -> dict[str, str]:
+def _with_counts(counts: Mapping[str, int]) -> dict[str, str]:
     """Names of methods, with the number of seeds where they differ."""
-    if len(set(counts.values())) == 1:
-        return {method: method for method in counts}
-    return {method: f"{method} ({seeds(count)})" for method, count in counts.items()}
+    same = len(set(counts.values())) == 1
+    return {name: name if same else f"{name} ({seeds(count)})" for name, count in counts.items()}
 
 
 def _title(runs: Runs, setting: str, counts: Collection[int]) -> str:
     low, high = min(counts), max(counts)
     count = seeds(low) if low == high else f"{low} to {high} seeds"
     return f"{setting}, {count}{subtitle(runs, epochs_of(setting))}"
+
+
+FIGURES: dict[str, Callable[[Sequence[Record], str, Path], None]] = {
+    "rejection": rejection_figure,
+    "significance": significance_figure,
+}

@@ -15,7 +15,7 @@ from credalearn_experiments.results.balance import (
     MAIN,
     Balance,
     balance,
-    compared_methods,
+    compared,
     paper_methods,
 )
 from credalearn_experiments.results.notes import notes
@@ -147,29 +147,24 @@ def _ours(
     """Mean, deviation and number of seeds in the paper's unit; None without a figure."""
     if metric in _PLAIN:
         name, scale = _PLAIN[metric]
-        found = mean_and_std(runs[method], name)
-        if found is None:
-            return None
-        mean, std, count = found
-        return (scale * mean, None if std is None else scale * std, count)
-    if scores is None:
+        mean, std, count = mean_and_std(runs[method], name) or (None, None, 0)
+    elif scores is None:
         return None
-    if metric in ("BQS", "BQS-Spearman"):
-        mean, std = scores.mean_and_std(method)
-        return (100 * mean, None if std is None else 100 * std, len(scores.seeds))
-    place = scores.significance[method]
-    if place.net is None or place.score is None:  # too few seeds for a test
+    elif metric in ("BQS", "BQS-Spearman"):
+        scale, (mean, std), count = 100, scores.mean_and_std(method), len(scores.seeds)
+    else:
+        place, std, count = scores.significance[method], None, len(scores.seeds)
+        net = None if place.net is None else place.net.get(_NET.get(metric, ""))
+        scale, mean = (1, net) if metric in _NET else (100, place.score)
+    if mean is None:  # no seed, or too few for a test
         return None
-    score = place.net[_NET[metric]] if metric in _NET else 100 * place.score
-    return (float(score), None, len(scores.seeds))
+    return float(scale * mean), None if std is None else scale * std, count
 
 
-def comparison_page(
-    records: Sequence[Record], rows: Iterable[Comparison] | None = None
-) -> list[Table | str]:
+def comparison_page(records: Sequence[Record], rows: Iterable[Comparison]) -> list[Table | str]:
     """A table for each table and setting of the paper, and the notes on each setting."""
     by_setting: dict[str, dict[str, list[Comparison]]] = {}
-    for each in compare(records) if rows is None else rows:
+    for each in rows:
         by_setting.setdefault(each.setting, {}).setdefault(each.published.table, []).append(each)
     if not by_setting:
         return ["No published figure can be answered with these records."]
@@ -177,7 +172,7 @@ def comparison_page(
     for setting, tables in by_setting.items():
         parts += [_table(f"{setting}: {name}", group) for name, group in tables.items()]
         runs = runs_of(records, setting)
-        parts += notes(runs, setting, balance(runs, compared_methods(runs, setting)))
+        parts += notes(runs, setting, compared(runs, setting))
         if any(each.published.std == 0 for group in tables.values() for each in group):
             parts.append("No difference is given where the paper prints a deviation of 0.0.")
     return parts
@@ -190,9 +185,8 @@ def comparison_csv(rows: Iterable[Comparison]) -> str:
         [*heads, "published mean", "published std", "difference"]
     ]
     for row in rows:
-        theirs = row.published
+        theirs, ours = row.published, (row.mean, row.std, row.seeds)
         names = (theirs.table, row.setting, row.method, theirs.metric)
-        ours = (row.mean, row.std, row.seeds)
         lines.append([*names, *ours, theirs.mean, theirs.std, row.difference])
     return csv_text(lines, digits=6)
 

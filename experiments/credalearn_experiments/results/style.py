@@ -17,7 +17,6 @@ _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
 # Classes, so that no class looks like a method: Tol's muted set (2021), lightness 22, 61 and 32 %.
 CLASS_COLORS = ("#332288", "#999933", "#882255")
 GRAY = "#555555"
-SPREAD = ", ± one standard deviation"
 _SETTINGS = {
     "font.size": 10,
     "axes.titlesize": 11,

@@ -17,20 +17,12 @@ Value = tuple[float, float | None] | str | None
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One metric and how it is printed.
-
-    Args:
-        name: For instance ``ACC``.
-        better: Whether a higher or a lower value is better.
-        marked: Whether the best and the second value are marked, with an arrow in the head.
-        percent: Whether shares are printed in percent.
-        digits: Digits after the decimal point.
-    """
+    """One metric and how it is printed."""
 
     name: str
     better: Literal["higher", "lower"] = "higher"
-    marked: bool = True
-    percent: bool = True
+    marked: bool = True  # best and second value, with an arrow in the head
+    percent: bool = True  # shares are printed in percent
     digits: int = 1
 
     def head(self, escape: Callable[[str], str] = str, arrows: Sequence[str] = "↑↓") -> str:
@@ -46,21 +38,13 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A value, or none, for every row and column.
-
-    Args:
-        title: Printed above it.
-        columns: One per metric.
-        rows: ``rows[name][column name]``; a column that a row lacks is printed as a dash.
-        corner: Printed above the names of the rows.
-        spread: What the second numbers are, as CSV calls them.
-    """
+    """A value for every row and column; what a row lacks is printed as a dash."""
 
     title: str
     columns: Sequence[Column]
     rows: Mapping[str, Mapping[str, Value]]
-    corner: str = "method"
-    spread: str = "std"
+    corner: str = "method"  # above the names of the rows
+    spread: str = "std"  # what CSV calls the second numbers
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from credalearn.errors import CredalError
 from credalearn.metrics.balanced import LARGER_IS_BETTER
 from credalearn_experiments.records import Record
-from credalearn_experiments.results.balance import MAIN, Balance, balance, compared_methods
+from credalearn_experiments.results.balance import MAIN, Balance, compared
 from credalearn_experiments.results.notes import notes
 from credalearn_experiments.results.seeds import (
     Runs,
@@ -72,7 +72,7 @@ def setting_page(
     records: Iterable[Record],
     setting: str,
     *,
-    compared: Sequence[str] | None = None,
+    balance: Sequence[str] | None = None,
     asked: Sequence[str] | None = None,
 ) -> list[Table | str]:
     """Every table that the records of a setting can fill, and the notes on them.
@@ -80,11 +80,10 @@ def setting_page(
     Args:
         records: Of any settings.
         setting: Name of the setting.
-        compared: Methods whose balanced scores are compared; by default the paper's.
+        balance: Methods whose balanced scores are compared; by default the paper's.
         asked: Methods that the records were narrowed to.
     """
     runs = runs_of(records, setting)
-    methods = compared_methods(runs, setting, compared)
     tables = []
     for title, (metrics, suffix) in _BALANCED.items():
         if title == _FIRST or has(runs, metrics[-1]):
@@ -92,7 +91,7 @@ def setting_page(
                 name: Column(_NAMES[name], "higher" if LARGER_IS_BETTER[name] else "lower")
                 for name in metrics
             }
-            found = balance(runs, methods, metrics)
+            found = compared(runs, setting, metrics, asked=balance)
             tables.append(_balanced(method_table(title, runs, columns), runs, found, suffix))
         if title == _FIRST and has(runs, "auarc"):
             scores = {m: Column(name, digits=2) for m, name in _SCORES.items() if has(runs, m)}
@@ -103,7 +102,7 @@ def setting_page(
         if (table := _foreign_table(title, runs, setting, prefix)) is not None
     ]
     titled = [replace(table, title=f"{setting}: {table.title}") for table in tables]
-    return [*titled, *notes(runs, setting, balance(runs, methods), asked)]
+    return [*titled, *notes(runs, setting, compared(runs, setting, asked=balance), asked)]
 
 
 def sets_page(records: Iterable[Record], settings: Sequence[str]) -> list[Table | str]:

@@ -7,17 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from matplotlib.axes import Axes
-from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 
 from credalearn import CredalError
 from credalearn_experiments.records import Record
-from credalearn_experiments.results import charts
-from credalearn_experiments.results.balance import balance
+from credalearn_experiments.results import figures as charts
 from credalearn_experiments.results.figures import FIGURES
-from credalearn_experiments.results.published import compare
-from credalearn_experiments.results.seeds import runs_of
 from credalearn_experiments.results.style import CLASS_COLORS, COLORS, line_of
 from credalearn_experiments.results.vote_figure import PANELS, vote_figure
 from credalearn_experiments.results.votes import METRICS, family_cells
@@ -49,19 +44,15 @@ def title_of(figure: Figure) -> str:
     return figure.axes[0].get_title(loc="left")
 
 
-def error_bars(axes: Axes) -> list[ErrorbarContainer]:
-    return [each for each in axes.containers if isinstance(each, ErrorbarContainer)]
-
-
 def test_the_suffix_chooses_the_kind_of_picture(tmp_path: Path) -> None:
     records = fake_records(seeds=range(1, 6))
     kinds = {"png": b"\x89PNG", "SVG": b"<?xml", "pdf": b"%PDF"}
-    for (suffix, start), kind in zip(kinds.items(), FIGURES, strict=False):
+    for suffix, start in kinds.items():
         path = tmp_path / "folder" / f"figure.{suffix}"
-        FIGURES[kind](records, "cifar10h", path)
+        FIGURES["significance"](records, "cifar10h", path)
         assert path.read_bytes().startswith(start)
     with pytest.raises(CredalError, match=r"must end in one of .png, .svg, .pdf; got .*figure.gif"):
-        FIGURES["balance"](records, "cifar10h", tmp_path / "figure.gif")
+        FIGURES["rejection"](records, "cifar10h", tmp_path / "figure.gif")
 
 
 def test_methods_differ_without_color_and_from_classes() -> None:
@@ -97,35 +88,10 @@ def test_bands_stay_between_0_and_100_percent() -> None:
 
 def test_uneven_numbers_of_seeds_are_written_by_each(drawn: Draw) -> None:
     records = [r for r in fake_records() if r.method != "edl" or r.seed < 4]
-    curves, dots = drawn("rejection", records), drawn("published", records)
+    curves = drawn("rejection", records)
     assert title_of(curves) == "cifar10h, 3 to 10 seeds"
     assert curves.axes[0].lines[0].get_label() == "edl (3 seeds)"
-    labels = [text.get_text() for text in dots.axes[0].get_yticklabels()]
-    assert labels[:2] == ["edl (3 seeds)", "laplace-bridge (10 seeds)"]
-
-
-def test_bars_are_the_balanced_scores(drawn: Draw) -> None:
-    records = fake_records()
-    axes = drawn("balance", records).axes[0]
-    found = balance(runs_of(records, "cifar10h"), SEVEN)
-    assert found is not None
-    wanted = [f"{100 * q.mean:.1f} ± {100 * q.std:.1f}" for q in found.quality.values()]
-    assert [text.get_text() for text in axes.texts] == wanted
-    means = [100 * q.mean for q in found.quality.values()]
-    assert [bar.get_width() for bar in axes.patches] == pytest.approx(means)  # type: ignore[attr-defined]
-    assert axes.get_xlabel().endswith(" (%), ± one standard deviation")
-    low, high = axes.get_ylim()
-    assert low > high  # the first on top
-
-
-def test_one_seed_has_no_deviation(drawn: Draw) -> None:
-    records = fake_records(seeds=[1])
-    curves, bars, dots = (drawn(kind, records) for kind in ("rejection", "balance", "published"))
-    assert "deviation" not in curves.axes[0].get_ylabel() + bars.axes[0].get_xlabel()
-    assert not any("±" in text.get_text() for text in bars.axes[0].texts)
-    assert title_of(dots) == "cifar10h, 1 seed\npaper: ± one standard deviation"
-    # Ours and the paper's by turns: a bar each, or a dot alone.
-    assert [each.has_xerr for each in error_bars(dots.axes[0])] == [False, True] * len(SEVEN)
+    assert "deviation" not in drawn("rejection", fake_records(seeds=[1])).axes[0].get_ylabel()
 
 
 def test_tests_are_one_matrix_per_metric(drawn: Draw) -> None:
@@ -155,19 +121,6 @@ def test_significant_cells_are_bold_and_readable_as_significant() -> None:
     assert bold == [".001", ".0497", "<.001"]
 
 
-def test_dots_are_ours_and_the_papers(drawn: Draw) -> None:
-    records = fake_records()
-    figure = drawn("published", records)
-    rows = [r for r in compare(records) if r.published.table == "tab:result"]
-    for axes, metric in zip(figure.axes, ("ACC", "ECE", "AUARC"), strict=True):
-        dots = [float(np.asarray(bar.lines[0].get_xdata())[0]) for bar in error_bars(axes)]
-        own = [row for row in rows if row.published.metric == metric]
-        assert np.allclose(dots, [x for row in own for x in (row.mean, row.published.mean)])
-    legend = figure.axes[-1].get_legend()
-    assert legend is not None
-    assert [text.get_text() for text in legend.get_texts()] == ["ours", "paper"]
-
-
 @pytest.mark.parametrize("kind", [*FIGURES, "votes"])
 def test_a_rehearsal_is_reported(kind: str, drawn: Draw) -> None:
     setting = FAMILY if kind == "votes" else "cifar10h"
@@ -189,13 +142,9 @@ def test_a_rehearsal_is_reported(kind: str, drawn: Draw) -> None:
 def test_says_why_a_figure_cannot_be_drawn(tmp_path: Path) -> None:
     path = tmp_path / "a.png"
     alone = fake_records(methods=["pocc"])
-    for kind in ("balance", "significance"):
-        with pytest.raises(CredalError, match=r"on a common seed; setting .* has runs of pocc\."):
-            FIGURES[kind](alone, "cifar10h", path)
-    with pytest.raises(CredalError, match=r"'cifar10h' have 4 seeds in common: with fewer than 5"):
-        FIGURES["significance"](fake_records(seeds=range(4)), "cifar10h", path)
-    with pytest.raises(CredalError, match=r"the paper has no accuracy.* 'cifar10h-warm' answer"):
-        FIGURES["published"](fake_records("cifar10h-warm"), "cifar10h-warm", path)
+    for records in (alone, fake_records(seeds=range(4))):
+        with pytest.raises(CredalError, match="'cifar10h' must have 5 seeds in common: with fewer"):
+            FIGURES["significance"](records, "cifar10h", path)
     with pytest.raises(CredalError, match="no record of setting 'cifar10h' has a curve"):
         FIGURES["rejection"]([replace(r, curves={}) for r in alone], "cifar10h", path)
     cells = family_cells([replace(r, setting=f"{FAMILY}-1-idm") for r in alone], FAMILY)

@@ -143,7 +143,8 @@ def test_collapsed_figures_of_pocc_need_runs_on_credal_labels() -> None:
 def test_a_published_deviation_of_zero_gives_no_difference() -> None:
     zero = [row for row in published() if row.std == 0]
     assert Comparison(zero[0], "cifar10h", "pocc", 1.0, 0.1, 10).difference is None
-    shown = comparison_page(records_of_the_paper())
+    records = records_of_the_paper()
+    shown = comparison_page(records, compare(records))
     note = "No difference is given where the paper prints a deviation of 0.0."
     assert shown.count(note) == len({row.our_setting for row in zero})
 
@@ -156,12 +157,11 @@ def test_the_page_and_the_csv_have_every_figure() -> None:
         [row.mean for row in rows], rel=1e-5, abs=1e-9
     )
     assert {line["table"] for line in lines} == {row.published.table for row in rows}
-    shown = page(comparison_page(records))
+    shown = page(comparison_page(records, rows))
     assert shown.count("### ") == len({(row.published.table, row.setting) for row in rows})
     assert "### cifar10h: tab:result\n" in shown
     assert "- 2 seeds of every method.\n" in shown
     cells = [x for line in shown.splitlines() if line.startswith("| ") for x in line.split(" | ")]
     assert sum("(" in cell for cell in cells) == len(rows)
-    assert comparison_page(fake_records("cifar10h-warm")) == [
-        "No published figure can be answered with these records."
-    ]
+    none = comparison_page(records, [])
+    assert none == ["No published figure can be answered with these records."]

@@ -51,7 +51,7 @@ def test_balanced_scores_are_those_of_the_metrics() -> None:
         assert row["BQS-ST"] == (found.significance[method].score, None)
         assert row["ACC"] == mean_of_every(runs_of(records, "cifar10h")[method], "accuracy")
     assert "BQS" not in main.rows["pocc-ensemble"]
-    two = tables_of(records, compared=["pocc", "pocc-ensemble"])[FIRST]
+    two = tables_of(records, balance=["pocc", "pocc-ensemble"])[FIRST]
     assert "BQS" in two.rows["pocc-ensemble"]
     assert "BQS" not in two.rows["edl"]
 
