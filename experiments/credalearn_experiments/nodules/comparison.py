@@ -103,18 +103,19 @@ def compare_nodules(
             **{name: _value(curves[each.name][:, share]) for name, share in _SHOWN.items()},
             "AUARC": _value(deferral),
         }
-    columns = [Column(name, marked=False) for name in rows[contenders[0].name]]
+    columns = [Column(name, marked=False, percent=False) for name in rows[contenders[0].name]]
     yield f"\n{text(Table('', columns, rows, corner='deferred by'))}"
     yield (
-        "Mean ± one standard deviation over the splits: calibration error, accuracy of the rest "
-        "when the least certain 0 to 50 % are deferred, and the area under that curve."
+        "In %, mean ± one standard deviation over the splits: calibration error, accuracy of the "
+        "rest when the least certain 0 to 50 % are deferred, and the area under that curve."
     )
     _save(output, curves, found[0], contenders[0])
     yield f"figure in {output}"
 
 
 def _value(shares: Sequence[float] | np.ndarray) -> Value:
-    return float(np.mean(shares)), float(np.std(shares)) if len(shares) > 1 else None
+    values = 100 * np.asarray(shares)
+    return float(values.mean()), float(values.std()) if len(values) > 1 else None
 
 
 def _save(output: Path, curves: dict[str, np.ndarray], split: Split, contender: Contender) -> None:
