@@ -59,5 +59,5 @@ def test_the_data_are_not_overwritten_under_another_name(tmp_path: Path) -> None
     data.touch()
     link.symlink_to(data)
     refuse_overwriting(tmp_path / "other.csv", data)
-    with pytest.raises(CredalError, match="is the data itself"):
+    with pytest.raises(CredalError, match="is an input of this command"):
         refuse_overwriting(link, data)

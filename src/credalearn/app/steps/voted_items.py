@@ -41,7 +41,8 @@ def voted_items(run: Run, split: str) -> VotedItems:
     annotations = annotations_of(run)
     table = run.predictions.filter(split=split)
     # By split, too: in a recalibrated run, trained items may have the same names.
-    votes = run.items.select("item", "split", pl.col("^n:.*$").fill_null(0))
+    names = [f"n:{name}" for name in run.classes]
+    votes = run.items.select("item", "split", pl.col(names).fill_null(0))
     table = table.join(votes, on=["item", "split"], how="left", maintain_order="left")
     probs, lower, upper, observed = (
         table.select(f"{part}:{name}" for name in run.classes).to_numpy().astype(np.float64)
