@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 import credalearn as cl
-from credalearn.sets.box_min_entropy import _best_greedy, _searched
+from credalearn.sets.box_entropy import _best_greedy, _searched
 
 
 @dataclass(frozen=True, slots=True)

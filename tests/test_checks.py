@@ -64,12 +64,11 @@ def test_rejects_numbers_outside_the_range(value: Any, limits: Any, message: str
     "y",
     [
         [0, 2, 1],
-        *(np.array([0, 2, 1], dtype=kind) for kind in ("i1", "u1", "u2", "u8", ">i4")),
-        *(torch.tensor([0, 2, 1]).to(kind) for kind in (torch.uint8, torch.uint16, torch.int32)),
+        np.array([0, 2, 1], np.uint64),
+        np.array([0, 2, 1], ">i4"),
+        torch.tensor([0, 2, 1]).to(torch.uint16),
         np.ma.array([0, 2, 1]),  # a mask that hides nothing
-        np.array([0, 9, 2, 9, 1])[::2],
         pd.Series([0, 2, 1]),
-        [torch.tensor(0), torch.tensor(2), torch.tensor(1)],
     ],
     ids=repr,
 )
@@ -79,30 +78,19 @@ def test_whole_numbers_of_every_kind_are_class_indices(y: Any) -> None:
     assert found.tolist() == [0, 2, 1]
 
 
-def test_class_indices_are_copied() -> None:
-    given = np.array([0, 1])
-    found = as_classes(given, num_classes=2, name="y")
-    given[0] = 1
-    assert found.tolist() == [0, 1]
-
-
 @pytest.mark.parametrize(
     ("y", "message"),
     [
         (np.ma.array([0, 1, 1], mask=[False, True, False]), r"no masked value; that at \(1,\) is"),
         ([True, False, True], "got bool of"),
-        (torch.tensor([True, False, True]), "got torch.bool of"),
         ([0.0, 1.0, 2.0], "got float64 of"),
-        (torch.zeros(3, dtype=torch.int64, device="meta"), "dense tensor of real numbers"),
         (torch.tensor([0, 1, 2]).to_sparse(), "dense tensor of real numbers"),
-        (["a", "b", "c"], "got <U1 of"),
         ([[0], [1], [2]], r"of shape \(3, 1\)"),
         ([[0], [1, 2], [1]], "inhomogeneous shape"),
-        ([0, None, 1], "got object of"),
         ([0, -1, 1], r"lie in 0\.\.2; row 1 has y=\[-1.0\]"),
         (np.array([0, 2**64 - 1, 1], np.uint64), r"lie in 0\.\.2; row 1"),
     ],
 )
-def test_rejects_what_is_no_class_index(y: Any, message: str) -> None:
+def test_rejects_bad_class_indices(y: Any, message: str) -> None:
     with pytest.raises(CredalError, match=rf"^y must .*{message}"):
         as_classes(y, num_classes=3, name="y")

@@ -36,7 +36,7 @@ def test_the_remedy_fits_the_reason(error: Exception, fix: str) -> None:
     assert found == f"d.csv cannot be written: {why}. To fix: {fix} another file."
 
 
-def test_only_errors_of_files_are_named() -> None:
+def test_other_errors_pass_unchanged() -> None:
     said = r"^d.csv cannot be written: is a folder. To fix: name another file.$"
     with pytest.raises(CredalError, match=said), writing(Path("d.csv")):
         raise OSError(errno.EISDIR, "is a folder")
@@ -44,19 +44,13 @@ def test_only_errors_of_files_are_named() -> None:
         raise KeyError("x")
 
 
-def test_a_folder_without_a_name_is_no_file() -> None:
-    said = r"^\. cannot be written: it is a folder. To fix: name another file.$"
-    with pytest.raises(NotWrittenError, match=said), whole_file(Path()):
-        pass
-
-
-def test_a_folder_is_refused_before_the_work(tmp_path: Path) -> None:
+def test_rejects_folders_before_the_work(tmp_path: Path) -> None:
     with pytest.raises(NotWrittenError, match="it is a folder"), whole_file(tmp_path):
         pytest.fail("the work was done")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_writing_raises_is_told_unless_the_caller_tells_it(tmp_path: Path) -> None:
+def test_errors_name_the_file_unless_the_caller_reports_them(tmp_path: Path) -> None:
     path = tmp_path / "d.csv"
     said = "d.csv cannot be written: No space left on device. To fix: free some space, or go away."
     with pytest.raises(NotWrittenError, match=said), whole_file(path, other="go away"):
@@ -70,13 +64,13 @@ def test_what_writing_raises_is_told_unless_the_caller_tells_it(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("name", "fix"), [("a.txt", "a.csv"), ("a", "a.csv"), (".", "output.csv"), ("a.b.c", "a.b.csv")]
 )
-def test_a_name_that_ends_otherwise_is_refused(name: str, fix: str) -> None:
+def test_rejects_other_suffixes(name: str, fix: str) -> None:
     said = re.escape(f"must end in one of .csv, .tsv; got {name}. To fix: name it {fix}.")
     with pytest.raises(CredalError, match=said):
         check_file(name, (".csv", ".tsv"))
 
 
-def test_a_place_is_checked_and_left_as_it_was(tmp_path: Path) -> None:
+def test_checking_a_path_writes_nothing(tmp_path: Path) -> None:
     for path in (tmp_path / "a.csv", tmp_path / "new" / "folder" / "a.CSV"):
         assert check_file(path, (".csv",)) == path
     assert list(tmp_path.iterdir()) == []

@@ -7,7 +7,6 @@ import torch
 from torch import nn
 
 from credalearn import CredalError
-from credalearn._files import NotWrittenError
 from credalearn._tensors import read_tensors, write_tensors
 
 
@@ -52,10 +51,3 @@ def test_missing_and_damaged_files_are_named_with_the_remedy(tmp_path: Path) -> 
         said = rf"^{path} is damaged \(.+\)\. To fix: train again\.$"
         with pytest.raises(CredalError, match=said):
             read_tensors(path, fix="train again")
-
-
-def test_what_cannot_be_written_is_told_unless_the_caller_tells_it(tmp_path: Path) -> None:
-    with pytest.raises(NotWrittenError, match=r"cannot be written: .* To fix: name another file"):
-        write_tensors(tmp_path, {"x": torch.zeros(1)})
-    with pytest.raises(IsADirectoryError):
-        write_tensors(tmp_path, {"x": torch.zeros(1)}, other=None)

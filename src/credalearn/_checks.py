@@ -22,17 +22,7 @@ def check_number(
     below: float | None = None,
     whole: bool = False,
 ) -> None:
-    """Raise unless ``value`` is a finite number within its range; True and False are no numbers.
-
-    Example:
-        >>> check_number("2", name="temperature", above=0)
-        Traceback (most recent call last):
-        credalearn.errors.CredalError: temperature must be a number above 0; got '2'.
-        >>> check_number(95, name="confidence", above=0, below=1)
-        Traceback (most recent call last):
-        credalearn.errors.CredalError: confidence must be above 0 and below 1; got 95. To fix: write
-        95 % as 0.95.
-    """
+    """Raise unless ``value`` is a finite number within its range; True and False are no numbers."""
     kind = Integral if whole else Real
     ok = isinstance(value, kind) and not isinstance(value, bool) and math.isfinite(value)
     if (
@@ -55,14 +45,7 @@ def check_number(
 
 
 def check_choice(value: object, choices: Collection[str], *, name: str) -> None:
-    """Raise unless ``value`` is one of the names.
-
-    Example:
-        >>> check_choice("poc", ("pocc", "softmax"), name="method")
-        Traceback (most recent call last):
-        credalearn.errors.CredalError: method must be one of 'pocc', 'softmax'; got 'poc'. To fix:
-        take 'pocc'.
-    """
+    """Raise unless ``value`` is one of the names; the message suggests the nearest."""
     if isinstance(value, str) and value in choices:
         return
     near = nearest(value, choices) if isinstance(value, str) else None
@@ -73,12 +56,7 @@ def check_choice(value: object, choices: Collection[str], *, name: str) -> None:
 
 
 def nearest(word: str, words: Iterable[str]) -> str | None:
-    """The one of ``words`` that ``word`` was probably meant to be; None if none is close.
-
-    Example:
-        >>> nearest("lable", ["item", "label"]), nearest("cat", ["zebra"])
-        ('label', None)
-    """
+    """The most similar of ``words``; None if none is close."""
     close = {folded(each): each for each in words}
     found = get_close_matches(folded(word), close, n=1, cutoff=0.7)
     return close[found[0]] if found else None
@@ -90,7 +68,7 @@ def folded(word: str) -> str:
 
 
 def refuse_masked(values: Any, *, name: str) -> None:
-    """Refuse an array of NumPy with a masked value, which an array without a mask would show."""
+    """Raise if a NumPy array has a masked value, which conversion would reveal."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         place = tuple(int(each[0]) for each in np.nonzero(np.ma.getmaskarray(values)))
         raise CredalError(

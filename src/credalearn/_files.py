@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and known again by their digest."""
+"""Files that are written whole or not at all, and digests of files."""
 
 import errno
 import hashlib
@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from tempfile import TemporaryFile
+from typing import Any
 
 from safetensors import SafetensorError
 
@@ -57,14 +58,7 @@ def whole_file(path: Path, *, other: str | None = "name another file") -> Iterat
 def check_file(
     path: str | Path, suffixes: Collection[str], *, other: str = "name another file"
 ) -> Path:
-    """The path, if it has one of these suffixes and a file can be written there; nothing is.
-
-    Example:
-        >>> check_file("model.bin", (".onnx",))
-        Traceback (most recent call last):
-        credalearn.errors.CredalError: the output must end in .onnx; got model.bin. To fix: name it
-        model.onnx.
-    """
+    """The path, if it has one of these suffixes and a file could be written there."""
     path = Path(path)
     if path.suffix.lower() not in suffixes:
         better = path.parent / f"{path.stem or 'output'}{next(iter(suffixes))}"
@@ -93,13 +87,8 @@ def writing(path: Path, *, other: str = "name another file") -> Iterator[None]:
 
 
 def not_written(path: Path, error: Exception, *, other: str) -> NotWrittenError:
-    """The error to raise where a path cannot be written.
-
-    Example:
-        >>> print(not_written(Path("a.csv"), OSError(28, "No space left"), other="name another"))
-        a.csv cannot be written: No space left. To fix: free some space, or name another.
-    """
-    number = getattr(error, "errno", None)
+    """The error to raise where a path cannot be written."""
+    number: Any = getattr(error, "errno", None)
     if number is None and (found := re.search(r"os error (\d+)", str(error))):
         number = int(found[1])  # as polars and safetensors report it
     why = str(getattr(error, "strerror", None) or error).strip().rstrip(".")

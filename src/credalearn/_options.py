@@ -54,9 +54,6 @@ def same_option(owner: type[Any], name: str, **changes: Any) -> Any:
 def check_options(options: Any) -> None:
     """Check every field of a dataclass against its type and range.
 
-    Raises:
-        CredalError: If a value has the wrong type, is out of range, or is not one of the choices.
-
     Example:
         >>> from dataclasses import dataclass
         >>> @dataclass(frozen=True)

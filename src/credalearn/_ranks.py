@@ -26,13 +26,12 @@ def as_scores(values: ArrayLike, *, name: str, num_items: int | None = None) -> 
     if array.shape != (size,) or size == 0:
         items = "one item or more" if num_items is None else f"the {num_items} items"
         raise CredalError(
-            f"{name} must hold one number for each of {items}; got shape {array.shape}."
+            f"{name} must have one number for each of {items}; got shape {array.shape}."
         )
     missing = np.isnan(array)
     if missing.any():
         raise CredalError(
-            f"{name} must hold one number for each item, none NaN; item {missing.argmax()} has nan."
-            " To fix: fill or drop it."
+            f"{name} must not be NaN; item {missing.argmax()} is. To fix: fill or drop it."
         )
     return array
 
@@ -55,9 +54,8 @@ def tie_ends(ordered: np.ndarray) -> np.ndarray:
 def sort_order(scores: np.ndarray) -> np.ndarray:
     """Indices, shape (N,), that put float32 or float64 scores, none NaN, in ascending order.
 
-    numpy sorts 16-bit integers by radix: two passes order a million float32 in 30 ms, four as many
-    float64 in 60, where its argsort takes 70 for either and torch's 95 and more. With that argsort
-    AUARC costs over three times torchmetrics' ECE, which is its limit.
+    NumPy sorts 16-bit integers by radix: two passes order a million float32 in 30 ms, four a
+    million float64 in 60 ms, where its argsort takes 70 ms and torch's 95.
     """
     num_bits = 8 * scores.dtype.itemsize
     bits = scores.view(f"i{scores.dtype.itemsize}")

@@ -31,13 +31,7 @@ def write_tensors(
 
 
 def read_tensors(path: Path, *, fix: str) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """The tensors of a file, on the CPU, and its texts; ``fix`` says what to do if it is damaged.
-
-    Example:
-        >>> read_tensors(Path("absent.safetensors"), fix="train again")
-        Traceback (most recent call last):
-        credalearn.errors.CredalError: there is no file absent.safetensors. To fix: train again.
-    """
+    """The tensors of a file, on the CPU, and its texts; ``fix`` is the remedy if it is damaged."""
     if not path.is_file():
         raise CredalError(f"there is no file {path}. To fix: {fix}.")
     content = path.read_bytes()  # by its path, safetensors opens a file twice

@@ -15,12 +15,7 @@ class CredalError(ValueError):
 
     @property
     def reason(self) -> str:
-        """What is wrong, without the remedy and the full stop: to be said in another message.
-
-        Example:
-            >>> CredalError("the item is empty. To fix: name it.").reason
-            'the item is empty'
-        """
+        """The message without the remedy and the full stop, to be quoted in another message."""
         return str(self).partition(" To fix:")[0].rstrip(".")
 
 

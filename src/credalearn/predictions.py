@@ -1,4 +1,4 @@
-"""What every method returns: a set of distributions for each item, and its scores.
+"""Predictions of every method: a set of distributions for each item, and its scores.
 
 Shapes: N items, V vertices, K classes.
 """
@@ -23,6 +23,7 @@ from credalearn.sets.checks import (
     moved,
     require,
     require_distributions,
+    require_shape,
 )
 
 _TOLERANCE = 1e-5  # the mean of V float32 heads may leave their range by a rounding
@@ -67,8 +68,11 @@ class CredalPredictions:
             value = getattr(self, each.name)
             if value is not None or each.default is MISSING:
                 ndim = 3 if each.name == "vertices" else 2
-                object.__setattr__(self, each.name, as_floats(value, name=each.name, ndim=ndim))
-                self._check_shape(each.name)
+                tensor = as_floats(value, name=each.name, ndim=ndim)
+                object.__setattr__(self, each.name, tensor)
+                num_items, num_classes = self.probs.shape
+                shape = (num_items, *tensor.shape[1:-1], num_classes)
+                require_shape(tensor, shape, name=each.name)
         require_distributions(self.probs, name="probs")
         require(
             (self.lower <= self.probs + _TOLERANCE)
@@ -81,7 +85,7 @@ class CredalPredictions:
             probs=self.probs,
             upper=self.upper,
         )
-        # Without the tolerance, which the scores do not grant. A point's bounds are its probs.
+        # The scores allow no tolerance. The bounds of a point are its probs.
         if self.lower is not self.probs:
             object.__setattr__(self, "lower", self.lower.minimum(self.probs).clamp(0, 1))
         if self.upper is not self.probs:
@@ -151,18 +155,18 @@ class CredalPredictions:
         distance: Distance = "box",
         scale: Scale = "relative-variance",
     ) -> Inflation:
-        """How much to widen sets like these so that they hold what people say of new items.
+        """How much to widen sets like these so that they contain what people say about new items.
 
-        These are predictions of calibration items, which had no part in the training; what is
-        promised of new ones, and what is not: :class:`~credalearn.conformal.Inflation`.
+        These must be predictions of items that were not used for training; for the guarantee see
+        :class:`~credalearn.conformal.Inflation`.
 
         Args:
             observed: Votes or shares by class, shape (N, K); rows are divided by their sum.
             coverage: Share of new items whose observed distribution is to lie in their set.
             distance: ``"box"``, by class, or ``"total-variation"``.
-            scale: ``"relative-variance"`` gives the narrowest intervals (``"binomial"`` where there
-                are few classes and much disagreement), ``"top-probability"`` the smallest
-                diameters; with ``"none"`` all are widened alike.
+            scale: ``"relative-variance"`` gives the narrowest intervals (``"binomial"`` with few
+                classes and much disagreement), ``"top-probability"`` the smallest diameters;
+                ``"none"`` widens all sets by the same amount.
 
         Example:
             >>> import torch
@@ -186,7 +190,7 @@ class CredalPredictions:
         """The same predictions with every set widened to its box; classes and ``probs`` stay.
 
         Args:
-            inflation: What :meth:`inflation` of calibration items gave.
+            inflation: The result of :meth:`inflation` on calibration items.
 
         Example:
             >>> import torch
@@ -196,28 +200,15 @@ class CredalPredictions:
             >>> CredalPredictions.from_vertices(heads).conformalize(found).lower
             tensor([[0.5000, 0.1000]])
         """
-        _check_inflation(inflation)
         lower, upper = inflation.widen(self.lower, self.upper, self.probs)
         return type(self)(self.probs, lower, upper, concentration=self.concentration)
 
     def covers(self, observed: ArrayLike, inflation: Inflation) -> Tensor:
         """Whether each item's observed distribution lies in its set once widened, shape (N,), bool.
 
-        Of the predictions as they are, not of those that :meth:`conformalize` has widened already.
-
-        Args:
-            observed: Votes or shares by class, shape (N, K); rows are divided by their sum.
-            inflation: What :meth:`inflation` of calibration items gave.
-
-        Example:
-            >>> import torch
-            >>> from credalearn.conformal import Inflation
-            >>> heads = torch.tensor([[[0.6, 0.4], [0.8, 0.2]]])
-            >>> found = Inflation(coverage=0.9, radius=0.1, distance="box", scale="none", items=50)
-            >>> CredalPredictions.from_vertices(heads).covers([[1, 1]], found)
-            tensor([True])
+        For predictions that :meth:`conformalize` has not widened yet; ``observed`` and
+        ``inflation`` as there and in :meth:`inflation`.
         """
-        _check_inflation(inflation)
         sets = (self.lower, self.upper, self.probs)
         return inflation.covers(observed, *sets, vertices=self.vertices)
 
@@ -234,7 +225,7 @@ class CredalPredictions:
         names = {each.name for each in fields(cls)}
         if not {"probs", "lower", "upper"} <= tensors.keys() <= names:
             raise CredalError(
-                f"{path} holds no predictions but {sorted(tensors)}. To fix: name a file that "
+                f"{path} contains {sorted(tensors)}, not predictions. To fix: name a file that "
                 "CredalPredictions.save wrote."
             )
         return cls(**tensors)
@@ -255,19 +246,3 @@ class CredalPredictions:
         count = 0 if self.vertices is None else self.vertices.shape[1]
         vertices = f", {count} {'vertex' if count == 1 else 'vertices'}" if count else ""
         return f"CredalPredictions({len(self)} {items}, {self.probs.shape[1]} classes{vertices})"
-
-    def _check_shape(self, name: str) -> None:
-        shape = tuple(getattr(self, name).shape)
-        if shape[:1] + shape[-1:] != tuple(self.probs.shape):
-            raise CredalError(
-                f"{name} must have the items and classes of probs, {tuple(self.probs.shape)}; "
-                f"got shape {shape}. To fix: give every item a row, and every class a column."
-            )
-
-
-def _check_inflation(inflation: object) -> None:
-    if not isinstance(inflation, Inflation):
-        raise CredalError(
-            f"sets are widened by an Inflation; got {inflation!r}. To fix: give what "
-            "calibration.inflation(votes, coverage=0.9) returns."
-        )

@@ -69,10 +69,10 @@ def evidence(pred: CredalPredictions) -> Tensor:
 
 
 def lower_probability(pred: CredalPredictions) -> Tensor:
-    """1 − lower probability of the predicted class: how wrong the set allows it to be.
+    """1 − lower probability of the predicted class.
 
-    Ranks errors better than MMI: at a decision boundary both heads can say 50/50, where MMI is 0
-    and errors are many.
+    Ranks errors better than MMI: at a decision boundary both heads can predict 50/50, where MMI is
+    0 and errors are frequent.
     """
     return 1 - pred.lower.gather(1, pred.classes[:, None])[:, 0]
 

@@ -44,16 +44,6 @@ def test_widened_bounds_are_those_of_the_box_and_reachable(
     assert (wide.upper >= pred.upper - 1e-6).all()
 
 
-def test_bounds_that_nothing_reaches_are_tightened() -> None:
-    """Beside .05 and .05 the first class has .9 at most, though .9 + .05 would be allowed."""
-    lower, upper = torch.tensor([[0.2, 0.1, 0.1]]), torch.tensor([[0.9, 0.5, 0.4]])
-    probs = torch.tensor([[0.5, 0.3, 0.2]])
-    found = Inflation(coverage=0.9, radius=0.05, distance="box", scale="none", items=20)
-    low, high = found.widen(lower, upper, probs)
-    assert_close(low, torch.tensor([[0.15, 0.05, 0.05]]))
-    assert_close(high, torch.tensor([[0.9, 0.55, 0.45]]))
-
-
 def test_a_neighborhood_lies_in_its_box(generator: torch.Generator) -> None:
     """What total variation covers, the returned bounds cover too."""
     pred = hull(40, 4, generator)
@@ -125,10 +115,8 @@ def test_sentence_says_that_nothing_is_promised() -> None:
     [
         ({"radius": -0.1}, "items and radius must be 0 or more"),
         ({"radius": "0.1"}, "Expected `float`, got `str`"),
-        ({"items": 1.5}, "Expected `int`, got `float`"),
-        ({"coverage": 2}, "coverage must be .*"),
+        ({"coverage": 2}, "coverage must be above 0 and below 1; got 2.0"),
         ({"scale": "nonsense"}, "Invalid enum value 'nonsense'"),
-        ({"distance": None}, "Expected `str`, got `null`"),
         ({"items": 8}, "a coverage of 0.9 takes at least 9 items; got items=8 and radius=0.1"),
     ],
 )
@@ -155,6 +143,3 @@ def test_predictions_cover_as_the_inflation_says(distance: Any, generator: torch
     assert 30 <= covered.sum() <= 32
     sets = (pred.lower, pred.upper, pred.probs)
     assert torch.equal(covered, found.covers(votes, *sets, vertices=pred.vertices))
-    wrong: Any = 0.1
-    with pytest.raises(CredalError, match=r"widened by an Inflation; got 0\.1\. To fix: give"):
-        pred.conformalize(wrong)

@@ -60,15 +60,6 @@ def test_bound_agrees_with_p_value(
         assert (p <= level) == (bound <= rate)
 
 
-@given(shares, st.floats(0.5, 0.99))
-def test_intervals_of_shares_are_wider(errors_and_n: tuple[float, int], confidence: float) -> None:
-    errors, n = float(round(errors_and_n[0])), errors_and_n[1]
-    sharp = interval(each(errors), each(n), confidence=confidence, binary=True)
-    wide = interval(each(errors), each(n), confidence=confidence, binary=False)
-    assert wide[0][0] <= sharp[0][0] + 1e-9
-    assert sharp[1][0] <= wide[1][0] + 1e-9
-
-
 @pytest.mark.parametrize(
     "law", [{0: 0.9, 1: 0.1}, {0: 0.8, 0.5: 0.2}, {0.1: 1.0}, {0: 0.6, 0.25: 0.4}]
 )

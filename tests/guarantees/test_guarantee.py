@@ -32,7 +32,7 @@ def test_scores_at_the_threshold_are_predicted() -> None:
     assert found.decide(np.array([np.nextafter(found.threshold, 99)])).tolist() == ["defer"]
     assert found.keeps([np.inf]).tolist() == [False]
     assert found.decide(np.zeros(0)).shape == (0,)
-    with pytest.raises(CredalError, match="none NaN; item 1 has nan"):
+    with pytest.raises(CredalError, match="must not be NaN; item 1"):
         found.decide([0.1, float("nan")])
 
 
@@ -100,14 +100,6 @@ def test_sentence_of_a_shortfall_says_what_it_would_take() -> None:
     assert found.sentence() == f"Nothing is certified and every item is deferred. {found.shortfall}"
 
 
-def test_shares_mean_a_random_annotator_by_default() -> None:
-    score, wrong = scored_items(1, 500)
-    for kind, against in ((wrong, "majority"), (0.8 * wrong, "a random annotator")):
-        assert certify(score, kind, max_error=0.3).against == against
-        assert by_capacity(score, kind, defer=0.2).against == against
-    assert certify(score, 0.8 * wrong, max_error=0.3, against="gold").against == "gold"
-
-
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("num_items", [3, 400])
 def test_json_round_trip(method: str, num_items: int) -> None:
@@ -121,19 +113,11 @@ def test_json_round_trip(method: str, num_items: int) -> None:
     ("field", "value", "message"),
     [
         ("method", "magic", "Invalid enum value 'magic'"),
-        ("against", "me", "Invalid enum value 'me'"),
         ("threshold", "0.3", r"Expected `float \| null`, got `str`"),
-        ("kept", 3.5, "Expected `int`"),
         ("threshold", None, "a threshold exactly where items are kept"),
         ("kept", 10**6, "0 <= kept <= num_items"),
-        ("errors", -1, "0 <= errors <= kept"),
-        ("left_out_kept", 1, "0 <= left_out_kept <= left_out"),
         ("bound", 0.2, "bound <= max_error"),
-        ("confidence", None, "no confidence exactly for conformal-risk-control"),
-        ("max_error", None, "no max_error exactly for a capacity"),
-        ("num_groups", 501, "1 <= num_groups <= num_items"),
         ("one_per_group", True, "with one_per_group, as many groups as items"),
-        ("shortfall", {"items_needed": 9, "reachable_error": 1, "reachable_coverage": 1}, "a sho"),
     ],
 )
 def test_rejects_contradictory_files(field: str, value: object, message: str) -> None:
@@ -146,8 +130,3 @@ def test_rejects_contradictory_files(field: str, value: object, message: str) ->
 def test_rejects_files_that_are_not_guarantees(text: str) -> None:
     with pytest.raises(CredalError, match=r"not a guarantee: .* To fix: certify again"):
         Guarantee.from_json(text)
-
-
-def test_rejects_groups_of_another_length() -> None:
-    with pytest.raises(CredalError, match=r"groups must have shape \(500,\); got \(3,\)"):
-        some(groups=["a", "b", "c"])

@@ -17,7 +17,7 @@ from torch.testing import assert_close
 
 import credalearn as cl
 from credalearn._targets import as_credal
-from credalearn.labels import VOTE_RULES, VoteRule, contaminate, from_posterior, hull
+from credalearn.labels import VoteRule, contaminate, from_posterior, hull
 from credalearn.labels.vote_rules import lower_limits, options_of
 from credalearn.methods import METHODS
 from credalearn.nets import Network
@@ -29,8 +29,6 @@ from random_sets import distributions
 RULES = get_args(VoteRule)
 
 UNKNOWN: Any = "other"
-NAN = float("nan")
-ARRAY: Any = np.array([0.1])
 RAGGED: Any = [[1, 2], [1]]
 
 votes = st.lists(st.lists(st.integers(0, 60), min_size=4, max_size=4), min_size=1, max_size=5)
@@ -46,12 +44,6 @@ def test_relax_keeps_the_top_class_only(generator: torch.Generator) -> None:
     assert_close(sets.diameter(), 1 - probs.amax(1))
 
 
-def test_ties_go_to_the_lowest_class() -> None:
-    assert cl.relax([[0.2, 0.4, 0.4]]).lower.argmax() == 1
-    assert cl.from_votes([[0, 2, 2]]).lower.argmax() == 1
-    assert cl.from_teacher([[1.0, 5.0, 5.0]]).lower.argmax() == 1
-
-
 def test_relaxed_ties_are_those_of_votes_and_of_the_classifier() -> None:
     probs = [[0.4, 0.4, 0.2], [0.2, 0.7, 0.1], [1 / 3, 1 / 3, 1 / 3]]
     kept = cl.relax(probs, ties=True)
@@ -60,13 +52,6 @@ def test_relaxed_ties_are_those_of_votes_and_of_the_classifier() -> None:
     fitted, _ = as_credal(np.array(probs), names=None, label_rule="relax-ties")
     assert_close(kept.lower, fitted.lower.float())
     assert_close(kept.reference, torch.tensor(probs))
-
-
-@pytest.mark.parametrize("rule", RULES)
-def test_the_defaults_of_options_may_be_given_to_every_rule(rule: Any) -> None:
-    plain = cl.from_votes([[3, 1]], rule=rule)
-    told = cl.from_votes([[3, 1]], rule=rule, s=1.0, confidence=0.95)
-    assert torch.equal(told.lower, plain.lower)
 
 
 @given(votes, st.sampled_from(RULES))
@@ -96,23 +81,6 @@ def test_clopper_pearson_limits_are_where_the_binomial_tail_is_the_level() -> No
             tail = binom.sf(n - 1, sum(row), limit)
             assert tail == pytest.approx(0.1 / 4) if n else limit == 0
     assert lower[1, 0].item() == pytest.approx(float(beta.ppf(0.1 / 4, 10, 1)))
-
-
-def test_clopper_pearson_intervals_have_half_the_level_on_each_side() -> None:
-    counts = torch.tensor([[7, 2, 1, 0], [10, 0, 0, 0], [60, 30, 10, 0]])
-    sets = cl.from_votes(counts.double(), rule="clopper-pearson-intervals", confidence=0.9)
-    untouched = 0
-    for row, low, high in zip(
-        counts.tolist(), sets.lower.tolist(), sets.upper.tolist(), strict=True
-    ):
-        reachable = 1 - sum(low)  # the rest of the bounds may be tighter than their limit
-        for n, below, above in zip(row, low, high, strict=True):
-            if n and sum(high) - above >= 1:
-                assert binom.sf(n - 1, sum(row), below) == pytest.approx(0.1 / 8)
-            if n < sum(row) and above < below + reachable - 1e-9:
-                assert binom.cdf(n, sum(row), above) == pytest.approx(0.1 / 8)
-                untouched += 1
-    assert untouched >= 6
 
 
 def test_the_radius_is_the_stated_one_and_at_most_1() -> None:
@@ -167,7 +135,7 @@ def test_more_confidence_takes_a_larger_set(counts: list[list[int]], rule: Any) 
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_an_item_without_votes_is_open(rule: Any) -> None:
+def test_items_without_votes_allow_every_distribution(rule: Any) -> None:
     sets = cl.from_votes([[3, 1], [0, 0]], rule=rule)
     assert_close(sets.lower[1], torch.zeros(2))
     assert_close(sets.upper[1], torch.ones(2))
@@ -175,14 +143,8 @@ def test_an_item_without_votes_is_open(rule: Any) -> None:
     assert_close(sets.reference[1], torch.full((2,), 0.5))
 
 
-def test_only_sets_collapse() -> None:
-    soft: Any = [[0.5, 0.5]]
-    with pytest.raises(cl.CredalError, match=r"labels must be credal sets, .* got list. To fix"):
-        cl.collapse(soft)
-
-
 @pytest.mark.parametrize("rule", RULES)
-def test_what_consumes_labels_serves_every_rule(rule: Any, generator: torch.Generator) -> None:
+def test_models_learn_from_every_rule(rule: Any, generator: torch.Generator) -> None:
     side = torch.arange(400) % 4
     other = torch.randint(4, (400,), generator=generator)  # three of 33 votes; often the same class
     counts = 30 * one_hot(side, 4) + 3 * one_hot(other.where(other > 1, side), 4)
@@ -194,7 +156,7 @@ def test_what_consumes_labels_serves_every_rule(rule: Any, generator: torch.Gene
         assert clf.score(inputs, side.numpy()) > 0.9
 
 
-def test_kinds_with_equal_bounds_are_not_one_run() -> None:
+def test_kinds_with_equal_bounds_have_different_checkpoints() -> None:
     """A checkpoint of one rule must not be taken for that of another."""
     ball = cl.from_votes([[9, 5, 4, 2]], rule="total-variation")
     box = cl.Intervals(ball.lower, ball.upper, soft=ball.soft)
@@ -263,7 +225,7 @@ def test_contamination_as_stated(generator: torch.Generator) -> None:
     assert_close(contaminate(probs, 1.0).diameter(), torch.ones(50, dtype=torch.float64))
 
 
-def test_the_hull_of_statements_ignores_who_said_nothing(generator: torch.Generator) -> None:
+def test_hull_ignores_missing_statements(generator: torch.Generator) -> None:
     said = distributions(30, 4, 3, generator=generator)
     with_gaps = said.clone()
     with_gaps[:10, 1], with_gaps[10:20, 2:] = torch.nan, torch.nan
@@ -276,12 +238,6 @@ def test_the_hull_of_statements_ignores_who_said_nothing(generator: torch.Genera
         assert_close(sets[rows].diameter(), alone.diameter())
         assert_close(sets[rows].reference, alone.center())
     assert hull([[[1, 0], [0, 1]]]).lower.dtype == torch.float32
-
-
-def test_every_rule_has_its_line() -> None:
-    assert tuple(VOTE_RULES) == RULES
-    for rule in RULES:
-        assert f'"{rule}"' in (cl.from_votes.__doc__ or "")
 
 
 def test_teacher_is_softened_by_its_temperature() -> None:
@@ -305,14 +261,7 @@ def test_smoothing_as_stated() -> None:
     assert_close(cl.smooth([1], 0.3, 3, rule="precise").lower, torch.tensor([[0.1, 0.8, 0.1]]))
 
 
-def test_statements_as_stated() -> None:
-    sets = cl.at_least([[0.7, 0.0, 0.2], [0.0, 0.0, 0.0]])
-    assert_close(sets.lower, torch.tensor([[0.7, 0.0, 0.2], [0.0, 0.0, 0.0]]))
-    assert_close(sets.diameter(), torch.tensor([0.1, 1.0]))
-    assert_close(sets.reference, sets.center())
-
-
-def test_tables_with_nullable_counts_serve() -> None:
+def test_accepts_tables_with_nullable_counts() -> None:
     table = pd.DataFrame({"cat": [1, 0], "dog": [3, 2]}).astype("Int64")
     assert_close(cl.from_votes(table).lower, torch.tensor([[0.0, 0.75], [0.0, 1.0]]))
     with pytest.raises(cl.CredalError, match="counts must be an array of numbers"):
@@ -324,30 +273,6 @@ def test_counts_beyond_float32_keep_their_top_class() -> None:
     assert cl.from_votes(torch.tensor([[16_777_216, 16_777_217]])).lower.argmax() == 1
 
 
-ROW_KINDS: dict[str, Callable[[list[float]], Any]] = {
-    "array": np.array,
-    "tensor": torch.tensor,
-    "double": lambda row: torch.tensor(row, dtype=torch.float64, requires_grad=True),
-}
-
-
-@pytest.mark.parametrize("kind", ROW_KINDS)
-def test_rows_of_a_list_may_be_arrays_and_tensors(kind: str) -> None:
-    rows = [ROW_KINDS[kind](row) for row in ([0.25, 0.75], [1.0, 0.0])]
-    wanted = torch.tensor([[0.0, 0.75], [1.0, 0.0]], dtype=torch.as_tensor(rows[0]).dtype)
-    assert_close(cl.relax(rows).lower, wanted)
-    assert_close(cl.relax(tuple(rows)).lower, wanted)
-    assert_close(cl.relax([rows[0], [1.0, 0.0]]).lower, wanted)
-    assert_close(cl.LowerBounds(rows).lower, torch.stack([*map(torch.as_tensor, rows)]).detach())
-    points = cl.Vertices([rows, rows])
-    assert points.points.shape == (2, 2, 2)
-    assert_close(points.worst(rows[1]), torch.ones(2).to(wanted))
-    with pytest.raises(cl.CredalError, match=r"probs must be an array of numbers.*\[2\] at "):
-        cl.relax([rows[0], rows[1][:1]])
-    with pytest.raises(cl.CredalError, match="probs must have no masked value"):
-        cl.relax([np.ma.array([0.5, 0.5], mask=[True, False])])
-
-
 def test_precision_follows_the_input() -> None:
     assert cl.from_votes([[1, 2]]).lower.dtype == torch.float32
     assert cl.from_votes(np.array([[1.0, 2.0]])).lower.dtype == torch.float64
@@ -357,102 +282,35 @@ def test_precision_follows_the_input() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (
-            lambda: cl.relax([[0.5, 0.6]]),
-            r"must sum to 1, .*; row 0 .*0.5, 0.6\], sum=\[1.1\]",
-        ),
+        (lambda: cl.relax([[0.5, 0.6]]), r"must sum to 1, .*; row 0 .*0.5, 0.6\], sum=\[1.1\]"),
         (lambda: cl.relax([[1.5, -0.5]]), "probs must not be negative"),
-        (lambda: cl.relax([[0.5, float("nan")]]), "probs must be finite"),
-        (lambda: cl.relax([0.5, 0.5]), r"shape \(items, classes\)"),
         (lambda: cl.precise([[0.9, 0.2]]), "sum to 1"),
         (lambda: cl.from_votes([[3, 1], [2, -1]]), "whole numbers of 0 or more; row 1"),
-        (lambda: cl.from_votes(torch.tensor([[3 + 2j, 1]])), "counts must be .*real numbers; got"),
-        (lambda: cl.from_votes(np.array([[3 + 2j, 1]])), "counts must be .*real numbers; got"),
+        (lambda: cl.from_votes([[0.5, 0.5]]), "whole numbers .* not shares"),
         (lambda: cl.from_votes(torch.eye(2).to_sparse()), "counts must be a dense tensor"),
-        (lambda: cl.from_votes([[0.5, 0.5]]), "whole numbers .* give the counts, not shares"),
-        (
-            lambda: cl.from_votes([[1, 2]], rule=UNKNOWN),
-            "one of 'relax', .* got 'other'",
-        ),
+        (lambda: cl.from_votes(RAGGED), "counts must be an array of numbers"),
+        (lambda: cl.from_votes(np.ma.array([[3, 0]], mask=[[True, False]])), "no masked value"),
+        (lambda: cl.from_votes([[1, 2]], rule=UNKNOWN), "one of 'relax', .* got 'other'"),
         (lambda: cl.from_votes([[1, 2]], rule="idm", s=0.0), "s must be above 0"),
-        (
-            lambda: cl.from_votes([[1, 2]], confidence=1.0),
-            r"confidence must be .*above 0 and below 1",
-        ),
-        (lambda: cl.from_votes([[1, 2]], confidence=float("nan")), "confidence"),
-        (
-            lambda: cl.from_votes([[1, 2]], s=2),
-            r"rule 'relax-ties' does not use s; got s=2\. To fix: leave it out, or .* rule 'idm'",
-        ),
-        (
-            lambda: cl.from_votes([[1, 2]], rule="idm", confidence=0.9),
-            "'idm' does not use confidence; got confidence=0.9.*'clopper-pearson' or .* or 'total-",
-        ),
-        (lambda: cl.from_votes([[1, 2]], rule="hull", s=2), "'hull' does not use s"),
-        (
-            lambda: from_posterior([[0.5, 0.5]], 3, rule="clopper-pearson", s=2),
-            "'clopper-pearson' does not use s",
-        ),
-        (lambda: cl.from_votes([[1, 2]], s="1"), r"s must be a number above 0; got '1'"),  # type: ignore[arg-type]
-        (lambda: contaminate([[0.5, 0.5]], "x"), r"epsilon .*; got 'x'"),  # type: ignore[arg-type]
-        (lambda: contaminate([[0.5, 0.5]], ARRAY), r"epsilon .*; got array\(\[0.1\]\)"),
-        (lambda: cl.smooth([0], ARRAY, 2), r"epsilon .*; got array\(\[0.1\]\)"),
-        (lambda: cl.smooth([0], 0.1, 0), "num_classes must be 1 or more; got 0"),
-        (
-            lambda: cl.smooth([0], 0.1, True),
-            "num_classes must be a whole .*; got True",
-        ),
-        (lambda: cl.from_teacher([[1.0]], temperature=ARRAY), "temperature must .*; got array"),
-        (lambda: cl.from_votes(RAGGED), "counts must be an array of numbers, as many"),
-        (lambda: from_posterior([[0.5, 0.5]], RAGGED), "num_votes must be an array of numbers"),
-        (
-            lambda: from_posterior([[0.5, 0.5]], 1, rule=["idm"]),  # type: ignore[arg-type]
-            r"rule must be one of 'relax', .*; got \['idm'\]",
-        ),
-        (
-            lambda: from_posterior([[0.5, 0.5]] * 2, [1, -1]),
-            r"num_votes must be 0 or more; row 1 .*-1.0\]. To fix: give how many",
-        ),
-        (
-            lambda: from_posterior([[0.5, 0.5]], [1, 2]),
-            r"num_votes must be one number, or one an item, shape \(1,\); got \(2,\)",
-        ),
+        (lambda: cl.from_votes([[1, 2]], confidence=1.0), "confidence must be above 0 and below 1"),
+        (lambda: cl.from_votes([[1, 2]], s=2), "'relax-ties' does not use s; .* rule 'idm'"),
+        (lambda: from_posterior([[0.5, 0.5]] * 2, [1, -1]), "num_votes must be 0 or more; row 1"),
+        (lambda: from_posterior([[0.5, 0.5]], [1, 2]), "num_votes must be one number, or one per"),
         (lambda: from_posterior([[0.5, 0.6]], 1), "each row of posterior must sum to 1"),
-        (lambda: from_posterior([[0.5, 0.5]], 1, rule=UNKNOWN), "one of 'relax'"),
         (
             lambda: contaminate([[0.5, 0.5]], 1.5),
-            r"epsilon must be 0 or more and at most 1; got 1.5",
+            "epsilon must be 0 or more and at most 1; got 1.5",
         ),
-        (lambda: contaminate([[0.5, 0.6]], 0.1), "sum to 1"),
-        (lambda: hull([[[NAN, NAN]], [[0.5, 0.5]]]), "one statement or more; row 0 .* drop"),
-        (lambda: hull([[[0.5, NAN]]]), "NaN for every class .*; row 0 .* fill it"),
-        (lambda: hull([[[0.5, 0.6]]]), "statements must sum to 1"),
-        (lambda: hull([[[0.5, float("inf")]]]), "statements must be finite"),
-        (lambda: hull([[0.5, 0.5]]), r"statements must have shape \(items, vertices, classes\)"),
+        (lambda: hull([[[math.nan] * 2], [[0.5] * 2]]), "one statement or more; row 0 .* drop"),
+        (lambda: hull([[[0.5, math.nan]]]), "NaN for every class .*; row 0 .* fill it"),
         (lambda: cl.from_teacher([[1.0, 2.0]], temperature=0.0), "temperature must be above 0"),
-        (lambda: cl.from_teacher([[1.0, float("inf")]]), "logits must be finite"),
-        (
-            lambda: cl.from_teacher([[1.0, 2.0]], rule=UNKNOWN),
-            "one of 'relax', 'relax-ties', 'precise'",
-        ),
+        (lambda: cl.from_teacher([[1.0, 2.0]], rule=UNKNOWN), "'relax', 'relax-ties', 'precise'"),
         (lambda: cl.smooth([0, 1], 1.0, 2), "epsilon must be 0 or more and below 1; got 1.0"),
-        (lambda: cl.smooth([0, 1], -0.1, 2), "epsilon"),
         (lambda: cl.smooth([0, 2], 0.1, 2), r"labels must lie in 0\.\.1; row 1"),
-        (lambda: cl.smooth([0.5], 0.1, 2), "whole numbers"),
-        (lambda: cl.smooth([[0]], 0.1, 2), "whole numbers"),
-        (lambda: cl.at_least([[0.7, 0.0], [0.7, 0.6]]), "contradict each other .* row 1"),
-        (lambda: cl.at_least([[70, 0]]), r"lie in \[0, 1\]; row 0 .* 0.70 for 70 %"),
-        (lambda: cl.at_least([[0.7, float("nan")]]), "bounds must be finite"),
+        (lambda: cl.at_least([[0.7, 0.0], [0.7, 0.6]]), r"sum\(lower\) <= 1 .* row 1"),
+        (lambda: cl.collapse(RAGGED), r"labels must be credal sets, .* got list. To fix"),
     ],
 )
-def test_bad_labels_are_refused(make: object, message: str) -> None:
-    assert callable(make)
+def test_rejects_bad_labels(make: Callable[[], object], message: str) -> None:
     with pytest.raises(cl.CredalError, match=message):
         make()
-
-
-def test_masked_votes_are_refused() -> None:
-    votes = np.ma.array([[3, 0], [1, 2]], mask=[[False, False], [True, True]])
-    with pytest.raises(cl.CredalError, match=r"no masked value; that at \(1, 0\) is"):
-        cl.from_votes(votes)
-    assert len(cl.from_votes(np.ma.array([[3, 0]]))) == 1  # a mask that hides nothing

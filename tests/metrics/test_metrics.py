@@ -1,8 +1,6 @@
 """Metrics against obvious loops, hand-made cases and other libraries."""
 
-import itertools
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -100,34 +98,6 @@ def test_rejection_curve_against_a_loop(generator: torch.Generator) -> None:
     assert metrics.auarc(probs, y, score) == pytest.approx(np.mean(slow))
 
 
-def test_ties_are_the_mean_over_all_orders_whatever_the_rows() -> None:
-    probs = torch.tensor([[1.0, 0.0]] * 5)
-    y, score = torch.tensor([0, 1, 0, 1, 1]), torch.tensor([1, 1, 1, 0, 2])
-    curves = []
-    for order in itertools.permutations(range(5)):
-        rows = torch.tensor(order)
-        curves.append(metrics.accuracy_rejection(probs, y[rows], score[rows]))
-    assert all(torch.equal(curve, curves[0]) for curve in curves)
-    # One wrong item first, then three with two right among them in any order, then one wrong.
-    third = 2 / 3
-    expected = [0, third / 2, 2 * third / 3, 2 / 4, 2 / 5]
-    np.testing.assert_allclose(curves[0].numpy(), expected)
-
-
-def test_a_constant_score_defers_at_random(generator: torch.Generator) -> None:
-    probs = distributions(50, 3, generator=generator)
-    y = torch.randint(3, (50,), generator=generator)
-    flat = metrics.accuracy_rejection(probs, y, torch.zeros(50))
-    np.testing.assert_allclose(flat.numpy(), metrics.accuracy(probs, y))
-
-
-def test_extreme_cases() -> None:
-    one = [[0.8, 0.2]]
-    assert metrics.auarc(one, [0], [0.3]) == 1
-    assert metrics.auarc(one, [1], [0.3]) == 0
-    assert metrics.auarc(one * 3, [0, 0, 0], [1, 2, 3]) == 1
-
-
 def expected_curve(right: list[bool], score: list[float]) -> list[float]:
     """Mean accuracy of the m most certain, taking each tie one item at a time."""
     curve, hits, kept = [], 0.0, 0
@@ -196,12 +166,6 @@ def test_without_spread_there_is_no_correlation() -> None:
     assert metrics.spearman_error([[0.9, 0.1]], [0], [0.3]) == 0
 
 
-@given(st.lists(SCORES, min_size=1, max_size=9), st.lists(SCORES, min_size=1, max_size=9))
-def test_auroc_against_all_pairs(inside: list[float], outside: list[float]) -> None:
-    won = [(o > i) + 0.5 * (o == i) for o in outside for i in inside]
-    assert metrics.auroc(inside, outside) == pytest.approx(np.mean(won), abs=1e-12)
-
-
 def test_auroc_against_scikit_learn(generator: torch.Generator) -> None:
     inside = torch.rand(400, generator=generator)
     outside = torch.rand(300, generator=generator) + 0.2
@@ -243,48 +207,6 @@ def test_the_order_of_the_rows_never_matters(name: str, generator: torch.Generat
         assert METRICS[name](probs, y, score.to(dtype)) == pytest.approx(before, abs=1e-13)
 
 
-def test_calibration_is_the_same_to_the_last_bit_in_any_order(generator: torch.Generator) -> None:
-    probs = distributions(3000, 3, generator=generator)
-    y = torch.randint(3, (3000,), generator=generator)
-    found = set()
-    for _ in range(10):
-        rows = torch.randperm(3000, generator=generator)
-        found.add(metrics.reliability(probs[rows], y[rows]))
-    assert len(found) == 1
-
-
-def test_probabilities_may_carry_gradients(generator: torch.Generator) -> None:
-    probs = distributions(50, 3, generator=generator).requires_grad_()
-    y, score = torch.randint(3, (50,), generator=generator), torch.rand(50).requires_grad_()
-    for name, metric in METRICS.items():
-        assert metric(probs, y, score) == metric(probs.detach(), y, score.detach()), name
-
-
-@pytest.mark.parametrize("num_bins", [0, 1.5, float("nan"), "a", None])
-def test_bins_are_counted(num_bins: Any) -> None:
-    with pytest.raises(CredalError, match=r"num_bins must be (a whole number of )?1 or more; got"):
-        metrics.reliability([[0.5, 0.5]], [0], num_bins=num_bins)
-
-
-def test_a_number_of_numpy_counts_bins() -> None:
-    two: Any = np.int64(2)
-    assert metrics.reliability([[0.5, 0.5]], [0], num_bins=two).count == (1, 0)
-
-
-@pytest.mark.parametrize("num_items", [1, 7])
-def test_all_right_and_all_wrong(num_items: int) -> None:
-    probs, score = [[0.75, 0.25]] * num_items, list(range(num_items))
-    for y, accuracy, ece in ((0, 1.0, 0.25), (1, 0.0, 0.75)):
-        truth = [y] * num_items
-        assert metrics.accuracy(probs, truth) == accuracy
-        assert metrics.ece(probs, truth) == ece
-        assert metrics.auarc(probs, truth, score) == accuracy
-        assert metrics.aurc(probs, truth, score) == 1 - accuracy
-        assert metrics.normalized_auarc(probs, truth, score) == 0
-        assert metrics.spearman_error(probs, truth, score) == 0
-
-
-RAGGED: Any = [0.1, [0.2]]
 MASKED = np.ma.array([1, 0], mask=[False, True])
 
 
@@ -292,37 +214,20 @@ MASKED = np.ma.array([1, 0], mask=[False, True])
     ("call", "message"),
     [
         (lambda: metrics.accuracy([[0.5, 0.5]], [2]), r"y must lie in 0\.\.1; row 0"),
-        (lambda: metrics.accuracy([[0.5, 0.5]], [0, 1]), r"shape \(1,\); got .* \(2,\)"),
-        (lambda: metrics.accuracy([[0.5, 0.5]], [0.0]), "whole numbers"),
-        (lambda: metrics.accuracy(np.zeros((0, 2)), np.zeros(0, int)), "one item or more"),
+        (lambda: metrics.accuracy([[0.5, 0.5]], [0, 1]), "each of the 1 items of probs.*; got 2"),
+        (lambda: metrics.accuracy([[0.5, 0.5]], ["a"]), "y must be class indices"),
+        (lambda: metrics.accuracy(np.zeros((0, 2)), np.zeros(0, int)), "one or more; got 0"),
+        (lambda: metrics.accuracy(MASKED[None], [0]), r"probs must have no masked .*\(0, 1\)"),
         (lambda: metrics.ece([[0.5, 0.5]], [0], num_bins=0), "num_bins must be 1 or more"),
         (lambda: metrics.ece([[5.0, -3.0]], [0]), "not be negative; row 0 .* take the softmax"),
         (lambda: metrics.ece([[80.0, 20.0]], [0]), "sum to 1, .* percentages: divide by 100"),
-        (lambda: metrics.accuracy([[0.4, 0.4]], [0]), r"sum to 1, .* row 0 .* sum=\[0.8\]"),
-        (lambda: metrics.auarc([[2.0, 0.5]], [0], [0.1]), "each row of probs must sum to 1"),
-        (lambda: metrics.spearman_error([[2.0, 0.5]], [0], [0.1]), "of probs must sum to 1"),
-        (lambda: metrics.accuracy(MASKED[None], [0]), r"probs must have no masked .*\(0, 1\)"),
-        (lambda: metrics.accuracy([[0.5, 0.5]] * 2, MASKED), r"y must have no masked .*\(1,\)"),
-        (lambda: metrics.auroc([0.1], MASKED), r"outside must have no masked .* fill or drop"),
-        (lambda: metrics.accuracy([[0.5, 0.5]], ["a"]), "y must hold class indices"),
-        (lambda: metrics.accuracy([[0.5, 0.5]], RAGGED), "y must hold class indices"),
-        (lambda: metrics.auarc([[0.5, 0.5]], [0], [float("nan")]), "none NaN; item 0 has nan"),
-        (
-            lambda: metrics.auarc([[0.5, 0.5]], [0], [0.1, 0.2]),
-            r"score must hold one number for each of the 1 items; got shape \(2,\)",
-        ),
-        (
-            lambda: metrics.spearman_error([[0.5, 0.5]], [0], ["a"]),
-            "^score must be an array of numbers; got <U1",
-        ),
+        (lambda: metrics.auarc([[0.5, 0.5]], [0], [0.1, 0.2]), r"1 items; got shape \(2,\)"),
+        (lambda: metrics.spearman_error([[0.5, 0.5]], [0], ["a"]), "array of numbers; got <U1"),
         (lambda: metrics.auroc([], [0.1]), r"inside .* one item or more; got shape \(0,\)"),
-        (lambda: metrics.auroc([0.1], [[0.1]]), r"outside .* got shape \(1, 1\)"),
-        (lambda: metrics.auroc([0.1], RAGGED), "outside must be an array of numbers"),
-        (lambda: metrics.auroc([0.1], [0.1, np.nan]), "outside .* item 1 has nan"),
+        (lambda: metrics.auroc([0.1], [0.1, np.nan]), "outside must not be NaN; item 1"),
     ],
 )
-def test_bad_input_is_refused(call: object, message: str) -> None:
-    assert callable(call)
+def test_rejects_bad_input(call: Callable[[], object], message: str) -> None:
     with pytest.raises(CredalError, match=message):
         call()
 
@@ -336,7 +241,7 @@ def test_bad_input_is_refused(call: object, message: str) -> None:
     ],
     ids=["half", "bfloat16", "three decimals"],
 )
-def test_rounded_probabilities_are_probabilities(
+def test_accepts_rounded_probabilities(
     rounded: Callable[[torch.Tensor], torch.Tensor], generator: torch.Generator
 ) -> None:
     exact = torch.randn(200, 10, generator=generator).mul(3).softmax(1)
@@ -346,15 +251,3 @@ def test_rounded_probabilities_are_probabilities(
     assert metrics.ece(probs, y) == pytest.approx(metrics.ece(exact, y), abs=0.02)
     sure = torch.tensor([[1.01, 0.0], [1.0, 0.0]])
     assert metrics.ece(sure, [0, 0]) == 0
-
-
-def test_numbers_of_a_table_with_text_are_numbers() -> None:
-    row = np.array([0.9, 0.8], dtype=object)
-    found = metrics.balanced_quality(
-        {"a": {"accuracy": row}, "b": {"accuracy": [0.8, 0.9]}}, metrics=["accuracy"]
-    )
-    assert found["a"].mean == found["b"].mean == 0.5
-    with pytest.raises(CredalError, match="finite numbers"):
-        metrics.balanced_quality(
-            {"a": {"accuracy": np.array([0.9, None], dtype=object)}}, metrics=["accuracy"]
-        )

@@ -1,7 +1,6 @@
 """Comparing methods over seeds: against loops, SciPy and enumeration of all signs."""
 
 import itertools
-from typing import Any
 
 import numpy as np
 import pytest
@@ -84,27 +83,6 @@ def test_a_metric_without_differences_scales_to_one_for_all() -> None:
     assert (found["b"].mean, found["b"].std) == (0.5, 0.5)
 
 
-def test_the_last_bit_decides_no_metric() -> None:
-    table = {"a": {"accuracy": [0.3]}, "b": {"accuracy": [0.1 + 0.2]}}
-    found = metrics.balanced_quality(table, metrics=["accuracy"])
-    assert (found["a"].mean, found["b"].mean) == (1, 1)
-
-
-@pytest.mark.parametrize(("num_seeds", "digits"), [(5, 6), (10, 6), (25, 6), (5, 2), (9, 2)])
-def test_p_values_against_scipy(num_seeds: int, digits: int) -> None:
-    # SciPy is exact without ties up to 50 seeds, and with them, two digits, up to 13, if slow.
-    table = random_table(4, num_seeds, seed=2, digits=digits)
-    found = metrics.pairwise_p_values(table, "ece")
-    checked = 0
-    for a, b in itertools.permutations(table, 2):
-        difference = np.round(np.subtract(table[b]["ece"], table[a]["ece"]), 9)  # less is better
-        if difference.any():
-            theirs = wilcoxon(difference, alternative="greater").pvalue
-            assert found[a][b] == pytest.approx(theirs, abs=1e-12)
-            checked += 1
-    assert checked >= 10
-
-
 @given(st.lists(st.integers(-4, 4), min_size=1, max_size=9))
 def test_p_values_against_all_signs(differences: list[int]) -> None:
     kept = [d for d in differences if d]
@@ -129,21 +107,6 @@ def test_rounding_errors_do_not_break_ties() -> None:
     }
     # Five equal differences, four of them in favor: 6 of 32 ways are as good or better.
     assert metrics.pairwise_p_values(shifted, "accuracy")["a"]["b"] == 6 / 32
-
-
-def test_no_probability_is_above_one() -> None:
-    # Worse on 80 seeds of 80: the chances sum to 1 + 2e-16.
-    rows = {"a": [-k / 1000 for k in range(1, 81)], "b": [0.0] * 80}
-    table = {method: {"accuracy": row} for method, row in rows.items()}
-    assert metrics.pairwise_p_values(table, "accuracy")["a"]["b"] == 1
-
-
-def test_equal_methods_neither_win_nor_lose() -> None:
-    row = {"accuracy": [0.7, 0.8, 0.9, 0.6, 0.5]}
-    table = {"a": row, "b": row}
-    assert metrics.pairwise_p_values(table, "accuracy") == {"a": {"b": 1.0}, "b": {"a": 1.0}}
-    found = metrics.significance_ranking(table, metrics=["accuracy"])
-    assert found["a"] == found["b"] == metrics.Significance({"accuracy": 0}, 1.0)
 
 
 def slow_net(table: Table, metric: str, level: float) -> dict[str, int]:
@@ -211,44 +174,27 @@ GOOD = {"accuracy": [0.9, 0.8], "ece": [0.1, 0.1], "auarc": [0.9, 0.9]}
 @pytest.mark.parametrize(
     ("table", "names", "message"),
     [
-        ({}, THREE, r"one method or more .* got methods=\[\]"),
-        ({"a": GOOD}, (), r"one metric or more .* metrics=\(\)"),
+        ({}, THREE, r"one or more methods .* got methods=\[\]"),
         ({"a": GOOD}, "ece", "metrics='ece'"),
-        ({"a": GOOD}, ("ECE",), "metric 'ECE' is unknown, .* known are accuracy, ece"),
-        (
-            {"a": GOOD, "b": {"ece": [0.1]}},
-            THREE,
-            r"table\['b'\] must hold 'accuracy'; .*\['ece'\]",
-        ),
-        ({"a": GOOD, "b": GOOD | {"ece": [0.1]}}, THREE, r"got shapes {'a': \(2,\), 'b': \(1,\)}"),
-        ({"a": {"ece": []}}, ("ece",), r"each of the same seeds; got shapes {'a': \(0,\)}"),
-        ({"a": {"ece": 0.1}}, ("ece",), r"got shapes {'a': \(\)}"),
-        ({"a": GOOD | {"ece": [0.1]}}, THREE, r"same seeds; got {'accuracy': 2, 'ece': 1"),
-        ({"a": {"ece": [0.1, np.nan]}}, ("ece",), r"\['a'\]\['ece'\] must be finite .* nan\]"),
-        ({"a": {"ece": ["low"]}}, ("ece",), r"\['a'\]\['ece'\] must be finite .*\['low'\]"),
-        ({"a": {"ece": np.ma.array([0.1], mask=[True])}}, ("ece",), r"no masked value; .* \(0,\)"),
+        ({"a": GOOD}, ("ECE",), "metric must be one of 'accuracy', .* got 'ECE'"),
+        ({"a": GOOD, "b": {"ece": [0.1]}}, THREE, r"table\['b'\]\['accuracy'\] is missing"),
+        ({"a": GOOD, "b": GOOD | {"ece": [0.1]}}, THREE, r"'b'\]\['ece'\] must be one finite"),
+        ({"a": GOOD | {"ece": [0.1]}}, THREE, "one value for each of the same seeds"),
+        ({"a": {"ece": [0.1, np.inf]}}, ("ece",), r"\['a'\]\['ece'\] must be one finite number"),
+        ({"a": {"ece": ["low"]}}, ("ece",), r"\['a'\]\['ece'\] must be an array of numbers"),
     ],
 )
-def test_bad_tables_are_refused(table: Table, names: tuple[str, ...], message: str) -> None:
+def test_rejects_bad_tables(table: Table, names: tuple[str, ...], message: str) -> None:
     with pytest.raises(CredalError, match=message):
         metrics.balanced_quality(table, metrics=names)
     with pytest.raises(CredalError, match=message):
         metrics.significance_ranking(table, metrics=names)
 
 
-@pytest.mark.parametrize("level", [0.0, 1.0, -1.0, float("nan"), "x"])
-def test_a_level_must_be_a_probability(level: float) -> None:
-    with pytest.raises(CredalError, match=r"level must be .*above 0 and below 1; got"):
-        metrics.significance_ranking({"a": GOOD}, level=level)
-
-
-@pytest.mark.parametrize("net", [{}, {"a": {}}, {"a": {"ece": 1.0}, "b": {"auarc": 1.0}}])
-def test_nets_must_hold_the_same_metrics(net: dict[str, dict[str, float]]) -> None:
-    with pytest.raises(CredalError, match=r"net must hold the same metrics, one or more"):
-        metrics.balanced_significance(net)
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf, "two", None])
-def test_nets_must_be_numbers(value: Any) -> None:
-    with pytest.raises(CredalError, match=r"net\['b'\]\['ece'\] must be finite numbers; got"):
-        metrics.balanced_significance({"a": {"ece": 1}, "b": {"ece": value}})
+def test_rejects_bad_levels_and_nets() -> None:
+    with pytest.raises(CredalError, match="level must be above 0 and below 1; got 1"):
+        metrics.significance_ranking({"a": GOOD}, level=1)
+    with pytest.raises(CredalError, match="net must have the same metrics for every method"):
+        metrics.balanced_significance({"a": {"ece": 1.0}, "b": {"auarc": 1.0}})
+    with pytest.raises(CredalError, match=r"net\['b'\]\['ece'\] must be a number; got nan"):
+        metrics.balanced_significance({"a": {"ece": 1}, "b": {"ece": np.nan}})

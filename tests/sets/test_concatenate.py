@@ -12,7 +12,9 @@ import credalearn as cl
 from random_sets import KINDS, distributions
 
 
-def alike(joined: cl.CredalSet, parts: list[cl.CredalSet], generator: torch.Generator) -> None:
+def check_alike(
+    joined: cl.CredalSet, parts: list[cl.CredalSet], generator: torch.Generator
+) -> None:
     """Worst cases for random costs, bounds and references are those of the parts."""
     assert len(joined) == sum(map(len, parts))
     cost = torch.randn(joined.shape, generator=generator, dtype=torch.float64)
@@ -30,10 +32,10 @@ def test_sets_of_one_kind_stay_as_they_are(kind: str, generator: torch.Generator
     parts = [KINDS[kind](num_items, 5, generator) for num_items in (16, 1, 24)]
     joined = cl.concatenate(parts)
     assert type(joined) is type(parts[0])
-    alike(joined, parts, generator)
+    check_alike(joined, parts, generator)
     assert_close(joined.center(), torch.cat([part.center() for part in parts]))
     again = joined[16:]  # a batch like any other
-    alike(again, parts[1:], generator)
+    check_alike(again, parts[1:], generator)
 
 
 def test_a_soft_label_on_one_side_only_is_kept() -> None:
@@ -55,13 +57,13 @@ def test_different_kinds_become_boxes_where_they_are_boxes(
     if num_classes <= min(boxes.get(kind, 99) for kind in (first, second)):
         joined = cl.concatenate(parts)
         assert type(joined) is cl.Intervals
-        alike(joined, parts, generator)
+        check_alike(joined, parts, generator)
     else:
         with pytest.raises(cl.CredalError, match=r"no kind in common: .* is not a box"):
             cl.concatenate(parts)
 
 
-def test_what_cannot_be_joined_is_refused() -> None:
+def test_rejects_sets_over_other_classes() -> None:
     sets = cl.from_votes([[1, 3]])
     bad: list[tuple[Any, str]] = [
         ([], "one or more credal sets"),
@@ -73,7 +75,7 @@ def test_what_cannot_be_joined_is_refused() -> None:
             cl.concatenate(parts)
 
 
-def test_numpy_joins_no_sets_unseen(generator: torch.Generator) -> None:
+def test_numpy_does_not_join_sets_silently(generator: torch.Generator) -> None:
     sets: Any = cl.LowerBounds(0.5 * distributions(4, 3, generator=generator))
     joins: list[Any] = [np.concatenate, np.vstack, np.hstack, np.stack]
     for join in joins:

@@ -1,8 +1,8 @@
 """What all kinds of set share: membership, center, diameter, bounds, rows, moving."""
 
 import pickle
+from collections.abc import Callable
 from itertools import permutations
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,7 @@ from credalearn.sets import (
     TotalVariationBall,
     Vertices,
 )
-from random_sets import KINDS, corners, distributions, events
+from random_sets import KINDS, distributions, events
 
 
 def members(sets: CredalSet, generator: torch.Generator) -> Tensor:
@@ -64,7 +64,7 @@ def test_contains_agrees_with_separation_by_a_cost(kind: str, generator: torch.G
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_not_a_distribution_is_in_no_set(kind: str, generator: torch.Generator) -> None:
+def test_only_distributions_are_members(kind: str, generator: torch.Generator) -> None:
     sets = KINDS[kind](5, 3, generator)
     assert not sets.contains(torch.tensor([0.5, 0.6, 0.4])).any()
     assert not sets.contains(torch.tensor([1.2, -0.1, -0.1])).any()
@@ -120,16 +120,6 @@ def test_diameter_of_a_large_ball_is_the_stated_bound(generator: torch.Generator
     assert_close(bounded[tight], exact.diameter()[tight], atol=1e-9, rtol=0)
 
 
-@pytest.mark.parametrize("num_classes", [2, 3, 5])
-def test_diameter_of_a_box_is_that_of_its_corners(
-    num_classes: int, generator: torch.Generator
-) -> None:
-    sets = KINDS["intervals"](150, num_classes, generator)
-    for row, diameter in enumerate(sets.diameter()):
-        points = corners(sets.lower[row], sets.upper[row])
-        assert_close(diameter, torch.cdist(points, points, p=1).max() / 2, atol=1e-9, rtol=0)
-
-
 def test_diameter_of_a_large_box_is_the_stated_bound(generator: torch.Generator) -> None:
     sets = KINDS["intervals"](50, 13, generator)
     bound = torch.minimum(1 - sets.lower.sum(1), sets.upper.sum(1) - 1)
@@ -139,23 +129,6 @@ def test_diameter_of_a_large_box_is_the_stated_bound(generator: torch.Generator)
     never = torch.zeros(50, 1, dtype=torch.float64)
     padded = Intervals(torch.cat([exact.lower, never], 1), torch.cat([exact.upper, never], 1))
     assert (padded.diameter() >= exact.diameter() - 1e-9).all()
-
-
-def test_diameter_of_lower_bounds_and_vertices(generator: torch.Generator) -> None:
-    bounds = KINDS["lower bounds"](100, 4, generator)
-    assert_close(bounds.diameter(), 1 - bounds.lower.sum(1), atol=1e-12, rtol=0)
-    assert_close(bounds.diameter(), Intervals(bounds.lower, bounds.upper).diameter())
-    hull = KINDS["vertices"](100, 4, generator)
-    assert isinstance(hull, Vertices)
-    pairs = (hull.points[:, :, None] - hull.points[:, None]).abs().sum(3).flatten(1)
-    assert_close(hull.diameter(), pairs.amax(1) / 2)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_one_class_leaves_one_distribution(kind: str, generator: torch.Generator) -> None:
-    sets = KINDS[kind](3, 1, generator)
-    assert_close(sets.diameter(), torch.zeros(3, dtype=torch.float64))
-    assert_close(sets.worst(torch.ones(3, 1, dtype=torch.float64)), torch.ones(3).double())
 
 
 def test_centers_as_stated() -> None:
@@ -182,18 +155,6 @@ def test_the_center_of_a_possibility_is_the_mean_over_all_orders(
     assert_close(sets.center(), greedy.mean(0))
     again = sets[torch.arange(99, -1, -1)]
     assert_close(again.center().flip(0), sets.center())
-
-
-def test_levels_are_made_exact_and_a_single_radius_is_for_all(generator: torch.Generator) -> None:
-    assert_close(
-        Possibility([[1 - 4e-6, 0.5]]).levels, torch.tensor([[1.0, 0.5]]), atol=3e-6, rtol=0
-    )
-    assert Possibility([[1 - 4e-6, 0.5]]).levels.amax() == 1
-    q = distributions(5, 3, generator=generator)
-    for radius in (0.25, np.float32(0.25), torch.tensor(0.25), [0.25] * 5, np.full(5, 0.25)):
-        ball = TotalVariationBall(q, radius)
-        assert_close(ball.radius, torch.full((5,), 0.25, dtype=torch.float64))
-    assert len(TotalVariationBall(q[:0], 0.25)) == len(TotalVariationBall(q[:0], [])) == 0
 
 
 def test_intervals_are_tightened_without_changing_the_set(generator: torch.Generator) -> None:
@@ -249,27 +210,20 @@ def test_bounds_of_two_precisions_keep_the_higher() -> None:
         Intervals([[0.5, 0.1]], np.array([[0.5 - 1e-6, 0.9]]))
 
 
-def test_rows_of_every_kind_and_those_refused() -> None:
+def test_rows_may_be_chosen_in_many_ways() -> None:
     sets = LowerBounds(torch.rand(4, 3).softmax(1))
-    for one in (np.int64(1), torch.tensor(1), -3):
-        assert len(sets[one]) == 1
-        assert torch.equal(sets[one].lower, sets.lower[1:2])
-    assert len(sets[[]]) == 0
-    assert len(sets[(np.array([0, 2]), ...)]) == 2
     for rows, kept in (
+        (np.int64(1), [1]),
+        ([], []),
+        ((np.array([0, 2]), ...), [0, 2]),
         (np.array([3, 1], np.uint8), [3, 1]),
-        (np.arange(4)[::-1], [3, 2, 1, 0]),
         (slice(None, None, -1), [3, 2, 1, 0]),
         (pd.Series([2, 0], index=["x", "y"]), [2, 0]),
     ):
         assert torch.equal(sets[rows].lower, sets.lower[kept])
-    assert_close(sets.worst(pd.DataFrame(np.ones((4, 3)))), torch.ones(4).double())
-    for wrong in (True, (0, 1), [[0, 1]], [0.5]):
-        with pytest.raises(CredalError, match=r"a slice, a list or a mask; got .* To fix: give"):
-            sets[wrong]
 
 
-def test_sets_are_their_own_and_constants_for_the_gradient() -> None:
+def test_sets_copy_their_tensors_and_carry_no_gradient() -> None:
     given = torch.tensor([[0.5, 0.1]], requires_grad=True)
     sets = LowerBounds(given)
     hull = Vertices(given.softmax(1)[:, None])
@@ -281,35 +235,8 @@ def test_sets_are_their_own_and_constants_for_the_gradient() -> None:
     assert np.asarray(sets).shape == sets.shape == (1, 2)
 
 
-def made_anew(sets: CredalSet) -> CredalSet:
-    """The same sets through the constructor."""
-    match sets:
-        case LowerBounds():
-            return LowerBounds(sets.lower)
-        case Intervals():
-            return Intervals(sets.lower, sets.upper)
-        case Vertices():
-            return Vertices(sets.points)
-        case TotalVariationBall():
-            return TotalVariationBall(sets.q, sets.radius)
-        case Possibility():
-            return Possibility(sets.levels)
-    raise TypeError(type(sets))
-
-
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_empty_batch_is_a_batch(kind: str, generator: torch.Generator) -> None:
-    sets = KINDS[kind](10, 3, generator)[:0]
-    again = made_anew(sets)
-    assert len(again) == 0
-    assert again.diameter().shape == again.worst(torch.zeros(0, 3)).shape == (0,)
-    assert again.contains(torch.zeros(0, 3)).shape == (0,)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_sets_are_frozen_and_travel_between_processes(
-    kind: str, generator: torch.Generator
-) -> None:
+def test_sets_are_frozen_and_can_be_pickled(kind: str, generator: torch.Generator) -> None:
     sets = KINDS[kind](4, 3, generator)
     with pytest.raises(AttributeError):
         sets.lower = sets.upper  # type: ignore[misc]
@@ -320,13 +247,8 @@ def test_sets_are_frozen_and_travel_between_processes(
 
 def test_the_reference_is_the_soft_label_or_the_center() -> None:
     soft = torch.tensor([[0.6, 0.4]])
-    assert_close(LowerBounds([[0.5, 0.1]], soft=soft).reference, soft)
-    assert_close(LowerBounds([[0.5, 0.1]]).reference, torch.tensor([[0.7, 0.3]]))
     assert_close(LowerBounds([[0.5, 0.1]], soft=soft)[0].reference, soft)
-    with pytest.raises(CredalError, match="must contain the soft label"):
-        LowerBounds([[0.5, 0.1]], soft=torch.tensor([[0.4, 0.6]]))
-    with pytest.raises(CredalError, match=r"one distribution a set, shape \(1, 2\)"):
-        LowerBounds([[0.5, 0.1]], soft=torch.tensor([[0.4, 0.3, 0.3]]))
+    assert_close(LowerBounds([[0.5, 0.1]]).reference, torch.tensor([[0.7, 0.3]]))
 
 
 MASKED = np.ma.array([[0.5, 0.1]], mask=[[False, True]])
@@ -339,87 +261,34 @@ MASKED = np.ma.array([[0.5, 0.1]], mask=[[False, True]])
         (lambda: LowerBounds([[0.5, -0.1]]), "0 <= lower .* row 0 .* clamp"),
         (lambda: LowerBounds([[0.5, float("nan")]]), "lower must be finite; row 0"),
         (lambda: LowerBounds([0.5, 0.5]), r"shape \(items, classes\) .* got \(2,\)"),
-        (lambda: LowerBounds([["a", "b"]]), "an array of numbers, as many"),
-        (lambda: LowerBounds(np.array([[0.5, 0.1j]])), "real numbers; got .*complex"),
+        (lambda: LowerBounds([["a", "b"]]), "an array of numbers"),
         (lambda: LowerBounds(MASKED), r"lower must have no masked value; that at \(0, 1\)"),
-        (
-            lambda: LowerBounds(torch.zeros(2, 2, device="meta")),
-            "dense tensor .* on meta",
-        ),
         (lambda: LowerBounds(torch.eye(2).to_sparse()), r"dense .*_coo"),
         (lambda: LowerBounds(torch.zeros(2, 2).half()), "float32 or float64; got torch.float16"),
+        (
+            lambda: LowerBounds([[0.5, 0.1]]).to(torch.int32),
+            "floating-point dtype; got torch.int32",
+        ),
+        (lambda: LowerBounds([[0.5, 0.1]]).contains("ab"), "q must be an array of numbers"),
+        (lambda: LowerBounds([[0.5, 0.1]])[[0.5]], "rows must be a number, a slice"),
         (lambda: Intervals([[0.6, 0.1]], [[0.5, 0.9]]), "row 0 has lower"),
-        (lambda: Intervals([[0.1, 0.1]], [[0.4, 0.4]]), "the set is empty"),
         (lambda: Intervals([[0.6, 0.6]], [[0.9, 0.9]]), "the set is empty; .* widen"),
-        (lambda: Intervals([[0.1]], [[0.2, 0.3]]), r"share one shape .* got \(1, 1\) and \(1, 2\)"),
-        (
-            lambda: Vertices([[[0.5, 0.6]]]),
-            r"sum to 1, .* row 0 .* sum=\[1.1\]. To fix: divide",
-        ),
+        (lambda: Intervals([[0.1]], [[0.2, 0.3]]), r"upper.* shape \(1, 1\); got \(1, 2\)"),
+        (lambda: Vertices([[[0.5, 0.6]]]), r"sum to 1, .* row 0 .* sum=\[1.1\]"),
         (lambda: Vertices([[[1.5, -0.5]]]), "points must not be negative"),
-        (lambda: Vertices([[0.5, 0.5]]), r"shape \(items, vertices, classes\)"),
         (lambda: Vertices(torch.zeros(2, 0, 3)), "one vertex or more"),
-        (lambda: TotalVariationBall([[0.5, 0.6]], 0.1), "each row of q must sum to 1"),
-        (
-            lambda: TotalVariationBall([[0.5, 0.5]] * 2, [0.1, 1.1]),
-            r"0 <= radius <= 1 must hold.*row 1 has radius=\[1.1\]. To fix: clamp",
-        ),
-        (lambda: TotalVariationBall([[0.5, 0.5]], -0.1), "0 <= radius <= 1"),
-        (lambda: TotalVariationBall([[0.5, 0.5]], float("nan")), "radius must be finite"),
-        (
-            lambda: TotalVariationBall([[0.5, 0.5]], [0.1, 0.2]),
-            r"one number, or one an item, shape \(1,\); got \(2,\)",
-        ),
-        (
-            lambda: Possibility([[1.0, 0.5], [0.9, 0.5]]),
-            r"largest level of each row must be 1.*row 1 .*0.9, 0.5\]. To fix: divide",
-        ),
-        (lambda: Possibility([[1.5, 0.5]]), "largest level of each row must be 1"),
-        (lambda: Possibility([[1.0, -0.5]]), "0 <= levels .* clamp"),
+        (lambda: TotalVariationBall([[0.5, 0.5]] * 2, [0.1, 1.1]), r"row 1 has radius=\[1.1\]"),
+        (lambda: TotalVariationBall([[0.5, 0.5]], [0.1, 0.2]), r"one number, or one per item"),
+        (lambda: Possibility([[1.0, 0.5], [0.9, 0.5]]), "largest level of each row .*row 1"),
         (lambda: Possibility([[1.0, 0.5]], soft=[[0.4, 0.6]]), "must contain the soft label"),
     ],
 )
-def test_bad_sets_are_refused(make: object, message: str) -> None:
-    assert callable(make)
+def test_rejects_bad_sets(make: Callable[[], object], message: str) -> None:
     with pytest.raises(CredalError, match=message):
         make()
 
 
-def test_a_long_row_is_cut_in_the_message() -> None:
+def test_long_rows_are_shortened_in_messages() -> None:
     with pytest.raises(CredalError, match="… 1000 values]") as error:
         LowerBounds(torch.full((1, 1000), 0.5))
     assert len(str(error.value)) < 300
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        None,
-        "ab",
-        [[0.5, 0.5], [1.0]],
-        np.array([[0.5, None]]),
-        np.array([[0.5, 0.5]], ">f8"),
-        np.array([[0.5, 0.5]], np.longdouble),
-        np.array([[0.5, 0.5j]]),
-        MASKED,
-    ],
-    ids=["none", "text", "ragged", "objects", "big-endian", "long", "complex", "masked"],
-)
-def test_costs_and_members_must_be_numbers(values: Any) -> None:
-    sets = LowerBounds([[0.5, 0.1]])
-    with pytest.raises(CredalError, match=r"^q must (be an array|be a dense|have no masked)"):
-        sets.contains(values)
-    for ask in (sets.worst, sets.best, sets.worst_target, sets.best_target):
-        with pytest.raises(
-            CredalError, match=r"^cost must (be an array|be a dense|have no masked)"
-        ):
-            ask(values)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_sets_stay_floating_point_numbers(kind: str, generator: torch.Generator) -> None:
-    sets = KINDS[kind](3, 2, generator)
-    for dtype in (torch.int32, torch.bool, torch.complex64):
-        with pytest.raises(CredalError, match=f"floating-point dtype; got {dtype}. To fix"):
-            sets.to(dtype)
-    assert sets.to("cpu", torch.bfloat16).lower.dtype == torch.bfloat16

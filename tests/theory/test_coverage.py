@@ -2,7 +2,6 @@
 
 from itertools import product
 from math import comb
-from typing import Any
 
 import numpy as np
 import pytest
@@ -52,7 +51,7 @@ def boxes(draw: st.DrawFn) -> tuple[list[int], list[float], list[float]]:
 
 
 @given(boxes(), st.sampled_from([0.01, 0.05, 0.3]))
-def test_it_is_the_obvious_test(
+def test_consistency_equals_the_slow_test(
     box: tuple[list[int], list[float], list[float]], level: float
 ) -> None:
     votes, lower, upper = box
@@ -104,35 +103,7 @@ def test_a_right_set_is_rejected_no_more_often_than_the_level(share: float) -> N
         assert worst > 0.01  # it does reject, and not everything but the truth is accepted
 
 
-@pytest.mark.parametrize(("num_classes", "total"), [(3, 5), (5, 30), (10, 2), (10, 51)])
-def test_so_it_is_for_more_classes(num_classes: int, total: int) -> None:
-    rng = np.random.default_rng(num_classes * total)
-    draws = 20_000
-    probs = rng.dirichlet(np.full(num_classes, 0.5), draws)
-    votes = rng.multinomial(total, probs)
-    slack = rng.random((draws, 2)) < 0.5  # one side or both may be wide
-    lower = probs * slack[:, :1]
-    upper = np.where(slack[:, 1:], probs, 1)
-    rejected = 1 - consistent(votes, lower, upper).double().mean().item()
-    assert rejected <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / draws)
-
-
-def test_coverage_is_limited_by_agreement_and_the_level() -> None:
-    """Sets that are the truth itself always cover, and 98 % of them agree: 1 <= 0.98 / 0.95."""
-    rng = np.random.default_rng(0)
-    probs = rng.dirichlet(np.ones(3), 20_000)
-    agree = consistent(rng.multinomial(30, probs), probs, probs).double().mean().item()
-    assert agree == pytest.approx(0.98, abs=0.005)  # so that it is no upper limit itself
-    assert agree >= 0.95
-
-
-def test_a_wrong_set_is_found_out() -> None:
-    votes = np.random.default_rng(0).multinomial(50, [0.6, 0.3, 0.1], 1000)
-    told = consistent(votes, [[0.9, 0, 0]] * 1000, [[1, 0.1, 0.1]] * 1000)
-    assert told.double().mean() < 0.01
-
-
-def test_nothing_is_said_where_there_is_nothing_to_say() -> None:
+def test_nothing_is_rejected_without_votes_or_bounds() -> None:
     lower, upper = [[0.9, 0.0], [0.0, 0.0]], [[1.0, 0.1], [1.0, 1.0]]
     assert consistent([[0, 0], [0, 99]], lower, upper).all()
     assert can_reject([0, 99], lower, upper).tolist() == [False, False]
@@ -159,38 +130,21 @@ def test_rounding_in_float32_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("counts", "lower", "upper", "level", "message"),
+    ("counts", "lower", "upper", "message"),
     [
-        ([[1, 2]], [[0.1, 0.1]], [[0.9, 0.9, 0.9]], 0.05, "share one shape"),
-        ([[1, 2, 3]], [[0.1, 0.1]], [[0.9, 0.9]], 0.05, "shape of the bounds"),
-        ([[1, 0.5]], [[0.1, 0.1]], [[0.9, 0.9]], 0.05, "whole numbers .* row 0"),
-        ([[1, -1]], [[0.1, 0.1]], [[0.9, 0.9]], 0.05, "whole numbers"),
-        ([[1, 2]], [[0.5, 0.1]], [[0.4, 0.9]], 0.05, "lower <= upper .* swap the bounds"),
-        ([[1, 2]], [[0.1, 0.1]], [[0.9, 1.9]], 0.05, "lower <= upper <= 1"),
-        (
-            [[1, 2]],
-            [[0.1, 0.1]],
-            [[0.9, 0.9]],
-            1.0,
-            r"level must be .*above 0 and below 1; got 1.0",
-        ),
+        ([[1, 2]], [[0.1, 0.1]], [[0.9, 0.9, 0.9]], r"upper.* shape \(1, 2\); got \(1, 3\)"),
+        ([[1, 2, 3]], [[0.1, 0.1]], [[0.9, 0.9]], r"counts must have shape \(1, 2\)"),
+        ([[1, 0.5]], [[0.1, 0.1]], [[0.9, 0.9]], "whole numbers .* row 0"),
+        ([[1, 2]], [[0.5, 0.1]], [[0.4, 0.9]], "lower <= upper .* swap the bounds"),
     ],
 )
-def test_bad_votes_and_bounds_are_refused(
-    counts: Rows, lower: Rows, upper: Rows, level: Any, message: str
-) -> None:
+def test_rejects_bad_votes_and_bounds(counts: Rows, lower: Rows, upper: Rows, message: str) -> None:
     with pytest.raises(CredalError, match=message):
-        consistent(counts, lower, upper, level=level)
-    if "level" in message or "lower" in message:
-        with pytest.raises(CredalError, match=message):
-            votes_to_reject(lower, upper, level=level)
-
-
-def test_numbers_of_votes_have_one_an_item() -> None:
+        consistent(counts, lower, upper)
+    with pytest.raises(CredalError, match=r"level must be above 0 and below 1; got 1.0"):
+        votes_to_reject([[0.5, 0.0]], [[1.0, 0.5]], level=1.0)
     with pytest.raises(CredalError, match=r"num_votes must have shape \(1,\); got \(2,\)"):
         can_reject([1, 2], [[0.5, 0.0]], [[1.0, 0.5]])
-    with pytest.raises(CredalError, match="num_votes must be whole numbers, one an item"):
-        can_reject(["a"], [[0.5, 0.0]], [[1.0, 0.5]])
 
 
 # The splits
@@ -211,12 +165,6 @@ def test_counts_split_and_add_up(counts: list[list[int]], share: float, random_s
         several = total > 1
         assert (np.abs(built - share * total)[several] <= 1).all()
         np.testing.assert_array_equal(half.used, several)
-
-
-def test_counts_may_carry_gradients() -> None:
-    counts = torch.tensor([[3.0, 1.0], [2.0, 5.0]])
-    halves = halves_of_counts(counts.clone().requires_grad_(), splits=1)
-    assert next(halves).building.tolist() == next(halves_of_counts(counts)).building.tolist()
 
 
 def test_votes_are_drawn_without_replacement() -> None:
@@ -258,45 +206,21 @@ def test_unsigned_votes_go_one_by_one_and_unsure_ones_nowhere() -> None:
     assert len(built) == 6  # all ways to split one vote and two
 
 
-def test_the_same_seed_splits_alike() -> None:
-    first, again, other = (
-        [
-            half.building.tolist()
-            for half in halves_of_counts([[9, 9]] * 9, splits=3, random_state=random_state)
-        ]
-        for random_state in (1, 1, 2)
-    )
-    assert first == again
-    assert first != other
-
-
-@pytest.mark.parametrize(
-    ("counts", "options", "message"),
-    [
-        (
-            [[1.0, 2.0], [0.5, 1.0]],
-            {},
-            r"whole numbers of 0 or more; row 1 has counts=\[0.5, 1.0\]",
-        ),
-        ([[1.0, 1e9]], {}, "fewer than 1,000,000,000 votes"),
-        ([[1, 2]], {"share": 1.0}, "share must be above 0 and below 1; got 1.0"),
-        ([[1, 2]], {"splits": 0}, "splits must be 1 or more; got 0"),
-        ([[1, 2]], {"random_state": -1}, "random_state must be 0 or more; got -1"),
-    ],
-)
-def test_rejects_bad_counts_and_options(counts: Any, options: Any, message: str) -> None:
-    with pytest.raises(CredalError, match=message):
-        halves_of_counts(counts, **options)
+def test_rejects_bad_counts_and_options() -> None:
+    with pytest.raises(CredalError, match="whole numbers of 0 or more; row 1"):
+        halves_of_counts([[1.0, 2.0], [0.5, 1.0]])
+    with pytest.raises(CredalError, match="fewer than 1,000,000,000 votes"):
+        halves_of_counts([[1.0, 1e9]])
+    with pytest.raises(CredalError, match=r"share must be above 0 and below 1; got 1.0"):
+        halves_of_counts([[1, 2]], share=1.0)
 
 
 def test_rejects_codes_and_parts_that_do_not_fit() -> None:
     with pytest.raises(CredalError, match=r"item must lie in 0..1; vote 1 has 2"):
         halves_of_annotators([0, 2], [0, 1], [0, 0], shape=(2, 2))
-    with pytest.raises(CredalError, match=r"label must lie in -1..1; vote 0 has 5"):
-        halves_of_annotators([0, 1], [0, 1], [5, 0], shape=(2, 2))
     with pytest.raises(CredalError, match="share one shape"):
         halves_of_annotators([0, 1], [0], [0, 0], shape=(2, 2))
-    with pytest.raises(CredalError, match="share one shape"):
+    with pytest.raises(CredalError, match=r"held_out must have shape \(2, 2\); got \(2, 3\)"):
         Half(np.ones((2, 2)), np.ones((2, 3)))
 
 
@@ -349,7 +273,7 @@ def slow_error(values: list[dict[int, float]]) -> float:
 
 
 @pytest.mark.parametrize("rule", VOTE_RULES)
-def test_the_table_is_the_obvious_one(rule: VoteRule) -> None:
+def test_coverage_equals_the_slow_reference(rule: VoteRule) -> None:
     rng = np.random.default_rng(5)
     counts = rng.multinomial(5, rng.dirichlet(np.ones(3), 40))
     counts[7] = [1, 0, 0]  # one vote cannot be split
@@ -361,7 +285,7 @@ def test_the_table_is_the_obvious_one(rule: VoteRule) -> None:
 
 
 @pytest.mark.parametrize("rule", ["relax", "idm", "clopper-pearson"])
-def test_so_it_is_of_posteriors(rule: VoteRule) -> None:
+def test_coverage_of_posteriors_equals_the_slow_reference(rule: VoteRule) -> None:
     rng = np.random.default_rng(6)
 
     def model(item: np.ndarray, who: np.ndarray, label: np.ndarray) -> np.ndarray:
@@ -383,7 +307,7 @@ def test_so_it_is_of_posteriors(rule: VoteRule) -> None:
         assert getattr(found, name) == pytest.approx(value, abs=1e-9), name
 
 
-def test_rows_too_long_for_one_number_are_told_apart_too() -> None:
+def test_rows_too_long_for_one_number_stay_distinct() -> None:
     """Forty classes: as digits of one number two votes more or less would be lost in rounding."""
     rng = np.random.default_rng(7)
     counts = rng.multinomial(9, rng.dirichlet(np.full(40, 0.05), 60))
@@ -393,7 +317,7 @@ def test_rows_too_long_for_one_number_are_told_apart_too() -> None:
         assert getattr(found, name) == pytest.approx(value, abs=1e-9), name
 
 
-def test_known_truth_tells_the_rules_apart() -> None:
+def test_known_truth_separates_the_rules() -> None:
     """Ten votes build and ten are held out of people who all draw from the same distribution."""
     rng = np.random.default_rng(0)
     counts = rng.multinomial(20, rng.dirichlet(np.ones(4), 2000))
@@ -423,36 +347,11 @@ def test_few_votes_cannot_be_tested_and_are_judged_by_the_pooled_bound() -> None
     assert careful.diameter > idm.diameter
 
 
-def test_options_go_to_the_rules_that_use_them() -> None:
-    counts = np.array([[4, 2], [3, 3], [5, 1]] * 20)
-
-    def diameters(**options: float) -> dict[str, float]:
-        found = coverage_of_rules(halves_of_counts(counts, splits=2), **options)  # type: ignore[arg-type]
-        return {each.rule: each.diameter for each in found}
-
-    base, changed = diameters(), diameters(s=3.0, confidence=0.8)
-    moved = {rule for rule in base if base[rule] != changed[rule]}
-    assert moved == {"idm", "clopper-pearson", "clopper-pearson-intervals", "total-variation"}
-    with pytest.raises(CredalError, match="s must be above 0"):
-        coverage_of_rules(halves_of_counts(counts, splits=2), rules=["relax"], s=0.0)
-
-
-def test_standard_errors_do_not_shrink_with_more_splits() -> None:
-    """The same items return in every split: twenty splits are not twenty times the items."""
-    rng = np.random.default_rng(2)
-    counts = rng.multinomial(8, rng.dirichlet(np.ones(3), 300))
-    few, many = (
-        coverage_of_rules(halves_of_counts(counts, splits=splits), rules=["precise"])[0]
-        for splits in (5, 80)
-    )
-    assert many.agree_error > 0.5 * few.agree_error
-
-
 def figures(found: RuleCoverage) -> list[float]:
     return [found.agree, found.agree_error, found.held_out - found.stated, found.gap_error]
 
 
-def test_standard_errors_know_that_a_split_moves_all_items() -> None:
+def test_standard_errors_include_the_effect_of_splits() -> None:
     """Six people of unequal skill: other splits of one file, and the figures move by 5 points."""
     rng = np.random.default_rng(0)
     item, who = np.divmod(np.arange(400 * 6), 6)
@@ -468,40 +367,18 @@ def test_standard_errors_know_that_a_split_moves_all_items() -> None:
     assert 0.6 < gap.std(ddof=1) / gap_error.mean() < 1.5  # 1.13
 
 
-@pytest.mark.parametrize("rule", ["relax", "precise"])
-def test_standard_errors_of_many_who_are_not_named(rule: VoteRule) -> None:
-    """File after file of 500 items: each item's votes are split on their own."""
-    rows = []
-    for random_state in range(40):
-        rng = np.random.default_rng(random_state)
-        counts = rng.multinomial(8, rng.dirichlet(np.ones(3), 500))
-        halves = halves_of_counts(counts, splits=10, random_state=random_state)
-        rows.append(figures(coverage_of_rules(halves, rules=[rule])[0]))
-    agree, error, gap, gap_error = np.array(rows).T
-    assert 0.7 < agree.std(ddof=1) / error.mean() < 1.4
-    assert 0.7 < gap.std(ddof=1) / gap_error.mean() < 1.4
-
-
-def test_what_cannot_be_compared_is_refused() -> None:
+def test_rejects_splits_without_held_out_votes_and_repeated_rules() -> None:
     halves = list(halves_of_counts([[1, 0], [0, 1]], splits=2))
     with pytest.raises(CredalError, match=r"no item has votes on both sides of a split. To fix"):
         coverage_of_rules(halves, rules=["idm"])
-    with pytest.raises(CredalError, match="no item has votes on both sides"):
-        coverage_of_rules([], rules=["idm"])
     with pytest.raises(CredalError, match="each once"):
         coverage_of_rules(halves, rules=["idm", "idm"])
-    with pytest.raises(CredalError, match="rule must be one of 'relax'"):
-        coverage_of_rules(halves, rules=["vote"])  # type: ignore[list-item]
 
 
-def test_one_item_has_no_standard_error() -> None:
+def test_standard_errors_need_two_items_and_two_splits() -> None:
     found = coverage_of_rules(halves_of_counts([[5, 1]]), rules=["idm"])[0]
-    assert isinstance(found, RuleCoverage)
     assert found.agree_error == float("inf")
-    assert not found.agrees(0.95)  # which cannot be told
+    assert not found.agrees(0.95)
     assert not found.bound_holds
-
-
-def test_nor_has_one_split() -> None:
     found = coverage_of_rules(halves_of_counts([[5, 1]] * 9, splits=1), rules=["idm"])[0]
     assert found.agree_error == found.gap_error == float("inf")

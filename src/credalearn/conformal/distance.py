@@ -10,8 +10,7 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_matrix
 from torch import Tensor
 
-from credalearn.errors import CredalError
-from credalearn.sets.checks import as_floats, require
+from credalearn.sets.checks import as_floats, require, require_shape
 
 _TOGETHER = 100  # linear programs solved as one: .12 ms a row instead of 1.2 for V = 10, K = 10
 
@@ -19,11 +18,7 @@ _TOGETHER = 100  # linear programs solved as one: .12 ms a row instead of 1.2 fo
 def as_shares(observed: ArrayLike, sets: Tensor) -> Tensor:
     """Votes or shares, each row divided by its sum, in float64 on the device of the ``sets``."""
     votes = as_floats(observed, name="observed", ndim=2).detach().to(sets.device, torch.float64)
-    if votes.shape != sets.shape:
-        raise CredalError(
-            f"observed must have the items and classes of the sets, {tuple(sets.shape)}; "
-            f"got shape {tuple(votes.shape)}."
-        )
+    require_shape(votes, sets.shape, name="observed")
     total = votes.sum(1, keepdim=True)
     require(
         (votes >= 0) & (total > 0),

@@ -43,10 +43,9 @@ class Inflation:
     al., 2018, who scale by item; the distance to an interval as in Romano, Patterson and Candès,
     2019).
 
-    What it is not: the probability is over the calibration items and the new item together, not
-    for each item or class. It is about the observed shares of as many votes as the calibration
-    items have, not about the distribution behind them: three votes give thirds, whatever it is.
-    And the scale must not be chosen by looking at the calibration items.
+    The probability is over the calibration items and the new item together, not for each item or
+    class. It is about the observed shares of as many votes as the calibration items have, not about
+    the distribution behind them. The scale must not be chosen by looking at the calibration items.
 
     Args:
         coverage: Share of new items to cover, in (0, 1).
@@ -59,9 +58,6 @@ class Inflation:
         items: Number of calibration items, n.
         group: Name of what several items may share, such as their patient.
         num_groups: Number of groups that the calibration items come from; None if they have none.
-
-    Raises:
-        CredalError: If a field is out of range, or the radius is finite with too few items.
 
     Example:
         >>> import torch
@@ -139,11 +135,10 @@ class Inflation:
         )
 
     def widen(self, lower: "Tensor", upper: "Tensor", probs: "Tensor") -> tuple["Tensor", "Tensor"]:
-        """The bounds of the widened sets, both of shape (N, K), reachable ones, in their dtype.
+        """The reachable bounds of the widened sets, both of shape (N, K); ``probs`` stays inside.
 
-        No rounding loses a member, and ``probs`` stays inside. For total variation these are the
-        bounds of the box around the neighborhood; :meth:`covers` is about the neighborhood itself.
-        Arguments as for :meth:`covers`.
+        For total variation these are the bounds of the box around the neighborhood; :meth:`covers`
+        is about the neighborhood itself. Arguments as for :meth:`covers`.
         """
         import torch
 
@@ -193,11 +188,7 @@ class Inflation:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """The inflation that :meth:`to_json` wrote.
-
-        Raises:
-            CredalError: If the text is not an inflation.
-        """
+        """The inflation that :meth:`to_json` wrote."""
         import msgspec  # here, so that calibrating tensors does not need it
 
         try:

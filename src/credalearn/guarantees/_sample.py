@@ -52,7 +52,7 @@ def as_sample(score: ArrayLike, wrong: ArrayLike) -> Sample:
     """Checked scores (N,) and errors (N,), sorted and counted.
 
     Errors are binary if they are bools or integers; floats are shares in [0, 1], even if each
-    happens to be 0 or 1: which bound is valid depends on what could be drawn, not on what was.
+    happens to be 0 or 1: which bound is valid depends on what could have been observed.
     """
     scores = as_scores(score, name="score").astype(np.float64)
     if not np.isfinite(scores).all():

@@ -44,9 +44,6 @@ class Guarantee:
         num_groups: Number of groups that the ``num_items`` come from; None if they have none.
         one_per_group: Whether the calibration items were drawn at random, one from each group.
 
-    Raises:
-        CredalError: If the fields contradict each other.
-
     Example:
         >>> found = Guarantee(
         ...     method="sgr", against="gold", threshold=0.25, num_items=400, kept=300, errors=9.0,
@@ -113,11 +110,7 @@ class Guarantee:
         return self.errors / self.kept if self.kept else None
 
     def keeps(self, score: ArrayLike) -> np.ndarray:
-        """Whether each item is predicted, shape (N,), bool.
-
-        Raises:
-            CredalError: If the scores are not one number per item, or one is NaN.
-        """
+        """Whether each item is predicted, shape (N,), bool."""
         if np.shape(score) == (0,):  # the last, empty batch of a stream
             return np.zeros(0, dtype=bool)
         # In float64: a float32 score would round the threshold to itself and keep too much.
@@ -128,7 +121,7 @@ class Guarantee:
         return kept
 
     def decide(self, score: ArrayLike) -> np.ndarray:
-        """``"predict"`` or ``"defer"`` for each item, shape (N,); errors as for :meth:`keeps`."""
+        """``"predict"`` or ``"defer"`` for each item, shape (N,)."""
         return np.where(self.keeps(score), "predict", "defer")
 
     def sentence(self) -> str:
@@ -160,11 +153,7 @@ class Guarantee:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """The guarantee that :meth:`to_json` wrote.
-
-        Raises:
-            CredalError: If the text is not a guarantee.
-        """
+        """The guarantee that :meth:`to_json` wrote."""
         import msgspec  # here, so that certifying arrays does not need it
 
         try:
@@ -175,13 +164,13 @@ class Guarantee:
 
     def _about_capacity(self) -> str:
         deferred = self.num_items - self.kept
-        told = f"No error rate is promised: {deferred:,} of {self.num_items:,} calibration items "
-        told += f"with {HAVING[self.against]} are deferred" if self.left_out else "are deferred"
+        text = f"No error rate is promised: {deferred:,} of {self.num_items:,} calibration items "
+        text += f"with {HAVING[self.against]} are deferred" if self.left_out else "are deferred"
         if self.error is None or self.interval is None or self.confidence is None:
-            return f"{told}."
+            return f"{text}."
         low, high = map(percent, self.interval)
         return (
-            f"{told}, and {percent(self.error)} of the {self.kept:,} predicted are wrong compared "
+            f"{text}, and {percent(self.error)} of the {self.kept:,} predicted are wrong compared "
             f"with {TRUTHS[self.against]} ({percent(self.confidence)} interval {low} to {high})."
         )
 

@@ -4,7 +4,7 @@ Shapes: N items.
 """
 
 from numbers import Integral, Real
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -49,12 +49,11 @@ def certify(
     are kept; other scores are checked by simulation. A threshold keeps all items with its score.
 
     Args:
-        score: Uncertainty, larger is less certain, finite, shape (N,): 1 − lower probability of the
-            predicted class, which ``credalearn certify`` uses, or 1 − top probability, which ranks
-            errors as well or slightly better in our records.
+        score: Uncertainty, larger is less certain, finite, shape (N,), such as 1 − lower
+            probability of the predicted class.
         wrong: Whether each prediction is wrong, bools or 0 and 1, shape (N,): bounds are binomial.
-            Or, as floats in [0, 1], the share of annotators who disagree with it: then they are
-            Hoeffding's and Bentkus's, which hold for shares.
+            Or, as floats in [0, 1], the share of annotators who disagree with it: bounds are
+            Hoeffding's and Bentkus's.
         max_error: In (0, 1).
         confidence: In (0, 1); not used by conformal risk control.
         method: One of the three above.
@@ -66,10 +65,6 @@ def certify(
     Returns:
         The guarantee. Where nothing can be certified it defers every item, and its ``shortfall``
         says how many items it would take and which error can be certified instead.
-
-    Raises:
-        CredalError: If an option is out of range, the sizes differ, a score is not finite or an
-            error not in [0, 1].
 
     Example:
         The 300 most certain of 400 items are right and the others wrong.
@@ -94,19 +89,13 @@ def certify(
     short = None
     if place is None:
         short = find_shortfall(sample, method=method, max_error=max_error, risk=risk)
-    threshold, kept, errors = _at(sample, place)
     return Guarantee(
         method=method,
-        against=_truth(against, sample),
-        threshold=threshold,
-        num_items=sample.num_items,
-        kept=kept,
-        errors=errors,
+        **_found(sample, place, against, groups),
         max_error=max_error,
         confidence=None if method == "conformal-risk-control" else float(confidence),
         bound=bound,
         shortfall=short,
-        num_groups=_number_of_groups(groups, sample.num_items),
     )
 
 
@@ -126,7 +115,7 @@ def by_capacity(
     scores are all kept where deferring all of them would be too many.
 
     ``defer`` is the most to defer: a number of these items (an int), or a share of them in [0, 1]
-    (a float). Other arguments and errors as for :func:`~credalearn.certify`.
+    (a float). Other arguments as for :func:`~credalearn.certify`.
 
     Example:
         >>> found = by_capacity([0.1, 0.2, 0.3, 0.4], [False, False, False, True], defer=0.25)
@@ -140,51 +129,40 @@ def by_capacity(
     sample = as_sample(score, wrong)
     fewest_kept = sample.num_items - _number_deferred(defer, sample.num_items)
     place = int((sample.kept < fewest_kept).sum()) if fewest_kept else None
-    threshold, kept, errors = _at(sample, place)
     ends = None
     if place is not None:
-        low, high = interval(
-            np.array([errors]), np.array([kept]), confidence=confidence, binary=sample.binary
-        )
+        here = slice(place, place + 1)
+        errors, kept = sample.errors[here], sample.kept[here]
+        low, high = interval(errors, kept, confidence=confidence, binary=sample.binary)
         ends = (float(low[0]), float(high[0]))
     return Guarantee(
         method="capacity",
-        against=_truth(against, sample),
-        threshold=threshold,
-        num_items=sample.num_items,
-        kept=kept,
-        errors=errors,
+        **_found(sample, place, against, groups),
         max_error=None,
         confidence=float(confidence),
         bound=None,
         interval=ends,
-        num_groups=_number_of_groups(groups, sample.num_items),
     )
 
 
-def _truth(against: Truth | None, sample: Sample) -> Truth:
-    """What predictions are compared with; by default what the kind of errors suggests."""
+def _found(
+    sample: Sample, place: int | None, against: Truth | None, groups: ArrayLike | None
+) -> dict[str, Any]:
+    """The fields of a guarantee that follow from the sample and the place of the threshold."""
     if against is None:
-        return "majority" if sample.binary else "a random annotator"
+        against = "majority" if sample.binary else "a random annotator"
     check_choice(against, get_args(Truth), name="against")
-    return against
-
-
-def _at(sample: Sample, place: int | None) -> tuple[float | None, int, float]:
-    """Threshold, items kept and errors among them."""
-    if place is None:
-        return None, 0, 0.0
-    kept, errors = round(float(sample.kept[place])), float(sample.errors[place])
-    return float(sample.thresholds[place]), kept, errors
-
-
-def _number_of_groups(groups: ArrayLike | None, num_items: int) -> int | None:
-    if groups is None:
-        return None
-    given = np.asarray(groups)
-    if given.shape != (num_items,):
-        raise CredalError(f"groups must have shape ({num_items},); got {given.shape}.")
-    return len(set(given.tolist()))
+    given = None if groups is None else np.asarray(groups)
+    if given is not None and given.shape != (sample.num_items,):
+        raise CredalError(f"groups must have shape ({sample.num_items},); got {given.shape}.")
+    return {
+        "against": against,
+        "threshold": None if place is None else float(sample.thresholds[place]),
+        "num_items": sample.num_items,
+        "kept": 0 if place is None else round(float(sample.kept[place])),
+        "errors": 0.0 if place is None else float(sample.errors[place]),
+        "num_groups": None if given is None else len(set(given.tolist())),
+    }
 
 
 def _number_deferred(defer: float, num_items: int) -> int:

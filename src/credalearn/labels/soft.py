@@ -1,5 +1,7 @@
 """Credal sets from soft labels: kept precise, relaxed, contaminated; from teachers and smoothing.
 
+The soft label is the ``reference`` of its set.
+
 Shapes: N items, K classes.
 """
 
@@ -28,12 +30,9 @@ def relax(probs: ArrayLike, *, ties: bool = False) -> LowerBounds:
 
     Args:
         probs: Soft labels, shape (N, K), rows that sum to 1.
-        ties: What becomes of classes that tie for the top. False, the paper's: the lowest index
-            alone is j. True, as :func:`~credalearn.from_votes` and ``CredalClassifier`` do unless
-            told otherwise (``"relax-ties"``): each keeps its probability, and none is preferred.
-
-    Returns:
-        The sets, with ``probs`` as their ``reference``.
+        ties: What happens to classes that tie for the top. False, as in the paper: only the lowest
+            index is j. True, the default of :func:`~credalearn.from_votes` and
+            ``CredalClassifier`` (``"relax-ties"``): each keeps its probability.
 
     Example:
         >>> relax([[0.1, 0.7, 0.2], [0.5, 0.5, 0.0]]).lower
@@ -85,15 +84,11 @@ def contaminate(probs: ArrayLike, epsilon: float) -> LowerBounds:
     r"""Credal labels :math:`\{(1 - \epsilon) q + \epsilon p : p \in \Delta\}` around soft labels.
 
     The ε-contamination model (Huber, 1964): a share ε of the annotators may have answered
-    anything. Exactly the lower bounds :math:`(1 - \epsilon) q`. It promises what it assumes: the
-    true distribution is inside where it has the form above, whatever the number of votes.
+    anything. Exactly the lower bounds :math:`(1 - \epsilon) q`.
 
     Args:
         probs: Soft labels q, shape (N, K), rows that sum to 1.
         epsilon: Share that may be anything, 0 <= ε <= 1.
-
-    Returns:
-        The sets, with ``probs`` as their ``reference``.
 
     Example:
         >>> sets = contaminate([[0.75, 0.25]], 0.2)
@@ -115,9 +110,6 @@ def smooth(
         epsilon: Mass taken from the label and spread evenly, 0 <= ε < 1.
         num_classes: K.
         rule: ``"relax"`` (the paper), ``"relax-ties"`` or ``"precise"``.
-
-    Returns:
-        The sets, with the smoothed label as their ``reference``.
 
     Example:
         >>> smooth([1], 0.2, 4).lower
@@ -145,9 +137,6 @@ def from_teacher(
         temperature: T above 0; larger is softer.
         rule: ``"relax"`` (the paper), ``"relax-ties"`` or ``"precise"``.
 
-    Returns:
-        The sets, with the teacher's distribution as their ``reference``.
-
     Example:
         >>> from_teacher([[2.0, 0.0]], temperature=2.0).lower
         tensor([[0.7311, 0.0000]])
@@ -160,9 +149,9 @@ def from_teacher(
 
 
 def collapse(labels: CredalSet) -> LowerBounds:
-    """Precise one-hot labels on the top class of each set's ``reference``; ties: lowest index.
+    """Precise one-hot labels on the top class of each set's ``reference``: no disagreement is kept.
 
-    What a method learns from when disagreement is thrown away.
+    Ties go to the lowest index.
 
     Example:
         >>> from credalearn.labels import from_votes

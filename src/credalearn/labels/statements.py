@@ -1,4 +1,4 @@
-"""Credal sets from what people state: "at least 70 % cat", or whole distributions.
+"""Credal sets from statements of people: "at least 70 % cat", or whole distributions.
 
 Shapes: N items, V annotators, K classes.
 """
@@ -9,53 +9,34 @@ import torch
 from numpy.typing import ArrayLike
 
 from credalearn.sets import LowerBounds, Vertices
-from credalearn.sets.checks import SUM_TOLERANCE, as_distributions, as_floats, require
+from credalearn.sets.checks import as_distributions, as_floats, require
 
 
 def at_least(bounds: ArrayLike) -> LowerBounds:
     """Credal labels from stated lower bounds: each class has at least this probability.
 
-    Several statements about one item hold at once if they sum to 1 or less; an item without any
-    (all zeros) is the set of all distributions.
+    The bounds of an item must sum to 1 or less; an item without any (all zeros) is the set of all
+    distributions. The ``reference`` of a set is its center.
 
     Args:
-        bounds: Stated bounds, shape (N, K), 0 where nothing was said.
-
-    Returns:
-        The sets; nobody stated a distribution, so their ``reference`` is their center.
+        bounds: Stated bounds, shape (N, K), 0 where there is none.
 
     Example:
         >>> at_least([[0.7, 0.0, 0.1]]).upper
         tensor([[0.9000, 0.2000, 0.3000]])
     """
-    stated = as_floats(bounds, name="bounds", ndim=2)
-    require(
-        (stated >= 0) & (stated <= 1),
-        rule="a stated bound must lie in [0, 1]",
-        remedy="state probabilities, 0.70 for 70 %",
-        bounds=stated,
-    )
-    require(
-        stated.sum(1, keepdim=True) <= 1 + SUM_TOLERANCE,
-        rule="an item's stated bounds contradict each other if they sum to more than 1",
-        remedy="lower one of them",
-        bounds=stated,
-    )
-    return LowerBounds(stated)
+    return LowerBounds(bounds)
 
 
 def hull(statements: ArrayLike) -> Vertices:
-    """Credal labels from stated distributions: all mixtures of what the annotators said of an item.
+    """Credal labels from stated distributions: all mixtures of the statements about an item.
 
-    It promises that nobody is contradicted: each annotator's own distribution is inside. It holds
-    the true distribution where this is some mixture of theirs.
+    A set contains every annotator's own distribution, and the true one if it is a mixture of them.
+    Its ``reference`` is the mean of the statements.
 
     Args:
-        statements: A distribution an annotator and item, shape (N, V, K); rows of NaN where an
-            annotator said nothing of an item.
-
-    Returns:
-        The sets, with the mean of an item's statements as their ``reference``.
+        statements: One distribution per item and annotator, shape (N, V, K); rows of NaN where an
+            annotator made no statement about an item.
 
     Example:
         The second annotator did not see the second item.
@@ -70,7 +51,7 @@ def hull(statements: ArrayLike) -> Vertices:
     said = ~given.isnan()
     require(
         said.all(2) | ~said.any(2),
-        rule="a statement must be a distribution, or NaN for every class where nothing was said",
+        rule="a statement must be a distribution, or NaN for every class where there is none",
         remedy="fill it or make it NaN throughout",
         statements=given,
     )
@@ -80,6 +61,6 @@ def hull(statements: ArrayLike) -> Vertices:
         remedy="drop the item",
         statements=given,
     )
-    # The mean of what was said lies in the hull, and changes neither the set nor its center.
+    # The mean of the statements lies in the hull, and changes neither the set nor its center.
     mean = given.nanmean(1, keepdim=True)
     return Vertices(as_distributions(torch.where(said, given, mean), name="statements", ndim=3))

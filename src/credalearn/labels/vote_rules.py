@@ -1,4 +1,4 @@
-"""What each rule makes of votes: one function a rule, and the table of them.
+"""The rules that turn votes into sets: one function per rule, and the table of them.
 
 Shapes: N items, K classes.
 """
@@ -34,25 +34,17 @@ VoteRule = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
-    """Votes, counted, and how careful to be with them: what every rule is given.
+    """The arguments of every rule."""
 
-    Args:
-        counts: Votes of each class, 0 or more, fractions allowed, shape (N, K).
-        total: Their sum M, shape (N, 1).
-        shares: The soft label that the votes speak for, shape (N, K).
-        s: Strength of the imprecise Dirichlet model.
-        confidence: Of the rules that make a promise.
-    """
-
-    counts: Tensor
-    total: Tensor
-    shares: Tensor
-    s: float
-    confidence: float
+    counts: Tensor  # votes of each class, fractions allowed, shape (N, K)
+    total: Tensor  # their sum M, shape (N, 1)
+    shares: Tensor  # the soft label, shape (N, K)
+    s: float  # strength of the imprecise Dirichlet model
+    confidence: float  # of the rules with a guarantee
 
     @property
     def num_classes(self) -> int:
-        """How many classes K the votes are over."""
+        """Number of classes K."""
         return self.counts.shape[1]
 
 
@@ -111,14 +103,14 @@ VOTE_RULES: dict[VoteRule, Callable[[Tally], CredalSet]] = {
     "hull": _hull,
 }
 
-# They contain the distribution of independent votes with the confidence, whatever it is.
+# They contain the distribution of independent votes with the given confidence.
 PROMISING: tuple[VoteRule, ...] = (
     "clopper-pearson",
     "clopper-pearson-intervals",
     "total-variation",
 )
 
-# An option: what it is unless given, and the rules that use it.
+# An option: its default, and the rules that use it.
 OPTIONS: dict[str, tuple[float, tuple[VoteRule, ...]]] = {
     "s": (1.0, ("idm",)),
     "confidence": (0.95, PROMISING),
@@ -126,37 +118,27 @@ OPTIONS: dict[str, tuple[float, tuple[VoteRule, ...]]] = {
 
 
 def options_of(rule: VoteRule, *, s: float, confidence: float) -> dict[str, float]:
-    """Those of the two options that the rule uses; both must be in their range."""
-    _check_ranges(s, confidence)
+    """Those of the two options that the rule uses."""
     given = {"s": s, "confidence": confidence}
     return {name: value for name, value in given.items() if rule in OPTIONS[name][1]}
 
 
 def check_options(rule: VoteRule, *, s: float, confidence: float) -> None:
-    """Refuse an unknown rule, and options outside their range or without use under the rule."""
+    """Raise if the rule is unknown, or an option is out of its range or not used by the rule."""
     check_choice(rule, VOTE_RULES, name="rule")
-    _check_ranges(s, confidence)
+    check_number(s, name="s", above=0)
+    check_number(confidence, name="confidence", above=0, below=1)
     for name, value in (("s", s), ("confidence", confidence)):
         default, rules = OPTIONS[name]
         if rule not in rules and value != default:
             raise CredalError(
                 f"the rule {rule!r} does not use {name}; got {name}={value!r}. To fix: leave it "
-                f"out, or take the rule {' or '.join(map(repr, rules))}."
+                f"out, or use the rule {' or '.join(map(repr, rules))}."
             )
 
 
-def _check_ranges(s: float, confidence: float) -> None:
-    check_number(s, name="s", above=0)
-    check_number(confidence, name="confidence", above=0, below=1)
-
-
 def lower_limits(counts: Tensor, total: Tensor, *, level: float) -> Tensor:
-    r"""Clopper and Pearson's (1934) lower limit of each class's probability, shape (N, K).
-
-    For whole n out of M the probability under which n votes or more have the probability ``level``:
-    the ``level`` quantile of Beta(n, M − n + 1), which serves for fractions of votes too; 0 for
-    n = 0.
-    """
+    """Clopper and Pearson's (1934) lower limits, shape (N, K): quantiles of Beta(n, M − n + 1)."""
     others = (total - counts).double().numpy(force=True)
     above_zero = counts.double().clamp(min=np.finfo(np.float64).tiny)  # as Beta needs
     limits = torch.from_numpy(betaincinv(above_zero.numpy(force=True), others + 1, level))
@@ -164,19 +146,14 @@ def lower_limits(counts: Tensor, total: Tensor, *, level: float) -> Tensor:
 
 
 def upper_limits(counts: Tensor, total: Tensor, *, level: float) -> Tensor:
-    """The mirror image: no more than n votes have the probability ``level``; 1 for n = M."""
+    """Clopper and Pearson's upper limits, shape (N, K)."""
     return 1 - lower_limits(total - counts, total, level=level)
 
 
 def variation_radius(total: Tensor, num_classes: int, *, level: float) -> Tensor:
-    r"""A total-variation distance that vote shares exceed with probability ``level`` at most.
-
-    :math:`\frac12\sqrt{2 \log((2^K - 2) / \delta) / M}`, at most 1, for M votes (Weissman et al.,
-    2003): of the :math:`2^K - 2` events that are neither empty nor certain, none is off by more.
-    A single class has but one distribution: 0. The shape is that of ``total``.
-    """
+    """Total-variation distance that vote shares exceed with probability ``level`` at most, (N,)."""
     if num_classes == 1:
         return torch.zeros_like(total)
     events = num_classes * math.log(2) + math.log1p(-(2.0 ** (1 - num_classes)))  # log(2^K − 2)
-    # Without votes the root is infinite, and the radius 1 holds every distribution.
+    # Without votes the root is infinite, and the radius 1 contains every distribution.
     return ((events - math.log(level)) / (2 * total)).sqrt().clamp(max=1)

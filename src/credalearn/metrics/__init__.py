@@ -1,7 +1,4 @@
-"""Pure functions over predictions and seeds: how right, how calibrated, how well deferring works.
-
-``balanced_quality`` and ``significance_ranking`` compare methods over seeds.
-"""
+"""Accuracy, calibration and deferral of predictions; comparisons of methods over seeds."""
 
 from credalearn.metrics.balanced import BalancedQuality, balanced_quality
 from credalearn.metrics.calibration import Reliability, ece, reliability

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from credalearn._checks import check_choice
+from credalearn._ranks import as_scores
 from credalearn.errors import CredalError
-from credalearn.sets.checks import refuse_masked
 
 Table = Mapping[str, Mapping[str, ArrayLike]]
 """``table[method][metric]``: one value per seed, the same seeds in the same order for all."""
@@ -53,22 +54,16 @@ def balanced_quality(
     r"""Balanced quality score (BQS) of every method in the table.
 
     On each seed every metric is scaled across the methods,
-    :math:`\hat m = (m - \min) / (\max - \min)`, with 1 − ECE for ECE and likewise for AURC, of
-    which less is better; the score is the mean over the metrics. A metric on which all methods are
-    equal, to 12 decimals, scales to 1 for all. The score is relative: it changes with the methods
-    in the table.
-
-    The standard deviation over the seeds divides by their number, as numpy does unasked; the paper
-    does not say which. Dividing by one less would give 5 % more at ten seeds.
+    :math:`\hat m = (m - \min) / (\max - \min)`, with 1 − ECE for ECE and likewise for AURC, where
+    smaller is better; the score is the mean over the metrics. A metric on which all methods are
+    equal, to 12 decimals, scales to 1 for all. The score depends on the methods in the table.
 
     Args:
-        table: ``table[method][metric]`` holds one value per seed, the same seeds for all.
-        metrics: Which metrics count, equally: names of the functions of this module. What follows
-            a colon tells two of a kind apart: ``auarc:mmi``, ``auarc:h_diff``.
+        table: ``table[method][metric]``: one value per seed, the same seeds for all.
+        metrics: Names of functions of this module, with an optional suffix after a colon:
+            ``auarc:mmi``, ``auarc:h_diff``.
 
     Example:
-        Best at two of three metrics, worst at one.
-
         >>> table = {
         ...     "pocc": {"accuracy": [0.9, 0.8], "ece": [0.1, 0.2], "auarc": [0.9, 0.95]},
         ...     "softmax": {"accuracy": [0.8, 0.7], "ece": [0.3, 0.3], "auarc": [0.95, 0.99]},
@@ -92,56 +87,27 @@ def min_max(values: np.ndarray) -> np.ndarray:
 
 
 def by_metric(table: Table, metrics: Sequence[str]) -> dict[str, np.ndarray]:
-    """Each metric's values, shape (M, S), with the sign that makes larger better.
-
-    1 − ECE and −ECE scale and compare alike, whatever the unit.
-    """
+    """Each metric's values, shape (M, S), with the sign that makes larger better."""
     if isinstance(metrics, str) or len(metrics) == 0 or len(table) == 0:
         raise CredalError(
-            "there must be one method or more in the table and one metric or more in the sequence "
-            f"metrics; got methods={list(table)}, metrics={metrics!r}."
+            "there must be one or more methods and a sequence of one or more metrics; got "
+            f"methods={list(table)}, metrics={metrics!r}."
         )
     found = {metric: _values(table, metric) for metric in metrics}
-    lengths = {metric: values.shape[1] for metric, values in found.items()}
-    if len(set(lengths.values())) > 1:
-        raise CredalError(
-            f"every metric must have one value for each of the same seeds; got {lengths} seeds."
-        )
+    if len({values.shape for values in found.values()}) > 1:
+        raise CredalError("every metric must have one value for each of the same seeds.")
     return found
-
-
-def as_numbers(values: ArrayLike, *, name: str) -> np.ndarray:
-    """``values`` as float64, all finite."""
-    refuse_masked(values, name=name)
-    try:
-        numbers = np.asarray(values)
-        if numbers.dtype.kind not in "biufO" or not np.isfinite(numbers.astype(float)).all():
-            raise ValueError(f"got {numbers.tolist()!r}")
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise CredalError(f"{name} must be finite numbers; {str(error).rstrip('.')}.") from error
-    return numbers.astype(np.float64)
 
 
 def _values(table: Table, metric: str) -> np.ndarray:
     kind = metric.split(":")[0]
-    if kind not in LARGER_IS_BETTER:
-        raise CredalError(
-            f"metric {metric!r} is unknown, so whether larger is better is too; "
-            f"known are {', '.join(LARGER_IS_BETTER)}, each with or without :suffix."
-        )
-    rows = {}
+    check_choice(kind, LARGER_IS_BETTER, name="metric")
+    rows = []
     for method, row in table.items():
+        name = f"table[{method!r}][{metric!r}]"
         if metric not in row:
-            raise CredalError(
-                f"table[{method!r}] must hold {metric!r}; it holds {list(row)}. "
-                "To fix: add it, or leave it out of metrics."
-            )
-        rows[method] = as_numbers(row[metric], name=f"table[{method!r}][{metric!r}]")
-    shapes = {method: values.shape for method, values in rows.items()}
-    if len(set(shapes.values())) > 1 or any(len(s) != 1 or s[0] == 0 for s in shapes.values()):
-        raise CredalError(
-            f"table[method][{metric!r}] must hold one value for each of the same seeds; got shapes "
-            f"{shapes}."
-        )
-    values = np.stack(list(rows.values()))
-    return values if LARGER_IS_BETTER[kind] else -values
+            raise CredalError(f"{name} is missing; the metrics of {method!r} are: {list(row)}.")
+        rows.append(as_scores(row[metric], name=name).astype(np.float64))
+        if len(rows[-1]) != len(rows[0]) or not np.isfinite(rows[-1]).all():
+            raise CredalError(f"{name} must be one finite number for each of the same seeds.")
+    return np.stack(rows) if LARGER_IS_BETTER[kind] else -np.stack(rows)

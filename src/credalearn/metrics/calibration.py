@@ -14,8 +14,8 @@ class Reliability:
     r"""What a reliability diagram shows: confidence and accuracy, bin by bin (Guo et al., 2017).
 
     Args:
-        edges: Where the bins begin and end, one more than there are bins, ascending.
-        count: How many items each bin holds; 0 marks a bin that a plot must leave out.
+        edges: Edges of the bins, one more than there are bins, ascending.
+        count: Number of items in each bin.
         confidence: Mean top probability of each bin's items; 0 in an empty bin.
         accuracy: Share of each bin's items whose top class is the true one; 0 in an empty bin.
 
@@ -46,11 +46,9 @@ def reliability(probs: ArrayLike, y: ArrayLike, *, num_bins: int = 10) -> Reliab
     Args:
         probs: Predicted probabilities, shape (N, K).
         y: True class indices, shape (N,).
-        num_bins: How many bins.
+        num_bins: Number of bins.
 
     Example:
-        Says 0.75 four times and is right three times: no gap. Says 1 and is wrong: a gap of 1.
-
         >>> bins = reliability([[0.75, 0.25]] * 4 + [[1.0, 0.0]], [0, 0, 0, 1, 1], num_bins=4)
         >>> bins.count, bins.confidence, bins.accuracy
         ((0, 0, 4, 1), (0.0, 0.0, 0.75, 1.0), (0.0, 0.0, 0.75, 0.0))
@@ -87,11 +85,9 @@ def ece(probs: ArrayLike, y: ArrayLike, *, num_bins: int = 10) -> float:
     r"""Expected calibration error of the top probability (Guo et al., 2017).
 
     :math:`\sum_b \frac{n_b}{N} |\mathrm{accuracy}_b - \mathrm{confidence}_b|` over the bins of
-    :func:`reliability`, whose arguments and errors it has.
+    :func:`reliability`, which has the same arguments.
 
     Example:
-        Says 0.9 four times and is right three times.
-
         >>> round(ece([[0.9, 0.1]] * 4, [0, 0, 0, 1]), 6)
         0.15
     """

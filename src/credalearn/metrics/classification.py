@@ -19,9 +19,8 @@ def as_probs_and_classes(probs: ArrayLike, y: ArrayLike) -> tuple[Tensor, Tensor
     classes = as_classes(y, num_classes=checked.shape[1], name="y")
     if len(classes) != len(checked) or len(classes) == 0:
         raise CredalError(
-            "y must hold one class index for each of one item or more, whole numbers of shape "
-            f"({len(checked)},); got shape ({len(classes)},). To fix: give the classes of the very "
-            "items that probs has."
+            f"y must have one class index for each of the {len(checked)} items of probs, one or "
+            f"more; got {len(classes)}."
         )
     return checked, classes.to(checked.device)
 

@@ -1,4 +1,4 @@
-"""Whether uncertainties stand in the right order: of the errors, and of what is foreign.
+"""Whether uncertainty ranks errors and out-of-distribution items last.
 
 Shapes: N items, K classes.
 """
@@ -25,8 +25,6 @@ def spearman_error(probs: ArrayLike, y: ArrayLike, score: ArrayLike) -> float:
         score: Uncertainty, shape (N,).
 
     Example:
-        The larger the uncertainty, the larger the error, be it infinite.
-
         >>> spearman_error([[0.9, 0.1], [0.6, 0.4], [0.0, 1.0]], [0, 0, 0], [0.1, 0.5, 0.7])
         1.0
     """
@@ -40,19 +38,16 @@ def spearman_error(probs: ArrayLike, y: ArrayLike, score: ArrayLike) -> float:
 
 
 def auroc(inside: ArrayLike, outside: ArrayLike) -> float:
-    r"""Probability that a foreign item's uncertainty exceeds an own item's; equal ones count half.
+    r"""Probability that an out-of-distribution item is more uncertain; equal scores count half.
 
     :math:`P(u_{\mathrm{out}} > u_{\mathrm{in}}) + \tfrac12 P(u_{\mathrm{out}} = u_{\mathrm{in}})`,
-    the area under the ROC curve of telling them apart. Exact, from the sum of the foreign items'
-    ranks (Mann and Whitney, 1947), so no pair is formed.
+    the area under the ROC curve. Exact, from the sum of ranks (Mann and Whitney, 1947).
 
     Args:
         inside: Uncertainty of in-distribution items, one or more, shape (N,).
         outside: Uncertainty of out-of-distribution items, one or more, shape (M,).
 
     Example:
-        Of four pairs, three stand in the right order and one is equal.
-
         >>> auroc([0.1, 0.3], [0.3, 0.8])
         0.875
     """

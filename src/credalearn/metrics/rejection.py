@@ -40,9 +40,7 @@ def accuracy_rejection(probs: ArrayLike, y: ArrayLike, score: ArrayLike) -> Tens
 
 
 def auarc(probs: ArrayLike, y: ArrayLike, score: ArrayLike) -> float:
-    """Area under the accuracy–rejection curve: its mean over m = 1..N.
-
-    Arguments and errors are those of :func:`accuracy_rejection`.
+    """Area under the accuracy–rejection curve (:func:`accuracy_rejection`): its mean over m = 1..N.
 
     Example:
         >>> auarc([[0.9, 0.1], [0.6, 0.4]], [0, 1], [0.1, 0.4])
@@ -56,15 +54,11 @@ def normalized_auarc(probs: ArrayLike, y: ArrayLike, score: ArrayLike) -> float:
 
     The mean over m = 1..N of :math:`(A(\beta) - A(0)) / (1 - A(0))`, where :math:`A(\beta)` is the
     accuracy when a share β = 1 − m/N is deferred and :math:`A(0)` the accuracy without deferral. At
-    most 1, 0 for random deferral, negative where deferring does harm. Where every item is right
-    there is nothing to gain: 0. Where every item is wrong, and for one item, nothing is gained: 0.
+    most 1, 0 for random deferral, negative where deferring does harm; 0 where every item is right.
 
-    Arguments and errors are those of :func:`accuracy_rejection`.
+    Arguments as for :func:`accuracy_rejection`.
 
     Example:
-        Without the uncertain item the accuracy is 1 instead of a half: all of the gain, at one of
-        the two points.
-
         >>> normalized_auarc([[0.9, 0.1], [0.6, 0.4]], [0, 1], [0.1, 0.4])
         0.5
     """
@@ -76,10 +70,8 @@ def normalized_auarc(probs: ArrayLike, y: ArrayLike, score: ArrayLike) -> float:
 def aurc(probs: ArrayLike, y: ArrayLike, score: ArrayLike) -> float:
     """Area under the risk–coverage curve (Geifman, Uziel and El-Yaniv, 2019); smaller is better.
 
-    The mean over m = 1..N of the share of wrong predictions among the m most certain items: the
-    risk is 1 − accuracy point by point, so this is 1 − AUARC.
-
-    Arguments and errors are those of :func:`accuracy_rejection`.
+    The mean over m = 1..N of the share of wrong predictions among the m most certain items, which
+    is 1 − AUARC. Arguments as for :func:`accuracy_rejection`.
 
     Example:
         >>> aurc([[0.9, 0.1], [0.6, 0.4]], [0, 1], [0.1, 0.4])

@@ -11,20 +11,20 @@ import numpy as np
 from credalearn._checks import check_number
 from credalearn._ranks import average_ranks
 from credalearn.errors import CredalError
-from credalearn.metrics.balanced import DECIMALS, Table, as_numbers, by_metric, min_max
+from credalearn.metrics.balanced import DECIMALS, Table, by_metric, min_max
 
 
 @dataclass(frozen=True, slots=True)
 class Significance:
     """One method's place among the others by significance tests.
 
-    As text it is the score in per cent, or a dash where there are too few seeds.
+    As text it is the score in percent, or a dash where there are too few seeds.
 
     Args:
-        net: For each metric, how many methods it beats significantly less how many beat it; None
-            where there are too few seeds for any test to be significant.
-        score: Mean over the metrics of the net scores, scaled to [0, 1] across the methods; None
-            likewise.
+        net: For each metric, the number of methods that it beats significantly less the number that
+            beat it; None where there are too few seeds for any test to be significant.
+        score: Mean over the metrics of the net scores, scaled to [0, 1] across the methods, or
+            None.
 
     Example:
         >>> print(Significance({"accuracy": 2}, 0.909), Significance(None, None))
@@ -50,13 +50,11 @@ def significance_ranking(
     p is not corrected for the number of pairs.
 
     Args:
-        table: ``table[method][metric]`` holds one value per seed, the same seeds for all.
-        metrics: Which metrics count, as in :func:`balanced_quality`.
-        level: Largest probability of calling a difference that is none, in (0, 1).
+        table: ``table[method][metric]``: one value per seed, the same seeds for all.
+        metrics: Names of metrics, as in :func:`balanced_quality`.
+        level: Level of each test, in (0, 1).
 
     Example:
-        Better on five seeds of five: p = 1/32.
-
         >>> table = {
         ...     "pocc": {"accuracy": [0.91, 0.92, 0.93, 0.94, 0.95]},
         ...     "softmax": {"accuracy": [0.9, 0.9, 0.9, 0.9, 0.9]},
@@ -91,12 +89,10 @@ def pairwise_p_values(table: Table, metric: str) -> dict[str, dict[str, float]]:
     are rounded to 12 decimals first, or ties would be broken by rounding errors.
 
     Args:
-        table: ``table[method][metric]`` holds one value per seed, the same seeds for all.
-        metric: Which one; of ``ece`` and ``aurc`` less is better.
+        table: ``table[method][metric]``: one value per seed, the same seeds for all.
+        metric: Name of the metric; for ``ece`` and ``aurc`` smaller is better.
 
     Example:
-        Better on three seeds of three: one of the eight ways to choose three signs.
-
         >>> table = {"a": {"accuracy": [0.7, 0.8, 0.9]}, "b": {"accuracy": [0.6, 0.6, 0.6]}}
         >>> pairwise_p_values(table, "accuracy")
         {'a': {'b': 0.125}, 'b': {'a': 1.0}}
@@ -120,15 +116,12 @@ def balanced_significance(net: Mapping[str, Mapping[str, float]]) -> dict[str, f
     """
     metrics = [sorted(row) for row in net.values()]
     if not metrics or not metrics[0] or any(row != metrics[0] for row in metrics):
-        raise CredalError(
-            "net must hold the same metrics, one or more, for each of one method or more; got "
-            f"{ {method: list(row) for method, row in net.items()} }."
-        )
-    values = [
-        [as_numbers(row[metric], name=f"net[{method!r}][{metric!r}]") for metric in metrics[0]]
-        for method, row in net.items()
-    ]
-    return dict(zip(net, min_max(np.array(values)).mean(1).tolist(), strict=True))
+        raise CredalError(f"net must have the same metrics for every method; got {metrics}.")
+    for method, row in net.items():
+        for metric, value in row.items():
+            check_number(value, name=f"net[{method!r}][{metric!r}]")
+    values = [[row[metric] for metric in metrics[0]] for row in net.values()]
+    return dict(zip(net, min_max(np.array(values, dtype=np.float64)).mean(1).tolist(), strict=True))
 
 
 def _signed_rank_p(difference: np.ndarray) -> float:

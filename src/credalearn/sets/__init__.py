@@ -1,11 +1,10 @@
 """Sets on the probability simplex, their extremes, imprecision and entropy. Tensors only."""
 
 from credalearn.sets.base import CredalSet
-from credalearn.sets.box_max_entropy import max_entropy_box
-from credalearn.sets.box_min_entropy import min_entropy_box
+from credalearn.sets.box_entropy import max_entropy_box, min_entropy_box
 from credalearn.sets.concatenate import concatenate
+from credalearn.sets.diameter import mmi
 from credalearn.sets.hull_entropy import entropy, max_entropy_hull, min_entropy_hull
-from credalearn.sets.imprecision import mmi
 from credalearn.sets.intervals import Intervals
 from credalearn.sets.lower_bounds import LowerBounds
 from credalearn.sets.possibility import Possibility

@@ -24,6 +24,7 @@ from credalearn.sets.checks import (
     moved,
     require,
     require_distributions,
+    require_shape,
 )
 
 _JOINS = (np.concatenate, np.append, np.stack, np.vstack, np.hstack, np.dstack, np.column_stack)
@@ -34,9 +35,8 @@ class CredalSet(ABC):
     r"""A batch of N closed convex sets of distributions over K classes: the abstract kind.
 
     The kinds are :class:`LowerBounds`, :class:`Intervals`, :class:`Vertices`,
-    :class:`TotalVariationBall` and :class:`Possibility`. Each says where its worst case, its middle
-    and its edge lie; everything about costs follows from that, here.
-    A set is checked once, when it is made; indexing and moving it check nothing again.
+    :class:`TotalVariationBall` and :class:`Possibility`. A set is checked once, when it is made;
+    indexing and moving it check nothing again.
 
     Attributes:
         lower: Smallest probability of each class over the set, shape (N, K).
@@ -69,8 +69,8 @@ class CredalSet(ABC):
         """Largest total-variation distance between two members, shape (N,)."""
 
     @abstractmethod
-    def _holds(self, q: Tensor, tolerance: float) -> Tensor:
-        """Whether each set holds its distribution ``q`` (N, K), shape (N,)."""
+    def _inside(self, q: Tensor, tolerance: float) -> Tensor:
+        """Whether each set contains its distribution ``q`` (N, K), shape (N,)."""
 
     @final
     def worst(self, cost: ArrayLike) -> Tensor:
@@ -79,8 +79,8 @@ class CredalSet(ABC):
         Exact, and differentiable in the cost: the gradient is the extreme target.
 
         Args:
-            cost: Cost of each class, shape (N, K), or (K,) for all items alike. An infinite cost
-                counts only where the target puts mass.
+            cost: Cost of each class, shape (N, K), or (K,) for all items. An infinite cost counts
+                only where the target puts mass.
         """
         costs = self._rows(cost, "cost")
         return expectation(self._extreme(costs.detach(), largest=True), costs)
@@ -106,16 +106,16 @@ class CredalSet(ABC):
 
     @final
     def contains(self, q: ArrayLike, *, tolerance: float = 1e-6) -> Tensor:
-        """Whether each set holds its row of ``q``, shape (N,), bool.
+        """Whether each set contains its row of ``q``, shape (N,), bool.
 
         Args:
-            q: One distribution an item, shape (N, K), or (K,) for all items alike. What is not a
+            q: One distribution per item, shape (N, K), or (K,) for all items. A row that is not a
                 distribution is in no set.
             tolerance: How far outside a bound (or the hull) still counts as inside.
         """
         points = self._rows(q, "q").to(self.lower.dtype)
         sums_to_one = (points.sum(1) - 1).abs() <= max(tolerance, SUM_TOLERANCE)
-        return (points >= -tolerance).all(1) & sums_to_one & self._holds(points, tolerance)
+        return (points >= -tolerance).all(1) & sums_to_one & self._inside(points, tolerance)
 
     @property
     def reference(self) -> Tensor:
@@ -124,7 +124,7 @@ class CredalSet(ABC):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(N, K), as of an array of soft labels: scikit-learn's splitters ask for it."""
+        """(N, K), the shape of an array of soft labels; scikit-learn's splitters use it."""
         return self.lower.shape[0], self.lower.shape[1]
 
     @final
@@ -178,11 +178,7 @@ class CredalSet(ABC):
             self._keep(soft=None)
             return
         soft = as_floats(values, name="soft", ndim=2).detach().to(self.lower, copy=True)
-        if soft.shape != self.lower.shape:
-            raise CredalError(
-                "soft must have one distribution a set, shape "
-                f"{tuple(self.lower.shape)}; got {tuple(soft.shape)}."
-            )
+        require_shape(soft, self.lower.shape, name="soft")
         require_distributions(soft, name="soft")
         require(
             self.contains(soft, tolerance=1e-5)[:, None],
@@ -195,7 +191,7 @@ class CredalSet(ABC):
         self._keep(soft=soft)
 
     def _rows(self, values: ArrayLike, name: str) -> Tensor:
-        """One row an item, shape (N, K), from as many or from one for all."""
+        """One row per item, shape (N, K), from as many or from a single one."""
         rows = as_tensor(values, name=name).to(self.lower.device)
         if rows.shape not in (self.lower.shape, self.lower.shape[1:]):
             raise CredalError(

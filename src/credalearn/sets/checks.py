@@ -1,10 +1,10 @@
-"""Checks and small sums that every kind of set needs.
+"""Arrays checked and converted to tensors, for sets, labels, predictions and metrics.
 
 Shapes: N items, K classes.
 """
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Any, TypeVar
 
@@ -37,9 +37,8 @@ def as_tensor(values: Any, *, name: str) -> Tensor:
             values = np.array(values)  # a copy: the caller may change the array later
         tensor = torch.as_tensor(values)
     except (TypeError, ValueError, RuntimeError) as error:
-        reason = str(error).rstrip(".")
         raise CredalError(
-            f"{name} must be an array of numbers, as many for every item; {reason}."
+            f"{name} must be an array of numbers; {str(error).rstrip('.')}."
         ) from error
     refuse_no_array(tensor, name=name)
     return tensor
@@ -65,8 +64,7 @@ def as_floats(values: Any, *, name: str, ndim: int, finite: bool = True) -> Tens
         shape = {2: "items, classes", 3: "items, vertices, classes"}.get(ndim, "…, classes")
         least = "one vertex or more, one class or more" if ndim == 3 else "one class or more"
         raise CredalError(
-            f"{name} must have shape ({shape}) with {least}; got {tuple(tensor.shape)}. To fix: "
-            "reshape it, a column a class."
+            f"{name} must have shape ({shape}) with {least}; got {tuple(tensor.shape)}."
         )
     # A finite sum has finite terms, and costs a fifth of looking at each.
     if finite and not tensor.sum().isfinite():
@@ -78,7 +76,7 @@ def as_floats(values: Any, *, name: str, ndim: int, finite: bool = True) -> Tens
 def as_classes(y: Any, *, num_classes: int, name: str) -> Tensor:
     """``y`` as class indices, shape (N,), int64, each in 0..K-1; True and False are none."""
     refuse_masked(y, name=name)
-    rule = f"{name} must hold class indices, whole numbers of shape (items,)"
+    rule = f"{name} must be class indices, whole numbers of shape (items,)"
     try:
         given = y if isinstance(y, Tensor) else np.asarray(y)
     except (TypeError, ValueError) as error:  # such as rows of several lengths
@@ -100,16 +98,34 @@ def as_classes(y: Any, *, num_classes: int, name: str) -> Tensor:
 
 
 def require(ok: Tensor, *, rule: str, remedy: str, **values: Tensor) -> None:
-    """Name the first row where ``ok`` fails, what it holds in ``values`` and how to mend it."""
+    """Raise unless ``ok`` is true throughout; the message shows the first bad row of ``values``."""
     if ok.all():
         return
     row = int((~ok).flatten(1).any(1).nonzero()[0])
-    held = ", ".join(f"{name}={_rounded(value[row])}" for name, value in values.items())
-    raise CredalError(f"{rule}; row {row} has {held}. To fix: {remedy}.")
+    shown = ", ".join(f"{name}={_rounded(value[row])}" for name, value in values.items())
+    raise CredalError(f"{rule}; row {row} has {shown}. To fix: {remedy}.")
+
+
+def require_shape(values: Tensor | np.ndarray, shape: Sequence[int], *, name: str) -> None:
+    """Raise unless an array has this shape."""
+    if tuple(values.shape) != tuple(shape):
+        raise CredalError(f"{name} must have shape {tuple(shape)}; got {tuple(values.shape)}.")
+
+
+def require_bounds(lower: Tensor, upper: Tensor, *, tolerance: float = 0.0) -> None:
+    """Raise unless 0 <= lower <= upper <= 1 for every class of two tensors (N, K)."""
+    require_shape(upper, lower.shape, name="upper, like lower,")
+    require(
+        (lower >= 0) & (lower <= upper + tolerance) & (upper <= 1 + tolerance),
+        rule="0 <= lower <= upper <= 1 must hold for every class",
+        remedy="swap the bounds or clamp them",
+        lower=lower,
+        upper=upper,
+    )
 
 
 def require_distributions(probs: Tensor, *, name: str, tolerance: float = SUM_TOLERANCE) -> None:
-    """Refuse rows (last dimension) that are negative somewhere or do not sum to 1."""
+    """Raise unless every row (last dimension) is 0 or more and sums to 1."""
     require(
         probs >= 0,
         rule=f"{name} must not be negative",
@@ -126,7 +142,7 @@ def require_distributions(probs: Tensor, *, name: str, tolerance: float = SUM_TO
 
 
 def as_rows(rows: Any, *, length: int, device: torch.device) -> slice | Tensor:
-    """What selects rows of a batch, as a slice or a tensor: a single row stays a batch of one."""
+    """Rows to select, as a slice or a tensor; a single row stays a batch of one."""
     if isinstance(rows, tuple) and len(rows) == 2 and rows[1] is Ellipsis:
         rows = rows[0]  # scikit-learn's way to take rows
     if isinstance(rows, slice):
@@ -140,10 +156,7 @@ def as_rows(rows: Any, *, length: int, device: torch.device) -> slice | Tensor:
     chosen = rows if isinstance(rows, Tensor) else torch.from_numpy(np.array(rows))
     numbers = chosen.ndim == 1 and (not chosen.is_floating_point() or len(chosen) == 0)
     if isinstance(rows, tuple | bool) or not numbers:
-        raise CredalError(
-            f"rows are chosen by a number, a slice, a list or a mask; got {rows!r}. To fix: give "
-            "one of these, such as [0, 2]."
-        )
+        raise CredalError(f"rows must be a number, a slice, a list or a mask; got {rows!r}.")
     # As numbers of 64 bits: torch would read 8 bits as a mask.
     return (chosen if chosen.dtype == torch.bool else chosen.long()).to(device)
 
@@ -200,15 +213,37 @@ def check_sets(labels: object) -> None:
         )
 
 
-def as_array(values: Any, *, name: str) -> Tensor | np.ndarray:
-    """A tensor as it is, anything else as an array."""
-    if isinstance(values, Tensor):
-        return values
-    refuse_masked(values, name=name)
-    try:
-        return np.asarray(values)
-    except (TypeError, ValueError) as error:
-        reason = str(error).rstrip(".")
+def as_votes(counts: Any, *, name: str = "counts") -> Tensor:
+    """Whole numbers of votes of 0 or more, shape (N, K), in float64, which is exact to 2^53."""
+    given = as_tensor(_without_objects(counts), name=name)
+    votes = as_floats(given if given.is_floating_point() else given.double(), name=name, ndim=2)
+    require(
+        (votes >= 0) & (votes == votes.round()),
+        rule=f"{name} must be whole numbers of 0 or more",
+        remedy="give the number of votes, not shares (for shares: relax or precise)",
+        **{name: votes},
+    )
+    return votes.detach().double()
+
+
+def as_one_per_item(values: Any, num_items: int, *, name: str) -> Tensor:
+    """One number per item, shape (N,), from as many or from a single one."""
+    given = as_tensor(values, name=name)
+    if given.shape not in ((), (num_items,)):
         raise CredalError(
-            f"{name} must be an array of numbers, as many for every item; {reason}."
-        ) from error
+            f"{name} must be one number, or one per item, shape ({num_items},); "
+            f"got {tuple(given.shape)}."
+        )
+    column = as_floats(given.reshape(-1, 1), name=name, ndim=2).detach()
+    return column[:, 0].expand(num_items).clone()
+
+
+def _without_objects(values: Any) -> Any:
+    """A table with columns of Python objects, such as nullable integers of pandas, as floats."""
+    is_array = hasattr(values, "__array__") and not isinstance(values, Tensor)
+    if not is_array or np.asarray(values).dtype.kind != "O":
+        return values
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise CredalError(f"votes must be whole numbers; {error}.") from error

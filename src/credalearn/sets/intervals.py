@@ -12,10 +12,9 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from credalearn.errors import CredalError
 from credalearn.sets.base import CredalSet
-from credalearn.sets.checks import SUM_TOLERANCE, as_floats, require
-from credalearn.sets.subsets import ENUMERATED_SPLITS, evenest_split
+from credalearn.sets.checks import SUM_TOLERANCE, as_floats, require, require_bounds
+from credalearn.sets.diameter import ENUMERATED_SPLITS, evenest_split
 
 _FLOAT32_ROUNDING = torch.finfo(torch.float32).eps / 2  # 0.1 in float32 exceeds 0.1 in float64
 
@@ -37,7 +36,7 @@ class Intervals(CredalSet):
 
     Example:
         One class costs 1, so the worst expected cost is that class's upper probability. An upper
-        bound of 0.9 cannot be reached beside lower bounds of 0.1 and 0.1: it becomes 0.8.
+        bound of 0.9 cannot be reached with lower bounds of 0.1 and 0.1: it becomes 0.8.
 
         >>> import torch
         >>> sets = Intervals(torch.tensor([[0.2, 0.1, 0.1]]), torch.tensor([[0.9, 0.5, 0.4]]))
@@ -52,22 +51,11 @@ class Intervals(CredalSet):
     ) -> None:
         lower = as_floats(lower, name="lower", ndim=2).detach()
         upper = as_floats(upper, name="upper", ndim=2).detach().to(lower.device)
-        if lower.shape != upper.shape:
-            raise CredalError(
-                "lower and upper must share one shape (items, classes); "
-                f"got {tuple(lower.shape)} and {tuple(upper.shape)}."
-            )
-        if lower.dtype != upper.dtype:
+        if lower.dtype != upper.dtype and lower.shape == upper.shape:
             lower, upper = lower.double(), upper.double()
             rounded = (lower - upper).abs() <= _FLOAT32_ROUNDING
             upper = torch.where(rounded, upper.maximum(lower), upper)
-        require(
-            (lower >= 0) & (lower <= upper) & (upper <= 1),
-            rule="0 <= lower <= upper <= 1 must hold for every class",
-            remedy="swap the bounds or clamp them",
-            lower=lower,
-            upper=upper,
-        )
+        require_bounds(lower, upper)
         require(
             (lower.sum(1, keepdim=True) <= 1 + SUM_TOLERANCE)
             & (upper.sum(1, keepdim=True) >= 1 - SUM_TOLERANCE),
@@ -108,7 +96,7 @@ class Intervals(CredalSet):
         With widths :math:`w = u - \ell` it is the maximum over class sets S of
         :math:`\min(\sum_S w, \sum_{S^c} w, 1 - \sum\ell, \sum u - 1)`, hard in general. Exact up
         to 12 classes, where every S is tried; beyond, the upper bound
-        :math:`\min(1 - \sum\ell, \sum u - 1)`, which is attained unless a few wide classes hold
+        :math:`\min(1 - \sum\ell, \sum u - 1)`, which is attained unless a few wide classes have
         nearly all the width.
         """
         bound = torch.minimum(1 - self.lower.sum(1), self.upper.sum(1) - 1).clamp(min=0)
@@ -116,7 +104,7 @@ class Intervals(CredalSet):
             return bound
         return torch.minimum(bound, evenest_split(self.upper - self.lower))
 
-    def _holds(self, q: Tensor, tolerance: float) -> Tensor:
+    def _inside(self, q: Tensor, tolerance: float) -> Tensor:
         return ((q >= self.lower - tolerance) & (q <= self.upper + tolerance)).all(1)
 
 

@@ -83,5 +83,5 @@ class LowerBounds(CredalSet):
         """
         return self.free if self.num_classes > 1 else torch.zeros_like(self.free)
 
-    def _holds(self, q: Tensor, tolerance: float) -> Tensor:
+    def _inside(self, q: Tensor, tolerance: float) -> Tensor:
         return (q >= self.lower - tolerance).all(1)

@@ -105,7 +105,7 @@ class Possibility(CredalSet):
             return torch.zeros_like(self.levels[:, 0])
         return self.levels.topk(2, dim=1).values[:, 1]
 
-    def _holds(self, q: Tensor, tolerance: float) -> Tensor:
+    def _inside(self, q: Tensor, tolerance: float) -> Tensor:
         """The nested events of the least possible classes: no other event is stricter."""
         rising, order = self.levels.sort(dim=1)
         return (q.gather(1, order).cumsum(1) <= rising + tolerance).all(1)

@@ -8,15 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from credalearn.errors import CredalError
 from credalearn.sets.base import CredalSet
-from credalearn.sets.checks import as_floats, require, require_distributions
-from credalearn.sets.subsets import ENUMERATED_SPLITS, evenest_split
+from credalearn.sets.checks import as_floats, as_one_per_item, require, require_distributions
+from credalearn.sets.diameter import ENUMERATED_SPLITS, evenest_split
 
 
 @final
@@ -58,7 +56,13 @@ class TotalVariationBall(CredalSet):
     def __init__(self, q: ArrayLike, radius: ArrayLike) -> None:
         q = as_floats(q, name="q", ndim=2).detach().clone()
         require_distributions(q, name="q")
-        radius = _as_radius(radius, q)
+        radius = as_one_per_item(radius, len(q), name="radius").to(q)
+        require(
+            ((radius >= 0) & (radius <= 1))[:, None],
+            rule="0 <= radius <= 1 must hold, as no two distributions are farther apart",
+            remedy="clamp it",
+            radius=radius,
+        )
         reach = radius[:, None] if q.shape[1] > 1 else torch.zeros_like(q)  # one class: one point
         self._keep(
             q=q,
@@ -103,24 +107,5 @@ class TotalVariationBall(CredalSet):
             part = evenest_split(self.q)
         return self.radius.minimum(part) + self.radius.minimum(1 - part)
 
-    def _holds(self, q: Tensor, tolerance: float) -> Tensor:
+    def _inside(self, q: Tensor, tolerance: float) -> Tensor:
         return (q - self.q).abs().sum(1) / 2 <= self.radius + tolerance
-
-
-def _as_radius(values: ArrayLike, q: Tensor) -> Tensor:
-    """One radius an item, shape (N,), of q's dtype on q's device."""
-    given = values if isinstance(values, Tensor) else np.asarray(values)
-    if given.shape not in ((), (len(q),)):
-        raise CredalError(
-            f"radius must be one number, or one an item, shape ({len(q)},); "
-            f"got {tuple(given.shape)}."
-        )
-    column = as_floats(given.reshape(-1, 1), name="radius", ndim=2)
-    radius = column[:, 0].detach().to(q).expand(len(q)).clone()
-    require(
-        ((radius >= 0) & (radius <= 1))[:, None],
-        rule="0 <= radius <= 1 must hold, as no two distributions are farther apart",
-        remedy="clamp it",
-        radius=radius,
-    )
-    return radius

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from credalearn.sets.base import CredalSet
 from credalearn.sets.checks import as_floats, require_distributions
-from credalearn.sets.imprecision import farthest_pair
+from credalearn.sets.diameter import farthest_pair
 
 
 @final
@@ -66,7 +66,7 @@ class Vertices(CredalSet):
         """Largest total-variation distance between two vertices: exact, shape (N,)."""
         return farthest_pair(self.points)
 
-    def _holds(self, q: Tensor, tolerance: float) -> Tensor:
+    def _inside(self, q: Tensor, tolerance: float) -> Tensor:
         """Euclidean distance to the hull by non-negative least squares, one item at a time."""
         rows = zip(self.points.cpu().double().numpy(), q.cpu().double().numpy(), strict=True)
         distances = [_distance_to_hull(points, row) for points, row in rows]

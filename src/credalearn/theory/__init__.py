@@ -1,4 +1,4 @@
-"""The theory as tools: whether label sets hold, the risks they leave open, the learning bound."""
+"""The theory as tools: tests of label sets, the risks they allow, the generalization bound."""
 
 from credalearn.theory.complexity import last_layer_complexity
 from credalearn.theory.consistency import can_reject, consistent, votes_to_reject

@@ -11,7 +11,7 @@ from credalearn.errors import CredalError
 
 
 def last_layer_complexity(features: Tensor, weights: Tensor, biases: Tensor | None = None) -> float:
-    r"""Rademacher complexity of the mean loss of H linear heads on features that do not move.
+    r"""Rademacher complexity of the mean loss of H linear heads on fixed features.
 
     .. math:: \hat{\mathfrak R}_n \le \frac{1}{H}\sum_h \frac{2 \rho_h}{n}
               \sqrt{(K - 1)\sum_i (\lVert\phi_i\rVert^2 + 1)}
@@ -19,28 +19,23 @@ def last_layer_complexity(features: Tensor, weights: Tensor, biases: Tensor | No
     for the class of heads whose weights and bias, less their mean over the classes, have Frobenius
     norm at most :math:`\rho_h`, the norm of the given ones. An upper bound, in three steps:
 
-    1. The loss of an item, worst or best case, moves with the logits by softmax(z) − q for a member
-       q of its set, so it is √2-Lipschitz in the Euclidean norm; and it does not see what is added
-       to all logits alike, so K − 1 of their directions count.
+    1. The gradient of an item's loss in the logits is softmax(z) − q for a member q of its set, so
+       the loss is √2-Lipschitz; adding a constant to all logits does not change it, so K − 1
+       directions count.
     2. Vector contraction (Maurer, 2016, Theorem 3): the complexity of the loss is at most √2 · √2
-       times that of the logits with a sign for each item and direction. The loss may differ from
-       item to item, as the labels do.
+       times that of the logits with a sign for each item and direction.
     3. Cauchy–Schwarz and Jensen: :math:`\sup_W \langle W, S\rangle = \rho\lVert S\rVert_F` and
        :math:`\mathbb E\lVert S\rVert_F \le \sqrt{\mathbb E\lVert S\rVert_F^2}`. Drawing the signs
-       instead could save a factor of at most √2 (Khintchine's inequality), so they are not drawn.
+       would save a factor of at most √2 (Khintchine's inequality).
 
-    It is the one-sided complexity, without the absolute value of the paper's definition. The
-    paper's bound holds with it unchanged: each side of the deviation exceeds its mean by
-    :math:`B\sqrt{\log(2/\delta)/2n}` with probability at most δ/2.
-
-    It leaves out the backbone: features learned on the same items are taken as given, so for a
-    network trained end to end it is too small, by an unknown amount.
+    It is the one-sided complexity, without the absolute value of the paper's definition; the
+    paper's bound is valid with it unchanged. The backbone is left out: for a network trained end to
+    end the value is too small, by an unknown amount.
 
     Args:
-        features: What the heads see, shape (N, D).
-        weights: Of the heads, shape (H, K, D).
-        biases: Of the heads, shape (H, K); without them the heads have none, and the 1 beside the
-            features' norm is left out.
+        features: Inputs of the heads, shape (N, D).
+        weights: Weights of the heads, shape (H, K, D).
+        biases: Biases, shape (H, K); None for heads without bias, which drops the + 1.
 
     Example:
         One feature of 1, one head of two classes with weights 1 and −1, so ρ = √2.

@@ -1,4 +1,4 @@
-"""How well label rules hold on votes that had no part in them.
+"""How well label rules agree with votes that they were not made from.
 
 Shapes: N items, K classes, R distinct rows.
 """
@@ -31,25 +31,21 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class RuleCoverage:
-    """One label rule held against votes that it had not seen.
+    """One label rule compared with held-out votes.
 
     Means are over items, of each item's mean over the splits that it was part of. Standard errors
-    hold the chance of which items there are, and of how the votes were split, which moves all items
-    together where people are few; they are inf of one item or one split, which tell nothing. They
-    do not hold the chance of who happened to be an annotator: other people may fare otherwise.
+    cover the choice of the items and the splits of the votes, not the choice of the annotators;
+    they are inf with one item or one split.
 
     Args:
         rule: Name of the rule.
-        items: How many had votes on both sides of some split.
+        items: Number of items with votes on both sides of some split.
         diameter: Mean total-variation diameter of the sets, the imprecision.
-        agree: Share of sets with which the held-out votes are consistent. The test refutes 5 % of
-            right sets at most, the level of :func:`coverage_of_rules`, so that coverage is at most
-            agree/0.95. It may be far less: votes do not refute a set that misses by less than
-            their own noise.
+        agree: Share of sets with which the held-out votes are consistent.
         agree_error: Its standard error.
         testable: Share of sets that some outcome of the held-out votes could have rejected.
         stated: Mean lower bound of the building votes' top class.
-        held_out: Mean share of the held-out votes for that class, which no choice of it favors.
+        held_out: Mean share of the held-out votes for that class.
         gap_error: Standard error of ``held_out − stated``.
         votes_needed: Held-out votes that can reject half of the sets; inf where none can.
 
@@ -71,19 +67,15 @@ class RuleCoverage:
     votes_needed: float
 
     def agrees(self, confidence: float) -> bool:
-        """Whether the share that agrees is the confidence or more, but for two standard errors.
-
-        False where its standard error is not known. That asks for more than coverage: a rule that
-        covers just so often may have 5 % of its right sets refuted.
-        """
+        """Whether ``agree`` is at least the confidence, within two standard errors."""
         known = isfinite(self.agree_error)
         return known and self.agree + _ERRORS * self.agree_error >= confidence
 
     @property
     def bound_holds(self) -> bool:
-        """Whether the bound stated for the top class is not above its held-out share, likewise.
+        """Whether ``stated`` is at most ``held_out``, within two standard errors.
 
-        Pooled over all items this needs no power of a single one: it speaks where votes are few.
+        This is pooled over all items, so it works with few votes per item.
         """
         known = isfinite(self.gap_error)
         # Equal sums of thousands of terms differ by rounding where the error is 0.
@@ -98,27 +90,23 @@ def coverage_of_rules(
     confidence: float = 0.95,
     level: float = 0.05,
 ) -> tuple[RuleCoverage, ...]:
-    """Build sets from one part of the votes by each rule, and hold them against the other part.
+    """Build sets from one part of the votes by each rule, and compare them with the other part.
 
     Coverage is at most the share that agrees, divided by 1 − level. It may be far less: a set that
-    misses the truth a little is consistent with a few votes all the same, and ``testable`` says how
-    often the votes could have told at all. Simulated with ten classes, truths from Dirichlet(0.1),
-    25 votes to build and 25 held out, ``"idm"`` agrees for 96 % of the items and holds the truth of
-    6 %. Items without votes on both sides of a split are left out of it.
+    misses the true distribution by a little is consistent with a few votes, and ``testable`` says
+    how often the votes could have rejected a set. Simulated with ten classes, true distributions
+    from Dirichlet(0.1), 25 votes to build and 25 held out, ``"idm"`` agrees for 96 % of the items
+    and contains the true distribution for 6 %.
 
     Args:
         halves: The splits, from :func:`halves_of_annotators` or :func:`halves_of_counts`.
-        rules: Names of the rules, as :func:`credalearn.from_votes` takes them.
+        rules: Names of rules of :func:`credalearn.from_votes`.
         s: Strength of the imprecise Dirichlet model, for the rule that uses it.
-        confidence: Of the rules that promise one.
-        level: Of the test in :func:`consistent`.
-
-    Returns:
-        One a rule, in their order.
+        confidence: Confidence of the rules that use it.
+        level: Level of the test in :func:`consistent`.
 
     Example:
-        Of four votes all for one class two build and two are held out: nothing speaks against
-        the single point.
+        Four votes for one class: two build and two are held out.
 
         >>> from credalearn.theory import halves_of_counts
         >>> found = coverage_of_rules(halves_of_counts([[4, 0]] * 10), rules=["precise", "idm"])
@@ -126,7 +114,7 @@ def coverage_of_rules(
         [('precise', 0.0, 1.0), ('idm', 0.333, 1.0)]
     """
     if not rules or len(set(rules)) < len(rules):
-        raise CredalError(f"name one rule or more, each once; got {list(rules)}.")
+        raise CredalError(f"rules must be one or more names, each once; got {list(rules)}.")
     for rule in rules:
         check_choice(rule, VOTE_RULES, name="rule")
     found: dict[str, dict[str, Crossed]] = {}
@@ -139,14 +127,14 @@ def coverage_of_rules(
         split = _Split(half, rows)
         for rule in rules:
             options = options_of(rule, s=s, confidence=confidence)
-            values = split.held_against(rule, level, options)
+            values = split.compare(rule, level, options)
             needed[rule].append(values.pop("needed"))
             for name, each in values.items():
                 found[rule][name].add(rows, each)
     if not found or not found[rules[0]]["agree"].items:
         raise CredalError(
-            "no item has votes on both sides of a split. To fix: give items with two votes or "
-            "more, by two annotators or more."
+            "no item has votes on both sides of a split. To fix: use items with two or more votes "
+            "from two or more annotators."
         )
     return tuple(_summary(rule, found[rule], np.concatenate(needed[rule])) for rule in rules)
 
@@ -168,26 +156,21 @@ class _Split:
         self.pair_place = self.place[pair_first]
         self.held, self.pair_held = held, held[pair_first]
 
-    def held_against(
-        self, rule: VoteRule, level: float, options: dict[str, float]
-    ) -> dict[str, Floats]:
-        """What one rule's sets say of each item, and what the held-out votes say of them."""
+    def compare(self, rule: VoteRule, level: float, options: dict[str, float]) -> dict[str, Floats]:
+        """Each item's values of one rule: its set, and how the held-out votes agree with it."""
         sets = self._sets(rule, options)
         lower, upper = (bound.numpy() for bound in (sets.lower, sets.upper))
         each = np.arange(len(self.place))
         top = sets.reference.argmax(1).numpy()[self.place]
         total = self.held.sum(1)
-        told = consistent(
-            self.pair_held, lower[self.pair_place], upper[self.pair_place], level=level
-        )
-        could = can_reject(
-            self.pair_held.sum(1), lower[self.pair_place], upper[self.pair_place], level=level
-        )
+        pairs = (lower[self.pair_place], upper[self.pair_place])
+        agrees = consistent(self.pair_held, *pairs, level=level)
+        testable = can_reject(self.pair_held.sum(1), *pairs, level=level)
         stated, share = lower[self.place, top], self.held[each, top] / total
         return {
             "diameter": sets.diameter().numpy()[self.place],
-            "agree": told.numpy()[self.pair].astype(np.float64),
-            "testable": could.numpy()[self.pair].astype(np.float64),
+            "agree": agrees.numpy()[self.pair].astype(np.float64),
+            "testable": testable.numpy()[self.pair].astype(np.float64),
             "stated": stated,
             "held_out": share,
             "gap": share - stated,
@@ -203,7 +186,7 @@ class _Split:
 
 
 def _distinct(rows: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Where each distinct row first stands, (R,), and which of them each row is, (N,)."""
+    """The first place of each distinct row, (R,), and which of them each row is, (N,)."""
     base = float(rows.max(initial=0)) + 1
     if base ** rows.shape[1] < 2**53 and (rows == np.round(rows)).all():
         # As the digits of one number they sort thirty times faster than as rows.

@@ -1,4 +1,4 @@
-"""The paper's generalization bound, term by term, from what training left behind.
+"""The paper's generalization bound, term by term, for a trained model.
 
 Shapes: N items, D features, K classes; POCC's heads are pessimistic, then optimistic.
 """
@@ -37,12 +37,11 @@ class BoundTerm:
     """One of the four terms of the bound, in nats.
 
     Args:
-        name: What it stands for.
+        name: Name of the term.
         value: 0 or more.
         formula: The paper's expression.
-        basis: The weakest thing it rests on. ``"measured"``: only what was seen on the training
-            items. ``"assumed"``: something seen there is assumed for all items and all networks of
-            the class. ``"estimated"``: a simplification may make it too small.
+        basis: ``"measured"`` on the training items; ``"assumed"``: measured there and assumed for
+            all items and networks; ``"estimated"``: a simplification may make it too small.
         source: Where its numbers come from.
 
     Example:
@@ -66,36 +65,20 @@ class GeneralizationBound:
               + 2B\sqrt{\tfrac{\log(2/\delta)}{2n}} + \eta + L\,\mathbb E[d_Q]
 
     with probability 1 − δ (Wang and Chau, 2026, Theorem 1), for the risk R₀ under the true label
-    distributions, which every label's set must contain. The theorem is about sets that are a fixed
-    function of the item and a class fixed beforehand; what is assumed in their place is in the
-    ``statement``. Made by :func:`~credalearn.theory.generalization_bound`.
+    distributions, which every label's set must contain. The ``statement`` lists the assumptions.
+    Made by :func:`~credalearn.theory.generalization_bound`.
 
     Args:
         complexity: 4 times the Rademacher complexity of the objective.
-        sampling: What n items leave to chance.
-        optimization: η, how far training stayed above the least objective.
+        sampling: Term for the finite number of items.
+        optimization: η, the training objective less the least one.
         imprecision: L times the mean total-variation diameter of the labels.
         items: n.
         num_classes: K.
         confidence: 1 − δ.
         loss_range: L, the largest difference between the losses of two classes.
         loss_bound: B, the largest cross-entropy.
-        mean_diameter: Of the labels, in [0, 1].
-
-    Example:
-        >>> bound = GeneralizationBound(
-        ...     complexity=BoundTerm("model class", 0.4, "4·R", "estimated", "heads"),
-        ...     sampling=BoundTerm("sampling", 0.2, "2B·sqrt(log(2/δ)/2n)", "assumed", "n, δ, B"),
-        ...     optimization=BoundTerm("optimization", 0.1, "η", "measured", "training loss"),
-        ...     imprecision=BoundTerm("imprecision", 0.5, "L·mean d", "assumed", "labels"),
-        ...     items=1000, num_classes=3, confidence=0.95, loss_range=2.5, loss_bound=3.1,
-        ...     mean_diameter=0.2,
-        ... )
-        >>> round(bound.total, 4), bound.vacuous, bound.items_needed
-        (1.2, True, 1449)
-        >>> print(bound.verdict)
-        The bound is vacuous: 1.20 nats is not below log K = 1.10, the risk of a uniform guess. It
-        would take about 1,400 items like these.
+        mean_diameter: Mean diameter of the labels, in [0, 1].
     """
 
     complexity: BoundTerm
@@ -126,10 +109,8 @@ class GeneralizationBound:
 
     @property
     def items_needed(self) -> int | None:
-        """From how many items on it is not vacuous, all else equal; None: more never suffice.
-
-        The first two terms fall as 1/√n, the other two do not.
-        """
+        """Items from which on it is not vacuous, all else equal; None if no number is enough."""
+        # The first two terms fall as 1/√n, the other two do not.
         room = math.log(self.num_classes) - self.optimization.value - self.imprecision.value
         if room <= 0:
             return None
@@ -138,13 +119,13 @@ class GeneralizationBound:
 
     @property
     def verdict(self) -> str:
-        """Whether the bound says anything, and what it would take."""
+        """Whether the bound is informative, and what it would take."""
         guess = f"log K = {math.log(self.num_classes):.2f}, the risk of a uniform guess"
         if not self.vacuous:
             return f"The bound is informative: {self.total:.2f} nats is below {guess}."
         text = f"The bound is vacuous: {self.total:.2f} nats is not below {guess}. "
         if self.items_needed is not None:
-            count = int(float(f"{self.items_needed:.2g}"))  # what an extrapolation is worth
+            count = int(float(f"{self.items_needed:.2g}"))  # an extrapolation has no more digits
             return f"{text}It would take about {count:,} items like these."
         fixed = self.optimization.value + self.imprecision.value
         return (
@@ -187,25 +168,22 @@ def generalization_bound(
     =============  ===========================================================================
 
     L is the largest range (maximum less minimum over the classes) of an item's logits: twice the
-    paper's A after the shift of the item's logits that makes A smallest. A softmax whose logits
-    range over L has no probability below :math:`1/(1 + (K - 1)e^L)`, so this B is what the theorem
-    asks for, and is below the paper's :math:`\log K + 2A` by up to :math:`\log\frac{K}{K-1}`. Both
-    are the training items' own; that they hold for every other item and every network of the class
-    is assumed. The mean diameter is taken for that of all items, without a term for chance, and the
-    norms of the trained heads for limits chosen before training. The objective is half of
-    :func:`~credalearn.pocc_loss`, whichever of the two was trained on, and so is its gap. In
-    float64.
+    paper's A after the shift of the logits that makes A smallest. A softmax whose logits range over
+    L has no probability below :math:`1/(1 + (K - 1)e^L)`, so this B is at most the paper's
+    :math:`\log K + 2A`. L, B, the mean diameter and the norms of the heads are measured on the
+    training items and assumed for all others. The objective is half of
+    :func:`~credalearn.pocc_loss`. In float64.
 
     Args:
-        features: What the heads see of the training items, shape (N, D).
-        weights: Of the pessimistic and the optimistic head, shape (2, K, D).
+        features: Inputs of the heads for the training items, shape (N, D).
+        weights: Weights of the pessimistic and the optimistic head, shape (2, K, D).
         labels: The sets the heads were trained on.
-        biases: Of the heads, shape (2, K), or None.
+        biases: Biases of the heads, shape (2, K), or None.
         confidence: 1 − δ, in (0, 1).
 
     Example:
-        Heads of zeros say 50/50 on every item: the range L is 0, B = log 2, and the objective of
-        log 2 is log 2 / 2 above the least one for labels "at least 0.5 for the first class".
+        Heads of zeros predict 50/50 for every item: L is 0, B = log 2, and the objective of log 2
+        is log 2 / 2 above the least one.
 
         >>> from credalearn import LowerBounds
         >>> labels = LowerBounds([[0.5, 0.0]] * 100)
@@ -284,9 +262,6 @@ def bound_of_model(
 ) -> GeneralizationBound:
     """:func:`generalization_bound` of a trained POCC: a fitted classifier, or its ``model_``.
 
-    The losses of its heads may have been summed (``"pocc"``) or averaged (``"pocc-mean"``): the
-    bound is about the trained heads, and takes their objective anew.
-
     Args:
         model: One network with a pessimistic and an optimistic head.
         inputs: The training inputs, as they were fitted, shape (N, ...).
@@ -294,15 +269,11 @@ def bound_of_model(
         confidence: 1 − δ, in (0, 1).
 
     Example:
-        >>> from torch import nn
-        >>> from credalearn import LowerBounds
-        >>> from credalearn.methods import METHODS
-        >>> from credalearn.nets import Network
-        >>> network = Network(nn.Identity(), num_features=2, num_heads=2, num_classes=3)
-        >>> model = Model(METHODS["pocc"], (network,), {}, random_state=0)
-        >>> bound = bound_of_model(model, torch.zeros(50, 2), LowerBounds(torch.zeros(50, 3)))
-        >>> bound.items, bound.mean_diameter
-        (50, 1.0)
+        >>> import credalearn as cl
+        >>> inputs, labels = np.zeros((50, 2)), cl.from_votes([[1, 1, 0]] * 50)
+        >>> clf = cl.CredalClassifier("pocc", epochs=1).fit(inputs, labels)
+        >>> bound_of_model(clf, inputs, labels).items
+        50
     """
     trained = getattr(model, "model_", model)
     if not isinstance(trained, Model):

@@ -1,4 +1,4 @@
-"""Votes split in two, again and again: one part to build labels, the other to hold them against.
+"""Repeated splits of votes: one part to build labels, the other to test them.
 
 Shapes: N items, K classes, V votes.
 """
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from credalearn._checks import check_number
 from credalearn.errors import CredalError
-from credalearn.sets.checks import as_floats, require
+from credalearn.sets.checks import as_votes, require_shape
 
 _TOO_MANY = 10**9  # votes of an item: numpy draws from fewer, without replacement
 
@@ -30,8 +30,8 @@ class Half:
     Args:
         building: Votes that labels are made from, whole numbers, shape (N, K).
         held_out: Votes that they are tested on, same shape.
-        posterior: What a model of the annotators makes of the building votes, shape (N, K), rows
-            that sum to 1; None: their shares count.
+        posterior: Posterior of a model of the annotators, fitted to the building votes, shape
+            (N, K), rows that sum to 1; None to use the vote shares.
 
     Example:
         >>> Half(np.array([[2, 1]]), np.array([[1, 1]])).used
@@ -43,15 +43,12 @@ class Half:
     posterior: Floats | None = None
 
     def __post_init__(self) -> None:
-        building = _whole_numbers(self.building, "building")
-        held_out = _whole_numbers(self.held_out, "held_out")
-        shapes = {building.shape, held_out.shape}
+        for name in ("building", "held_out"):
+            votes = as_votes(getattr(self, name), name=name).cpu().numpy()
+            object.__setattr__(self, name, votes)
+        require_shape(self.held_out, self.building.shape, name="held_out")
         if self.posterior is not None:
-            shapes.add(np.shape(self.posterior))
-        if len(shapes) > 1:
-            raise CredalError(f"all parts must share one shape (items, classes); got {shapes}.")
-        object.__setattr__(self, "building", building)
-        object.__setattr__(self, "held_out", held_out)
+            require_shape(self.posterior, self.building.shape, name="posterior")
 
     @property
     def used(self) -> NDArray[np.bool_]:
@@ -63,23 +60,23 @@ class Half:
 def halves_of_counts(
     counts: ArrayLike, *, splits: int = 20, share: float = 0.5, random_state: int = 0
 ) -> Iterator[Half]:
-    """Split each item's votes at random, drawing without replacement, where nobody is named.
+    """Split each item's votes at random without replacement, for votes without annotator names.
 
     Of m votes, share·m build, rounded half up, but at least one and at most m − 1; an item with
     one vote has none to hold out. Drawn exactly, by the multivariate hypergeometric distribution.
 
     Args:
         counts: Whole numbers of votes, shape (N, K).
-        splits: How often.
-        share: Of the votes that build, in (0, 1).
-        random_state: Of the draws.
+        splits: Number of splits.
+        share: Share of the votes that build, in (0, 1).
+        random_state: Random seed.
 
     Example:
         >>> half = next(halves_of_counts([[3, 1]], splits=1))
         >>> half.building.sum().item(), (half.building + half.held_out).tolist()
         (2.0, [[3.0, 1.0]])
     """
-    votes = _whole_numbers(counts, "counts").astype(np.int64)
+    votes = as_votes(counts).cpu().numpy().astype(np.int64)
     if (votes.sum(1) >= _TOO_MANY).any():
         raise CredalError(f"an item must have fewer than {_TOO_MANY:,} votes to be split.")
     _check_options(splits, share, random_state)
@@ -113,19 +110,18 @@ def halves_of_annotators(
 ) -> Iterator[Half]:
     """Split the annotators: all votes of a person build, or all are held out.
 
-    A label then meets people who had no part in any label of its split. Of A annotators share·A
-    build, rounded half up, but at least one and at most A − 1. Votes that nobody signed go to
-    either side one by one.
+    Of A annotators share·A build, rounded half up, but at least one and at most A − 1. Votes
+    without an annotator are split one by one.
 
     Args:
-        item: Of each vote which item, from 0, shape (V,).
-        annotator: Of each vote who gave it, from 0; −1 for nobody.
-        label: Of each vote which class, from 0; −1 for unsure, which counts nowhere.
+        item: Item of each vote, from 0, shape (V,).
+        annotator: Annotator of each vote, from 0; −1 for unknown.
+        label: Class of each vote, from 0; −1 for unsure, which does not count.
         shape: (N, K).
-        splits: How often.
-        share: Of the annotators that build, in (0, 1).
-        random_state: Of the draws.
-        posterior: A model of the annotators, fitted anew to each split's building votes.
+        splits: Number of splits.
+        share: Share of the annotators that build, in (0, 1).
+        random_state: Random seed.
+        posterior: A model of the annotators, fitted to each split's building votes.
 
     Example:
         >>> halves = halves_of_annotators([0, 0, 1], [0, 1, 1], [1, 0, 0], shape=(2, 2))
@@ -177,15 +173,3 @@ def _check_codes(items: Codes, who: Codes, labels: Codes, shape: tuple[int, int]
             raise CredalError(
                 f"{name} must lie in {least}..{most - 1}; vote {row} has {codes[row]}."
             )
-
-
-def _whole_numbers(counts: ArrayLike, name: str) -> Floats:
-    votes = as_floats(counts, name=name, ndim=2).detach().double().cpu()
-    require(
-        (votes >= 0) & (votes == votes.round()),
-        rule=f"{name} must be whole numbers of 0 or more",
-        remedy="give the votes themselves, without weights",
-        **{name: votes},
-    )
-    found: Floats = votes.numpy()
-    return found

@@ -20,7 +20,7 @@ from credalearn.sets import (
     min_entropy_box,
     min_entropy_hull,
 )
-from credalearn.sets.box_min_entropy import ENUMERATED_CLASSES
+from credalearn.sets.box_entropy import ENUMERATED_CLASSES
 from credalearn.sets.checks import check_sets
 
 # Frank and Wolfe's: at most 0.001 nats short in 6000 random sets of three to ten classes.
@@ -33,16 +33,15 @@ def least_objective(labels: CredalSet) -> Tensor:
     .. math:: \tfrac12\bigl(\max_{q \in Q} H(q) + \min_{q \in Q} H(q)\bigr) \text{ nats}
 
     as :math:`\min_p\max_q H(q, p) = \max_q\min_p H(q, p)` (the cross-entropy is convex in p and
-    linear in q, and Q is convex and compact) and :math:`\min_p H(q, p) = H(q)` at p = q. No network
-    is below its mean, so a training objective less this mean bounds the optimization gap.
+    linear in q, and Q is convex and compact) and :math:`\min_p H(q, p) = H(q)` at p = q. The
+    training objective less the mean of this bounds the optimization gap.
 
     Exact for lower bounds, for hulls to 1e-3 bits, and for intervals of up to 10 classes; otherwise
-    never above the exact value, which makes the gap's bound larger, never wrong: the largest
-    entropy is then that of a member found by Frank and Wolfe's method (1956), the smallest that of
-    a larger set.
+    never above the exact value: the largest entropy is then that of a member found by Frank and
+    Wolfe's method (1956), the smallest that of a larger set.
 
     Args:
-        labels: One set an item, of any kind.
+        labels: One set per item, of any kind.
 
     Example:
         At least 0.5 for the first of two classes: the entropies in the set go from 0 to log 2.

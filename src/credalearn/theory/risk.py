@@ -1,4 +1,4 @@
-"""The credal risk profile: between which risks the true one lies, if the labels' sets hold.
+"""The credal risk profile: the range of the true risk, if the label sets contain the truth.
 
 Shapes: N items, K classes.
 """
@@ -14,7 +14,7 @@ from credalearn._checks import check_number
 from credalearn._formats import many, percent
 from credalearn.errors import CredalError
 from credalearn.sets import CredalSet
-from credalearn.sets.checks import as_distributions, check_sets
+from credalearn.sets.checks import as_distributions, check_sets, require_shape
 
 Ends = tuple[float, float]
 ENOUGH_ITEMS = 50  # for an interval: below it 95 % is 78 to 92 %, see risk_profile
@@ -32,8 +32,8 @@ class RiskProfile:
         pessimistic: R₋, the mean of the largest; infinite where ``infinite_items`` is not 0.
         optimistic_interval: Both ends of the bootstrap interval for R₊.
         pessimistic_interval: Both ends of the one for R₋.
-        items: How many items N.
-        confidence: Of each interval, in (0, 1).
+        items: Number of items N.
+        confidence: Confidence of each interval, in (0, 1).
         infinite_items: Items whose largest cross-entropy is infinite.
 
     Example:
@@ -59,7 +59,7 @@ class RiskProfile:
 
     @property
     def width(self) -> float:
-        """R₋ − R₊: what the labels' imprecision leaves open; infinite where R₋ is."""
+        """R₋ − R₊, due to the imprecision of the labels; infinite where R₋ is."""
         return math.inf if math.isinf(self.pessimistic) else self.pessimistic - self.optimistic
 
     @property
@@ -67,9 +67,7 @@ class RiskProfile:
         """What the profile says and under which condition."""
         low, high = (f"{end:.3f}" for end in self.optimistic_interval)
         low_worst, high_worst = (f"{end:.3f}" for end in self.pessimistic_interval)
-        few = (
-            "" if self.items >= ENOUGH_ITEMS else " (the intervals are too short for so few items)"
-        )
+        few = " (the intervals are too short for so few items)" * (self.items < ENOUGH_ITEMS)
         text = (
             f"If the sets contain the true distributions of these {self.items:,} items, the risk "
             f"on them is between {self.optimistic:.3f} and {self.pessimistic:.3f} nats; for items "
@@ -98,31 +96,22 @@ def risk_profile(
     (Wang and Chau, 2026, Proposition 1). Exact for every kind of set. If every set contains its
     item's true distribution, the true risk lies in [R₊, R₋]; where some do not, it can leave the
     profile by at most the mean of (range of log p) · (total variation from the set to the truth).
+    On votes that the model has not seen, it is enough for the mean that each set contains its
+    item's vote shares, as those of :func:`~credalearn.from_votes` do.
 
-    On votes that the model has not seen, less is needed for the mean: that each set contain its
-    item's vote shares, as those of :func:`~credalearn.from_votes` do. The shares then have the true
-    risk as their expectation, and [R₊, R₋] contains what they give. On votes it was trained on, a
-    model that learned them by heart is outside, unless the sets hold.
-
-    The intervals are percentile bootstrap ones (Efron, 1979) over items, which for few items are
-    too short: at 95 %, of losses −log p with p from Beta(3, 1), they hold the mean 78 % of the time
-    for 5 items, 86 % for 10, 90 % for 20, 92 % for 50 and 94 % for 100. Below 50 the statement says
-    so. They speak of items drawn like these, not of whether the sets hold. A probability of exactly
-    0 is taken at its word: where the set can put mass there the worst case is infinite, and no
-    floor hides it.
+    The intervals are percentile bootstrap intervals (Efron, 1979) over items, which are too short
+    for few items: at 95 %, for losses −log p with p from Beta(3, 1), they contain the mean 78 % of
+    the time for 5 items, 86 % for 10, 90 % for 20, 92 % for 50 and 94 % for 100. A probability of
+    exactly 0 makes the worst case infinite where the set can put mass there.
 
     Args:
         probs: Predicted probabilities of any model, shape (N, K).
-        labels: One set an item.
-        confidence: Of each interval, in (0, 1).
-        draws: Bootstrap samples.
-        random_state: Of the bootstrap; the same random_state gives the same intervals.
+        labels: One set per item.
+        confidence: Confidence of each interval, in (0, 1).
+        draws: Number of bootstrap samples.
+        random_state: Random seed of the bootstrap.
 
     Example:
-        A prediction of 50/50 costs log 2 whatever the label. One of (0.8, 0.2) on the label "at
-        least 0.5 for the first class" costs −log 0.8 at best and the mean of −log 0.8 and −log 0.2
-        at worst.
-
         >>> from credalearn import LowerBounds
         >>> labels = LowerBounds([[0.5, 0.0], [0.5, 0.0]])
         >>> profile = risk_profile([[0.5, 0.5], [0.8, 0.2]], labels)
@@ -134,11 +123,9 @@ def risk_profile(
     check_number(draws, name="draws", least=1, whole=True)
     check_number(random_state, name="random_state", least=0, whole=True)
     given = as_distributions(probs, name="probs", ndim=2).detach()
-    if given.shape != labels.shape or len(given) == 0:
-        raise CredalError(
-            "probs must have one row for each of one label or more, shape "
-            f"{labels.shape}; got {tuple(given.shape)}."
-        )
+    require_shape(given, labels.shape, name="probs")
+    if len(given) == 0:
+        raise CredalError("there must be one or more items.")
     costs = -given.to(labels.lower.device).double().log()
     exact = labels.to(costs.dtype)
     # Rows of float32 sum to a little more than 1 and would make −log p a little less than 0.
@@ -160,11 +147,8 @@ def risk_profile(
 def _bootstrap(
     losses: np.ndarray, *, confidence: float, draws: int, random_state: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Both ends of each row's interval for its mean, from losses (R, N); shapes (R,).
-
-    One draw is how often each item comes (N,). Drawing these counts one after the other takes
-    0.07 s for 10,000 items and 1000 draws; all of them as one multinomial matrix, 0.7 s.
-    """
+    """Both ends of each row's interval for its mean, from losses (R, N); shapes (R,)."""
+    # One draw at a time takes 0.07 s for 10,000 items and 1000 draws; one multinomial matrix 0.7 s.
     generator = np.random.default_rng(random_state)
     num_items = losses.shape[1]
     infinite = np.isinf(losses)
@@ -175,7 +159,7 @@ def _bootstrap(
         sums[draw] = np.bincount(chosen, minlength=num_items) @ columns
     finite, hits = np.split(sums, 2, axis=1)
     means = np.where(hits > 0, np.inf, finite / num_items)
-    # Values that were drawn, as between a finite one and an infinite one there is nothing.
+    # Values that were drawn: there is nothing between a finite and an infinite one.
     ends = [(1 - confidence) / 2, (1 + confidence) / 2]
     low, high = np.quantile(means, ends, axis=0, method="inverted_cdf")
     return low, high

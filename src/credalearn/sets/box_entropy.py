@@ -1,6 +1,6 @@
-"""The smallest entropy among the distributions between two bounds.
+"""The largest and the smallest entropy among the distributions between two bounds.
 
-Entropy is concave, so the minimum lies at a vertex of the box: every class at its lower or its
+Entropy is concave, so its minimum lies at a vertex of the box: every class at its lower or its
 upper bound but one, which takes up the rest. Which classes go up is a knapsack problem: with few
 classes all vertices are tried, with many the good ones are searched.
 
@@ -16,12 +16,54 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 from torch.special import entr
 
+from credalearn.sets.diameter import class_sets
+from credalearn.sets.hull_entropy import bits
 from credalearn.sets.intervals import Intervals
-from credalearn.sets.subsets import class_sets
 
 ENUMERATED_CLASSES = 10  # 10 · 2^9 vertices: a few seconds for 10,000 boxes
-_CHUNK = 2**20  # numbers in each tensor held at once: 8 MB
+_CHUNK = 2**20  # numbers stored at once: 8 MB
 _ROUNDING = 1e-12
+_MAX_STEPS = 100  # a bracket halved 60 times is exact in float64; Newton needs about four
+
+
+def max_entropy_box(lower: ArrayLike, upper: ArrayLike) -> Tensor:
+    r"""Largest entropy over :math:`\{p \in \Delta : \ell \le p \le u\}`, in bits, shape (N,).
+
+    Exact: the maximum is :math:`p_k = \min(\max(t, \ell_k), u_k)` with the level t at which p sums
+    to 1, found by Newton's steps within a bracket.
+
+    Args:
+        lower: Lower probabilities, shape (N, K).
+        upper: Upper probabilities, shape (N, K).
+
+    Example:
+        The first class has at least 0.6; the rest is shared evenly.
+
+        >>> import torch
+        >>> max_entropy_box(torch.tensor([[0.6, 0.0, 0.0]]), torch.tensor([[1.0, 1.0, 1.0]]))
+        tensor([1.3710])
+    """
+    box = Intervals(lower, upper)
+    return bits(_flattest(box.lower, box.upper))
+
+
+def _flattest(lower: Tensor, upper: Tensor) -> Tensor:
+    """The member of each box nearest to uniform: p = clip(t, l, u) with sum 1, shape (N, K)."""
+    low, high = lower.amin(1, keepdim=True), upper.amax(1, keepdim=True)
+    level = torch.full_like(low, 1 / lower.shape[1]).clamp(low, high)
+    rounding = math.sqrt(lower.shape[1]) * torch.finfo(lower.dtype).eps  # of a sum of K terms
+    for _ in range(_MAX_STEPS):
+        point = torch.minimum(torch.maximum(level, lower), upper)
+        missing = 1 - point.sum(1, keepdim=True)
+        low, high = torch.where(missing > 0, level, low), torch.where(missing > 0, high, level)
+        done = (missing.abs() <= rounding) | (high - low <= rounding)
+        if bool(done.all()):
+            break
+        slope = (point == level).sum(1, keepdim=True)  # classes free to follow the level
+        step = level + missing / slope  # none free: ±inf, and the middle of the bracket serves
+        step = torch.where((low < step) & (step < high), step, (low + high) / 2)
+        level = torch.where(done, level, step)
+    return point
 
 
 def min_entropy_box(lower: ArrayLike, upper: ArrayLike) -> Tensor:
@@ -87,11 +129,9 @@ def _searched(lower: Tensor, upper: Tensor) -> Tensor:
 
 
 def _best_greedy(lower: Tensor, upper: Tensor, key: Tensor) -> Tensor:
-    """Pour the free mass by falling ``key``, with the best class put first, shape (N, K).
-
-    All K choices of the first class cost O(K log K) together: with sums along the order, how far
-    the rest of the mass reaches is a binary search, and its entropy a difference of sums.
-    """
+    """Pour the free mass by falling ``key``, with the best class put first, shape (N, K)."""
+    # All K choices of the first class cost O(K log K) together: with sums along the order, how far
+    # the rest of the mass reaches is a binary search, and its entropy a difference of sums.
     order = key.argsort(dim=1, descending=True, stable=True)
     low, high = lower.gather(1, order), upper.gather(1, order)
     width, free = _free_mass(low, high)
