@@ -160,7 +160,7 @@ def _image_columns(
 def _missing(
     items: Sequence[str], there: Collection[str], what: str, options: "DatasetOptions"
 ) -> dict[str, int]:
-    """The number of items that lack something; refuses to go on without them unless told to."""
+    """The number of items that lack something; an error unless they may be left out."""
     missing = [item for item in items if item not in there]
     if missing and not options.skip_missing:
         raise CredalError(

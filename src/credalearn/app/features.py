@@ -45,7 +45,7 @@ class FeatureTable:
     item: str
 
     def place(self, row: int) -> str:
-        """Where an item stands, such as ``"items.csv, line 7"``."""
+        """Where an item is, such as ``"items.csv, line 7"``."""
         start, source = next(part for part in reversed(self.parts) if part[0] <= row)
         return f"{source.path}, {source.place(row - start)}"
 
@@ -94,8 +94,8 @@ def as_table(data: Any, names: Sequence[str] | None = None) -> Any:
         return data
     arrays = {str(name): np.asarray(each) for name, each in data.items()}
     matrices = [each for each in arrays.values() if each.ndim == 2]
-    beside = {name: each for name, each in arrays.items() if each.ndim == 1}
-    if len(matrices) != 1 or any(len(each) != len(matrices[0]) for each in beside.values()):
+    others = {name: each for name, each in arrays.items() if each.ndim == 1}
+    if len(matrices) != 1 or any(len(each) != len(matrices[0]) for each in others.values()):
         shapes = ", ".join(f"{name} {each.shape}" for name, each in arrays.items())
         raise CredalError(
             "arrays of features must be one of shape (items, features) and others with one value "
@@ -109,9 +109,9 @@ def as_table(data: Any, names: Sequence[str] | None = None) -> Any:
             f"the array has {width} features per item, and the model takes {len(columns)}. To fix: "
             "pass the features of the training, in their order."
         )
-    item = find(list(beside), _ARRAY_ITEM)
-    ids = range(len(matrix)) if item is None else beside.pop(item)
-    named = {"item": ids, **beside}
+    item = find(list(others), _ARRAY_ITEM)
+    ids = range(len(matrix)) if item is None else others.pop(item)
+    named = {"item": ids, **others}
     text = {name: [str(value) for value in each] for name, each in named.items()}
     return pl.DataFrame({**text, **dict(zip(columns, matrix.T, strict=True))})
 

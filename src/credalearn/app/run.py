@@ -226,10 +226,10 @@ class Run:
 
     @property
     def other_columns(self) -> list[str]:
-        """Columns next to the features that training was told about: they name no items."""
+        """Columns of the training data that are neither features nor names of items."""
         splits = self.facts.splits
-        told = (splits.group, splits.gold, splits.split)
-        return [*(name for name in told if name), *self.facts.inputs.dropped]
+        named = (splits.group, splits.gold, splits.split)
+        return [*(name for name in named if name), *self.facts.inputs.dropped]
 
     @property
     def answers(self) -> Answers:

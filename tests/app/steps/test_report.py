@@ -65,8 +65,10 @@ def test_every_reading_is_that_of_the_predictions(run: Run, page: str) -> None:
         by_class.append(deferred["truth"].null_count())
         assert [each["deferred"] for each in reading["classes"]] == list(map(str, by_class))
     for x, low, high in data["band"][1:]:
-        kept = table.sort("score")[: round(3 * x)]["wrong"].drop_nulls()
-        assert low <= 100 - 100 * int(kept.sum()) / max(len(kept), 1) <= high or not len(kept)
+        mistakes = table.sort("score")[: round(3 * x)]["wrong"].drop_nulls()
+        assert low <= 100 - 100 * int(mistakes.sum()) / max(len(mistakes), 1) <= high or not len(
+            mistakes
+        )
     for curve, column in zip(
         data["chart"]["curves"], ("score", "mmi", "top_probability"), strict=True
     ):
@@ -185,7 +187,7 @@ def test_quality_is_what_the_metrics_say(run: Run, page: str) -> None:
     for place, kept in ((0, True), (9, False)):
         counted = [
             sum(
-                t == truth and p == said and (score <= run.guarantee.threshold) == kept  # type: ignore[operator]
+                t == truth and p == said and (score <= run.guarantee.threshold) == kept
                 for score, t, p in pairs
             )
             for truth in run.classes
