@@ -24,14 +24,6 @@ def draw_split(
 
     Items of a group (a patient, a video) go to the same split, so that no item is tested whose
     group was trained on; 60, 20 and 20 % then hold as nearly as the groups allow.
-
-    Args:
-        groups: What each item belongs to.
-        random_state: Random seed.
-        names: The splits, in the proportions of all three.
-
-    Raises:
-        CredalError: If a split would be empty.
     """
     codes: dict[object, int] = {}
     labels = np.array([codes.setdefault(group, len(codes)) for group in groups], dtype=int)
@@ -61,17 +53,7 @@ def check_split(
     *,
     names: Sequence[str] = SPLITS,
 ) -> np.ndarray:
-    """A split of the user's, checked: known names, none empty, no group in two of them.
-
-    Args:
-        split: Name of each item's split.
-        groups: What each item belongs to.
-        place: From an item's number to where it is, such as "items.csv, line 7".
-        names: The splits there are.
-
-    Raises:
-        CredalError: If it is not so.
-    """
+    """A split of the user's, checked: known names, none empty, no group in two of them."""
     first: dict[object, int] = {}
     for row, (name, group) in enumerate(zip(split, groups, strict=True)):
         if name not in names:
@@ -101,11 +83,6 @@ def train_later(split: np.ndarray, later: np.ndarray, groups: Sequence[object]) 
 
     People choose the items of later rounds, usually hard ones, and guarantees are about items as
     they come. A later item whose group is in calibration or test is in no split, ``""``.
-
-    Args:
-        split: Name of each item's split.
-        later: Which items only later rounds have, bool (N,).
-        groups: What each item belongs to.
     """
     pairs = zip(split, later, groups, strict=True)
     held_out = {group for name, is_later, group in pairs if name in HELD_OUT and not is_later}

@@ -60,16 +60,8 @@ def read_features(
 ) -> FeatureTable:
     """Features from one source or several: a row per item, a column per feature.
 
-    Args:
-        data: Path, pandas or polars table, array (N, D), a mapping of arrays, or a list of these.
-        named_in: Columns that may name the items; else one that is called like it.
-        extra: Columns that are not features but wanted: a group, a gold label, a split.
-        drop: Columns to leave out.
-        names: Features of a trained model; all columns unless given.
-
-    Raises:
-        CredalError: If a source cannot be read, a column is missing, an item occurs twice, or a
-            feature is not a finite number.
+    ``named_in`` may name the items, ``extra`` columns are kept as text, and ``names`` are the
+    features of a trained model, where there is one.
     """
     several = data if isinstance(data, list | tuple) else [data]
     sources = [open_source(as_table(each, names)) for each in several]
@@ -82,12 +74,7 @@ def read_features(
 
 
 def as_table(data: Any, names: Sequence[str] | None = None) -> Any:
-    """An array (N, D), or a mapping with one and arrays of N values, as a table; else the same.
-
-    Args:
-        data: What the user passed.
-        names: Features of a trained model, in the order of the array's columns.
-    """
+    """An array (N, D), or a mapping with one and arrays of N values, as a table; else the same."""
     if isinstance(data, np.ndarray):
         data = {"features": data}
     if not isinstance(data, Mapping):
@@ -117,16 +104,7 @@ def as_table(data: Any, names: Sequence[str] | None = None) -> Any:
 
 
 def item_column(source: Source, named_in: Sequence[str | None], others: Sequence[str]) -> str:
-    """The column that names the items: one of those asked for, or one that is called like it.
-
-    Args:
-        source: The table.
-        named_in: Columns that may be it, the first that there is.
-        others: Columns that are something else, such as features of a model.
-
-    Raises:
-        CredalError: If there is none.
-    """
+    """The column that names the items: one of those asked for, or one that is called like it."""
     asked = next((name for name in named_in if name in source.columns), None)
     if asked is not None:
         return asked
@@ -152,18 +130,7 @@ def item_names(source: Source, column: pl.Series, *, start: int = 0) -> pl.Serie
 def feature_values(
     source: Source, table: pl.DataFrame, items: pl.Series, *, start: int = 0, training: bool = False
 ) -> np.ndarray:
-    """Columns as float64 (N, D), every value finite; true and false are 1 and 0.
-
-    Args:
-        source: Where they were read.
-        table: The columns, one row per item.
-        items: Name of each item.
-        start: Row of the first in the source.
-        training: Whether columns may still be left out.
-
-    Raises:
-        CredalError: If a value is not a finite number.
-    """
+    """Columns as float64 (N, D), every value finite; true and false are 1 and 0."""
     values = table.select(_number(each) for each in table.get_columns()).to_numpy(writable=True)
     values = values.astype(np.float64, copy=False)
     wrong = ~np.isfinite(values)

@@ -36,11 +36,7 @@ _THUMBNAIL_SIDES = (192, 144, 96, 64, 32)  # pixels: the first that fits
 
 
 def image_files(folder: Path) -> list[Path]:
-    """The images in a folder and below, in order, without hidden files.
-
-    Raises:
-        CredalError: If there is no such folder, or no image in it.
-    """
+    """The images in a folder and below, in order, without hidden files."""
     if not folder.is_dir():
         raise CredalError(f"there is no folder {folder} of images. To fix: check the path.")
     files = sorted(
@@ -62,9 +58,6 @@ def find_images(folder: Path, items: Iterable[str]) -> dict[str, tuple[Path, How
     By its path below the folder, with or without its suffix; by the path in an address such as
     ``/data/local-files/?d=a/1.png``; or by the name of the file, where one file alone has it, also
     behind the letters that Label Studio puts before the name of an upload.
-
-    Raises:
-        CredalError: If there is no image, or two files fit one item.
     """
     by_path: dict[str, list[Path]] = {}
     by_name: dict[str, list[Path]] = {}
@@ -121,12 +114,7 @@ def read_images(
 
 
 def check_readable(unreadable: Sequence[str], number: int) -> None:
-    """Refuse more than five unreadable images and more than 1 %, or no readable one.
-
-    Args:
-        unreadable: Why images could not be read.
-        number: Number of images.
-    """
+    """Refuse more than five unreadable images and more than 1 %, or no readable one."""
     if unreadable and (len(unreadable) == number or len(unreadable) > max(5, 0.01 * number)):
         raise CredalError(
             f"{len(unreadable)} of {number} images cannot be read; the first is {unreadable[0]}. "

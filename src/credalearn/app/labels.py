@@ -22,19 +22,7 @@ def make_labels(
     confidence: float = 0.95,
     posterior: np.ndarray | None = None,
 ) -> CredalSet:
-    """Credal labels of items: by the rule, or as people stated them.
-
-    Args:
-        annotations: Says what the values are.
-        values: Votes, shares or bounds by class, shape (N, K).
-        rule: Rule of :func:`credalearn.from_votes`.
-        s: As there.
-        confidence: As there.
-        posterior: What a model of the annotators makes of the votes, shape (N, K).
-
-    Raises:
-        CredalError: If the rule counts votes, and these are shares or have weights.
-    """
+    """Credal labels of items: by the rule, or as people stated them."""
     if annotations.kind == "bounds":
         return at_least(values)
     total = values.sum(1)

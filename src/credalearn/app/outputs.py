@@ -10,16 +10,7 @@ _OWN = (*FILES, "guarantee.json", "sets.json", "model/config.json", "model/model
 
 
 def refuse_overwriting(output: Path, data: object = None, *runs: Run) -> None:
-    """Refuse an output that is an input of this command or of a run, or a file of the run.
-
-    Args:
-        output: What is to be written.
-        data: Path of the data, or a table in memory.
-        runs: Runs that the command reads.
-
-    Raises:
-        CredalError: If a file would be replaced, by whatever name or link.
-    """
+    """Refuse an output that is an input of this command or of a run, or a file of the run."""
     if not output.exists():
         return
     used = {str(data)} if isinstance(data, str | Path) else set()

@@ -34,16 +34,7 @@ def partial_of(output: Path) -> Path:
 
 
 def check_place(output: Path, *, overwrite: bool = False) -> None:
-    """Refuse a place where no run can be, before anything is read.
-
-    Args:
-        output: The place.
-        overwrite: Whether the guarantee and the sets of a run there may be lost.
-
-    Raises:
-        CredalError: If it is a file, a folder of other things, a run that has a guarantee or sets,
-            or is not writable.
-    """
+    """Refuse a place where no run can be, before anything is read."""
     if output.exists() and not output.is_dir():
         raise CredalError(
             f"{output} is a file, not a folder. To fix: choose another folder with --output."
@@ -75,14 +66,6 @@ def staged(output: Path, *, overwrite: bool = False) -> Iterator[Path]:
     """A folder to make a run in; it takes the place of ``output`` if the block ends without error.
 
     What the block leaves unfinished stays for the next time if it has a checkpoint.
-
-    Args:
-        output: Where the run will be.
-        overwrite: Whether the guarantee and the sets of a run there may be lost.
-
-    Raises:
-        CredalError: If something cannot be written, or the run that is there has a guarantee or
-            sets.
     """
     recover(output)
     check_place(output, overwrite=overwrite)

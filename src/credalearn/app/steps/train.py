@@ -153,10 +153,7 @@ def run_tables(
 ) -> dict[str, pl.DataFrame]:
     """The tables of a run: annotations, items, and predictions of those not trained on.
 
-    Args:
-        data: The items, split.
-        clf: The model.
-        trained: Rows of items that were trained on in another run.
+    ``trained`` are rows of items that were trained on in another run.
     """
     assert data.part is not None
     rows = np.flatnonzero(data.part != "train")
@@ -183,16 +180,7 @@ def prediction_table(
     truth: np.ndarray,
     counts: np.ndarray | None,
 ) -> pl.DataFrame:
-    """Predictions as the table that :class:`Run` describes.
-
-    Args:
-        predicted: Of N items.
-        items: Their names.
-        classes: Names of the classes.
-        split: Name of the split of each item.
-        truth: Index of the true class, −1 where there is none.
-        counts: Votes or shares by class, shape (N, K); None where people stated bounds.
-    """
+    """Predictions of N items as the table that :class:`Run` describes; truth is −1 for none."""
     index, names = predicted.classes.numpy(), np.array(classes, dtype=object)
     row = np.arange(len(index))
     agree = np.full(len(index), np.nan)
