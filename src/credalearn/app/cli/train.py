@@ -10,7 +10,6 @@ from credalearn.app.readers import read_rounds
 from credalearn.app.readers.options import RoundOptions
 from credalearn.app.run import Run
 from credalearn.app.staging import CHECKPOINTS, check_place, partial_of
-from credalearn.app.steps.inspect import inspect
 from credalearn.app.steps.train import TrainOptions
 from credalearn.app.steps.train import train as train_run
 from credalearn.methods import METHODS
@@ -31,7 +30,7 @@ def train(
     check_place(output, overwrite=options.overwrite)  # before a large export is read
     votes = read_rounds(export, rounds)
     data = Dataset(votes, **keywords(inputs))
-    yield from inspect(votes).lines()[:2]
+    yield f"{export}: {votes.source.words}"
     yield from data.inspect()
     try:
         run = train_run(data, output, replace(options, verbose=True))
