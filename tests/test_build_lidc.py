@@ -8,7 +8,6 @@ from pathlib import Path
 import build_lidc as lidc
 import numpy as np
 import pytest
-from scipy.spatial.distance import cdist
 
 SCAN = lidc.Scan(patient="LIDC-IDRI-0001", pixel=0.5, thickness=2.5, step=2.0)
 SQUARE = np.array([[0.0, 0.0], [4.0, 0.0], [4.0, 4.0], [0.0, 4.0]])
@@ -47,19 +46,6 @@ def test_outlines_that_share_a_pixel_are_cut_by_their_centers() -> None:
     assert lidc.cluster(clouds, tolerance=2.5) == [[0, 1, 2], [3, 4]]
 
 
-def test_closest_is_the_smallest_of_all_distances() -> None:
-    generator = np.random.default_rng(0)
-    clouds = [
-        generator.normal(3 * k, 1, size=(size, 3)) for k, size in enumerate((1, 5, 20, 50, 3))
-    ]
-    slow = np.array([[cdist(a, b).min() for b in clouds] for a in clouds])
-    np.fill_diagonal(slow, np.inf)
-    np.testing.assert_allclose(lidc.closest(clouds, limit=100.0), slow)
-    fast = lidc.closest(clouds, limit=2.0)
-    assert np.isinf(fast).sum() > len(clouds)  # some pairs were skipped ...
-    np.testing.assert_allclose(fast[slow <= 2.0], slow[slow <= 2.0])  # ... none that is near
-
-
 def test_a_hole_is_subtracted_from_its_slice() -> None:
     hole = lidc.Contour(0.0, SQUARE / 2 + 1, hole=True)
     contours = [lidc.Contour(0.0, SQUARE), hole, lidc.Contour(2.0, SQUARE)]
@@ -75,16 +61,6 @@ def test_measures_of_a_square_prism() -> None:
     assert shape.elongation == pytest.approx(1)
 
 
-@pytest.mark.parametrize(("coords", "diameter"), [("7,9", 0.5), ("7,9\n9,9\n7,9", 1.0)])
-def test_an_outline_that_encloses_nothing_is_one_pixel(coords: str, diameter: float) -> None:
-    points = lidc.parse_points(coords) * SCAN.pixel
-    shape = lidc.measure([lidc.Contour(0.0, points)], SCAN)
-    assert shape.diameter == pytest.approx(diameter)
-    assert math.pi / 6 * shape.sphere**3 == pytest.approx(0.5**2 * 2.0)
-    assert 0 < shape.roundness <= 1
-    assert 1 <= shape.elongation < 10
-
-
 def test_votes_are_counted_and_malignancy_reaches_no_feature() -> None:
     low = lidc.describe([reading(m) for m in (1, 2, 3)], SCAN)
     high = lidc.describe([reading(m) for m in (5, 4, 5)], SCAN)
@@ -92,13 +68,6 @@ def test_votes_are_counted_and_malignancy_reaches_no_feature() -> None:
     assert high[:3] == ["0", "0", "3"]
     assert low[3:] == high[3:]
     assert len(low) == len(lidc.COLUMNS) - 2
-
-
-def test_size_spread_is_relative_to_the_median() -> None:
-    # Sides 1, 2 and 4 in one slice: spheres grow as side^(2/3).
-    cells = lidc.describe([reading(3, size=size) for size in (1.0, 2.0, 4.0)], SCAN)
-    named = dict(zip(list(lidc.COLUMNS)[2:], cells, strict=True))
-    assert float(named["size_spread"]) == pytest.approx((4 ** (2 / 3) - 1) / 2 ** (2 / 3), rel=0.01)
 
 
 @pytest.fixture

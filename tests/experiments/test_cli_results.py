@@ -119,17 +119,6 @@ def test_table_is_narrowed_to_methods(command: Command, tmp_path: Path) -> None:
         refused(command("table", "--records", ".", option, "softmx"), f"{option} 'softmx' has no")
 
 
-def test_tables_in_every_format(command: Command, results: Path) -> None:
-    latex = command("table", "micebone", "--records", results, "--format", "latex").out
-    assert latex.count(r"\begin{tabular}") == latex.count(r"\end{tabular}") == 4
-    text = command("table", "micebone", "--records", results, "--format", "csv").out
-    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
-    assert sum(row[0].startswith("method") for row in csv.reader(lines)) == 4
-    wrong = command("table", "--records", results, "--format", "word")
-    assert wrong.code == 2
-    assert "--format" in wrong.err
-
-
 def test_differences(command: Command, results: Path) -> None:
     answer = command("differences", "cifar10h", "--than", "pocc", "--records", results)
     assert answer.out.startswith("### cifar10h minus pocc, paired by seed")

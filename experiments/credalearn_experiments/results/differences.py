@@ -95,17 +95,14 @@ class Difference:
 
 
 def difference_table(
-    title: str,
-    columns: Sequence[Column],
-    found: Mapping[str, Mapping[str, Difference]],
-    corner: str = "method",
+    title: str, columns: Sequence[Column], found: Mapping[str, Mapping[str, Difference]]
 ) -> Table:
     """Differences with their standard errors; ``found[row][column name]``."""
     rows: dict[str, dict[str, Value]] = {
         row: {name: (each.mean, each.standard_error) for name, each in by_column.items()}
         for row, by_column in found.items()
     }
-    return Table(title, columns, rows, corner=corner, spread="standard error")
+    return Table(title, columns, rows, spread="standard error")
 
 
 def differences_page(records: Iterable[Record], setting: str, than: str) -> list[Table | str]:
@@ -131,29 +128,27 @@ def differences_page(records: Iterable[Record], setting: str, than: str) -> list
             f"use one of {', '.join(runs)}, or another setting."
         )
     found: dict[str, dict[str, Difference]] = {}
-    ahead: dict[str, dict[str, Value]] = {}
     for name, (ours, theirs) in pairs.items():
         by_metric = {metric: Difference.paired(ours, theirs, metric) for metric in _COLUMNS}
         row = {_COLUMNS[metric].name: each for metric, each in by_metric.items() if each}
         if row:
-            title = f"{name} ({seeds(max(each.seeds for each in row.values()))})"
-            found[title] = row
-            lower = {column.name: column.better == "lower" for column in _COLUMNS.values()}
-            ahead[title] = {
-                key: (each.below if lower[key] else each.above, None) for key, each in row.items()
-            }
+            found[f"{name} ({seeds(max(each.seeds for each in row.values()))})"] = row
     if not found:
         raise CredalError(
             f"no run shares a seed and a metric with {than!r}. To fix: use another, or run both "
             "with the same --seeds."
         )
     columns = [c for c in _COLUMNS.values() if any(c.name in row for row in found.values())]
+    title = f"{setting} minus {than}, paired by seed, ± the standard error"
+    better = f"{setting}: number of seeds on which it is better than {than}"
     counts = [replace(column, percent=False, digits=0) for column in columns]
-    return [
-        difference_table(
-            f"{setting} minus {than}, paired by seed, ± the standard error", columns, found
-        ),
-        Table(f"{setting}: number of seeds on which it is better than {than}", counts, ahead),
-        *notes,
-        _ABOUT,
-    ]
+    ahead: dict[str, dict[str, Value]] = {
+        name: {
+            c.name: (row[c.name].below if c.better == "lower" else row[c.name].above, None)
+            for c in columns
+            if c.name in row
+        }
+        for name, row in found.items()
+    }
+    tables = [difference_table(title, columns, found), Table(better, counts, ahead)]
+    return [*tables, *notes, _ABOUT]

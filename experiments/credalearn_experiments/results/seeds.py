@@ -118,24 +118,19 @@ def check_one_kind(records: Iterable[Record], where: str) -> None:
 
     A rehearsal among them would spoil every mean.
     """
-    records = list(records)
-    for what in KIND:
-        _check_same(records, what, where)
-    for method in {record.method for record in records}:
-        own = [record for record in records if record.method == method]
-        _check_same(own, "method_plugin", f"{where} by {method!r}")
-
-
-def _check_same(records: Iterable[Record], what: str, where: str) -> None:
-    kinds: dict[str, str] = {}
+    kinds: dict[tuple[str, str], dict[str, str]] = {}
     for record in records:
-        kinds.setdefault(str(record.config.get(what)), record.name)
-    if len(kinds) > 1:
-        shown = ", ".join(f"{what}={kind} ({name})" for kind, name in kinds.items())
-        raise CredalError(
-            f"the runs of {where} must all have the same {what}; got {shown}. "
-            "To fix: keep rehearsals, and runs of another plugin, in a separate store."
-        )
+        for what in (*KIND, "method_plugin"):
+            owner = record.method if what == "method_plugin" else ""
+            kind = str(record.config.get(what))
+            kinds.setdefault((what, owner), {}).setdefault(kind, record.name)
+    for (what, _), found in kinds.items():
+        if len(found) > 1:
+            shown = ", ".join(f"{what}={kind} ({name})" for kind, name in found.items())
+            raise CredalError(
+                f"the runs of {where} must all have the same {what}; got {shown}. To fix: keep "
+                "rehearsals, and runs of another plugin, in a separate store."
+            )
 
 
 def records_in(held: Nested) -> Iterator[Record]:

@@ -58,13 +58,8 @@ _ABOUT_SETS = (
     "Width is the mean over items and classes of upper − lower, after half of the voted items "
     "decided how far all sets are widened; covered is the share of the other half whose vote "
     "shares lie in their widened set; means over 20 halvings per seed, ± over seeds."
-)
-# The 4,000 are among the voted items of each CIFAR task.
-_SCALE_CHOSEN_ON = {"cifar10h-voted", "cifar10h-features", "cifar10n", "lidc"}
-_SAME_ITEMS = (
-    "The default scale was chosen by widths on items of the same data sets (the 4,000 held-out "
-    "CIFAR-10H images and half of the nodule patients), and items measured here are among these; "
-    "docs/sets.md measures on other items."
+    " For CIFAR-10H, CIFAR-10N and the nodules the default scale was chosen by widths on items of "
+    "the same data sets, some of which are measured here; docs/sets.md measures on other items."
 )
 
 
@@ -127,8 +122,7 @@ def sets_page(records: Iterable[Record], settings: Sequence[str]) -> list[Table 
             )
         title = f"{setting}: sets at equal coverage of people's votes"
         parts += [method_table(title, sized, columns), *notes(runs, setting)]
-    tasks = {ALL_SETTINGS[name].task for name in settings if name in ALL_SETTINGS}
-    return [*parts, _ABOUT_SETS, *([_SAME_ITEMS] if tasks & _SCALE_CHOSEN_ON else [])]
+    return [*parts, _ABOUT_SETS]
 
 
 def method_table(title: str, runs: Runs, columns: Mapping[str, Column]) -> Table:

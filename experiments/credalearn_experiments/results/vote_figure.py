@@ -11,8 +11,8 @@ from matplotlib.ticker import NullLocator
 from credalearn_experiments.results.notes import subtitle
 from credalearn_experiments.results.seeds import has
 from credalearn_experiments.results.style import line_of, save_figure
-from credalearn_experiments.results.votes import METRICS, Cells, check_metrics
-from credalearn_experiments.settings.votes import FAMILIES, Family, in_words
+from credalearn_experiments.results.votes import METRICS, Cells, numbers_of
+from credalearn_experiments.settings.votes import FAMILIES
 
 PANELS = (
     *("accuracy", "ece", "auarc"),
@@ -31,10 +31,8 @@ def vote_figure(
     A rule that fails at every number of votes is not drawn. The title reports it.
 
     Raises:
-        CredalError: If no record has any of the metrics, or the suffix is not a picture's.
+        CredalError: If the suffix is not a picture's.
     """
-    known = FAMILIES[family]
-    check_metrics(cells, metrics or PANELS, family)
     shown = [metric for metric in metrics or PANELS if has(cells, metric)]
     failed = _failed(cells)
     drawn = {
@@ -47,14 +45,14 @@ def vote_figure(
         title += f", without {'; '.join(cells.keys() - drawn.keys())}"
     if failed:
         title += ": left out where accuracy is over 5 points below the best"
-    title += subtitle(cells, known.recipe.epochs)
+    title += subtitle(cells, FAMILIES[family].recipe.epochs)
     columns = min(3, len(shown))
     lines = -(-len(shown) // columns)
 
     def draw(figure: Figure) -> None:
         grid = list(figure.subplots(lines, columns, squeeze=False).flat)
         for metric, axes in zip(shown, grid, strict=False):
-            _draw(axes, drawn, metric, known, failed)
+            _draw(axes, drawn, metric, family, failed)
         for axes in grid[len(shown) - columns : len(shown)]:  # no panel below
             axes.set_xlabel("votes per item")
         for axes in grid[len(shown) :]:
@@ -66,9 +64,7 @@ def vote_figure(
     save_figure(draw, path, width=3.4 * columns + 0.4, height=2.7 * lines + 1.2)
 
 
-def _draw(
-    axes: Axes, cells: Cells, metric: str, family: Family, failed: set[tuple[str, int | None]]
-) -> None:
+def _draw(axes: Axes, cells: Cells, metric: str, family: str, failed: set[tuple[str, str]]) -> None:
     column = METRICS[metric]
     scale = 100 if column.percent else 1
     inside: list[float] = []
@@ -92,9 +88,8 @@ def _draw(
             at, means - stds, means + stds, color=look["color"], alpha=0.15, linewidth=0
         )
     axes.set_xscale("log")
-    numbers = [n for n in family.numbers if any(n in by_number for by_number in cells.values())]
-    ticks = [_position(number, family) for number in numbers]
-    axes.set_xticks(ticks, [in_words(number) for number in numbers])
+    numbers = numbers_of(cells, family)
+    axes.set_xticks([_position(number, family) for number in numbers], numbers)
     axes.xaxis.set_minor_locator(NullLocator())
     if failed and inside:
         margin = 0.08 * (max(inside) - min(inside)) or 1.0
@@ -102,7 +97,7 @@ def _draw(
     axes.set_title(column.head(str), fontsize=10)
 
 
-def _failed(cells: Cells) -> set[tuple[str, int | None]]:
+def _failed(cells: Cells) -> set[tuple[str, str]]:
     """Rows and numbers of votes where next to nothing was learned."""
     means = {
         (row, number): np.mean([record.metrics["accuracy"] for record in runs.values()])
@@ -110,12 +105,12 @@ def _failed(cells: Cells) -> set[tuple[str, int | None]]:
         for number, runs in by_number.items()
         if all("accuracy" in record.metrics for record in runs.values())
     }
-    best: dict[int | None, float] = {}
+    best: dict[str, float] = {}
     for (_, number), mean in means.items():
         best[number] = max(best.get(number, 0.0), float(mean))
     return {cell for cell, mean in means.items() if mean < best[cell[1]] - _FAR_BELOW}
 
 
-def _position(number: int | None, family: Family) -> float:
+def _position(number: str, family: str) -> float:
     """Where a number of votes is on the axis."""
-    return family.all_votes if number is None else number
+    return FAMILIES[family].all_votes if number == "all" else float(number)

@@ -26,9 +26,8 @@ from credalearn_experiments.results.table import Column, Table, Value
 from credalearn_experiments.settings.catalog import by_family, family_of
 from credalearn_experiments.settings.votes import BASELINE, FAMILIES, in_words
 
-Cells = Mapping[str, Mapping[int | None, BySeed]]
-"""``cells[row][number of votes][seed]``"""
-Found = Mapping[str, Mapping[int | None, Difference]]
+Cells = Mapping[str, Mapping[str, BySeed]]
+"""``cells[row][number of votes, or "all"][seed]``"""
 
 # The set of all distributions contains every vote, so the two metrics of that are not marked.
 METRICS: dict[str, Column] = {
@@ -69,7 +68,7 @@ def default_family(records: Iterable[Record]) -> str:
     return next((name for name in FAMILIES if name in held), next(iter(FAMILIES)))
 
 
-def family_cells(records: Iterable[Record], family: str) -> dict[str, dict[int | None, BySeed]]:
+def family_cells(records: Iterable[Record], family: str) -> dict[str, dict[str, BySeed]]:
     """The records of a family by row, number of votes and seed, rows in the order of its rules.
 
     Raises:
@@ -78,12 +77,12 @@ def family_cells(records: Iterable[Record], family: str) -> dict[str, dict[int |
     check_choice(family, FAMILIES, name="family")
     known, records = FAMILIES[family], list(records)
     held = {record.setting for record in records}
-    cells: dict[str, dict[int | None, BySeed]] = {}
+    cells: dict[str, dict[str, BySeed]] = {}
     for rule in known.rules:
         for number in known.numbers:
             name = known.setting_name(number, rule)
             for method, runs in runs_of(records, name).items() if name in held else ():
-                cells.setdefault(f"{method}, {rule}", {})[number] = runs
+                cells.setdefault(f"{method}, {rule}", {})[in_words(number)] = runs
     if not cells:
         raise CredalError(
             f"there is no record of the family {family!r}; there are records of "
@@ -104,14 +103,9 @@ def votes_page(
         found = differences(cells) if metric == "accuracy" else {}
         if found:
             title = "accuracy minus that of softmax on soft labels, paired by seed, ± its standard"
-            numbers = _numbers(found, family)
-            named = {
-                row: {in_words(number): each for number, each in by_number.items()}
-                for row, by_number in found.items()
-            }
-            columns = [Column(in_words(number), digits=2) for number in numbers]
-            table = difference_table(f"{family}: {title} error", columns, named, _CORNER)
-            parts += [table, *verdicts(found), _ABOUT]
+            columns = [Column(number, digits=2) for number in numbers_of(found, family)]
+            table = difference_table(f"{family}: {title} error", columns, found)
+            parts += [replace(table, corner=_CORNER), *verdicts(found), _ABOUT]
     return [*parts, _seed_note(cells), *run_notes(cells, FAMILIES[family].recipe.epochs)]
 
 
@@ -121,35 +115,26 @@ def vote_table(cells: Cells, metric: str, family: str) -> Table:
     Raises:
         CredalError: If there is no such metric, or no record has it.
     """
-    check_choice(metric, METRICS, name="metric")
-    check_metrics(cells, [metric], family)
-    numbers = _numbers(cells, family)
+    check_choice(metric, [name for name in METRICS if has(cells, name)], name="metric")
     rows: dict[str, dict[str, Value]] = {
-        row: {in_words(each): mean_of_every(by_number.get(each, {}), metric) for each in numbers}
+        row: {number: mean_of_every(runs, metric) for number, runs in by_number.items()}
         for row, by_number in cells.items()
     }
-    columns = [replace(METRICS[metric], name=in_words(number)) for number in numbers]
+    columns = [replace(METRICS[metric], name=number) for number in numbers_of(cells, family)]
     return Table(f"{family}: {METRICS[metric].name}", columns, rows, corner=_CORNER)
 
 
-def check_metrics(cells: Cells, metrics: Iterable[str], family: str) -> None:
-    """Refuse metrics that no record of the family has."""
-    if not any(has(cells, metric) for metric in metrics):
-        held = ", ".join(name for name in METRICS if has(cells, name))
-        raise CredalError(
-            f"no record of the family {family!r} has {' or '.join(metrics)}. To fix: use one of "
-            f"{held}."
-        )
+def numbers_of(cells: Mapping[str, Mapping[str, object]], family: str) -> list[str]:
+    """The family's numbers of votes that any row has, in order."""
+    held = {number for by_number in cells.values() for number in by_number}
+    return [name for name in map(in_words, FAMILIES[family].numbers) if name in held]
 
 
-def differences(cells: Cells) -> dict[str, dict[int | None, Difference]]:
-    """Each row's accuracy minus that of softmax on soft labels, by number of votes.
-
-    Rows and numbers without a seed in common with the baseline are left out.
-    """
+def differences(cells: Cells) -> dict[str, dict[str, Difference]]:
+    """Each row's accuracy minus that of softmax on soft labels, where they share a seed."""
     rule, method = BASELINE
     baseline = cells.get(f"{method}, {rule}", {})
-    found: dict[str, dict[int | None, Difference]] = {}
+    found: dict[str, dict[str, Difference]] = {}
     for row, by_number in cells.items():
         for number, runs in by_number.items() if by_number is not baseline else ():
             each = Difference.paired(runs, baseline.get(number, {}), "accuracy")
@@ -158,18 +143,16 @@ def differences(cells: Cells) -> dict[str, dict[int | None, Difference]]:
     return found
 
 
-def verdicts(found: Found) -> list[str]:
+def verdicts(found: Mapping[str, Mapping[str, Difference]]) -> list[str]:
     """One line per row: at how many votes it is worse than the baseline, better, or neither."""
     lines = []
     for row, by_number in found.items():
         parts = []
         for verdict in _VERDICTS:
             group = {n: each for n, each in by_number.items() if each.verdict == verdict}
+            loss = max((-100 * x.interval[0] for x in group.values() if x.interval), default=0)
+            excluded = f" (a loss of up to {loss:.2f} points is not excluded)"
             if group:
-                loss = max(
-                    -100 * each.interval[0] if each.interval else 0 for each in group.values()
-                )
-                excluded = f" (a loss of up to {loss:.2f} points is not excluded)"
                 parts.append(f"{verdict} at {_votes(group)}{excluded if loss >= 0.005 else ''}")
         lines.append(f"{row}: {'; '.join(parts)}.")
     return lines
@@ -179,7 +162,7 @@ def _seed_note(cells: Cells) -> str:
     """The usual number of seeds, and where it differs."""
     counts = {(row, n): len(runs) for row, by_n in cells.items() for n, runs in by_n.items()}
     usual = Counter(counts.values()).most_common(1)[0][0]
-    others: dict[tuple[int, int | None], list[str]] = {}
+    others: dict[tuple[int, str], list[str]] = {}
     for (row, number), count in counts.items():
         if count != usual:
             others.setdefault((count, number), []).append(row)
@@ -191,12 +174,6 @@ def _seed_note(cells: Cells) -> str:
     return f"{text} ± is over seeds, each with different votes unless all votes are used."
 
 
-def _numbers(cells: Mapping[str, Mapping[int | None, object]], family: str) -> list[int | None]:
-    """The family's numbers of votes that any row has, in order."""
-    held = {number for by_number in cells.values() for number in by_number}
-    return [number for number in FAMILIES[family].numbers if number in held]
-
-
-def _votes(numbers: Iterable[int | None]) -> str:
-    words = [in_words(number) for number in numbers]
+def _votes(numbers: Iterable[str]) -> str:
+    words = list(numbers)
     return f"{enumerated(words)} {'vote' if words == ['1'] else 'votes'}"

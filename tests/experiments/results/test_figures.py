@@ -147,9 +147,6 @@ def test_says_why_a_figure_cannot_be_drawn(tmp_path: Path) -> None:
             FIGURES["significance"](records, "cifar10h", path)
     with pytest.raises(CredalError, match="no record of setting 'cifar10h' has a curve"):
         FIGURES["rejection"]([replace(r, curves={}) for r in alone], "cifar10h", path)
-    cells = family_cells([replace(r, setting=f"{FAMILY}-1-idm") for r in alone], FAMILY)
-    with pytest.raises(CredalError, match=r"family .* has human_gap\. To fix: use one of acc"):
-        vote_figure(cells, FAMILY, path, metrics=["human_gap"])
     assert not path.exists()
 
 

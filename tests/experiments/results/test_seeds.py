@@ -68,7 +68,7 @@ def test_rejects_records_of_different_kinds() -> None:
         with pytest.raises(CredalError, match=r"must all have the same (epochs|limit); got"):
             runs_of([record, rehearsal], "cifar10h")
     edited = [one(seed=seed, config={"method_plugin": f"sha256 {seed}"}) for seed in (1, 2)]
-    with pytest.raises(CredalError, match="'cifar10h' by 'pocc' must all have the same method_pl"):
+    with pytest.raises(CredalError, match="'cifar10h' must all have the same method_plugin"):
         runs_of(edited, "cifar10h")
 
 

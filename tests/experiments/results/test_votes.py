@@ -48,7 +48,7 @@ def test_rows_are_rules_and_columns_numbers_of_votes() -> None:
         *("softmax, precise", "pocc, relax", "pocc, relax-ties", "pocc-mean, relax-ties"),
         *("pocc, idm", "pocc, clopper-pearson"),
     ]
-    assert all(list(by_number) == [1, 2, 3, 5, 10, None] for by_number in cells.values())
+    assert all(list(by_number) == ["1", "2", "3", "5", "10", "all"] for by_number in cells.values())
     for metric, column in METRICS.items():
         table = vote_table(cells, metric, FAMILY)
         assert [each.name for each in table.columns] == ["1", "2", "3", "5", "10", "all"]
@@ -104,10 +104,9 @@ def test_rejects_unknown_families_and_metrics() -> None:
     with pytest.raises(CredalError, match=r"family must be one of 'cifar10h-votes', .*'x'"):
         family_cells(family_records(), "x")
     cells = family_cells(accuracies("idm", "pocc", "1", [0.9]), FAMILY)
-    with pytest.raises(CredalError, match=r"no record of the family .* has human_gap. To fix"):
-        vote_table(cells, "human_gap", FAMILY)
-    with pytest.raises(CredalError, match=r"metric must be one of 'accuracy', .*'f1'"):
-        vote_table(cells, "f1", FAMILY)
+    for metric in ("human_gap", "f1"):
+        with pytest.raises(CredalError, match=rf"metric must be one of 'accuracy'; got '{metric}'"):
+            vote_table(cells, metric, FAMILY)
 
 
 def test_the_default_family_has_records() -> None:
@@ -125,10 +124,10 @@ def test_differences_are_paired_by_seed() -> None:
     cells = family_cells(records, FAMILY)
     found = differences(cells)
     assert {row: list(by_number) for row, by_number in found.items()} == {
-        "pocc, relax": [1],
-        "pocc, idm": [1],
+        "pocc, relax": ["1"],
+        "pocc, idm": ["1"],
     }
-    worse, noise = found["pocc, relax"][1], found["pocc, idm"][1]
+    worse, noise = found["pocc, relax"]["1"], found["pocc, idm"]["1"]
     assert worse.mean == pytest.approx(-0.02)
     assert (worse.standard_error, worse.seeds) == (0.0, 3)
     pairs = np.array([0.01, -0.02, 0.0])
@@ -145,11 +144,11 @@ def test_differences_are_paired_by_seed() -> None:
 
 def test_verdicts_name_the_worst_of_a_group() -> None:
     bad, same, good = (Difference(mean, 0.001, 3) for mean in (-0.01, 0.0, 0.01))
-    found: dict[str, dict[int | None, Difference]] = {
-        "a": {1: bad, 2: bad, 3: same, None: good},
-        "b": {1: Difference(0.1, None, 1), 2: Difference(-0.38, 0.06, 2)},
-        "c": {1: same, 2: Difference(-0.002, 0.001, 3)},
-        "d": {1: Difference(0.0, 0.0, 3)},
+    found: dict[str, dict[str, Difference]] = {
+        "a": {"1": bad, "2": bad, "3": same, "all": good},
+        "b": {"1": Difference(0.1, None, 1), "2": Difference(-0.38, 0.06, 2)},
+        "c": {"1": same, "2": Difference(-0.002, 0.001, 3)},
+        "d": {"1": Difference(0.0, 0.0, 3)},
     }
     assert verdicts(found) == [
         "a: worse at 1 and 2 votes (a loss of up to 1.43 points is not excluded); no clear "
