@@ -102,32 +102,6 @@ def test_widened_sets_reach_their_coverage(vertices: int, generator: torch.Gener
     assert found == set_sizes(voted, counts)  # the same halvings for every method
 
 
-def test_one_halving_by_hand(generator: torch.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("credalearn_experiments.vote_evaluation.SPLITS", 1)
-    voted = a_set(generator, 60)
-    counts = some_votes(voted, 5)
-    half = np.random.default_rng(0).permutation(60) < 30
-    plain = voted[half].inflation(counts[half], coverage=0.9, scale="none")
-    shares = counts.double() / 51
-    off = [
-        max(
-            max(voted.lower[row, k].item() - shares[row, k].item() for k in range(CLASSES)),
-            max(shares[row, k].item() - voted.upper[row, k].item() for k in range(CLASSES)),
-            0.0,
-        )
-        for row in np.flatnonzero(half)
-    ]
-    assert plain.radius == pytest.approx(sorted(off)[math.ceil(31 * 0.9) - 1], rel=1e-5)
-    found = set_sizes(voted, counts)
-    widened = voted[~half].conformalize(plain)
-    width = float((widened.upper - widened.lower).double().mean())
-    assert found["set_width_90_plain"] == pytest.approx(width, rel=1e-6)
-    scaled = voted[half].inflation(counts[half], coverage=0.9)
-    rest = voted[~half]
-    inside = scaled.covers(counts[~half], rest.lower, rest.upper, rest.probs)
-    assert found["set_coverage_90"] == pytest.approx(inside.double().mean().item(), abs=1e-9)
-
-
 def test_two_items_give_the_widest_sets(generator: torch.Generator) -> None:
     voted = a_set(generator, 2)
     found = set_sizes(voted, some_votes(voted, 6))

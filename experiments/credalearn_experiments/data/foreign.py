@@ -50,28 +50,22 @@ def fashion_mnist(folders: DataFolders, size: int, limit: int | None = None) -> 
 
 
 def places365(folders: DataFolders, size: int, limit: int | None = None) -> Tensor:
-    """At most 10,000 photographs of Places365, evenly spread over the sorted files.
-
-    From ``places365/val_256``, or any images in ``places365``.
-    """
-    get = (
-        "unpack http://data.csail.mit.edu/places/places365/val_256.tar into places365/ of the data "
-        "folder"
-    )
-    folder = folders.find("places365/val_256", "places365", what="Places365", get=get)
-    return read_images(spread(image_files(folder), AT_MOST)[:limit], size)
+    """Photographs of Places365: ``places365/val_256``, or any images in ``places365``."""
+    get = "unpack http://data.csail.mit.edu/places/places365/val_256.tar into places365/"
+    return _photographs(folders, size, limit, "places365/val_256", "places365", get=get)
 
 
 def imagenet(folders: DataFolders, size: int, limit: int | None = None) -> Tensor:
-    """At most 10,000 validation photographs of ImageNet, evenly spread over the sorted files.
+    """Validation photographs of ImageNet: ``imagenet/val``, with or without class folders."""
+    get = "unpack ILSVRC2012_img_val.tar of https://image-net.org into imagenet/val/"
+    return _photographs(folders, size, limit, "imagenet/val", get=get)
 
-    From ``imagenet/val``, with or without class folders.
-    """
-    get = (
-        "unpack ILSVRC2012_img_val.tar of https://image-net.org into imagenet/val/ of the data "
-        "folder"
-    )
-    folder = folders.find("imagenet/val", what="ImageNet", get=get)
+
+def _photographs(
+    folders: DataFolders, size: int, limit: int | None, *names: str, get: str
+) -> Tensor:
+    """At most 10,000 images of a folder, evenly spread over the sorted files."""
+    folder = folders.find(*names, what=names[0], get=f"{get} of the data folder")
     return read_images(spread(image_files(folder), AT_MOST)[:limit], size)
 
 

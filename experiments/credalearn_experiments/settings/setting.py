@@ -30,8 +30,7 @@ class Annotators:
 class Smoothing:
     """Labels are the true classes, smoothed.
 
-    Args:
-        epsilon: Share that is spread evenly over all classes, above 0 and below 1.
+    ``epsilon`` is the share that is spread evenly over all classes, above 0 and below 1.
     """
 
     epsilon: float
@@ -44,9 +43,7 @@ class Smoothing:
 class Teacher:
     """Labels are what a trained network says of the training images.
 
-    Args:
-        name: ``resnet20``, ``shufflenetv2`` or ``mobilenetv2``.
-        temperature: Divides its logits, above 0.
+    Its name is a key of ``PAPER_TEACHERS``; its logits are divided by the temperature.
     """
 
     name: str

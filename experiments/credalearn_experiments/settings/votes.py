@@ -58,7 +58,6 @@ class Family:
     numbers: tuple[int | None, ...]
     rules: Mapping[VoteRule, tuple[str, ...]]
     backbone: str
-    augment: bool
     recipe: Recipe
     seeds: tuple[int, ...]
     all_votes: float = 51.1  # CIFAR-10H's
@@ -78,7 +77,7 @@ class Family:
             task=self.task,
             labels=Votes(number, rule),
             backbone=self.backbone,
-            augment=self.augment,
+            augment=self.backbone != "mlp",
             recipe=self.recipe,
             methods=self.rules[rule],
             seeds=self.seeds,
@@ -90,69 +89,57 @@ def in_words(number: int | None) -> str:
     return "all" if number is None else str(number)
 
 
-FAMILIES: dict[str, Family] = {
-    "cifar10h-votes": Family(
-        name="cifar10h-votes",
-        task="cifar10h-voted",
-        numbers=NUMBERS,
+def _on_images(name: str, task: str, numbers: tuple[int | None, ...]) -> Family:
+    return Family(
+        name=name,
+        task=task,
+        numbers=numbers,
         rules=_ON_IMAGES,
         backbone="resnet18",
-        augment=True,
         recipe=_IMAGES,
         seeds=THREE_SEEDS,
-    ),
-    "cifar10h-features-votes": Family(
-        name="cifar10h-features-votes",
-        task="cifar10h-features",
-        numbers=NUMBERS,
-        rules=_ON_FEATURES,
-        backbone="mlp",
-        augment=False,
-        recipe=_FEATURES,
-        seeds=TEN_SEEDS,
-    ),
-    "cifar10n-votes": Family(
-        name="cifar10n-votes",
-        task="cifar10n",
-        numbers=(3,),
-        rules=_ON_IMAGES,
-        backbone="resnet18",
-        augment=True,
-        recipe=_IMAGES,
-        seeds=THREE_SEEDS,
-    ),
-    "lidc-votes": Family(
-        name="lidc-votes",
-        task="lidc",
-        numbers=(1, 2, 3, None),
-        rules=_ON_FEATURES,
-        backbone="mlp",
-        augment=False,
-        recipe=Recipe(epochs=50),  # the default of CredalClassifier when these were run
-        seeds=TEN_SEEDS,
-        all_votes=3.65,
-    ),
-}
+    )
 
-_EVERY_METHOD = (
-    Setting(
-        name="cifar10h-voted",
-        task="cifar10h-voted",
-        labels=Annotators(),
-        backbone="resnet18",
-        recipe=_IMAGES,
-        methods=ALL_METHODS,
-        seeds=THREE_SEEDS,
-    ),
-    Setting(
-        name="cifar10h-features",
-        task="cifar10h-features",
-        labels=Annotators(),
+
+def _on_features(
+    name: str, task: str, numbers: tuple[int | None, ...], recipe: Recipe, all_votes: float
+) -> Family:
+    return Family(
+        name=name,
+        task=task,
+        numbers=numbers,
+        rules=_ON_FEATURES,
         backbone="mlp",
-        augment=False,
-        recipe=_FEATURES,
+        recipe=recipe,
+        seeds=TEN_SEEDS,
+        all_votes=all_votes,
+    )
+
+
+_FAMILIES = (
+    _on_images("cifar10h-votes", "cifar10h-voted", NUMBERS),
+    _on_features("cifar10h-features-votes", "cifar10h-features", NUMBERS, _FEATURES, 51.1),
+    _on_images("cifar10n-votes", "cifar10n", (3,)),
+    # The recipe was the default of CredalClassifier when these were run.
+    _on_features("lidc-votes", "lidc", (1, 2, 3, None), Recipe(epochs=50), 3.65),
+)
+FAMILIES: dict[str, Family] = {family.name: family for family in _FAMILIES}
+
+_EVERY_METHOD = tuple(
+    Setting(
+        name=name,
+        task=name,
+        labels=Annotators(),
+        backbone=backbone,
+        augment=backbone != "mlp",
+        recipe=recipe,
         methods=ALL_METHODS,
-    ),
+        seeds=seeds,
+    )
+    for name, backbone, recipe, seeds in (
+        ("cifar10h-voted", "resnet18", _IMAGES, THREE_SEEDS),
+        ("cifar10h-features", "mlp", _FEATURES, TEN_SEEDS),
+    )
 )
 VOTE_SETTINGS: dict[str, Setting] = {
     setting.name: setting
