@@ -101,7 +101,7 @@ def kill_holder(store: Store, run: Run) -> None:
 def test_a_killed_worker_is_replaced_and_its_run_resumed(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    runs = tiny_plan("softmax", "edl", "decalibration", epochs=400)
+    runs = tiny_plan("softmax", "edl", "decalibration", epochs=150)
     store = Store(tmp_path)
     thread = threading.Thread(target=kill_holder, args=(store, runs[0]))
     thread.start()
@@ -113,7 +113,7 @@ def test_a_killed_worker_is_replaced_and_its_run_resumed(
     assert [store.state(run) for run in runs] == ["done"] * 3
     text = capfd.readouterr().err
     assert "a worker process died (TerminatedWorkerError); it is replaced" in text
-    assert "of 400 epochs are done in" in text
+    assert "of 150 epochs are done in" in text
     # The same weights as of a run that was never killed.
     whole = Store(tmp_path / "whole")
     execute(tiny_context(whole.folder), runs[:1])
@@ -225,9 +225,9 @@ def ray_address() -> Iterator[str]:
 def test_a_running_ray_cluster_is_joined_and_replaces_a_killed_worker(
     tmp_path: Path, ray_address: str
 ) -> None:
-    runs = tiny_plan("softmax", "edl", "decalibration", epochs=400)
+    runs = tiny_plan("softmax", "edl", "decalibration", epochs=150)
     words = ("--method", "softmax", "--method", "edl", "--method", "decalibration", "--seeds", "1")
-    process = start(run_command(tmp_path, *words, "--ray", ray_address, epochs=400), **QUIET)
+    process = start(run_command(tmp_path, *words, "--ray", ray_address, epochs=150), **QUIET)
     store = Store(tmp_path)
     try:
         kill_holder(store, runs[0])

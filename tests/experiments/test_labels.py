@@ -129,7 +129,7 @@ def test_a_step_on_every_kind_of_label_can_be_recorded(rule: VoteRule, method: s
 
 def test_votes_of_a_setting_are_checked() -> None:
     for number in (0, "3"):
-        said = rf"number must be a whole number of 1 or more; got {number!r}. To fix: pass None"
+        said = rf"number must be .*1 or more; got {number!r}"
         with pytest.raises(CredalError, match=said):
             Votes(number, "idm")  # type: ignore[arg-type]
     with pytest.raises(

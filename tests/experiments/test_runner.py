@@ -109,8 +109,8 @@ def test_a_setting_runs_from_files_to_records(name: str, data: Path, tmp_path: P
 
 def test_a_killed_run_ends_as_one_never_killed(tmp_path: Path) -> None:
     whole, killed = Store(tmp_path / "whole"), Store(tmp_path / "killed")
-    [run] = runs = tiny_plan("pocc", epochs=300)
-    words = run_command(killed.folder, "--method", "pocc", "--seeds", "1", epochs=300)
+    [run] = runs = tiny_plan("pocc", epochs=80)
+    words = run_command(killed.folder, "--method", "pocc", "--seeds", "1", epochs=80)
     process = start(words)
     wait_until(lambda: len(read_log(killed.log(run))) >= 2 or process.poll() is not None)
     process.send_signal(signal.SIGKILL)
@@ -120,7 +120,7 @@ def test_a_killed_run_ends_as_one_never_killed(tmp_path: Path) -> None:
     again = start(words)
     _, text = again.communicate(timeout=60)
     assert again.returncode == 0, text
-    assert "of 300 epochs are done in" in text
+    assert "of 80 epochs are done in" in text
     epochs = [line.epoch for line in read_log(killed.log(run))]
     assert epochs == sorted(set(epochs))  # none was trained twice
     execute(tiny_context(whole.folder), runs)
