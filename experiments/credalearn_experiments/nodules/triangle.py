@@ -19,14 +19,7 @@ _NAMES = ((0, -0.03, "left", "top"), (0.5, 0.9, "center", "bottom"), (1, -0.03, 
 def draw_triangle(
     axes: Axes, pred: CredalPredictions, y: np.ndarray, classes: Sequence[str]
 ) -> None:
-    """One segment per item, with a marker at the predicted distribution.
-
-    Args:
-        axes: Where to draw.
-        pred: Predictions of N items with two vertices over three classes.
-        y: True class indices, shape (N,), shown by color and marker.
-        classes: Three names, drawn at the corners.
-    """
+    """One segment per item of N, with a marker at the prediction; ``y`` are the true classes."""
     assert pred.vertices is not None
     axes.set_aspect("equal")
     axes.axis("off")

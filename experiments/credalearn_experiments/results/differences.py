@@ -38,12 +38,7 @@ _ABOUT = (
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A metric minus that of another run of the same seed, over the seeds that both have.
-
-    Example:
-        >>> Difference(-0.005, 0.001, 3).verdict, Difference(-0.005, 0.002, 3).verdict
-        ('worse', 'no clear difference')
-    """
+    """A metric minus that of another run of the same seed, over the seeds that both have."""
 
     mean: float
     standard_error: float | None  # None for one seed
@@ -106,11 +101,7 @@ def difference_table(
 
 
 def differences_page(records: Iterable[Record], setting: str, than: str) -> list[Table | str]:
-    """Every method of a setting minus one of them, or minus itself in another setting.
-
-    Raises:
-        CredalError: If there is nothing to compare, or the two settings' runs are of unlike kind.
-    """
+    """Every method of a setting minus one of them, or minus itself in another setting."""
     records = list(records)
     runs = runs_of(records, setting)
     notes = run_notes(runs, epochs_of(setting))

@@ -27,14 +27,7 @@ def notes(
     compared: Balance | None = None,
     asked: Sequence[str] | None = None,
 ) -> list[str]:
-    """The notes on every table of a setting.
-
-    Args:
-        runs: Of the setting.
-        setting: Its name.
-        compared: Balanced scores that the tables show.
-        asked: Methods that the records were narrowed to; no other is reported as missing.
-    """
+    """The notes on the tables of a setting, narrowed to the methods asked for."""
     counts = {method: len(found) for method, found in runs.items()}
     if len(set(counts.values())) == 1:
         lines = [f"{seeds(next(iter(counts.values())))} of every method."]

@@ -64,17 +64,7 @@ class PublishedValue:
 
 @cache
 def published() -> tuple[PublishedValue, ...]:
-    """Every printed number, in the paper's order, from ``published.csv``.
-
-    Example:
-        >>> for row in published():
-        ...     if (row.table, row.method) == ("tab:result", "POCC"):
-        ...         print(row.metric, row.mean, row.std)
-        ACC 87.0 0.4
-        ECE 2.9 0.3
-        AUARC 97.1 0.2
-        BQS 86.0 6.1
-    """
+    """Every printed number, in the paper's order, from ``published.csv``."""
     text = files("credalearn_experiments").joinpath("published.csv").read_text(encoding="utf-8")
     rows = csv.DictReader(text.splitlines())
     return tuple(
@@ -114,11 +104,6 @@ def compare(records: Iterable[Record]) -> list[Comparison]:
 
     A mean is over the seeds of the method. Figures that compare methods (BQS, BQS-ST, net scores)
     are answered where all methods of the paper's table have runs, over the seeds that all have.
-
-    Example:
-        >>> record = Record(setting="cifar10h", method="pocc", seed=1, metrics={"accuracy": 0.878})
-        >>> [(row.published.table, row.mean, row.difference) for row in compare([record])]
-        [('tab:result', 87.8, 2.0), ('Table: Correlation-Disagree', 87.8, 2.0)]
     """
     records = list(records)
     held = {record.setting for record in records}

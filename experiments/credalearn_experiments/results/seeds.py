@@ -32,9 +32,6 @@ def runs_of(records: Iterable[Record], setting: str) -> dict[str, dict[int, Reco
     Networks that are only members of ensembles are left out (see :func:`own_runs`). As in the
     paper, ``pocc`` in a collapsed setting is POCC trained on the labels before they were collapsed;
     POCC on collapsed labels is ``pocc, collapsed``.
-
-    Raises:
-        CredalError: If there is no record, two records of a run differ, or runs are of unlike kind.
     """
     records = list(records)
     check_settings([setting], records)

@@ -54,17 +54,7 @@ def plain(name: str) -> str:
 def save_figure(
     draw: Callable[[Figure], None], path: str | Path, *, width: float, height: float
 ) -> None:
-    """Draw a figure and write it, complete or not at all.
-
-    Args:
-        draw: Draws on the figure.
-        path: Ends in .png, .svg or .pdf.
-        width: In inches.
-        height: In inches.
-
-    Raises:
-        CredalError: If the path has another suffix, or cannot be written.
-    """
+    """Draw a figure, width and height in inches, and write it as .png, .svg or .pdf."""
     path = check_file(path, (".png", ".svg", ".pdf"))
     with mpl.rc_context(_SETTINGS):  # type: ignore[arg-type]
         figure = Figure(figsize=(width, height), layout="constrained")

@@ -70,14 +70,7 @@ def setting_page(
     balance: Sequence[str] | None = None,
     asked: Sequence[str] | None = None,
 ) -> list[Table | str]:
-    """Every table that the records of a setting can fill, and the notes on them.
-
-    Args:
-        records: Of any settings.
-        setting: Name of the setting.
-        balance: Methods whose balanced scores are compared; by default the paper's.
-        asked: Methods that the records were narrowed to.
-    """
+    """Every table that the records can fill; ``balance`` are the methods that BQS compares."""
     runs = runs_of(records, setting)
     tables = []
     for title, (metrics, suffix) in _BALANCED.items():
@@ -158,10 +151,7 @@ def _balanced(table: Table, runs: Runs, found: Balance | None, suffix: str) -> T
 
 
 def _foreign_table(title: str, runs: Runs, setting: str, prefix: str) -> Table | None:
-    """AUROC of detecting foreign images by the method's own score; None without such records.
-
-    Runs that did not look at foreign images do not count among the seeds.
-    """
+    """AUROC of detecting foreign images by the method's own score, over seeds that measured it."""
     known = ALL_SETTINGS.get(setting)
     if known is not None and not known.foreign:  # POCC's in a collapsed setting
         return None

@@ -29,9 +29,6 @@ def vote_figure(
     Where a rule is more than five points below the best accuracy at that number of votes, it is
     shown in the panel of the accuracy alone, and may leave it: the other lines would look alike.
     A rule that fails at every number of votes is not drawn. The title reports it.
-
-    Raises:
-        CredalError: If the suffix is not a picture's.
     """
     shown = [metric for metric in metrics or PANELS if has(cells, metric)]
     failed = _failed(cells)

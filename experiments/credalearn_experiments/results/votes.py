@@ -69,11 +69,7 @@ def default_family(records: Iterable[Record]) -> str:
 
 
 def family_cells(records: Iterable[Record], family: str) -> dict[str, dict[str, BySeed]]:
-    """The records of a family by row, number of votes and seed, rows in the order of its rules.
-
-    Raises:
-        CredalError: If there is no such family or no record of it, or its runs are of unlike kind.
-    """
+    """The records of a family by row, number of votes and seed, rows in the order of its rules."""
     check_choice(family, FAMILIES, name="family")
     known, records = FAMILIES[family], list(records)
     held = {record.setting for record in records}
@@ -110,11 +106,7 @@ def votes_page(
 
 
 def vote_table(cells: Cells, metric: str, family: str) -> Table:
-    """Mean and deviation of one metric.
-
-    Raises:
-        CredalError: If there is no such metric, or no record has it.
-    """
+    """Mean and deviation of one metric."""
     check_choice(metric, [name for name in METRICS if has(cells, name)], name="metric")
     rows: dict[str, dict[str, Value]] = {
         row: {number: mean_of_every(runs, metric) for number, runs in by_number.items()}
