@@ -6,7 +6,7 @@ import numpy as np
 
 from credalearn_experiments.records import CURVE_POINTS, Record
 from credalearn_experiments.settings.catalog import ALL_SETTINGS
-from credalearn_experiments.settings.costs import member_seeds
+from credalearn_experiments.settings.members import member_seeds
 
 VOTED = ("cifar10h-voted", "cifar10h-features", "cifar10n")
 VOTED_METRICS = (

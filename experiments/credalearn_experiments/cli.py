@@ -86,7 +86,7 @@ def list_settings(
     from rich.table import Table
 
     from credalearn_experiments.settings.catalog import family_of
-    from credalearn_experiments.settings.costs import networks
+    from credalearn_experiments.settings.members import networks
 
     groups: dict[str, list[Setting]] = {}
     for setting in _settings(names, method, seeds, epochs):

@@ -40,7 +40,7 @@ def register_method(name: str, method: Method, *, built_on: str | None = None) -
         method: The method.
         built_on: Method whose trained networks it uses instead of training its own; required for
             a method with several members. For the seeds of these networks see
-            :func:`credalearn_experiments.settings.costs.member_seeds`.
+            :func:`credalearn_experiments.settings.members.member_seeds`.
     """
     _check_name(METHODS, "method", name)
     check_choice(method.score, SCORES, name=f"the score of method {name!r}")

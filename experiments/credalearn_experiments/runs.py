@@ -11,7 +11,7 @@ from credalearn.methods import BASES, METHODS
 from credalearn_experiments.plugins import PLUGIN_METHODS, PLUGIN_TASKS
 from credalearn_experiments.settings import Setting
 from credalearn_experiments.settings.catalog import ALL_SETTINGS
-from credalearn_experiments.settings.costs import member_seeds
+from credalearn_experiments.settings.members import member_seeds
 
 _MAX_SEEDS = 1000
 

@@ -243,15 +243,7 @@ def _read_asked(path: Path) -> dict[str, Any] | None:
 
 def _differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
     """Name and both values of everything that was asked differently."""
-    old, new = _flat(there), _flat(json.loads(json.dumps(here)))
+    old, new = ({**each, **each.get("recipe", {})} for each in (there, here))
+    old, new = (json.loads(json.dumps({**each, "recipe": None})) for each in (old, new))
     names = sorted(old.keys() | new.keys())
     return [(x, old.get(x), new.get(x)) for x in names if old.get(x) != new.get(x)]
-
-
-def _flat(table: Mapping[str, Any], before: str = "") -> dict[str, Any]:
-    """Nested tables as one, so that a message names the one value that differs."""
-    flat: dict[str, Any] = {}
-    for name, value in table.items():
-        nested = isinstance(value, dict)
-        flat |= _flat(value, f"{before}{name}.") if nested else {before + name: value}
-    return flat

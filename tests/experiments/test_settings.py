@@ -20,7 +20,7 @@ from credalearn_experiments.settings.catalog import (
     family_of,
     settings_named,
 )
-from credalearn_experiments.settings.costs import member_seeds, networks
+from credalearn_experiments.settings.members import member_seeds, networks
 from credalearn_experiments.settings.paper import FOREIGN_SETS, PAPER_METHODS, SETTINGS
 from credalearn_experiments.settings.votes import BASELINE, FAMILIES, VOTE_SETTINGS
 

@@ -81,7 +81,7 @@ def test_another_configuration_is_refused_with_what_differs(store: Store) -> Non
     assert store.state(RUN) == "new"  # nothing of the other is kept
     finish(store, other)
     message = (
-        r"another configuration: epochs \(20 there, 10 here\), recipe.epochs \(20 there, 10 here\)"
+        r"another configuration: epochs \(20 there, 10 here\)"
         r"\. To fix: .* another --store, or delete that folder"
     )
     with pytest.raises(CredalError, match=message):

@@ -10,7 +10,7 @@ from credalearn.errors import CredalError
 from credalearn.methods import BASES, METHODS
 from credalearn_experiments.records import KIND, Record
 from credalearn_experiments.settings.catalog import ALL_SETTINGS, by_family
-from credalearn_experiments.settings.costs import member_seeds
+from credalearn_experiments.settings.members import member_seeds
 
 BySeed = Mapping[int, Record]
 Runs = Mapping[str, BySeed]

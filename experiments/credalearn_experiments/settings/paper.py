@@ -115,34 +115,32 @@ def warm() -> Setting:
     )
 
 
-def teachers(task: str, teacher: str, temperature: float) -> Setting:
-    """Labels of a teacher at a temperature, on ``cifar10`` or ``cifar100``."""
-    with_foreign = (task, teacher, temperature) == ("cifar10", "resnet20", 2.5)
+def made(task: str, name: str, labels: Smoothing | Teacher, kind: str, column: str) -> Setting:
+    """Labels of a teacher or smoothed classes, on ``cifar10`` or ``cifar100``."""
+    with_foreign = (task, name) in (("cifar10", "teacher-resnet20-2.5"), ("cifar10", "smooth-0.05"))
     return Setting(
-        name=f"{task}-teacher-{teacher}-{temperature:g}",
+        name=f"{task}-{name}",
         task=task,
-        labels=Teacher(teacher, temperature),
+        labels=labels,
         backbone=_BACKBONES[task],
         recipe=_RECIPES[task],
         methods=(*SEVEN, "pocc-ensemble") if with_foreign else SEVEN,
         foreign=FOREIGN_SETS if with_foreign else (),
-        published=(PAPER_TASKS[task], f"teacher T={temperature:g}", PAPER_TEACHERS[teacher]),
+        published=(PAPER_TASKS[task], kind, column),
     )
+
+
+def teachers(task: str, teacher: str, temperature: float) -> Setting:
+    """Labels of a teacher at a temperature."""
+    labels, column = Teacher(teacher, temperature), PAPER_TEACHERS[teacher]
+    name, kind = f"teacher-{teacher}-{temperature:g}", f"teacher T={temperature:g}"
+    return made(task, name, labels, kind, column)
 
 
 def smoothing(task: str, epsilon: float) -> Setting:
-    """Smoothed true classes, on ``cifar10`` or ``cifar100``."""
-    with_foreign = (task, epsilon) == ("cifar10", 0.05)
-    return Setting(
-        name=f"{task}-smooth-{epsilon:g}",
-        task=task,
-        labels=Smoothing(epsilon),
-        backbone=_BACKBONES[task],
-        recipe=_RECIPES[task],
-        methods=(*SEVEN, "pocc-ensemble") if with_foreign else SEVEN,
-        foreign=FOREIGN_SETS if with_foreign else (),
-        published=(PAPER_TASKS[task], "smoothing", f"eps={epsilon:g}"),
-    )
+    """Smoothed true classes."""
+    name, column = f"smooth-{epsilon:g}", f"eps={epsilon:g}"
+    return made(task, name, Smoothing(epsilon), "smoothing", column)
 
 
 _ALL = (
