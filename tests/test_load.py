@@ -64,7 +64,7 @@ def test_class_names_of_every_type_survive_a_file(classes: list[object], tmp_pat
     assert again.classes_.tolist() == clf.classes_.tolist()
 
 
-def test_a_backbone_of_ones_own_is_given_again(tmp_path: Path) -> None:
+def test_load_needs_the_users_own_backbone(tmp_path: Path) -> None:
     X, y, _ = clouds()
     clf = classifier("deep-ensemble", backbone=tiny).fit(X, y)
     clf.save(tmp_path)
@@ -82,7 +82,7 @@ def test_a_backbone_of_ones_own_is_given_again(tmp_path: Path) -> None:
         cl.load(tmp_path / "named", backbone=tiny)
 
 
-def test_a_method_of_ones_own_is_given_again(
+def test_load_needs_the_users_own_method(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     X, _, counts = clouds()

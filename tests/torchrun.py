@@ -22,12 +22,13 @@ def torchrun(
             env={
                 **os.environ,
                 "OMP_NUM_THREADS": "1",
+                "CUDA_VISIBLE_DEVICES": "",  # the CPU, also where there is a GPU
                 "PYTHONPATH": os.pathsep.join(sys.path),
                 **environment,
             },
         )
-        # gloo now and then aborts a process of a busy machine as it ends, its work done (seen in 1
-        # of about 30 runs, torch 2.13): that is no fault of the work, which is asked for again.
+        # On a busy machine gloo sometimes aborts a process at its end, after its work is done (1 of
+        # about 30 runs, torch 2.13). Then the command is started again.
         if "terminate called without an active exception" not in done.stderr:
             break
         if made is not None:

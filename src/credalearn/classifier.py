@@ -59,8 +59,8 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             ``credalearn.methods.Method`` of your own, which ``load`` then needs too.
         backbone: ``"mlp"`` for tables; ``"resnet18"`` or ``"wrn-28-4"`` for small images;
             ``"torchvision:NAME"`` or ``"timm:NAME"`` for a network of these packages. All of them
-            standardize their inputs. Or a ``torch.nn.Module`` that returns features, of which a
-            copy is trained; or a function without arguments that makes one, which methods with
+            standardize their inputs. Or a ``torch.nn.Module`` that returns features (a
+            copy is trained); or a function without arguments that makes one, which methods with
             several networks need.
         weights: File with the weights that a backbone given by name starts from: the published
             state dict of a ``torchvision:`` or ``timm:`` network (safetensors, or written by

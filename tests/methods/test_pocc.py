@@ -101,13 +101,13 @@ def test_the_first_head_is_the_pessimist(generator: torch.Generator) -> None:
     assert expected != cl.pocc_loss(optimistic, pessimistic, sets)
 
 
-def test_logits_of_the_wrong_shape_are_refused() -> None:
+def test_rejects_logits_of_the_wrong_shape() -> None:
     sets = cl.LowerBounds([[0.7, 0.0]])
     with pytest.raises(cl.CredalError, match=r"optimistic_logits .* shape \(1, 2\); got \(1, 3\)"):
         cl.pocc_loss(torch.zeros(1, 2), torch.zeros(1, 3), sets)
 
 
-def test_labels_and_logits_of_another_kind_are_refused() -> None:
+def test_rejects_labels_and_logits_of_another_kind() -> None:
     sets, zeros = cl.LowerBounds([[0.7, 0.0]]), torch.zeros(1, 2)
     soft: Any = [[0.7, 0.3]]
     with pytest.raises(cl.CredalError, match=r"labels must be credal sets, .* got list. To fix"):

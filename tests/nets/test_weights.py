@@ -112,7 +112,7 @@ def test_rejects_weights_that_do_not_fit(saved: Path, tmp_path: Path) -> None:
     torch.save(nn.Linear(4, 2), whole)
     torch.save({"state_dict": {}, "epoch": 3}, listed)
     alone = r"save the state dict alone: torch\.save\(network\.state_dict\(\), file\)"
-    refused: tuple[tuple[dict[str, Any], str], ...] = (
+    rejected: tuple[tuple[dict[str, Any], str], ...] = (
         ({"weights": tmp_path / "absent.pt"}, r"no file .*absent\.pt\. To fix: give the path"),
         ({"weights": damaged}, r"cut\.safetensors is damaged .*To fix: get the file again, or"),
         ({"weights": whole}, rf"w\.pt .*more than tensors, .*\(UnpicklingError\)\. .*{alone}"),
@@ -122,7 +122,7 @@ def test_rejects_weights_that_do_not_fit(saved: Path, tmp_path: Path) -> None:
             r"weights are for a backbone given by name; got weights='.*' and Linear\. To fix: load",
         ),
     )
-    for options, message in refused:
+    for options, message in rejected:
         with pytest.raises(cl.CredalError, match=message):
             cl.CredalClassifier(**options).fit(X, Y)
     message = r"model\.safetensors do not fit MLP: .*size mismatch.* To fix: give the state dict"

@@ -55,7 +55,7 @@ Y = np.arange(24) % 2
 
 
 class Small(nn.Module):
-    """A convolution and what its maps hold."""
+    """A convolution, flattened."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -86,7 +86,7 @@ def test_every_way_to_augment_trains_another_network() -> None:
 
 
 @pytest.mark.parametrize("method", ["pocc", "deep-ensemble"])
-def test_a_killed_training_goes_on_to_the_same_weights(
+def test_a_killed_training_resumes_to_the_same_weights(
     method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     options = {"method": method, "augment": "crop-flip"}

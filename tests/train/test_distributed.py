@@ -82,7 +82,7 @@ class Normalized(Plain):
 
 
 def problem(kind: type[Plain] = Plain) -> tuple[Network, Tensor, cl.CredalSet]:
-    """A network, items that are told apart by their first number, and labels."""
+    """A network, items that differ in their first number, and labels."""
     with seeded(CPU, 5, 0):
         inputs = torch.randn(ITEMS, 3)
         labels = cl.from_votes(torch.randint(1, 5, (ITEMS, 4)))
@@ -91,7 +91,7 @@ def problem(kind: type[Plain] = Plain) -> tuple[Network, Tensor, cl.CredalSet]:
 
 
 def shift(inputs: Tensor, generator: torch.Generator | None) -> Tensor:
-    """An augmentation of the numbers that do not tell items apart."""
+    """An augmentation of all numbers but the first."""
     noise = 0.1 * torch.randn(len(inputs), 1, generator=generator)
     return torch.cat([inputs[:, :1], inputs[:, 1:] + noise], 1)
 
@@ -154,23 +154,23 @@ class Stops(Progress):
 
 def case_same(folder: Path) -> None:
     """Everything that ends well, in one go: starting processes is what takes time."""
-    told: dict[str, Any] = {}
+    found: dict[str, Any] = {}
     for name, recipe in RECIPES.items():
-        weights, told[name] = fit(recipe)
+        weights, found[name] = fit(recipe)
         save_file(weights, folder / f"{name}-{rank()}.safetensors")
     seen, counts, drawn = watch()
     save_file({"seen": seen, "counts": counts, "drawn": drawn}, folder / f"watch-{rank()}")
     weights, _ = fit(RECIPES["sgd"], Normalized)
     save_file(weights, folder / f"normalized-{rank()}.safetensors")
-    told["one each"] = refusal(Recipe(epochs=1, batch_size=1))
-    told["normalized"] = refusal(Recipe(epochs=1, batch_size=3), Normalized)
-    told["seeds"] = refusal(Recipe(epochs=1, random_state=rank()))
+    found["one each"] = refusal(Recipe(epochs=1, batch_size=1))
+    found["normalized"] = refusal(Recipe(epochs=1, batch_size=3), Normalized)
+    found["seeds"] = refusal(Recipe(epochs=1, random_state=rank()))
     try:
         fit(RECIPES["sgd"], checkpoint=folder / "resume", listener=Stops("raise"))
     except (InterruptedError, cl.TrainingError) as error:
-        told["stopped"] = f"{type(error).__name__}: {error}"
-    _, told["resumed"] = fit(RECIPES["sgd"], checkpoint=folder / "resume")
-    (folder / f"told-{rank()}.json").write_text(json.dumps(told))
+        found["stopped"] = f"{type(error).__name__}: {error}"
+    _, found["resumed"] = fit(RECIPES["sgd"], checkpoint=folder / "resume")
+    (folder / f"found-{rank()}.json").write_text(json.dumps(found))
 
 
 def case_killed(folder: Path) -> None:
@@ -189,9 +189,9 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def told(outcome: Path, number: int) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((outcome / f"told-{number}.json").read_text())
-    return found
+def found(outcome: Path, number: int) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((outcome / f"found-{number}.json").read_text())
+    return content
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -200,10 +200,10 @@ def test_two_processes_train_what_one_does(outcome: Path, name: str) -> None:
     for number in (0, 1):
         weights = load_file(outcome / f"{name}-{number}.safetensors")
         torch.testing.assert_close(weights, expected, rtol=0, atol=1e-5)
-        assert told(outcome, number)[name] == pytest.approx(losses, abs=1e-5)
+        assert found(outcome, number)[name] == pytest.approx(losses, abs=1e-5)
 
 
-def test_the_parts_are_the_batches_of_one_process_and_dropout_is_each_ones_own(
+def test_parts_make_up_the_batches_and_dropout_differs_between_processes(
     outcome: Path,
 ) -> None:
     first, second = (load_file(outcome / f"watch-{number}") for number in (0, 1))
@@ -234,19 +234,21 @@ def test_running_statistics_end_the_same_and_the_network_learns(outcome: Path) -
         ("seeds", "they differ in: recipe. To fix: give each the same random_state, options, data"),
     ],
 )
-def test_what_cannot_be_shared_is_refused_by_all(outcome: Path, case: str, message: str) -> None:
-    assert message in told(outcome, 0)[case]
-    assert told(outcome, 0)[case] == told(outcome, 1)[case]
+def test_all_processes_reject_what_they_cannot_share(
+    outcome: Path, case: str, message: str
+) -> None:
+    assert message in found(outcome, 0)[case]
+    assert found(outcome, 0)[case] == found(outcome, 1)[case]
 
 
-def test_a_stop_of_the_first_process_stops_all_and_they_go_on_together(outcome: Path) -> None:
-    assert told(outcome, 0)["stopped"] == "InterruptedError: time is up"
-    assert told(outcome, 1)["stopped"].startswith("TrainingError: 1 of 2 processes that train")
+def test_a_stop_of_the_first_process_stops_all_and_they_resume_together(outcome: Path) -> None:
+    assert found(outcome, 0)["stopped"] == "InterruptedError: time is up"
+    assert found(outcome, 1)["stopped"].startswith("TrainingError: 1 of 2 processes that train")
     _, losses = fit(RECIPES["sgd"])
-    assert told(outcome, 1)["resumed"] == pytest.approx(losses, abs=1e-5)
+    assert found(outcome, 1)["resumed"] == pytest.approx(losses, abs=1e-5)
 
 
-def test_one_process_goes_on_where_two_were_killed(tmp_path: Path) -> None:
+def test_one_process_continues_where_two_were_killed(tmp_path: Path) -> None:
     done = torchrun(__file__, "killed", str(tmp_path), made=tmp_path)
     assert done.returncode != 0
     assert "SIGKILL" in done.stderr
@@ -277,7 +279,7 @@ def test_synchronized_layers_share_the_networks_tensors() -> None:
     assert all(ours[name] is theirs[name] for name in ours)
 
 
-def test_layers_of_other_makes_keep_what_they_do() -> None:
+def test_layers_that_are_not_torchs_own_are_kept() -> None:
     class WithActivation(nn.BatchNorm1d):
         def forward(self, inputs: Tensor) -> Tensor:
             return super().forward(inputs).relu()
@@ -285,7 +287,7 @@ def test_layers_of_other_makes_keep_what_they_do() -> None:
     assert str(_synchronized(nn.Sequential(WithActivation(3)))).count("WithActivation") == 1
 
 
-def test_a_gpu_for_each_process_or_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rejects_fewer_gpus_than_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     with pytest.raises(cl.CredalError, match="2 processes here, and torch sees 1 GPU"):
@@ -294,7 +296,7 @@ def test_a_gpu_for_each_process_or_a_message(monkeypatch: pytest.MonkeyPatch) ->
         own_gpu("cuda:1")
 
 
-def test_half_of_torchruns_environment_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_the_missing_part_of_torchruns_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("RANK", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("WORLD_SIZE", "x")

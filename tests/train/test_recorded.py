@@ -40,7 +40,7 @@ class Small(nn.Module):
 
 
 def job(method: str = "softmax", *, recipe: Recipe, **options: Any) -> Training:
-    """A training on the GPU, recorded unless told otherwise."""
+    """A training on the GPU, recorded by default."""
     generator = torch.Generator().manual_seed(1)
     images = torch.randint(256, (ITEMS, 3, 8, 8), generator=generator, dtype=torch.uint8)
     soft = (3 * torch.randn(ITEMS, CLASSES, generator=generator)).softmax(1)
@@ -135,8 +135,8 @@ def test_models_side_by_side_train_as_each_alone(method: str) -> None:
     other = Recipe(epochs=4, batch_size=32, learning_rate=0.01, random_state=9, precision="float32")
     jobs = [job("mc-dropout", recipe=other), job(method, recipe=recipe), job("pocc", recipe=other)]
     heard = Heard()
-    _, beside, _ = train(jobs, listener=heard)
-    assert beside == pytest.approx(alone, rel=1e-3)
+    _, together, _ = train(jobs, listener=heard)
+    assert together == pytest.approx(alone, rel=1e-3)
     assert [number for number, *_ in heard.epochs] == list(range(1, 7))
 
 

@@ -58,7 +58,7 @@ class Model:
         """A model on trained networks; post-hoc methods learn from the training data here.
 
         Raises:
-            CredalError: If there are not as many members, or heads, as the method needs.
+            CredalError: If members or heads are missing or do not fit the method.
         """
         wanted = (method.num_heads, labels.num_classes, method.dropout)
         for member in members:

@@ -11,8 +11,8 @@ from credalearn.nets.outside import PACKAGES, OutsideBackbone
 from credalearn.nets.residual import ResNet18, WideResNet28x4
 from credalearn.nets.weights import backbone_weights, load_weights, read_weights
 
-# A backbone's name: what builds it for inputs of this shape (without the items). One that places
-# dropout itself says so, ``places_dropout = True``, takes it as ``dropout`` and keeps it so.
+# Each builds a backbone for inputs of a shape (without the items). A class that places dropout
+# itself has ``places_dropout = True``, takes ``dropout`` and keeps it as an attribute.
 BACKBONES: dict[str, Callable[..., nn.Module]] = {
     "mlp": MLP,
     "resnet18": ResNet18,

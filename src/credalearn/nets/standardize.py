@@ -1,4 +1,4 @@
-"""Inputs brought to mean 0 and spread 1, as a layer that travels with the weights.
+"""Inputs standardized to mean 0 and spread 1, by a layer that is saved with the weights.
 
 Shapes: N items, D features of a table, C channels of an image.
 """

@@ -1,4 +1,4 @@
-"""Random changes to images, for a whole epoch at once and on the device that holds them.
+"""Random changes to images, for a whole epoch at once and on their device.
 
 Shapes: N images, C channels, H pixels high, W pixels wide.
 """

@@ -1,6 +1,6 @@
 """One model on several devices: what the training loop needs under torchrun.
 
-Every process holds all the data and draws the same order and augmentation. Of each batch it takes
+Every process has all the data and draws the same order and augmentation. Of each batch it takes
 its own part, and DistributedDataParallel averages the gradients: the same batches, and the same
 model, as in one process. In one process nothing here does anything.
 

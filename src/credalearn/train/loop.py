@@ -32,8 +32,8 @@ def train(
         trainings: One or more. A training with a checkpoint continues from there.
         listener: Told how far the slowest model is, after each epoch of all models.
         deadline: Time of ``time.monotonic()`` after which no further epoch starts; one epoch is
-            always trained. Then fewer losses than epochs are returned, and the checkpoints hold the
-            state.
+            always trained. Then fewer losses than epochs are returned, and the checkpoints
+            contain the state.
 
     Returns:
         For each training the mean loss of each epoch; or the error, where a loss was not finite,

@@ -33,9 +33,9 @@ class Training:
         labels: One credal set per input.
         loss: Maps logits, labels and the epoch (from 0) to a scalar, a mean over items.
         recipe: Training options.
-        augment: Changes the inputs at random, anew in each epoch.
+        augment: Changes the inputs at random, again in each epoch.
         checkpoint: File that keeps the state, written after each epoch; of recorded steps every two
-            minutes and at the end. If it holds the state of this run, training continues from
+            minutes and at the end. If it contains the state of this run, training continues from
             there. It stays when training ends.
         listener: Told after each epoch; of several processes, only that of the first.
         execution: How steps run. ``"eager"``: operation by operation, on any device.
