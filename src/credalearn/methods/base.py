@@ -22,6 +22,11 @@ class Outputs:
     Args:
         logits: Of every member, or of every pass of a single one, shape (N, M, H, K).
         features: Of the first member's backbone, shape (N, D).
+
+    Example:
+        >>> import torch
+        >>> Outputs(torch.zeros(5, 1, 2, 3), torch.zeros(5, 8)).logits.shape
+        torch.Size([5, 1, 2, 3])
     """
 
     logits: Tensor
