@@ -59,7 +59,7 @@ def load(
         ) from error
     for name in given:
         _check_given(folder, name, saved[name], given[name], own=own[name])
-    check_backbone(clf.backbone, num_trained=0)
+    check_backbone(clf.backbone, None, num_trained=0)
     clf.n_features_in_ = clf._input_shape[0]
     clf.model_ = _loaded_model(clf, tensors, folder)
     return clf

@@ -4,17 +4,15 @@ The file of weights contains the configuration too, so that a single rename repl
 ``config.json`` is a copy for people.
 """
 
-import hashlib
 import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from credalearn._files import whole_file
-from credalearn._tensors import damaged, read_tensors, write_tensors
+from credalearn._tensors import damaged, digest_of, read_tensors, write_tensors
 from credalearn.errors import CredalError
 
 _FORMAT = 1
@@ -23,7 +21,7 @@ _AGAIN = "save the model again"
 
 def write_model(folder: Path, *, config: dict[str, Any], weights: dict[str, Tensor]) -> None:
     """Write both files, each whole or not at all."""
-    content = {"format": _FORMAT, **config, "weights_sha256": _digest(weights)}
+    content = {"format": _FORMAT, **config, "weights_sha256": digest_of(weights)}
     text = json.dumps(content, indent=2, ensure_ascii=False, default=_plain)
     write_tensors(folder / "model.safetensors", weights, metadata={"config": text})
     with whole_file(folder / "config.json") as partial:
@@ -53,18 +51,9 @@ def read_model(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
             f"{path} is not a model of format {_FORMAT}, which this version reads. To fix: "
             f"{_AGAIN}, with this version."
         )
-    if config.get("weights_sha256") != _digest(weights):
+    if config.get("weights_sha256") != digest_of(weights):
         raise damaged(path, "its weights are not those that were saved", fix=_AGAIN)
     return config, weights
-
-
-def _digest(weights: dict[str, Tensor]) -> str:
-    digest = hashlib.sha256()
-    for name in sorted(weights):
-        digest.update(name.encode())
-        flat = weights[name].detach().cpu().contiguous().flatten()
-        digest.update(flat.view(torch.uint8).numpy().data)
-    return digest.hexdigest()
 
 
 def _plain(value: object) -> object:

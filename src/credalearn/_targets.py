@@ -77,15 +77,9 @@ def _from_soft(y: np.ndarray, label_rule: str) -> CredalSet:
         soft = as_distributions(np.asarray(y, dtype=np.float64), name="probs", ndim=2)
         return SOFT_RULES[label_rule](soft, soft.argmax(1))
     except (CredalError, ValueError) as error:
-        # Whole numbers are votes, or scikit-learn's codes: one for each value of a column.
-        coded = (
-            " If these are not your numbers, cross_val_predict(..., method='predict_proba') "
-            "encoded the columns of your labels: loop over KFold().split(X) instead."
-        )
-        hint = coded if np.issubdtype(y.dtype, np.integer) else ""
         raise CredalError(
             f"y of shape {y.shape} is read as soft labels, one distribution per item: {error} "
-            f"For counts of votes use credalearn.from_votes(counts).{hint}"
+            "For counts of votes use credalearn.from_votes(counts)."
         ) from error
 
 

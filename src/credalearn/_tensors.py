@@ -1,5 +1,6 @@
 """Tensors in one safetensors file: written whole or not at all, read without running code."""
 
+import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -41,6 +42,16 @@ def read_tensors(path: Path, *, fix: str) -> tuple[dict[str, Tensor], dict[str, 
         return tensors, header.get("__metadata__", {})
     except SafetensorError as error:
         raise damaged(path, str(error), fix=fix) from error
+
+
+def digest_of(tensors: Mapping[str, Tensor]) -> str:
+    """SHA-256 of the names and values of tensors, in the order of their names."""
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        digest.update(name.encode())
+        flat = tensors[name].detach().cpu().contiguous().flatten()
+        digest.update(flat.view(torch.uint8).numpy().data)
+    return digest.hexdigest()
 
 
 def damaged(path: Path, why: str, *, fix: str) -> CredalError:

@@ -18,10 +18,10 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted, validate_data
-from torch import Tensor, nn
+from torch import Tensor
 
 import credalearn
-from credalearn._backbone import Backbone, check_backbone, check_weights, make_backbone
+from credalearn._backbone import Backbone, check_backbone, make_backbone
 from credalearn._checks import check_choice
 from credalearn._model_files import write_model
 from credalearn._targets import as_credal, column_names, ordered_columns, top_classes
@@ -188,8 +188,8 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         fitted = copy.copy(self)  # a fit that fails leaves this classifier as it was
         method, recipe = self._method(), self._recipe()
-        check_backbone(self.backbone, num_trained=method.num_members if members is None else 1)
-        check_weights(self.weights, self.backbone)
+        num_trained = method.num_members if members is None else 0
+        check_backbone(self.backbone, self.weights, num_trained=num_trained)
         inputs, labels, names = fitted._check_data(X, y, classes)
         losses: list[list[float]] = []
         if members is None:
@@ -202,8 +202,6 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     raise end
                 members.append(training.network)
                 losses.append(end)
-        else:
-            self._check_members(members, inputs, len(names))
         fitted.model_ = Model.from_members(
             method, members, inputs, labels, random_state=recipe.random_state
         )
@@ -338,17 +336,6 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             dropout=method.dropout,
         )
 
-    def _check_members(self, members: Sequence[Network], inputs: Tensor, num_classes: int) -> None:
-        """Members must be networks like the one that this classifier would train."""
-        wanted = _shapes(self._build(inputs, num_classes))
-        for member in members:
-            if not isinstance(member, Network) or _shapes(member) != wanted:
-                raise CredalError(
-                    "members must be trained networks with this classifier's backbone, heads and "
-                    f"inputs, as in clf.model_.members; one is {type(member).__name__} with other "
-                    "weights. To fix: give the backbone and the X that the members have."
-                )
-
     def _check_data(
         self, X: Any, y: Any, classes: ArrayLike | None
     ) -> tuple[Tensor, CredalSet, np.ndarray]:
@@ -397,7 +384,3 @@ def _as_given(values: Any, *, name: str) -> Any:
     if values.is_floating_point() and values.dtype not in _NUMPY_FLOATS:
         values = values.float()
     return values.numpy(force=True)
-
-
-def _shapes(network: nn.Module) -> dict[str, tuple[int, ...]]:
-    return {name: tuple(tensor.shape) for name, tensor in network.state_dict().items()}

@@ -202,8 +202,6 @@ def test_an_ensemble_can_be_built_from_softmax_members() -> None:
         Model.from_members(
             METHODS["pocc"], members[:1], torch.from_numpy(X), labels, random_state=0
         )
-    with pytest.raises(cl.CredalError, match="trained networks with this classifier's"):
-        classifier("pocc").fit(X, labels, members=members[:1])
 
 
 @pytest.mark.parametrize("method", POST_HOC)

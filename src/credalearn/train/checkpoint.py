@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from credalearn._tensors import damaged, read_tensors, write_tensors
+from credalearn._tensors import damaged, digest_of, read_tensors, write_tensors
 from credalearn.errors import CredalError, TrainingError
 from credalearn.train.training import Training
 
@@ -28,17 +28,18 @@ class CheckpointError(TrainingError):
 
 def describe_run(training: Training) -> Described:
     """Recipe, functions and device of a run in words, network and data as digests."""
-    network, labels = training.network, training.labels
+    network, inputs, labels = training.network, training.inputs, training.labels
+    parts = {each.name: getattr(labels, each.name) for each in fields(labels)}
+    parts = {name: tensor for name, tensor in parts.items() if tensor is not None}
     return {
         **{name: _plain(value) for name, value in asdict(training.recipe).items()},
         "method": _name(training.loss),
         "augment": None if training.augment is None else _name(training.augment),
         "device": next(network.parameters()).device.type,
         "network": hashlib.sha256(repr(network).encode()).hexdigest(),  # layers without weights too
-        "first weights": _digest(*network.state_dict().values()),
-        "inputs": _digest(training.inputs),
-        "labels": type(labels).__name__
-        + _digest(*(getattr(labels, each.name) for each in fields(labels))),
+        "first weights": digest_of(network.state_dict()),
+        "inputs": f"{tuple(inputs.shape)} {inputs.dtype} {digest_of({'inputs': inputs})}",
+        "labels": f"{type(labels).__name__} {tuple(labels.shape)} {digest_of(parts)}",
     }
 
 
@@ -57,7 +58,7 @@ def save_checkpoint(
     live = state_tensors(network, optimizer)
     tensors = {name: x.cpu() for name, x in live.items()}  # once, for the digest and the file
     tensors["losses"] = torch.tensor(losses, dtype=torch.float64)
-    metadata = {"run": json.dumps(run), "digest": _digest_of_all(tensors)}
+    metadata = {"run": json.dumps(run), "digest": digest_of(tensors)}
     write_tensors(path, tensors, metadata=metadata, other=None)
 
 
@@ -111,7 +112,7 @@ def _read_checkpoint(path: Path, run: Described) -> dict[str, Tensor]:
             f"{path} is not a checkpoint of this version. To fix: {_DELETE}."
         ) from error
     _check_same_run(path, there, run)
-    if digest != _digest_of_all(tensors):  # a flipped bit would only make the weights wrong
+    if digest != digest_of(tensors):  # a flipped bit would only make the weights wrong
         raise CheckpointError(str(damaged(path, "its content has changed", fix=_DELETE)))
     return tensors
 
@@ -142,19 +143,3 @@ def _name(function: object) -> str:
 def _plain(value: object) -> object:
     """NumPy's numbers, which parameter grids contain, as Python's."""
     return value.item() if isinstance(value, np.generic) else value
-
-
-def _digest(*tensors: Tensor | None) -> str:
-    digest = hashlib.sha256()
-    for tensor in tensors:
-        if tensor is None:
-            digest.update(b"none")
-            continue
-        digest.update(f"{tensor.dtype} {tuple(tensor.shape)}".encode())
-        flat = tensor.detach().cpu().contiguous().flatten()
-        digest.update(flat.view(torch.uint8).numpy().data)
-    return digest.hexdigest()
-
-
-def _digest_of_all(tensors: dict[str, Tensor]) -> str:
-    return _digest(*(tensors[name] for name in sorted(tensors)))
