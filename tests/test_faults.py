@@ -170,6 +170,24 @@ FAULTS = {
         "dropout=dropout)",
         "nets/test_weights.py::test_a_backbone_starts_from_the_file[own.pt]",
     ),
+    "dropout at prediction draws a mask for every item": Fault(
+        "methods/model.py",
+        "torch.ones(1, *output.shape[1:])",
+        "torch.ones(*output.shape)",
+        "methods/test_model.py::test_dropout_does_not_depend_on_the_batch[mlp]",
+    ),
+    "training changes the random numbers outside": Fault(
+        "train/_random.py",
+        "            default.set_state(before)",
+        "            pass",
+        "train/test_loop.py::test_training_leaves_the_outer_random_numbers_alone",
+    ),
+    "a failed fit changes the classifier": Fault(
+        "classifier.py",
+        "fitted = copy.copy(self)",
+        "fitted = self",
+        "test_classifier.py::test_a_fit_that_fails_changes_nothing",
+    ),
     "calibration bins are closed on the left": Fault(
         "metrics/calibration.py",
         "edges.to(checked.device))",
