@@ -28,12 +28,8 @@ class NotWrittenError(CredalError):
 def whole_file(path: Path, *, other: str | None = "name another file") -> Iterator[Path]:
     """A temporary path next to ``path`` that replaces it when the block ends without error.
 
-    A reader sees the old file or the new one, never a part: the bytes reach the disk before the
-    rename does. The temporary name is fixed, so what a killed process left is overwritten.
-
-    Args:
-        path: What is written.
-        other: What a user can do whatever the reason is; None passes the OSError on.
+    The bytes reach the disk before the rename, and the temporary name is fixed, so what a killed
+    process left is overwritten. ``other`` is the remedy in errors; None passes the OSError on.
     """
     with nullcontext() if other is None else writing(path, other=other):
         _refuse_folder(path)

@@ -7,14 +7,7 @@ _LONGEST = 60  # characters of a value that a message shows
 
 
 def percent(share: float | None, *, digits: int = 3, decimals: int | None = None) -> str:
-    """A share as a percentage, to so many significant digits or decimals; None is a dash.
-
-    A share below 1 gets more digits rather than reading 100 %.
-
-    Example:
-        >>> percent(0.1), percent(0.0125), percent(0.99999), percent(0.125, decimals=0)
-        ('10 %', '1.25 %', '99.999 %', '13 %')
-    """
+    """A share as a percentage, never rounded up to 100 %; None is a dash."""
     if share is None:
         return "–"
     if decimals is not None:  # as JavaScript's toFixed: the exact value of the double

@@ -20,31 +20,14 @@ def option(
     show_default: str | None = None,
     flags: tuple[str, ...] = (),
 ) -> Any:
-    """A dataclass field with its default, its one-line help and its range.
-
-    Args:
-        default: Default value.
-        text: Help, one line.
-        least: Smallest value allowed.
-        most: Largest value allowed.
-        above: The value must be greater than this.
-        below: The value must be less than this.
-        show_default: What the help shows as the default, where the value says too little.
-        flags: Names on the command line, where ``--name-of-the-field`` is not the right one.
-    """
+    """A dataclass field with its default, its one-line help, its range and its command flags."""
     limits = {"least": least, "most": most, "above": above, "below": below}
     metadata = {"help": text, **limits, "show_default": show_default, "flags": flags}
     return field(default=default, metadata=metadata)
 
 
 def same_option(owner: type[Any], name: str, **changes: Any) -> Any:
-    """The option ``name`` of another dataclass: same default, help and range.
-
-    Args:
-        owner: The dataclass that states the option.
-        name: Name of its field.
-        changes: What differs here: ``default`` or a key of the metadata, such as ``help``.
-    """
+    """The option ``name`` of another dataclass; ``changes`` are ``default`` or metadata."""
     stated = next(each for each in fields(owner) if each.name == name)
     default = changes.pop("default", stated.default)
     assert default is not MISSING
@@ -52,18 +35,7 @@ def same_option(owner: type[Any], name: str, **changes: Any) -> Any:
 
 
 def check_options(options: Any) -> None:
-    """Check every field of a dataclass against its type and range.
-
-    Example:
-        >>> from dataclasses import dataclass
-        >>> @dataclass(frozen=True)
-        ... class Options:
-        ...     confidence: float = option(0.95, "Confidence level.", above=0, below=1)
-        >>> check_options(Options(95))
-        Traceback (most recent call last):
-        credalearn.errors.CredalError: confidence must be above 0 and below 1; got 95. To fix: write
-        95 % as 0.95.
-    """
+    """Raise unless every field of a dataclass has its type and lies in its range."""
     hints = get_type_hints(type(options))
     for each in fields(options):
         value, kind = getattr(options, each.name), hints[each.name]

@@ -191,14 +191,6 @@ class CredalPredictions:
 
         Args:
             inflation: The result of :meth:`inflation` on calibration items.
-
-        Example:
-            >>> import torch
-            >>> from credalearn.conformal import Inflation
-            >>> heads = torch.tensor([[[0.6, 0.4], [0.8, 0.2]]])
-            >>> found = Inflation(coverage=0.9, radius=0.1, distance="box", scale="none", items=50)
-            >>> CredalPredictions.from_vertices(heads).conformalize(found).lower
-            tensor([[0.5000, 0.1000]])
         """
         lower, upper = inflation.widen(self.lower, self.upper, self.probs)
         return type(self)(self.probs, lower, upper, concentration=self.concentration)

@@ -28,10 +28,7 @@ if TYPE_CHECKING:
 
 
 def imprecision(pred: CredalPredictions) -> Tensor:
-    """Maximum mean imprecision: the largest total-variation distance within the set, in [0, 1].
-
-    The paper's score. Exact from vertices; of a box, see :meth:`Intervals.diameter`.
-    """
+    """Maximum mean imprecision, in [0, 1]: the paper's score; for a box, its diameter."""
     if pred.vertices is None:
         return Intervals(pred.lower, pred.upper).diameter()
     return mmi(pred.vertices)
@@ -71,8 +68,7 @@ def evidence(pred: CredalPredictions) -> Tensor:
 def lower_probability(pred: CredalPredictions) -> Tensor:
     """1 − lower probability of the predicted class.
 
-    Ranks errors better than MMI: at a decision boundary both heads can predict 50/50, where MMI is
-    0 and errors are frequent.
+    Ranks errors better than MMI, which is 0 where both heads predict 50/50.
     """
     return 1 - pred.lower.gather(1, pred.classes[:, None])[:, 0]
 

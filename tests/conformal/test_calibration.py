@@ -16,8 +16,7 @@ from torch.testing import assert_close
 
 from credalearn import CredalError, CredalPredictions, Inflation
 from credalearn.conformal import Distance, Scale
-from credalearn.conformal.calibration import calibrate
-from credalearn.conformal.scales import SCALES
+from credalearn.conformal.calibration import SCALES, calibrate
 from predicted_sets import KINDS, voted_predictions
 
 DISTANCES = get_args(Distance)

@@ -9,8 +9,8 @@ from torch.testing import assert_close
 
 from credalearn import CredalPredictions
 from credalearn.conformal import Scale
+from credalearn.conformal.calibration import SCALES
 from credalearn.conformal.distance import box_distance, total_variation
-from credalearn.conformal.scales import SCALES
 from predicted_sets import KINDS
 from random_sets import distributions
 

@@ -14,7 +14,7 @@ from torch.testing import assert_close
 
 from credalearn import CredalError, CredalPredictions, Inflation, Intervals
 from credalearn.conformal import Distance, Scale
-from credalearn.conformal.scales import SCALES
+from credalearn.conformal.calibration import SCALES
 from predicted_sets import hull, voted_predictions
 from random_sets import distributions
 

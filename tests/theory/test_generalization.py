@@ -332,15 +332,12 @@ def test_rejects_unfitted_models_and_shapes_that_do_not_fit(generator: torch.Gen
     features, weights, biases, labels = example(generator)
     with pytest.raises(CredalError, match=r"got CredalClassifier\. To fix: fit it first"):
         bound_of_model(CredalClassifier(), features, labels)
-    with pytest.raises(CredalError, match=r"biases \(heads, classes\); got .*\(3, 2\)"):
+    with pytest.raises(CredalError, match=r"biases must have shape \(2, 3\); got \(3, 2\)"):
         generalization_bound(features, weights, labels, biases=biases.T)
     with pytest.raises(CredalError, match="two heads over two or more classes"):
         generalization_bound(features, weights[:1], labels)
     with pytest.raises(CredalError, match="one row of features per label"):
         generalization_bound(features[:9], weights, labels)
-    array: Any = features.numpy()
-    with pytest.raises(CredalError, match="features must be a tensor of finite numbers"):
-        generalization_bound(array, weights, labels)
-    with pytest.raises(CredalError, match="weights must be a tensor of finite numbers"):
+    with pytest.raises(CredalError, match="weights must be finite"):
         generalization_bound(features, weights * math.nan, labels)
     assert generalization_bound(features, 200 * weights, labels).loss_bound < math.inf

@@ -1,17 +1,62 @@
-"""Calibrate by how much predicted sets are widened.
+"""Calibrate by how much predicted sets are widened, and how much more some items than others.
+
+A scale is a function of the chosen distribution alone, above 0, of shape (N, 1) or (N, K). At 90 %
+coverage of the votes of CIFAR-10H, softmax's mean width is .45 unscaled, .13 by ``"binomial"`` and
+.11 by ``"relative-variance"`` (``benchmarks/conformal_scales.py``).
 
 Shapes: N items, V vertices, K classes.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
+import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
 from credalearn.conformal.distance import as_shares, box_distance, total_variation
 from credalearn.conformal.inflation import Distance, Inflation, Scale
-from credalearn.conformal.scales import scale_of
+
+# So that a class without any probability can be voted for, too. A floor of .001 gives 18 % narrower
+# sets for 3 votes per image and 22 to 47 % wider ones for 51; one of .1 wider ones for both.
+FLOOR = 0.01
+
+
+def relative_variance(probs: Tensor) -> Tensor:
+    r""":math:`p_k (1 - p_k) / \max_i p_i + 0.01`, shape (N, K): the narrowest intervals."""
+    return probs * (1 - probs) / probs.amax(1, keepdim=True) + FLOOR
+
+
+def binomial(probs: Tensor) -> Tensor:
+    r""":math:`\sqrt{p_k (1 - p_k)} + 0.01`, shape (N, K): for few classes and much disagreement."""
+    return (probs * (1 - probs)).clamp(min=0).sqrt() + FLOOR
+
+
+def top_probability(probs: Tensor) -> Tensor:
+    r""":math:`1 - \max_k p_k + 0.01`, the same for all classes, shape (N, 1): small diameters."""
+    return 1 - probs.amax(1, keepdim=True) + FLOOR
+
+
+def none(probs: Tensor) -> Tensor:
+    """1 for all items, shape (N, 1): the radius is then a probability."""
+    return torch.ones_like(probs[:, :1])
+
+
+SCALES: dict[Scale, Callable[[Tensor], Tensor]] = {
+    "relative-variance": relative_variance,
+    "binomial": binomial,
+    "top-probability": top_probability,
+    "none": none,
+}
+
+
+def scale_of(probs: Tensor, distance: Distance, scale: Scale) -> Tensor:
+    """The scale as the distance takes it, shape (N, 1) or (N, K); for total variation (N, 1)."""
+    factor = SCALES[scale](probs)
+    if distance == "total-variation" and factor.shape[1] > 1:
+        return factor.sum(1, keepdim=True) / 2  # the distance of two whose classes are off by s
+    return factor
 
 
 def calibrate(
@@ -29,9 +74,6 @@ def calibrate(
 
     The :math:`\lceil (n+1) \cdot \text{coverage} \rceil`-th smallest nonconformity of the n items;
     infinite where that exceeds n.
-
-    ``observed`` are votes or shares by class, (N, K), of items that were not used for training;
-    ``lower``, ``upper``, ``probs`` and ``vertices`` (N, V, K) are their predictions.
     """
     found = Inflation(  # checks the options, and knows which nonconformity is the radius
         coverage=coverage, radius=math.inf, distance=distance, scale=scale, items=len(lower)

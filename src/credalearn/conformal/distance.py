@@ -30,10 +30,7 @@ def as_shares(observed: ArrayLike, sets: Tensor) -> Tensor:
 
 
 def box_distance(observed: Tensor, lower: Tensor, upper: Tensor, scale: Tensor) -> Tensor:
-    r"""The least r >= 0 for which q lies in [lower − r·s, upper + r·s], shape (N,).
-
-    :math:`\max_k \max(\ell_k - q_k,\; q_k - u_k,\; 0) / s_k`. Exact.
-    """
+    """The least r >= 0 with q in [lower − r·s, upper + r·s], shape (N,): exact."""
     gap = torch.maximum(lower - observed, observed - upper).clamp(min=0)
     return (gap / scale).amax(1)
 
@@ -43,15 +40,8 @@ def total_variation(
 ) -> Tensor:
     r"""Least total-variation distance from q to a member of the set, shape (N,).
 
-    - The box between the bounds, and so a point: :math:`\max(\sum_k (\ell_k - q_k)_+,
-      \sum_k (q_k - u_k)_+)`, the mass that must be moved in, or out.
-    - A segment: :math:`\min_t \frac12\sum_k |q_k - (1-t)a_k - t b_k|` is convex and piecewise
-      linear in t, least at the median of its kinks weighted by :math:`|b_k - a_k|`; all rows at
-      once.
-    - The hull of V > 2 points: the linear program :math:`\min \sum_k d_k` over weights w and
-      :math:`d \ge q - \sum_v w_v p_v`, :math:`d \ge 0`.
-
-    Exact; the linear programs to about 1e-7.
+    For a box, :math:`\max(\sum_k (\ell_k - q_k)_+, \sum_k (q_k - u_k)_+)`; for a segment, the
+    weighted median of the kinks; for the hull of V > 2 points, a linear program, to about 1e-7.
     """
     if vertices is None or vertices.shape[1] == 1:
         return _to_box(observed, lower, upper)
@@ -90,10 +80,7 @@ def _to_hull(observed: Tensor, vertices: Tensor) -> Tensor:
 
 
 def _nearest_weights(targets: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """For each hull the weights of the member nearest to its target, shape (N, V).
-
-    One program with a block per row: the least sum is the sum of the least.
-    """
+    """Weights of the member of each hull nearest to its target, (N, V): one linear program."""
     num_rows, num_points, num_classes = points.shape
     # Variables: one weight per point, then one gap per class. Constraints: for each class
     # weights · points + gap >= target, negated for linprog, and weights that sum to 1.

@@ -95,10 +95,7 @@ class Inflation:
 
     @property
     def rank(self) -> int:
-        r"""Which of the n sorted nonconformities the radius is: :math:`\lceil (n+1) c \rceil`.
-
-        It exceeds n where the items are too few.
-        """
+        r"""Which of the n sorted nonconformities the radius is: :math:`\lceil (n+1) c \rceil`."""
         # The 7th of 99 at 7 %, though .07 · 100 = 7.000000000000001; gives away 1e-9 / (n + 1).
         return max(1, math.ceil((self.items + 1) * self.coverage - 1e-9))
 
@@ -163,13 +160,8 @@ class Inflation:
     ) -> "Tensor":
         """Whether each item's observed distribution lies in its widened set, shape (N,), bool.
 
-        Args:
-            observed: Votes or shares by class, shape (N, K); rows are divided by their sum.
-            lower: Smallest probabilities of the predicted sets, shape (N, K).
-            upper: Largest probabilities, shape (N, K).
-            probs: The chosen distributions, shape (N, K).
-            vertices: Points whose hull the predicted set is, shape (N, V, K); only used by the
-                total-variation distance.
+        ``observed`` are votes or shares by class, (N, K); ``lower``, ``upper``, ``probs`` and
+        ``vertices`` (N, V, K), which only total variation uses, are the predictions.
         """
         from credalearn.conformal.distance import as_shares, total_variation
 
@@ -204,6 +196,6 @@ class Inflation:
 
     def _room(self, probs: "Tensor") -> "Tensor":
         """By how much each bound moves, shape (N, 1) or (N, K)."""
-        from credalearn.conformal.scales import scale_of
+        from credalearn.conformal.calibration import scale_of
 
         return self.radius * scale_of(probs.double(), self.distance, self.scale) + _SLACK

@@ -15,19 +15,12 @@ from credalearn.errors import CredalError
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sample:
-    """One entry per distinct score, the most certain first: items with equal scores stay together.
+    """One entry per distinct score, ascending; items with equal scores stay together."""
 
-    Args:
-        thresholds: The distinct scores, ascending, shape (G,).
-        kept: How many items have this score or less, shape (G,), float64.
-        errors: How many of those are wrong, or the sum of their shares, shape (G,), float64.
-        binary: Whether every item is either wrong or right.
-    """
-
-    thresholds: np.ndarray
-    kept: np.ndarray
-    errors: np.ndarray
-    binary: bool
+    thresholds: np.ndarray  # the distinct scores, shape (G,)
+    kept: np.ndarray  # number of items with this score or less, shape (G,), float64
+    errors: np.ndarray  # number of those that are wrong, or the sum of their shares, shape (G,)
+    binary: bool  # whether every item is either wrong or right
 
     @property
     def num_items(self) -> int:
@@ -51,8 +44,7 @@ class Sample:
 def as_sample(score: ArrayLike, wrong: ArrayLike) -> Sample:
     """Checked scores (N,) and errors (N,), sorted and counted.
 
-    Errors are binary if they are bools or integers; floats are shares in [0, 1], even if each
-    happens to be 0 or 1: which bound is valid depends on what could have been observed.
+    Bools and integers are binary errors; floats are shares in [0, 1], even if each is 0 or 1.
     """
     scores = as_scores(score, name="score").astype(np.float64)
     if not np.isfinite(scores).all():

@@ -28,12 +28,7 @@ _FIRST_ERROR = 0.25  # of max_error: where the first test of a fixed sequence is
 
 @dataclass(frozen=True, slots=True)
 class Certifier:
-    """One way to choose a threshold.
-
-    Args:
-        search: From a sample, max_error and risk δ to the index of the threshold, or None.
-        bound: From a sample, an index and δ to what was compared with max_error there.
-    """
+    """A search (sample, max_error, δ → index or None) and its bound (sample, index, δ → rate)."""
 
     search: Callable[[Sample, float, float], int | None]
     bound: Callable[[Sample, int, float], float]
@@ -42,10 +37,8 @@ class Certifier:
 def selective_guaranteed_risk(sample: Sample, max_error: float, risk: float) -> int | None:
     r"""Geifman and El-Yaniv's SGR (2017): halve the items between what passed and what failed.
 
-    There are at most :math:`\lceil \log_2(N + 1) \rceil` tests, each with an equal part of the
-    risk. (The paper's :math:`\lceil \log_2 N \rceil` is one fewer where N is a power of two, and
-    its search never tests keeping everything.) The first test keeps half: even without an error,
-    with max_error 10 % and δ = 5 %, it takes 93 items to certify anything.
+    At most :math:`\lceil \log_2(N + 1) \rceil` tests share the risk. The first keeps half: with
+    max_error 10 % and δ = 5 % it takes 93 items to certify anything.
     """
     level = _sgr_level(sample, risk)
     passed, failed = 0.0, sample.kept[-1]
@@ -60,11 +53,9 @@ def selective_guaranteed_risk(sample: Sample, max_error: float, risk: float) -> 
 
 
 def learn_then_test(sample: Sample, max_error: float, risk: float) -> int | None:
-    r"""Learn then test (Angelopoulos et al., 2021) with a fixed sequence: one item more each time.
+    """Learn then test (Angelopoulos et al., 2021): a fixed sequence of tests (Bauer, 1991).
 
-    Tests run from few kept items to all, each at the whole risk, and stop at the first failure
-    (Bauer, 1991). The coverages are fixed before the errors are seen; where they begin, see
-    :func:`first_of_sequence`.
+    Tests run from few kept items to all, each at the whole risk, and stop at the first failure.
     """
     start = first_of_sequence(sample, max_error, risk)
     group, size = start, 1
@@ -81,11 +72,9 @@ def learn_then_test(sample: Sample, max_error: float, risk: float) -> int | None
 def first_of_sequence(sample: Sample, max_error: float, risk: float) -> int:
     r"""Index of the first threshold that :func:`learn_then_test` tests.
 
-    It must pass for anything to be certified, so it keeps enough items to bear a few errors:
-    :math:`\log(1/\delta) / \mathrm{kl}(r/4, r)`, which pass if a quarter of max_error r are wrong,
-    but at most half of the items; at least 20 % of them, and as many as pass without an error.
-    (At 300 items, r = 10 % and δ = 5 %: 70. Starting at 29, the fewest that pass without an error,
-    it kept 23 % instead of 44 % in a simulation where 2 % of the certain items are wrong.)
+    It keeps enough items for a few errors: :math:`\log(1/\delta) / \mathrm{kl}(r/4, r)`, but at
+    most half of the items; at least 20 % of them, and as many as pass without an error. (At 300
+    items, r = 10 % and δ = 5 %: 70. Starting at 29 kept 23 % instead of 44 % in a simulation.)
     """
     rarer = _FIRST_ERROR * max_error
     divergence = rarer * math.log(_FIRST_ERROR)
@@ -97,10 +86,7 @@ def first_of_sequence(sample: Sample, max_error: float, risk: float) -> int:
 
 
 def conformal_risk_control(sample: Sample, max_error: float, risk: float) -> int | None:  # noqa: ARG001
-    r"""Conformal risk control (Angelopoulos et al., 2022) of the share kept and wrong.
-
-    The largest threshold with :math:`(\sum_{kept} w + 1) / (N + 1) \le` max_error. Uses no risk δ.
-    """
+    r"""Conformal risk control (Angelopoulos et al., 2022): :math:`(\sum w + 1) / (N + 1) \le r`."""
     passing = (sample.errors + 1) / (sample.num_items + 1) <= max_error
     return int(passing.sum()) - 1 if passing[0] else None  # the errors never fall
 

@@ -41,10 +41,7 @@ def upper_bound(errors: np.ndarray, n: np.ndarray, *, level: float, binary: bool
 def interval(
     errors: np.ndarray, n: np.ndarray, *, confidence: float, binary: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Both ends of the confidence interval for the rate, each missed with equal probability.
-
-    Clopper and Pearson's for binary errors.
-    """
+    """Both ends of the confidence interval for the rate, each missed with equal probability."""
     level = (1 - confidence) / 2
     high = upper_bound(errors, n, level=level, binary=binary)
     if not binary:

@@ -154,8 +154,7 @@ def collapse(labels: CredalSet) -> LowerBounds:
     Ties go to the lowest index.
 
     Example:
-        >>> from credalearn.labels import from_votes
-        >>> collapse(from_votes([[1, 3], [2, 2]])).lower
+        >>> collapse(precise([[0.25, 0.75], [0.5, 0.5]])).lower
         tensor([[0., 1.],
                 [1., 0.]])
     """

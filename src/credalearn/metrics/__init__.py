@@ -3,8 +3,14 @@
 from credalearn.metrics.balanced import BalancedQuality, balanced_quality
 from credalearn.metrics.calibration import Reliability, ece, reliability
 from credalearn.metrics.classification import accuracy
-from credalearn.metrics.ranking import auroc, spearman_error
-from credalearn.metrics.rejection import accuracy_rejection, auarc, aurc, normalized_auarc
+from credalearn.metrics.rejection import (
+    accuracy_rejection,
+    auarc,
+    aurc,
+    auroc,
+    normalized_auarc,
+    spearman_error,
+)
 from credalearn.metrics.significance import (
     Significance,
     balanced_significance,

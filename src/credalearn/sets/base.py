@@ -76,11 +76,8 @@ class CredalSet(ABC):
     def worst(self, cost: ArrayLike) -> Tensor:
         r"""Largest expected cost, :math:`\max_{q \in Q} q^\top c`, shape (N,).
 
-        Exact, and differentiable in the cost: the gradient is the extreme target.
-
-        Args:
-            cost: Cost of each class, shape (N, K), or (K,) for all items. An infinite cost counts
-                only where the target puts mass.
+        Exact, and differentiable in ``cost`` of shape (N, K), or (K,) for all items. An infinite
+        cost counts only where the target puts mass.
         """
         costs = self._rows(cost, "cost")
         return expectation(self._extreme(costs.detach(), largest=True), costs)
@@ -93,10 +90,7 @@ class CredalSet(ABC):
 
     @final
     def worst_target(self, cost: ArrayLike) -> Tensor:
-        """A member that attains :meth:`worst`, shape (N, K): a constant for the gradient.
-
-        Among equally dear classes or vertices the lowest index comes first.
-        """
+        """A member that attains :meth:`worst`, shape (N, K), without gradient (ties: lowest)."""
         return self._extreme(self._rows(cost, "cost").detach(), largest=True)
 
     @final
@@ -108,10 +102,8 @@ class CredalSet(ABC):
     def contains(self, q: ArrayLike, *, tolerance: float = 1e-6) -> Tensor:
         """Whether each set contains its row of ``q``, shape (N,), bool.
 
-        Args:
-            q: One distribution per item, shape (N, K), or (K,) for all items. A row that is not a
-                distribution is in no set.
-            tolerance: How far outside a bound (or the hull) still counts as inside.
+        ``q`` has shape (N, K), or (K,) for all items; ``tolerance`` is how far outside a bound or
+        hull still counts as inside.
         """
         points = self._rows(q, "q").to(self.lower.dtype)
         sums_to_one = (points.sum(1) - 1).abs() <= max(tolerance, SUM_TOLERANCE)

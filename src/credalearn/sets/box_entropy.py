@@ -69,21 +69,17 @@ def _flattest(lower: Tensor, upper: Tensor) -> Tensor:
 def min_entropy_box(lower: ArrayLike, upper: ArrayLike) -> Tensor:
     r"""Smallest entropy over :math:`\{p \in \Delta : \ell \le p \le u\}`, in bits, shape (N,).
 
-    Proved exact up to 10 classes, where every vertex is tried, and for any number of classes when
-    :math:`\ell` and :math:`u` are ordered alike. Beyond, it is the entropy of a member of the box,
-    so never below the minimum, and never above what pouring the free mass greedily gives in the
-    order of :math:`\ell`, of :math:`u` or of :math:`\ell + u`, largest first, with or without any
-    one class put before the rest. Exchanges between the class that is between its bounds and every
-    other improve on that: with 10 classes the orders miss the minimum on 5 to 20 % of random
-    boxes, after the exchanges up to 3 % are missed, by at most 0.13 bits (60,000 boxes tried).
+    Exact up to 10 classes, where every vertex is tried, and for any number of classes when
+    :math:`\ell` and :math:`u` are ordered alike. Beyond, the entropy of a member of the box: never
+    below the minimum, and never above the best of the greedy orders by :math:`\ell`, :math:`u` and
+    :math:`\ell + u`, with any one class put first, improved by exchanges. With 10 classes that
+    missed the minimum on up to 3 % of 60,000 random boxes, by at most 0.13 bits.
 
     Args:
         lower: Lower probabilities, shape (N, K).
         upper: Upper probabilities, shape (N, K).
 
     Example:
-        The free 0.5 is best put where most mass is already.
-
         >>> import torch
         >>> min_entropy_box(torch.tensor([[0.4, 0.1]]), torch.tensor([[0.9, 0.6]]))
         tensor([0.4690])

@@ -88,10 +88,7 @@ def max_entropy_hull(
 
 
 def _best_share(start: Tensor, direction: Tensor, limit: Tensor) -> Tensor:
-    """The t in [0, limit] (N,) with the largest H(start + t·direction), all rows at once.
-
-    The derivative −Σ d log(p + t·d) falls in t, so its sign brackets the maximum.
-    """
+    """The t in [0, limit] (N,) with the largest H(start + t·direction), by halving a bracket."""
     low, high = torch.zeros_like(limit), limit.clone()
     at_limit = _rises(start, direction, limit)
     for _ in range(_HALVINGS):

@@ -69,10 +69,7 @@ class Intervals(CredalSet):
         self._keep_soft(soft)
 
     def _extreme(self, cost: Tensor, *, largest: bool) -> Tensor:
-        """Free mass poured into the dearest (or cheapest) classes first, each up to its bound.
-
-        Exact (de Campos, Huete and Moral, 1994).
-        """
+        """Free mass poured into the dearest (or cheapest) classes first (de Campos et al.)."""
         order = cost.argsort(dim=1, descending=largest, stable=True)
         room = (self.upper - self.lower).gather(1, order)
         free = 1 - self.lower.sum(1, keepdim=True)
@@ -80,10 +77,7 @@ class Intervals(CredalSet):
         return self.lower.scatter_add(1, order, poured)
 
     def center(self) -> Tensor:
-        r"""The same share of the way up in every class, shape (N, K): always inside.
-
-        :math:`\ell + t(u - \ell)` with :math:`t = (1 - \sum\ell) / \sum(u - \ell)`.
-        """
+        r"""The same share of the way up per class, :math:`\ell + t(u - \ell)`, shape (N, K)."""
         width = self.upper - self.lower
         total = width.sum(1, keepdim=True)
         free = (1 - self.lower.sum(1, keepdim=True)).clamp(min=0)
@@ -94,10 +88,8 @@ class Intervals(CredalSet):
         r"""Largest total-variation distance between two members, shape (N,).
 
         With widths :math:`w = u - \ell` it is the maximum over class sets S of
-        :math:`\min(\sum_S w, \sum_{S^c} w, 1 - \sum\ell, \sum u - 1)`, hard in general. Exact up
-        to 12 classes, where every S is tried; beyond, the upper bound
-        :math:`\min(1 - \sum\ell, \sum u - 1)`, which is attained unless a few wide classes have
-        nearly all the width.
+        :math:`\min(\sum_S w, \sum_{S^c} w, 1 - \sum\ell, \sum u - 1)`. Exact up to 12 classes,
+        where every S is tried; beyond, the upper bound :math:`\min(1 - \sum\ell, \sum u - 1)`.
         """
         bound = torch.minimum(1 - self.lower.sum(1), self.upper.sum(1) - 1).clamp(min=0)
         if self.num_classes > ENUMERATED_SPLITS:

@@ -22,29 +22,25 @@ class LowerBounds(CredalSet):
     r"""A batch of sets :math:`Q = \{q \in \Delta : q \ge \ell\} = \ell + r\Delta`.
 
     The free mass :math:`r = 1 - \sum_k \ell_k` may go to any class. A hard label is a unit vector
-    (r = 0), a soft label kept precise is itself (r = 0), "don't know" is all zeros (r = 1), and
-    the paper's relaxation of a soft label keeps only the top class's probability.
+    (r = 0), "don't know" is all zeros (r = 1).
 
     Args:
         lower: Lower probabilities, shape (N, K), each at least 0, each row's sum at most 1.
         soft: The soft label that each set was made from, shape (N, K), a member of its set.
 
     Attributes:
-        free: The mass r that the bounds leave free, shape (N,).
+        free: The free mass r, shape (N,).
 
     Example:
-        At least 0.7 for the first class. If that class costs 0 and the others 1 and 2, the free
-        0.3 costs at worst 0.3 · 2 and at best nothing.
+        At least 0.7 for the first class: the free 0.3 costs at worst 0.3 · 2 and at best nothing.
 
         >>> import torch
         >>> sets = LowerBounds(torch.tensor([[0.7, 0.0, 0.0]]))
         >>> cost = torch.tensor([[0.0, 1.0, 2.0]])
-        >>> sets.worst(cost), sets.best(cost)
-        (tensor([0.6000]), tensor([0.]))
-        >>> sets.worst_target(cost)
-        tensor([[0.7000, 0.0000, 0.3000]])
-        >>> sets.diameter(), sets.upper
-        (tensor([0.3000]), tensor([[1.0000, 0.3000, 0.3000]]))
+        >>> sets.worst(cost), sets.best(cost), sets.diameter()
+        (tensor([0.6000]), tensor([0.]), tensor([0.3000]))
+        >>> sets.worst_target(cost), sets.upper
+        (tensor([[0.7000, 0.0000, 0.3000]]), tensor([[1.0000, 0.3000, 0.3000]]))
     """
 
     free: Tensor
@@ -77,10 +73,7 @@ class LowerBounds(CredalSet):
         return self.lower + self.free[:, None] / self.num_classes
 
     def diameter(self) -> Tensor:
-        """Largest total-variation distance between two members: exactly r, shape (N,).
-
-        With a single class there is only one distribution, and the diameter is 0.
-        """
+        """Largest total-variation distance between two members: exactly r, shape (N,)."""
         return self.free if self.num_classes > 1 else torch.zeros_like(self.free)
 
     def _inside(self, q: Tensor, tolerance: float) -> Tensor:

@@ -21,21 +21,13 @@ from credalearn.sets.checks import SUM_TOLERANCE, as_floats, require
 class Possibility(CredalSet):
     r"""A batch of sets :math:`Q = \{p \in \Delta : p(A) \le \max_{k \in A} \pi_k \;\forall A\}`.
 
-    The level :math:`\pi_k` says how possible class k is: 1 is wholly, 0 not at all. An event is as
-    possible as its most possible class, and no member gives it more probability (Dubois and Prade,
-    1988, 1992). Equivalently, the i classes of smallest level together have at most the i-th
-    smallest level: "at most 0.2 on anything but cat or dog" is (1, 1, 0.2, 0.2, …).
-
-    Up to three classes this is a box (each event or its complement is a single class). From four
-    on it is smaller, as in the statement just made: many classes share 0.2. Hence a kind of its
-    own.
+    The level :math:`\pi_k` says how possible class k is, from 0 to 1; an event is as possible as
+    its most possible class (Dubois and Prade, 1988, 1992). "At most 0.2 on anything but cat
+    or dog" is (1, 1, 0.2, 0.2, …). Up to three classes this is a box; from four on it is smaller.
 
     Args:
         levels: π in [0, 1], shape (N, K), the largest of each row 1.
         soft: The soft label that each set was made from, shape (N, K), a member of its set.
-
-    Attributes:
-        levels: As given, shape (N, K).
 
     Example:
         Classes 1 and 2 share at most 0.4, and class 2 has at most 0.1 of it.
@@ -44,10 +36,8 @@ class Possibility(CredalSet):
         >>> sets = Possibility(torch.tensor([[1.0, 0.4, 0.1]]))
         >>> sets.lower, sets.upper
         (tensor([[0.6000, 0.0000, 0.0000]]), tensor([[1.0000, 0.4000, 0.1000]]))
-        >>> sets.worst_target(torch.tensor([[0.0, 1.0, 2.0]]))
-        tensor([[0.6000, 0.3000, 0.1000]])
-        >>> sets.diameter(), sets.contains(torch.tensor([[0.55, 0.4, 0.05]]))
-        (tensor([0.4000]), tensor([False]))
+        >>> sets.worst_target(torch.tensor([[0.0, 1.0, 2.0]])), sets.diameter()
+        (tensor([[0.6000, 0.3000, 0.1000]]), tensor([0.4000]))
     """
 
     levels: Tensor
@@ -72,22 +62,16 @@ class Possibility(CredalSet):
         self._keep_soft(soft)
 
     def _extreme(self, cost: Tensor, *, largest: bool) -> Tensor:
-        """Each class in the order of its cost gets what it adds to the event of those before.
-
-        Exact: the upper probability max π is submodular, and greedy increments of such a function
-        are a dearest (or cheapest) member, whose cost is the Choquet integral (Shapley, 1971).
-        """
+        """Greedy increments of the submodular max π, in the order of the cost (Shapley, 1971)."""
         order = cost.argsort(dim=1, descending=largest, stable=True)
         event = self.levels.gather(1, order).cummax(1).values
         gained = event.diff(dim=1, prepend=torch.zeros_like(event[:, :1]))
         return torch.zeros_like(gained).scatter(1, order, gained)
 
     def center(self) -> Tensor:
-        r"""The pignistic distribution, which is the Shapley value of max π, shape (N, K).
+        """The pignistic distribution (Smets, 1990), shape (N, K).
 
-        With levels sorted :math:`\pi_{(1)} \ge \dots \ge \pi_{(K)}` and :math:`\pi_{(K+1)} = 0`,
-        each :math:`\pi_{(i)} - \pi_{(i+1)}` is spread evenly over the i most possible classes
-        (Smets, 1990): the mean of the greedy members over all orders, so always inside.
+        The mean of the greedy members over all orders, which is the Shapley value of max π.
         """
         falling, order = self.levels.sort(dim=1, descending=True)
         steps = -falling.diff(dim=1, append=torch.zeros_like(falling[:, :1]))
@@ -97,9 +81,7 @@ class Possibility(CredalSet):
     def diameter(self) -> Tensor:
         r"""Largest total-variation distance between two members: the second largest level, (N,).
 
-        Exact: it is the largest :math:`\overline P(A) - \underline P(A) = \max_A \pi +
-        \max_{A^c} \pi - 1` over events A; one of the two maxima is 1, the other at most the second
-        largest level, which A = {the most possible class} attains.
+        Exact: the largest :math:`\max_A \pi + \max_{A^c} \pi - 1` over events A.
         """
         if self.num_classes == 1:
             return torch.zeros_like(self.levels[:, 0])

@@ -22,32 +22,22 @@ from credalearn.sets.diameter import ENUMERATED_SPLITS, evenest_split
 class TotalVariationBall(CredalSet):
     r"""A batch of sets :math:`Q = \{p \in \Delta : \frac12\sum_k |p_k - q_k| \le \rho\}`.
 
-    At most the mass ρ is elsewhere than in q. ρ = 0 is q alone, ρ = 1 all distributions.
-
-    Up to three classes this is the box between its bounds: of deviations that sum to 0, one side
-    is then a single class. From four on it is smaller: the box allows +ρ for two classes and −ρ for
-    two others, a distance of 2ρ. Hence a kind of its own.
+    ρ = 0 is q alone, ρ = 1 all distributions. Up to three classes this is the box between its
+    bounds; from four on it is smaller: the box allows +ρ for two classes and −ρ for two others.
 
     Args:
-        q: The distribution in the middle, shape (N, K); it is the ``soft`` label too.
+        q: The distribution in the middle, shape (N, K); also the ``soft`` label.
         radius: ρ in [0, 1], shape (N,), or one number for all items.
 
-    Attributes:
-        q: As given, shape (N, K).
-        radius: ρ of each item, shape (N,).
-
     Example:
-        The dearest class gains 0.2, taken from the cheapest, which has only 0.1, then from the
-        next.
+        The dearest class gains 0.2, taken from the cheapest, which has 0.1, then from the next.
 
         >>> import torch
         >>> sets = TotalVariationBall(torch.tensor([[0.6, 0.3, 0.1]]), 0.2)
-        >>> sets.worst_target(torch.tensor([[2.0, 1.0, 0.0]]))
-        tensor([[0.8000, 0.2000, 0.0000]])
+        >>> sets.worst_target(torch.tensor([[2.0, 1.0, 0.0]])), sets.diameter()
+        (tensor([[0.8000, 0.2000, 0.0000]]), tensor([0.4000]))
         >>> sets.lower, sets.upper
         (tensor([[0.4000, 0.1000, 0.0000]]), tensor([[0.8000, 0.5000, 0.3000]]))
-        >>> sets.diameter()
-        tensor([0.4000])
     """
 
     q: Tensor
@@ -73,11 +63,7 @@ class TotalVariationBall(CredalSet):
         )
 
     def _extreme(self, cost: Tensor, *, largest: bool) -> Tensor:
-        """Up to ρ from the cheapest (or dearest) classes to the dearest (or cheapest) one.
-
-        Exact: to move mass from a to b gains c_b − c_a for each unit, so that the best pairs come
-        first, and the total moved is what the distance measures.
-        """
+        """Up to ρ moved from the cheapest (or dearest) classes to the dearest (or cheapest)."""
         gains = cost.argmax(1, keepdim=True) if largest else cost.argmin(1, keepdim=True)
         order = cost.argsort(dim=1, descending=not largest, stable=True)
         others = self.q.scatter(1, gains, 0).gather(1, order)
@@ -93,11 +79,9 @@ class TotalVariationBall(CredalSet):
     def diameter(self) -> Tensor:
         r"""Largest total-variation distance between two members, shape (N,).
 
-        The maximum over class sets S of the upper less the lower probability,
-        :math:`\min(\rho, q(S)) + \min(\rho, 1 - q(S))`, largest where q(S) is nearest to ½. Exact
-        up to 12 classes, where every S is tried. Beyond, t = max(½, the top probability) stands for
-        q(S): an upper bound, at most :math:`\min(1, 2\rho)`, and exact where the top probability
-        is ½ or more (no S is nearer to ½) or at most 1 − 2ρ (some S lies in [ρ, 1 − ρ]).
+        The maximum over class sets S of :math:`\min(\rho, q(S)) + \min(\rho, 1 - q(S))`. Exact up
+        to 12 classes, where every S is tried. Beyond, an upper bound, at most
+        :math:`\min(1, 2\rho)`, and exact where the top probability is ½ or more, or at most 1 − 2ρ.
         """
         if self.num_classes == 1:
             return torch.zeros_like(self.radius)

@@ -75,10 +75,6 @@ class Vertices(CredalSet):
 
 
 def _distance_to_hull(points: np.ndarray, q: np.ndarray) -> float:
-    """Distance from q (K,) to the hull of points (V, K).
-
-    The weights' sum is one more equation; as all points and q sum to 1, it holds by itself at the
-    solution whenever q is inside.
-    """
+    """Distance from q (K,) to the hull of points (V, K); the weights' sum is one more equation."""
     equations = np.vstack([points.T, np.ones(len(points))])
     return float(nnls(equations, np.append(q, 1.0))[1])

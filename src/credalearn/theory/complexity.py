@@ -7,7 +7,7 @@ import math
 
 from torch import Tensor
 
-from credalearn.errors import CredalError
+from credalearn.sets.checks import as_floats, require_shape
 
 
 def last_layer_complexity(features: Tensor, weights: Tensor, biases: Tensor | None = None) -> float:
@@ -57,15 +57,8 @@ def last_layer_complexity(features: Tensor, weights: Tensor, biases: Tensor | No
 
 def check_heads(features: Tensor, weights: Tensor, biases: Tensor | None) -> None:
     """Raise unless features (N, D), weights (H, K, D) and biases (H, K) are finite and fit."""
-    given = {"features": features, "weights": weights}
-    given |= {} if biases is None else {"biases": biases}
-    for name, tensor in given.items():
-        if not isinstance(tensor, Tensor) or not bool(tensor.isfinite().all()):
-            raise CredalError(f"{name} must be a tensor of finite numbers.")
-    shapes = {name: tuple(tensor.shape) for name, tensor in given.items()}
-    fits = (features.ndim, weights.ndim) == (2, 3) and weights.shape[2] == features.shape[1]
-    if not fits or (biases is not None and biases.shape != weights.shape[:2]):
-        raise CredalError(
-            "features must have shape (items, features), weights (heads, classes, features) and "
-            f"biases (heads, classes); got {shapes}."
-        )
+    features = as_floats(features, name="features", ndim=2)
+    weights = as_floats(weights, name="weights", ndim=3)
+    require_shape(weights, (*weights.shape[:2], features.shape[1]), name="weights")
+    if biases is not None:
+        require_shape(as_floats(biases, name="biases", ndim=2), weights.shape[:2], name="biases")

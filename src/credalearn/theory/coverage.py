@@ -21,7 +21,6 @@ from credalearn.labels.vote_rules import options_of
 from credalearn.sets import CredalSet
 from credalearn.theory.consistency import can_reject, consistent, votes_to_reject
 from credalearn.theory.halves import Half
-from credalearn.theory.standard_error import Crossed
 
 _ERRORS = 2.0  # standard errors that a figure may be off before it counts against a rule
 _MEANS = ("diameter", "agree", "testable", "stated", "held_out", "gap")
@@ -73,10 +72,7 @@ class RuleCoverage:
 
     @property
     def bound_holds(self) -> bool:
-        """Whether ``stated`` is at most ``held_out``, within two standard errors.
-
-        This is pooled over all items, so it works with few votes per item.
-        """
+        """Whether ``stated`` is at most ``held_out``, within two standard errors."""
         known = isfinite(self.gap_error)
         # Equal sums of thousands of terms differ by rounding where the error is 0.
         return known and self.stated <= self.held_out + _ERRORS * self.gap_error + 1e-9
@@ -117,12 +113,12 @@ def coverage_of_rules(
         raise CredalError(f"rules must be one or more names, each once; got {list(rules)}.")
     for rule in rules:
         check_choice(rule, VOTE_RULES, name="rule")
-    found: dict[str, dict[str, Crossed]] = {}
+    found: dict[str, dict[str, _Crossed]] = {}
     needed: dict[str, list[Floats]] = {rule: [] for rule in rules}
     for half in halves:
         if not found:
             size = len(half.building)
-            found = {rule: {name: Crossed(size) for name in _MEANS} for rule in rules}
+            found = {rule: {name: _Crossed(size) for name in _MEANS} for rule in rules}
         rows = half.used
         split = _Split(half, rows)
         for rule in rules:
@@ -137,6 +133,62 @@ def coverage_of_rules(
             "from two or more annotators."
         )
     return tuple(_summary(rule, found[rule], np.concatenate(needed[rule])) for rule in rules)
+
+
+class _Crossed:
+    r"""Values of items over splits, their mean and its standard error.
+
+    The mean is over items, of each item's mean :math:`m_i` over the :math:`t_i` splits that it was
+    part of. Its variance has two parts:
+
+    .. math:: \frac{1}{N} \operatorname{Var}(m_i) +
+              \frac{\bar t}{\bar t - 1} \frac{1}{(\sum_i t_i)^2}
+              \sum_s \sum_{i \neq j} e_{is} e_{js},
+              \qquad e_{is} = x_{is} - m_i.
+
+    The first is the variance over items, the second what a split does to all items alike, because
+    the same annotators build in it; an estimate below 0 counts as 0. Items and splits are two
+    crossed random effects (Searle, Casella and McCulloch, 1992).
+    """
+
+    def __init__(self, num_items: int) -> None:
+        self._sum, self._squares, self._times = (np.zeros(num_items) for _ in range(3))
+        self._splits: list[tuple[NDArray[np.bool_], float]] = []
+
+    def add(self, rows: NDArray[np.bool_], values: Floats) -> None:
+        """Add one split: which items it has, bool (N,), and the value of each of those."""
+        self._sum[rows] += values
+        self._squares[rows] += values**2
+        self._times[rows] += 1
+        self._splits.append((rows, float(values.sum())))
+
+    @property
+    def items(self) -> int:
+        """Number of items that were part of some split."""
+        return int((self._times > 0).sum())
+
+    @property
+    def mean(self) -> float:
+        """Mean over items of each item's mean."""
+        return float(self._means[self._times > 0].mean())
+
+    @property
+    def error(self) -> float:
+        """Standard error of the mean; inf with one item or one split."""
+        seen = self._times > 0
+        returns = self._times[seen].mean() if seen.any() else 0.0
+        if seen.sum() < 2 or returns <= 1:
+            return float("inf")
+        means = self._means
+        together = sum((total - means[rows].sum()) ** 2 for rows, total in self._splits)
+        alone = (self._squares - self._times * means**2).sum()
+        shared = returns / (returns - 1) * (together - alone) / self._times.sum() ** 2
+        return float(np.sqrt(means[seen].var(ddof=1) / seen.sum() + max(shared, 0.0)))
+
+    @property
+    def _means(self) -> Floats:
+        means: Floats = self._sum / np.maximum(self._times, 1)
+        return means
 
 
 class _Split:
@@ -197,16 +249,13 @@ def _distinct(rows: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     return first, place.reshape(-1)
 
 
-def _summary(rule: str, found: dict[str, Crossed], needed: Floats) -> RuleCoverage:
+def _summary(rule: str, found: dict[str, _Crossed], needed: Floats) -> RuleCoverage:
+    names = ("diameter", "agree", "testable", "stated", "held_out")
     return RuleCoverage(
         rule=rule,
         items=found["agree"].items,
-        diameter=found["diameter"].mean,
-        agree=found["agree"].mean,
         agree_error=found["agree"].error,
-        testable=found["testable"].mean,
-        stated=found["stated"].mean,
-        held_out=found["held_out"].mean,
         gap_error=found["gap"].error,
         votes_needed=float(np.median(needed)),
+        **{name: found[name].mean for name in names},
     )

@@ -79,6 +79,13 @@ class GeneralizationBound:
         loss_range: L, the largest difference between the losses of two classes.
         loss_bound: B, the largest cross-entropy.
         mean_diameter: Mean diameter of the labels, in [0, 1].
+
+    Example:
+        >>> import credalearn as cl
+        >>> labels = cl.LowerBounds([[0.5, 0.0]] * 100)
+        >>> bound = cl.theory.generalization_bound(torch.ones(100, 1), torch.zeros(2, 2, 1), labels)
+        >>> print(bound.verdict)
+        The bound is informative: 0.53 nats is below log K = 0.69, the risk of a uniform guess.
     """
 
     complexity: BoundTerm
