@@ -72,6 +72,8 @@ def train(
                     learner.step(number)
         for learner in active:
             learner.end_epoch()
+            if learner.finished:  # at once: its losses are read, and others go on without it
+                learner.finish()
         shown.update()
         active = [learner for learner in active if not learner.finished]
         if active and _is_over(deadline, active[0].device):
