@@ -36,7 +36,9 @@ def table(
     records: Records = RESULTS,
     method: Annotated[
         list[str] | None,
-        typer.Option(help="Only this one; repeatable. Alone, an ensemble's members are seeds."),
+        typer.Option(
+            help="Only this one; repeatable. Without their ensemble, members count as seeds."
+        ),
     ] = None,
     balance: Annotated[
         list[str] | None, typer.Option(help="Method that BQS compares; repeatable.")
@@ -133,7 +135,7 @@ def figures(
         Literal["png", "svg", "pdf"], typer.Option("--format", help="Kind of picture.")
     ] = "png",
 ) -> None:
-    """Draw rejection curves, balanced scores, significance, and ours with the published."""
+    """Draw rejection curves, and the significance of differences between methods."""
     from credalearn._files import NotWrittenError
     from credalearn._formats import many
     from credalearn_experiments.results.figures import FIGURES
@@ -155,7 +157,12 @@ def figures(
 def records(
     store: StoreOption = DEFAULT_STORE,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Folder, or a .csv file with one row per run.")
+        Path,
+        typer.Option(
+            *("--output", "-o"),
+            help="Folder, or a .csv file with one row per run.",
+            show_default="our results",
+        ),
     ] = RESULTS,
 ) -> None:
     """Copy the records of a store's finished runs, without predictions and weights."""
