@@ -95,17 +95,6 @@ def test_scores_of_a_set_only_where_one_item_is_more_than_a_point(
     assert of_a_set <= evaluate("softmax", one, y, {}).keys()
 
 
-@pytest.mark.parametrize("right", [True, False])
-def test_metrics_are_finite_where_all_items_are_right_or_wrong(right: bool) -> None:
-    probs = torch.tensor([[0.9, 0.1]]).repeat(5, 1)
-    test = CredalPredictions(probs, probs, probs)
-    y = torch.full((5,), 0 if right else 1)
-    found = evaluate("softmax", test, y, {"svhn": test}, test)
-    assert torch.tensor(list(found.values())).isfinite().all()
-    assert found["accuracy"] == found["auarc"] == float(right)
-    assert found["auroc_svhn"] == 0.5
-
-
 @pytest.mark.parametrize("items", [1, 7, 100, 1000])
 def test_the_curve_has_101_points_of_the_exact_one(items: int, generator: torch.Generator) -> None:
     test = a_set(generator, items)

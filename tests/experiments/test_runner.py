@@ -53,7 +53,7 @@ def test_a_committed_record_is_reproduced(setting: str, method: str, tmp_path: P
     if found.versions["torch"] == expected.versions["torch"]:
         assert found.metrics == expected.metrics
         assert found.curves == expected.curves
-    assert found.metrics == pytest.approx(expected.metrics, abs=0.02)
+    assert found.metrics == pytest.approx(expected.metrics, abs=0.05)
 
 
 @pytest.mark.parametrize("method", ["softmax", "decalibration", "laplace-bridge", "deep-ensemble"])

@@ -149,15 +149,6 @@ def test_the_channels_of_two_branches_alternate(generator: torch.Generator) -> N
         assert_close(channel, branches[number % 2][:, number // 2])
 
 
-def test_a_missing_teacher_says_how_to_get_it(tmp_path: Path) -> None:
-    message = (
-        r"teacher mobilenetv2 for cifar100 is missing: no teachers/cifar100_mobilenetv2_x0_5-"
-        r"9f915757\.pt in .*download https://.*/mobilenetv2/cifar100_mobilenetv2_x0_5-9f915757\.pt"
-    )
-    with pytest.raises(cl.CredalError, match=message):
-        load_teacher("mobilenetv2", DataFolders((tmp_path,)), dataset="cifar100")
-
-
 def test_other_weights_are_read_only_if_allowed(
     tmp_path: Path,
     generator: torch.Generator,
@@ -189,19 +180,3 @@ def test_a_damaged_or_wrong_file_is_named(tmp_path: Path, generator: torch.Gener
     message = rf"{path.name} is damaged: its SHA-256 starts with \w{{8}}\. To"
     with pytest.raises(cl.CredalError, match=message):
         load_teacher("resnet20", folders, dataset="cifar10")
-    # The published file is preferred to another of the same network.
-    path.rename(path.with_name("cifar10_resnet20-00000000.pt"))
-    path.with_name("cifar10_resnet20-4118986f.pt").write_bytes(b"")
-    with pytest.raises(cl.CredalError, match=r"4118986f\.pt is damaged"):
-        load_teacher("resnet20", folders, dataset="cifar10")
-    path.with_name("cifar10_resnet20-4118986f.pt").rename(path.with_name("cifar10_resnet20-.pt"))
-    with pytest.raises(cl.CredalError, match=r"cifar10_resnet20-\.pt is damaged"):
-        load_teacher("resnet20", folders, dataset="cifar10")
-
-
-def test_rejects_unknown_teachers_and_data_sets(tmp_path: Path) -> None:
-    folders = DataFolders((tmp_path,))
-    with pytest.raises(cl.CredalError, match=r"teacher must be one of 'resnet20', .*got 'vgg'"):
-        load_teacher("vgg", folders, dataset="cifar10")
-    with pytest.raises(cl.CredalError, match=r"dataset must be one of 'cifar10', .*got 'svhn'"):
-        load_teacher("resnet20", folders, dataset="svhn")  # type: ignore[arg-type]
