@@ -1,5 +1,5 @@
-# `make demo` and `make test` need Python 3.11 or newer and nothing else: each makes the
-# environment it runs in, once, and starts at once the next time.
+# `make demo` and `make test` need Python 3.11 or newer and nothing else: each creates its
+# environment once and reuses it the next time.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -13,8 +13,7 @@ test: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/pytest -n 2 -rs --ignore=tests/test_speed.py
-	$(BIN)/pytest tests/test_speed.py
+	$(BIN)/pytest -n 2 -rs
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/run.py
@@ -39,7 +38,7 @@ $(BIN)/python:
 	  { echo "credalearn needs Python 3.11 or newer; name one with: make PYTHON=/path/to/python3.11" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-# A stamp a set of packages: pip runs again only when what is asked for has changed.
+# One stamp per set of packages: pip runs again only when the requirements have changed.
 $(VENV)/.runtime: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
 	touch $@
