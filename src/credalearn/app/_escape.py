@@ -17,32 +17,17 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def escape_markdown(text: str) -> str:
-    r"""Text as it is in a cell of a Markdown table: no cell ends, no mark-up, no HTML.
-
-    Example:
-        >>> print(escape_markdown("a|b <i>"))
-        a\|b \<i\>
-    """
+    r"""Text as it is in a cell of a Markdown table: no cell ends, no mark-up, no HTML."""
     return _MARKDOWN_SPECIALS.sub(r"\\\1", _one_line(text))
 
 
 def escape_latex(text: str) -> str:
-    r"""Text as it is in a cell of a LaTeX table: no cell ends, no commands.
-
-    Example:
-        >>> print(escape_latex("a_b & 5 %"))
-        a\_b \& 5 \%
-    """
+    r"""Text as it is in a cell of a LaTeX table: no cell ends, no commands."""
     return "".join(_LATEX_SPECIALS.get(letter, letter) for letter in _one_line(text))
 
 
 def escape_csv(text: str) -> str:
-    """Text that no spreadsheet runs as a formula; quotes and commas are left to ``csv.writer``.
-
-    Example:
-        >>> escape_csv("=1+1"), escape_csv("-1.5"), escape_csv("a,b")
-        ("'=1+1", '-1.5', 'a,b')
-    """
+    """Text that no spreadsheet runs as a formula; quotes and commas are left to ``csv.writer``."""
     return f"'{text}" if text.startswith(_FORMULA_STARTS) and not _is_number(text) else text
 
 

@@ -28,53 +28,27 @@ from credalearn.errors import CredalError
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch:
-    """Some items.
+    """Some items."""
 
-    Args:
-        items: Their names, text, N.
-        X: Inputs as the model takes them, shape (N, D) or (N, 3, S, S).
-        digests: Of the inputs, to recognize items.
-        extra: Columns of the table that are not features; of images ``image``, the path within the
-            folder.
-    """
-
-    items: pl.Series
-    X: np.ndarray
-    digests: list[str]
-    extra: pl.DataFrame
+    items: pl.Series  # their names, text, N
+    X: np.ndarray  # inputs as the model takes them, shape (N, D) or (N, 3, S, S)
+    digests: list[str]  # of the inputs, to recognize items
+    extra: pl.DataFrame  # other columns; of images ``image``, the path within the folder
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ItemStream:
-    """The items of a table or folder, once.
+    """The items of a table or folder, once."""
 
-    Args:
-        name: What messages call it.
-        batches: The items.
-        place: From a row to where it is, such as ``"items.csv, line 7"``.
-        ignored: Columns that are not features of the model.
-        unreadable: Why an image could not be read, by item; complete after the last batch.
-    """
-
-    name: str
-    batches: Iterator[Batch]
-    place: Callable[[int], str]
-    ignored: tuple[str, ...] = ()
-    unreadable: dict[str, str] = field(default_factory=dict)
+    name: str  # what messages call it
+    batches: Iterator[Batch]  # the items
+    place: Callable[[int], str]  # from a row to where it is, such as ``"items.csv, line 7"``
+    ignored: tuple[str, ...] = ()  # columns that are not features of the model
+    unreadable: dict[str, str] = field(default_factory=dict)  # why not, by item
 
 
 def open_items(run: Run, data: Any, *, item: str | None = None) -> ItemStream:
-    """The items in ``data``, as the run's model takes them.
-
-    Args:
-        run: Names the features of the model, or the size of its images.
-        data: Path of a table or array, a pandas or polars table, an array (N, D), or a folder of
-            images.
-        item: Column that names the items; else that of the training, or a recognized one.
-
-    Raises:
-        CredalError: If the data are of another kind, or features are missing.
-    """
+    """The items in ``data``, as the run's model takes them."""
     if run.takes_images:
         return _images(run, data)
     inputs = run.facts.inputs

@@ -20,6 +20,7 @@ class KnownItems:
         run: The run.
         splits: Splits whose items are recognized.
 
+
     Attributes:
         by_name: Whether names must be equal, too.
     """

@@ -23,17 +23,7 @@ def check_output(path: str | Path) -> Path:
 
 
 def write_frames(path: str | Path, frames: _Frames, schema: Schema) -> None:
-    """Write frames one after the other; if one fails, nothing is left and an old file stays.
-
-    Args:
-        path: CSV, TSV, Parquet or JSON Lines, by its suffix. In CSV and TSV, text that a
-            spreadsheet would run as a formula gets an apostrophe in front.
-        frames: Each with the columns of ``schema``.
-        schema: Name and type of each column.
-
-    Raises:
-        CredalError: If the suffix is none of these, or the file cannot be written.
-    """
+    """Write frames one after the other; if one fails, nothing is left and an old file stays."""
     path = check_output(path)
     with whole_file(path) as temporary:
         _WRITERS[path.suffix.lower()](temporary, frames, schema)

@@ -17,9 +17,6 @@ def agreement(annotations: Annotations) -> AgreementFacts:
     """How far the annotators agree; each vote counts once, whatever its weight.
 
     Shares are among the items with at least two votes, and None if there are none.
-
-    Raises:
-        CredalError: If the annotations are neither votes nor counts.
     """
     counts = vote_counts(annotations)
     totals = counts.sum(1)

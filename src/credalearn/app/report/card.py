@@ -16,11 +16,7 @@ _MARK = b"<!-- model card by credalearn -->"  # the first line of the template
 
 
 def check_card(path: Path) -> None:
-    """Refuse to replace a file that credalearn did not write.
-
-    Raises:
-        CredalError: If there is one.
-    """
+    """Refuse to replace a file that credalearn did not write."""
     if path.exists() and not (path.is_file() and path.read_bytes().startswith(_MARK)):
         raise CredalError(
             f"{path} exists and is not a model card of credalearn. To fix: rename it, or choose "
@@ -29,16 +25,7 @@ def check_card(path: Path) -> None:
 
 
 def write_card(run: Run, path: Path, outputs: Mapping[str, tuple[str, str]]) -> None:
-    """Write the model card of a run.
-
-    Args:
-        run: The run.
-        path: The Markdown file.
-        outputs: Shape and content of each output of the exported model.
-
-    Raises:
-        CredalError: If another file is there, or it cannot be written.
-    """
+    """Write the model card of a run."""
     check_card(path)
     text = card(run, outputs)
     with whole_file(path) as partial:

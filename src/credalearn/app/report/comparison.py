@@ -14,23 +14,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ComparedRun:
-    """One run.
+    """One run."""
 
-    Args:
-        path: Its folder.
-        method: Its method.
-        held_out: Its test items.
-        curve: Its accuracy-rejection curve.
-        certified: Coverage of its guarantee on the test items; None without one.
-        widened: Its widened sets, if it has them.
-    """
-
-    path: Path
-    method: str
-    held_out: HeldOut
-    curve: Curve
-    certified: float | None
-    widened: "WidenedSets | None"
+    path: Path  # its folder
+    method: str  # its method
+    held_out: HeldOut  # its test items
+    curve: Curve  # its accuracy-rejection curve
+    certified: float | None  # coverage of its guarantee on the test items; None without one
+    widened: "WidenedSets | None"  # its widened sets, if it has them
 
     @classmethod
     def of(cls, run: Run, held_out: HeldOut, widened: "WidenedSets | None") -> Self:
@@ -59,15 +50,10 @@ class ComparedRun:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Comparison:
-    """Runs side by side, this one first.
+    """Runs side by side, this one first."""
 
-    Args:
-        runs: Two or more runs.
-        target: The error at which coverage is compared, if there is one.
-    """
-
-    runs: tuple[ComparedRun, ...]
-    target: float | None
+    runs: tuple[ComparedRun, ...]  # two or more runs
+    target: float | None  # the error at which coverage is compared, if there is one
 
     @property
     def names(self) -> list[str]:

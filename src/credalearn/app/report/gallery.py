@@ -24,23 +24,14 @@ class ClassBar:
 
 @dataclass(frozen=True, slots=True)
 class GalleryItem:
-    """An item of the gallery.
+    """An item of the gallery."""
 
-    Args:
-        name: Its name, shortened where it is long.
-        label: The predicted class.
-        truth: The true class, or what it lacks to have one.
-        votes: Votes by class, most first.
-        bars: The likeliest classes, most probable first.
-        image: Thumbnail as a data URI, if there is one.
-    """
-
-    name: str
-    label: str
-    truth: str
-    votes: tuple[tuple[str, float], ...]
-    bars: tuple[ClassBar, ...]
-    image: str | None
+    name: str  # its name, shortened where it is long
+    label: str  # the predicted class
+    truth: str  # the true class, or what it lacks to have one
+    votes: tuple[tuple[str, float], ...]  # votes by class, most first
+    bars: tuple[ClassBar, ...]  # the likeliest classes, most probable first
+    image: str | None  # thumbnail as a data URI, if there is one
 
 
 def gallery_rows(held_out: HeldOut, kept: np.ndarray | None) -> list[int]:
@@ -57,14 +48,7 @@ def gallery(
     images: Mapping[str, str],
     bounds: tuple[np.ndarray, np.ndarray] | None,
 ) -> tuple[GalleryItem, ...]:
-    """The items of :func:`gallery_rows`.
-
-    Args:
-        held_out: The test items.
-        kept: Which items a guarantee keeps, bool of shape (N,); None without one.
-        images: Thumbnails by item.
-        bounds: Lower and upper bounds of the widened sets, shape (N, K) each; None without them.
-    """
+    """The items of :func:`gallery_rows`."""
     return tuple(_item(held_out, row, images, bounds) for row in gallery_rows(held_out, kept))
 
 

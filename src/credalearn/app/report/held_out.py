@@ -27,30 +27,18 @@ SCORES = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeldOut:
-    """Predictions for items that neither the training nor the guarantee has used.
+    """Predictions for items that neither the training nor the guarantee has used."""
 
-    Args:
-        items: Names of the items, N.
-        classes: Names of the classes, K.
-        probs: Probabilities, shape (N, K).
-        label: Predicted classes, shape (N,).
-        truth: True classes, −1 where an item has none, shape (N,).
-        scores: Uncertainty by name; items are deferred by the first. Shape (N,) each.
-        votes: Votes by class, shape (N, K); zeros where they are not known.
-        heads: Probabilities to show side by side, by name, shape (N, K) each: the pessimist and
-            the optimist of POCC, the lower and upper bounds of other methods.
-        against: Where the true classes come from.
-    """
-
-    items: tuple[str, ...]
-    classes: tuple[str, ...]
-    probs: np.ndarray
-    label: np.ndarray
-    truth: np.ndarray
-    scores: Mapping[str, np.ndarray]
-    votes: np.ndarray
+    items: tuple[str, ...]  # names of the items, N
+    classes: tuple[str, ...]  # names of the classes, K
+    probs: np.ndarray  # probabilities, shape (N, K)
+    label: np.ndarray  # predicted classes, shape (N,)
+    truth: np.ndarray  # true classes, −1 where an item has none, shape (N,)
+    scores: Mapping[str, np.ndarray]  # by name, shape (N,) each; the first decides
+    votes: np.ndarray  # votes by class, shape (N, K); zeros where they are not known
+    # To show side by side: pessimist and optimist of POCC, or lower and upper bounds, (N, K) each.
     heads: Mapping[str, np.ndarray]
-    against: Truth
+    against: Truth  # where the true classes come from
 
     def __post_init__(self) -> None:
         if not self.judged.any():
@@ -61,11 +49,7 @@ class HeldOut:
 
     @classmethod
     def of(cls, run: Run) -> Self:
-        """The test items of a run.
-
-        Raises:
-            CredalError: If no test item has a truth.
-        """
+        """The test items of a run."""
         classes = run.classes
         table = run.predictions.filter(split="test")
         place = {name: number for number, name in enumerate(classes)}

@@ -41,23 +41,14 @@ class RiskLine:
 
 @dataclass(frozen=True, slots=True)
 class LabelRisk:
-    """Between which two values the risk lies if the labels contain the truth.
+    """Between which two values the risk lies if the labels contain the truth."""
 
-    Args:
-        rule: The rule that turns votes into labels; empty where people stated bounds.
-        profile: The two risks; None where no labels could be made.
-        why_not: Why no labels could be made.
-        skilled: Whether votes were weighted by a model of the annotators.
-        confidence: Confidence level of the rules that have one.
-        num_classes: Number of classes, K.
-    """
-
-    rule: str
-    profile: RiskProfile | None
-    why_not: str
-    skilled: bool
-    confidence: float
-    num_classes: int
+    rule: str  # the rule that turns votes into labels; empty where people stated bounds
+    profile: RiskProfile | None  # the two risks; None where no labels could be made
+    why_not: str  # why no labels could be made
+    skilled: bool  # whether votes were weighted by a model of the annotators
+    confidence: float  # confidence level of the rules that have one
+    num_classes: int  # number of classes, K
 
     @property
     def guess(self) -> float:

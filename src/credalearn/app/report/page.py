@@ -26,22 +26,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The headline: what is promised, and how it does on the test items.
+    """The headline: what is promised, and how it does on the test items."""
 
-    Args:
-        guarantee: What ``certify`` found; None before.
-        outcome: What its threshold does to all test items; None without a threshold.
-        check: The same on the test items that the guarantee is about: all of them, or one per
-            group.
-        kept_and_wrong: Share of the items with a truth among those that are kept and wrong.
-        disagreement: Share of the votes on those kept items that differ from the label.
-    """
-
-    guarantee: Guarantee | None
-    outcome: Outcome | None = None
-    check: Outcome | None = None
-    kept_and_wrong: float | None = None
-    disagreement: float | None = None
+    guarantee: Guarantee | None  # what ``certify`` found; None before
+    outcome: Outcome | None = None  # on all test items; None without a threshold
+    check: Outcome | None = None  # on those that the guarantee is about: all, or one per group
+    kept_and_wrong: float | None = None  # share of the judged items that is kept and wrong
+    disagreement: float | None = None  # share of votes on kept items that differ from the label
 
     @property
     def state(self) -> Literal["open", "refused", "capacity", "certified"]:
@@ -55,35 +46,20 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Page:
-    """Everything on the page.
+    """Everything on the page."""
 
-    Args:
-        title: The heading.
-        made: When the page was made.
-        run: The run, for its facts.
-        verdict: The headline.
-        held_out: The test items.
-        slider: The curves and what the slider shows.
-        class_votes: Votes by class over all items, most first.
-        quality: Accuracy, calibration and confusions.
-        risk: The risk that the labels leave open.
-        widened: Predicted sets widened to contain what people say, if they were.
-        gallery: The least certain test items.
-        comparison: This run and others; None without others.
-    """
-
-    title: str
-    made: str
-    run: Run
-    verdict: Verdict
-    held_out: HeldOut
-    slider: Slider
-    class_votes: tuple[tuple[str, float], ...]
-    quality: Quality
-    risk: LabelRisk
-    widened: "WidenedSets | None"
-    gallery: tuple[GalleryItem, ...]
-    comparison: Comparison | None
+    title: str  # the heading
+    made: str  # when the page was made
+    run: Run  # the run, for its facts
+    verdict: Verdict  # the headline
+    held_out: HeldOut  # the test items
+    slider: Slider  # the curves and what the slider shows
+    class_votes: tuple[tuple[str, float], ...]  # votes by class over all items, most first
+    quality: Quality  # accuracy, calibration and confusions
+    risk: LabelRisk  # the risk that the labels leave open
+    widened: "WidenedSets | None"  # predicted sets widened to contain what people say, if they were
+    gallery: tuple[GalleryItem, ...]  # the least certain test items
+    comparison: Comparison | None  # this run and others; None without others
 
     @property
     def truth(self) -> str:
@@ -143,19 +119,7 @@ def build_page(
     others: Sequence[ComparedRun] = (),
     images: Mapping[str, str] | None = None,
 ) -> Page:
-    """Compute the page of a run.
-
-    Args:
-        run: The run.
-        held_out: Its test items.
-        title: The heading.
-        made: When the page is made.
-        risk: The risk that the labels leave open.
-        checked: Test items that the guarantee is about; all unless given.
-        widened: Predicted sets widened to contain what people say.
-        others: Runs to compare with.
-        images: Thumbnails by item, as data URIs.
-    """
+    """Compute the page of a run."""
     guarantee = run.guarantee
     decided = guarantee is not None and guarantee.shortfall is None
     kept = guarantee.keeps(held_out.score) if guarantee is not None and decided else None

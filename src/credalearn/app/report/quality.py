@@ -24,21 +24,13 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class Confusion:
-    """True classes against predicted classes.
+    """True classes against predicted classes."""
 
-    Args:
-        which: Which test items are counted.
-        items: Number of items with a truth.
-        wrong: Number of wrong labels.
-        matrix: Items by true class (rows) and predicted class (columns); empty for many classes.
-        pairs: For many classes, the most frequent mistakes: truth, predicted class, items.
-    """
-
-    which: Literal["all", "kept", "deferred"]
-    items: int
-    wrong: int
-    matrix: tuple[tuple[int, ...], ...]
-    pairs: tuple[tuple[str, str, int], ...]
+    which: Literal["all", "kept", "deferred"]  # which test items are counted
+    items: int  # number of items with a truth
+    wrong: int  # number of wrong labels
+    matrix: tuple[tuple[int, ...], ...]  # by true and predicted class; empty for many classes
+    pairs: tuple[tuple[str, str, int], ...]  # most frequent mistakes: truth, label, items
 
     @classmethod
     def of(
@@ -66,23 +58,14 @@ class Confusion:
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """Accuracy, calibration and confusions.
+    """Accuracy, calibration and confusions."""
 
-    Args:
-        accuracy: Share of correct labels.
-        ece: Expected calibration error, ten bins.
-        auarc: Area under the accuracy-rejection curve.
-        bins: Bins that contain an item.
-        confusions: Of all items, or of the kept and of the deferred items.
-        left_out: Test items without a truth.
-    """
-
-    accuracy: float
-    ece: float
-    auarc: float
-    bins: tuple[Bin, ...]
-    confusions: tuple[Confusion, ...]
-    left_out: int
+    accuracy: float  # share of correct labels
+    ece: float  # expected calibration error, ten bins
+    auarc: float  # area under the accuracy-rejection curve
+    bins: tuple[Bin, ...]  # bins that contain an item
+    confusions: tuple[Confusion, ...]  # of all items, or of the kept and of the deferred items
+    left_out: int  # test items without a truth
 
     @classmethod
     def of(cls, held_out: HeldOut, kept: np.ndarray | None) -> Self:

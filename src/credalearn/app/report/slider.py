@@ -64,19 +64,12 @@ class ClassReading:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Slider:
-    """The curves, and what the slider shows at each threshold of the first.
+    """The curves, and what the slider shows at each threshold of the first."""
 
-    Args:
-        curves: One curve per score; items are deferred by the first.
-        start: Where the slider stands first.
-        rows: Deferred items by true class at each threshold of the first curve.
-        decided: Whether the start is the threshold of a guarantee.
-    """
-
-    curves: tuple[Curve, ...]
-    start: int
-    rows: ClassRows
-    decided: bool
+    curves: tuple[Curve, ...]  # one curve per score; items are deferred by the first
+    start: int  # where the slider stands first
+    rows: ClassRows  # deferred items by true class at each threshold of the first curve
+    decided: bool  # whether the start is the threshold of a guarantee
 
     @classmethod
     def of(cls, held_out: HeldOut, threshold: float | None) -> Self:

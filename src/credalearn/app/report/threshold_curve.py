@@ -19,25 +19,15 @@ _MOST_ROWS = 24  # classes with a row of their own
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a threshold does to the test items: those with a score up to it are kept.
+    """What a threshold does to the test items: those with a score up to it are kept."""
 
-    Args:
-        threshold: Largest score that is kept.
-        items: Number of items.
-        kept: Number of kept items.
-        judged: Number of kept items that have a truth.
-        wrong: Number of those with a wrong label.
-        low: Lower end of the 95 % Clopper-Pearson interval of wrong / judged.
-        high: Upper end.
-    """
-
-    threshold: float
-    items: int
-    kept: int
-    judged: int
-    wrong: int
-    low: float
-    high: float
+    threshold: float  # largest score that is kept
+    items: int  # number of items
+    kept: int  # number of kept items
+    judged: int  # number of kept items that have a truth
+    wrong: int  # number of those with a wrong label
+    low: float  # lower end of the 95 % Clopper-Pearson interval of wrong / judged
+    high: float  # upper end
 
     @property
     def coverage(self) -> float:
@@ -87,13 +77,7 @@ class Curve:
 
 
 def threshold_curve(held_out: HeldOut, score: str, *, threshold: float | None = None) -> Curve:
-    """The curve of one score.
-
-    Args:
-        held_out: The test items.
-        score: Name of the score.
-        threshold: A chosen threshold, which gets a position of its own.
-    """
+    """The curve of one score."""
     values = held_out.scores[score]
     limits = np.unique(values)
     if len(limits) > MOST_THRESHOLDS - 2:
@@ -113,14 +97,7 @@ def outcomes(
     values: np.ndarray | None = None,
     rows: np.ndarray | None = None,
 ) -> tuple[Outcome, ...]:
-    """What each threshold does.
-
-    Args:
-        held_out: The test items.
-        thresholds: Thresholds, shape (T,).
-        values: Scores, shape (N,); those that items are deferred by unless given.
-        rows: Which items to count, bool of shape (N,); all unless given.
-    """
+    """What each threshold does."""
     values = held_out.score if values is None else values
     rows = np.ones(len(values), dtype=bool) if rows is None else rows
     kept = _count(values[rows], thresholds)
@@ -135,17 +112,11 @@ def outcomes(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassRows:
-    """The rows of the table of deferred items: true classes, and items without a truth.
+    """The rows of the table of deferred items: true classes, and items without a truth."""
 
-    Args:
-        names: Name of each row, R.
-        totals: Test items of each row, R.
-        deferred: Deferred items by threshold, shape (T, R).
-    """
-
-    names: tuple[str, ...]
-    totals: tuple[int, ...]
-    deferred: np.ndarray
+    names: tuple[str, ...]  # name of each row, R
+    totals: tuple[int, ...]  # test items of each row, R
+    deferred: np.ndarray  # deferred items by threshold, shape (T, R)
 
 
 def class_rows(held_out: HeldOut, thresholds: np.ndarray) -> ClassRows:

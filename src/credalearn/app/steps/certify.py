@@ -26,19 +26,7 @@ _MAX_ERROR = 0.10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CertifyOptions:
-    """Options of ``certify``, in Python and on the command line.
-
-    Raises:
-        CredalError: If a value is out of range, or two options exclude each other.
-
-    Example:
-        >>> CertifyOptions(capacity=0.25).confidence
-        0.95
-        >>> CertifyOptions(max_error=5)
-        Traceback (most recent call last):
-        credalearn.errors.CredalError: max_error must be above 0 and below 1; got 5. To fix: write
-        5 % as 0.05.
-    """
+    """Options of ``certify``, in Python and on the command line."""
 
     max_error: float | None = option(
         None,
@@ -90,21 +78,13 @@ class CertifyOptions:
 
 @dataclass(frozen=True, slots=True)
 class HeldOutCheck:
-    """What a guarantee's rule does on the test items, which had no part in it.
+    """What a guarantee's rule does on the test items, which had no part in it."""
 
-    Args:
-        items: Number of test items.
-        kept: How many of them are predicted.
-        judged: How many test items can be right or wrong.
-        judged_kept: How many of those are predicted.
-        errors: How many of these are wrong, or the sum of the shares that disagree.
-    """
-
-    items: int
-    kept: int
-    judged: int
-    judged_kept: int
-    errors: float
+    items: int  # number of test items
+    kept: int  # how many of them are predicted
+    judged: int  # how many test items can be right or wrong
+    judged_kept: int  # how many of those are predicted
+    errors: float  # how many of these are wrong, or the sum of the shares that disagree
 
     def sentence(self, guarantee: Guarantee) -> str:
         """What the test items show, in one sentence."""
@@ -120,19 +100,12 @@ class HeldOutCheck:
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """What ``certify`` found and wrote.
+    """What ``certify`` found and wrote."""
 
-    Args:
-        run: The run with its new guarantee or sets.
-        guarantee: Which items are predicted and what that promises; None if not asked for.
-        check: How it does on the test items; None without a guarantee.
-        sets: By how much sets are widened; None if not asked for.
-    """
-
-    run: Run
-    guarantee: Guarantee | None = None
-    check: HeldOutCheck | None = None
-    sets: "SetCertificate | None" = None
+    run: Run  # the run with its new guarantee or sets
+    guarantee: Guarantee | None = None  # None if not asked for
+    check: HeldOutCheck | None = None  # how it does on the test items; None without a guarantee
+    sets: "SetCertificate | None" = None  # by how much sets are widened; None if not asked for
 
     @property
     def lines(self) -> list[str]:
@@ -163,10 +136,6 @@ def certify(run: Run, options: CertifyOptions) -> Certificate:
 
     Items are deferred by 1 − lower probability of the predicted class. ``guarantee.json`` and
     ``sets.json`` are each written whole, after all that was asked for has succeeded.
-
-    Raises:
-        CredalError: If the run has no groups to draw from, nothing to calibrate on, or too few
-            items for the target: then the message says what it would take.
     """
     sets = check = guarantee = None
     if options.set_coverage is not None:

@@ -32,11 +32,7 @@ SET_SCHEMA: Schema = {"set_lower": pl.Float64, "set_upper": pl.Float64}
 
 
 def find_decision(run: Run, threshold: float | None) -> Decide:
-    """What decides by the score: the threshold if there is one, else the run's guarantee.
-
-    Raises:
-        CredalError: If there is neither.
-    """
+    """What decides by the score: the threshold if there is one, else the run's guarantee."""
     if threshold is not None:
         return lambda score: np.where(score <= threshold, "predict", "defer")
     if run.guarantee is None:
@@ -56,12 +52,7 @@ def class_schema(classes: Sequence[str]) -> Schema:
 def decisions(
     run: Run, stream: ItemStream, decide: Decide | None, *, all_classes: bool = False
 ) -> Iterator[tuple[Batch, pl.DataFrame]]:
-    """Batches of the stream with the columns that ``predict`` writes.
-
-    Raises:
-        CredalError: If the model has no answer for an item; after the last batch, if an item
-            occurred twice.
-    """
+    """Batches of the stream with the columns that ``predict`` writes."""
     clf = run.load_model()
     hashes: list[np.ndarray] = []
     for batch in stream.batches:

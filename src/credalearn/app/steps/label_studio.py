@@ -29,16 +29,7 @@ def task(
     lower: float,
     model: str,
 ) -> dict[str, Any]:
-    """One task, with the model's prediction.
-
-    Args:
-        item: Name of the item, ``data.item``: by it the export is read back.
-        shown: What annotators see, by field; empty where that is the name.
-        row: Other values of the item, shown as a table.
-        label: The predicted class; None hides the prediction.
-        lower: Its lower probability, the ``score``: Label Studio sorts by it.
-        model: The prediction's ``model_version``.
-    """
+    """One task, with the model's prediction."""
     data = {"item": item, **({ROW: row} if row else {}), **shown}
     made: dict[str, Any] = {"data": data}
     if label is not None:
@@ -69,14 +60,7 @@ def field_name(column: str) -> str:
 
 
 def interface(classes: Iterable[str], *, image: bool, field: str, row: bool) -> str:
-    """The labeling interface of the tasks, as XML.
-
-    Args:
-        classes: The choices.
-        image: Whether the field is an image; otherwise text.
-        field: Field of the task that is shown.
-        row: Whether the tasks have a table of other values.
-    """
+    """The labeling interface of the tasks, as XML."""
     choices = "\n".join(f"    <Choice value={quoteattr(name)}/>" for name in classes)
     tag = "Image" if image else "Text"
     table = f'  <Table name="{ROW}" value="${ROW}"/>\n' if row else ""

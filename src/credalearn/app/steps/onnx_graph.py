@@ -75,11 +75,7 @@ def why_not(method: Method) -> str:
 
 
 class Graph(nn.Module):
-    """A model from inputs to scores, all members in one.
-
-    Raises:
-        CredalError: If the method draws at random or has predictions that are not known here.
-    """
+    """A model from inputs to scores, all members in one."""
 
     def __init__(self, method: str, model: Model) -> None:
         super().__init__()

@@ -50,16 +50,10 @@ class ReportOptions:
 
 @dataclass(frozen=True, slots=True)
 class ReportResult:
-    """A written report.
+    """A written report."""
 
-    Args:
-        path: The HTML file.
-        missing_images: The folder of images used for training, if it no longer exists: the page
-            then has no pictures.
-    """
-
-    path: Path
-    missing_images: Path | None = None
+    path: Path  # the HTML file
+    missing_images: Path | None = None  # the folder used for training, if it no longer exists
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -78,18 +72,7 @@ def report(
     *,
     now: datetime | None = None,
 ) -> ReportResult:
-    """Write the page of a run.
-
-    Args:
-        run: The run.
-        options: Where to write, the heading and the images.
-        others: Runs to compare it with.
-        now: The date on the page.
-
-    Raises:
-        CredalError: If no test item has a truth, the folder of images does not exist, or the
-            output is not an HTML file or belongs to a run.
-    """
+    """Write the page of a run."""
     options = options or ReportOptions()
     other = "name another file with --output"
     path = check_file(options.output or run.path / "report.html", (".html", ".htm"), other=other)

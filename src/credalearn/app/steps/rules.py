@@ -134,9 +134,6 @@ def compare_rules(annotations: Annotations, options: RuleOptions | None = None) 
 
     If annotators are named they are split, so that all votes of a person are on one side; otherwise
     the votes of each item are split.
-
-    Raises:
-        CredalError: If these are not votes, have weights, or are too few to split.
     """
     options = options or RuleOptions()
     _check(annotations)

@@ -19,30 +19,17 @@ _EDGE = 1e-3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WidenedSets:
-    """Predicted sets widened to contain vote shares, and what they contain of the test items.
+    """Predicted sets widened to contain vote shares, and what they contain of the test items."""
 
-    Args:
-        inflation: By how much they are widened, and what that promises.
-        lower: Lower bounds of the widened sets, shape (N, K).
-        upper: Upper bounds, shape (N, K).
-        seen: Number of test items with enough votes to check.
-        covered: Number of those whose vote shares lie in the widened set.
-        width_before: Mean width of a class's interval on these, as predicted.
-        width_after: The same when widened.
-        counted: Whether the number of votes per item is known; otherwise only shares are.
-        kept: Of the kept items, the number that is seen and the number that is covered; None
-            without a guarantee.
-    """
-
-    inflation: Inflation
-    lower: np.ndarray
-    upper: np.ndarray
-    seen: int
-    covered: int
-    width_before: float
-    width_after: float
-    counted: bool = True
-    kept: tuple[int, int] | None = None
+    inflation: Inflation  # by how much they are widened, and what that promises
+    lower: np.ndarray  # lower bounds of the widened sets, shape (N, K)
+    upper: np.ndarray  # upper bounds, shape (N, K)
+    seen: int  # number of test items with enough votes to check
+    covered: int  # number of those whose vote shares lie in the widened set
+    width_before: float  # mean width of a class's interval on these, as predicted
+    width_after: float  # the same when widened
+    counted: bool = True  # whether the number of votes per item is known; otherwise only shares are
+    kept: tuple[int, int] | None = None  # kept items: number seen, number covered
 
     @property
     def saying_nothing(self) -> float:
@@ -101,16 +88,7 @@ def widen_sets(
     counted: bool = True,
     kept: np.ndarray | None = None,
 ) -> WidenedSets:
-    """Widen the sets of test items, and check what they contain.
-
-    Args:
-        inflation: By how much.
-        predicted: The predicted sets.
-        observed: Votes or shares by class, shape (N, K).
-        usable: Which items have enough votes to check, bool (N,).
-        counted: Whether the number of votes per item is known.
-        kept: Which items a guarantee keeps, bool (N,); None without one.
-    """
+    """Widen the sets of test items, and check what they contain."""
     wide = predicted.conformalize(inflation)
     seen = int(usable.sum())
     covered, before, after = np.zeros(seen, dtype=bool), 0.0, 0.0

@@ -13,27 +13,10 @@ from credalearn.guarantees import Guarantee
 
 @dataclass(frozen=True, slots=True)
 class SetCertificate:
-    r"""By how much sets are widened, and what they cover of the test items.
+    r"""By how much sets are widened, and what they cover of the test items."""
 
-    Args:
-        widened: The test items' sets, the radius and what it promises.
-        left_out: Number of calibration items with fewer than two votes.
-
-    Example:
-        >>> import numpy as np
-        >>> found = Inflation(coverage=0.9, radius=0.4, distance="box", scale="binomial", items=300)
-        >>> lower, upper = np.full((100, 2), 0.4), np.full((100, 2), 0.6)
-        >>> wide = WidenedSets(found, lower, upper, 100, 91, 0.02, 0.15)
-        >>> print("\n".join(SetCertificate(wide, 12).lines))
-        On average over calibration sets, the vote shares of at least 90 % of new items lie in their
-        widened sets, for items drawn and voted on like the 300 calibration items. 12 with fewer
-        than two votes were left out.
-        The widened sets contain the vote shares of 91 % of 100 test items (usual: 83 % to 96 %). A
-        class's interval is 0.15 wide on average; it was 0.02.
-    """
-
-    widened: WidenedSets
-    left_out: int
+    widened: WidenedSets  # the test items' sets, the radius and what it promises
+    left_out: int  # number of calibration items with fewer than two votes
 
     @property
     def inflation(self) -> Inflation:
@@ -66,11 +49,7 @@ class SetCertificate:
 
 
 def certify_sets(run: Run, coverage: float, *, distance: Distance, scale: Scale) -> SetCertificate:
-    """Calibrate by how much to widen predicted sets; nothing is written.
-
-    Raises:
-        CredalError: If there are no votes to cover, or too few calibration items for the coverage.
-    """
+    """Calibrate by how much to widen predicted sets; nothing is written."""
     if run.answers == "bounds":
         raise CredalError(
             f"{run.path} was trained on stated bounds: there are no vote shares to cover. To fix: "

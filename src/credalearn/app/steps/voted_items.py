@@ -19,21 +19,13 @@ _FEWEST = 2  # the shares of a single vote are always 1 and 0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VotedItems:
-    """Items of one split, whose predicted sets can be compared with votes.
+    """Items of one split, whose predicted sets can be compared with votes."""
 
-    Args:
-        predicted: Their predicted sets, as bounds.
-        observed: Votes or shares by class, shape (N, K).
-        usable: Which items have enough votes to compare their shares with a set, bool (N,).
-        counted: Whether the number of votes is known; else only shares were given.
-        score: Score that decides about deferral, shape (N,).
-    """
-
-    predicted: CredalPredictions
-    observed: np.ndarray
-    usable: np.ndarray
-    counted: bool
-    score: np.ndarray
+    predicted: CredalPredictions  # their predicted sets, as bounds
+    observed: np.ndarray  # votes or shares by class, shape (N, K)
+    usable: np.ndarray  # which items have enough votes to compare with a set, bool (N,)
+    counted: bool  # whether the number of votes is known; else only shares were given
+    score: np.ndarray  # score that decides about deferral, shape (N,)
 
 
 def voted_items(run: Run, split: str) -> VotedItems:
