@@ -14,8 +14,8 @@ from scipy.stats import betabinom
 from credalearn import CredalError, CredalPredictions, Inflation
 from credalearn.app.run import Run
 from credalearn.app.steps.certify import CertifyOptions, certify
-from credalearn.app.steps.set_coverage import SetCertificate, widened
-from credalearn.app.steps.voted_items import voted_items
+from credalearn.app.steps.set_coverage import WidenedSets, widened
+from credalearn.app.steps.voted_items import VotedItems, voted_items
 from credalearn.conformal import Distance, Scale
 from fake_run import add_rule, fake_run, with_facts
 from small_run import features, make_run
@@ -28,7 +28,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return fake_run(tmp_path_factory.mktemp("runs") / "run")
 
 
-def certified(run: Run, coverage: float = 0.9, **options: Any) -> SetCertificate:
+def certified(run: Run, coverage: float = 0.9, **options: Any) -> WidenedSets:
     found = certify(run, CertifyOptions(set_coverage=coverage, **options)).sets
     assert found is not None
     return found
@@ -60,11 +60,9 @@ def test_calibrates_on_calibration_items_and_checks_on_test_items(
     assert found.inflation == Run.load(run.path).sets
     tested, votes = slowly(run, "test")
     wide = tested.conformalize(found.inflation)
-    assert found.widened.covered == int(tested.covers(votes, found.inflation).sum())
+    assert found.covered == int(tested.covers(votes, found.inflation).sum())
     before, after = (float((each.upper - each.lower).mean()) for each in (tested, wide))
-    assert (found.widened.width_before, found.widened.width_after) == pytest.approx(
-        (before, after), rel=1e-5
-    )
+    assert (found.width_before, found.width_after) == pytest.approx((before, after), rel=1e-5)
     assert after > before
     rank = found.inflation.rank
     low, high = betabinom(300, rank, 301 - rank).ppf([0.025, 0.975]) / 300
@@ -81,7 +79,7 @@ def test_leaves_out_items_with_one_vote(tmp_path: Path) -> None:
     votes = votes.filter((pl.col("first") | ~one) & ~pl.col("item").is_in(silent)).drop("first")
     unsure = votes.head(1).with_columns(item=pl.lit(lonely[0]), label=pl.lit(None, pl.String))
     found = certified(with_facts(run, annotations=pl.concat([votes, unsure])))
-    assert (found.inflation.items, found.left_out, found.widened.seen) == (90, 10, 95)
+    assert (found.inflation.items, found.left_out, found.seen) == (90, 10, 95)
     assert found.lines[0].endswith("items. 10 with fewer than two votes were left out.")
 
 
@@ -110,14 +108,14 @@ def test_says_where_groups_weaken_the_promise(tmp_path: Path) -> None:
 
 def test_says_where_few_test_items_are_covered(run: Run) -> None:
     narrow = Inflation(coverage=0.9, radius=0.01, distance="box", scale="none", items=77)
-    found = SetCertificate(widened(narrow, voted_items(run, "test")), 0)
-    assert found.widened.short
+    found = widened(narrow, voted_items(run, "test"))
+    assert found.short
     assert found.lines[1].endswith("are the test items drawn like the calibration items?")
 
 
 def test_says_where_sets_say_very_little(run: Run) -> None:
     wide = Inflation(coverage=0.9, radius=1.0, distance="box", scale="none", items=77)
-    found = SetCertificate(widened(wide, voted_items(run, "test")), 0)
+    found = widened(wide, voted_items(run, "test"))
     assert found.lines[2].startswith("100 % of the test items' sets leave some class anything")
     assert len(found.lines) == 3
 
@@ -186,3 +184,46 @@ def test_predict_adds_the_widened_bounds(tmp_path: Path, radius: float, distance
     for name, bounds in (("set_lower", wide.lower), ("set_upper", wide.upper)):
         np.testing.assert_allclose(found[name], bounds.gather(1, top)[:, 0], atol=1e-6)
     assert (found["set_lower"] < found["lower"]).any()
+
+
+def covering(items: int, seen: int, covered: int) -> WidenedSets:
+    found = Inflation(coverage=0.9, radius=0.4, distance="box", scale="none", items=items)
+    bounds = np.zeros((seen, 2))
+    return WidenedSets(found, bounds, bounds, seen, covered, 0.0, 0.0)
+
+
+@pytest.mark.parametrize(("items", "seen"), [(30, 20), (300, 50), (50, 400)])
+def test_the_usual_share_is_that_of_drawing_both_kinds_of_items(items: int, seen: int) -> None:
+    noise = np.random.default_rng(0)
+    low, high = covering(items, seen, 0).usual
+    shares = []
+    for _ in range(4000):  # any continuous nonconformity will do
+        radius = np.sort(noise.random(items))[math.ceil(0.9 * (items + 1)) - 1]
+        shares.append((noise.random(seen) <= radius).mean())
+    found = np.array(shares)
+    error = 0.008  # three standard errors of a simulated share
+    assert max((found < low).mean(), (found > high).mean()) <= 0.025 + error
+    step = 1 / seen  # the next share inward leaves out too many
+    assert (found < low + 1.5 * step).mean() >= 0.025 - error
+    assert (found > high - 1.5 * step).mean() >= 0.025 - error
+    short = round(low * seen) - 1
+    assert covering(items, seen, short).short
+    assert not covering(items, seen, short + 1).short
+    assert not covering(items, 0, 0).short
+
+
+def test_sets_are_widened_and_checked_item_by_item(run: Run) -> None:
+    found = Inflation(coverage=0.9, radius=0.1, distance="box", scale="none", items=50)
+    point = torch.tensor([[0.7, 0.3], [0.7, 0.3], [0.5, 0.5]], dtype=torch.float64)
+    observed = np.array([[3.0, 1.0], [0.0, 4.0], [1.0, 0.0]])
+    usable, score = np.array([True, True, False]), np.array([0.1, 0.9, 0.1])
+    predicted = CredalPredictions(point, point, point)
+    items = VotedItems(predicted, observed, usable, counted=True, score=score)
+    guarantee = add_rule(run).guarantee
+    assert guarantee is not None
+    wide = widened(found, items, replace(guarantee, threshold=0.5))
+    np.testing.assert_allclose(wide.lower[0], [0.6, 0.2], atol=1e-6)
+    assert (wide.seen, wide.covered, wide.kept) == (2, 1, (1, 1))
+    assert (wide.width_before, wide.width_after) == pytest.approx((0, 0.2), abs=1e-6)
+    assert "Of 1 kept item the widened sets contain 100 %" in wide.by_decision
+    assert wide.saying_nothing == 0

@@ -6,7 +6,6 @@ from pathlib import Path
 from credalearn._files import whole_file
 from credalearn.app.facts import RunFacts, TrainingFacts
 from credalearn.app.report.held_out import HeldOut
-from credalearn.app.report.quality import Quality
 from credalearn.app.report.render import render_markdown
 from credalearn.app.run import Run
 from credalearn.errors import CredalError
@@ -45,7 +44,7 @@ def card(run: Run, outputs: Mapping[str, tuple[str, str]]) -> str:
         guarantee=run.guarantee,
         sets=run.sets,
         sources=sources,
-        quality=Quality.of(HeldOut.of(run), None) if judged else None,
+        tested=HeldOut.of(run) if judged else None,
         truth=TRUTHS[run.truth],
         lacking=LACKING[run.truth],
         outputs=outputs,

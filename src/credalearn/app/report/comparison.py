@@ -1,43 +1,36 @@
 """Runs side by side on their test items."""
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from credalearn.app.report.held_out import HeldOut
 from credalearn.app.report.threshold_curve import Curve, threshold_curve
 from credalearn.app.run import Run
 
 if TYPE_CHECKING:
-    from credalearn.app.steps.set_check import WidenedSets
+    from credalearn.app.steps.set_coverage import WidenedSets
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ComparedRun:
-    """One run."""
+    """One run, its test items, and its widened sets if it has them."""
 
-    path: Path  # its folder
-    method: str  # its method
-    held_out: HeldOut  # its test items
-    curve: Curve  # its accuracy-rejection curve
-    certified: float | None  # coverage of its guarantee on the test items; None without one
-    widened: "WidenedSets | None"  # its widened sets, if it has them
+    run: Run
+    held_out: HeldOut
+    widened: "WidenedSets | None"
 
-    @classmethod
-    def of(cls, run: Run, held_out: HeldOut, widened: "WidenedSets | None") -> Self:
-        """What a run does on its test items."""
-        rule, score = run.guarantee, next(iter(held_out.scores))
-        certified = None
-        if rule is not None and rule.certified:
-            certified = float(rule.keeps(held_out.score).mean())
-        return cls(
-            path=run.path.resolve(),
-            method=run.facts.method,
-            held_out=held_out,
-            curve=threshold_curve(held_out, score),
-            certified=certified,
-            widened=widened,
-        )
+    @property
+    def curve(self) -> Curve:
+        """Its accuracy-rejection curve, by the score that items are deferred by."""
+        return threshold_curve(self.held_out, next(iter(self.held_out.scores)))
+
+    @property
+    def certified(self) -> float | None:
+        """Share of its test items that its guarantee keeps; None without one."""
+        rule = self.run.guarantee
+        if rule is None or not rule.certified:
+            return None
+        return float(rule.keeps(self.held_out.score).mean())
 
     @property
     def set_promise(self) -> tuple[float, str] | None:
@@ -50,19 +43,17 @@ class ComparedRun:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Comparison:
-    """Runs side by side, this one first."""
+    """Two or more runs side by side, this one first."""
 
-    runs: tuple[ComparedRun, ...]  # two or more runs
+    runs: tuple[ComparedRun, ...]
     target: float | None  # the error at which coverage is compared, if there is one
 
     @property
     def names(self) -> list[str]:
         """Names of the folders; the whole path where two have the same name."""
-        names = [each.path.name for each in self.runs]
-        return [
-            name if names.count(name) == 1 else str(each.path)
-            for name, each in zip(names, self.runs, strict=True)
-        ]
+        paths = [each.run.path.resolve() for each in self.runs]
+        names = [path.name for path in paths]
+        return [path.name if names.count(path.name) == 1 else str(path) for path in paths]
 
     @property
     def same_items(self) -> bool:
@@ -71,10 +62,7 @@ class Comparison:
 
     @property
     def set_coverage(self) -> float | None:
-        """The coverage of this run's widened sets, if another run's make the same promise.
-
-        Sets of other coverage, or by another distance, have widths that cannot be compared.
-        """
+        """The coverage of this run's widened sets, if another run's make the same promise."""
         own = self.runs[0].set_promise
         same = [each for each in self.runs if each.set_promise == own]
         return own[0] if own is not None and len(same) > 1 else None

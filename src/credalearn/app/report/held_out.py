@@ -91,6 +91,16 @@ class HeldOut:
         return 1 - float(self.wrong.sum() / self.judged.sum())
 
     @property
+    def without_truth(self) -> int:
+        """Number of items without a truth."""
+        return len(self.items) - int(self.judged.sum())
+
+    @property
+    def confidence(self) -> float:
+        """Mean stated probability of the labels of items with a truth."""
+        return float(self.probs[self.judged].max(1).mean())
+
+    @property
     def reliability(self) -> Reliability:
         """Confidence against accuracy in ten bins."""
         return reliability(self.probs[self.judged], self.truth[self.judged])

@@ -10,18 +10,17 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from credalearn.app.report.comparison import ComparedRun, Comparison
+from credalearn.app.report.confusion import Confusion, confusions
 from credalearn.app.report.gallery import GalleryItem, gallery
 from credalearn.app.report.held_out import HeldOut
 from credalearn.app.report.label_risk import LabelRisk
-from credalearn.app.report.quality import Quality
 from credalearn.app.report.slider import Slider
 from credalearn.app.report.threshold_curve import KEEP_NONE, Curve, Outcome, outcomes
 from credalearn.app.run import Run
 from credalearn.guarantees import Guarantee
-from credalearn.guarantees.truths import HAVING, LACKING, TRUTHS
 
 if TYPE_CHECKING:
-    from credalearn.app.steps.set_check import WidenedSets
+    from credalearn.app.steps.set_coverage import WidenedSets
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,26 +54,11 @@ class Page:
     held_out: HeldOut  # the test items
     slider: Slider  # the curves and what the slider shows
     class_votes: tuple[tuple[str, float], ...]  # votes by class over all items, most first
-    quality: Quality  # accuracy, calibration and confusions
+    confusions: tuple[Confusion, ...]  # of all items, or of the kept and of the deferred items
     risk: LabelRisk  # the risk that the labels leave open
     widened: "WidenedSets | None"  # predicted sets widened to contain what people say, if they were
     gallery: tuple[GalleryItem, ...]  # the least certain test items
     comparison: Comparison | None  # this run and others; None without others
-
-    @property
-    def truth(self) -> str:
-        """What errors are counted against."""
-        return TRUTHS[self.held_out.against]
-
-    @property
-    def having(self) -> str:
-        """What an item needs to have a truth."""
-        return HAVING[self.held_out.against]
-
-    @property
-    def lacking(self) -> str:
-        """Why items without a truth have none."""
-        return LACKING[self.held_out.against]
 
     @property
     def shaded(self) -> bool:
@@ -97,8 +81,10 @@ class Page:
                 "right": 100 * self.verdict.outcome.coverage,
                 "bottom": 100 - 100 * limit,
             }
+        found = self.held_out.reliability
+        bins = zip(found.confidence, found.accuracy, found.count, strict=True)
         data["bins"] = [
-            [100 * each.confidence, 100 * each.accuracy, each.items] for each in self.quality.bins
+            [100 * stated, 100 * right, count] for stated, right, count in bins if count
         ]
         if self.comparison is not None:
             pairs = zip(self.comparison.names, self.comparison.runs, strict=True)
@@ -128,7 +114,6 @@ def build_page(
         verdict = _verdict(guarantee, held_out, kept, checked)
     bounds = (widened.lower, widened.upper) if widened is not None else None
     votes = {name: float(run.items[f"n:{name}"].sum()) for name in run.classes}
-    this = ComparedRun.of(run, held_out, widened)
     return Page(
         title=title,
         made=made,
@@ -137,13 +122,15 @@ def build_page(
         held_out=held_out,
         slider=Slider.of(held_out, verdict.outcome.threshold if verdict.outcome else None),
         class_votes=tuple(sorted(votes.items(), key=lambda each: -each[1])),
-        quality=Quality.of(held_out, kept),
+        confusions=confusions(held_out, kept),
         risk=risk,
         widened=widened,
         gallery=gallery(held_out, kept, images or {}, bounds),
-        comparison=(
-            Comparison((this, *others), guarantee and guarantee.max_error) if others else None
-        ),
+        comparison=Comparison(
+            (ComparedRun(run, held_out, widened), *others), guarantee and guarantee.max_error
+        )
+        if others
+        else None,
     )
 
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -16,50 +16,6 @@ from credalearn.app.report.threshold_curve import (
     class_rows,
     threshold_curve,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What the slider shows at one threshold: texts by the name of the slot they fill.
-
-    The page's script fills the slots from these texts, so that it formats no number itself.
-    """
-
-    threshold: str
-    kept: str
-    kept_count: str
-    deferred: str
-    deferred_count: str
-    error: str
-    low: str
-    high: str
-    wrong: str
-    judged: str
-
-    @classmethod
-    def of(cls, outcome: Outcome) -> Self:
-        """The texts of an outcome."""
-        return cls(
-            threshold=number(outcome.threshold) if outcome.kept else "–",
-            kept=percent(outcome.coverage),
-            kept_count=number(outcome.kept),
-            deferred=percent(1 - outcome.coverage),
-            deferred_count=number(outcome.deferred),
-            error=percent(outcome.error),
-            low=percent(outcome.low),
-            high=percent(outcome.high),
-            wrong=number(outcome.wrong),
-            judged=number(outcome.judged),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class ClassReading:
-    """Deferred items of one true class at one threshold."""
-
-    deferred: str
-    share: str
-    width: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,16 +46,20 @@ class Slider:
         return self.curves[0].outcomes[self.start]
 
     @property
-    def reading(self) -> Reading:
+    def reading(self) -> dict[str, str]:
         """What it shows there."""
-        return Reading.of(self.outcome)
+        return _reading(self.outcome)
 
-    def class_readings(self, place: int) -> list[ClassReading]:
-        """The table by class at a position."""
+    def class_readings(self, place: int) -> list[dict[str, str | float]]:
+        """Deferred items by true class at a position."""
         counts = zip(self.rows.deferred[place].tolist(), self.rows.totals, strict=True)
         shares = [(count, count / total if total else None) for count, total in counts]
         return [
-            ClassReading(number(count), percent(share), round(100 * (share or 0), 1))
+            {
+                "deferred": number(count),
+                "share": percent(share),
+                "width": round(100 * (share or 0), 1),
+            }
             for count, share in shares
         ]
 
@@ -113,8 +73,8 @@ class Slider:
             "readings": [
                 {
                     "share": 1 - outcome.coverage,
-                    "texts": asdict(Reading.of(outcome)),
-                    "classes": [asdict(each) for each in self.class_readings(place)],
+                    "texts": _reading(outcome),
+                    "classes": self.class_readings(place),
                 }
                 for place, outcome in enumerate(first)
             ],
@@ -141,3 +101,19 @@ class Slider:
 def _point(outcome: Outcome) -> list[float | str]:
     x, y = 100 * outcome.coverage, 100 - 100 * (outcome.error or 0)
     return [x, y, percent(outcome.coverage), percent(outcome.accuracy)]
+
+
+def _reading(outcome: Outcome) -> dict[str, str]:
+    """What the slider shows, by the name of its slot: the page's script formats no number."""
+    return {
+        "threshold": number(outcome.threshold) if outcome.kept else "–",
+        "kept": percent(outcome.coverage),
+        "kept_count": number(outcome.kept),
+        "deferred": percent(1 - outcome.coverage),
+        "deferred_count": number(outcome.deferred),
+        "error": percent(outcome.error),
+        "low": percent(outcome.low),
+        "high": percent(outcome.high),
+        "wrong": number(outcome.wrong),
+        "judged": number(outcome.judged),
+    }

@@ -19,7 +19,7 @@ from credalearn.guarantees import certify as certify_scores
 from credalearn.guarantees.truths import HAVING, LACKING, Truth
 
 if TYPE_CHECKING:
-    from credalearn.app.steps.set_coverage import SetCertificate
+    from credalearn.app.steps.set_coverage import WidenedSets
 
 _MAX_ERROR = 0.10
 
@@ -105,7 +105,7 @@ class Certificate:
     run: Run  # the run with its new guarantee or sets
     guarantee: Guarantee | None = None  # None if not asked for
     check: HeldOutCheck | None = None  # how it does on the test items; None without a guarantee
-    sets: "SetCertificate | None" = None  # by how much sets are widened; None if not asked for
+    sets: "WidenedSets | None" = None  # by how much sets are widened; None if not asked for
 
     @property
     def lines(self) -> list[str]:

@@ -24,10 +24,10 @@ from credalearn.app.report.page import Page, build_page
 from credalearn.app.report.render import content_policy, page_scripts, page_style, render_html
 from credalearn.app.run import Run
 from credalearn.app.steps.certify import one_of_each
-from credalearn.app.steps.set_check import WidenedSets
-from credalearn.app.steps.set_coverage import widened
+from credalearn.app.steps.set_coverage import WidenedSets, widened
 from credalearn.app.steps.voted_items import annotations_of, voted_items
 from credalearn.errors import CredalError
+from credalearn.guarantees.truths import HAVING, LACKING, TRUTHS
 from credalearn.labels import PROMISING, VoteRule
 from credalearn.theory import risk_profile
 
@@ -103,7 +103,7 @@ def _page(
         risk=label_risk(run, held_out),
         checked=checked,
         widened=_widened(run),
-        others=[ComparedRun.of(each, HeldOut.of(each), _widened(each)) for each in others],
+        others=[ComparedRun(each, HeldOut.of(each), _widened(each)) for each in others],
         images=_thumbnails(images, shown),
     )
     return page, missing
@@ -120,6 +120,9 @@ def _html(page: Page) -> str:
         options=asdict(run.facts.options),
         run_path=shlex.quote(str(run.path)),
         promising=PROMISING,
+        truth=TRUTHS[run.truth],
+        having=HAVING[run.truth],
+        lacking=LACKING[run.truth],
         version=__version__,
         policy=content_policy(library, script),
         library=library,

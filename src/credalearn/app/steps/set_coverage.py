@@ -1,54 +1,113 @@
-"""``certify --set-coverage``: widen a run's sets to contain what people say about new items."""
+"""``certify --set-coverage``: widen a run's sets to contain what people say about new items.
+
+Shapes: N items, K classes.
+"""
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+from scipy.stats import betabinom
+
 from credalearn._formats import many, percent
 from credalearn.app.run import Run
-from credalearn.app.steps.set_check import WidenedSets, widen_sets
 from credalearn.app.steps.voted_items import VotedItems, voted_items
 from credalearn.conformal import Distance, Inflation, Scale
 from credalearn.errors import CredalError
 from credalearn.guarantees import Guarantee
+from credalearn.guarantees.bounds import interval
+
+_CONFIDENCE = 0.95
+_EDGE = 1e-3
 
 
-@dataclass(frozen=True, slots=True)
-class SetCertificate:
-    r"""By how much sets are widened, and what they cover of the test items."""
+@dataclass(frozen=True, slots=True, eq=False)
+class WidenedSets:
+    """Predicted sets widened to contain vote shares, and what they contain of the test items."""
 
-    widened: WidenedSets  # the test items' sets, the radius and what it promises
-    left_out: int  # number of calibration items with fewer than two votes
+    inflation: Inflation  # by how much they are widened, and what that promises
+    lower: np.ndarray  # lower bounds of the widened sets, shape (N, K)
+    upper: np.ndarray  # upper bounds, shape (N, K)
+    seen: int  # number of test items with enough votes to check
+    covered: int  # number of those whose vote shares lie in the widened set
+    width_before: float  # mean width of a class's interval on these, as predicted
+    width_after: float  # the same when widened
+    counted: bool = True  # whether the number of votes per item is known; otherwise only shares are
+    kept: tuple[int, int] | None = None  # kept items: number seen, number covered
+    left_out: int = 0  # calibration items with too few votes
 
     @property
-    def inflation(self) -> Inflation:
-        """The radius and what it promises."""
-        return self.widened.inflation
+    def saying_nothing(self) -> float:
+        """Share of the test items with a class that may have any probability at all."""
+        everything = (self.lower <= _EDGE) & (self.upper >= 1 - _EDGE)
+        return float(everything.any(1).mean()) if len(everything) else 0.0
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % Clopper-Pearson interval of covered / seen."""
+        missed, number = np.array([[self.seen - self.covered], [self.seen]])
+        low, high = interval(missed, number, confidence=_CONFIDENCE, binary=True)
+        return 1 - high.item(), 1 - low.item()
+
+    @property
+    def usual(self) -> tuple[float, float]:
+        r"""Range of covered / seen in 19 of 20 draws of calibration and test items.
+
+        The radius is the r-th smallest of n nonconformities, :math:`r = \lceil (n+1) \cdot
+        \text{coverage} \rceil`, so that the number covered follows the beta-binomial law with
+        parameters r and n + 1 − r where no two are equal, and is larger where some are (Vovk,
+        2012). The interval of covered / seen alone ignores that the radius was drawn, too.
+        """
+        rank = self.inflation.rank
+        law = betabinom(self.seen, rank, self.inflation.items + 1 - rank)
+        below = law.pmf(np.arange(self.seen + 1)).cumsum()
+        ends = np.searchsorted(below, [(1 - _CONFIDENCE) / 2, (1 + _CONFIDENCE) / 2])
+        low, high = (float(end) / self.seen for end in ends)
+        return low, high
+
+    @property
+    def short(self) -> bool:
+        """Whether fewer items are covered than usual."""
+        return self.seen > 0 and self.covered / self.seen < self.usual[0]
+
+    @property
+    def by_decision(self) -> str:
+        """What is covered of the kept and of the deferred items; empty where all are one."""
+        seen, covered = self.kept or (0, 0)
+        if not 0 < seen < self.seen:
+            return ""
+        deferred = self.seen - seen
+        share = percent((self.covered - covered) / deferred)
+        return (
+            f"Of {many(seen, 'kept item')} the widened sets contain {percent(covered / seen)}, and "
+            f"of {many(deferred, 'deferred item')} {share}; the guarantee is about both together."
+        )
 
     @property
     def lines(self) -> list[str]:
         """What to tell the user, in at most three lines."""
-        wide, told = self.widened, [self.inflation.sentence()]
+        told = [self.inflation.sentence()]
         if self.left_out:
-            what = "fewer than two votes" if wide.counted else "no shares"
+            what = "fewer than two votes" if self.counted else "no shares"
             told = [f"{told[0]} {self.left_out:,} with {what} were left out."]
-        if not wide.seen:
+        if not self.seen:
             return [*told, "No test item has enough votes to check the widened sets on."]
-        low, high = map(percent, wide.usual)
+        low, high = map(percent, self.usual)
         told.append(
-            f"The widened sets contain the vote shares of {percent(wide.covered / wide.seen)} of "
-            f"{many(wide.seen, 'test item')} (usual: {low} to {high}). A class's interval is "
-            f"{wide.width_after:.3g} wide on average; it was {wide.width_before:.3g}."
+            f"The widened sets contain the vote shares of {percent(self.covered / self.seen)} of "
+            f"{many(self.seen, 'test item')} (usual: {low} to {high}). A class's interval is "
+            f"{self.width_after:.3g} wide on average; it was {self.width_before:.3g}."
         )
-        if wide.short:
+        if self.short:
             told[-1] += " Fewer than usual: are the test items drawn like the calibration items?"
-        if wide.saying_nothing > 0.5:
+        if self.saying_nothing > 0.5:
             told.append(
-                f"{percent(wide.saying_nothing)} of the test items' sets leave some class anything "
+                f"{percent(self.saying_nothing)} of the test items' sets leave some class anything "
                 "from 0 to 1: with few votes per item, or hard items, they say very little."
             )
         return told
 
 
-def certify_sets(run: Run, coverage: float, *, distance: Distance, scale: Scale) -> SetCertificate:
+def certify_sets(run: Run, coverage: float, *, distance: Distance, scale: Scale) -> WidenedSets:
     """Calibrate by how much to widen predicted sets; nothing is written."""
     if run.answers == "bounds":
         raise CredalError(
@@ -73,14 +132,30 @@ def certify_sets(run: Run, coverage: float, *, distance: Distance, scale: Scale)
     if run.group is not None:
         num_groups = run.items.filter(split="calibration")["group"].n_unique()
         found = replace(found, group=run.group, num_groups=num_groups)
-    return SetCertificate(widened(found, voted_items(run, "test")), int((~usable).sum()))
+    wide = widened(found, voted_items(run, "test"))
+    return replace(wide, left_out=int((~usable).sum()))
 
 
 def widened(
     inflation: Inflation, items: VotedItems, guarantee: Guarantee | None = None
 ) -> WidenedSets:
     """The items' sets, widened, and what they cover: of all items, and of those that are kept."""
-    kept = None if guarantee is None else guarantee.keeps(items.score)
-    return widen_sets(
-        inflation, items.predicted, items.observed, items.usable, counted=items.counted, kept=kept
+    predicted, usable = items.predicted, items.usable
+    wide = predicted.conformalize(inflation)
+    seen = int(usable.sum())
+    covered, before, after = np.zeros(seen, dtype=bool), 0.0, 0.0
+    if seen:
+        covered = predicted[usable].covers(items.observed[usable], inflation).numpy()
+        before, after = (float((s.upper - s.lower)[usable].mean()) for s in (predicted, wide))
+    kept = None if guarantee is None else guarantee.keeps(items.score)[usable]
+    return WidenedSets(
+        inflation=inflation,
+        lower=wide.lower.numpy(),
+        upper=wide.upper.numpy(),
+        seen=seen,
+        covered=int(covered.sum()),
+        width_before=before,
+        width_after=after,
+        counted=items.counted,
+        kept=None if kept is None else (int(kept.sum()), int(covered[kept].sum())),
     )
