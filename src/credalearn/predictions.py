@@ -157,16 +157,9 @@ class CredalPredictions:
     ) -> Inflation:
         """How much to widen sets like these so that they contain what people say about new items.
 
-        These must be predictions of items that were not used for training; for the guarantee see
-        :class:`~credalearn.conformal.Inflation`.
-
-        Args:
-            observed: Votes or shares by class, shape (N, K); rows are divided by their sum.
-            coverage: Share of new items whose observed distribution is to lie in their set.
-            distance: ``"box"``, by class, or ``"total-variation"``.
-            scale: ``"relative-variance"`` gives the narrowest intervals (``"binomial"`` with few
-                classes and much disagreement), ``"top-probability"`` the smallest diameters;
-                ``"none"`` widens all sets by the same amount.
+        These must be predictions of items that were not used for training; for the guarantee, and
+        for ``coverage``, ``distance`` and ``scale``, see :class:`~credalearn.conformal.Inflation`.
+        Votes or shares by class, ``observed``, have shape (N, K).
 
         Example:
             >>> import torch

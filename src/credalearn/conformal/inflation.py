@@ -54,7 +54,9 @@ class Inflation:
         distance: ``"box"``: the set becomes the box [lower − r·s, upper + r·s].
             ``"total-variation"``: it becomes all distributions within r·s of it in total variation,
             where a scale with one number per class counts as half its sum.
-        scale: How much an item is widened compared with the others; a name in ``SCALES``.
+        scale: How much an item is widened compared with the others: ``"relative-variance"`` gives
+            the narrowest intervals (``"binomial"`` with few classes and much disagreement),
+            ``"top-probability"`` the smallest diameters; ``"none"`` widens all alike.
         items: Number of calibration items, n.
         group: Name of what several items may share, such as their patient.
         num_groups: Number of groups that the calibration items come from; None if they have none.

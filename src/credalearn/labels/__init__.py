@@ -1,7 +1,15 @@
 """Credal sets from votes, posteriors, soft labels, teachers, smoothing and statements."""
 
-from credalearn.labels.soft import collapse, contaminate, from_teacher, precise, relax, smooth
-from credalearn.labels.statements import at_least, hull
+from credalearn.labels.soft import (
+    at_least,
+    collapse,
+    contaminate,
+    from_teacher,
+    hull,
+    precise,
+    relax,
+    smooth,
+)
 from credalearn.labels.vote_rules import PROMISING, VOTE_RULES, VoteRule
 from credalearn.labels.votes import from_posterior, from_votes
 

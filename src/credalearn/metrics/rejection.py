@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from credalearn._ranks import as_scores, average_ranks, sort_order, tie_ends
-from credalearn.metrics.classification import as_probs_and_classes
+from credalearn.metrics.calibration import as_probs_and_classes
 
 
 def accuracy_rejection(probs: ArrayLike, y: ArrayLike, score: ArrayLike) -> Tensor:

@@ -32,21 +32,15 @@ _BOX_CLASSES: dict[type[CredalSet], float] = {
 def concatenate(sets: Sequence[CredalSet]) -> CredalSet:
     """Several batches of credal sets as one, in order: each set and its ``reference`` are kept.
 
-    Batches of one kind give that kind. Different kinds give :class:`Intervals` where that is
-    exact: :class:`LowerBounds` and :class:`Intervals` always, :class:`TotalVariationBall` and
+    Batches of one kind give that kind. Different kinds give :class:`Intervals` where that is exact:
+    :class:`LowerBounds` and :class:`Intervals` always, :class:`TotalVariationBall` and
     :class:`Possibility` up to three classes, :class:`Vertices` of two.
-
-    Args:
-        sets: One batch or more, over the same classes in the same order.
 
     Example:
         >>> import credalearn as cl
         >>> monday, friday = cl.from_votes([[1, 3]]), cl.from_votes([[2, 0], [1, 1]])
         >>> cl.concatenate([monday, friday])
         LowerBounds(3 sets, 2 classes, float32 on cpu)
-        >>> cl.concatenate([monday, cl.Intervals([[0.2, 0.3]], [[0.7, 0.8]])]).upper
-        tensor([[0.2500, 1.0000],
-                [0.7000, 0.8000]])
     """
     batches = list(sets)
     kinds = _check(batches)

@@ -54,20 +54,17 @@ def max_entropy_hull(
 ) -> Tensor:
     r"""Largest entropy in the hull of ``points`` (N, V, K), in bits, shape (N,).
 
-    A segment (V = 2) is solved by bisection of the derivative, to about 1e-9 bits. A polytope is
-    climbed by pairwise Frank–Wolfe steps (Lacoste-Julien and Jaggi, 2015), each with an exact line
-    search, until the certificate :math:`\max_v \nabla H(p)^\top (v - p) \le` ``tolerance``. As H is
-    concave, the true maximum is at most that much above the value returned, and never below it.
+    A segment (V = 2) is solved by bisection, to about 1e-9 bits. A polytope is climbed by pairwise
+    Frank–Wolfe steps (Lacoste-Julien and Jaggi, 2015) until the certificate
+    :math:`\max_v \nabla H(p)^\top (v - p) \le` ``tolerance``: the true maximum is at most that much
+    above the value returned, and never below it.
 
     Args:
         points: Distributions, shape (N, V, K).
         tolerance: Largest allowed error in bits, 0 or more.
-        max_steps: Cap on the steps, 1 or more; a :class:`PrecisionWarning` says when it was hit,
-            for how many items and how far from the maximum they can be.
+        max_steps: Cap on the steps, 1 or more; a :class:`PrecisionWarning` says when it was hit.
 
     Example:
-        The uniform distribution lies half-way between the two points.
-
         >>> import torch
         >>> max_entropy_hull(torch.tensor([[[0.2, 0.8], [0.8, 0.2]]]))
         tensor([1.])

@@ -11,26 +11,17 @@ from credalearn.sets.checks import as_floats, require_shape
 
 
 def last_layer_complexity(features: Tensor, weights: Tensor, biases: Tensor | None = None) -> float:
-    r"""Rademacher complexity of the mean loss of H linear heads on fixed features.
+    r"""Rademacher complexity of the mean loss of H linear heads on fixed features: an upper bound.
 
     .. math:: \hat{\mathfrak R}_n \le \frac{1}{H}\sum_h \frac{2 \rho_h}{n}
               \sqrt{(K - 1)\sum_i (\lVert\phi_i\rVert^2 + 1)}
 
-    for the class of heads whose weights and bias, less their mean over the classes, have Frobenius
-    norm at most :math:`\rho_h`, the norm of the given ones. An upper bound, in three steps:
-
-    1. The gradient of an item's loss in the logits is softmax(z) − q for a member q of its set, so
-       the loss is √2-Lipschitz; adding a constant to all logits does not change it, so K − 1
-       directions count.
-    2. Vector contraction (Maurer, 2016, Theorem 3): the complexity of the loss is at most √2 · √2
-       times that of the logits with a sign for each item and direction.
-    3. Cauchy–Schwarz and Jensen: :math:`\sup_W \langle W, S\rangle = \rho\lVert S\rVert_F` and
-       :math:`\mathbb E\lVert S\rVert_F \le \sqrt{\mathbb E\lVert S\rVert_F^2}`. Drawing the signs
-       would save a factor of at most √2 (Khintchine's inequality).
-
-    It is the one-sided complexity, without the absolute value of the paper's definition; the
-    paper's bound is valid with it unchanged. The backbone is left out: for a network trained end to
-    end the value is too small, by an unknown amount.
+    for heads whose weights and bias, less their mean over the classes, have Frobenius norm at most
+    :math:`\rho_h`, the norm of the given ones. The loss is √2-Lipschitz in the logits and does not
+    change when a constant is added to them; vector contraction (Maurer, 2016, Theorem 3), then
+    Cauchy–Schwarz and Jensen give the rest. It is one-sided, without the absolute value of the
+    paper's definition; the paper's bound is valid with it. The backbone is left out: for a network
+    trained end to end the value is too small, by an unknown amount.
 
     Args:
         features: Inputs of the heads, shape (N, D).
@@ -38,8 +29,6 @@ def last_layer_complexity(features: Tensor, weights: Tensor, biases: Tensor | No
         biases: Biases, shape (H, K); None for heads without bias, which drops the + 1.
 
     Example:
-        One feature of 1, one head of two classes with weights 1 and −1, so ρ = √2.
-
         >>> import torch
         >>> round(last_layer_complexity(torch.ones(50, 1), torch.tensor([[[1.0], [-1.0]]])), 4)
         0.4

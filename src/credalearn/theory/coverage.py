@@ -88,11 +88,9 @@ def coverage_of_rules(
 ) -> tuple[RuleCoverage, ...]:
     """Build sets from one part of the votes by each rule, and compare them with the other part.
 
-    Coverage is at most the share that agrees, divided by 1 − level. It may be far less: a set that
-    misses the true distribution by a little is consistent with a few votes, and ``testable`` says
-    how often the votes could have rejected a set. Simulated with ten classes, true distributions
-    from Dirichlet(0.1), 25 votes to build and 25 held out, ``"idm"`` agrees for 96 % of the items
-    and contains the true distribution for 6 %.
+    Coverage is at most ``agree`` / (1 − level), and may be far less: a set that misses the true
+    distribution by a little is consistent with a few votes. Simulated with ten classes, 25 votes to
+    build and 25 held out, ``"idm"`` agrees for 96 % of the items and covers 6 %.
 
     Args:
         halves: The splits, from :func:`halves_of_annotators` or :func:`halves_of_counts`.
@@ -102,8 +100,6 @@ def coverage_of_rules(
         level: Level of the test in :func:`consistent`.
 
     Example:
-        Four votes for one class: two build and two are held out.
-
         >>> from credalearn.theory import halves_of_counts
         >>> found = coverage_of_rules(halves_of_counts([[4, 0]] * 10), rules=["precise", "idm"])
         >>> [(each.rule, round(each.diameter, 3), each.agree) for each in found]
@@ -138,17 +134,10 @@ def coverage_of_rules(
 class _Crossed:
     r"""Values of items over splits, their mean and its standard error.
 
-    The mean is over items, of each item's mean :math:`m_i` over the :math:`t_i` splits that it was
-    part of. Its variance has two parts:
-
-    .. math:: \frac{1}{N} \operatorname{Var}(m_i) +
-              \frac{\bar t}{\bar t - 1} \frac{1}{(\sum_i t_i)^2}
-              \sum_s \sum_{i \neq j} e_{is} e_{js},
-              \qquad e_{is} = x_{is} - m_i.
-
-    The first is the variance over items, the second what a split does to all items alike, because
-    the same annotators build in it; an estimate below 0 counts as 0. Items and splits are two
-    crossed random effects (Searle, Casella and McCulloch, 1992).
+    With :math:`m_i` the mean of item i over its :math:`t_i` splits and :math:`e_{is} = x_{is} -
+    m_i`, the variance is :math:`\frac1N \operatorname{Var}(m_i) + \frac{\bar t}{\bar t - 1}
+    \frac{1}{(\sum_i t_i)^2} \sum_s \sum_{i \neq j} e_{is} e_{js}`: items and splits are two crossed
+    random effects (Searle, Casella and McCulloch, 1992).
     """
 
     def __init__(self, num_items: int) -> None:

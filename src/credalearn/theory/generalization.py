@@ -164,22 +164,12 @@ def generalization_bound(
 ) -> GeneralizationBound:
     r"""The four terms of the paper's bound, from the training items and POCC's two trained heads.
 
-    =============  ===========================================================================
-    term           from
-    =============  ===========================================================================
-    complexity     :func:`~credalearn.theory.last_layer_complexity`: the backbone is left out
-    sampling       n, δ and :math:`B = \log(1 + (K - 1)e^L)`
-    optimization   the objective less the mean of
-                   :func:`~credalearn.theory.least_objective`: an upper bound on η
-    imprecision    L and the mean diameter of the labels
-    =============  ===========================================================================
-
-    L is the largest range (maximum less minimum over the classes) of an item's logits: twice the
-    paper's A after the shift of the logits that makes A smallest. A softmax whose logits range over
-    L has no probability below :math:`1/(1 + (K - 1)e^L)`, so this B is at most the paper's
-    :math:`\log K + 2A`. L, B, the mean diameter and the norms of the heads are measured on the
-    training items and assumed for all others. The objective is half of
-    :func:`~credalearn.pocc_loss`. In float64.
+    :func:`~credalearn.theory.last_layer_complexity` gives the complexity; n, δ and :math:`B =
+    \log(1 + (K - 1)e^L)` the sampling term; the objective (half of :func:`~credalearn.pocc_loss`)
+    less the mean of :func:`~credalearn.theory.least_objective` an upper bound on η; L and the mean
+    diameter of the labels the imprecision. L is the largest range of an item's logits: twice the
+    paper's A after the shift that makes A smallest, so B is at most the paper's :math:`\log K +
+    2A`. All are measured on the training items and assumed for others. In float64.
 
     Args:
         features: Inputs of the heads for the training items, shape (N, D).
@@ -189,9 +179,6 @@ def generalization_bound(
         confidence: 1 − δ, in (0, 1).
 
     Example:
-        Heads of zeros predict 50/50 for every item: L is 0, B = log 2, and the objective of log 2
-        is log 2 / 2 above the least one.
-
         >>> from credalearn import LowerBounds
         >>> labels = LowerBounds([[0.5, 0.0]] * 100)
         >>> bound = generalization_bound(torch.ones(100, 1), torch.zeros(2, 2, 1), labels)
@@ -224,32 +211,28 @@ def generalization_bound(
             4 * last_layer_complexity(features, weights, biases),
             "4 · Rademacher complexity",
             "estimated",
-            "the last layer only, with the backbone taken as fixed and heads of norms up to the "
-            "trained ones, as if chosen before training; Maurer's vector contraction",
+            "the last layer only, with a fixed backbone and norms up to the trained ones",
         ),
         sampling=BoundTerm(
             "finite sample",
             2 * loss_bound * chance,
             "2B · √(log(2/δ) / 2n)",
             "assumed",
-            f"n = {num_items:,}, δ = {1 - confidence:.2g}; B = {loss_bound:.2f} from the largest "
-            "range of logits on the training items, assumed for all others",
+            f"n = {num_items:,}, δ = {1 - confidence:.2g} and B = {loss_bound:.2f}",
         ),
         optimization=BoundTerm(
             "optimization gap",
             max(objective - least, 0.0),  # a perfect fit may be below by a rounding
             "η",
             "measured",
-            f"at most the objective, {objective:.3f}, less the least that any predictor reaches "
-            f"on these labels, {least:.3f}",
+            f"the objective, {objective:.3f}, less the least one, {least:.3f}",
         ),
         imprecision=BoundTerm(
             "annotation imprecision",
             loss_range * diameter,
             "L · mean diameter",
             "assumed",
-            f"mean diameter {diameter:.3f} and L = {loss_range:.2f}, the largest range of logits, "
-            "both measured on the training items and assumed for all others",
+            f"mean diameter {diameter:.3f} and L = {loss_range:.2f}, the largest range of logits",
         ),
         items=num_items,
         num_classes=num_classes,

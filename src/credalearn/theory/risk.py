@@ -25,8 +25,6 @@ ENOUGH_ITEMS = 50  # for an interval: below it 95 % is 78 to 92 %, see risk_prof
 class RiskProfile:
     """The two ends of the risk over all labelings that the sets allow, in nats.
 
-    Made by :func:`risk_profile`.
-
     Args:
         optimistic: R₊, the mean over items of the smallest cross-entropy in the set.
         pessimistic: R₋, the mean of the largest; infinite where ``infinite_items`` is not 0.
@@ -41,12 +39,8 @@ class RiskProfile:
         ...     optimistic=0.31, pessimistic=0.62, optimistic_interval=(0.28, 0.35),
         ...     pessimistic_interval=(0.57, 0.68), items=400, confidence=0.95,
         ... )
-        >>> round(profile.width, 2)
-        0.31
-        >>> print(profile.statement)
-        If the sets contain the true distributions of these 400 items, the risk on them is between
-        0.310 and 0.620 nats; for items drawn like them the ends are 0.280 to 0.350 and 0.570 to
-        0.680, each with 95 % confidence.
+        >>> round(profile.width, 2), profile.statement[:65]
+        (0.31, 'If the sets contain the true distributions of these 400 items, th')
     """
 
     optimistic: float
@@ -94,14 +88,9 @@ def risk_profile(
               R_- = \frac1N\sum_i \max_{q \in Q_i} -q^\top\log p_i
 
     (Wang and Chau, 2026, Proposition 1). Exact for every kind of set. If every set contains its
-    item's true distribution, the true risk lies in [R₊, R₋]; where some do not, it can leave the
-    profile by at most the mean of (range of log p) · (total variation from the set to the truth).
-    On votes that the model has not seen, it is enough for the mean that each set contains its
-    item's vote shares, as those of :func:`~credalearn.from_votes` do.
-
-    The intervals are percentile bootstrap intervals (Efron, 1979) over items, which are too short
-    for few items: at 95 %, for losses −log p with p from Beta(3, 1), they contain the mean 78 % of
-    the time for 5 items, 86 % for 10, 90 % for 20, 92 % for 50 and 94 % for 100. A probability of
+    item's true distribution, the true risk lies in [R₊, R₋]. The intervals are percentile bootstrap
+    intervals (Efron, 1979) over items, too short for few items: in a simulation those of 95 %
+    contained the mean 78 % of the time for 5 items, 90 % for 20 and 94 % for 100. A probability of
     exactly 0 makes the worst case infinite where the set can put mass there.
 
     Args:
