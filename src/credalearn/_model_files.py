@@ -29,11 +29,7 @@ def write_model(folder: Path, *, config: dict[str, Any], weights: dict[str, Tens
 
 
 def read_model(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """The configuration and the weights.
-
-    Raises:
-        CredalError: If the file is missing, damaged or has another format.
-    """
+    """The configuration and the weights."""
     path = folder / "model.safetensors"
     if not path.is_file():
         what = "model.safetensors is missing" if folder.is_dir() else "there is no such folder"

@@ -38,13 +38,7 @@ def ordered_columns(frame: Any, classes: ArrayLike) -> Any:
 
 
 def as_credal(y: Any, *, names: ArrayLike | None, label_rule: str) -> tuple[CredalSet, np.ndarray]:
-    """Credal labels and the K class names.
-
-    Args:
-        y: A credal set; an array of class labels (N,) or (N, 1); or of soft labels (N, K).
-        names: The class names in order, where they are known.
-        label_rule: How soft labels become sets, a key of ``SOFT_RULES``.
-    """
+    """Labels (N,), (N, 1), soft labels (N, K) or a set as a credal set, and the K class names."""
     check_choice(label_rule, SOFT_RULES, name="label_rule")
     if not isinstance(y, CredalSet) and (y.ndim == 1 or y.shape[1] == 1):
         return _from_labels(column_or_1d(y, warn=True), names)

@@ -44,9 +44,8 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier that learns from credal labels and predicts sets of distributions.
 
     It is a scikit-learn estimator: pipelines, clones, splits, ``cross_val_score`` and searches work
-    with every kind of y and the classifier's own :meth:`score`. ``scoring=``, stratified splits,
-    steps that read y, and ``cross_val_predict(..., method="predict_proba")`` need one class label
-    per item. A pipeline ``p`` gives its predicted sets with
+    with every kind of y and the classifier's own :meth:`score`. ``scoring=``, stratified splits and
+    steps that read y need one class label per item. A pipeline ``p`` gives its predicted sets with
     ``p[-1].predict_credal(p[:-1].transform(X))``. The same random_state on the same machine gives
     the same weights, bit for bit on a CPU.
 
@@ -63,9 +62,8 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             copy is trained); or a function without arguments that makes one, which methods with
             several networks need.
         weights: File with the weights that a backbone given by name starts from: the published
-            state dict of a ``torchvision:`` or ``timm:`` network (safetensors, or written by
-            ``torch.save``), or ``model.safetensors`` of a saved classifier with the same backbone.
-            ``load`` does not need the file.
+            state dict of a ``torchvision:`` or ``timm:`` network, or ``model.safetensors`` of a
+            saved classifier with the same backbone. ``load`` does not need the file.
         label_rule: How soft labels become sets: ``"relax"`` (the paper), ``"relax-ties"`` or
             ``"precise"``.
         collapse: Learn only the top class of each label's reference, whatever y is.

@@ -115,12 +115,7 @@ class Model:
 
 
 def items_at_once(shape: Sequence[int]) -> int:
-    """How many items of this shape the networks take together.
-
-    Example:
-        >>> items_at_once((20,)), items_at_once((3, 224, 224))
-        (4096, 27)
-    """
+    """How many items of this shape the networks take together."""
     return max(1, min(_BATCH, _NUMBERS // max(1, math.prod(shape))))
 
 

@@ -44,15 +44,6 @@ def build_backbone(
         weights: File with the state dict to start from: for a network of another package the
             published one, else the backbone's own; or ``model.safetensors`` of a saved classifier
             with this backbone. Without it the weights are random.
-
-    Raises:
-        CredalError: If there is no such backbone, it does not take such inputs, or the weights are
-            missing or do not fit.
-
-    Example:
-        >>> import torch
-        >>> build_backbone("wrn-28-4", (1, 8, 8))(torch.zeros(5, 1, 8, 8)).shape
-        torch.Size([5, 256])
     """
     if not known_backbone(name):
         raise CredalError(f"backbone must be one of {BACKBONE_NAMES}; got {name!r}.")

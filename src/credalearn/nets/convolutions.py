@@ -6,11 +6,7 @@ from credalearn.errors import CredalError
 
 
 def image_channels(input_shape: tuple[int, ...], *, backbone: str) -> int:
-    """The number of channels of images of this shape (without the items).
-
-    Raises:
-        CredalError: If it is not (channels, height, width).
-    """
+    """The number of channels of images of this shape (without the items)."""
     rule = f"backbone {backbone!r} takes images (items, channels, height, width)"
     if len(input_shape) != 3 or 0 in input_shape:
         raise CredalError(

@@ -14,11 +14,6 @@ class MLP(nn.Module):
     Args:
         input_shape: (D,), the number of features.
         hidden: Width of each hidden layer; the last is the number of features it returns.
-
-    Example:
-        >>> import torch
-        >>> MLP((4,))(torch.zeros(2, 4)).shape
-        torch.Size([2, 128])
     """
 
     def __init__(self, input_shape: tuple[int, ...], hidden: tuple[int, ...] = (128, 128)) -> None:

@@ -24,14 +24,6 @@ class Network(nn.Module):
         dropout: Probability of dropping a feature before the heads. A backbone that places dropout
             itself (``places_dropout = True``) must have been built with this one; there is none
             before the heads then.
-
-    Raises:
-        CredalError: If the backbone places another dropout than this.
-
-    Example:
-        >>> network = Network(nn.Identity(), num_features=5, num_heads=2, num_classes=3)
-        >>> network(torch.ones(4, 5)).shape
-        torch.Size([4, 2, 3])
     """
 
     def __init__(

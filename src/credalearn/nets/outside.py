@@ -30,10 +30,6 @@ class OutsideBackbone(nn.Module):
         input_shape: (channels, height, width); torchvision's networks take three channels.
         weights: File with the published state dict of the whole network, with its classifier or
             without, or ``model.safetensors`` of a saved classifier; else random weights.
-
-    Raises:
-        CredalError: If the package, the network or the file is missing, or the inputs are not
-            images.
     """
 
     def __init__(

@@ -1,8 +1,7 @@
 """Residual networks for small images: ResNet-18 and WRN-28-4.
 
 Both standardize the images, start with a 3x3 convolution of stride 1 without max-pooling, and
-average the features over the pixels. ``dropout`` is the probability of dropping a number between
-the two convolutions of every block.
+average the features over the pixels.
 
 Shapes: N items, C channels.
 """
@@ -20,11 +19,6 @@ class ResNet18(nn.Module):
     Args:
         input_shape: (C, height, width).
         dropout: Probability of dropping a number between the two convolutions of every block.
-
-    Example:
-        >>> import torch
-        >>> ResNet18((3, 8, 8))(torch.zeros(2, 3, 8, 8)).shape
-        torch.Size([2, 512])
     """
 
     places_dropout = True
@@ -52,11 +46,6 @@ class WideResNet28x4(nn.Module):
     Args:
         input_shape: (C, height, width).
         dropout: Probability of dropping a number between the two convolutions of every block.
-
-    Example:
-        >>> import torch
-        >>> WideResNet28x4((3, 8, 8))(torch.zeros(2, 3, 8, 8)).shape
-        torch.Size([2, 256])
     """
 
     places_dropout = True

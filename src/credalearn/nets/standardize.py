@@ -19,14 +19,6 @@ class Standardize(nn.Module):
 
     Args:
         num_features: D or C; inputs are (N, D) or (N, C, height, width).
-
-    Example:
-        >>> layer = Standardize(1)
-        >>> layer.fit(torch.tensor([[10.0], [30.0]]))
-        >>> layer(torch.tensor([[10.0], [20.0], [30.0]]))
-        tensor([[-1.],
-                [ 0.],
-                [ 1.]])
     """
 
     mean: Tensor

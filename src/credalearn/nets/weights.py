@@ -14,15 +14,7 @@ _ALONE = "save the state dict alone: torch.save(network.state_dict(), file)"
 
 
 def read_weights(path: Path) -> dict[str, Tensor]:
-    """The tensors of a state dict, on the CPU, by name.
-
-    Args:
-        path: A ``.safetensors`` file, or a state dict that ``torch.save`` wrote, of which only
-            tensors are read.
-
-    Raises:
-        CredalError: If the file is missing, damaged or not a state dict.
-    """
+    """The tensors of a state dict in a ``.safetensors`` file or one that ``torch.save`` wrote."""
     if not path.is_file():
         raise CredalError(f"there is no file {path}. To fix: give the path of the state dict.")
     try:
@@ -52,11 +44,7 @@ def backbone_weights(weights: dict[str, Tensor], part: str) -> dict[str, Tensor]
 
 
 def load_weights(network: nn.Module, weights: dict[str, Tensor], *, source: Path) -> None:
-    """Load every one of these weights, which were read from ``source``.
-
-    Raises:
-        CredalError: If a tensor is missing, has another shape, or has no place.
-    """
+    """Load these weights, which were read from ``source``; all of them must fit."""
     try:
         network.load_state_dict(weights)
     except RuntimeError as error:

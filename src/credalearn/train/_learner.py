@@ -190,10 +190,6 @@ def batch_sizes(num_items: int, batch_size: int) -> list[int]:
     """Sizes of an epoch's batches, nearly equal and falling, at most ``batch_size``.
 
     None has one item, which would break batch normalization: then one more than asked is taken.
-
-    Example:
-        >>> batch_sizes(10, 4), batch_sizes(5, 2), batch_sizes(2, 1)
-        ([4, 3, 3], [3, 2], [1, 1])
     """
     num_steps = math.ceil(num_items / batch_size)
     if num_items < 2 * num_steps and batch_size > 1:

@@ -65,11 +65,7 @@ def save_checkpoint(
 def load_checkpoint(
     path: Path, *, run: Described, network: nn.Module, optimizer: Optimizer
 ) -> list[float]:
-    """Restore network and optimizer; the losses of the epochs done, none if there is no file.
-
-    Raises:
-        CheckpointError: If the file is damaged or belongs to another run; nothing is restored then.
-    """
+    """Restore network and optimizer; the losses of the epochs done, none if there is no file."""
     if not path.exists():
         return []
     tensors = _read_checkpoint(path, run)
@@ -90,11 +86,7 @@ def load_checkpoint(
 
 
 def check_checkpoint(training: Training) -> None:
-    """Reject a checkpoint that this training cannot continue from; nothing is restored.
-
-    Raises:
-        CheckpointError: If it is damaged or belongs to another run.
-    """
+    """Raise CheckpointError if this training cannot continue from its checkpoint."""
     if training.checkpoint is not None and training.checkpoint.exists():
         _read_checkpoint(training.checkpoint, describe_run(training))
 

@@ -6,11 +6,7 @@ from credalearn.errors import CredalError
 
 
 def find_device(name: str) -> torch.device:
-    """The device of this name; for ``"auto"`` a GPU where there is one, else the CPU.
-
-    Raises:
-        CredalError: If it is not available.
-    """
+    """The device of this name; for ``"auto"`` a GPU where there is one, else the CPU."""
     wanted = name
     if name == "auto":
         wanted = "cuda" if torch.cuda.is_available() else "cpu"

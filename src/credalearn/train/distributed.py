@@ -2,11 +2,8 @@
 
 Every process has all the data and draws the same order and augmentation. Of each batch it takes
 its own part, and DistributedDataParallel averages the gradients: the same batches, and the same
-model, as in one process. In one process nothing here does anything.
-
-Batch normalization sees the whole batch on GPUs (SyncBatchNorm). torch has no such layer for CPUs:
-there each process normalizes by its own part, and the running statistics are those of the first
-process. The same holds, on GPUs too, for layers that are not torch's own.
+model, as in one process. Batch normalization sees the whole batch on GPUs (SyncBatchNorm); on CPUs,
+for which torch has no such layer, and in layers that are not torch's own, the process's part.
 """
 
 import copy
@@ -33,11 +30,7 @@ _SYNCHRONIZED = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
 
 
 def under_torchrun() -> bool:
-    """Whether torchrun started this process as one of several.
-
-    Raises:
-        CredalError: If only a part of torchrun's environment is set.
-    """
+    """Whether torchrun started this process as one of several."""
     size = os.environ.get("WORLD_SIZE", "1")
     missing = [name for name in _FROM_TORCHRUN if name not in os.environ]
     if not size.isdecimal() or (int(size) > 1 and missing):
@@ -50,10 +43,9 @@ def under_torchrun() -> bool:
 
 @contextmanager
 def process_group() -> Iterator[None]:
-    """Join the processes that torchrun started.
+    """Join the processes that torchrun started; after an error the process must end.
 
-    If an error ends the block, the process must end too: an orderly exit would wait for processes
-    that may wait for this one.
+    An orderly exit would wait for processes that may wait for this one.
     """
     # Messages go through the CPUs, so that GPUs are idle while their processes wait for one.
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
@@ -75,11 +67,7 @@ def rank() -> int:
 
 
 def own_gpu(device: str) -> torch.device:
-    """The GPU of this process among those of its machine.
-
-    Raises:
-        CredalError: If ``device`` names a particular GPU, or there are fewer GPUs than processes.
-    """
+    """The GPU of this process among those of its machine."""
     if device not in ("auto", "cuda"):
         raise CredalError(
             f"torchrun gives each process a GPU of its own; got device {device!r}. To fix: use "
@@ -103,23 +91,14 @@ def tell(message: Any) -> None:
 
 
 def hear() -> Any:
-    """Wait for a message from the first process.
-
-    Raises:
-        RuntimeError: If that process has ended.
-    """
+    """Wait for a message from the first process; a RuntimeError means that it has ended."""
     messages: list[Any] = [None]
     dist.broadcast_object_list(messages, src=0, device=torch.device("cpu"))
     return messages[0]
 
 
 def part(size: int, number: int, parts: int) -> slice:
-    """The rows of a batch of ``size`` that process ``number`` (from 0) takes; nearly equal parts.
-
-    Example:
-        >>> part(5, 0, 2), part(5, 1, 2)
-        (slice(0, 2, None), slice(2, 5, None))
-    """
+    """The rows of a batch of ``size`` that process ``number`` (from 0) takes, nearly equal."""
     return slice(size * number // parts, size * (number + 1) // parts)
 
 
@@ -132,11 +111,7 @@ def summed(value: Tensor) -> Tensor:
 
 @contextmanager
 def all_or_none(device: torch.device) -> Iterator[None]:
-    """If one process stops inside, all do: none is left waiting for another.
-
-    Raises:
-        TrainingError: If another process stopped.
-    """
+    """If one process stops inside, all do: none is left waiting for another."""
     if world_size() == 1:
         yield
         return
@@ -161,10 +136,6 @@ def wrap(
     """The network itself or, in several processes, a wrapper that averages its gradients.
 
     The wrapper has the parameters and buffers of ``network``, so that ``network`` is what learns.
-
-    Raises:
-        CredalError: If the processes were given different data, recipes or checkpoints, or a batch
-            has too few items for them.
     """
     if world_size() == 1:
         return network

@@ -43,22 +43,6 @@ def train(
         TrainingError: If a checkpoint is damaged or belongs to another run, or a model cannot be
             executed as asked.
         CredalError: If several processes cannot share a training.
-
-    Example:
-        >>> import credalearn as cl
-        >>> from credalearn.methods import METHODS
-        >>> from credalearn.nets import Network
-        >>> from credalearn.train import Recipe
-        >>> training = Training(
-        ...     network=Network(torch.nn.Identity(), num_features=1, num_heads=1, num_classes=2),
-        ...     inputs=torch.tensor([[-1.0], [1.0]]),
-        ...     labels=cl.precise([[1.0, 0.0], [0.0, 1.0]]),
-        ...     loss=METHODS["softmax"].loss,
-        ...     recipe=Recipe(learning_rate=0.1),
-        ... )
-        >>> (losses,) = train([training])
-        >>> training.network(training.inputs)[:, 0].argmax(1)
-        tensor([0, 1])
     """
     learners = [_learner(training) for training in trainings]
     shown = _Shown(listener, learners)

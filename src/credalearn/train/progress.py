@@ -23,11 +23,6 @@ class Progress:
     Args:
         label: What is being trained.
         stream: Where to write; standard error by default.
-
-    Example:
-        >>> with Progress("pocc", stream=sys.stdout) as progress:  # doctest: +ELLIPSIS
-        ...     progress.epoch(1, of=1, loss=0.5, items=1000)
-        pocc: epoch 1/1  loss 0.5000  ... items/s  0:00 left
     """
 
     def __init__(self, label: str, *, stream: TextIO | None = None) -> None:
