@@ -38,17 +38,10 @@ def execute(
     minutes: float | None = None,
     retry_failed: bool = False,
 ) -> None:
-    """Do the runs that are not done yet.
+    """Do the runs that are not done yet; under torchrun, each model with all its processes.
 
-    Under torchrun all its processes train each model together.
-
-    Args:
-        context: Where.
-        runs: What, with the runs that they are built on among them.
-        workers: Processes on this machine.
-        ray: Address of a running Ray cluster whose machines share the store, or ``"auto"``.
-        minutes: Time after which nothing is started and training stops, to be resumed.
-        retry_failed: Whether runs that failed before are tried again.
+    They are shared among ``workers`` processes here, or the machines of the Ray cluster at the
+    address ``ray``, which share the store. After ``minutes`` nothing is started.
     """
     until = None if minutes is None else time.time() + 60 * minutes
     store = Store(context.store)

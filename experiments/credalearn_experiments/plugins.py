@@ -35,12 +35,9 @@ _ITEMS = 2  # that a method is tried on
 def register_method(name: str, method: Method, *, built_on: str | None = None) -> None:
     """Make a method known under this name.
 
-    Args:
-        name: Used by settings and ``--method``.
-        method: The method.
-        built_on: Method whose trained networks it uses instead of training its own; required for
-            a method with several members. For the seeds of these networks see
-            :func:`credalearn_experiments.settings.members.member_seeds`.
+    ``built_on`` is the method whose trained networks it uses instead of training its own, as a
+    method with several members must; for their seeds see
+    :func:`credalearn_experiments.settings.members.member_seeds`.
     """
     _check_name(METHODS, "method", name)
     check_choice(method.score, SCORES, name=f"the score of method {name!r}")
@@ -64,12 +61,7 @@ def register_method(name: str, method: Method, *, built_on: str | None = None) -
 
 
 def register_task(name: str, load: Callable[[DataFolders, int | None], Task]) -> None:
-    """Make a task known under this name.
-
-    Args:
-        name: Used by settings.
-        load: Returns the task, given the folders of ``--data`` and the maximum number of items.
-    """
+    """Make a task known; ``load`` returns it, given the folders of ``--data`` and the limit."""
     _check_name(TASKS, "task", name)
     try:
         inspect.signature(load).bind(DataFolders(()), None)

@@ -23,34 +23,14 @@ _RENAMED = {"normalised_auarc": "normalized_auarc"}  # metrics, as records writt
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """What one finished run found.
-
-    Args:
-        setting: Name of the setting.
-        method: Name of the method.
-        seed: Seed of the run.
-        metrics: By name, as fractions.
-        curves: By name; ``accuracy_rejection`` has 101 accuracies.
-        config: How the run was made, as plain JSON: the setting's ``as_plain()`` and ``members``
-            (``shared`` or ``independent``), ``member_seeds``, ``epochs`` and ``limit``.
-        versions: Of what made it.
-        seconds: How long it took.
-
-    Raises:
-        CredalError: If a name is empty, or a number is missing or not finite.
-
-    Example:
-        >>> record = Record(setting="cifar10h", method="pocc", seed=1, metrics={"accuracy": 0.87})
-        >>> record.name, record.metrics["accuracy"]
-        ('cifar10h pocc seed 1', 0.87)
-    """
+    """What one finished run found."""
 
     setting: str
     method: str
     seed: int
-    metrics: Mapping[str, float]
+    metrics: Mapping[str, float]  # as fractions
     curves: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    config: Mapping[str, Any] = field(default_factory=dict)
+    config: Mapping[str, Any] = field(default_factory=dict)  # what was asked, as plain JSON
     versions: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 0.0
 

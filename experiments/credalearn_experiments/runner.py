@@ -44,23 +44,13 @@ _WORTH_COMPILING = 5_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunContext:
-    """Serializable context of runs: where things are, and on what device to train.
-
-    Args:
-        store: Folder of the store.
-        data: Folders of data sets.
-        device: ``"auto"`` (a GPU where there is one), or a torch device.
-        weights: File of pretrained weights; ``none`` for random ones.
-        side_by_side: Models trained at once on a GPU; beyond eight an H200 gets no faster.
-        verbose: Show progress.
-        plugins: Python files with methods, tasks and settings of the user's own.
-    """
+    """Serializable context of runs: where things are, and on what device to train."""
 
     store: Path
     data: tuple[Path, ...] = ()
-    device: str = "auto"
-    weights: Path | None = None
-    side_by_side: int = 8
+    device: str = "auto"  # a GPU where there is one
+    weights: Path | None = None  # of pretrained networks; "none" for random ones
+    side_by_side: int = 8  # models at once on a GPU; beyond eight an H200 gets no faster
     verbose: bool = True
     plugins: tuple[Path, ...] = ()
 

@@ -187,17 +187,10 @@ class Store:
 def read_predictions(
     folder: str | Path, setting: str, method: str, seed: int, *, part: str = "test"
 ) -> CredalPredictions:
-    """Predictions of a finished run.
+    """Predictions of a finished run, for a part: ``"test"``, ``"voted"`` or a foreign set.
 
     The same file contains the true classes of the test items as ``y`` and, where there are any,
     the votes on held-out items as ``voted_counts``.
-
-    Args:
-        folder: The store.
-        setting: Name of the setting.
-        method: Name of the method.
-        seed: Seed of the run.
-        part: ``"test"``, ``"voted"`` for items with held-out votes, or a foreign set, ``"svhn"``.
     """
     path = Path(folder) / setting / method / f"seed-{seed}" / PREDICTIONS
     tensors, _ = read_tensors(path, fix="run it again with `credalearn-experiments run`")

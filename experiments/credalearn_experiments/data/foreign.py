@@ -88,12 +88,7 @@ def tiny_imagenet(folders: DataFolders, size: int, limit: int | None = None) -> 
 
 
 def spread(items: list[Path], at_most: int) -> list[Path]:
-    """At most so many items, evenly spread, in their order.
-
-    Example:
-        >>> [path.name for path in spread([Path(name) for name in "abcdefgh"], 3)]
-        ['a', 'c', 'f']
-    """
+    """At most so many items, evenly spread, in their order."""
     if len(items) <= at_most:
         return items
     return [items[number * len(items) // at_most] for number in range(at_most)]

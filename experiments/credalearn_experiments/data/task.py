@@ -17,42 +17,19 @@ _SUM_TOLERANCE = 1e-6  # shares are float64; published probabilities have 9 digi
 class Task:
     """Inputs, true classes and, where people labeled the items, their votes.
 
-    Args:
-        name: Key of ``TASKS``.
-        classes: Names of the K classes, in the order of the labels.
-        train_inputs: Images, uint8, shape (N, 3, H, W); or features, float32, shape (N, D).
-        train_y: int64, shape (N,): true classes, or the top of the votes, the lowest on ties.
-        train_soft: float64, shape (N, K): shares of the votes; None where labels are made
-            (smoothing, teacher).
-        test_inputs: As ``train_inputs``, M items.
-        test_y: int64, shape (M,).
-        train_counts: int64, shape (N, K): the votes themselves, at least one per item, or None.
-        voted_inputs: As ``train_inputs``, V items with votes that no network is trained on, or
-            None.
-        voted_counts: int64, shape (V, K): their votes, at least one per item.
-
-    Raises:
-        CredalError: If types, shapes or values do not fit together.
-
-    Example:
-        >>> black = torch.zeros(2, 3, 4, 4, dtype=torch.uint8)
-        >>> task = Task(name="two", classes=("a", "b"), train_inputs=black,
-        ...     train_y=torch.tensor([0, 1]), train_soft=None,
-        ...     test_inputs=black, test_y=torch.tensor([1, 1]))
-        >>> task.num_classes
-        2
+    Inputs are images, uint8 of shape (N, 3, H, W), or features, float32 of shape (N, D).
     """
 
     name: str
     classes: tuple[str, ...]
     train_inputs: Tensor
-    train_y: Tensor
-    train_soft: Tensor | None
+    train_y: Tensor  # int64 (N,): true classes, or the top of the votes, the lowest on ties
+    train_soft: Tensor | None  # float64 (N, K): shares of the votes, if people voted
     test_inputs: Tensor
     test_y: Tensor
-    train_counts: Tensor | None = None
-    voted_inputs: Tensor | None = None
-    voted_counts: Tensor | None = None
+    train_counts: Tensor | None = None  # int64 (N, K): the votes, at least one per item
+    voted_inputs: Tensor | None = None  # items with votes that no network is trained on
+    voted_counts: Tensor | None = None  # int64 (V, K)
 
     def __post_init__(self) -> None:
         self._check_inputs("train_inputs", self.train_inputs)

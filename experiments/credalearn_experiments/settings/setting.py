@@ -79,46 +79,23 @@ class Votes:
 class Setting:
     """What is trained on what, and how: everything of a run but its method and seed.
 
-    Args:
-        name: Its name, for instance ``cifar10-teacher-resnet20-2.5``.
-        task: Inputs, true classes and split, a key of ``TASKS``.
-        labels: Where the training labels come from.
-        collapsed: Whether the labels are collapsed to their top class.
-        backbone: Name of the network.
-        pretrained: Whether the network starts from ImageNet weights.
-        image_size: Height and width of images, in pixels; ignored for features.
-        augment: Whether training images are cropped at random (4 px padding at 32 px, in
-            proportion at other sizes) and flipped; ignored for features.
-        recipe: How to train; every run has its own ``random_state``.
-        methods: Names of the methods, in the paper's order.
-        seeds: One run per method and seed.
-        foreign: Names of the data sets of foreign images.
-        published: Where the paper's figures of this setting are; None where it has none.
-
-    Raises:
-        CredalError: If methods or seeds are unknown, missing or repeated, or an ensemble would
-            learn from a few votes: its members have seeds of their own, and so other votes.
-
-    Example:
-        >>> from credalearn_experiments.settings.paper import SETTINGS
-        >>> setting = SETTINGS["cifar10h"]
-        >>> setting.backbone, setting.recipe.epochs, len(setting.seeds)
-        ('resnet18', 150, 10)
+    An ensemble cannot learn from a few votes: its members have seeds of their own, and so other
+    votes.
     """
 
-    name: str
-    task: str
+    name: str  # such as cifar10-teacher-resnet20-2.5
+    task: str  # a key of TASKS
     labels: Annotators | Smoothing | Teacher | Votes
-    collapsed: bool = False
+    collapsed: bool = False  # labels to their top class
     backbone: str
-    pretrained: bool = False
-    image_size: int = 32
-    augment: bool = True
-    recipe: Recipe
-    methods: tuple[str, ...]
-    seeds: tuple[int, ...] = TEN_SEEDS
-    foreign: tuple[str, ...] = ()
-    published: Published | None = None
+    pretrained: bool = False  # the network starts from ImageNet weights
+    image_size: int = 32  # height and width in pixels; ignored for features
+    augment: bool = True  # images are cropped, with 4 px padding at 32 px, and flipped at random
+    recipe: Recipe  # every run has its own random_state
+    methods: tuple[str, ...]  # in the paper's order
+    seeds: tuple[int, ...] = TEN_SEEDS  # one run per method and seed
+    foreign: tuple[str, ...] = ()  # data sets of foreign images
+    published: Published | None = None  # where the paper's figures are
 
     def __post_init__(self) -> None:
         for method in self.methods:
@@ -146,15 +123,10 @@ class Setting:
         """Everything that decides the outcome of a run but method and seed, as plain JSON."""
         recipe = asdict(self.recipe)
         del recipe["random_state"]
+        names = ("name", "task", "collapsed", "backbone", "pretrained", "image_size", "augment")
         return {
-            "name": self.name,
-            "task": self.task,
+            **{name: getattr(self, name) for name in names},
             "labels": {"kind": type(self.labels).__name__.lower(), **asdict(self.labels)},
-            "collapsed": self.collapsed,
-            "backbone": self.backbone,
-            "pretrained": self.pretrained,
-            "image_size": self.image_size,
-            "augment": self.augment,
             "recipe": recipe,
             "foreign": list(self.foreign),
         }
@@ -166,16 +138,7 @@ class Setting:
         seeds: tuple[int, ...] | None = None,
         methods: tuple[str, ...] | None = None,
     ) -> "Setting":
-        """A copy with other epochs, seeds or methods; None leaves them as they are.
-
-        The warm-up is cut where it would be longer than the training.
-
-        Example:
-            >>> from credalearn_experiments.settings.paper import SETTINGS
-            >>> rehearsal = SETTINGS["cifar100-smooth-0.1"].narrowed(epochs=2, seeds=(1,))
-            >>> rehearsal.recipe.epochs, rehearsal.recipe.warmup_epochs, rehearsal.seeds
-            (2, 2, (1,))
-        """
+        """A copy with other epochs, seeds or methods; a warm-up is not longer than the training."""
         recipe = self.recipe
         if epochs is not None:
             warmup = min(recipe.warmup_epochs, max(epochs, 1))
