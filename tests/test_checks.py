@@ -38,11 +38,6 @@ def test_nearest_ignores_case_and_separators() -> None:
     assert nearest("x", []) is None
 
 
-@pytest.mark.parametrize("value", [0, 1, 0.5, np.float32(0.25), np.int64(1)])
-def test_numbers_within_the_range_pass(value: Any) -> None:
-    check_number(value, name="share", least=0, most=1)
-
-
 @pytest.mark.parametrize(
     ("value", "limits", "message"),
     [

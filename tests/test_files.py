@@ -14,7 +14,6 @@ from credalearn._files import (
     not_written,
     sha256_of,
     whole_file,
-    writing,
 )
 
 
@@ -34,14 +33,6 @@ def test_the_remedy_fits_the_reason(error: Exception, fix: str) -> None:
     found = str(not_written(Path("d.csv"), error, other="name another file"))
     why = getattr(error, "strerror", None) or str(error).rstrip(".")
     assert found == f"d.csv cannot be written: {why}. To fix: {fix} another file."
-
-
-def test_other_errors_pass_unchanged() -> None:
-    said = r"^d.csv cannot be written: is a folder. To fix: name another file.$"
-    with pytest.raises(CredalError, match=said), writing(Path("d.csv")):
-        raise OSError(errno.EISDIR, "is a folder")
-    with pytest.raises(KeyError), writing(Path("d.csv")):
-        raise KeyError("x")
 
 
 def test_rejects_folders_before_the_work(tmp_path: Path) -> None:

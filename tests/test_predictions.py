@@ -86,14 +86,6 @@ def test_every_score_is_finite_and_not_negative(name: str, generator: torch.Gene
         assert_close(score[:20], torch.zeros(20), atol=1e-5, rtol=0)
 
 
-def test_every_score_is_documented() -> None:
-    for name, function in SCORES.items():
-        assert function.__doc__, name
-    doc = CredalPredictions.score.__doc__
-    assert doc is not None
-    assert all(f'``"{name}"``' in doc for name in SCORES)
-
-
 def test_saved_and_loaded_without_loss(pred: CredalPredictions, tmp_path: Path) -> None:
     path = tmp_path / "deep" / "pred.safetensors"
     point = CredalPredictions(pred.probs, pred.probs, pred.probs)  # one tensor three times
@@ -116,17 +108,6 @@ def test_rejects_damaged_and_other_files(pred: CredalPredictions, tmp_path: Path
     write_tensors(path, {"weights": torch.zeros(2)})
     with pytest.raises(CredalError, match=r"contains \['weights'\], not predictions. To fix: name"):
         CredalPredictions.load(path)
-
-
-def test_rows_and_moving(pred: CredalPredictions) -> None:
-    part = pred[[3, 1]]
-    assert len(part) == 2
-    assert_close(part.score("mmi"), pred.score("mmi")[[3, 1]])
-    assert len(pred[0]) == 1
-    assert len(pred[:7]) == 7
-    assert pred.to(torch.float32).probs.dtype == torch.float32
-    assert repr(pred[:1]) == "CredalPredictions(1 item, 4 classes, 2 vertices)"
-    assert repr(box(pred)) == "CredalPredictions(100 items, 4 classes)"
 
 
 @pytest.mark.parametrize(

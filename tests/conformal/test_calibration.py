@@ -1,18 +1,14 @@
 """The radius of widened sets: by counting, by properties, and the coverage it promises."""
 
-import inspect
 import math
 from collections.abc import Callable
 from typing import get_args
 
-import conformal_scales
-import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
-from torch.testing import assert_close
 
 from credalearn import CredalError, CredalPredictions, Inflation
 from credalearn.conformal import Distance, Scale
@@ -65,52 +61,6 @@ def test_calibration_items_are_covered_to_the_last_bit(
     assert (held | ~inside).all()
     if distance == "box" and not found.vacuous:
         assert bool((inside == held).all()) or pred.probs.dtype == torch.float32
-
-
-@given(voted_predictions(), st.sampled_from(DISTANCES), st.sampled_from(list(SCALES)))
-def test_more_coverage_gives_wider_sets(
-    case: tuple[CredalPredictions, Tensor], distance: Distance, scale: Scale
-) -> None:
-    pred, votes = case
-    radius, lower, upper = 0.0, pred.lower + 1, pred.upper - 1
-    for coverage in (0.2, 0.5, 0.8, 0.9, 0.99):
-        found = pred.inflation(votes, coverage=coverage, distance=distance, scale=scale)
-        wide = pred.conformalize(found)
-        assert found.radius >= radius
-        assert (wide.lower <= lower).all()
-        assert (wide.upper >= upper).all()
-        radius, lower, upper = found.radius, wide.lower, wide.upper
-    assert found.vacuous == (len(pred) < 99)
-    if found.vacuous:
-        assert bool((lower == 0).all())
-        assert bool((upper == 1).all())
-
-
-@given(
-    voted_predictions(),
-    st.sampled_from(DISTANCES),
-    st.sampled_from(list(SCALES)),
-    st.integers(0, 99),
-)
-def test_order_of_items_and_classes_does_not_matter(
-    case: tuple[CredalPredictions, Tensor], distance: Distance, scale: Scale, random_state: int
-) -> None:
-    pred, votes = case
-    generator = torch.Generator().manual_seed(random_state)
-    rows = torch.randperm(len(pred), generator=generator)
-    columns = torch.randperm(votes.shape[1], generator=generator)
-    other = CredalPredictions(
-        pred.probs[rows][:, columns],
-        pred.lower[rows][:, columns],
-        pred.upper[rows][:, columns],
-        None if pred.vertices is None else pred.vertices[rows][:, :, columns],
-    )
-    found = pred.inflation(votes, coverage=0.7, distance=distance, scale=scale)
-    again = other.inflation(votes[rows][:, columns], coverage=0.7, distance=distance, scale=scale)
-    assert again.radius == pytest.approx(found.radius, abs=1e-6)
-    wide, shuffled = pred.conformalize(found), other.conformalize(found)
-    assert_close(shuffled.lower, wide.lower[rows][:, columns], atol=1e-6, rtol=0)
-    assert_close(shuffled.upper, wide.upper[rows][:, columns], atol=1e-6, rtol=0)
 
 
 def drawn(
@@ -167,20 +117,6 @@ def test_simulation_detects_one_rank_less() -> None:
 
     mean, error = mean_coverage("segment", "box", "none", naive)
     assert mean < 0.9 - 3.5 * error
-
-
-def test_default_scale_gives_the_narrowest_sets() -> None:
-    """By the geometric mean over data sets, coverages and methods of the kept results."""
-    sizes = conformal_scales.read()
-    widths = {
-        scale: np.mean(
-            [math.log(s.width) for s in sizes if (s.distance, s.scale) == ("box", scale)]
-        )
-        for scale in SCALES
-    }
-    default = inspect.signature(CredalPredictions.inflation).parameters["scale"].default
-    assert min(widths, key=lambda scale: widths[scale]) == default == next(iter(SCALES))
-    assert all(abs(s.covered - s.target) < 0.005 for s in sizes)
 
 
 P = torch.tensor([[0.5, 0.5]])

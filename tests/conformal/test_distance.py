@@ -74,26 +74,3 @@ def test_total_variation_is_the_least_over_members(
     assert_close(found, torch.tensor(slow, dtype=torch.float64), atol=1e-7, rtol=0)
     assert (found[:30] <= 1e-7).all()
     assert found.max() > 0.3
-
-
-def test_segments_between_equal_and_nearly_equal_ends() -> None:
-    first = torch.tensor([[0.2, 0.3, 0.5]], dtype=torch.float64)
-    q = torch.tensor([[0.6, 0.3, 0.1]], dtype=torch.float64)
-    for step in (0.0, 1e-320, 1e-12):
-        second = first + step * torch.tensor([[1.0, -1.0, 0.0]], dtype=torch.float64)
-        ends = torch.stack([first, second], 1)
-        found = total_variation(q, first, first, vertices=ends)
-        assert_close(found, torch.tensor([0.4], dtype=torch.float64), atol=1e-11, rtol=0)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_total_variation_is_at_least_that_to_the_box_around(
-    kind: str, generator: torch.Generator
-) -> None:
-    pred = KINDS[kind](100, 4, generator)
-    q = distributions(100, 4, generator=generator)
-    true = total_variation(q, pred.lower, pred.upper, vertices=pred.vertices)
-    around = total_variation(q, pred.lower, pred.upper)
-    assert (around <= true + 1e-7).all()
-    ones = torch.ones(100, 1, dtype=torch.float64)
-    assert (box_distance(q, pred.lower, pred.upper, ones) <= around + 1e-12).all()

@@ -72,13 +72,3 @@ def test_p_value_of_shares_is_valid(law: dict[float, float], level: float) -> No
         p = p_value(each(sum(drawn)), each(n), mean, binary=False)[0]
         broken += float(np.prod([law[value] for value in drawn])) * (p <= level)
     assert broken <= level
-
-
-def test_rounding_of_shares_adds_no_error() -> None:
-    """Shares of 0.1 ten times add to just below 1 or just above: either is one error."""
-    total = sum([0.7] + [0.1] * 3)
-    assert total != 1
-    exact = p_value(each(1), each(60), 0.2, binary=False)
-    np.testing.assert_allclose(p_value(each(total), each(60), 0.2, binary=False), exact, rtol=1e-9)
-    above = np.nextafter(1, 2)
-    np.testing.assert_allclose(p_value(each(above), each(60), 0.2, binary=False), exact, rtol=1e-9)

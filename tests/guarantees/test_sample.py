@@ -24,14 +24,3 @@ def test_sample_counts_items_and_errors() -> None:
         assert found == pytest.approx((expected.low, expected.high), abs=1e-9)
         one_sided = binomtest(int(kept.sum()), len(kept), alternative="less")
         assert upper[index] == pytest.approx(one_sided.proportion_ci(1 - 0.0125).high)
-
-
-def test_thinned_sample_keeps_its_end() -> None:
-    rng = np.random.default_rng(1)
-    whole = as_sample(rng.random(100_000), rng.random(100_000) < 0.07)
-    few = whole.thinned(500)
-    assert (len(few.kept), len(whole.kept)) == (500, 100_000)
-    rows = np.searchsorted(whole.kept, few.kept)
-    assert few.kept[-1] == 100_000
-    np.testing.assert_array_equal(few.thresholds, whole.thresholds[rows])
-    np.testing.assert_array_equal(few.errors, whole.errors[rows])

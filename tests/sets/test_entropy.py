@@ -12,7 +12,6 @@ from credalearn import (
     max_entropy_hull,
     min_entropy_box,
     min_entropy_hull,
-    mmi,
 )
 from random_sets import KINDS, bits, corners, distributions
 
@@ -81,14 +80,6 @@ def test_warns_when_the_search_hits_its_cap(generator: torch.Generator) -> None:
     with pytest.warns(PrecisionWarning, match=r"cap of 1 steps: \d+ of 50 items are up to .* bits"):
         capped = max_entropy_hull(points, max_steps=1)
     assert (capped <= max_entropy_hull(points) + 1e-3).all()
-
-
-def test_mmi_of_a_polytope_is_its_farthest_pair(generator: torch.Generator) -> None:
-    points = distributions(100, 5, 4, generator=generator)
-    pairs = (points[:, :, None] - points[:, None]).abs().sum(3).flatten(1)
-    assert_close(mmi(points), pairs.amax(1) / 2)
-    segment = points[:, :2]
-    assert_close(mmi(segment), (segment[:, 0] - segment[:, 1]).abs().sum(1) / 2)
 
 
 def random_boxes(

@@ -22,7 +22,7 @@ from credalearn.sets import (
 )
 from random_sets import KINDS, Maker
 
-NUM_PROBLEMS = 10_000
+NUM_ITEMS = 205
 
 
 @dataclass(frozen=True)
@@ -95,33 +95,12 @@ def solve(sets: CredalSet, cost: Tensor) -> np.ndarray:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_extremes_equal_a_linear_program(kind: str, generator: torch.Generator) -> None:
-    solved = 0
-    # A box's program takes 0.1 ms, those of the other two 1 ms: a fifth of the sizes for them.
-    sizes = range(2, 51, 5 if kind in ("balls", "possibilities") else 1)
-    for num_classes in sizes:
-        num_items = NUM_PROBLEMS // 49 + 1
-        sets = KINDS[kind](num_items, num_classes, generator)
-        cost = torch.randn(num_items, num_classes, generator=generator, dtype=torch.float64)
+    for num_classes in (2, 3, 4, 5, 8, 13, 21, 34, 50):
+        sets = KINDS[kind](NUM_ITEMS, num_classes, generator)
+        cost = torch.randn(NUM_ITEMS, num_classes, generator=generator, dtype=torch.float64)
         cost[::3] = cost[::3].round()  # ties
         assert_close(sets.best(cost).numpy(), solve(sets, cost), atol=1e-9, rtol=0)
         assert_close(sets.worst(cost).numpy(), -solve(sets, -cost), atol=1e-9, rtol=0)
-        solved += num_items
-    assert solved >= NUM_PROBLEMS * len(sizes) / 49
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_targets_are_members_that_attain_the_extremes(
-    kind: str, generator: torch.Generator
-) -> None:
-    sets = KINDS[kind](300, 6, generator)
-    cost = torch.randn(300, 6, generator=generator, dtype=torch.float64)
-    for target, value in (
-        (sets.worst_target(cost), sets.worst(cost)),
-        (sets.best_target(cost), sets.best(cost)),
-    ):
-        assert sets.contains(target, tolerance=1e-9).all()
-        assert_close((target * cost).sum(1), value)
-    assert (sets.best(cost) <= sets.worst(cost) + 1e-12).all()
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -14,10 +14,8 @@ from torch import Tensor
 from credalearn import (
     CredalClassifier,
     CredalError,
-    CredalSet,
     LowerBounds,
     pocc_loss,
-    precise,
 )
 from credalearn.methods import METHODS
 from credalearn.sets.box_entropy import _enumerated
@@ -29,7 +27,7 @@ from credalearn.theory import (
     last_layer_complexity,
     least_objective,
 )
-from credalearn.theory.least_objective import _climbed_entropy, _smallest_entropy
+from credalearn.theory.least_objective import _smallest_entropy
 from random_sets import KINDS
 
 
@@ -57,25 +55,6 @@ def test_the_least_objective_is_what_a_search_of_all_predictions_finds(
     exact = least_objective(sets)
     assert (exact <= searched + 1e-4).all()  # no prediction is better; the dust costs 1e-5
     assert (searched - exact).max() < 0.015  # and the nearest of the grid is nearly as good
-
-
-@pytest.mark.parametrize("kind", ["balls", "possibilities"])
-def test_the_climbed_entropy_is_nearly_the_largest(kind: str, generator: torch.Generator) -> None:
-    # Whatever p is, the worst cost of −log p is above the largest entropy: at the best p found, by
-    # the minimax theorem, hardly so.
-    sets = KINDS[kind](1000, 5, generator)
-    climbed = _climbed_entropy(sets)
-    logits = sets.center().clamp(min=1e-3).log().requires_grad_()
-    optimizer = torch.optim.Adam([logits], lr=0.05)
-    above = torch.full((1000,), math.inf, dtype=torch.float64)
-    for _ in range(300):
-        worst = sets.worst(-logits.log_softmax(1))
-        above = torch.minimum(above, worst.detach())
-        optimizer.zero_grad()
-        worst.sum().backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
-    assert (climbed <= above + 1e-9).all()
-    assert (above - climbed).max() < 0.03
 
 
 def test_many_classes_have_a_lower_bound_of_the_smallest_entropy(
@@ -127,22 +106,6 @@ def test_the_complexity_is_above_that_of_the_losses_over_all_signs(
     assert bound == pytest.approx((math.sqrt(2) + math.sqrt(0.5)) * float(features.norm()) / 8)
 
 
-def test_the_complexity_of_heads_with_bias_is_that_of_one_more_feature(
-    generator: torch.Generator,
-) -> None:
-    features, weights = normal(30, 5, generator=generator), normal(2, 3, 5, generator=generator)
-    biases = normal(2, 3, generator=generator)
-    extended = torch.cat([features, torch.ones(30, 1)], 1)
-    joined = torch.cat([weights, biases[..., None]], 2)
-    bound = last_layer_complexity(features, weights, biases)
-    assert bound == pytest.approx(last_layer_complexity(extended, joined))
-    # What is added to all classes alike changes no probability, and nothing here.
-    shifted = last_layer_complexity(features, weights + 7, biases - 3)
-    assert shifted == pytest.approx(bound)
-    twice = last_layer_complexity(torch.cat([features, features]), weights, biases)
-    assert twice == pytest.approx(bound / math.sqrt(2))
-
-
 def example(generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor, LowerBounds]:
     """Features, weights and biases of two heads, and labels."""
     features, weights = normal(50, 4, generator=generator), normal(2, 3, 4, generator=generator)
@@ -173,60 +136,6 @@ def test_each_term_by_hand(generator: torch.Generator) -> None:
     assert optimization == pytest.approx(half - float(least_objective(labels).mean()))
     assert bound.total == pytest.approx(complexity + sampling + optimization + imprecision)
     assert [term.basis for term in bound.terms] == ["estimated", "assumed", "measured", "assumed"]
-
-
-def test_terms_move_as_the_theorem_says(generator: torch.Generator) -> None:
-    features, weights, biases, labels = example(generator)
-
-    def terms(
-        labels: CredalSet = labels, times: int = 1, scale: float = 1.0, confidence: float = 0.95
-    ) -> list[float]:
-        rows = torch.arange(len(labels)).repeat(times)
-        bound = generalization_bound(
-            features[rows],
-            scale * weights,
-            labels[rows],
-            biases=scale * biases,
-            confidence=confidence,
-        )
-        return [term.value for term in bound.terms]
-
-    base = terms()
-    # Four times the items: half of the first two terms, the other two as they were.
-    for here, there, factor in zip(terms(times=4), base, (0.5, 0.5, 1, 1), strict=True):
-        assert here == pytest.approx(factor * there)
-    surer = terms(confidence=0.99)
-    assert surer[1] > base[1]
-    assert [surer[0], *surer[2:]] == [base[0], *base[2:]]
-    larger = terms(scale=2.0)
-    assert larger[0] == pytest.approx(2 * base[0])
-    assert larger[1] > base[1]
-    assert larger[3] == pytest.approx(2 * base[3])
-    wider = terms(labels=LowerBounds(0.5 * labels.lower))
-    assert wider[3] > base[3]
-    assert terms(labels=precise(labels.center()))[3] == pytest.approx(0, abs=1e-12)
-
-
-@given(st.sampled_from(sorted(KINDS)), st.integers(2, 5), st.integers(0, 2**31))
-def test_on_a_whole_population_the_last_two_terms_suffice(
-    kind: str, num_classes: int, random_state: int
-) -> None:
-    # Where the items are all there are, nothing is left to chance: for any two heads, and any
-    # predictor f within the range L, the theorem reads R0(mean of heads) − R0(f) <= η + L·mean d.
-    generator = torch.Generator().manual_seed(random_state)
-    sets = KINDS[kind](24, num_classes, generator)
-    weights = (
-        3 * torch.rand((), generator=generator) * normal(2, num_classes, 24, generator=generator)
-    )
-    bound = generalization_bound(torch.eye(24, dtype=torch.float64), weights, sets)
-    heads = weights.transpose(1, 2).softmax(2)
-    truth = sets.worst_target(normal(24, num_classes, generator=generator))
-    risk = float(-(truth * heads.mean(0).log()).sum(1).mean())
-    rivals = normal(40, 24, num_classes, generator=generator)
-    rivals = rivals / (rivals.amax(2, keepdim=True) - rivals.amin(2, keepdim=True))
-    rivals = bound.loss_range * rivals * torch.rand(40, 24, 1, generator=generator)
-    best = float(-(truth * rivals.log_softmax(2)).sum(2).amin(0).mean())  # an item at a time
-    assert risk - best <= bound.optimization.value + bound.imprecision.value + 1e-9
 
 
 def test_the_bound_holds_where_the_truth_is_known() -> None:

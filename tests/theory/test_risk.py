@@ -73,22 +73,6 @@ def test_the_true_risk_is_inside_if_every_set_holds(
     assert profile.optimistic - 1e-9 <= float(true.mean()) <= profile.pessimistic + 1e-9
 
 
-@given(st.integers(2, 6), st.integers(0, 2**31))
-def test_outside_it_is_by_at_most_the_range_times_the_distance(
-    num_classes: int, random_state: int
-) -> None:
-    generator = torch.Generator().manual_seed(random_state)
-    sets = KINDS["lower bounds"](24, num_classes, generator)
-    probs = predictions(24, num_classes, generator)
-    truth = distributions(24, num_classes, generator=generator)
-    distance = (sets.lower - truth).clamp(min=0).sum(1)
-    logs = probs.log()
-    allowed = float((distance * (logs.amax(1) - logs.amin(1))).mean()) + 1e-9
-    true = float(-(truth * logs).sum(1).mean())
-    profile = risk_profile(probs, sets, draws=1)
-    assert profile.optimistic - allowed <= true <= profile.pessimistic + allowed
-
-
 def test_the_intervals_hold_as_often_as_they_say(generator: torch.Generator) -> None:
     # 300 samples of 150 items from 20,000: each end's 90 % interval holds its mean 90 % of the
     # time, within three standard deviations of a binomial and the bootstrap's own shortfall.
@@ -107,7 +91,7 @@ def test_the_intervals_hold_as_often_as_they_say(generator: torch.Generator) -> 
     assert (np.abs(held / 300 - 0.9) < 0.055).all(), held / 300
 
 
-def test_the_bootstrap_is_the_obvious_one_and_follows_its_seed(generator: torch.Generator) -> None:
+def test_bootstrap_equals_the_slow_one(generator: torch.Generator) -> None:
     sets, probs = KINDS["lower bounds"](40, 3, generator), predictions(40, 3, generator)
     one, same, other = (
         risk_profile(probs, sets, draws=300, random_state=random_state)
@@ -123,7 +107,7 @@ def test_the_bootstrap_is_the_obvious_one_and_follows_its_seed(generator: torch.
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_impossible_class_that_is_allowed_costs_infinitely_much(
+def test_probability_zero_on_an_allowed_class_is_infinite(
     kind: str, generator: torch.Generator
 ) -> None:
     sets = KINDS[kind](40, 3, generator)
