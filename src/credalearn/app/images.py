@@ -167,8 +167,10 @@ def _eight_bits(image: Image.Image, *, stretch: bool = False) -> Image.Image:
     another stays darker; or by the image's own range, to be looked at.
     """
     values = np.nan_to_num(np.asarray(image, dtype=np.float64), posinf=0, neginf=0)
-    if stretch:
-        values = (values - values.min()) / max(np.ptp(values), 1e-9)
+    if stretch:  # without the 0.5 % at either end: a burned-in mark would leave the rest black
+        low, high = np.percentile(values, (0.5, 99.5))
+        low, high = (low, high) if high > low else (values.min(), values.max())
+        values = ((values - low) / max(high - low, 1e-9)).clip(0, 1)
     mode = "F" if stretch else "I;16" if image.mode.startswith("I;16") else image.mode
     most = next((x for x in _LARGEST[mode] if values.max() <= x), _LARGEST[mode][-1])
     return Image.fromarray((values.clip(0, most) * (255 / most)).round().astype(np.uint8))
