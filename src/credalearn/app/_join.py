@@ -26,23 +26,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Joined:
-    """Items that have both annotation and input, in one order.
+    """Items that have both annotation and input, in one order."""
 
-    Args:
-        items: Names of the N items.
-        X: Inputs, shape (N, D) or (N, 3, S, S).
-        digests: SHA-256 of each input.
-        inputs: What the inputs are, and which items were left out.
-        columns: Group, gold label and split of each item, as text.
-        place: From an item's number to where it is, such as "items.csv, line 7".
-    """
-
-    items: list[str]
-    X: np.ndarray
-    digests: list[str]
-    inputs: InputFacts
-    columns: pl.DataFrame
-    place: Callable[[int], str]
+    items: list[str]  # names of the N items
+    X: np.ndarray  # inputs, shape (N, D) or (N, 3, S, S)
+    digests: list[str]  # SHA-256 of each input
+    inputs: InputFacts  # what the inputs are, and which items were left out
+    columns: pl.DataFrame  # group, gold label and split of each item, as text
+    place: Callable[[int], str]  # from an item's number to where it is, such as "items.csv, line 7"
 
 
 def join_features(annotations: Annotations, options: "DatasetOptions") -> Joined:

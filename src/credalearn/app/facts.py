@@ -16,102 +16,58 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgreementFacts:
-    """How much the annotators agree.
+    """How much the annotators agree."""
 
-    Args:
-        alpha: Krippendorff's alpha; None where it is undefined.
-        unanimous: Share of items whose votes are all for one class.
-        tied: Share of items without a single most-voted class.
-        votes_per_item: Fewest, median and most.
-        confused: Two classes and their share of all disagreement, the most confused first.
-    """
-
-    alpha: float | None
-    unanimous: float | None
-    tied: float | None
-    votes_per_item: tuple[float, float, float]
-    confused: tuple[tuple[str, str, float], ...] = ()
+    alpha: float | None  # Krippendorff's alpha; None where it is undefined
+    unanimous: float | None  # share of items whose votes are all for one class
+    tied: float | None  # share of items without a single most-voted class
+    votes_per_item: tuple[float, float, float]  # fewest, median and most
+    confused: tuple[tuple[str, str, float], ...] = ()  # and their share, most first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnnotationFacts:
-    """Where the annotations come from and what they contain.
+    """Where the annotations come from and what they contain."""
 
-    Args:
-        kind: Votes, counts, probabilities or lower bounds.
-        path: The export.
-        later: Exports of later rounds.
-        format: The recognized format, in words.
-        item: Column or field that names the items.
-        items: Number of annotated items.
-        annotators: Number of annotators, where they are named.
-        votes: Number of votes, where there are any.
-        left_out: Number of rows left out, by reason.
-        agreement: Agreement between annotators, where there are votes.
-    """
-
-    kind: Kind
-    path: str
-    later: tuple[str, ...] = ()
-    format: str = ""
-    item: str | None = None
-    items: int = 0
-    annotators: int | None = None
-    votes: float | None = None
-    left_out: dict[str, int] = field(default_factory=dict)
-    agreement: AgreementFacts | None = None
+    kind: Kind  # votes, counts, probabilities or lower bounds
+    path: str  # the export
+    later: tuple[str, ...] = ()  # exports of later rounds
+    format: str = ""  # the recognized format, in words
+    item: str | None = None  # column or field that names the items
+    items: int = 0  # number of annotated items
+    annotators: int | None = None  # number of annotators, where they are named
+    votes: float | None = None  # number of votes, where there are any
+    left_out: dict[str, int] = field(default_factory=dict)  # number of rows left out, by reason
+    agreement: AgreementFacts | None = None  # agreement between annotators, where there are votes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputFacts:
-    """What the model takes, and where the inputs of the items were read.
-
-    Args:
-        kind: Features or images.
-        path: The first file of features, or the folder of images.
-        later: Further files of features.
-        item: Column that names the items in a table of features.
-        features: Names of the features, in order.
-        dropped: Columns that were left out on request.
-        image_size: Height and width of the images, in pixels.
-        left_out: Number of items left out, by reason.
-        unreadable: Why an image could not be read, by item.
-        matched: Number of images found, by what they were found by.
-        table: The table of groups, splits and gold labels of images.
-    """
+    """What the model takes, and where the inputs of the items were read."""
 
     kind: Literal["features", "images"]
-    path: str
-    later: tuple[str, ...] = ()
-    item: str | None = None
-    features: tuple[str, ...] = ()
-    dropped: tuple[str, ...] = ()
-    image_size: int | None = None
-    left_out: dict[str, int] = field(default_factory=dict)
-    unreadable: dict[str, str] = field(default_factory=dict)
-    matched: dict[str, int] = field(default_factory=dict)
-    table: str | None = None
+    path: str  # the first file of features, or the folder of images
+    later: tuple[str, ...] = ()  # further files of features
+    item: str | None = None  # column that names the items in a table of features
+    features: tuple[str, ...] = ()  # names of the features, in order
+    dropped: tuple[str, ...] = ()  # columns that were left out on request
+    image_size: int | None = None  # height and width of the images, in pixels
+    left_out: dict[str, int] = field(default_factory=dict)  # number of items left out, by reason
+    unreadable: dict[str, str] = field(default_factory=dict)  # why, by image
+    matched: dict[str, int] = field(default_factory=dict)  # images, by how found
+    table: str | None = None  # the table of groups, splits and gold labels of images
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitFacts:
-    """Number of items in each split, and the columns that decided about it.
+    """Number of items in each split, and the columns that decided about it."""
 
-    Args:
-        train: Items that were trained on in this run.
-        calibration: Items that guarantees are computed from.
-        test: Items that only the report looks at.
-        group: Column whose items stay in one split.
-        gold: Column of the true class.
-        split: Column of the split.
-    """
-
-    train: int = 0
-    calibration: int = 0
-    test: int = 0
-    group: str | None = None
-    gold: str | None = None
-    split: str | None = None
+    train: int = 0  # items that were trained on in this run
+    calibration: int = 0  # items that guarantees are computed from
+    test: int = 0  # items that only the report looks at
+    group: str | None = None  # column whose items stay in one split
+    gold: str | None = None  # column of the true class
+    split: str | None = None  # column of the split
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -152,64 +108,36 @@ class Digests:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingFacts:
-    """Where and on what the model was trained, where that was another run.
+    """Where and on what the model was trained, where that was another run."""
 
-    Args:
-        path: Folder of that run.
-        created: When it was made.
-        answers: What its annotators gave.
-        annotations: Its annotations.
-        inputs: Its inputs.
-        splits: Its splits.
-        later_items: Number of its items that only later rounds have.
-        truth: What its predictions were compared with.
-    """
-
-    path: str
-    created: str
-    answers: Answers
-    annotations: AnnotationFacts
-    inputs: InputFacts
-    splits: SplitFacts
-    later_items: int
-    truth: Literal["gold", "majority"]
+    path: str  # folder of that run
+    created: str  # when it was made
+    answers: Answers  # what its annotators gave
+    annotations: AnnotationFacts  # its annotations
+    inputs: InputFacts  # its inputs
+    splits: SplitFacts  # its splits
+    later_items: int  # number of its items that only later rounds have
+    truth: Literal["gold", "majority"]  # what its predictions were compared with
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFacts:
-    """The content of ``run.json``.
+    """The content of ``run.json``."""
 
-    Args:
-        classes: Names of the classes.
-        created: When the run was made, ISO 8601.
-        versions: Versions of credalearn, torch and Python.
-        annotations: Where the annotations come from.
-        inputs: What the model takes.
-        splits: Number of items in each split.
-        later_items: Number of items that only later rounds have; they are trained on alone.
-        truth: Whether predictions are compared with gold labels or with the annotations.
-        options: What the model was trained with.
-        label_diameter: Mean diameter of the labels, 0 for points and 1 for everything.
-        loss_curve: Mean loss of each epoch.
-        seconds: Duration of the training.
-        sha256: Digests of the model and the tables.
-        recalibrated_from: The run that trained the model, where it was another.
-    """
-
-    classes: tuple[str, ...]
-    created: str
-    versions: dict[str, str]
-    annotations: AnnotationFacts
-    inputs: InputFacts
-    splits: SplitFacts
-    truth: Literal["gold", "majority"]
-    options: TrainingOptions
-    sha256: Digests
-    later_items: int = 0
-    label_diameter: float = 0.0
-    loss_curve: tuple[float, ...] = ()
-    seconds: float = 0.0
-    recalibrated_from: TrainingFacts | None = None
+    classes: tuple[str, ...]  # names of the classes
+    created: str  # when the run was made, ISO 8601
+    versions: dict[str, str]  # versions of credalearn, torch and Python
+    annotations: AnnotationFacts  # where the annotations come from
+    inputs: InputFacts  # what the model takes
+    splits: SplitFacts  # number of items in each split
+    truth: Literal["gold", "majority"]  # what predictions are compared with
+    options: TrainingOptions  # what the model was trained with
+    sha256: Digests  # digests of the model and the tables
+    later_items: int = 0  # number of items that only later rounds have; they are trained on alone
+    label_diameter: float = 0.0  # mean diameter of the labels, 0 for points and 1 for everything
+    loss_curve: tuple[float, ...] = ()  # mean loss of each epoch
+    seconds: float = 0.0  # duration of the training
+    recalibrated_from: TrainingFacts | None = None  # where another run trained the model
 
     @property
     def method(self) -> str:
@@ -229,11 +157,7 @@ def to_json(record: Any, **more: object) -> str:
 
 
 def parse_json(text: bytes, form: type[_T], path: Path, *, fix: str = "train again") -> _T:
-    """JSON text as an object of this type.
-
-    Raises:
-        CredalError: If it is no JSON, or a field is missing or has another type.
-    """
+    """JSON text as an object of this type."""
     try:
         return msgspec.json.decode(text, type=form)
     except msgspec.ValidationError as error:

@@ -24,25 +24,15 @@ _ARRAY_ITEM = (*ITEM, "items", "itemids", "ids", "names")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureTable:
-    """Features of items, as numbers.
+    """Features of items, as numbers."""
 
-    Args:
-        paths: The files, or what messages call a table in memory.
-        items: Name of each item, all different.
-        names: Name of each feature.
-        values: Shape (N, D), finite.
-        extra: The column of items and those asked for next to the features, as text.
-        parts: The sources, each with the number of its first item.
-        item: Column that names the items.
-    """
-
-    paths: tuple[Path, ...]
-    items: list[str]
-    names: list[str]
-    values: np.ndarray
-    extra: pl.DataFrame
-    parts: tuple[tuple[int, Source], ...]
-    item: str
+    paths: tuple[Path, ...]  # the files, or what messages call a table in memory
+    items: list[str]  # name of each item, all different
+    names: list[str]  # name of each feature
+    values: np.ndarray  # shape (N, D), finite
+    extra: pl.DataFrame  # the column of items and those asked for next to the features, as text
+    parts: tuple[tuple[int, Source], ...]  # the sources, each with the number of its first item
+    item: str  # column that names the items
 
     def place(self, row: int) -> str:
         """Where an item is, such as ``"items.csv, line 7"``."""

@@ -88,12 +88,7 @@ def find_images(folder: Path, items: Iterable[str]) -> dict[str, tuple[Path, How
 def read_images(
     files: Sequence[Path], size: int
 ) -> Iterator[list[tuple[Path, tuple[np.ndarray, str] | str]]]:
-    """Images in batches, each opened once.
-
-    Yields:
-        Files, each with its pixels (3, S, S), uint8, and the SHA-256 of its bytes, or why it cannot
-        be read.
-    """
+    """Images in batches: pixels (3, S, S), uint8, and the SHA-256 of the file; or why not."""
 
     def read(file: Path) -> tuple[Path, tuple[np.ndarray, str] | str]:
         try:

@@ -14,15 +14,7 @@ class KnownItems:
     """Items of some splits of a run, recognized by the digest of their input.
 
     Where many items of the run have the features of another, an equal digest says little: there
-    the names must be equal, too.
-
-    Args:
-        run: The run.
-        splits: Splits whose items are recognized.
-
-
-    Attributes:
-        by_name: Whether names must be equal, too.
+    the names must be equal, too (``by_name``).
     """
 
     def __init__(self, run: Run, splits: Sequence[str]) -> None:

@@ -18,24 +18,12 @@ _FIRST_FEATURE = 5  # after nodule, patient and the three votes
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Nodules:
-    """Lung nodules that three or four radiologists rated.
+    """Lung nodules that three or four radiologists rated."""
 
-    Args:
-        features: Size and shape of the outlines and the readers' other ratings, shape (N, D).
-        feature_names: D names.
-        votes: How many readers called it benign, indeterminate, malignant, shape (N, 3).
-        patients: Whose nodule it is, shape (N,): split by this.
-
-    Example:
-        >>> nodules = load_nodules()
-        >>> nodules.votes[0].tolist(), CLASSES[nodules.majority[0]]
-        ([0, 0, 4], 'malignant')
-    """
-
-    features: np.ndarray
-    feature_names: tuple[str, ...]
-    votes: np.ndarray
-    patients: np.ndarray
+    features: np.ndarray  # size and shape of the outlines, and other ratings, shape (N, D)
+    feature_names: tuple[str, ...]  # D names
+    votes: np.ndarray  # how many readers called it benign, indeterminate, malignant, shape (N, 3)
+    patients: np.ndarray  # whose nodule it is, shape (N,): split by this
 
     @property
     def majority(self) -> np.ndarray:

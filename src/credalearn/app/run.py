@@ -280,16 +280,7 @@ def write_run(
     items: pl.DataFrame,
     predictions: pl.DataFrame,
 ) -> None:
-    """Write the tables of a run, then ``run.json`` with their digests: with it the run is whole.
-
-    Args:
-        folder: Of the run.
-        facts: Fields of :class:`RunFacts`, but for the digests.
-        model_sha256: Digest of the model's weights.
-        annotations: See :class:`Run`.
-        items: Likewise.
-        predictions: Likewise.
-    """
+    """Write the tables of a run, then ``run.json`` with their digests: with it the run is whole."""
     digests = {"model": model_sha256}
     tables = {"annotations": annotations, "items": items, "predictions": predictions}
     for name, table in tables.items():

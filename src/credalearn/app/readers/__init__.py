@@ -12,7 +12,6 @@ from credalearn.app.annotations.table import Annotations
 from credalearn.app.readers import (
     argilla,
     bounds,
-    counts,
     doccano,
     ground_truth,
     label_studio,
@@ -20,19 +19,19 @@ from credalearn.app.readers import (
     lewidi,
     long,
     mturk,
-    probabilities,
     prodigy,
     wide,
 )
 from credalearn.app.readers._content import Content, Raw, field_of
 from credalearn.app.readers._tidy import tidy
 from credalearn.app.readers.options import ReaderOptions, RoundOptions
+from credalearn.app.readers.shares import Shares
 from credalearn.app.sources import Source, open_source
 from credalearn.errors import CredalError
 
 
 class Reader(Protocol):
-    """A module that recognizes and reads one format."""
+    """What recognizes and reads one format, most often a module."""
 
     def recognize(self, content: Content) -> bool:
         """Whether the content is of this format."""
@@ -56,8 +55,8 @@ READERS: dict[str, Reader] = {
     "label-studio-csv": label_studio_csv,
     "bounds": bounds,
     "long": long,
-    "counts": counts,
-    "probabilities": probabilities,
+    "counts": Shares("counts"),
+    "probabilities": Shares("probabilities"),
     "wide": wide,
 }
 

@@ -8,7 +8,7 @@ import polars as pl
 from credalearn._checks import folded
 from credalearn.app import column_names
 from credalearn.app._json_file import Record
-from credalearn.app.readers._content import Content, Raw
+from credalearn.app.readers._content import Content
 from credalearn.app.sources import numbers
 
 # Columns that are often next to votes and are not votes.
@@ -95,22 +95,3 @@ def need_layout(content: Content) -> Layout:
             fix="name the item's column with --item",
         )
     return found
-
-
-def read_shares(content: Content, kind: Literal["counts", "probabilities"]) -> Raw:
-    """One row per item and one column per class; the columns lose a prefix that all share."""
-    found = need_layout(content)
-    names = found.others
-    prefix = f"{names[0].split('_')[0]}_"
-    if all(name.startswith(prefix) and len(name) > len(prefix) for name in names):
-        classes = [name.removeprefix(prefix) for name in names]
-    else:
-        classes = list(names)
-    if "item" in classes:
-        content.source.refuse(
-            "no class can be called 'item'", fix="name the item's column with --item"
-        )
-    columns = dict(zip(classes, names, strict=True))
-    frame = content.text(item=found.item, **columns)
-    words = f"one row per item {found.item!r}, one column per class with its {kind}"
-    return Raw(kind, frame, content.source, words, item=found.item)

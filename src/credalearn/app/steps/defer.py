@@ -48,23 +48,14 @@ class DeferOptions:
 
 @dataclass(frozen=True, slots=True)
 class Deferred:
-    """What ``defer`` wrote.
+    """What ``defer`` wrote."""
 
-    Args:
-        output: The tasks.
-        config: The labeling interface of Label Studio.
-        items: Number of items in the data.
-        deferred: How many of them are deferred.
-        written: How many of those were written.
-        shown: What annotators see of an item.
-    """
-
-    output: Path
-    config: Path | None
-    items: int
-    deferred: int
-    written: int
-    shown: str
+    output: Path  # the tasks
+    config: Path | None  # the labeling interface of Label Studio
+    items: int  # number of items in the data
+    deferred: int  # how many of them are deferred
+    written: int  # how many of those were written
+    shown: str  # what annotators see of an item
 
     @property
     def lines(self) -> list[str]:
@@ -79,20 +70,7 @@ class Deferred:
 
 
 def defer(run: Run, data: Any, output: str | Path, options: DeferOptions | None = None) -> Deferred:
-    """Write the deferred items for annotators, least certain first.
-
-    Args:
-        run: A finished run; its guarantee decides.
-        data: As for ``predict``.
-        output: Tasks for Label Studio, JSON, with the labeling interface next to it
-            (``tasks.label_config.xml``); or a CSV with empty columns ``annotator`` and ``label`` to
-            fill in.
-        options: See :class:`DeferOptions`.
-
-    Raises:
-        CredalError: If nothing is deferred, there is no such text, or an item has the name of a
-            different item of the run.
-    """
+    """Write the deferred items for annotators, least certain first."""
     options = options or DeferOptions()
     path = check_file(output, (_SUFFIXES[options.to],))
     refuse_overwriting(path, data, run)

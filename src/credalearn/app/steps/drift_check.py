@@ -22,10 +22,6 @@ def drift_check(old: Run, new: Run) -> list[str]:
 
     Calibration and test items of the old run are left out: its threshold was chosen on them, and
     its accuracy is theirs.
-
-    Args:
-        old: The run whose model it is.
-        new: The run on the new items, made by ``recalibrate``.
     """
     named = new.predictions.select("item", "split")
     digests = named.join(new.items, on=["item", "split"], how="left", maintain_order="left")

@@ -76,10 +76,6 @@ def export(run: "Run", options: ExportOptions | None = None) -> Exported:
     The input is ``features``, float64 (N, D), raw: standardization is part of the model; or
     ``images``, float32 (N, 3, S, S) with values from 0 to 255. The outputs are :data:`OUTPUTS`. The
     metadata has the classes, the features, the method and the guarantee.
-
-    Raises:
-        CredalError: If the method cannot be exported, a package is missing, or the ONNX model
-            differs from torch by more than 1e-5; nothing is written then.
     """
     path = check_file((options or ExportOptions()).onnx, (".onnx",))
     refuse_overwriting(path, None, run)

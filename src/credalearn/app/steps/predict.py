@@ -59,32 +59,18 @@ class PredictOptions:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decisions:
-    """What ``predict`` found, one row per item in the order of the data.
+    """What ``predict`` found, one row per item in the order of the data."""
 
-    Args:
-        items: Number of items.
-        deferred: Number of deferred items; None without decisions.
-        trained_on: Number of items that the model was trained on.
-        ignored: Columns of the data that are not features of the model.
-        unreadable: Why an image could not be read, by item.
-        output: The file that was written; None where the table was asked for.
-        table: The columns of the output; None where it was written to a file.
-    """
-
-    items: int
-    deferred: int | None
-    trained_on: int
-    ignored: tuple[str, ...]
-    unreadable: dict[str, str]
-    output: Path | None = None
-    table: pl.DataFrame | None = None
+    items: int  # number of items
+    deferred: int | None  # number of deferred items; None without decisions
+    trained_on: int  # number of items that the model was trained on
+    ignored: tuple[str, ...]  # columns of the data that are not features of the model
+    unreadable: dict[str, str]  # why an image could not be read, by item
+    output: Path | None = None  # the file that was written; None where the table was asked for
+    table: pl.DataFrame | None = None  # None where it was written to a file
 
     def to_polars(self) -> pl.DataFrame:
-        """The decisions as a polars frame.
-
-        Raises:
-            CredalError: If they were written to a file.
-        """
+        """The decisions as a polars frame."""
         if self.table is None:
             raise CredalError(
                 f"the decisions were written to {self.output}. To fix: read that file, or call "
@@ -134,17 +120,6 @@ def predict(
     (predict or defer). A run with certified sets adds ``set_lower`` and ``set_upper``, the bounds
     of the class in the widened set. With ``all_classes``, the columns of :func:`class_schema`
     follow.
-
-    Args:
-        run: A finished run; its guarantee decides.
-        data: Features by name in any order (CSV, TSV, Parquet, npy, npz, a pandas or polars
-            frame), an array in the order of training, or a folder of images.
-        output: CSV, TSV, Parquet or JSON Lines by its suffix, written whole or not at all.
-        options: See :class:`PredictOptions`.
-
-    Raises:
-        CredalError: If there is no guarantee, the data do not fit the model, an item occurs twice,
-            or the output would replace a file that the run was made from.
     """
     options = options or PredictOptions()
     path = None if output is None else check_output(output)

@@ -39,15 +39,10 @@ class RecalibrateOptions:
 
 @dataclass(frozen=True, slots=True)
 class Recalibration:
-    """What ``recalibrate`` made.
+    """What ``recalibrate`` made."""
 
-    Args:
-        old: The run whose model it is.
-        run: The same model with the new items as calibration and test items.
-    """
-
-    old: Run
-    run: Run
+    old: Run  # the run whose model it is
+    run: Run  # the same model with the new items as calibration and test items
 
     @property
     def lines(self) -> list[str]:
@@ -78,16 +73,6 @@ def recalibrate(
     Items that the model was trained on are left out: by their input, whatever their name, and by
     group where training used the same groups. Half of the others calibrate, half test. They must
     be a random sample of the items to come, not those that were deferred.
-
-    Args:
-        run: The run whose model is used; it stays as it is.
-        votes: Annotations of the new items, or a file or table of them.
-        folder: Folder of the new run.
-        options: Inputs of the new items; see :class:`RecalibrateOptions`.
-
-    Raises:
-        CredalError: If items, classes or inputs do not fit the model, no item is left, or the
-            folder is not a new one.
     """
     options, output = options or RecalibrateOptions(), Path(folder)
     _check_folder(run, output)

@@ -79,16 +79,6 @@ def train(data: Dataset, folder: str | Path, options: TrainOptions | None = None
 
     Killed and called again with the same arguments, it resumes from its last epoch. An older run in
     the same place stays until the new one is whole.
-
-    Args:
-        data: The items; split unless they are.
-        folder: Folder of the run.
-        options: See :class:`TrainOptions`.
-
-    Raises:
-        CredalError: If items, classes or options do not fit, or the run cannot be written or would
-            replace a guarantee or certified sets.
-        TrainingError: If the loss is not finite.
     """
     started = time.monotonic()
     options, output = options or TrainOptions(), Path(folder)

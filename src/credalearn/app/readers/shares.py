@@ -1,0 +1,34 @@
+"""Counts of votes, or probabilities: one row per item, one column per class."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from credalearn.app.readers._content import Content, Raw
+from credalearn.app.readers._layout import find_layout, need_layout
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """The reader of one kind; the columns of the classes lose a prefix that all share."""
+
+    kind: Literal["counts", "probabilities"]
+
+    def recognize(self, content: Content) -> bool:
+        """Columns called like the kind; counts of equal sum, or decimals."""
+        found = find_layout(content)
+        return found is not None and found.shape == self.kind
+
+    def read(self, content: Content) -> Raw:
+        """One row per item."""
+        found = need_layout(content)
+        names = found.others
+        prefix = f"{names[0].split('_')[0]}_"
+        same = all(name.startswith(prefix) and len(name) > len(prefix) for name in names)
+        classes = [name.removeprefix(prefix) for name in names] if same else names
+        if "item" in classes:
+            content.source.refuse(
+                "no class can be called 'item'", fix="name the item's column with --item"
+            )
+        frame = content.text(item=found.item, **dict(zip(classes, names, strict=True)))
+        words = f"one row per item {found.item!r}, one column per class with its {self.kind}"
+        return Raw(self.kind, frame, content.source, words, item=found.item)
