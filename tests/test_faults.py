@@ -93,7 +93,7 @@ FAULTS = {
         "labels/test_labels.py::test_relax_keeps_the_top_class_only",
     ),
     "votes are not divided by their number": Fault(
-        "labels/vote_rules.py",
+        "labels/votes.py",
         "(votes.total + votes.s)",
         "(votes.counts + votes.s)",
         "labels/test_labels.py::test_vote_rules_contain_the_vote_shares",
@@ -105,7 +105,7 @@ FAULTS = {
         "labels/test_labels.py::test_vote_rules_as_stated",
     ),
     "Clopper–Pearson forgets the number of classes": Fault(
-        "labels/vote_rules.py",
+        "labels/votes.py",
         "level = (1 - votes.confidence) / votes.num_classes",
         "level = 1 - votes.confidence",
         "labels/test_labels.py::test_clopper_pearson_limits_are_where_the_binomial_tail_is_the_level",

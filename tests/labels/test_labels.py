@@ -17,7 +17,7 @@ from torch.testing import assert_close
 import credalearn as cl
 from credalearn._targets import as_credal
 from credalearn.labels import VoteRule, contaminate, from_posterior, hull
-from credalearn.labels.vote_rules import lower_limits
+from credalearn.labels.votes import lower_limits
 from credalearn.sets import TotalVariationBall
 from random_sets import distributions
 

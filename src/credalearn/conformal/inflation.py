@@ -40,12 +40,9 @@ class Inflation:
               \;\le\; \text{coverage} + \tfrac{1}{n+1},
 
     the second where no two nonconformities are equal (Vovk, Gammerman and Shafer, 2005; Lei et
-    al., 2018, who scale by item; the distance to an interval as in Romano, Patterson and Candès,
-    2019).
-
-    The probability is over the calibration items and the new item together, not for each item or
-    class. It is about the observed shares of as many votes as the calibration items have, not about
-    the distribution behind them. The scale must not be chosen by looking at the calibration items.
+    al., 2018; Romano, Patterson and Candès, 2019). The probability is over the calibration items
+    and the new item together. It is about the observed shares of as many votes as the calibration
+    items have. The scale must not be chosen by looking at the calibration items.
 
     Args:
         coverage: Share of new items to cover, in (0, 1).

@@ -44,9 +44,9 @@ def certify(
                                   without confidence, and not the error among the predicted
     ============================  ==============================================================
 
-    The calibration items must be new to the model: neither used for training nor to select it. The
-    first two methods are proved for a score without ties whose error does not fall as more items
-    are kept; other scores are checked by simulation. A threshold keeps all items with its score.
+    The calibration items must not have been used to train or select the model. The first two
+    methods are proved for a score without ties whose error does not fall as more items are kept;
+    other scores are checked by simulation.
 
     Args:
         score: Uncertainty, larger is less certain, finite, shape (N,), such as 1 − lower

@@ -10,8 +10,7 @@ from credalearn.labels.soft import (
     relax,
     smooth,
 )
-from credalearn.labels.vote_rules import PROMISING, VOTE_RULES, VoteRule
-from credalearn.labels.votes import from_posterior, from_votes
+from credalearn.labels.votes import PROMISING, VOTE_RULES, VoteRule, from_posterior, from_votes
 
 __all__ = [
     "PROMISING",

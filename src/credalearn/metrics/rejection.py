@@ -83,11 +83,9 @@ def aurc(probs: ArrayLike, y: ArrayLike, score: ArrayLike) -> float:
 def spearman_error(probs: ArrayLike, y: ArrayLike, score: ArrayLike) -> float:
     r"""Spearman correlation of uncertainty and error, Sp(EU, CE), in [−1, 1].
 
-    Pearson's correlation of the ranks of the scores and the ranks of the items' cross-entropies
-    :math:`-\log p(y)`; equal values share the mean of their ranks, so the order of the rows never
-    matters. Exact: a logarithm keeps the order, so the ranks are taken from p(y) itself, and
-    p(y) = 0, an infinite error, ranks last. Where the scores or the errors are all equal there is
-    no correlation, so that one item gives 0 too.
+    Pearson's correlation of the ranks of the scores and of the cross-entropies :math:`-\log p(y)`;
+    equal values share the mean of their ranks. Exact: the ranks are taken from p(y) itself, and
+    p(y) = 0 ranks last. 0 where the scores or the errors are all equal.
 
     Args:
         probs: Predicted probabilities, shape (N, K).

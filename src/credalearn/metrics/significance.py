@@ -45,9 +45,8 @@ def significance_ranking(
 
     On each metric a method beats another where the one-sided test of :func:`pairwise_p_values`
     gives p < level; its net score is wins − losses, and :func:`balanced_significance` makes one
-    number of the net scores. The smallest p that S seeds can give is :math:`2^{-S}`: where that is
-    not below the level, with fewer than five seeds at 5 %, net and score are None. As in the paper,
-    p is not corrected for the number of pairs.
+    number of the net scores. Net and score are None where S seeds cannot give p < level, as
+    :math:`2^{-S}` is the smallest. As in the paper, p is not corrected for the number of pairs.
 
     Args:
         table: ``table[method][metric]``: one value per seed, the same seeds for all.
@@ -82,11 +81,9 @@ def significance_ranking(
 def pairwise_p_values(table: Table, metric: str) -> dict[str, dict[str, float]]:
     """``p[a][b]`` of the one-sided signed-rank test that method a is better than method b.
 
-    Wilcoxon's test (1945) on the differences per seed: R is the sum of the ranks, by size, of the
-    differences in a's favor, and p the probability of R or more if every difference were as
-    likely to have the other sign. Differences of 0 are left out, equal ones share the mean of their
-    ranks; without any difference p = 1. Exact for every number of seeds, ties or not. Differences
-    are rounded to 12 decimals first, or ties would be broken by rounding errors.
+    Wilcoxon's test (1945) on the differences per seed, rounded to 12 decimals. Differences of 0 are
+    left out, equal ones share the mean of their ranks; without any difference p = 1. Exact for
+    every number of seeds, with or without ties.
 
     Args:
         table: ``table[method][metric]``: one value per seed, the same seeds for all.

@@ -116,7 +116,7 @@ class CredalSet(ABC):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(N, K), the shape of an array of soft labels; scikit-learn's splitters use it."""
+        """(N, K); scikit-learn's splitters use it."""
         return self.lower.shape[0], self.lower.shape[1]
 
     @final

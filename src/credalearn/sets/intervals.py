@@ -24,26 +24,22 @@ _FLOAT32_ROUNDING = torch.finfo(torch.float32).eps / 2  # 0.1 in float32 exceeds
 class Intervals(CredalSet):
     r"""A batch of sets :math:`Q = \{q \in \Delta : \ell \le q \le u\}`.
 
-    The bounds are tightened to the reachable ones, which changes no set:
-    :math:`u_k \leftarrow \min(u_k, 1 - \sum_{i \ne k} \ell_i)` and
-    :math:`\ell_k \leftarrow \max(\ell_k, 1 - \sum_{i \ne k} u_i)` (de Campos, Huete and Moral,
-    1994), so that ``lower`` and ``upper`` are probabilities that some member really has.
+    The bounds are tightened to the reachable ones, which changes no set: :math:`u_k \leftarrow
+    \min(u_k, 1 - \sum_{i \ne k} \ell_i)` and :math:`\ell_k \leftarrow \max(\ell_k, 1 - \sum_{i \ne
+    k} u_i)` (de Campos, Huete and Moral, 1994).
 
     Args:
         lower: Lower probabilities in [0, 1], shape (N, K).
-        upper: Upper probabilities, same shape. Of float32 and float64 bounds the sets are float64.
+        upper: Upper probabilities, same shape. Bounds of float32 and float64 give float64 sets.
         soft: The soft label that each set was made from, shape (N, K), a member of its set.
 
     Example:
-        One class costs 1, so the worst expected cost is that class's upper probability. An upper
-        bound of 0.9 cannot be reached with lower bounds of 0.1 and 0.1: it becomes 0.8.
+        An upper bound of 0.9 cannot be reached with lower bounds of 0.1 and 0.1: it becomes 0.8.
 
         >>> import torch
         >>> sets = Intervals(torch.tensor([[0.2, 0.1, 0.1]]), torch.tensor([[0.9, 0.5, 0.4]]))
-        >>> sets.worst(torch.tensor([[1.0, 0.0, 0.0]]))
-        tensor([0.8000])
-        >>> sets.upper
-        tensor([[0.8000, 0.5000, 0.4000]])
+        >>> sets.worst(torch.tensor([[1.0, 0.0, 0.0]])), sets.upper
+        (tensor([0.8000]), tensor([[0.8000, 0.5000, 0.4000]]))
     """
 
     def __init__(

@@ -24,22 +24,17 @@ from credalearn.sets.diameter import farthest_pair
 class Vertices(CredalSet):
     r"""A batch of convex hulls :math:`Q = \{\sum_v w_v p_v : w \in \Delta\}` of V distributions.
 
-    What several annotators or several heads said. Points inside the hull of the others are
-    allowed and change nothing but :meth:`center`.
+    Points inside the hull of the others are allowed and change nothing but :meth:`center`.
 
     Args:
         points: Distributions, shape (N, V, K).
         soft: The soft label that each set was made from, shape (N, K), a member of its set.
 
     Example:
-        Between (0.2, 0.8) and (0.6, 0.4) the first class is at most 0.6.
-
         >>> import torch
         >>> sets = Vertices(torch.tensor([[[0.2, 0.8], [0.6, 0.4]]]))
         >>> sets.worst(torch.tensor([[1.0, 0.0]])), sets.diameter(), sets.center()
         (tensor([0.6000]), tensor([0.4000]), tensor([[0.4000, 0.6000]]))
-        >>> sets.contains(torch.tensor([[0.3, 0.7]])), sets.contains(torch.tensor([[0.1, 0.9]]))
-        (tensor([True]), tensor([False]))
     """
 
     points: Tensor

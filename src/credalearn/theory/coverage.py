@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from credalearn._checks import check_choice
 from credalearn.errors import CredalError
 from credalearn.labels import VOTE_RULES, VoteRule, from_posterior, from_votes
-from credalearn.labels.vote_rules import options_of
+from credalearn.labels.votes import options_of
 from credalearn.sets import CredalSet
 from credalearn.theory.consistency import can_reject, consistent, votes_to_reject
 from credalearn.theory.halves import Half

@@ -32,20 +32,14 @@ def least_objective(labels: CredalSet) -> Tensor:
 
     .. math:: \tfrac12\bigl(\max_{q \in Q} H(q) + \min_{q \in Q} H(q)\bigr) \text{ nats}
 
-    as :math:`\min_p\max_q H(q, p) = \max_q\min_p H(q, p)` (the cross-entropy is convex in p and
-    linear in q, and Q is convex and compact) and :math:`\min_p H(q, p) = H(q)` at p = q. The
-    training objective less the mean of this bounds the optimization gap.
-
-    Exact for lower bounds, for hulls to 1e-3 bits, and for intervals of up to 10 classes; otherwise
-    never above the exact value: the largest entropy is then that of a member found by Frank and
-    Wolfe's method (1956), the smallest that of a larger set.
+    by the minimax theorem. The training objective less the mean of this bounds the optimization
+    gap. Exact for lower bounds, for hulls to 1e-3 bits, and for intervals of up to 10 classes;
+    otherwise never above the exact value.
 
     Args:
         labels: One set per item, of any kind.
 
     Example:
-        At least 0.5 for the first of two classes: the entropies in the set go from 0 to log 2.
-
         >>> from credalearn import LowerBounds
         >>> least_objective(LowerBounds([[0.5, 0.0]]))
         tensor([0.3466], dtype=torch.float64)

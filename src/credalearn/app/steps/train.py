@@ -33,7 +33,7 @@ from credalearn.app.steps.inspect import inspect
 from credalearn.classifier import CredalClassifier
 from credalearn.errors import CredalError
 from credalearn.labels import VoteRule
-from credalearn.labels.vote_rules import check_options as check_rule
+from credalearn.labels.votes import check_options as check_rule
 from credalearn.methods import METHODS
 from credalearn.predictions import CredalPredictions
 from credalearn.sets import CredalSet
