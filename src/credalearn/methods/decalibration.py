@@ -35,14 +35,6 @@ def shift_interval(probs: Tensor, mean_label: Tensor, *, alpha: float = 1.0) -> 
     With α = 1 one end is 0 and the other the second root of g, on the side of the mismatch between
     the labels' and the predictions' share of the class. A class that the labels never or always
     name has no root on one side: the end is −∞ or +∞, as is a root beyond ±700.
-
-    Args:
-        probs: Predicted probabilities of the training items, shape (N, K).
-        mean_label: Mean of their labels, shape (K,).
-        alpha: Relative likelihood that must be kept, in (0, 1].
-
-    Raises:
-        CredalError: If alpha is not in (0, 1].
     """
     check_number(alpha, name="alpha", above=0, most=1)
     probs, mean_label = probs.double(), mean_label.double()
@@ -114,11 +106,7 @@ def box_of_shifts(probs: Tensor, shifts: Tensor) -> tuple[Tensor, Tensor]:
     :math:`f = 1/(1 - p_k + p_k e^c)`. So class j is least under its own smallest shift or under the
     smallest factor of another class: the two smallest and two largest factors of an item suffice,
     and memory is O(N·K).
-
-    Args:
-        probs: Predicted probabilities, shape (N, K).
-        shifts: Smallest and largest shift of each class, shape (2, K); ±∞ is the limit, in which a
-            class of probability exactly 0 or 1 stays what it is.
+    An infinite shift is the limit, in which a probability of exactly 0 or 1 stays what it is.
     """
     blocks = 1 + probs.numel() // _BLOCK
     boxes = [box_of_rows(rows, shifts.to(probs)) for rows in probs.tensor_split(blocks)]

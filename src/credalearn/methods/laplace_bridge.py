@@ -26,10 +26,6 @@ def fit_curvature(outputs: Outputs, labels: CredalSet) -> State:  # noqa: ARG001
     :math:`B = \sum_i (\mathrm{diag}\,p_i - p_i p_i^\top)`. As B·1 = 0, its eigenpairs are taken in
     an orthonormal basis of the complement of 1: removing the null direction afterwards cancels, and
     dropping the smallest eigenpair is wrong when a class is never predicted. In float64.
-
-    Returns:
-        ``input_values`` (D,), ``input_vectors`` (D, D), ``output_values`` (K−1,) and
-        ``output_vectors`` (K, K−1).
     """
     features = outputs.features.double()
     probs = outputs.logits[:, 0, 0].double().softmax(1)

@@ -41,9 +41,8 @@ def build_backbone(
         input_shape: Of one item: (features,) or (channels, height, width).
         dropout: For backbones that place it themselves; the others ignore it, and ``Network`` puts
             it before the heads.
-        weights: File with the state dict to start from: for a network of another package the
-            published one, else the backbone's own; or ``model.safetensors`` of a saved classifier
-            with this backbone. Without it the weights are random.
+        weights: File with a state dict to start from, or ``model.safetensors`` of a saved
+            classifier with this backbone; else weights are random.
     """
     if not known_backbone(name):
         raise CredalError(f"backbone must be one of {BACKBONE_NAMES}; got {name!r}.")

@@ -9,12 +9,7 @@ from credalearn.nets.standardize import Standardize
 
 
 class MLP(nn.Module):
-    """Standardized inputs through hidden layers with rectifiers.
-
-    Args:
-        input_shape: (D,), the number of features.
-        hidden: Width of each hidden layer; the last is the number of features it returns.
-    """
+    """Standardized inputs (N, D) through hidden layers of these widths, with rectifiers."""
 
     def __init__(self, input_shape: tuple[int, ...], hidden: tuple[int, ...] = (128, 128)) -> None:
         super().__init__()

@@ -25,11 +25,8 @@ _OLD_DENSENET = re.compile(r"(denselayer\d+\.(?:norm|conv))\.(\d\.)")
 class OutsideBackbone(nn.Module):
     """Standardized images through another package's network without its classifier.
 
-    Args:
-        name: ``torchvision:NAME`` or ``timm:NAME``.
-        input_shape: (channels, height, width); torchvision's networks take three channels.
-        weights: File with the published state dict of the whole network, with its classifier or
-            without, or ``model.safetensors`` of a saved classifier; else random weights.
+    ``weights`` is a file with the published state dict, with the classifier or without, or
+    ``model.safetensors`` of a saved classifier; else weights are random.
     """
 
     def __init__(

@@ -1,7 +1,8 @@
 """Residual networks for small images: ResNet-18 and WRN-28-4.
 
 Both standardize the images, start with a 3x3 convolution of stride 1 without max-pooling, and
-average the features over the pixels.
+average the features over the pixels. ``input_shape`` is (C, height, width); ``dropout`` is the
+probability of dropping a number between the two convolutions of every block.
 
 Shapes: N items, C channels.
 """
@@ -14,12 +15,7 @@ from credalearn.nets.standardize import Standardize
 
 
 class ResNet18(nn.Module):
-    """ResNet-18 (He et al., 2016): eight blocks, 512 features.
-
-    Args:
-        input_shape: (C, height, width).
-        dropout: Probability of dropping a number between the two convolutions of every block.
-    """
+    """ResNet-18 (He et al., 2016): eight blocks, 512 features."""
 
     places_dropout = True
 
@@ -41,12 +37,7 @@ class ResNet18(nn.Module):
 
 
 class WideResNet28x4(nn.Module):
-    """WRN-28-4 (Zagoruyko and Komodakis, 2016): twelve blocks, 256 features.
-
-    Args:
-        input_shape: (C, height, width).
-        dropout: Probability of dropping a number between the two convolutions of every block.
-    """
+    """WRN-28-4 (Zagoruyko and Komodakis, 2016): twelve blocks, 256 features."""
 
     places_dropout = True
 

@@ -16,9 +16,6 @@ class Standardize(nn.Module):
     near their spread, in float32, in the memory format they come in. Whole numbers convert;
     float32 comes out. Training sets the two from the training inputs (:meth:`fit`); a constant
     feature becomes 0.
-
-    Args:
-        num_features: D or C; inputs are (N, D) or (N, C, height, width).
     """
 
     mean: Tensor
