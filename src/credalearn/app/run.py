@@ -57,6 +57,16 @@ class Run:
             ``v0:CLASS``, ``v1:CLASS``, … (of POCC the pessimist and the optimist).
         guarantee: What ``certify`` promises; None before.
         sets: How far ``certify`` widens the predicted sets; None before.
+
+    Example:
+        >>> import tempfile
+        >>> import credalearn as cl
+        >>> items = pl.DataFrame({"item": map(str, range(50)), "size": range(50)})
+        >>> votes = items.select("item", label=pl.Series(["cat"] * 25 + ["dog"] * 25))
+        >>> data = cl.Dataset(cl.read_annotations(votes), features=items)
+        >>> run = cl.Run.train(data, Path(tempfile.mkdtemp()) / "run", epochs=1)
+        >>> run.facts.splits.sizes, run.predictions.columns[:3]
+        ({'train': 30, 'calibration': 10, 'test': 10}, ['item', 'split', 'label'])
     """
 
     path: Path
