@@ -219,6 +219,15 @@ class Run:
             text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
             partial.write_text(f"{text}\n", encoding="utf-8")
 
+    def held_out(self, *splits: str) -> pl.DataFrame:
+        """Predictions of these splits, or of all, with the group, digest and votes of each item."""
+        keys = ["item", "split"]  # a recalibrated run may have trained items of the same names
+        votes = [f"n:{name}" for name in self.classes]
+        known = self.items.select(*keys, "group", "digest", *votes)
+        found = self.predictions.filter(pl.col("split").is_in(splits or ("calibration", "test")))
+        found = found.join(known, on=keys, how="left", maintain_order="left")
+        return found.with_columns(pl.col(votes).cast(pl.Float64).fill_null(0).fill_nan(0))
+
     @property
     def classes(self) -> tuple[str, ...]:
         """Names of the classes, in the order of the columns."""

@@ -264,13 +264,13 @@ def test_draws_from_a_group_an_item_with_a_truth(tmp_path: Path) -> None:
 def test_one_item_per_group_keeps_the_promise_that_whole_groups_break(tmp_path: Path) -> None:
     """Whole groups are wrong together, 16 % of them; an error of 15 % is certified falsely."""
     run = grouped(fake_run(tmp_path / "run", num_items=3200), 10)
-    table = run.predictions.filter(split="calibration")
+    table = run.held_out("calibration")
     noise = np.random.default_rng(0)
     broken = {"all": 0, "one": 0}
     for _ in range(400):
         wrong = np.repeat(noise.random(80) < 0.16, 10)
         drawn = table.with_columns(score=noise.random(800), wrong=wrong)
-        for name, rows in (("all", drawn), ("one", one_of_each(run, drawn, "majority"))):
+        for name, rows in (("all", drawn), ("one", one_of_each(drawn, "majority"))):
             sample = as_sample(rows["score"].to_numpy(), rows["wrong"].to_numpy())
             broken[name] += selective_guaranteed_risk(sample, 0.15, 0.05) is not None
     assert broken["all"] > 0.05 * 400

@@ -150,7 +150,7 @@ def test_a_guarantee_about_groups_is_checked_on_one_item_per_group(tmp_path: Pat
     assert "Guarantees and intervals assume independent items" in words_of(every, "assumptions")
     run = certify(run, CertifyOptions(max_error=0.2, one_per_group=True)).run
     assert run.guarantee is not None
-    chosen = one_of_each(run, held_out(run), "majority")
+    chosen = one_of_each(run.held_out("test"), "majority")
     kept = chosen.filter(pl.col("score") <= run.guarantee.threshold)
     page = page_of(run)
     words = words_of(page, "verdict")

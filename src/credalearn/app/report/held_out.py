@@ -51,19 +51,17 @@ class HeldOut:
     def of(cls, run: Run) -> Self:
         """The test items of a run."""
         classes = run.classes
-        table = run.predictions.filter(split="test")
+        table = run.held_out("test")
         place = {name: number for number, name in enumerate(classes)}
         truth = [NO_TRUTH if each is None else place[each] for each in table["truth"]]
-        keys = ["item", "split"]  # after recalibration a trained item may have the same name
-        votes = table.select(keys).join(run.items, on=keys, how="left", maintain_order="left")
         return cls(
             items=tuple(table["item"]),
             classes=classes,
-            probs=_matrix(table, "p", classes),
+            probs=matrix(table, "p", classes),
             label=np.array([place[each] for each in table["label"]], dtype=np.int64),
             truth=np.array(truth, dtype=np.int64),
             scores={name: table[column].to_numpy() for name, column in SCORES.items()},
-            votes=np.nan_to_num(_matrix(votes.fill_null(0), "n", classes)),
+            votes=matrix(table, "n", classes),
             heads=_heads(table, classes, run.facts.method),
             against=run.truth,
         )
@@ -112,7 +110,8 @@ class HeldOut:
         return auarc(self.probs[rows], self.truth[rows], self.score[rows])
 
 
-def _matrix(table: pl.DataFrame, part: str, classes: tuple[str, ...]) -> np.ndarray:
+def matrix(table: pl.DataFrame, part: str, classes: tuple[str, ...]) -> np.ndarray:
+    """Columns such as ``p:CLASS`` of all classes, shape (N, K)."""
     return table.select(f"{part}:{name}" for name in classes).to_numpy().astype(np.float64)
 
 
@@ -120,10 +119,10 @@ def _heads(table: pl.DataFrame, classes: tuple[str, ...], method: str) -> dict[s
     two = f"v1:{classes[0]}" in table.columns and f"v2:{classes[0]}" not in table.columns
     if two and method.startswith("pocc"):
         return {
-            name: _matrix(table, part, classes)
+            name: matrix(table, part, classes)
             for name, part in (("pessimist", "v0"), ("optimist", "v1"))
         }
-    lower, upper = _matrix(table, "lower", classes), _matrix(table, "upper", classes)
+    lower, upper = matrix(table, "lower", classes), matrix(table, "upper", classes)
     if (upper > lower).any():
         return {"lower bound": lower, "upper bound": upper}
-    return {"probability": _matrix(table, "p", classes)}
+    return {"probability": matrix(table, "p", classes)}

@@ -158,12 +158,11 @@ def judged_by(truth: Truth) -> tuple[str, pl.Expr]:
     return column, pl.col(column).cast(pl.Float64).is_finite().fill_null(False)
 
 
-def one_of_each(run: Run, table: pl.DataFrame, truth: Truth) -> pl.DataFrame:
+def one_of_each(table: pl.DataFrame, truth: Truth) -> pl.DataFrame:
     """One row of each group, drawn at random but always the same: another draw is another look.
 
     A group is useful if any of its rows can be right or wrong, so the draw is from those if any.
     """
-    table = _with_group(run, table)
     order = np.random.default_rng(0).permutation(len(table))
     known_first = table[order].sort(judged_by(truth)[1], descending=True, maintain_order=True)
     return known_first.unique("group", keep="first", maintain_order=True)
@@ -172,16 +171,14 @@ def one_of_each(run: Run, table: pl.DataFrame, truth: Truth) -> pl.DataFrame:
 def _certify_scores(run: Run, options: CertifyOptions) -> tuple[Guarantee, HeldOutCheck]:
     truth: Truth = run.truth if options.against == "truth" else "a random annotator"
     column, known = judged_by(truth)
-    every, tested = (run.predictions.filter(split=name) for name in ("calibration", "test"))
+    every, tested = map(run.held_out, ("calibration", "test"))
     if options.one_per_group:
         if run.group is None:
             raise CredalError(
                 f"one_per_group: the items of {run.path} have no groups. To fix: train with "
                 "--group COLUMN, or leave it out."
             )
-        every, tested = (one_of_each(run, table, truth) for table in (every, tested))
-    elif run.group is not None:
-        every = _with_group(run, every)
+        every, tested = (one_of_each(table, truth) for table in (every, tested))
     calibration, judged = every.filter(known), tested.filter(known)
     if not len(calibration):
         remedy = "annotator" if options.against == "truth" else "truth"
@@ -218,7 +215,7 @@ def _threshold(
 ) -> Guarantee:
     """The guarantee by the items that can be right or wrong, for a target or a capacity."""
     score, wrong = calibration["score"].to_numpy(), calibration[column].to_numpy()
-    groups = calibration["group"].to_list() if "group" in calibration.columns else None
+    groups = calibration["group"].to_list() if calibration["group"].count() else None
     sure = options.confidence
     if options.target is not None:
         return certify_scores(
@@ -238,11 +235,6 @@ def _threshold(
     deferred = len(score) if threshold is None else int((score > threshold).sum())
     found = by_capacity(score, wrong, defer=deferred, confidence=sure, against=truth, groups=groups)
     return replace(found, threshold=threshold if found.kept else None)
-
-
-def _with_group(run: Run, table: pl.DataFrame) -> pl.DataFrame:
-    groups = run.items.select("item", "split", "group")  # trained items may have the same names
-    return table.join(groups, on=["item", "split"], how="left", maintain_order="left")
 
 
 def _too_few(found: Guarantee) -> CredalError:

@@ -23,10 +23,9 @@ def drift_check(old: Run, new: Run) -> list[str]:
     Calibration and test items of the old run are left out: its threshold was chosen on them, and
     its accuracy is theirs.
     """
-    named = new.predictions.select("item", "split")
-    digests = named.join(new.items, on=["item", "split"], how="left", maintain_order="left")
-    seen = KnownItems(old, ("calibration", "test")).among(named["item"], digests["digest"])
-    fresh = new.predictions.filter([not each for each in seen])
+    fresh = new.held_out()
+    seen = KnownItems(old, ("calibration", "test")).among(fresh["item"], fresh["digest"])
+    fresh = fresh.filter([not each for each in seen])
     if fresh.is_empty():
         return [f"All items are calibration or test items of {old.path}: nothing to compare."]
     lines = _accuracy(old, new, fresh)
@@ -37,7 +36,7 @@ def drift_check(old: Run, new: Run) -> list[str]:
         if new.group != guarantee.group:
             fix = f"To check it, pass --group {guarantee.group}."
             return [*lines, f"The guarantee is about one item per {guarantee.group}. {fix}"]
-        fresh = one_of_each(new, fresh, guarantee.against)
+        fresh = one_of_each(fresh, guarantee.against)
     return lines + _guarantee(new, guarantee, fresh)
 
 

@@ -91,8 +91,7 @@ def _page(
     kept = rule.keeps(held_out.score) if rule is not None and rule.shortfall is None else None
     checked = None
     if rule is not None and rule.certified and rule.one_per_group:
-        tested = run.predictions.filter(split="test")
-        checked = one_of_each(run, tested, rule.against)["item"].to_list()
+        checked = one_of_each(run.held_out("test"), rule.against)["item"].to_list()
     images, missing = _images(run, options.images)
     shown = [held_out.items[row] for row in gallery_rows(held_out, kept)]
     page = build_page(

@@ -11,6 +11,7 @@ import polars as pl
 import torch
 
 from credalearn.app.annotations.table import Annotations, Origin
+from credalearn.app.report.held_out import matrix
 from credalearn.app.run import Run
 from credalearn.predictions import CredalPredictions
 
@@ -31,16 +32,10 @@ class VotedItems:
 def voted_items(run: Run, split: str) -> VotedItems:
     """The items of one split, in the order of ``run.predictions``."""
     annotations = annotations_of(run)
-    table = run.predictions.filter(split=split)
-    # By split, too: in a recalibrated run, trained items may have the same names.
-    names = [f"n:{name}" for name in run.classes]
-    votes = run.items.select("item", "split", pl.col(names).fill_null(0))
-    table = table.join(votes, on=["item", "split"], how="left", maintain_order="left")
+    table = run.held_out(split)
     probs, lower, upper, observed = (
-        table.select(f"{part}:{name}" for name in run.classes).to_numpy().astype(np.float64)
-        for part in ("p", "lower", "upper", "n")
+        matrix(table, part, run.classes) for part in ("p", "lower", "upper", "n")
     )
-    observed = np.nan_to_num(observed)
     counted = annotations.kind != "probabilities"
     number = observed.sum(1)
     usable = number > 0
