@@ -236,7 +236,7 @@ def test_predictions_are_a_box_around_the_unshifted_softmax(generator: torch.Gen
 
 @pytest.mark.parametrize("alpha", [0.0, -1.0, 1.5, math.nan, "x"])
 def test_alpha_must_be_a_share(alpha: float) -> None:
-    with pytest.raises(cl.CredalError, match=r"alpha must be (a number )?above 0 and at most 1; got"):
+    with pytest.raises(cl.CredalError, match="above 0 and at most 1; got"):
         shift_interval(torch.full((2, 2), 0.5), torch.tensor([0.5, 0.5]), alpha=alpha)
 
 

@@ -95,16 +95,18 @@ class _Shown:
             self.listener.resumed(first.epoch, of=of, source=source)
 
     def update(self) -> None:
-        """Report an epoch, if all models that have one more epoch to do have done it."""
-        going = [
-            learner
-            for learner in self.learners
-            if learner.failure is None and learner.training.recipe.epochs > self.num_shown
-        ]
-        slowest = min(going, key=lambda learner: len(learner.losses), default=None)
-        if slowest is not None and len(slowest.losses) > self.num_shown:
-            self.num_shown = len(slowest.losses)
+        """Report each epoch that all models with so many epochs have done."""
+        while True:
+            going = [
+                learner
+                for learner in self.learners
+                if learner.failure is None and learner.training.recipe.epochs > self.num_shown
+            ]
+            slowest = min(going, key=lambda learner: len(learner.losses), default=None)
+            if slowest is None or len(slowest.losses) <= self.num_shown:
+                return
+            self.num_shown += 1
             if self.listener is not None:
+                of, loss = slowest.training.recipe.epochs, slowest.losses[self.num_shown - 1]
                 items = sum(len(learner.inputs) for learner in going)
-                of, loss = slowest.training.recipe.epochs, slowest.losses[-1]
                 self.listener.epoch(self.num_shown, of=of, loss=loss, items=items)
