@@ -6,7 +6,7 @@ from pathlib import Path
 from credalearn._files import whole_file
 from credalearn.app.facts import RunFacts, TrainingFacts
 from credalearn.app.report.held_out import HeldOut
-from credalearn.app.report.render import render_markdown
+from credalearn.app.report.render import render_card
 from credalearn.app.run import Run
 from credalearn.errors import CredalError
 from credalearn.guarantees.truths import LACKING, TRUTHS
@@ -37,8 +37,7 @@ def card(run: Run, outputs: Mapping[str, tuple[str, str]]) -> str:
     if run.facts.recalibrated_from:
         sources = [("Training data", run.training), ("Calibration data", run.facts)]
     judged = run.predictions.filter(split="test")["truth"].is_not_null().any()
-    return render_markdown(
-        "card.md.j2",
+    return render_card(
         run=run,
         facts=run.facts,
         guarantee=run.guarantee,

@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
+from credalearn.app.images import find_images, thumbnail
 from credalearn.app.report.held_out import NO_TRUTH, HeldOut
 from credalearn.app.report.threshold_curve import without_truth
 
@@ -34,28 +36,26 @@ class GalleryItem:
     image: str | None  # thumbnail as a data URI, if there is one
 
 
-def gallery_rows(held_out: HeldOut, kept: np.ndarray | None) -> list[int]:
-    """Rows of the least certain deferred items; of all items where nothing is decided."""
-    order = np.argsort(-held_out.score, kind="stable")
-    if kept is not None:
-        order = order[~kept[order]]
-    return [int(row) for row in order[:MOST_ITEMS]]
-
-
 def gallery(
     held_out: HeldOut,
     kept: np.ndarray | None,
-    images: Mapping[str, str],
+    folder: Path | None,
     bounds: tuple[np.ndarray, np.ndarray] | None,
 ) -> tuple[GalleryItem, ...]:
-    """The items of :func:`gallery_rows`."""
-    return tuple(_item(held_out, row, images, bounds) for row in gallery_rows(held_out, kept))
+    """The least certain deferred items, or of all items where nothing is decided."""
+    order = np.argsort(-held_out.score, kind="stable")
+    if kept is not None:
+        order = order[~kept[order]]
+    rows = order[:MOST_ITEMS].tolist()
+    files = find_images(folder, [held_out.items[row] for row in rows]) if folder else {}
+    images = {item: thumbnail(path) for item, (path, _) in files.items()}
+    return tuple(_item(held_out, row, images, bounds) for row in rows)
 
 
 def _item(
     held_out: HeldOut,
     row: int,
-    images: Mapping[str, str],
+    images: Mapping[str, str | None],
     bounds: tuple[np.ndarray, np.ndarray] | None,
 ) -> GalleryItem:
     classes, name = held_out.classes, held_out.items[row]

@@ -3,8 +3,9 @@
 Shapes: N items, K classes.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -103,7 +104,7 @@ def build_page(
     checked: Sequence[str] | None = None,
     widened: "WidenedSets | None" = None,
     others: Sequence[ComparedRun] = (),
-    images: Mapping[str, str] | None = None,
+    images: Path | None = None,
 ) -> Page:
     """Compute the page of a run."""
     guarantee = run.guarantee
@@ -125,7 +126,7 @@ def build_page(
         confusions=confusions(held_out, kept),
         risk=risk,
         widened=widened,
-        gallery=gallery(held_out, kept, images or {}, bounds),
+        gallery=gallery(held_out, kept, images, bounds),
         comparison=Comparison(
             (ComparedRun(run, held_out, widened), *others), guarantee and guarantee.max_error
         )

@@ -17,34 +17,24 @@ from credalearn.app._escape import escape_markdown
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
-def render_html(template: str, **content: Any) -> str:
-    """Fill an HTML template; every value is escaped."""
-    return _environment(html=True).get_template(template).render(**content)
-
-
-def render_markdown(template: str, **content: Any) -> str:
-    """Fill a Markdown template; every value is escaped and stays on one line."""
-    return _environment(html=False).get_template(template).render(**content)
-
-
-def page_scripts() -> tuple[Markup, Markup]:
-    """The chart library and the page's own script."""
-    return Markup(_file("vendor", "echarts.common.min.js")), Markup(_file("page.js"))
-
-
-def page_style() -> Markup:
-    """The page's style sheet."""
-    return Markup(_file("page.css"))
-
-
-def content_policy(*scripts: str) -> str:
-    """A content security policy: no request of any kind, and no script but these."""
-    digests = (hashlib.sha256(script.encode()).digest() for script in scripts)
+def render_page(**content: Any) -> str:
+    """The report page, one file: every value is escaped, and no script but its own may run."""
+    library, script = Markup(_file("vendor", "echarts.common.min.js")), Markup(_file("page.js"))
+    digests = (hashlib.sha256(each.encode()).digest() for each in (library, script))
     allowed = " ".join(f"'sha256-{base64.b64encode(each).decode()}'" for each in digests)
-    return (
-        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
-    )
+    content |= {
+        "policy": f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; "
+        "img-src data:; base-uri 'none'; form-action 'none'",
+        "library": library,
+        "script": script,
+        "style": Markup(_file("page.css")),
+    }
+    return _environment(html=True).get_template("page.html.j2").render(**content)
+
+
+def render_card(**content: Any) -> str:
+    """The model card; every value is escaped and stays on one line."""
+    return _environment(html=False).get_template("card.md.j2").render(**content)
 
 
 @cache

@@ -13,15 +13,13 @@ from credalearn import __version__
 from credalearn._files import check_file, whole_file
 from credalearn._options import check_options, option
 from credalearn.app.annotations.dawid_skene import dawid_skene
-from credalearn.app.images import find_images, thumbnail
 from credalearn.app.labels import make_labels
 from credalearn.app.outputs import refuse_overwriting
 from credalearn.app.report.comparison import ComparedRun
-from credalearn.app.report.gallery import gallery_rows
 from credalearn.app.report.held_out import HeldOut
 from credalearn.app.report.label_risk import LabelRisk
 from credalearn.app.report.page import Page, build_page
-from credalearn.app.report.render import content_policy, page_scripts, page_style, render_html
+from credalearn.app.report.render import render_page
 from credalearn.app.run import Run
 from credalearn.app.steps.certify import one_of_each
 from credalearn.app.steps.set_coverage import WidenedSets, widened
@@ -88,12 +86,10 @@ def _page(
     run: Run, options: ReportOptions, others: Sequence[Run], made: str
 ) -> tuple[Page, Path | None]:
     held_out, rule = HeldOut.of(run), run.guarantee
-    kept = rule.keeps(held_out.score) if rule is not None and rule.shortfall is None else None
     checked = None
     if rule is not None and rule.certified and rule.one_per_group:
         checked = one_of_each(run.held_out("test"), rule.against)["item"].to_list()
     images, missing = _images(run, options.images)
-    shown = [held_out.items[row] for row in gallery_rows(held_out, kept)]
     page = build_page(
         run,
         held_out,
@@ -103,16 +99,14 @@ def _page(
         checked=checked,
         widened=_widened(run),
         others=[ComparedRun(each, HeldOut.of(each), _widened(each)) for each in others],
-        images=_thumbnails(images, shown),
+        images=images,
     )
     return page, missing
 
 
 def _html(page: Page) -> str:
-    library, script = page_scripts()
     run = page.run
-    return render_html(
-        "page.html.j2",
+    return render_page(
         page=page,
         run=run,
         facts=run.facts,
@@ -123,10 +117,6 @@ def _html(page: Page) -> str:
         having=HAVING[run.truth],
         lacking=LACKING[run.truth],
         version=__version__,
-        policy=content_policy(library, script),
-        library=library,
-        script=script,
-        style=page_style(),
     )
 
 
@@ -172,10 +162,3 @@ def _images(run: Run, given: Path | None) -> tuple[Path | None, Path | None]:
         return given, None
     folder = Path(run.facts.inputs.path)
     return (folder, None) if folder.is_dir() else (None, folder)
-
-
-def _thumbnails(folder: Path | None, items: Sequence[str]) -> dict[str, str]:
-    if folder is None:
-        return {}
-    found = ((item, thumbnail(path)) for item, (path, _) in find_images(folder, items).items())
-    return {item: uri for item, uri in found if uri is not None}
