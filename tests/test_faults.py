@@ -196,8 +196,8 @@ FAULTS = {
     ),
     "the most certain are deferred first": Fault(
         "metrics/rejection.py",
-        "as_scores(score, name=",
-        "-as_scores(score, name=",
+        "order = sort_order(scores)",
+        "order = sort_order(-scores)",
         "metrics/test_metrics.py::test_rejection_curve_against_a_loop",
     ),
     "SGR gives every test the whole risk": Fault(

@@ -5,8 +5,6 @@ The soft label is the ``reference`` of its set.
 Shapes: N items, K classes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Literal
 

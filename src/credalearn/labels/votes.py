@@ -3,8 +3,6 @@
 Shapes: N items, K classes.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

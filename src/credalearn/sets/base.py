@@ -3,8 +3,6 @@
 Shapes: N items, K classes.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, Self, final

@@ -7,8 +7,6 @@ classes all vertices are tried, with many the good ones are searched.
 Shapes: N items, K classes.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

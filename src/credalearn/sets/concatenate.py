@@ -3,8 +3,6 @@
 Shapes: N items, V vertices, K classes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import fields
 

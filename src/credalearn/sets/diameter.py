@@ -3,8 +3,6 @@
 Shapes: N items, V vertices, K classes.
 """
 
-from __future__ import annotations
-
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor

@@ -3,8 +3,6 @@
 Shapes: N items, K classes.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import final
 

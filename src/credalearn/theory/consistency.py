@@ -3,8 +3,6 @@
 Shapes: N items, K classes.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray

@@ -3,8 +3,6 @@
 Shapes: N items, K classes, R distinct rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import isfinite

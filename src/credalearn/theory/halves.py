@@ -3,8 +3,6 @@
 Shapes: N items, K classes, V votes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
