@@ -111,13 +111,7 @@ class CredalPredictions:
 
     @classmethod
     def from_vertices(cls, vertices: Tensor) -> Self:
-        """The hull of several predicted distributions (N, V, K), with their mean as ``probs``.
-
-        Example:
-            >>> import torch
-            >>> CredalPredictions.from_vertices(torch.tensor([[[0.6, 0.4], [0.8, 0.2]]])).lower
-            tensor([[0.6000, 0.2000]])
-        """
+        """The hull of several predicted distributions (N, V, K), with their mean as ``probs``."""
         vertices = as_floats(vertices, name="vertices", ndim=3)
         lower, upper = vertices.amin(1), vertices.amax(1)
         return cls(vertices.mean(1).clamp(lower, upper), lower, upper, vertices)

@@ -8,9 +8,7 @@ continuous and not fall in t, with :math:`R(t^*) =` max_error last at t*, and co
 items have :math:`s \le t^*`. These err at the rate max_error; every other item's own rate is at
 least :math:`R` there, so max_error or more; so each false threshold has errors at least as many as
 a binomial with rate max_error. Until one passes, the errors do not change which false thresholds a
-search meets: one for a sequence, at most ⌈log₂(N + 1)⌉ for halving. (The SGR paper treats the
-visited thresholds as fixed.) Where the risk falls, or jumps at scores that many items share, the
-tests check the guarantee by simulation.
+search meets: one for a sequence, at most ⌈log₂(N + 1)⌉ for halving. Other scores are simulated.
 """
 
 import math

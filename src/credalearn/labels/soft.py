@@ -81,12 +81,8 @@ SOFT_RULES: dict[str, Callable[[Tensor, Tensor], LowerBounds]] = {
 def contaminate(probs: ArrayLike, epsilon: float) -> LowerBounds:
     r"""Credal labels :math:`\{(1 - \epsilon) q + \epsilon p : p \in \Delta\}` around soft labels.
 
-    The ε-contamination model (Huber, 1964): a share ε of the annotators may have answered
-    anything. Exactly the lower bounds :math:`(1 - \epsilon) q`.
-
-    Args:
-        probs: Soft labels q, shape (N, K), rows that sum to 1.
-        epsilon: Share that may be anything, 0 <= ε <= 1.
+    The ε-contamination model (Huber, 1964): a share ε of the annotators, 0 <= ε <= 1, may have
+    answered anything. Exactly the lower bounds :math:`(1 - \epsilon) q`.
 
     Example:
         >>> sets = contaminate([[0.75, 0.25]], 0.2)
@@ -162,13 +158,10 @@ def collapse(labels: CredalSet) -> LowerBounds:
 
 
 def at_least(bounds: ArrayLike) -> LowerBounds:
-    """Credal labels from stated lower bounds: each class has at least this probability.
+    """Credal labels from stated lower bounds (N, K), 0 where there is none.
 
-    The bounds of an item must sum to 1 or less; an item without any (all zeros) is the set of all
-    distributions. The ``reference`` of a set is its center.
-
-    Args:
-        bounds: Stated bounds, shape (N, K), 0 where there is none.
+    The bounds of an item must sum to 1 or less; an item without any is the set of all
+    distributions.
 
     Example:
         >>> at_least([[0.7, 0.0, 0.1]]).upper

@@ -70,22 +70,15 @@ class Reliability:
 
 
 def reliability(probs: ArrayLike, y: ArrayLike, *, num_bins: int = 10) -> Reliability:
-    """Confidence against accuracy in equal-width bins of the top probability.
+    """Confidence against accuracy in ``num_bins`` equal-width bins of the top probability.
 
-    A bin is (l, r]; a confidence of 1 is in the last, one of 0 in the first. An edge b / num_bins
-    is rounded as the probabilities are, so that a float32 of 0.7 falls on its own edge.
-
-    Args:
-        probs: Predicted probabilities, shape (N, K).
-        y: True class indices, shape (N,).
-        num_bins: Number of bins.
+    A bin is (l, r]; an edge b / num_bins is rounded as the probabilities are, so that a float32 of
+    0.7 falls on its own edge. ``probs`` has shape (N, K), the true class indices ``y`` (N,).
 
     Example:
         >>> bins = reliability([[0.75, 0.25]] * 4 + [[1.0, 0.0]], [0, 0, 0, 1, 1], num_bins=4)
         >>> bins.count, bins.confidence, bins.accuracy
         ((0, 0, 4, 1), (0.0, 0.0, 0.75, 1.0), (0.0, 0.0, 0.75, 0.0))
-        >>> bins.ece
-        0.2
     """
     check_number(num_bins, name="num_bins", least=1, whole=True)
     checked, classes = as_probs_and_classes(probs, y)

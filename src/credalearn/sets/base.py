@@ -30,11 +30,10 @@ _JOINS = (np.concatenate, np.append, np.stack, np.vstack, np.hstack, np.dstack, 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
 class CredalSet(ABC):
-    r"""A batch of N closed convex sets of distributions over K classes: the abstract kind.
+    """A batch of N closed convex sets of distributions over K classes: the abstract kind.
 
     The kinds are :class:`LowerBounds`, :class:`Intervals`, :class:`Vertices`,
-    :class:`TotalVariationBall` and :class:`Possibility`. A set is checked once, when it is made;
-    indexing and moving it check nothing again.
+    :class:`TotalVariationBall` and :class:`Possibility`. A set is checked once, when it is made.
 
     Attributes:
         lower: Smallest probability of each class over the set, shape (N, K).
@@ -43,11 +42,8 @@ class CredalSet(ABC):
 
     Example:
         >>> import credalearn as cl
-        >>> sets = cl.LowerBounds([[0.7, 0.0], [0.0, 0.0]])
-        >>> sets
+        >>> cl.LowerBounds([[0.7, 0.0], [0.0, 0.0]])
         LowerBounds(2 sets, 2 classes, float32 on cpu)
-        >>> isinstance(sets, cl.CredalSet), len(sets[:1]), sets.num_classes
-        (True, 1, 2)
     """
 
     lower: Tensor

@@ -1,8 +1,6 @@
 """The largest and the smallest entropy among the distributions between two bounds.
 
-Entropy is concave, so its minimum lies at a vertex of the box: every class at its lower or its
-upper bound but one, which takes up the rest. Which classes go up is a knapsack problem: with few
-classes all vertices are tried, with many the good ones are searched.
+The minimum lies at a vertex of the box: every class at a bound but one, which takes up the rest.
 
 Shapes: N items, K classes.
 """

@@ -28,16 +28,12 @@ def consistent(
 ) -> Tensor:
     r"""Whether held-out votes could have come from a set that was made without them, bool (N,).
 
-    Votes :math:`n` out of :math:`m = \sum_k n_k`. Each class is tested at :math:`\alpha =`
-    level/K, half of it per bound where both bounds can be wrong (lower > 0 and upper < 1). The set
-    is rejected if, for any class,
-
-    .. math:: P(\mathrm{Bin}(m, \ell_k) \le n_k) < \alpha \quad\text{or}\quad
-              P(\mathrm{Bin}(m, u_k) \ge n_k) < \alpha.
-
-    A set that contains the true distribution is rejected with probability ``level`` or less, by
-    Bonferroni's inequality over the classes. The tails are exact; for a set that is not a box, such
-    as a total-variation ball, only the box around it is tested.
+    Votes :math:`n` out of :math:`m = \sum_k n_k`. Each class is tested at :math:`\alpha =` level/K,
+    half of it per bound where both bounds can be wrong. The set is rejected if, for any class,
+    :math:`P(\mathrm{Bin}(m, \ell_k) \le n_k) < \alpha` or :math:`P(\mathrm{Bin}(m, u_k) \ge n_k) <
+    \alpha`, so a set that contains the true distribution is rejected with probability ``level`` or
+    less (Bonferroni). The tails are exact; for a set that is not a box, the box around it is
+    tested.
 
     Args:
         counts: Held-out votes, whole numbers, shape (N, K). Without a vote nothing is rejected.
@@ -46,9 +42,6 @@ def consistent(
         level: Largest share of correct sets to reject, in (0, 1).
 
     Example:
-        None of four people chose the first class. With probability 0.5 this happens once in sixteen
-        times, with 0.9 once in ten thousand.
-
         >>> consistent([[0, 4], [0, 4]], [[0.5, 0.0], [0.9, 0.0]], [[1.0, 0.5], [1.0, 0.1]])
         tensor([ True, False])
     """
@@ -74,17 +67,10 @@ def can_reject(
 ) -> Tensor:
     """Whether some outcome of this many votes would reject the set, bool (N,).
 
-    With one or two votes most sets can never be rejected.
-
-    Args:
-        num_votes: Number of held-out votes of each item, shape (N,).
-        lower: Lower probabilities of the set, shape (N, K).
-        upper: Upper probabilities, same shape.
-        level: As in :func:`consistent`.
+    With one or two votes most sets can never be rejected. ``num_votes`` has shape (N,); the other
+    arguments are those of :func:`consistent`.
 
     Example:
-        The first class has at least 0.5: four votes against it do not reject that, six do.
-
         >>> can_reject([4, 6], [[0.5, 0.0], [0.5, 0.0]], [[1.0, 0.5], [1.0, 0.5]])
         tensor([False,  True])
     """
