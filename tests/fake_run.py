@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import torch
 from PIL import Image
 
+from credalearn import CredalPredictions
 from credalearn.app.facts import (
     AgreementFacts,
     AnnotationFacts,
@@ -19,6 +21,7 @@ from credalearn.app.facts import (
 from credalearn.app.features import row_digests
 from credalearn.app.run import Run, write_run
 from credalearn.app.steps.set_coverage import certify_sets
+from credalearn.app.steps.train import prediction_table
 from credalearn.conformal import Distance, Scale
 from credalearn.guarantees import CertifyMethod, by_capacity, certify
 
@@ -63,31 +66,67 @@ def fake_run(
     seen = real + 1.2 * noise.normal(size=real.shape)
     spread = 0.7 * np.abs(noise.normal(size=(num_items, 1))) if method == "pocc" else 0.0
     heads = np.stack([softmax(0.8 * (1 - 0.5 * spread) * seen), softmax(1.2 * seen)], axis=1)
-    if method != "pocc":
-        heads = heads[:, :1]
-    names = np.array(classes, dtype=object)
-    frame: dict[str, Any] = {"item": items, "split": split.tolist(), "group": [None] * num_items}
-    frame |= {"truth": [names[k] if k >= 0 else None for k in truth]}
-    frame |= {"digest": row_digests(real)}
-    frame |= {f"n:{name}": votes[:, k] for k, name in enumerate(classes)}
-    schema = {"group": pl.String, "truth": pl.String}
-    table = pl.DataFrame(frame, schema_overrides=schema)
-
-    folder.mkdir(parents=True, exist_ok=True)
-    rows = np.flatnonzero(split != "train")
+    heads = heads[split != "train", : 2 if method == "pocc" else 1]
     pictures = folder.parent / "images"
     if images:
-        pictures.mkdir(exist_ok=True)
+        pictures.mkdir(parents=True, exist_ok=True)
         for row in np.flatnonzero(split == "test"):
             pixels = noise.integers(0, 256, size=(6, 8, 3), dtype=np.uint8)
             Image.fromarray(pixels).resize((64, 48)).save(pictures / items[row])
+        inputs = InputFacts(kind="images", path=str(pictures), image_size=64)
+    else:
+        inputs = InputFacts(kind="features", path="features.parquet", features=("size", "texture"))
+    return write_folder(
+        folder,
+        items,
+        split,
+        votes,
+        truth,
+        row_digests(real),
+        CredalPredictions.from_vertices(torch.from_numpy(heads)),
+        classes=classes,
+        inputs=inputs,
+        options=training_options(
+            method=method, backbone="resnet18" if images else "mlp", random_state=random_state
+        ),
+    )
+
+
+def write_folder(
+    folder: Path,
+    items: list[str],
+    split: np.ndarray,
+    votes: np.ndarray,
+    truth: np.ndarray,
+    digests: list[str],
+    predicted: CredalPredictions,
+    *,
+    classes: Sequence[str],
+    inputs: InputFacts,
+    options: TrainingOptions,
+    model_sha256: str = "",
+) -> Run:
+    """The files of a run; predictions are those of the items outside the training split."""
+    folder.mkdir(parents=True, exist_ok=True)
+    table = {"item": items, "split": split.tolist(), "group": [None] * len(items)}
+    table["truth"] = [classes[k] if k >= 0 else None for k in truth]
+    table["digest"] = digests
+    table |= {f"n:{name}": votes[:, k].astype(float).tolist() for k, name in enumerate(classes)}
+    rows = np.flatnonzero(split != "train")
     write_run(
         folder,
-        facts(folder, classes, split, truth, votes, method, images, random_state),
-        model_sha256="",
+        facts(classes, split, votes, inputs, options),
+        model_sha256=model_sha256,
         annotations=long_votes(items, votes, classes),
-        items=table,
-        predictions=predictions(items, split, truth, votes, heads, names, rows),
+        items=pl.DataFrame(table, schema_overrides={"group": pl.String, "truth": pl.String}),
+        predictions=prediction_table(
+            predicted,
+            [items[row] for row in rows],
+            classes,
+            split=split[rows],
+            truth=truth[rows],
+            counts=votes[rows],
+        ),
     )
     return Run.load(folder)
 
@@ -127,13 +166,6 @@ def with_facts(run: Run, **changed: Any) -> Run:
     return Run.load(run.path)
 
 
-def without_test_items(run: Run, name: str) -> Run:
-    """The run, as if nobody had found this class among the test items."""
-    gone = (pl.col("split") == "test") & (pl.col("truth") == name)
-    nothing = (pl.when(~gone.fill_null(False)).then(pl.col(each)) for each in ("truth", "wrong"))
-    return with_facts(run, predictions=run.predictions.with_columns(*nothing))
-
-
 def add_sets(
     run: Run,
     *,
@@ -152,43 +184,6 @@ def softmax(logits: np.ndarray) -> np.ndarray:
     return shares
 
 
-def predictions(
-    items: list[str],
-    split: np.ndarray,
-    truth: np.ndarray,
-    votes: np.ndarray,
-    heads: np.ndarray,
-    names: np.ndarray,
-    rows: np.ndarray,
-) -> pl.DataFrame:
-    """The table of predictions; see :class:`Run`."""
-    heads, votes, truth = heads[rows], votes[rows], truth[rows]
-    middle, lower, upper = heads.mean(1), heads.min(1), heads.max(1)
-    label = middle.argmax(1)
-    place = (np.arange(len(rows)), label)
-    known = truth >= 0
-    columns: dict[str, Any] = {
-        "item": [items[row] for row in rows],
-        "split": split[rows].tolist(),
-        "label": names[label].tolist(),
-        "probability": middle[place],
-        "lower": lower[place],
-        "upper": upper[place],
-        "score": 1 - lower[place],
-        "mmi": np.abs(heads[:, 0] - heads[:, -1]).sum(1) / 2,
-        "top_probability": 1 - middle.max(1),
-        "truth": [names[k] if ok else None for k, ok in zip(truth, known, strict=True)],
-        "wrong": [bool(w) if ok else None for w, ok in zip(truth != label, known, strict=True)],
-        "disagreement": 1 - votes[place] / votes.sum(1),
-    }
-    parts = {"p": middle, "lower": lower, "upper": upper}
-    if heads.shape[1] > 1:
-        parts |= {f"v{number}": heads[:, number] for number in range(heads.shape[1])}
-    for part, values in parts.items():
-        columns |= {f"{part}:{name}": values[:, k] for k, name in enumerate(names)}
-    return pl.DataFrame(columns, schema_overrides={"truth": pl.String, "wrong": pl.Boolean})
-
-
 def long_votes(items: list[str], votes: np.ndarray, classes: Sequence[str]) -> pl.DataFrame:
     """A row a vote: the k-th vote of an item is the k-th annotator's."""
     rows, columns = np.nonzero(votes)
@@ -205,30 +200,20 @@ def long_votes(items: list[str], votes: np.ndarray, classes: Sequence[str]) -> p
 
 
 def facts(
-    folder: Path,
     classes: Sequence[str],
     split: np.ndarray,
-    truth: np.ndarray,
     votes: np.ndarray,
-    method: str,
-    images: bool,
-    random_state: int,
+    inputs: InputFacts,
+    options: TrainingOptions,
 ) -> dict[str, Any]:
     """What ``run.json`` holds."""
-    pairs = [(a, b) for a in range(len(classes)) for b in range(a)]
-    both = {(a, b): float((votes[:, a] * votes[:, b]).sum()) for a, b in pairs}
-    total = sum(both.values())
-    confused = [
-        (classes[b], classes[a], both[a, b] / total)
-        for a, b in sorted(pairs, key=lambda pair: -both[pair])[:10]
-    ]
-    an_item = votes.sum(1)
+    total = votes.sum(1)
     agreement = AgreementFacts(
         alpha=0.61,
-        unanimous=float((votes.max(1) == an_item).mean()),
-        tied=float((truth < 0).mean()),
-        votes_per_item=(float(an_item.min()), float(np.median(an_item)), float(an_item.max())),
-        confused=tuple(confused),
+        unanimous=float((votes.max(1) == total).mean()),
+        tied=0.1,
+        votes_per_item=(float(total.min()), float(np.median(total)), float(total.max())),
+        confused=((classes[0], classes[1], 0.7),),
     )
     sizes: dict[str, Any] = {name: int((split == name).sum()) for name in SPLITS}
     return {
@@ -245,17 +230,10 @@ def facts(
             left_out={"skipped": 12, "cancelled": 3},
             agreement=agreement,
         ),
-        "inputs": InputFacts(
-            kind="images" if images else "features",
-            path=str(folder.parent / "images") if images else "features.parquet",
-            features=() if images else ("size", "texture"),
-            image_size=64 if images else None,
-        ),
+        "inputs": inputs,
         "splits": SplitFacts(**sizes),
         "truth": "majority",
-        "options": training_options(
-            method=method, backbone="resnet18" if images else "mlp", random_state=random_state
-        ),
+        "options": options,
         "seconds": 12.5,
         "loss_curve": (1.1, 0.7, 0.5),
     }

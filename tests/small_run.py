@@ -2,20 +2,17 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import polars as pl
 from PIL import Image
 
 import credalearn as cl
 from credalearn._files import sha256_of
-from credalearn.app.facts import AnnotationFacts, InputFacts, SplitFacts
+from credalearn.app.facts import InputFacts
 from credalearn.app.features import row_digests
-from credalearn.app.run import Run, write_run
-from credalearn.app.steps.train import prediction_table
+from credalearn.app.run import Run
 from credalearn.guarantees import Guarantee
-from fake_run import long_votes, training_options
+from fake_run import training_options, write_folder
 
 CLASSES = ("cat", "dog", "=owl")
 FEATURES = ("size", "weight", "seen")
@@ -82,53 +79,22 @@ def finish_run(
     rule: bool,
 ) -> Run:
     """The files of a run; the second half of the items is calibration and test."""
-    folder.mkdir(parents=True, exist_ok=True)
     clf.save(folder / "model")
-    half, counts = len(X) // 2, counts.astype(float)
+    half = len(X) // 2
     split = ["train"] * half + [("calibration", "test")[row % 2] for row in range(len(X) - half)]
-    names, truth = [f"item-{row}" for row in range(len(X))], counts.argmax(1)
-    items = pl.DataFrame(
-        {
-            "item": names,
-            "split": split,
-            "group": [None] * len(X),
-            "truth": [CLASSES[index] for index in truth],
-            "digest": digests,
-            **{f"n:{name}": counts[:, number] for number, name in enumerate(CLASSES)},
-        },
-        schema_overrides={"group": pl.String},
-    )
-    predictions = prediction_table(
+    run = write_folder(
+        folder,
+        [f"item-{row}" for row in range(len(X))],
+        np.array(split),
+        counts,
+        counts.argmax(1),
+        digests,
         clf.predict_credal(X[half:]),
-        names[half:],
-        CLASSES,
-        split=np.array(split[half:]),
-        truth=truth[half:],
-        counts=counts[half:],
+        classes=CLASSES,
+        inputs=inputs,
+        options=training_options(method=clf.method, backbone=clf.backbone, epochs=clf.epochs),
+        model_sha256=json.loads((folder / "model" / "config.json").read_text())["weights_sha256"],
     )
-    sizes: dict[str, Any] = {name: split.count(name) for name in ("train", "calibration", "test")}
-    facts = {
-        "classes": CLASSES,
-        "created": "2026-11-15T12:00:00+00:00",
-        "versions": {"credalearn": cl.__version__, "torch": "2.13.0", "python": "3.11"},
-        "annotations": AnnotationFacts(
-            kind="votes", path="votes.csv", format="long", items=len(X), annotators=5
-        ),
-        "inputs": inputs,
-        "splits": SplitFacts(**sizes),
-        "truth": "majority",
-        "options": training_options(
-            method=clf.method, backbone=clf.backbone, epochs=clf.epochs, random_state=0
-        ),
-        "seconds": 1.0,
-        "loss_curve": tuple(clf.loss_curve_),
-    }
-    digest = json.loads((folder / "model" / "config.json").read_text())["weights_sha256"]
-    votes = long_votes(names, counts, CLASSES)
-    write_run(
-        folder, facts, model_sha256=digest, annotations=votes, items=items, predictions=predictions
-    )
-    run = Run.load(folder)
     return with_rule(run) if rule else run
 
 

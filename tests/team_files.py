@@ -2,7 +2,6 @@
 
 import hashlib
 import resource
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -44,10 +43,6 @@ class Team:
         text = path.read_text()
         assert old in text, f"{old!r} is not in {name}"
         path.write_text(text.replace(old, new, 1))
-
-    def add(self, name: str, *lines: str) -> None:
-        with (self.folder / name).open("a") as file:
-            file.writelines(f"{line}\n" for line in lines)
 
 
 def make_team(folder: Path, *, num_items: int = 60, random_state: int = 0) -> Team:
@@ -91,11 +86,6 @@ def train_arguments(team: Team, *more: str | Path) -> list[str]:
     return given + wanted
 
 
-def as_bounds(team: Team, *rows: str) -> None:
-    """Let the team have stated bounds, such as ``x000,cat,0.7``, instead of votes."""
-    team.votes.write_text("\n".join(["item,label,at_least", *rows, ""]))
-
-
 def make_images(folder: Path, names: list[str], *, size: int = 10, random_state: int = 0) -> Path:
     """A small PNG of each item."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -128,13 +118,6 @@ def in_process(capsys: pytest.CaptureFixture[str], *arguments: object) -> Done:
         sys.argv = before
     out, err = capsys.readouterr()
     return Done(code, out, err)
-
-
-def command(*arguments: object, cwd: Path | None = None) -> Done:
-    """The command, as a user runs it."""
-    run = [sys.executable, "-W", "error", "-m", "credalearn", *map(str, arguments)]
-    done = subprocess.run(run, cwd=cwd, capture_output=True, text=True, check=False)
-    return Done(done.returncode, done.stdout, done.stderr)
 
 
 def snapshot(folder: Path) -> dict[str, str]:

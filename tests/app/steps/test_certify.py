@@ -1,7 +1,5 @@
 """``certify`` on a run: the guarantee of its calibration items, checked on its test items."""
 
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
@@ -44,9 +42,8 @@ def rows_of(run: Run, split: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("method", get_args(CertifyMethod))
-@pytest.mark.parametrize("max_error", [0.05, 0.1, 0.2])
-def test_certifies_the_calibration_items(run: Run, method: Any, max_error: float) -> None:
-    options = {"max_error": max_error, "confidence": 0.9, "method": method}
+def test_certifies_the_calibration_items(run: Run, method: Any) -> None:
+    options = {"max_error": 0.1, "confidence": 0.9, "method": method}
     found, certificate = certified(run, **options)
     rows = rows_of(run, "calibration")
     known = [row for row in rows if row["wrong"] is not None]
@@ -68,19 +65,6 @@ def test_checks_on_the_test_items(run: Run) -> None:
     assert check is not None
     assert (check.items, check.kept, check.judged_kept) == (len(rows), len(kept), len(judged))
     assert check.errors == sum(row["wrong"] for row in judged)
-    share, error = 100 * len(kept) / len(rows), 100 * check.errors / len(judged)
-    assert check.sentence(found) == (
-        f"It predicts {share:.3g} % of {len(rows)} test items; {error:.3g} % of the predicted ones "
-        "with a single most-voted class are wrong."
-    )
-
-
-def test_defers_by_one_minus_the_lower_probability(run: Run) -> None:
-    found, _ = certified(run, max_error=0.1)
-    table = run.predictions
-    np.testing.assert_allclose(table["score"], 1 - table["lower"], atol=1e-6)
-    decided, lower = found.decide(table["score"].to_numpy()), table["lower"].to_numpy()
-    assert lower[decided == "predict"].min() > lower[decided == "defer"].max() - 1e-6
 
 
 @pytest.mark.parametrize(
@@ -158,11 +142,7 @@ def test_a_target_out_of_reach_says_what_it_takes_and_changes_nothing(tmp_path: 
         ({"capacity": 25}, "capacity must be 0 or more and at most 1; got 25. To fix: write 25 %"),
         ({"max_error": 10}, "max_error must be above 0 and below 1; got 10. To fix: write 10 %"),
         ({"max_error": float("nan")}, "max_error must be a number"),
-        ({"confidence": 95}, "confidence must be above 0 and below 1"),
-        ({"set_coverage": 90}, "set_coverage must be above 0 and below 1"),
-        ({"method": "magic"}, "method must be one of"),
         ({"scale": "width"}, "scale must be one of"),
-        ({"capacity": 0.2, "one_per_group": True}, "one_per_group needs max_error"),
         ({"set_coverage": 0.9, "one_per_group": True}, "one_per_group needs max_error"),
     ],
 )
@@ -189,17 +169,6 @@ def test_a_full_disk_leaves_the_older_guarantee(tmp_path: Path) -> None:
     assert snapshot(run.path) == before
 
 
-def test_imports_neither_torch_nor_sklearn(run: Run) -> None:
-    code = (
-        "import sys\n"
-        "from credalearn.app.run import Run\n"
-        "from credalearn.app.steps.certify import CertifyOptions, certify\n"
-        f"certify(Run.load({str(run.path)!r}), CertifyOptions()).lines\n"
-        "assert not {'torch', 'sklearn'} & set(sys.modules), 'a heavy import'\n"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
 def test_is_a_verb_of_the_run(tmp_path: Path) -> None:
     run = fake_run(tmp_path / "run", num_items=400)
     found = run.certify(max_error=0.2, set_coverage=0.8)
@@ -208,20 +177,6 @@ def test_is_a_verb_of_the_run(tmp_path: Path) -> None:
     assert run.sets == found.sets.inflation
     again = Run.load(run.path)
     assert (again.guarantee, again.sets) == (run.guarantee, run.sets)
-
-
-@pytest.mark.parametrize("name", ["guarantee.json", "sets.json"])
-def test_files_of_other_predictions_are_refused(tmp_path: Path, name: str) -> None:
-    run = fake_run(tmp_path / "run", num_items=400)
-    run.certify(max_error=0.2, set_coverage=0.8)
-    kept = (run.path / name).read_text()
-    run = with_facts(run, predictions=run.predictions.reverse())
-    (run.path / name).write_text(kept)
-    with pytest.raises(cl.CredalError, match=f"{name} does not belong .*To fix: remove the file"):
-        Run.load(run.path)
-    (run.path / name).write_text("{}")
-    with pytest.raises(cl.CredalError, match=f"{name} .*To fix: remove the file and run"):
-        Run.load(run.path)
 
 
 # Groups

@@ -122,22 +122,6 @@ def test_annotators_read_the_text(
         assert task["data"][field] == (item if field == "item" else texts[item])
 
 
-def test_a_missing_text_column_is_refused(run: Run, data: Path, tmp_path: Path) -> None:
-    with pytest.raises(
-        CredalError, match=r"no column 'txt' of texts; its other columns are: 'note'"
-    ):
-        defer(run, data, tmp_path / "tasks.json", DeferOptions(text="txt"))
-
-
-def test_many_features_are_not_shown(
-    run: Run, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("credalearn.app.steps.defer._MOST_FEATURES", len(FEATURES) - 1)
-    defer(run, data, tmp_path / "tasks.json")
-    rows = [task["data"].get("row", {}) for task in read_tasks(tmp_path / "tasks.json")]
-    assert all(set(row) <= {"note"} for row in rows)
-
-
 @given(st.lists(st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"])), min_size=1))
 def test_class_names_survive_the_interface(names: list[str]) -> None:
     tree = ElementTree.fromstring(interface(names, image=False, field="item", row=False))
@@ -208,13 +192,6 @@ def test_rejects_bad_requests(
     with pytest.raises(CredalError, match=message):
         defer(run, data, tmp_path / output, DeferOptions(**options))
     assert [path.name for path in tmp_path.iterdir()] == ["data.csv"]
-
-
-def test_rejects_bad_options() -> None:
-    with pytest.raises(CredalError, match="limit must be 1 or more; got 0"):
-        DeferOptions(limit=0)
-    with pytest.raises(CredalError, match="to must be one of 'label-studio', 'csv'"):
-        DeferOptions(to="excel")  # type: ignore[arg-type]
 
 
 def test_images_have_addresses(tmp_path: Path) -> None:

@@ -171,14 +171,6 @@ def test_missing_packages_are_named(
         export(runs["pocc"], ExportOptions(onnx=tmp_path / "model.bin"))
 
 
-def test_files_of_the_run_are_not_replaced(tmp_path: Path) -> None:
-    run = make_run(tmp_path / "RUN")
-    own = run.path / "own.onnx"
-    own.symlink_to(run.path / "run.json")
-    with pytest.raises(CredalError, match=r"own\.onnx is an input of"):
-        export(run, ExportOptions(onnx=own))
-
-
 @pytest.mark.parametrize("taken", ["out/model.md", "RUN/model/MODEL_CARD.md"])
 def test_a_card_that_somebody_else_wrote_stays(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], taken: str

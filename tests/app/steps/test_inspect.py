@@ -1,9 +1,5 @@
 """What ``inspect`` says: facts for a run, at most eight lines for people, consensus labels."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
 from annotation_exports import EXPORTS, LONG, Write
@@ -61,16 +57,3 @@ def test_consensus_is_the_single_leading_class() -> None:
     unvoted = consensus(shares_of("counts", ("1", "2"), x=[0, 0], y=[1, 3]))
     assert unvoted.rows() == [("x", None, 0.0, 0.0), ("y", "2", 4.0, 0.75)]
     assert consensus(bounds_of(("x", "1", 0.6), ("x", "2", 0.1)))["label"][0] == "1"
-
-
-def test_inspecting_imports_neither_torch_nor_sklearn(tmp_path: Path) -> None:
-    (tmp_path / "votes.csv").write_bytes(EXPORTS["long-csv"].write())
-    code = (
-        "import sys, credalearn\n"
-        "from credalearn.app.readers import read_annotations\n"
-        "from credalearn.app.steps.inspect import inspect\n"
-        f"inspect(read_annotations({str(tmp_path / 'votes.csv')!r})).lines()\n"
-        "heavy = {'torch', 'sklearn', 'pandas', 'scipy.stats'} & set(sys.modules)\n"
-        "assert not heavy, heavy"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)

@@ -2,7 +2,6 @@
 
 import json
 import re
-import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,13 +12,11 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from PIL import Image
 
 from credalearn import CredalError
 from credalearn.app.run import Run
 from credalearn.app.steps.decisions import SCHEMA, SET_SCHEMA, class_schema
 from credalearn.app.steps.predict import PredictOptions, predict
-from opens import count_opens
 from small_run import CLASSES, FEATURES, features, make_image_run, make_pictures, make_run, votes
 from team_files import full_disk
 
@@ -116,19 +113,6 @@ def test_frames_and_arrays_in_memory_are_predicted(run: Run) -> None:
         predict(run, np.zeros((50, 2)))
 
 
-def test_written_decisions_are_not_kept_in_memory(run: Run, tmp_path: Path) -> None:
-    found = predict(run, table(), tmp_path / "out.csv")
-    with pytest.raises(CredalError, match=r"were written to .*out\.csv\. To fix: read that file"):
-        found.to_polars()
-
-
-def test_the_data_are_opened_once(run: Run, tmp_path: Path) -> None:
-    table().write_csv(tmp_path / "data.csv")
-    with count_opens(tmp_path) as opens:
-        predict(run, tmp_path / "data.csv")
-    assert opens["data.csv"] == 1
-
-
 @pytest.mark.parametrize("defer", [None, 9])
 def test_all_classes_are_written_after_the_predicted_one(run: Run, defer: int | None) -> None:
     frame = table(lower_cat=["theirs"] * 50)  # a column of the data has the name of one of ours
@@ -169,13 +153,6 @@ def test_equal_scores_are_deferred_in_order(bare: Run) -> None:
     assert found["decision"].to_list() == ["defer", "defer", "predict", "predict"]
 
 
-def test_large_numbers_keep_their_differences(run: Run) -> None:
-    frame = table(2).with_columns(size=pl.lit(0.0), weight=pl.lit(0.0))
-    frame = frame.with_columns(seen=pl.Series([1.7e9 - 40, 1.7e9 + 40]))
-    scores = predict(run, frame).to_polars()["score"]
-    assert abs(scores[0] - scores[1]) > 1e-3
-
-
 def test_items_of_the_training_are_counted(run: Run) -> None:
     frame = table(9)
     others = frame.with_columns(run.items["item"][:9])  # their names, but other features
@@ -185,22 +162,6 @@ def test_items_of_the_training_are_counted(run: Run) -> None:
     found = predict(run, pl.concat([same, frame[5:]], how="diagonal"))
     assert found.trained_on == 3  # the first half was trained on
     assert any("trained on 3 of these items" in line for line in found.lines)
-
-
-def test_equal_features_are_not_the_same_item_where_many_items_share_them(tmp_path: Path) -> None:
-    run = make_run(tmp_path / "RUN")
-    object.__setattr__(run, "items", run.items.with_columns(digest=pl.lit(run.items["digest"][0])))
-    frame = pl.DataFrame(features(120)[:2], schema=list(FEATURES))
-    found = predict(run, frame.with_columns(item=pl.Series(["item-0", "other"])))
-    assert found.trained_on == 1
-
-
-def test_other_columns_are_ignored_and_reported(run: Run, tmp_path: Path) -> None:
-    table(4, note=["=a", None, "c", "d"], id=[9, 9, 9, 9]).write_csv(tmp_path / "data.csv")
-    found = predict(run, tmp_path / "data.csv", tmp_path / "out.csv")
-    assert found.ignored == ("note", "id")
-    assert "Ignored columns that are not features: note, id." in found.lines
-    assert (tmp_path / "out.csv").read_text().splitlines()[0] == ",".join(SCHEMA)
 
 
 def test_spreadsheet_formulas_are_escaped_in_csv_only(run: Run, tmp_path: Path) -> None:
@@ -365,13 +326,3 @@ def test_images_are_predicted_and_unreadable_ones_reported(tmp_path: Path) -> No
         predict(run, pictures)
     with pytest.raises(CredalError, match=r"takes images, and .* is not a folder"):
         predict(run, run.path / "run.json")
-
-
-def test_image_names_are_normalized(tmp_path: Path) -> None:
-    make_pictures(tmp_path / "pictures", 10, 8)
-    run = make_image_run(tmp_path / "RUN", tmp_path / "pictures", votes(features(10)))
-    (tmp_path / "mac").mkdir()
-    name = unicodedata.normalize("NFD", "Žaba.png")  # as macOS stores it
-    Image.new("RGB", (8, 8)).save(tmp_path / "mac" / name)
-    found = predict(run, tmp_path / "mac").to_polars()
-    assert found["item"].to_list() == [unicodedata.normalize("NFC", "Žaba")]

@@ -12,8 +12,7 @@ import credalearn as cl
 from credalearn import CredalError
 from credalearn.app.known_items import KnownItems
 from credalearn.app.run import Run
-from credalearn.app.steps.recalibrate import RecalibrateOptions
-from team_files import Team, full_disk, make_images, make_team, snapshot
+from team_files import Team, make_images, make_team, snapshot
 
 NOT_FEATURES = ("patient", "truth", "part")
 
@@ -107,15 +106,6 @@ def test_groups_of_the_training_are_left_out(old: Run, later: Team, tmp_path: Pa
     assert found.run.facts.inputs.left_out == {"whose patient the model was trained on": 5}
 
 
-def test_groups_that_are_no_longer_named_are_reported(
-    old: Run, later: Team, tmp_path: Path
-) -> None:
-    found = old.recalibrate(later.votes, tmp_path / "new", features=later.features)
-    assert found.run.lost_group in found.lines
-    assert "(patient)" in found.run.lost_group
-    assert old.lost_group == ""
-
-
 def test_nothing_is_left_of_the_training_items_alone(old: Run, tmp_path: Path) -> None:
     trained = old.items.filter(split="train")["item"].to_list()
     votes = pl.read_csv(old.facts.annotations.path).filter(pl.col("item").is_in(trained))
@@ -159,12 +149,6 @@ def test_other_classes_are_refused(old: Run, later: Team, tmp_path: Path) -> Non
         old.recalibrate(cl.read_annotations(votes), tmp_path / "new", features=later.features)
 
 
-def test_missing_features_are_refused(old: Run, later: Team, tmp_path: Path) -> None:
-    features = pl.read_csv(later.features).drop("weight")
-    with pytest.raises(CredalError, match="1 of 2 features are missing: 'weight'"):
-        old.recalibrate(later.votes, tmp_path / "new", features=features)
-
-
 def test_no_run_is_replaced(old: Run, later: Team, tmp_path: Path) -> None:
     features = {"features": later.features}
     for folder in (old.path, old.path / "new"):
@@ -175,17 +159,6 @@ def test_no_run_is_replaced(old: Run, later: Team, tmp_path: Path) -> None:
     with pytest.raises(CredalError, match=r"new contains a run\. To fix: choose a new folder"):
         old.recalibrate(later.votes, tmp_path / "new", **features)
     assert snapshot(tmp_path) == before
-
-
-def test_a_full_disk_leaves_nothing(old: Run, later: Team, tmp_path: Path) -> None:
-    with full_disk(2_000), pytest.raises(CredalError, match="cannot be written"):
-        old.recalibrate(later.votes, tmp_path / "new", features=later.features)
-    assert not list(tmp_path.iterdir())
-
-
-def test_rejects_bad_options() -> None:
-    with pytest.raises(CredalError, match="random_state must be 0 or more"):
-        RecalibrateOptions(random_state=-1)
 
 
 def test_equal_features_need_equal_names_where_many_items_share_them(old: Run) -> None:

@@ -5,7 +5,6 @@ import hashlib
 import io
 import itertools
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,7 +22,7 @@ from credalearn.app.images import THUMBNAIL_BYTES
 from credalearn.app.run import Run
 from credalearn.app.steps.certify import CertifyOptions, certify, one_of_each
 from credalearn.app.steps.report import ReportOptions, report
-from fake_run import add_rule, add_sets, fake_run, with_facts, without_test_items
+from fake_run import add_rule, add_sets, fake_run, with_facts
 from report_pages import Elements, data_of, page_of, words_of
 
 VENDOR = Path(__file__).parents[3] / "src" / "credalearn" / "app" / "report" / "vendor"
@@ -308,13 +307,6 @@ def test_runs_are_compared(run: Run, tmp_path: Path) -> None:
     assert 'id="comparison"' not in page_of(run, output=tmp_path / "one.html")
 
 
-def test_a_class_without_test_items_has_no_share(tmp_path: Path) -> None:
-    run = without_test_items(fake_run(tmp_path / "run"), "benign")
-    page = page_of(run)
-    assert "benign 0 0 – indeterminate" in words_of(page, "curve")
-    assert all(each["classes"][0]["share"] == "–" for each in data_of(page)["readings"])
-
-
 def test_a_large_problem_is_a_small_page(tmp_path: Path) -> None:
     classes = [f"a rather long name of class number {n}" for n in range(300)]
     names = [f"{n} {'word ' * 500}" for n in range(2000)]
@@ -326,36 +318,6 @@ def test_a_large_problem_is_a_small_page(tmp_path: Path) -> None:
     assert "the most frequent mistakes" in page
     assert "word " * 100 not in page
     assert "2026-01-02 00:00 UTC" in page
-
-
-def test_each_file_of_a_run_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("run", "other"):
-        add_sets(add_rule(fake_run(tmp_path / name), max_error=0.3))
-    read: list[str] = []
-
-    def counted(original: Callable[..., Any]) -> Callable[..., Any]:
-        def reads(path: Path, *given: Any, **named: Any) -> Any:
-            read.append(f"{path.parent.name}/{path.name}")
-            return original(path, *given, **named)
-
-        return reads
-
-    monkeypatch.setattr(Path, "read_bytes", counted(Path.read_bytes))
-    report(Run.load(tmp_path / "run"), others=[Run.load(tmp_path / "other")])
-    files = [each for each in read if each.split("/")[0] in ("run", "other")]
-    assert len(files) == len(set(files)) == 12
-
-
-def test_missing_images_are_reported(run: Run, tmp_path: Path) -> None:
-    gone = with_facts(
-        fake_run(tmp_path / "run", num_items=200),
-        inputs=replace(run.facts.inputs, path=str(tmp_path / "gone")),
-    )
-    found = report(gone)
-    assert found.missing_images == tmp_path / "gone"
-    assert "no longer exists, so the page has no pictures" in found.lines[0]
-    assert "Image of" not in found.path.read_text(encoding="utf-8")
-    assert report(gone, ReportOptions(images=Path(run.facts.inputs.path))).missing_images is None
 
 
 def test_rejects_outputs_that_are_no_page(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from credalearn.app.steps.voted_items import VotedItems, voted_items
 from credalearn.conformal import Distance, Scale
 from fake_run import add_rule, fake_run, with_facts
 from small_run import features, make_run
-from team_files import full_disk, snapshot
+from team_files import snapshot
 
 
 @pytest.fixture(scope="module")
@@ -98,21 +98,6 @@ def test_takes_counts_and_probabilities(tmp_path: Path, kind: Any) -> None:
     assert found.lines == wanted.lines
 
 
-def test_says_where_groups_weaken_the_promise(tmp_path: Path) -> None:
-    run = fake_run(tmp_path / "run", num_items=400)
-    groups = pl.Series("group", [f"p{row // 10}" for row in range(400)])
-    splits = replace(run.facts.splits, group="patient")
-    run = with_facts(run, items=run.items.with_columns(groups), splits=splits)
-    assert "these come from 10 groups (patient)" in certified(run).lines[0]
-
-
-def test_says_where_few_test_items_are_covered(run: Run) -> None:
-    narrow = Inflation(coverage=0.9, radius=0.01, distance="box", scale="none", items=77)
-    found = widened(narrow, voted_items(run, "test"))
-    assert found.short
-    assert found.lines[1].endswith("are the test items drawn like the calibration items?")
-
-
 def test_says_where_sets_say_very_little(run: Run) -> None:
     wide = Inflation(coverage=0.9, radius=1.0, distance="box", scale="none", items=77)
     found = widened(wide, voted_items(run, "test"))
@@ -154,15 +139,6 @@ def test_rejects_runs_without_vote_shares(tmp_path: Path) -> None:
     unseen = run.annotations.filter(~pl.col("item").is_in(tested))
     found = certified(with_facts(run, annotations=unseen))
     assert found.lines[1] == "No test item has enough votes to check the widened sets on."
-
-
-def test_a_full_disk_leaves_the_older_sets(tmp_path: Path) -> None:
-    run = fake_run(tmp_path / "run", num_items=200)
-    certified(run, 0.8)
-    before = snapshot(run.path)
-    with full_disk(50), pytest.raises(CredalError, match=r"sets.json cannot be written: .*To fix"):
-        certified(run)
-    assert snapshot(run.path) == before
 
 
 @pytest.mark.parametrize("radius", [0.5, math.inf])

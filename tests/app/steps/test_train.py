@@ -188,15 +188,6 @@ def test_labels_are_those_of_from_votes(team: Team, tmp_path: Path, rule: Any) -
     assert run.facts.label_rule == rule
 
 
-def test_the_options_of_a_rule_reach_the_labels(team: Team) -> None:
-    data, rows = make(team), np.arange(60)
-    for options in ({"labels": "idm", "s": 4.0}, {"labels": "clopper-pearson", "confidence": 0.5}):
-        asked = TrainOptions(**options)  # type: ignore[arg-type]
-        rule, others = options["labels"], {k: v for k, v in options.items() if k != "labels"}
-        wanted = cl.from_votes(data.counts, rule=rule, **others)  # type: ignore[arg-type]
-        assert torch.equal(training_labels(data, rows, asked).lower, wanted.lower)
-
-
 def test_weights_count_as_shares(team: Team) -> None:
     trust = pl.when(pl.col("annotator") == "ann").then(0.5).otherwise(1.0)
     votes = cl.read_annotations(pl.read_csv(team.votes).with_columns(weight=trust), weight="weight")
