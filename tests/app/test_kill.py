@@ -13,13 +13,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from credalearn.app.run import Run
+
 # Forked for each kill: importing torch takes longer than the work. An audit hook sees every call
 # that is about to change a file below the folder; the N-th of them never happens.
 SERVER = r"""
-import json, os, signal, sys
-import numpy, polars, safetensors.torch, scipy.stats, sklearn.base, torch
-import torch._dynamo, typer, rich, PIL.Image, jinja2, msgspec
-import credalearn, credalearn.app.cli
+import gc, importlib, json, os, pkgutil, signal, sys
+import PIL.ImageOps, filelock, jinja2, pydantic.type_adapter, rich.progress, scipy.stats
+import sklearn.base, torch._dynamo, typer
+import credalearn
+
+for module in pkgutil.walk_packages(credalearn.__path__, "credalearn."):
+    if not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
+gc.freeze()
 
 CHANGES = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.truncate"}
 
@@ -76,6 +83,7 @@ Work = Callable[..., tuple[int, int]]
 TRAIN = ["train", "votes.csv", "--features", "items.csv", "--epochs", "2", "-o", "run"]
 COMMANDS = {
     "train": TRAIN,
+    "train again": [*TRAIN, "--random-state", "1"],
     "certify": ["certify", "run", "--max-error", "0.4", "--set-coverage", "0.8"],
     "predict": ["predict", "run", "items.csv", "-o", "decisions.csv"],
     "report": ["report", "run"],
@@ -141,6 +149,8 @@ def test_killed_command_gives_the_same_result_when_repeated(
         shutil.copytree(before[name], folder)
         code, _ = work(folder, command, fatal)
         assert code == -signal.SIGKILL
+        if name != "train":
+            Run.load(folder / "run")  # the old one or the new one, and whole
         code, _ = work(folder, command)
         assert code == 0, f"after a kill at call {fatal}: {(tmp_path / 'errors').read_text()}"
         assert contents(folder) == expected, f"after a kill at call {fatal}"

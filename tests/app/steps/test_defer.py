@@ -103,9 +103,7 @@ def test_the_interface_fits_the_tasks(run: Run, data: Path, tmp_path: Path) -> N
     ("columns", "asked", "field"),
     [
         (["text"], None, "text"),
-        (["text", "message"], "message", "message"),
         (["Größe & Text"], "Größe & Text", "text"),
-        (["row"], "row", "text"),
         (["message"], None, "item"),
     ],
 )
@@ -182,7 +180,7 @@ def test_a_name_of_a_different_item_of_the_run_is_refused(run: Run, tmp_path: Pa
     ("output", "options", "message"),
     [
         ("tasks.csv", {}, r"must end in \.json; got .*tasks\.csv"),
-        ("tasks.json", {"to": "csv"}, r"must end in \.csv"),
+        ("tasks.json", {"text": "txt"}, "no column 'txt' of texts"),
         ("tasks.json", {"threshold": 1.0}, r"none of the 50 items .* is deferred\. To fix"),
     ],
 )

@@ -71,13 +71,13 @@ def test_items_that_the_run_already_had_are_left_out(old: Run, tmp_path: Path) -
     assert drift_check(old, both) == drift_check(old, new)
 
 
-@pytest.mark.parametrize("errors", range(8, 24))
-def test_a_guarantee_is_contradicted_where_the_exact_test_rejects_it(errors: int) -> None:
-    told = _verdict(0.1, errors, 100, binary=True)
-    by_chance = binom.sf(errors - 1, 100, 0.1)
-    assert ("with 95 % confidence" in told) == (by_chance < 0.05)
-    assert ("may be chance" in told) == (by_chance >= 0.05 and errors > 10)
-    assert ("does not contradict" in told) == (errors <= 10)
+def test_a_guarantee_is_contradicted_where_the_exact_test_rejects_it() -> None:
+    for errors in range(8, 24):
+        told = _verdict(0.1, errors, 100, binary=True)
+        by_chance = binom.sf(errors - 1, 100, 0.1)
+        assert ("with 95 % confidence" in told) == (by_chance < 0.05)
+        assert ("may be chance" in told) == (by_chance >= 0.05 and errors > 10)
+        assert ("does not contradict" in told) == (errors <= 10)
 
 
 @pytest.mark.parametrize("number", [1, 2, 3, 12, 60])
@@ -113,13 +113,3 @@ def test_different_truths_are_not_compared(old: Run, tmp_path: Path) -> None:
     lines = drift_check(old, gold)
     assert lines[1].startswith("Not comparable: the test items were compared with")
     assert lines[-1].endswith("its guarantee is about the class with the most votes.")
-
-
-def test_a_guarantee_per_group_needs_the_groups(old: Run, tmp_path: Path) -> None:
-    assert old.guarantee is None
-    found = certified(old, max_error=0.3).guarantee
-    assert found is not None
-    per_group = replace(found, one_per_group=True, group="patient", num_groups=found.num_items)
-    lines = drift_check(replace(old, guarantee=per_group), new_run(tmp_path))
-    fix = "To check it, pass --group patient."
-    assert lines[-1] == f"The guarantee is about one item per patient. {fix}"

