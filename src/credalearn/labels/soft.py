@@ -99,11 +99,8 @@ def smooth(
 ) -> LowerBounds:
     r"""Credal labels from label smoothing: a rule on :math:`(1 - \epsilon) e_y + \epsilon / K`.
 
-    Args:
-        labels: Class indices, shape (N,), in 0..K-1.
-        epsilon: Mass taken from the label and spread evenly, 0 <= ε < 1.
-        num_classes: K.
-        rule: ``"relax"`` (the paper), ``"relax-ties"`` or ``"precise"``.
+    ``labels`` are class indices (N,) in 0..K-1, and 0 <= ε < 1. The ``rule`` is ``"relax"`` (the
+    paper), ``"relax-ties"`` or ``"precise"``.
 
     Example:
         >>> smooth([1], 0.2, 4).lower

@@ -29,9 +29,7 @@ def as_probs_and_classes(probs: ArrayLike, y: ArrayLike) -> tuple[Tensor, Tensor
 def accuracy(probs: ArrayLike, y: ArrayLike) -> float:
     """Share of items whose most probable class, the lowest index among equals, is the true one.
 
-    Args:
-        probs: Predicted probabilities, shape (N, K).
-        y: True class indices, shape (N,).
+    Predicted probabilities ``probs`` have shape (N, K), true class indices ``y`` (N,).
 
     Example:
         >>> accuracy([[0.9, 0.1], [0.4, 0.6], [0.7, 0.3], [0.2, 0.8]], [0, 1, 1, 1])

@@ -22,8 +22,6 @@ def accuracy_rejection(probs: ArrayLike, y: ArrayLike, score: ArrayLike) -> Tens
         score: Uncertainty, larger is deferred first, shape (N,).
 
     Example:
-        The wrong item is the least certain.
-
         >>> accuracy_rejection([[0.9, 0.1], [0.6, 0.4]], [0, 1], [0.1, 0.4])
         tensor([1.0000, 0.5000], dtype=torch.float64)
     """
@@ -87,10 +85,7 @@ def spearman_error(probs: ArrayLike, y: ArrayLike, score: ArrayLike) -> float:
     equal values share the mean of their ranks. Exact: the ranks are taken from p(y) itself, and
     p(y) = 0 ranks last. 0 where the scores or the errors are all equal.
 
-    Args:
-        probs: Predicted probabilities, shape (N, K).
-        y: True class indices, shape (N,).
-        score: Uncertainty, shape (N,).
+    Arguments as for :func:`accuracy_rejection`.
 
     Example:
         >>> spearman_error([[0.9, 0.1], [0.6, 0.4], [0.0, 1.0]], [0, 0, 0], [0.1, 0.5, 0.7])
@@ -111,9 +106,7 @@ def auroc(inside: ArrayLike, outside: ArrayLike) -> float:
     :math:`P(u_{\mathrm{out}} > u_{\mathrm{in}}) + \tfrac12 P(u_{\mathrm{out}} = u_{\mathrm{in}})`,
     the area under the ROC curve. Exact, from the sum of ranks (Mann and Whitney, 1947).
 
-    Args:
-        inside: Uncertainty of in-distribution items, one or more, shape (N,).
-        outside: Uncertainty of out-of-distribution items, one or more, shape (M,).
+    Both are uncertainties, of in-distribution (N,) and out-of-distribution items (M,).
 
     Example:
         >>> auroc([0.1, 0.3], [0.3, 0.8])

@@ -85,9 +85,7 @@ def pairwise_p_values(table: Table, metric: str) -> dict[str, dict[str, float]]:
     left out, equal ones share the mean of their ranks; without any difference p = 1. Exact for
     every number of seeds, with or without ties.
 
-    Args:
-        table: ``table[method][metric]``: one value per seed, the same seeds for all.
-        metric: Name of the metric; for ``ece`` and ``aurc`` smaller is better.
+    ``table[method][metric]`` is one value per seed; for ``ece`` and ``aurc`` smaller is better.
 
     Example:
         >>> table = {"a": {"accuracy": [0.7, 0.8, 0.9]}, "b": {"accuracy": [0.6, 0.6, 0.6]}}
@@ -103,9 +101,6 @@ def balanced_significance(net: Mapping[str, Mapping[str, float]]) -> dict[str, f
 
     Each metric's net scores are scaled to [0, 1] across the methods, all to 1 where they are equal;
     the score is the mean over the metrics.
-
-    Args:
-        net: Net scores, the same metrics for every method.
 
     Example:
         >>> balanced_significance({"a": {"acc": 2, "ece": 0}, "b": {"acc": -2, "ece": 0}})

@@ -14,14 +14,11 @@ _CHUNK = 2**22  # numbers stored at once while enumerating: 32 MB in float64
 
 
 def mmi(points: ArrayLike) -> Tensor:
-    r"""Maximum mean imprecision of a polytope under total variation, shape (N,).
+    r"""Maximum mean imprecision of polytopes, the hulls of ``points`` (N, V, K), shape (N,).
 
     :math:`\sup_A (\overline P(A) - \underline P(A))`, which for the hull of V points is the largest
     total-variation distance :math:`\frac12\sum_k |p_k - q_k|` between two of them (Chau et al.,
     2025). Exact: all pairs are compared.
-
-    Args:
-        points: Distributions, shape (N, V, K).
 
     Example:
         >>> import torch

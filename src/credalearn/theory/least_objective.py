@@ -36,9 +36,6 @@ def least_objective(labels: CredalSet) -> Tensor:
     gap. Exact for lower bounds, for hulls to 1e-3 bits, and for intervals of up to 10 classes;
     otherwise never above the exact value.
 
-    Args:
-        labels: One set per item, of any kind.
-
     Example:
         >>> from credalearn import LowerBounds
         >>> least_objective(LowerBounds([[0.5, 0.0]]))
