@@ -123,10 +123,8 @@ def from_teacher(
     The top class is taken from the logits, where a high temperature cannot tie two classes by
     rounding; equal logits go to the lowest index.
 
-    Args:
-        logits: The teacher's outputs before the softmax, shape (N, K), finite.
-        temperature: T above 0; larger is softer.
-        rule: ``"relax"`` (the paper), ``"relax-ties"`` or ``"precise"``.
+    ``logits`` are the outputs before the softmax (N, K), and T > 0; the ``rule`` is ``"relax"``
+    (the paper), ``"relax-ties"`` or ``"precise"``.
 
     Example:
         >>> from_teacher([[2.0, 0.0]], temperature=2.0).lower
@@ -178,8 +176,6 @@ def hull(statements: ArrayLike) -> Vertices:
             annotator made no statement about an item.
 
     Example:
-        The second annotator did not see the second item.
-
         >>> nan = float("nan")
         >>> sets = hull([[[0.8, 0.2], [0.5, 0.5]], [[0.1, 0.9], [nan, nan]]])
         >>> sets.upper, sets.diameter()

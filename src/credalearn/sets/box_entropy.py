@@ -31,8 +31,6 @@ def max_entropy_box(lower: ArrayLike, upper: ArrayLike) -> Tensor:
     Both bounds have shape (N, K).
 
     Example:
-        The first class has at least 0.6; the rest is shared evenly.
-
         >>> import torch
         >>> max_entropy_box(torch.tensor([[0.6, 0.0, 0.0]]), torch.tensor([[1.0, 1.0, 1.0]]))
         tensor([1.3710])

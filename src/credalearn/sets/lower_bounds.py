@@ -30,8 +30,6 @@ class LowerBounds(CredalSet):
         free: The free mass r, shape (N,).
 
     Example:
-        At least 0.7 for the first class: the free 0.3 costs at worst 0.3 · 2 and at best nothing.
-
         >>> import torch
         >>> sets = LowerBounds(torch.tensor([[0.7, 0.0, 0.0]]))
         >>> cost = torch.tensor([[0.0, 1.0, 2.0]])
