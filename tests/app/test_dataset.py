@@ -88,6 +88,12 @@ def test_options_that_do_not_fit_are_refused(options: dict[str, Any], message: s
         Dataset(votes_of(("a", "ann", "cat"), ("a", "bo", "dog")), **options)
 
 
+def test_a_table_of_votes_is_not_annotations() -> None:
+    table: Any = pl.DataFrame({"item": ["a"], "label": ["cat"]})
+    with pytest.raises(cl.CredalError, match=r"got DataFrame.*read_annotations"):
+        Dataset(table, features=table)
+
+
 def test_gold_labels_are_classes() -> None:
     votes = votes_of(("a", "ann", "cat"), ("b", "ann", "dog"), ("c", "ann", "dog"))
     table = pl.DataFrame({"item": ["a", "b", "c"], "size": [1, 2, 3], "is": ["dog ", None, "cat"]})

@@ -29,6 +29,7 @@ def test_the_demo_prints_its_commands_and_what_they_print(tmp_path: Path, capsys
     assert run.sets is not None
     assert (tmp_path / "d" / "run" / "report.html").exists()
     before = (tmp_path / "d" / "decisions.csv").read_bytes()
+    assert "--epochs 15 " in steps[1]
     for step in (steps[0], steps[3]):
         command, *printed = step.strip().splitlines()
         again = in_process(capsys, *command.split())

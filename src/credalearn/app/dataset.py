@@ -110,6 +110,11 @@ class Dataset:
     _place: Callable[[int], str]
 
     def __init__(self, annotations: Annotations, **options: Any) -> None:
+        if not isinstance(annotations, Annotations):
+            raise CredalError(
+                f"annotations must be Annotations; got {type(annotations).__name__}. To fix: pass "
+                "what credalearn.read_annotations returns."
+            )
         chosen = DatasetOptions(**options)
         join = join_features if chosen.images is None else join_images
         found = join(annotations, chosen)

@@ -25,7 +25,7 @@ def run_demo(output: Path, *, epochs: int = 40, random_state: int = 0) -> Iterat
     annotations = read_annotations(votes, format="counts")
     yield from inspect(annotations).lines()
 
-    given = f"--format counts --features {features} --group patient"
+    given = f"--format counts --features {features} --group patient --epochs {epochs}"
     yield f"\n$ credalearn train {votes} {given} -o {run}"
     data = Dataset(annotations, features=features, group="patient", random_state=random_state)
     yield from data.inspect()

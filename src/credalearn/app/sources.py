@@ -221,7 +221,7 @@ def _from_frame(data: Any) -> Source:
         "table in memory",
         tuple(table.columns),
         _row,
-        _blocks=lambda columns: iter([table.select(columns)]),
+        _blocks=lambda columns: iter([] if table.is_empty() else [table.select(columns)]),
     )
 
 

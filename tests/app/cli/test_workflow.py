@@ -86,11 +86,15 @@ def test_from_an_export_to_decisions(tmp_path: Path, run: Command) -> None:
     run("predict", team.run, data, "-o", folder / "decisions.csv")
     decisions = pl.read_csv(folder / "decisions.csv")
     assert decisions.columns[-3:] == ["decision", "set_lower", "set_upper"]
-    run("predict", team.run, data, "-o", folder / "decisions.csv", "--defer", "11")
-    decisions = pl.read_csv(folder / "decisions.csv")
-    assert (decisions["decision"] == "defer").sum() == 11
-
+    done = run("predict", team.run, data, "-o", folder / "decisions.csv", "--defer", "11")
+    deferred = pl.read_csv(folder / "decisions.csv").filter(decision="defer")["item"]
+    assert len(deferred) == 11
+    name, *following = done.out.splitlines()[-1].removeprefix("Next: ").split()
+    assert name == "credalearn"
     tasks = folder / "tasks.json"
+    run(*(tasks if word == "tasks.json" else word for word in following))
+    assert {task["data"]["item"] for task in json.loads(tasks.read_text())} == set(deferred)
+
     run("defer", team.run, data, "-o", tasks, "--threshold", "0", "--limit", "10")
     assert "This is item new-" in tasks.read_text()
     later = annotate(tasks, folder / "round2.json")

@@ -165,6 +165,8 @@ def test_mechanical_turks_three_ways_to_answer(write: Write) -> None:
 def test_lewidis_edition_of_2025_and_its_soft_labels(write: Write) -> None:
     new = {"7": {"annotators": "A,B", "annotations": {"A": "2", "B": "5"}, "soft_label": {}}}
     assert as_counts(read_annotations(write(to_json(new)))) == {("7", "2"): 1, ("7", "5"): 1}
+    by_key = read_annotations(write(to_json(new)), item="id")  # as the column of the features
+    assert by_key.items == ("7",)
     soft = {"7": {"annotations": "", "annotators": "", "soft_label": {"0": 0.4, "1": 0.6}}}
     found = read_annotations(write(to_json(soft)))
     assert found.kind == "probabilities"

@@ -113,6 +113,9 @@ def test_frames_and_arrays_in_memory_are_predicted(run: Run) -> None:
     assert array["item"].to_list() == [str(row) for row in range(50)]
     with pytest.raises(CredalError, match="has 2 features per item, and the model takes 3"):
         predict(run, np.zeros((50, 2)))
+    for nothing in (frame.head(0), theirs.head(0), np.zeros((0, 3))):
+        with pytest.raises(CredalError, match="has no rows"):
+            predict(run, nothing)
 
 
 @pytest.mark.parametrize("defer", [None, 9])

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -21,4 +22,12 @@ def predict(run: RunFolder, data: Data, output: Output, options: PredictOptions)
     found = predict_items(Run.load(run), data, output, options)
     yield from found.lines
     if found.deferred:
-        yield f"Next: credalearn defer {run} {data} -o tasks.json"
+        yield f"Next: credalearn defer {run} {data} -o tasks.json{_same_items(options)}"
+
+
+def _same_items(options: PredictOptions) -> str:
+    """What makes ``defer`` choose the items that ``predict`` deferred."""
+    words = "" if options.item is None else f" --item {quote(options.item)}"
+    if options.defer is not None:
+        return f"{words} --threshold 0 --limit {options.defer}"
+    return words if options.threshold is None else f"{words} --threshold {options.threshold}"

@@ -65,9 +65,10 @@ def _answers(content: Content, record: Record) -> tuple[list[str], list[object]]
 
 
 def _item(content: Content, record: Record) -> object:
-    if content.options.item is not None:
-        return field_of(record.value, content.options.item)
-    return record.key if record.key is not None else record.value.get("id")
+    name = content.options.item
+    if name is None:
+        return record.key if record.key is not None else record.value.get("id")
+    return field_of(record.value, name, record.key if name == "id" else None)
 
 
 def _soft(content: Content) -> Raw:
