@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import credalearn as cl
 from credalearn.app.annotations.table import Annotations
-from credalearn.app.dataset import Dataset, majority
+from credalearn.app.dataset import Dataset
 from team_files import CLASSES, Team, make_images, make_team
 
 
@@ -212,14 +212,3 @@ def test_images_that_are_missing_or_broken(team: Team, tmp_path: Path) -> None:
 
 
 # Truth
-
-
-@given(st.lists(st.lists(st.integers(0, 3), min_size=3, max_size=3), min_size=1, max_size=9))
-def test_the_majority_is_the_only_largest(rows: list[list[int]]) -> None:
-    for row, found in zip(rows, majority(np.array(rows, dtype=float)), strict=True):
-        top = [index for index, votes in enumerate(row) if votes == max(row) > 0]
-        assert found == (top[0] if len(top) == 1 else -1)
-
-
-def test_weights_that_tie_but_for_rounding_tie() -> None:
-    assert majority(np.array([[0.1 + 0.2, 0.3], [0.3, 0.31]])).tolist() == [-1, 1]

@@ -18,6 +18,7 @@ from credalearn._formats import listed, shown
 from credalearn._options import check_options, option
 from credalearn.app._join import join_features, join_images
 from credalearn.app._split import SPLITS, check_split, draw_split, train_later
+from credalearn.app.annotations.agreement import majority
 from credalearn.app.annotations.table import Annotations
 from credalearn.app.facts import InputFacts
 from credalearn.errors import CredalError
@@ -290,11 +291,3 @@ class Dataset:
                 "leave out gold."
             )
         return np.array([number[value] for value in found])
-
-
-def majority(counts: np.ndarray) -> np.ndarray:
-    """Index of the class with most votes, −1 on a tie or without votes, shape (N,)."""
-    top = counts.max(1, keepdims=True)
-    # Sums of weights such as 0.1 and 0.2 tie with 0.3 but for rounding.
-    single = (counts >= top * (1 - 1e-9)).sum(1) == 1
-    return np.where(single & (top[:, 0] > 0), counts.argmax(1), -1)

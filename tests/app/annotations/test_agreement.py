@@ -13,6 +13,7 @@ from credalearn.app.annotations.agreement import (
     agreement,
     confused_pairs,
     krippendorff_alpha,
+    majority,
     vote_counts,
 )
 from credalearn.errors import CredalError
@@ -92,3 +93,14 @@ def test_confused_pairs_are_those_of_a_loop(votes: list[tuple[int, int]]) -> Non
 def test_agreement_needs_votes() -> None:
     with pytest.raises(CredalError, match=r"agreement needs votes; .* contains probabilities"):
         vote_counts(shares_of("probabilities", ("1", "2"), x=[0.5, 0.5]))
+
+
+@given(st.lists(st.lists(st.integers(0, 3), min_size=3, max_size=3), min_size=1, max_size=9))
+def test_the_majority_is_the_only_largest(rows: list[list[int]]) -> None:
+    for row, found in zip(rows, majority(np.array(rows, dtype=float)), strict=True):
+        top = [index for index, votes in enumerate(row) if votes == max(row) > 0]
+        assert found == (top[0] if len(top) == 1 else -1)
+
+
+def test_weights_that_tie_but_for_rounding_tie() -> None:
+    assert majority(np.array([[0.1 + 0.2, 0.3], [0.3, 0.31]])).tolist() == [-1, 1]

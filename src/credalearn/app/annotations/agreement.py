@@ -7,10 +7,28 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from credalearn.app.annotations.table import Annotations
-from credalearn.app.facts import AgreementFacts
+from credalearn.app.facts import AgreementFacts, AnnotationFacts
 from credalearn.errors import CredalError
 
 Counts = NDArray[np.float64]
+
+
+def annotation_facts(annotations: Annotations) -> AnnotationFacts:
+    """Where annotations come from and what they contain, for the record of a run."""
+    source = annotations.source
+    counted = annotations.kind in ("votes", "counts")
+    return AnnotationFacts(
+        kind=annotations.kind,
+        path=str(source.path),
+        later=tuple(map(str, source.later)),
+        format=source.words,
+        item=source.item,
+        items=len(annotations.items),
+        annotators=len(annotations.annotators) or None,
+        votes=int(vote_counts(annotations).sum()) if counted else None,
+        left_out=dict(source.left_out),
+        agreement=agreement(annotations) if counted else None,
+    )
 
 
 def agreement(annotations: Annotations) -> AgreementFacts:
@@ -23,9 +41,8 @@ def agreement(annotations: Annotations) -> AgreementFacts:
     several = counts[totals >= 2]
     unanimous = tied = None
     if len(several):
-        top = several.max(1, keepdims=True)
-        unanimous = float((top[:, 0] == several.sum(1)).mean())
-        tied = float(((several == top).sum(1) > 1).mean())
+        unanimous = float((several.max(1) == several.sum(1)).mean())
+        tied = float((majority(several) < 0).mean())
     return AgreementFacts(
         alpha=krippendorff_alpha(counts),
         unanimous=unanimous,
@@ -48,6 +65,14 @@ def vote_counts(annotations: Annotations) -> Counts:
     label = annotations.codes("label")
     cell = (annotations.codes("item") * shape[1] + label)[label >= 0]
     return np.bincount(cell, minlength=shape[0] * shape[1]).astype(np.float64).reshape(shape)
+
+
+def majority(counts: Counts) -> NDArray[np.int64]:
+    """Index of the class with most votes, −1 on a tie or without votes, shape (N,)."""
+    top = counts.max(1, keepdims=True)
+    # Sums of weights such as 0.1 and 0.2 tie with 0.3 but for rounding.
+    single = (counts >= top * (1 - 1e-9)).sum(1) == 1
+    return np.where(single & (top[:, 0] > 0), counts.argmax(1), -1)
 
 
 def krippendorff_alpha(counts: ArrayLike) -> float | None:

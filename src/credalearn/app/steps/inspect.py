@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from credalearn._formats import many, percent
-from credalearn.app.annotations.agreement import agreement, vote_counts
+from credalearn.app.annotations.agreement import annotation_facts, majority, vote_counts
 from credalearn.app.annotations.annotators import Annotator, annotator_agreement
 from credalearn.app.annotations.table import Annotations
 from credalearn.app.facts import AnnotationFacts
@@ -68,28 +68,15 @@ class Inspection:
 
 def inspect(annotations: Annotations) -> Inspection:
     """What annotations contain, and where people disagree."""
-    source, kind = annotations.source, annotations.kind
-    counted = kind in ("votes", "counts")
-    totals = vote_counts(annotations).sum(1) if counted else np.ones(len(annotations.items))
-    facts = AnnotationFacts(
-        kind=kind,
-        path=str(source.path),
-        later=tuple(map(str, source.later)),
-        format=source.words,
-        item=source.item,
-        items=len(annotations.items),
-        annotators=len(annotations.annotators) or None,
-        votes=int(totals.sum()) if counted else None,
-        left_out=dict(source.left_out),
-        agreement=agreement(annotations) if counted else None,
-    )
+    kind = annotations.kind
     people = annotator_agreement(annotations) if kind == "votes" else ()
+    counted = kind in ("votes", "counts")
     return Inspection(
-        facts=facts,
+        facts=annotation_facts(annotations),
         classes=annotations.classes,
-        unvoted=int((totals == 0).sum()),
+        unvoted=int((vote_counts(annotations).sum(1) == 0).sum()) if counted else 0,
         far=tuple(each for each in people if each.far),
-        notes=source.notes,
+        notes=annotations.source.notes,
     )
 
 
@@ -97,10 +84,7 @@ def consensus(annotations: Annotations) -> pl.DataFrame:
     """The class with the most votes on each item, null on a tie, with its share of the votes."""
     counts = annotations.counts()
     total, top = counts.sum(1), counts.max(1)
-    # Sums of weights such as 0.1 and 0.2 tie with 0.3 except for rounding.
-    single = ((counts >= top[:, None] * (1 - 1e-9)).sum(1) == 1) & (top > 0)
-    leader = counts.argmax(1)
-    labels = [annotations.classes[k] if ok else None for k, ok in zip(leader, single, strict=True)]
+    labels = [annotations.classes[k] if k >= 0 else None for k in majority(counts)]
     share = np.divide(top, total, out=np.zeros_like(top), where=total > 0)
     columns = {"item": annotations.items, "label": labels, "votes": total, "share": share}
     return pl.DataFrame(columns, schema_overrides={"label": pl.String})

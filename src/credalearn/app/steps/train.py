@@ -23,13 +23,13 @@ from credalearn._files import sha256_of
 from credalearn._formats import listed
 from credalearn._options import check_options, option, same_option
 from credalearn.app._split import SPLITS
+from credalearn.app.annotations.agreement import annotation_facts
 from credalearn.app.annotations.dawid_skene import dawid_skene
 from credalearn.app.dataset import Dataset
 from credalearn.app.facts import SplitFacts, TrainingOptions
 from credalearn.app.labels import make_labels
 from credalearn.app.run import Run, write_run
 from credalearn.app.staging import MODEL, check_place, staged
-from credalearn.app.steps.inspect import inspect
 from credalearn.classifier import CredalClassifier
 from credalearn.errors import CredalError
 from credalearn.labels import VoteRule
@@ -215,7 +215,7 @@ def data_facts(data: Dataset) -> dict[str, Any]:
             "torch": torch.__version__,
             "python": platform.python_version(),
         },
-        "annotations": inspect(data.annotations).facts,
+        "annotations": annotation_facts(data.annotations),
         "inputs": data.inputs,
         "splits": SplitFacts(**sizes, group=options.group, gold=options.gold, split=options.split),
         "later_items": int(data.later.sum()),
