@@ -26,7 +26,7 @@ Records = Annotated[
     typer.Option("--records", help="A store, or a folder of records.", show_default="our results"),
 ]
 Form = Annotated[
-    Literal["markdown", "text", "latex", "csv"],
+    Literal["markdown", "latex", "csv"],
     typer.Option("--format", help="How tables are written; 'records -o FILE.csv' has all runs."),
 ]
 
@@ -46,6 +46,7 @@ def table(
     form: Form = "markdown",
 ) -> None:
     """Print the tables of settings: accuracy, calibration, deferral, foreign images."""
+    from credalearn._checks import check_choice
     from credalearn_experiments.results.tables import setting_page
 
     found = _read(records)
@@ -53,15 +54,10 @@ def table(
     there = dict.fromkeys(record.method for record in found if record.setting in chosen)
     for option, asked in (("--method", method), ("--balance", balance)):
         for name in asked or ():
-            if name not in there:
-                raise CredalError(
-                    f"{option} {name!r} has no record in these settings. To fix: use one of "
-                    f"{', '.join(there)}."
-                )
+            check_choice(name, there, name=option)
     if method:
         found = [record for record in found if record.method in method]
-        held = {record.setting for record in found}
-        chosen = [name for name in chosen if name in held]
+        chosen = [name for name in chosen if any(record.setting == name for record in found)]
     for name in chosen:
         _print(setting_page(found, name, balance=balance, asked=method), form)
         print()
@@ -110,8 +106,8 @@ def sets(names: Names = None, records: Records = RESULTS, form: Form = "markdown
     from credalearn_experiments.results.tables import sets_page
 
     found = _read(records)
-    sized = [record for record in found if "set_width_90" in record.metrics]
-    _print(sets_page(found, _chosen(names, found if names or not sized else sized)), form)
+    sized = [each for each in found if names or "set_width_90" in each.metrics]
+    _print(sets_page(found, _chosen(names, sized)), form)
 
 
 def compare(names: Names = None, records: Records = RESULTS, form: Form = "markdown") -> None:
@@ -228,16 +224,13 @@ def _read(folder: Path) -> "list[Record]":
 
 def _chosen(names: list[str] | None, found: "Sequence[Record]") -> list[str]:
     """The settings that are named or fit a pattern; by default all but those of families."""
-    from credalearn_experiments.results.seeds import check_settings
     from credalearn_experiments.settings.catalog import ALL_SETTINGS, family_of, spelled_out
 
     held = {record.setting for record in found}
     ordered = [name for name in ALL_SETTINGS if name in held] + sorted(held - ALL_SETTINGS.keys())
     if not names:
         return [name for name in ordered if family_of(name) is None] or ordered
-    chosen = spelled_out(names, ordered)
-    check_settings(chosen, found)
-    return chosen
+    return spelled_out(names, ordered)
 
 
 def _print(parts: "Iterable[Table | str]", form: str) -> None:

@@ -17,7 +17,7 @@ from credalearn.predictions import CredalPredictions
 from credalearn_experiments.nodules.triangle import draw_triangle
 from credalearn_experiments.results.figures import draw_rejection
 from credalearn_experiments.results.style import save_figure
-from credalearn_experiments.results.table import Column, Table, Value, text
+from credalearn_experiments.results.table import Column, Table, Value, markdown
 
 _TEST_SHARE = 0.3
 _SHARES = np.arange(81) / 100  # deferred, in the figure
@@ -104,7 +104,7 @@ def compare_nodules(
             "AUARC": _value(deferral),
         }
     columns = [Column(name, marked=False, percent=False) for name in rows[contenders[0].name]]
-    yield f"\n{text(Table('', columns, rows, corner='deferred by'))}"
+    yield f"\n{markdown(Table('', columns, rows, corner='deferred by'))}"
     yield (
         "In %, mean ± one standard deviation over the splits: calibration error, accuracy of the "
         "rest when the least certain 0 to 50 % are deferred, and the area under that curve."

@@ -59,16 +59,12 @@ def paper_methods(setting: str) -> tuple[str, ...]:
 
 
 def compared(
-    runs: Runs,
-    setting: str,
-    metrics: Sequence[str] = MAIN,
-    *,
-    asked: Sequence[str] | None = None,
+    runs: Runs, setting: str, metrics: Sequence[str] = MAIN, asked: Sequence[str] | None = None
 ) -> Balance | None:
-    """Balanced scores of the methods asked for, by default the paper's, that have runs.
+    """Balanced scores of the methods asked for that have runs.
 
-    All methods in a setting that is not the paper's and lacks one of its methods, or has a method
-    of a plugin.
+    By default the paper's methods in its own settings, and elsewhere if all have runs and no plugin
+    adds a method; otherwise all methods.
     """
     if asked is None:
         known = ALL_SETTINGS.get(setting)

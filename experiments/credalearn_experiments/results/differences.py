@@ -1,6 +1,6 @@
 """Differences paired by seed: between methods, between settings, or from a baseline."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -67,11 +67,10 @@ class Difference:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        r"""The 95 % interval :math:`\bar d \pm t_{.975, S-1}\,\text{se}` over S seeds.
+        """The 95 % interval of Student's t, exact for normal differences; None below three seeds.
 
-        Exact for normal differences (Student, 1908); None for fewer than three seeds. With two
-        standard errors instead, 18 % of equal pairs would be called different at 3 seeds, where t
-        is 4.30.
+        With two standard errors instead, 18 % of equal pairs would be called different at 3 seeds,
+        where t is 4.30.
         """
         if self.standard_error is None or self.seeds < FEWEST_PAIRED:
             return None
@@ -89,15 +88,14 @@ class Difference:
         return "worse" if self.mean < 0 else "better"
 
 
-def difference_table(
-    title: str, columns: Sequence[Column], found: Mapping[str, Mapping[str, Difference]]
-) -> Table:
+def difference_rows(
+    found: Mapping[str, Mapping[str, Difference]],
+) -> dict[str, dict[str, Value]]:
     """Differences with their standard errors; ``found[row][column name]``."""
-    rows: dict[str, dict[str, Value]] = {
+    return {
         row: {name: (each.mean, each.standard_error) for name, each in by_column.items()}
         for row, by_column in found.items()
     }
-    return Table(title, columns, rows, spread="standard error")
 
 
 def differences_page(records: Iterable[Record], setting: str, than: str) -> list[Table | str]:
@@ -130,16 +128,13 @@ def differences_page(records: Iterable[Record], setting: str, than: str) -> list
             "with the same --seeds."
         )
     columns = [c for c in _COLUMNS.values() if any(c.name in row for row in found.values())]
-    title = f"{setting} minus {than}, paired by seed, ± the standard error"
-    better = f"{setting}: number of seeds on which it is better than {than}"
-    counts = [replace(column, percent=False, digits=0) for column in columns]
+    lower = {column.name for column in columns if column.better == "lower"}
     ahead: dict[str, dict[str, Value]] = {
-        name: {
-            c.name: (row[c.name].below if c.better == "lower" else row[c.name].above, None)
-            for c in columns
-            if c.name in row
-        }
+        name: {c: (each.below if c in lower else each.above, None) for c, each in row.items()}
         for name, row in found.items()
     }
-    tables = [difference_table(title, columns, found), Table(better, counts, ahead)]
+    counts = [replace(column, percent=False, digits=0) for column in columns]
+    title = f"{setting} minus {than}, paired by seed, ± the standard error"
+    better = f"{setting}: number of seeds on which it is better than {than}"
+    tables = [Table(title, columns, difference_rows(found)), Table(better, counts, ahead)]
     return [*tables, *notes, _ABOUT]

@@ -16,7 +16,7 @@ from credalearn.errors import CredalError
 from credalearn.metrics import pairwise_p_values
 from credalearn_experiments.records import CURVE_POINTS, Record
 from credalearn_experiments.results.balance import FEWEST_SEEDS, MAIN, compared
-from credalearn_experiments.results.notes import subtitle
+from credalearn_experiments.results.notes import rehearsal
 from credalearn_experiments.results.seeds import Runs, runs_of, seeds
 from credalearn_experiments.results.style import GRAY, line_of, plain, save_figure
 from credalearn_experiments.settings.catalog import epochs_of
@@ -32,23 +32,25 @@ _TITLES = {"accuracy": "accuracy", "ece": "calibration (1 − ECE)", "auarc": "d
 def rejection_figure(records: Sequence[Record], setting: str, path: Path) -> None:
     """Accuracy of the rest against the share deferred by each method's own uncertainty."""
     runs = runs_of(records, setting)
-    held = {
-        method: [r.curves["accuracy_rejection"] for r in found.values() if r.curves]
+    curves = {
+        method: np.array([r.curves["accuracy_rejection"] for r in found.values() if r.curves])
         for method, found in runs.items()
     }
-    counts = {method: len(curves) for method, curves in held.items() if curves}
+    counts = {method: len(found) for method, found in curves.items() if len(found)}
     if not counts:
         raise CredalError(f"no record of setting {setting!r} has a curve accuracy_rejection.")
-    deferred = np.linspace(0, 1, CURVE_POINTS)[:_SHOWN]
-    names = _with_counts(counts)
-    curves = {names[method]: np.array(held[method])[:, :_SHOWN] for method in counts}
+    same = len(set(counts.values())) == 1
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
-        draw_rejection(axes, deferred, curves)
+        named = {
+            method if same else f"{method} ({seeds(count)})": curves[method][:, :_SHOWN]
+            for method, count in counts.items()
+        }
+        draw_rejection(axes, np.linspace(0, 1, CURVE_POINTS)[:_SHOWN], named)
         if max(counts.values()) > 1:
             axes.set_ylabel(f"{axes.get_ylabel()}, ± one standard deviation")
-        axes.set_title(_title(runs, setting, counts.values()))
+        axes.set_title("\n".join(_title(runs, setting, counts.values())))
 
     save_figure(draw, path, width=7.2, height=4.2)
 
@@ -89,9 +91,9 @@ def significance_figure(records: Sequence[Record], setting: str, path: Path) -> 
         for axes in panels[1:]:
             axes.set(ylabel="", yticklabels=[])
         # Below the middle, where it has the width of three matrices: names of settings are long.
-        title, *rehearsal = _title(runs, setting, [len(found.seeds)]).splitlines()
+        title, *more = _title(runs, setting, [len(found.seeds)])
         about = f"{title}: p-values of one-sided signed-rank tests, dark where p < {_LEVEL}"
-        panels[1].set_xlabel("\n".join(["than this one\n", about, *rehearsal]))
+        panels[1].set_xlabel("\n".join(["than this one\n", about, *more]))
 
     save_figure(draw, path, width=3.0 + 1.35 * len(methods), height=1.9 + 0.42 * len(methods))
 
@@ -105,8 +107,7 @@ def draw_tests(axes: Axes, p: Mapping[str, Mapping[str, float]], methods: Sequen
     axes.pcolormesh(edges, edges, shade, cmap=_CELLS, **look)
     for row, column in np.argwhere(~np.eye(size, dtype=bool)):
         value = p[methods[row]][methods[column]]
-        dark = value < _LEVEL
-        look = {"color": "white", "fontweight": "bold"} if dark else {"color": GRAY}
+        look = {"color": "white", "fontweight": "bold"} if value < _LEVEL else {"color": GRAY}
         look |= {"ha": "center", "va": "center", "fontsize": 8 if size <= 8 else 7}
         axes.text(column, row, _p_text(value), **look)
     names = [plain(name) for name in methods]
@@ -126,16 +127,11 @@ def _p_text(p: float) -> str:
     return f"{p:.{digits}f}".removeprefix("0")
 
 
-def _with_counts(counts: Mapping[str, int]) -> dict[str, str]:
-    """Names of methods, with the number of seeds where they differ."""
-    same = len(set(counts.values())) == 1
-    return {name: name if same else f"{name} ({seeds(count)})" for name, count in counts.items()}
-
-
-def _title(runs: Runs, setting: str, counts: Collection[int]) -> str:
+def _title(runs: Runs, setting: str, counts: Collection[int]) -> list[str]:
+    """Setting and number of seeds, and a line about a rehearsal."""
     low, high = min(counts), max(counts)
     count = seeds(low) if low == high else f"{low} to {high} seeds"
-    return f"{setting}, {count}{subtitle(runs, epochs_of(setting))}"
+    return [f"{setting}, {count}", *rehearsal(runs, epochs_of(setting))]
 
 
 FIGURES: dict[str, Callable[[Sequence[Record], str, Path], None]] = {

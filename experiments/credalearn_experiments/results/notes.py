@@ -1,39 +1,26 @@
 """What must be stated with a table or figure: seeds, ensembles, rehearsals, what is missing."""
 
-from collections import Counter
 from collections.abc import Sequence
 
 from credalearn._formats import enumerated
 from credalearn_experiments.results.balance import FEWEST_SEEDS, Balance, paper_methods
-from credalearn_experiments.results.seeds import (
-    POCC_COLLAPSED,
-    Nested,
-    Runs,
-    records_in,
-    seeds,
-)
+from credalearn_experiments.results.seeds import POCC_COLLAPSED, Nested, Runs, records_in, seeds
 from credalearn_experiments.settings.catalog import ALL_SETTINGS, epochs_of
 
-_MEMBERS = {
-    "shared": ": ensembles of neighboring seeds have networks in common, so they differ less "
-    "over the seeds than independent ones would",
-    "independent": ": every ensemble has networks of its own",
-}
+_SHARED = (
+    ": ensembles of neighboring seeds have networks in common, so they differ less over the seeds "
+    "than independent ones would"
+)
 
 
 def notes(
-    runs: Runs,
-    setting: str,
-    compared: Balance | None = None,
-    asked: Sequence[str] | None = None,
+    runs: Runs, setting: str, compared: Balance | None = None, asked: Sequence[str] | None = None
 ) -> list[str]:
     """The notes on the tables of a setting, narrowed to the methods asked for."""
     counts = {method: len(found) for method, found in runs.items()}
-    if len(set(counts.values())) == 1:
-        lines = [f"{seeds(next(iter(counts.values())))} of every method."]
-    else:
-        each = ", ".join(f"{method} {count}" for method, count in counts.items())
-        lines = [f"Seeds: {each}."]
+    each = ", ".join(f"{method} {count}" for method, count in counts.items())
+    same = len(set(counts.values())) == 1
+    lines = [f"{seeds(max(counts.values()))} of every method." if same else f"Seeds: {each}."]
     if compared is not None:
         methods, count = ", ".join(compared.quality), seeds(len(compared.seeds))
         lines.append(f"BQS and BQS-ST compare {methods} over the {count} that all of them have.")
@@ -42,7 +29,7 @@ def notes(
                 f"BQS-ST is left out: with fewer than {FEWEST_SEEDS} seeds no one-sided test at "
                 "5 % can be significant."
             )
-    return [*lines, *run_notes(runs, epochs_of(setting)), *_gap_notes(runs, setting, asked)]
+    return [*lines, *run_notes(runs, epochs_of(setting)), *_paper_notes(runs, setting, asked)]
 
 
 def run_notes(held: Nested, epochs: int | None) -> list[str]:
@@ -53,49 +40,36 @@ def run_notes(held: Nested, epochs: int | None) -> list[str]:
             kind = str(record.config.get("members", "not recorded"))
             kinds.setdefault(kind, {})[record.method] = None
     lines = [
-        f"Members of {enumerated(list(methods))} are {kind}{_MEMBERS.get(kind, '')}."
+        f"Members of {enumerated(list(methods))} are {kind}{_SHARED if kind == 'shared' else ''}."
         for kind, methods in kinds.items()
     ]
-    return lines + [f"A rehearsal: {each}." for each in shortfalls(held, epochs)]
+    return [*lines, *(f"{line}." for line in rehearsal(held, epochs))]
 
 
-def shortfalls(held: Nested, epochs: int | None) -> list[str]:
-    """How the runs, all of one kind, are shorter or smaller than the setting asks for."""
+def rehearsal(held: Nested, epochs: int | None) -> list[str]:
+    """A line if the runs, all of one kind, are shorter or smaller than the setting asks for."""
     config = next(records_in(held)).config
     done, limit = config.get("epochs"), config.get("limit")
-    found = (
-        [f"epochs {done}, not {epochs}"] if None not in (epochs, done) and done != epochs else []
-    )
-    return found + ([f"at most {limit} training and test items"] if limit is not None else [])
+    short = None not in (epochs, done) and done != epochs
+    found = [f"epochs {done}, not {epochs}"] if short else []
+    found += [f"at most {limit} training and test items"] if limit is not None else []
+    return [f"A rehearsal: {'; '.join(found)}"] if found else []
 
 
-def subtitle(held: Nested, epochs: int | None) -> str:
-    """The line of a figure that reports a rehearsal, after a line break; empty otherwise."""
-    found = shortfalls(held, epochs)
-    return f"\nA rehearsal: {'; '.join(found)}" if found else ""
-
-
-def _gap_notes(runs: Runs, setting: str, asked: Sequence[str] | None) -> list[str]:
+def _paper_notes(runs: Runs, setting: str, asked: Sequence[str] | None) -> list[str]:
     """Where these runs differ from the paper's, and what they lack."""
-    lines = []
     known = ALL_SETTINGS.get(setting)
-    if known is not None:
-        if known.pretrained and next(records_in(runs)).config.get("weights") == "random":
-            lines.append(
-                "The networks started from random weights, the paper's from pretrained ones."
-            )
-        expected = known.methods if known.published is None else paper_methods(setting)
-        missing = [m for m in expected if m not in runs and (asked is None or m in asked)]
-        lines += [f"Not in these tables: {', '.join(missing)}."] if missing else []
-        if known.collapsed:
-            lines.append(
-                "As in the paper, pocc is trained on the labels as they are (setting "
-                f"{known.task}), all others on collapsed labels; {POCC_COLLAPSED!r} is ours."
-            )
-    partial = sorted(
-        f"{metric} of {method}"
-        for method, found in runs.items()
-        for metric, count in Counter(m for r in found.values() for m in r.metrics).items()
-        if count < len(found) and not metric.startswith("auroc_")  # measured on some seeds only
-    )
-    return lines + ([f"Not on every seed, so left out: {', '.join(partial)}."] if partial else [])
+    if known is None:
+        return []
+    lines = []
+    if known.pretrained and next(records_in(runs)).config.get("weights") == "random":
+        lines.append("The networks started from random weights, the paper's from pretrained ones.")
+    expected = known.methods if known.published is None else paper_methods(setting)
+    missing = [m for m in expected if m not in runs and (asked is None or m in asked)]
+    lines += [f"Not in these tables: {', '.join(missing)}."] if missing else []
+    if known.collapsed:
+        lines.append(
+            "As in the paper, pocc is trained on the labels as they are (setting "
+            f"{known.task}), all others on collapsed labels; {POCC_COLLAPSED!r} is ours."
+        )
+    return lines

@@ -11,13 +11,7 @@ from functools import cache
 from importlib.resources import files
 
 from credalearn_experiments.records import Record
-from credalearn_experiments.results.balance import (
-    MAIN,
-    Balance,
-    balance,
-    compared,
-    paper_methods,
-)
+from credalearn_experiments.results.balance import MAIN, Balance, balance, compared, paper_methods
 from credalearn_experiments.results.notes import notes
 from credalearn_experiments.results.seeds import Runs, mean_and_std, runs_of
 from credalearn_experiments.results.table import Column, Table, Value, csv_text
@@ -37,8 +31,6 @@ _PLAIN = {
     "OOD-AUROC:FMNIST": ("auroc_fashion_mnist", 1),
     "OOD-AUROC:ImageNet": ("auroc_imagenet", 1),
 }
-# The metrics that balanced scores compare, where these are not MAIN.
-_COMPARED = {"BQS-Spearman": _WITH_SPEARMAN, "BQS-ST-Spearman": _WITH_SPEARMAN}
 _NET = {"net_ACC": "accuracy", "net_1-ECE": "ece", "net_AUARC": "auarc"}
 
 
@@ -79,16 +71,13 @@ def published() -> tuple[PublishedValue, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A published figure, our names of its setting and method, and our figure in its unit.
-
-    ``std`` is None for one seed, net scores and BQS-ST.
-    """
+    """A published figure, our names of its setting and method, and our figure in its unit."""
 
     published: PublishedValue
     setting: str
     method: str
     mean: float
-    std: float | None
+    std: float | None  # None for one seed, net scores and BQS-ST
     seeds: int
 
     @property
@@ -117,12 +106,10 @@ def compare(records: Iterable[Record]) -> list[Comparison]:
     rows = []
     for row in published():
         setting, method = row.our_setting, names.get(row.method)
-        if setting is None or method not in runs.get(setting, {}):
-            continue
-        scores = balances[setting, _COMPARED.get(row.metric, MAIN)]
-        ours = _ours(runs[setting], scores, method, row.metric)
-        if ours is not None:
-            rows.append(Comparison(row, setting, method, *ours))
+        if setting is not None and method in runs.get(setting, {}):
+            metrics = _WITH_SPEARMAN if row.metric.endswith("-Spearman") else MAIN
+            ours = _ours(runs[setting], balances[setting, metrics], method, row.metric)
+            rows += [] if ours is None else [Comparison(row, setting, method, *ours)]
     return rows
 
 
@@ -173,19 +160,18 @@ def comparison_csv(rows: Iterable[Comparison]) -> str:
         theirs, ours = row.published, (row.mean, row.std, row.seeds)
         names = (theirs.table, row.setting, row.method, theirs.metric)
         lines.append([*names, *ours, theirs.mean, theirs.std, row.difference])
-    return csv_text(lines, digits=6)
+    return csv_text(lines)
 
 
 def _table(title: str, group: Sequence[Comparison]) -> Table:
-    metrics = dict.fromkeys(each.published.metric for each in group)
     rows: dict[str, dict[str, Value]] = {}
     for method in dict.fromkeys(each.method for each in group):
         own = [each for each in group if each.method == method]
         counts = sorted({each.seeds for each in own})
         counted = "–".join(map(str, counts[:: max(len(counts) - 1, 1)]))
         rows[method] = {"seeds": counted, **{each.published.metric: _cell(each) for each in own}}
-    columns = [Column(name, marked=False, percent=False) for name in ("seeds", *metrics)]
-    return Table(title, columns, rows)
+    names = dict.fromkeys(["seeds", *(each.published.metric for each in group)])
+    return Table(title, [Column(name, marked=False, percent=False) for name in names], rows)
 
 
 def _cell(row: Comparison) -> str:

@@ -10,7 +10,6 @@ from credalearn.errors import CredalError
 from credalearn.methods import BASES, METHODS
 from credalearn_experiments.records import KIND, Record
 from credalearn_experiments.settings.catalog import ALL_SETTINGS, by_family
-from credalearn_experiments.settings.members import member_seeds
 
 BySeed = Mapping[int, Record]
 Runs = Mapping[str, BySeed]
@@ -29,13 +28,17 @@ def seeds(count: int) -> str:
 def runs_of(records: Iterable[Record], setting: str) -> dict[str, dict[int, Record]]:
     """The setting's records by method, in the paper's order, then by seed.
 
-    Networks that are only members of ensembles are left out (see :func:`own_runs`). As in the
-    paper, ``pocc`` in a collapsed setting is POCC trained on the labels before they were collapsed;
-    POCC on collapsed labels is ``pocc, collapsed``.
+    As in the paper, ``pocc`` in a collapsed setting is POCC trained on the labels before they were
+    collapsed; POCC on collapsed labels is ``pocc, collapsed``.
     """
     records = list(records)
-    check_settings([setting], records)
     runs = own_runs(records, setting)
+    if not runs:
+        held = by_family({record.setting for record in records})
+        raise CredalError(
+            f"there is no record of setting {setting!r}; there are records of {', '.join(held)}. "
+            "To fix: use one of these, or make some with `credalearn-experiments run`."
+        )
     known = ALL_SETTINGS.get(setting)
     if known is not None and known.collapsed:
         if "pocc" in runs:
@@ -51,44 +54,22 @@ def runs_of(records: Iterable[Record], setting: str) -> dict[str, dict[int, Reco
 def own_runs(records: Iterable[Record], setting: str) -> dict[str, dict[int, Record]]:
     """A setting's runs by method and seed, without networks that are only members of ensembles.
 
-    A run of a method that ensembles are built on counts if another method has the same seed, or if
-    the setting names the seed and the method was also run by itself.
+    Those are the runs of a method that an ensemble is built on, on seeds that no other method has.
     """
-    runs = _by_method(record for record in records if record.setting == setting)
-    known = ALL_SETTINGS.get(setting)
-    listed, named = (known.methods, known.seeds) if known is not None else ((), ())
-    bases = {BASES[method] for method in (*runs, *listed) if method in BASES}
-    members = {
-        (BASES[method], member)
-        for method, found in runs.items()
-        if method in BASES and BASES[method] not in listed
-        for seed, record in found.items()
-        for member in member_seeds(
-            method, seed, named, record.config.get("members") == "independent"
-        )
-    }
-    others = {seed for method, found in runs.items() if method not in bases for seed in found}
-    kept = {}
-    for method, found in runs.items():
-        # A run that no ensemble is built on shows that the method was run by itself.
-        alone = any(seed in found and (method, seed) not in members for seed in named)
-        wanted = others | set(named if alone else ())
-        own = {seed: record for seed, record in found.items() if seed in wanted}
-        if own or not any(BASES.get(other) == method for other in runs):
-            kept[method] = own if method in bases and own else found
-    return _in_order(kept, setting)
-
-
-def _by_method(records: Iterable[Record]) -> dict[str, dict[int, Record]]:
     runs: dict[str, dict[int, Record]] = {}
     for record in sorted(records, key=lambda record: record.seed):
-        first = runs.setdefault(record.method, {}).setdefault(record.seed, record)
-        if first.metrics != record.metrics:
-            raise CredalError(
-                f"a run must have one record; {record.name} has two that differ: "
-                f"{dict(first.metrics)} and {dict(record.metrics)}. To fix: read one folder."
-            )
-    return runs
+        if record.setting == setting:
+            first = runs.setdefault(record.method, {}).setdefault(record.seed, record)
+            if first.metrics != record.metrics:
+                raise CredalError(
+                    f"a run must have one record; {record.name} has two that differ. To fix: read "
+                    "one folder."
+                )
+    bases = {BASES[method] for method in runs if method in BASES}
+    others = {seed for method, found in runs.items() if method not in bases for seed in found}
+    for method in bases & runs.keys():
+        runs[method] = {seed: each for seed, each in runs[method].items() if seed in others}
+    return _in_order({method: found for method, found in runs.items() if found}, setting)
 
 
 def _in_order(runs: dict[str, dict[int, Record]], setting: str) -> dict[str, dict[int, Record]]:
@@ -98,23 +79,8 @@ def _in_order(runs: dict[str, dict[int, Record]], setting: str) -> dict[str, dic
     return {method: runs[method] for method in order if method in runs}
 
 
-def check_settings(names: Iterable[str], records: Iterable[Record]) -> None:
-    """Refuse settings without any record."""
-    held = {record.setting for record in records}
-    for name in names:
-        if name not in held:
-            raise CredalError(
-                f"there is no record of setting {name!r}; there are records of "
-                f"{', '.join(by_family(held))}. To fix: use one of these, or make some with "
-                "`credalearn-experiments run`."
-            )
-
-
 def check_one_kind(records: Iterable[Record], where: str) -> None:
-    """Refuse runs that differ in length, size, start, data, or in the text of an own method.
-
-    A rehearsal among them would spoil every mean.
-    """
+    """Refuse runs that differ in length, size, start, data, or in the text of an own method."""
     kinds: dict[tuple[str, str], dict[str, str]] = {}
     for record in records:
         for what in (*KIND, "method_plugin"):
@@ -122,7 +88,7 @@ def check_one_kind(records: Iterable[Record], where: str) -> None:
             kind = str(record.config.get(what))
             kinds.setdefault((what, owner), {}).setdefault(kind, record.name)
     for (what, _), found in kinds.items():
-        if len(found) > 1:
+        if len(found) > 1:  # a rehearsal would spoil every mean
             shown = ", ".join(f"{what}={kind} ({name})" for kind, name in found.items())
             raise CredalError(
                 f"the runs of {where} must all have the same {what}; got {shown}. To fix: keep "
@@ -145,10 +111,7 @@ def has(held: Nested, metric: str) -> bool:
 
 
 def mean_and_std(runs: BySeed, metric: str) -> tuple[float, float | None, int] | None:
-    """Mean, standard deviation and number of the seeds that have the metric; None without any.
-
-    The deviation divides by the number of seeds; for one seed it is None.
-    """
+    """Mean, standard deviation (None for one seed) and number of the seeds that have the metric."""
     values = [record.metrics[metric] for record in runs.values() if metric in record.metrics]
     if not values:
         return None

@@ -1,4 +1,4 @@
-"""One table type, written as Markdown, text, LaTeX or CSV.
+"""One table type, written as Markdown, LaTeX or CSV.
 
 Names are escaped: no name can break a table, or run in a spreadsheet.
 """
@@ -44,28 +44,24 @@ class Table:
     columns: Sequence[Column]
     rows: Mapping[str, Mapping[str, Value]]
     corner: str = "method"  # above the names of the rows
-    spread: str = "std"  # what CSV calls the second numbers
 
 
 @dataclass(frozen=True, slots=True)
 class _Style:
     """How names, heads and numbers are written."""
 
-    escape: Callable[[str], str] = str
-    arrows: Sequence[str] = "↑↓"
-    dash: str = "–"
-    minus: str = "-"
-    spread: str = "±"
-    marks: tuple[str, str] = ("**{}", "*{}")  # best, second
+    escape: Callable[[str], str]
+    arrows: Sequence[str]
+    dash: str
+    minus: str
+    spread: str
+    marks: tuple[str, str]  # best, second
 
 
-_MARKDOWN = _Style(escape_markdown, minus="−", spread=" ± ", marks=("**{}**", "<u>{}</u>"))
+_MARKDOWN = _Style(escape_markdown, "↑↓", "–", "−", " ± ", ("**{}**", "<u>{}</u>"))
 _LATEX = _Style(
     escape_latex,
-    arrows=(r"$\uparrow$", r"$\downarrow$"),
-    dash="--",
-    minus="$-$",
-    spread=r" $\pm$ ",
+    *((r"$\uparrow$", r"$\downarrow$"), "--", "$-$", r" $\pm$ "),
     marks=(r"\textbf{{{}}}", r"\underline{{{}}}"),
 )
 
@@ -107,52 +103,29 @@ def latex(table: Table) -> str:
     )
 
 
-def text(table: Table) -> str:
-    """Aligned columns for a terminal: best with two stars, second with one."""
-    lines = _grid(table, _Style())
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    lines.insert(1, ["─" * width for width in widths])
-    first, *others = widths
-    return "".join(
-        "  ".join([f"{name:{first}}", *(f"{x:>{w}}" for x, w in zip(cells, others, strict=True))])
-        + "\n"
-        for name, *cells in lines
-    )
-
-
 def to_csv(table: Table) -> str:
-    """The numbers in CSV, neither scaled nor marked: mean, and spread where any row has one."""
-    heads: list[str | float | None] = [table.corner]
-    rows: list[list[str | float | None]] = [[name] for name in table.rows]
-    for column in table.columns:
-        values = [row.get(column.name) for row in table.rows.values()]
+    """The numbers in CSV, neither scaled nor marked; every column is followed by its spread."""
+    names = [column.name for column in table.columns]
+    heads = [table.corner, *(head for name in names for head in (name, f"{name} ±"))]
+    rows: list[list[str | float | None]] = []
+    for name, row in table.rows.items():
+        values = [row.get(each) for each in names]
         pairs = [x if isinstance(x, tuple) else (x, None) for x in values]
-        spread = any(pair[1] is not None for pair in pairs)
-        heads += (
-            [f"{column.name} mean", f"{column.name} {table.spread}"] if spread else [column.name]
-        )
-        for row, pair in zip(rows, pairs, strict=True):
-            row += pair if spread else pair[:1]
-    return csv_text([heads, *rows], digits=12)
+        rows.append([name, *(each for pair in pairs for each in pair)])
+    return csv_text([heads, *rows])
 
 
-def csv_text(rows: Iterable[Iterable[str | float | None]], *, digits: int | None = None) -> str:
-    """Rows as CSV: numbers with so many digits, all by default; None is an empty field."""
+def csv_text(rows: Iterable[Iterable[str | float | None]]) -> str:
+    """Rows as CSV; None is an empty field."""
     file = io.StringIO()
-
-    def shown(value: str | float | None) -> str | float | None:
-        if isinstance(value, str):
-            return escape_csv(value)
-        return value if value is None or digits is None else f"{value:z.{digits}g}"
-
-    csv.writer(file, lineterminator="\n").writerows(map(shown, row) for row in rows)
+    safe = ([escape_csv(x) if isinstance(x, str) else x for x in row] for row in rows)
+    csv.writer(file, lineterminator="\n").writerows(safe)
     return file.getvalue()
 
 
 # By name: how tables are written, and what titles and notes start with.
 _FORMS: dict[str, tuple[Callable[[Table], str], str, str]] = {
     "markdown": (markdown, "### ", "- "),
-    "text": (text, "", ""),
     "latex": (latex, "% ", "% "),
     "csv": (to_csv, "# ", "# "),
 }

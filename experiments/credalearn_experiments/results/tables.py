@@ -1,58 +1,48 @@
 """The tables of a setting: the paper's, deferral by other scores, foreign images, set sizes."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from credalearn.errors import CredalError
-from credalearn.metrics.balanced import LARGER_IS_BETTER
 from credalearn_experiments.records import Record
 from credalearn_experiments.results.balance import MAIN, Balance, compared
 from credalearn_experiments.results.notes import notes
-from credalearn_experiments.results.seeds import (
-    Runs,
-    has,
-    mean_of_every,
-    records_in,
-    runs_of,
-    seeds,
-)
+from credalearn_experiments.results.seeds import Runs, has, mean_of_every, runs_of, seeds
 from credalearn_experiments.results.table import Column, Table, Value
 from credalearn_experiments.settings.catalog import ALL_SETTINGS
 
-_NAMES = {
-    "accuracy": "ACC",
-    "ece": "ECE",
-    "auarc": "AUARC",
-    "normalized_auarc": "normalized AUARC",
-    "spearman_error": "Spearman",
+_COLUMNS = {
+    "accuracy": Column("ACC"),
+    "ece": Column("ECE", "lower"),
+    "auarc": Column("AUARC"),
+    "normalized_auarc": Column("normalized AUARC"),
+    "spearman_error": Column("Spearman"),
 }
-_FIRST = "Accuracy, calibration and deferral"
-# By title, the metrics that are balanced, and what follows the names of their scores.
-_BALANCED: dict[str, tuple[tuple[str, ...], str]] = {
-    _FIRST: (MAIN, ""),
-    "Normalized AUARC": (("accuracy", "ece", "normalized_auarc"), "-normalized"),
-    "Rank correlation of uncertainty and error": (
-        ("accuracy", "ece", "spearman_error"),
-        "-Spearman",
-    ),
+# By the metric that is balanced with accuracy and ECE: title, and the end of the scores' names.
+_BALANCED = {
+    "normalized_auarc": ("Normalized AUARC", "-normalized"),
+    "spearman_error": ("Rank correlation of uncertainty and error", "-Spearman"),
 }
 _SCORES = {
-    "auarc": "own score",
-    "auarc_top_probability": "top probability",
-    "auarc_lower_probability": "lower probability",
-    "auarc_mmi": "MMI",
-    "auarc_entropy_difference": "H_diff",
+    "auarc": Column("own score", digits=2),
+    "auarc_top_probability": Column("top probability", digits=2),
+    "auarc_lower_probability": Column("lower probability", digits=2),
+    "auarc_mmi": Column("MMI", digits=2),
+    "auarc_entropy_difference": Column("H_diff", digits=2),
 }
 _FOREIGN = {
     "AUROC, foreign against test images": "auroc_",
     "AUROC, foreign against training images": "auroc_training_",
 }
+# Coverage is close to the target for every method, so it is not marked.
 _SET_SIZES = {
-    "set_width_90": "width at 90 %",
-    "set_coverage_90": "covered at 90 %",
-    "set_width_95": "width at 95 %",
-    "set_coverage_95": "covered at 95 %",
-    "set_width_90_plain": "width at 90 %, all items alike",
+    metric: Column(name, "lower", marked="width" in metric, percent=False, digits=3)
+    for metric, name in {
+        "set_width_90": "width at 90 %",
+        "set_coverage_90": "covered at 90 %",
+        "set_width_95": "width at 95 %",
+        "set_coverage_95": "covered at 95 %",
+        "set_width_90_plain": "width at 90 %, all items alike",
+    }.items()
 }
 _ABOUT_SETS = (
     "Width is the mean over items and classes of upper − lower, after half of the voted items "
@@ -72,41 +62,39 @@ def setting_page(
 ) -> list[Table | str]:
     """Every table that the records can fill; ``balance`` are the methods that BQS compares."""
     runs = runs_of(records, setting)
-    tables = []
-    for title, (metrics, suffix) in _BALANCED.items():
-        if title == _FIRST or has(runs, metrics[-1]):
-            columns = {
-                name: Column(_NAMES[name], "higher" if LARGER_IS_BETTER[name] else "lower")
-                for name in metrics
-            }
-            found = compared(runs, setting, metrics, asked=balance)
-            tables.append(_balanced(method_table(title, runs, columns), runs, found, suffix))
-        if title == _FIRST and has(runs, "auarc"):
-            scores = {m: Column(name, digits=2) for m, name in _SCORES.items() if has(runs, m)}
-            tables.append(method_table("AUARC by score", runs, scores))
-    tables += [
-        table
-        for title, prefix in _FOREIGN.items()
-        if (table := _foreign_table(title, runs, setting, prefix)) is not None
-    ]
-    titled = [replace(table, title=f"{setting}: {table.title}") for table in tables]
-    return [*titled, *notes(runs, setting, compared(runs, setting, asked=balance), asked)]
+    main = compared(runs, setting, asked=balance)
+    title = f"{setting}: Accuracy, calibration and deferral"
+    tables = [_balanced_table(title, runs, MAIN, main, "")]
+    if scores := {metric: column for metric, column in _SCORES.items() if has(runs, metric)}:
+        tables.append(method_table(f"{setting}: AUARC by score", runs, scores))
+    for metric, (title, suffix) in _BALANCED.items():
+        if has(runs, metric):
+            metrics = ("accuracy", "ece", metric)
+            found = compared(runs, setting, metrics, balance)
+            tables.append(_balanced_table(f"{setting}: {title}", runs, metrics, found, suffix))
+    foreign = ALL_SETTINGS[setting].foreign if setting in ALL_SETTINGS else ()
+    for title, prefix in _FOREIGN.items():
+        names = {f"{prefix}{each.replace('-', '_')}": each for each in foreign}
+        columns = {m: Column(x, percent=False, digits=3) for m, x in names.items() if has(runs, m)}
+        looked = {  # the seeds that measured it
+            method: {s: r for s, r in by_seed.items() if columns.keys() & r.metrics.keys()}
+            for method, by_seed in runs.items()
+        }
+        if columns:
+            some = {method: by_seed for method, by_seed in looked.items() if by_seed}
+            tables.append(method_table(f"{setting}: {title}", some, columns))
+    return [*tables, *notes(runs, setting, main, asked)]
 
 
 def sets_page(records: Iterable[Record], settings: Sequence[str]) -> list[Table | str]:
     """Set sizes at equal coverage of every method that has them on all its seeds."""
     parts: list[Table | str] = []
-    # Coverage is close to the target for every method, so it is not marked.
-    columns = {
-        metric: Column(name, "lower", marked="width" in metric, percent=False, digits=3)
-        for metric, name in _SET_SIZES.items()
-    }
     for setting in settings:
         runs = runs_of(records, setting)
         sized = {
             method: by_seed
             for method, by_seed in runs.items()
-            if all(columns.keys() <= record.metrics.keys() for record in by_seed.values())
+            if all(_SET_SIZES.keys() <= record.metrics.keys() for record in by_seed.values())
         }
         if not sized:
             raise CredalError(
@@ -114,7 +102,7 @@ def sets_page(records: Iterable[Record], settings: Sequence[str]) -> list[Table 
                 "setting whose items have held-out votes, such as cifar10h-features."
             )
         title = f"{setting}: sets at equal coverage of people's votes"
-        parts += [method_table(title, sized, columns), *notes(runs, setting)]
+        parts += [method_table(title, sized, _SET_SIZES), *notes(runs, setting)]
     return [*parts, _ABOUT_SETS]
 
 
@@ -128,49 +116,25 @@ def method_table(title: str, runs: Runs, columns: Mapping[str, Column]) -> Table
         }
         for method, by_seed in runs.items()
     }
-    corner = f"method ({seeds(next(iter(counts.values())))})" if same else "method (seeds)"
+    corner = f"method ({seeds(max(counts.values()))})" if same else "method (seeds)"
     return Table(title, list(columns.values()), rows, corner=corner)
 
 
-def _balanced(table: Table, runs: Runs, found: Balance | None, suffix: str) -> Table:
-    """The table with balanced scores as further columns."""
+def _balanced_table(
+    title: str, runs: Runs, metrics: Sequence[str], found: Balance | None, suffix: str
+) -> Table:
+    """The metrics, and their balanced scores as further columns."""
+    table = method_table(title, runs, {metric: _COLUMNS[metric] for metric in metrics})
     if found is None:
         return table
-    counts = {len(by_seed) for by_seed in runs.values()}
-    few = "" if counts == {len(found.seeds)} else f", {seeds(len(found.seeds))}"
+    same = {len(by_seed) for by_seed in runs.values()} == {len(found.seeds)}
+    few = "" if same else f", {seeds(len(found.seeds))}"
     quality, tested = Column(f"BQS{suffix}{few}"), Column(f"BQS-ST{suffix}{few}")
-    rows: dict[str, dict[str, Value]] = {}
-    for (name, row), method in zip(table.rows.items(), runs, strict=True):
-        rows[name] = dict(row)
+    rows = {name: dict(row) for name, row in table.rows.items()}
+    for row, method in zip(rows.values(), runs, strict=True):
         if method in found.quality:
             score = found.significance[method].score
-            rows[name][quality.name] = found.mean_and_std(method)
-            rows[name][tested.name] = None if score is None else (score, None)
+            row[quality.name] = found.mean_and_std(method)
+            row[tested.name] = None if score is None else (score, None)
     columns = [*table.columns, quality, *([tested] if found.tested else [])]
-    return replace(table, columns=columns, rows=rows)
-
-
-def _foreign_table(title: str, runs: Runs, setting: str, prefix: str) -> Table | None:
-    """AUROC of detecting foreign images by the method's own score, over seeds that measured it."""
-    known = ALL_SETTINGS.get(setting)
-    if known is not None and not known.foreign:  # POCC's in a collapsed setting
-        return None
-    found = {
-        metric
-        for record in records_in(runs)
-        for metric in record.metrics
-        if metric.startswith(prefix)
-        and (prefix != "auroc_" or not metric.startswith("auroc_training_"))
-    }
-    order = [f"{prefix}{name.replace('-', '_')}" for name in (known.foreign if known else ())]
-    metrics = [*(name for name in order if name in found), *sorted(found - set(order))]
-    columns = {
-        metric: Column(metric.removeprefix(prefix).replace("_", "-"), percent=False, digits=3)
-        for metric in metrics
-    }
-    looked = {
-        method: {seed: record for seed, record in by_seed.items() if found & record.metrics.keys()}
-        for method, by_seed in runs.items()
-    }
-    looked = {method: by_seed for method, by_seed in looked.items() if by_seed}
-    return method_table(title, looked, columns) if looked else None
+    return Table(title, columns, rows, corner=table.corner)

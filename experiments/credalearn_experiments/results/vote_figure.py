@@ -8,16 +8,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from credalearn_experiments.results.notes import subtitle
+from credalearn_experiments.results.notes import rehearsal
 from credalearn_experiments.results.seeds import has
 from credalearn_experiments.results.style import line_of, save_figure
 from credalearn_experiments.results.votes import METRICS, Cells, numbers_of
 from credalearn_experiments.settings.votes import FAMILIES
 
-PANELS = (
-    *("accuracy", "ece", "auarc"),
-    *("human_cross_entropy", "human_coverage", "set_width_90"),
-)
+PANELS = ("accuracy", "ece", "auarc", "human_cross_entropy", "human_coverage", "set_width_90")
 _FAR_BELOW = 0.05  # the best accuracy: a rule that loses that much has failed
 
 
@@ -28,21 +25,15 @@ def vote_figure(
 
     Where a rule is more than five points below the best accuracy at that number of votes, it is
     shown in the panel of the accuracy alone, and may leave it: the other lines would look alike.
-    A rule that fails at every number of votes is not drawn. The title reports it.
+    A rule that fails at every number of votes is not drawn.
     """
     shown = [metric for metric in metrics or PANELS if has(cells, metric)]
     failed = _failed(cells)
-    drawn = {
-        row: by_number
-        for row, by_number in cells.items()
-        if any((row, number) not in failed for number in by_number)
-    }
-    title = family
-    if len(drawn) < len(cells):
-        title += f", without {'; '.join(cells.keys() - drawn.keys())}"
-    if failed:
-        title += ": left out where accuracy is over 5 points below the best"
-    title += subtitle(cells, FAMILIES[family].recipe.epochs)
+    drawn = {r: cell for r, cell in cells.items() if any((r, n) not in failed for n in cell)}
+    gone = [row for row in cells if row not in drawn]
+    without = f", without {'; '.join(gone)}" if gone else ""
+    about = ": left out where accuracy is over 5 points below the best" if failed else ""
+    title = [f"{family}{without}{about}", *rehearsal(cells, FAMILIES[family].recipe.epochs)]
     columns = min(3, len(shown))
     lines = -(-len(shown) // columns)
 
@@ -55,7 +46,7 @@ def vote_figure(
         for axes in grid[len(shown) :]:
             axes.set_axis_off()
         handles, labels = grid[0].get_legend_handles_labels()
-        figure.suptitle(title, x=0.01, ha="left", fontsize=11)
+        figure.suptitle("\n".join(title), x=0.01, ha="left", fontsize=11)
         figure.legend(handles, labels, loc="outside lower center", ncols=min(4, len(labels)))
 
     save_figure(draw, path, width=3.4 * columns + 0.4, height=2.7 * lines + 1.2)
@@ -63,30 +54,30 @@ def vote_figure(
 
 def _draw(axes: Axes, cells: Cells, metric: str, family: str, failed: set[tuple[str, str]]) -> None:
     column = METRICS[metric]
-    scale = 100 if column.percent else 1
     inside: list[float] = []
+    places = {
+        number: FAMILIES[family].all_votes if number == "all" else float(number)
+        for number in numbers_of(cells, family)
+    }
     for place, (row, by_number) in enumerate(cells.items()):
-        points = {
-            number: scale
-            * np.array([r.metrics[metric] for r in runs.values() if metric in r.metrics])
-            # A rule that failed would look perfect where wide sets count as good.
+        values = {
+            number: np.array([r.metrics[metric] for r in runs.values() if metric in r.metrics])
             for number, runs in by_number.items()
+            # A rule that failed would look perfect where wide sets count as good.
             if metric == "accuracy" or (row, number) not in failed
         }
-        points = {number: values for number, values in points.items() if len(values)}
-        at = [_position(number, family) for number in points]
-        means = np.array([values.mean() for values in points.values()])
-        stds = np.array([values.std() for values in points.values()])
+        points = {n: (100 if column.percent else 1) * x for n, x in values.items() if len(x)}
+        at = [places[number] for number in points]
+        means = np.array([x.mean() for x in points.values()])
+        stds = np.array([x.std() for x in points.values()])
         kept = np.array([(row, number) not in failed for number in points], dtype=bool)
         inside += [*(means - stds)[kept], *(means + stds)[kept]]
         look = line_of(place)
+        band = {"color": look["color"], "alpha": 0.15, "linewidth": 0}
         axes.plot(at, means, label=row, **look)
-        axes.fill_between(
-            at, means - stds, means + stds, color=look["color"], alpha=0.15, linewidth=0
-        )
+        axes.fill_between(at, means - stds, means + stds, **band)
     axes.set_xscale("log")
-    numbers = numbers_of(cells, family)
-    axes.set_xticks([_position(number, family) for number in numbers], numbers)
+    axes.set_xticks(list(places.values()), list(places))
     axes.xaxis.set_minor_locator(NullLocator())
     if failed and inside:
         margin = 0.08 * (max(inside) - min(inside)) or 1.0
@@ -97,17 +88,9 @@ def _draw(axes: Axes, cells: Cells, metric: str, family: str, failed: set[tuple[
 def _failed(cells: Cells) -> set[tuple[str, str]]:
     """Rows and numbers of votes where next to nothing was learned."""
     means = {
-        (row, number): np.mean([record.metrics["accuracy"] for record in runs.values()])
+        (row, number): float(np.mean([record.metrics["accuracy"] for record in runs.values()]))
         for row, by_number in cells.items()
         for number, runs in by_number.items()
-        if all("accuracy" in record.metrics for record in runs.values())
     }
-    best: dict[str, float] = {}
-    for (_, number), mean in means.items():
-        best[number] = max(best.get(number, 0.0), float(mean))
+    best = {number: max(x for (_, n), x in means.items() if n == number) for _, number in means}
     return {cell for cell, mean in means.items() if mean < best[cell[1]] - _FAR_BELOW}
-
-
-def _position(number: str, family: str) -> float:
-    """Where a number of votes is on the axis."""
-    return FAMILIES[family].all_votes if number == "all" else float(number)

@@ -11,7 +11,7 @@ from credalearn._checks import check_choice
 from credalearn._formats import enumerated
 from credalearn.errors import CredalError
 from credalearn_experiments.records import Record
-from credalearn_experiments.results.differences import Difference, difference_table
+from credalearn_experiments.results.differences import Difference, difference_rows
 from credalearn_experiments.results.notes import run_notes
 from credalearn_experiments.results.seeds import (
     BySeed,
@@ -51,6 +51,7 @@ METRICS: dict[str, Column] = {
     "set_width_95": Column("set width at 95 % coverage", "lower", percent=False, digits=3),
 }
 _CORNER = "votes per item"
+_DIFFERENCES = "accuracy minus that of softmax on soft labels, paired by seed, ± its standard error"
 _VERDICTS = ("worse", "no clear difference", "better", "too few seeds")
 _ABOUT = (
     "Worse is a mean difference of at least 0.1 points below 0 whose 95 % interval (Student's t "
@@ -63,7 +64,7 @@ _ABOUT = (
 
 
 def default_family(records: Iterable[Record]) -> str:
-    """The first family that has records; the first of all if none has."""
+    """The first family that has records, or the first of all."""
     held = {family_of(record.setting) for record in records}
     return next((name for name in FAMILIES if name in held), next(iter(FAMILIES)))
 
@@ -98,10 +99,10 @@ def votes_page(
         parts.append(vote_table(cells, metric, family))
         found = differences(cells) if metric == "accuracy" else {}
         if found:
-            title = "accuracy minus that of softmax on soft labels, paired by seed, ± its standard"
             columns = [Column(number, digits=2) for number in numbers_of(found, family)]
-            table = difference_table(f"{family}: {title} error", columns, found)
-            parts += [replace(table, corner=_CORNER), *verdicts(found), _ABOUT]
+            title = f"{family}: {_DIFFERENCES}"
+            table = Table(title, columns, difference_rows(found), corner=_CORNER)
+            parts += [table, *verdicts(found), _ABOUT]
     return [*parts, _seed_note(cells), *run_notes(cells, FAMILIES[family].recipe.epochs)]
 
 

@@ -1,7 +1,5 @@
 """Differences paired by seed."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -101,14 +99,6 @@ def test_better_is_lower_for_the_calibration_error() -> None:
     assert better.rows["pocc (3 seeds)"] == {"ACC": (2, None), "ECE": (2, None)}
 
 
-def test_a_method_that_lacks_a_metric_has_a_dash() -> None:
-    records = runs("pocc", {1: 0.9}) + runs("edl", {1: 0.8})
-    other = replace(runs("softmax", {1: 0.7})[0], metrics={"accuracy": 0.7})
-    for table in tables_of([*records, other], "edl"):
-        assert "ECE" not in table.rows["softmax (1 seed)"]
-        assert "ECE" in table.rows["pocc (1 seed)"]
-
-
 def test_settings_are_compared_method_by_method() -> None:
     records = runs("pocc", {1: 0.9}, setting="cifar10h")
     records += runs("pocc", {1: 0.8}, setting="cifar10h-collapsed")  # POCC on collapsed labels
@@ -120,10 +110,8 @@ def test_settings_are_compared_method_by_method() -> None:
 
 def test_rejects_what_cannot_be_compared() -> None:
     records = runs("pocc", {1: 0.9}) + runs("edl", {2: 0.9})
-    for wrong in ("nix", "s"):
-        message = f"--than must be a method or another setting .*; got '{wrong}'.* pocc, edl"
-        with pytest.raises(CredalError, match=message):
-            differences_page(records, "s", wrong)
+    with pytest.raises(CredalError, match=r"--than must be a method or another setting .*'nix'"):
+        differences_page(records, "s", "nix")
     with pytest.raises(CredalError, match=r"no run shares a seed and a metric with 'edl'\. To fix"):
         differences_page(records, "s", "edl")
     short = runs("pocc", {1: 0.9}, setting="t", epochs=2)

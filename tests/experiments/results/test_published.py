@@ -119,14 +119,6 @@ def test_figures_that_the_records_cannot_answer_are_left_out() -> None:
     assert all(row.std is None for row in compare(fake_records(seeds=[1])))
 
 
-def test_collapsed_figures_of_pocc_need_runs_on_credal_labels() -> None:
-    collapsed = fake_records("cifar10h-collapsed")
-    assert "pocc" not in {row.method for row in compare(collapsed)}
-    both = [row for row in compare(collapsed + fake_records()) if row.setting != "cifar10h"]
-    seen = {row.published.metric for row in both if row.method == "pocc"}
-    assert seen == {"ACC", "ECE", "AUARC", "BQS", "BQS-ST"}
-
-
 def test_a_published_deviation_of_zero_gives_no_difference() -> None:
     zero = [row for row in published() if row.std == 0]
     assert Comparison(zero[0], "cifar10h", "pocc", 1.0, 0.1, 10).difference is None
