@@ -1,7 +1,6 @@
 """The script that builds the table of lung nodules, and the table that is shipped."""
 
 import csv
-import math
 import sqlite3
 from pathlib import Path
 
@@ -33,12 +32,6 @@ def test_a_chain_of_five_is_cut_at_its_widest_gap() -> None:
     assert lidc.cluster(dots(0, 0.5, 1, 1.5, 2.4), tolerance=2.5) == [[0, 1, 2, 3], [4]]
 
 
-def test_only_the_crowded_component_is_cut() -> None:
-    # The pair at 100 is 2 mm apart: the tolerance that splits the five would split it too.
-    readings = dots(0, 0.5, 1, 2, 2.5, 100, 102)
-    assert lidc.cluster(readings, tolerance=2.5) == [[0, 1, 2], [3, 4], [5, 6]]
-
-
 def test_outlines_that_share_a_pixel_are_cut_by_their_centers() -> None:
     # Three readings near 0 and two near 20, all through the origin: no tolerance parts them.
     far = (-0.2, 0.0, 0.2, 20.0, 20.2)
@@ -50,15 +43,6 @@ def test_a_hole_is_subtracted_from_its_slice() -> None:
     hole = lidc.Contour(0.0, SQUARE / 2 + 1, hole=True)
     contours = [lidc.Contour(0.0, SQUARE), hole, lidc.Contour(2.0, SQUARE)]
     assert lidc.volume(contours, SCAN) == pytest.approx((16 - 4 + 16) * 2.0)
-
-
-def test_measures_of_a_square_prism() -> None:
-    shape = lidc.measure([lidc.Contour(z, SQUARE) for z in (-2.0, 0.0, 2.0)], SCAN)
-    assert shape.diameter == pytest.approx(4 * math.sqrt(2))
-    assert math.pi / 6 * shape.sphere**3 == pytest.approx(16 * 6)
-    assert shape.height == pytest.approx(6)
-    assert shape.roundness == pytest.approx(math.pi / 4)
-    assert shape.elongation == pytest.approx(1)
 
 
 def test_votes_are_counted_and_malignancy_reaches_no_feature() -> None:

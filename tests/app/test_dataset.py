@@ -76,10 +76,7 @@ def test_items_without_counterpart_are_refused_or_left_out() -> None:
     ("options", "message"),
     [
         ({}, "Pass either features or images"),
-        ({"features": "f.csv", "images": Path("img")}, "Pass either features or images"),
         ({"images": Path("img"), "drop": ("a",)}, "drop is for features"),
-        ({"features": "f.csv", "table": "t.csv"}, "table is for images"),
-        ({"features": "f.csv", "image_size": 4}, "image_size must be 8 or more; got 4"),
         ({"features": "f.csv", "random_state": -1}, "random_state must be 0 or more; got -1"),
     ],
 )
@@ -104,13 +101,6 @@ def test_gold_labels_are_classes() -> None:
     empty = table.with_columns(pl.Series("is", ["", None, " "]))
     with pytest.raises(cl.CredalError, match=r"no item has a gold label in the column 'is'"):
         Dataset(votes, features=empty, gold="is")
-
-
-def test_an_item_without_its_group_is_refused() -> None:
-    table = pl.DataFrame({"item": ["a", "b"], "size": [1, 2], "of": ["p", " "]})
-    votes = votes_of(("a", "ann", "cat"), ("b", "ann", "dog"))
-    with pytest.raises(cl.CredalError, match=r"row 2: item 'b' has no 'of'. To fix: fill the col"):
-        Dataset(votes, features=table, group="of")
 
 
 def test_the_users_own_split_is_kept(team: Team) -> None:
@@ -194,21 +184,3 @@ def test_equal_images_are_in_one_split(team: Team, tmp_path: Path) -> None:
     assert data.part is not None
     assert len(set(data.digests)) == 30
     assert (data.part[::2] == data.part[1::2]).all()
-
-
-def test_images_that_are_missing_or_broken(team: Team, tmp_path: Path) -> None:
-    votes = cl.read_annotations(team.votes)
-    folder = make_images(tmp_path / "images", list(votes.items)[:50])
-    with pytest.raises(cl.CredalError, match=r"10 of 60 items have no image in .*images"):
-        Dataset(votes, images=folder)
-    (folder / "x003.png").write_bytes(b"no image")
-    data = Dataset(votes, images=folder, skip_missing=True, image_size=8)
-    assert len(data.items) == len(data.X) == len(data.digests) == 49
-    assert "x003" not in data.items
-    assert data.inputs.left_out == {"without image": 10, "with an unreadable image": 1}
-    assert list(data.inputs.unreadable) == ["x003"]
-    with pytest.raises(cl.CredalError, match=r"no item of .*votes.csv has an image in"):
-        Dataset(votes, images=make_images(tmp_path / "other", ["y"]))
-
-
-# Truth

@@ -44,14 +44,10 @@ def test_images_are_found_by_the_names_of_exports(tmp_path: Path) -> None:
         "a/i01": ("a/i01.png", "path"),
         "C:\\data\\i01.png": ("a/i01.png", "file name"),
         "/data/local-files/?d=i%2000.png": ("i 00.png", "path in the address"),
-        "/data/local-files/?d=b/two.png": ("b/two.png", "path in the address"),
-        "/data/local-files/?d=img/a/two.png": ("a/two.png", "file name"),
         "/data/local-files/?d=img%2Fb%2Ftwo.png": ("b/two.png", "file name"),
         "/data/upload/3/1a2b3c4d-i01.png": ("a/i01.png", "file name"),
-        "/data/upload/3/1a2b3c4d-x.png": ("1a2b3c4d-x.png", "file name"),
         "/data/upload/3/ffffffff-x.png": ("x.png", "file name"),
         "https://example.org/i%2000.png?sig=1&d2=3": ("i 00.png", "file name"),
-        "s3://bucket/img/i01.png": ("a/i01.png", "file name"),
     }
     assert found_in(tmp_path, [*wanted, "/data/upload/3/1a2b3c4d-none.png"]) == wanted
     for item in ("two", "/data/upload/3/1a2b3c4d-two.png"):
@@ -82,14 +78,6 @@ def test_names_of_a_mac_and_suffixes_in_capitals_are_found(tmp_path: Path) -> No
         find_images(tmp_path, ["a/one.png"])
 
 
-def test_a_folder_without_images_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(cl.CredalError, match=r"there is no folder .*none of images"):
-        find_images(tmp_path / "none", ["one"])
-    (tmp_path / "._a.png").touch()
-    with pytest.raises(cl.CredalError, match=r"contains no image; known suffixes are \.png"):
-        find_images(tmp_path, ["one"])
-
-
 def test_images_of_every_mode_become_three_colors(tmp_path: Path) -> None:
     for mode in ("1", "L", "LA", "P", "RGB", "RGBA", "CMYK", "I;16"):
         suffix = ".tif" if mode in ("CMYK", "I;16") else ".png"
@@ -104,12 +92,8 @@ def test_images_of_every_mode_become_three_colors(tmp_path: Path) -> None:
     ("name", "values", "wanted"),
     [
         ("gray.png", np.array([[0, 257], [32_896, 65_535]], np.uint16), [0, 1, 128, 255]),
-        ("gray.tif", np.array([[0, 257], [32_896, 65_535]], np.uint16), [0, 1, 128, 255]),
-        ("dim.png", np.array([[0, 257], [514, 771]], np.uint16), [0, 1, 2, 3]),
         ("whole.tif", np.array([[-5, 257], [32_896, 65_535]], np.int32), [0, 1, 128, 255]),
-        ("large.tif", np.array([[0, 2**30], [0, 2**31 - 1]], np.int32), [0, 128, 0, 255]),
         ("share.tif", np.array([[0, 0.2], [np.nan, 1]], np.float32), [0, 51, 0, 255]),
-        ("eight.tif", np.array([[0, 20], [200, 255]], np.float32), [0, 20, 200, 255]),
         ("sixteen.tif", np.array([[0, 257], [771, 7e4]], np.float32), [0, 1, 3, 255]),
     ],
 )  # fmt: skip

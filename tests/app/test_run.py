@@ -73,9 +73,7 @@ def test_the_model_of_another_run_is_refused(tmp_path: Path) -> None:
     ("place", "value", "message"),
     [
         (("splits", "train"), "many", r"field splits.train: expected `int`, got `str`"),
-        (("classes",), None, r"field classes: expected `array`, got `null`"),
         (("annotations", "kind"), "opinions", r"field annotations.kind: invalid enum value"),
-        (("options", "s"), [1], r"field options.s: expected `float`, got `array`"),
         (("sha256",), {}, r"field sha256: object missing required field `model`"),
     ],
 )
@@ -90,7 +88,7 @@ def test_a_wrong_fact_is_named(run: Run, place: tuple[str, ...], value: Any, mes
         Run.load(run.path)
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[1, 2]", b"\xff\xfe"])
+@pytest.mark.parametrize("content", [b"", b"[1, 2]", b"\xff\xfe"])
 def test_a_damaged_json_file_is_named(run: Run, content: bytes) -> None:
     for name in ("run.json", "guarantee.json", "sets.json"):
         path = run.path / name
@@ -176,20 +174,6 @@ def test_a_certified_run_is_replaced_only_on_request(tmp_path: Path) -> None:
         assert (output / "run.json").read_text() == "one"
     put(output, "two", overwrite=True)
     assert not (output / "sets.json").exists()
-
-
-def test_certified_while_it_is_trained_again_is_not_lost(tmp_path: Path) -> None:
-    output = tmp_path / "a"
-    put(output, "one")
-
-    def certify_while_training() -> None:
-        with staged(output) as folder:
-            (folder / "run.json").touch()
-            (output / "guarantee.json").touch()
-
-    with pytest.raises(cl.CredalError, match="contains a guarantee"):
-        certify_while_training()
-    assert (output / "run.json").read_text() == "one"
 
 
 def test_places_where_no_run_can_be_are_refused(tmp_path: Path) -> None:
