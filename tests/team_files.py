@@ -37,13 +37,6 @@ class Team:
     def run(self) -> Path:
         return self.folder / "run"
 
-    def change(self, name: str, old: str, new: str) -> None:
-        """Damage a file: one text in it becomes another."""
-        path = self.folder / name
-        text = path.read_text()
-        assert old in text, f"{old!r} is not in {name}"
-        path.write_text(text.replace(old, new, 1))
-
 
 def make_team(folder: Path, *, num_items: int = 60, random_state: int = 0) -> Team:
     """Items of three classes with two features; five people vote, and differ near the borders."""

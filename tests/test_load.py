@@ -1,7 +1,6 @@
 """Saved classifiers: the same predictions from a file, and files that are rejected."""
 
 import json
-import pickle
 import subprocess
 import sys
 from dataclasses import replace
@@ -150,12 +149,6 @@ def test_a_save_that_fails_leaves_the_model_that_was_there(
     np.testing.assert_allclose(loaded.predict_proba(X), first.predict_proba(X), atol=1e-6)
     second.save(tmp_path)  # NumPy's numbers among the options are saved as Python's
     assert cl.load(tmp_path).get_params()["random_state"] == 3
-
-
-def test_a_pickled_classifier_can_be_saved(tmp_path: Path) -> None:
-    clf = classifier(epochs=1).fit([[0.0], [1.0]], ["no", "yes"])
-    pickle.loads(pickle.dumps(clf)).save(tmp_path)
-    assert cl.load(tmp_path).classes_.tolist() == ["no", "yes"]
 
 
 def test_rejects_saving_another_method_than_was_fitted() -> None:

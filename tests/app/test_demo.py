@@ -3,11 +3,9 @@
 import re
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from credalearn.app.demo import run_demo
-from credalearn.app.nodules import load_nodules
 from credalearn.app.run import Run
 from team_files import in_process
 
@@ -42,15 +40,3 @@ def test_the_demo_can_be_repeated(tmp_path: Path) -> None:
     first, second = ("\n".join(run_demo(tmp_path, epochs=15)) for _ in range(2))
     seconds = r"in [\d.]+ s"
     assert re.sub(seconds, "", first) == re.sub(seconds, "", second)
-
-
-def test_nodules_and_their_majority() -> None:
-    nodules = load_nodules()
-    assert nodules.votes.shape == (1395, 3)
-    assert nodules.features.shape == (1395, len(nodules.feature_names))
-    assert set(nodules.votes.sum(1).tolist()) == {3, 4}
-    assert np.isfinite(nodules.features).all()
-    top = nodules.votes.max(1)
-    row = np.arange(len(top))
-    assert (nodules.votes[row, nodules.majority] == top).all()
-    assert (nodules.has_majority == ((nodules.votes == top[:, None]).sum(1) == 1)).all()

@@ -2,7 +2,6 @@
 
 import base64
 import io
-import shutil
 import unicodedata
 from pathlib import Path
 from urllib.parse import quote
@@ -72,10 +71,6 @@ def test_names_of_a_mac_and_suffixes_in_capitals_are_found(tmp_path: Path) -> No
         "two.PNG": ("a/two.PNG", "file name"),
     }
     assert found_in(tmp_path, [*wanted, "three.png"]) == wanted  # the stem keeps its case
-    (tmp_path / "a" / "one.PNG").rename(tmp_path / "a" / "one.Png")
-    shutil.copy(tmp_path / "a" / "one.Png", tmp_path / "a" / "one.PNG")
-    with pytest.raises(cl.CredalError, match=r"item 'a/one.png' fits 2 images"):
-        find_images(tmp_path, ["a/one.png"])
 
 
 def test_images_of_every_mode_become_three_colors(tmp_path: Path) -> None:

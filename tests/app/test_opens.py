@@ -67,23 +67,18 @@ def test_train_opens_each_image_once(tmp_path: Path, capsys: Capture) -> None:
     assert len(opened) == 60
 
 
-def test_certify_reads_each_table_once_and_no_model(trained: Team, capsys: Capture) -> None:
-    wanted = ("--max-error", "0.5", "--set-coverage", "0.9")
-    opened = opens(capsys, trained, "certify", trained.run, *wanted)
+@pytest.mark.parametrize(
+    ("command", "more", "model"),
+    [
+        ("certify", ("--max-error", "0.5", "--set-coverage", "0.9"), 0),
+        ("predict", ("{features}", "-o", "{folder}/decisions.csv", "--threshold", "0.5"), 1),
+        ("report", (), 0),
+    ],
+)
+def test_commands_read_each_table_once_and_the_model_where_it_is_needed(
+    trained: Team, capsys: Capture, command: str, more: tuple[str, ...], model: int
+) -> None:
+    more = tuple(each.format(features=trained.features, folder=trained.folder) for each in more)
+    opened = opens(capsys, trained, command, trained.run, *more)
     assert [opened[name] for name in TABLES] == [1, 1, 1, 1]
-    assert opened["model.safetensors"] == 0
-
-
-def test_predict_reads_data_model_and_tables_once(trained: Team, capsys: Capture) -> None:
-    output = trained.folder / "decisions.csv"
-    wanted = (trained.features, "-o", output, "--threshold", "0.5")
-    opened = opens(capsys, trained, "predict", trained.run, *wanted)
-    assert [opened[name] for name in TABLES] == [1, 1, 1, 1]
-    assert opened["features.csv"] == 1
-    assert opened["model.safetensors"] == 1
-
-
-def test_report_reads_each_table_once_and_no_model(trained: Team, capsys: Capture) -> None:
-    opened = opens(capsys, trained, "report", trained.run)
-    assert [opened[name] for name in TABLES] == [1, 1, 1, 1]
-    assert opened["model.safetensors"] == 0
+    assert (opened["model.safetensors"], opened["features.csv"]) == (model, model)

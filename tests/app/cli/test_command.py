@@ -10,7 +10,7 @@ import typer
 from typer.testing import CliRunner
 
 from credalearn._options import check_options, option, same_option
-from credalearn.app.cli._command import command, one_line_when_stopped, one_message
+from credalearn.app.cli._command import command, one_message
 from credalearn.errors import CredalError
 
 
@@ -82,9 +82,6 @@ def test_command_and_python_make_the_same_options() -> None:
         form="long",
     )
     assert seen[-1] == (Path("oven"), Path("shelf"), wanted, Selling(salt=0.5))
-
-
-def test_defaults_are_those_of_python() -> None:
     CliRunner().invoke(app, ["oven", "-o", "shelf"])
     assert seen[-1] == (Path("oven"), Path("shelf"), Baking(), Selling())
 
@@ -118,13 +115,3 @@ def test_ctrl_c_is_one_line_and_exit_code_130() -> None:
     result = CliRunner().invoke(app, ["oven", "-o", "shelf", "--format", "stop"])
     assert result.exit_code == 130
     assert result.stderr == "credalearn: stopped; the dough is kept\n"
-
-
-def test_a_stopped_function_may_state_what_is_left(capsys: pytest.CaptureFixture[str]) -> None:
-    @one_line_when_stopped("half is done")
-    def work() -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(typer.Exit):
-        work()
-    assert capsys.readouterr().err == "credalearn: stopped; half is done\n"

@@ -86,11 +86,7 @@ BAD: dict[str, tuple[Damage, tuple[str, ...], tuple[str, ...]]] = {
     "binary export": (lambda t: t.votes.write_bytes(b"\x89PNG\0\0"), (), ("votes.csv", "binary")),
     "wrong label column": (lambda t: None, ("--label", "labell"), ("'labell'", "label")),
     "wrong group column": (lambda t: None, ("--group", "pateint"), ("'pateint'", "'patient'")),
-    "not a number": (
-        lambda t: t.change("features.csv", "x001,p0,", "x001,p0,red,"),
-        (),
-        ("features.csv",),
-    ),
+    "not a number": (lambda t: t.features.write_text("item,size\nx,red\n"), (), ("features.csv",)),
     "missing image": (missing_image, IMAGES, ("images", "x059")),
     "bad number": (lambda t: None, ("--epochs", "0"), ("epochs must be 1 or more; got 0",)),
     "bad method": (lambda t: None, ("--method", "poc"), ("method must be one of", "'pocc'")),

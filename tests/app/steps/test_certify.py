@@ -182,17 +182,6 @@ def test_is_a_verb_of_the_run(tmp_path: Path) -> None:
 # Groups
 
 
-def test_says_that_items_of_one_group_are_not_independent(tmp_path: Path) -> None:
-    run = fake_run(tmp_path / "run")
-    plain, _ = certified(run, max_error=0.2)
-    found, certificate = certified(grouped(run, 10), max_error=0.2)
-    assert found == replace(plain, group="patient", num_groups=30)
-    assert (
-        "To avoid assuming that items are independent, certify with --one-per-group."
-        in certificate.lines
-    )
-
-
 def test_calibrates_on_one_item_per_group(tmp_path: Path) -> None:
     run = grouped(fake_run(tmp_path / "run"), 3)
     found, certificate = certified(run, max_error=0.2, one_per_group=True)

@@ -128,20 +128,6 @@ def test_class_names_survive_the_interface(names: list[str]) -> None:
     assert [choice.get("value") for choice in choices] == names
 
 
-def test_annotated_tasks_are_read_back_as_votes(run: Run, data: Path, tmp_path: Path) -> None:
-    defer(run, data, tmp_path / "tasks.json", DeferOptions(limit=5))
-    tasks = read_tasks(tmp_path / "tasks.json")
-    for number, task in enumerate(tasks):
-        chosen = {"choices": [CLASSES[number % 2]]}
-        result = [{**task["predictions"][0]["result"][0], "value": chosen}]
-        task["id"] = 100 + number
-        task["annotations"] = [{"completed_by": 7, "was_cancelled": False, "result": result}]
-    (tmp_path / "export.json").write_text(json.dumps(tasks))
-    found = read_annotations(tmp_path / "export.json", item="item")
-    assert list(found.items) == [task["data"]["item"] for task in tasks]
-    assert found.classes == ("cat", "dog")
-
-
 def test_the_csv_is_filled_in_and_read_back(run: Run, data: Path, tmp_path: Path) -> None:
     found = defer(run, data, tmp_path / "todo.csv", DeferOptions(to="csv"))
     assert found.config is None

@@ -86,15 +86,6 @@ def test_items_of_the_training_are_left_out_whatever_their_name(
     assert len(names) == 220 - len(trained)
 
 
-def test_groups_of_the_training_are_left_out(old: Run, later: Team, tmp_path: Path) -> None:
-    trained = old.items.filter(split="train")["group"][0]
-    features = pl.read_csv(later.features)
-    patients = features["patient"].to_list()
-    features = features.with_columns(patient=pl.Series([trained] * 5 + patients[5:]))
-    found = old.recalibrate(later.votes, tmp_path / "new", features=features, group="patient")
-    assert found.run.facts.inputs.left_out == {"whose patient the model was trained on": 5}
-
-
 def test_nothing_is_left_of_the_training_items_alone(old: Run, tmp_path: Path) -> None:
     trained = old.items.filter(split="train")["item"].to_list()
     votes = pl.read_csv(old.facts.annotations.path).filter(pl.col("item").is_in(trained))

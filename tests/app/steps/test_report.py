@@ -159,17 +159,6 @@ def test_a_guarantee_about_groups_is_checked_on_one_item_per_group(tmp_path: Pat
     assert "The intervals over all items assume" in words_of(page, "assumptions")
 
 
-def test_a_promise_about_annotators_is_checked_against_votes(tmp_path: Path) -> None:
-    options = CertifyOptions(max_error=0.4, against="annotator")
-    run = certify(fake_run(tmp_path / "run"), options).run
-    assert run.guarantee is not None
-    kept = held_out(run).filter(pl.col("score") <= run.guarantee.threshold)
-    share = percent(kept["disagreement"].mean())  # type: ignore[arg-type]
-    page = page_of(run)
-    assert f"On average, {share} of an item’s votes differ" in words_of(page, "verdict")
-    assert "region" not in data_of(page)
-
-
 def test_quality_is_what_the_metrics_say(run: Run, page: str) -> None:
     table = held_out(run).drop_nulls("truth")
     probs = table.select(f"p:{name}" for name in run.classes).to_numpy()

@@ -105,17 +105,6 @@ def test_says_where_sets_say_very_little(run: Run) -> None:
     assert len(found.lines) == 3
 
 
-def test_counts_what_is_covered_of_the_kept_items(run: Run) -> None:
-    guarantee = add_rule(run).guarantee
-    assert guarantee is not None
-    inflation = certified(run).inflation
-    tested, votes = slowly(run, "test")
-    covered = tested.covers(votes, inflation).numpy()
-    kept = run.predictions.filter(split="test")["score"].to_numpy() <= guarantee.threshold
-    found = widened(inflation, voted_items(run, "test"), guarantee)
-    assert found.kept == (kept.sum(), covered[kept].sum())
-
-
 def test_too_few_items_say_how_many_it_takes_and_change_nothing(tmp_path: Path) -> None:
     run = fake_run(tmp_path / "run", num_items=60)
     certified(run, 0.8)
