@@ -35,10 +35,7 @@ def table(
     names: Names = None,
     records: Records = RESULTS,
     method: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Only this one; repeatable. Without their ensemble, members count as seeds."
-        ),
+        list[str] | None, typer.Option(help="Only this one; repeatable. Members count as seeds.")
     ] = None,
     balance: Annotated[
         list[str] | None, typer.Option(help="Method that BQS compares; repeatable.")
@@ -59,7 +56,7 @@ def table(
         found = [record for record in found if record.method in method]
         chosen = [name for name in chosen if any(record.setting == name for record in found)]
     for name in chosen:
-        _print(setting_page(found, name, balance=balance, asked=method), form)
+        _print(setting_page(found, name, balance), form)
         print()
 
 
@@ -77,9 +74,7 @@ def differences(
 
 def votes(
     records: Records = RESULTS,
-    family: Annotated[
-        str | None, typer.Option(help="Such as lidc-votes.", show_default="the first with records")
-    ] = None,
+    family: Annotated[str, typer.Option(help="Such as lidc-votes.")] = "cifar10h-votes",
     metric: Annotated[
         list[str] | None, typer.Option(help="Only this one; repeatable.", show_default="all")
     ] = None,
@@ -90,14 +85,12 @@ def votes(
 ) -> None:
     """Compare label rules by the number of votes, and report which are worse than none."""
     from credalearn_experiments.results.vote_figure import vote_figure
-    from credalearn_experiments.results.votes import default_family, family_cells, votes_page
+    from credalearn_experiments.results.votes import family_cells, votes_page
 
-    found = _read(records)
-    named = family or default_family(found)
-    cells = family_cells(found, named)
-    page = votes_page(cells, named, metric)
+    cells = family_cells(_read(records), family)
+    page = votes_page(cells, family, metric)
     if output is not None:  # first: a reader that stops early (``| head``) ends the command
-        vote_figure(cells, named, output, metric)
+        vote_figure(cells, family, output, metric)
     _print(page, form)
 
 
@@ -111,16 +104,12 @@ def sets(names: Names = None, records: Records = RESULTS, form: Form = "markdown
 
 
 def compare(names: Names = None, records: Records = RESULTS, form: Form = "markdown") -> None:
-    """Compare ours with every published figure that the records answer; CSV has one per line."""
-    from credalearn_experiments.results import published
+    """Compare ours with every published figure that the records answer."""
+    from credalearn_experiments.results.published import compare, comparison_page
 
     found = _read(records)
     chosen = _chosen(names, found)
-    rows = [row for row in published.compare(found) if row.setting in chosen]
-    if form == "csv":
-        print(published.comparison_csv(rows))
-    else:
-        _print(published.comparison_page(found, rows), form)
+    _print(comparison_page(found, [row for row in compare(found) if row.setting in chosen]), form)
 
 
 def figures(
@@ -132,7 +121,6 @@ def figures(
     ] = "png",
 ) -> None:
     """Draw rejection curves, and the significance of differences between methods."""
-    from credalearn._files import NotWrittenError
     from credalearn._formats import many
     from credalearn_experiments.results.figures import FIGURES
 
@@ -143,8 +131,6 @@ def figures(
             try:
                 draw(found, name, path)
                 drawn += 1
-            except NotWrittenError:
-                raise
             except CredalError as error:
                 print(f"no {path.name}: {error}", file=sys.stderr)
     print(f"{many(drawn, 'figure')} in {output}")
@@ -154,11 +140,7 @@ def records(
     store: StoreOption = DEFAULT_STORE,
     output: Annotated[
         Path,
-        typer.Option(
-            *("--output", "-o"),
-            help="Folder, or a .csv file with one row per run.",
-            show_default="our results",
-        ),
+        typer.Option("--output", "-o", help="Folder, or .csv.", show_default="our results"),
     ] = RESULTS,
 ) -> None:
     """Copy the records of a store's finished runs, without predictions and weights."""
@@ -195,7 +177,7 @@ def nodules(
     import torch
 
     from credalearn._files import check_file
-    from credalearn_experiments.nodules.comparison import compare_nodules
+    from credalearn_experiments.nodules import compare_nodules
 
     check_file(output, (".png", ".svg", ".pdf"))  # before the training
     # The networks are tiny: on two busy cores, two threads took 132 s where one took 16.

@@ -18,7 +18,7 @@ from credalearn_experiments.records import CURVE_POINTS, Record
 from credalearn_experiments.results.balance import FEWEST_SEEDS, MAIN, compared
 from credalearn_experiments.results.notes import rehearsal
 from credalearn_experiments.results.seeds import Runs, runs_of, seeds
-from credalearn_experiments.results.style import GRAY, line_of, plain, save_figure
+from credalearn_experiments.results.style import GRAY, line_of, save_figure
 from credalearn_experiments.settings.catalog import epochs_of
 
 _SHOWN = 96  # points of a curve, up to 95 % deferred: beyond, few items are left
@@ -62,7 +62,7 @@ def draw_rejection(axes: Axes, deferred: np.ndarray, curves: Mapping[str, np.nda
         mean, spread, line = values.mean(0), values.std(0), line_of(place)
         # Each curve starts its markers elsewhere, so that they do not hide each other.
         first = place * every // len(curves)
-        axes.plot(100 * deferred, 100 * mean, label=plain(name), markevery=(first, every), **line)
+        axes.plot(100 * deferred, 100 * mean, label=name, markevery=(first, every), **line)
         low, high = 100 * (mean - spread).clip(min=0), 100 * (mean + spread).clip(max=1)
         axes.fill_between(100 * deferred, low, high, color=line["color"], alpha=0.12, linewidth=0)
     axes.set(xlabel="deferred to a human (%)", ylabel="accuracy of the rest (%)")
@@ -110,9 +110,8 @@ def draw_tests(axes: Axes, p: Mapping[str, Mapping[str, float]], methods: Sequen
         look = {"color": "white", "fontweight": "bold"} if value < _LEVEL else {"color": GRAY}
         look |= {"ha": "center", "va": "center", "fontsize": 8 if size <= 8 else 7}
         axes.text(column, row, _p_text(value), **look)
-    names = [plain(name) for name in methods]
-    axes.set_xticks(range(size), names, rotation=45, ha="right", rotation_mode="anchor")
-    axes.set_yticks(range(size), names)
+    axes.set_xticks(range(size), methods, rotation=45, ha="right", rotation_mode="anchor")
+    axes.set_yticks(range(size), methods)
     axes.tick_params(length=0)
     axes.grid(visible=False)
     axes.set(xlim=(-0.5, size - 0.5), ylim=(size - 0.5, -0.5), aspect="equal")

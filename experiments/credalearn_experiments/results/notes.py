@@ -1,7 +1,5 @@
 """What must be stated with a table or figure: seeds, ensembles, rehearsals, what is missing."""
 
-from collections.abc import Sequence
-
 from credalearn._formats import enumerated
 from credalearn_experiments.results.balance import FEWEST_SEEDS, Balance, paper_methods
 from credalearn_experiments.results.seeds import POCC_COLLAPSED, Nested, Runs, records_in, seeds
@@ -13,10 +11,8 @@ _SHARED = (
 )
 
 
-def notes(
-    runs: Runs, setting: str, compared: Balance | None = None, asked: Sequence[str] | None = None
-) -> list[str]:
-    """The notes on the tables of a setting, narrowed to the methods asked for."""
+def notes(runs: Runs, setting: str, compared: Balance | None = None) -> list[str]:
+    """The notes on the tables of a setting."""
     counts = {method: len(found) for method, found in runs.items()}
     each = ", ".join(f"{method} {count}" for method, count in counts.items())
     same = len(set(counts.values())) == 1
@@ -29,7 +25,7 @@ def notes(
                 f"BQS-ST is left out: with fewer than {FEWEST_SEEDS} seeds no one-sided test at "
                 "5 % can be significant."
             )
-    return [*lines, *run_notes(runs, epochs_of(setting)), *_paper_notes(runs, setting, asked)]
+    return [*lines, *run_notes(runs, epochs_of(setting)), *_paper_notes(runs, setting)]
 
 
 def run_notes(held: Nested, epochs: int | None) -> list[str]:
@@ -56,7 +52,7 @@ def rehearsal(held: Nested, epochs: int | None) -> list[str]:
     return [f"A rehearsal: {'; '.join(found)}"] if found else []
 
 
-def _paper_notes(runs: Runs, setting: str, asked: Sequence[str] | None) -> list[str]:
+def _paper_notes(runs: Runs, setting: str) -> list[str]:
     """Where these runs differ from the paper's, and what they lack."""
     known = ALL_SETTINGS.get(setting)
     if known is None:
@@ -65,7 +61,7 @@ def _paper_notes(runs: Runs, setting: str, asked: Sequence[str] | None) -> list[
     if known.pretrained and next(records_in(runs)).config.get("weights") == "random":
         lines.append("The networks started from random weights, the paper's from pretrained ones.")
     expected = known.methods if known.published is None else paper_methods(setting)
-    missing = [m for m in expected if m not in runs and (asked is None or m in asked)]
+    missing = [method for method in expected if method not in runs]
     lines += [f"Not in these tables: {', '.join(missing)}."] if missing else []
     if known.collapsed:
         lines.append(

@@ -14,7 +14,7 @@ from credalearn_experiments.records import Record
 from credalearn_experiments.results.balance import MAIN, Balance, balance, compared, paper_methods
 from credalearn_experiments.results.notes import notes
 from credalearn_experiments.results.seeds import Runs, mean_and_std, runs_of
-from credalearn_experiments.results.table import Column, Table, Value, csv_text
+from credalearn_experiments.results.table import Column, Table, Value
 from credalearn_experiments.settings.paper import PAPER_METHODS, SETTINGS
 
 _WITH_SPEARMAN = ("accuracy", "ece", "spearman_error")
@@ -148,19 +148,6 @@ def comparison_page(records: Sequence[Record], rows: Iterable[Comparison]) -> li
         if any(each.published.std == 0 for group in tables.values() for each in group):
             parts.append("No difference is given where the paper prints a deviation of 0.0.")
     return parts
-
-
-def comparison_csv(rows: Iterable[Comparison]) -> str:
-    """The comparison as CSV, one published figure per line."""
-    heads = ["table", "setting", "method", "metric", "mean", "std", "seeds"]
-    lines: list[list[str | float | None]] = [
-        [*heads, "published mean", "published std", "difference"]
-    ]
-    for row in rows:
-        theirs, ours = row.published, (row.mean, row.std, row.seeds)
-        names = (theirs.table, row.setting, row.method, theirs.metric)
-        lines.append([*names, *ours, theirs.mean, theirs.std, row.difference])
-    return csv_text(lines)
 
 
 def _table(title: str, group: Sequence[Comparison]) -> Table:

@@ -46,11 +46,6 @@ def line_of(place: int) -> dict[str, Any]:
     return {"color": color_of(place), "linestyle": line, "marker": marker}
 
 
-def plain(name: str) -> str:
-    """A name as a label: matplotlib reads text between two $ as mathematics."""
-    return name.replace("$", r"\$")
-
-
 def save_figure(
     draw: Callable[[Figure], None], path: str | Path, *, width: float, height: float
 ) -> None:

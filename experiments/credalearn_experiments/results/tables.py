@@ -54,11 +54,7 @@ _ABOUT_SETS = (
 
 
 def setting_page(
-    records: Iterable[Record],
-    setting: str,
-    *,
-    balance: Sequence[str] | None = None,
-    asked: Sequence[str] | None = None,
+    records: Iterable[Record], setting: str, balance: Sequence[str] | None = None
 ) -> list[Table | str]:
     """Every table that the records can fill; ``balance`` are the methods that BQS compares."""
     runs = runs_of(records, setting)
@@ -83,7 +79,7 @@ def setting_page(
         if columns:
             some = {method: by_seed for method, by_seed in looked.items() if by_seed}
             tables.append(method_table(f"{setting}: {title}", some, columns))
-    return [*tables, *notes(runs, setting, main, asked)]
+    return [*tables, *notes(runs, setting, main)]
 
 
 def sets_page(records: Iterable[Record], settings: Sequence[str]) -> list[Table | str]:

@@ -23,7 +23,7 @@ from credalearn_experiments.results.seeds import (
     seeds,
 )
 from credalearn_experiments.results.table import Column, Table, Value
-from credalearn_experiments.settings.catalog import by_family, family_of
+from credalearn_experiments.settings.catalog import by_family
 from credalearn_experiments.settings.votes import BASELINE, FAMILIES, in_words
 
 Cells = Mapping[str, Mapping[str, BySeed]]
@@ -61,12 +61,6 @@ _ABOUT = (
     "correction is made for the number of cells: of those without any difference, up to one in 20 "
     "is called worse or better."
 )
-
-
-def default_family(records: Iterable[Record]) -> str:
-    """The first family that has records, or the first of all."""
-    held = {family_of(record.setting) for record in records}
-    return next((name for name in FAMILIES if name in held), next(iter(FAMILIES)))
 
 
 def family_cells(records: Iterable[Record], family: str) -> dict[str, dict[str, BySeed]]:

@@ -3,8 +3,13 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import matplotlib as mpl
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from sklearn.model_selection import GroupShuffleSplit
 
@@ -14,15 +19,17 @@ from credalearn.labels import from_votes
 from credalearn.methods import METHODS
 from credalearn.metrics import accuracy_rejection, auarc, ece
 from credalearn.predictions import CredalPredictions
-from credalearn_experiments.nodules.triangle import draw_triangle
 from credalearn_experiments.results.figures import draw_rejection
-from credalearn_experiments.results.style import save_figure
+from credalearn_experiments.results.style import CLASS_COLORS, GRAY, save_figure
 from credalearn_experiments.results.table import Column, Table, Value, markdown
 
 _TEST_SHARE = 0.3
 _SHARES = np.arange(81) / 100  # deferred, in the figure
 _SHOWN = {f"{share} %": share for share in (0, 10, 20, 30, 50)}  # in the table
 _SEGMENTS = 60  # in the figure: more would hide each other
+_CORNERS = np.array([[0.0, 0.0], [0.5, np.sqrt(3) / 2], [1.0, 0.0]])  # of the triangle
+_MARKERS, _SIGNS = "os^", "●■▲"  # the same three, for points and in text
+_NAMES = ((0, -0.03, "left", "top"), (0.5, 0.9, "center", "bottom"), (1, -0.03, "right", "top"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,20 +95,18 @@ def compare_nodules(
         "patients, testing on the others:"
     )
     found: list[Split] = []
-    for predictions, y in splits(nodules, contenders, num_splits=num_splits, epochs=epochs):
-        found.append((predictions, y))
+    for split in splits(nodules, contenders, num_splits=num_splits, epochs=epochs):
+        found.append(split)
         yield f"  {len(found):2d}/{num_splits}"
-    curves = {
-        each.name: np.array([kept_accuracy(pred[each], y, each.score) for pred, y in found])
-        for each in contenders
-    }
+    curves: dict[str, np.ndarray] = {}
     rows: dict[str, dict[str, Value]] = {}
     for each in contenders:
-        deferral = [auarc(p[each].probs, y, p[each].score(each.score)) for p, y in found]
+        own = [(predictions[each], y) for predictions, y in found]
+        curves[each.name] = np.array([kept_accuracy(pred, y, each.score) for pred, y in own])
         rows[each.name] = {
-            "ECE": _value([ece(pred[each].probs, y) for pred, y in found]),
+            "ECE": _value([ece(pred.probs, y) for pred, y in own]),
             **{name: _value(curves[each.name][:, share]) for name, share in _SHOWN.items()},
-            "AUARC": _value(deferral),
+            "AUARC": _value([auarc(pred.probs, y, pred.score(each.score)) for pred, y in own]),
         }
     columns = [Column(name, marked=False, percent=False) for name in rows[contenders[0].name]]
     yield f"\n{markdown(Table('', columns, rows, corner='deferred by'))}"
@@ -109,7 +114,17 @@ def compare_nodules(
         "In %, mean ± one standard deviation over the splits: calibration error, accuracy of the "
         "rest when the least certain 0 to 50 % are deferred, and the area under that curve."
     )
-    _save(output, curves, found[0], contenders[0])
+    first, y = found[0]
+
+    def draw(figure: Figure) -> None:
+        left, right = figure.subplots(1, 2)
+        draw_rejection(right, _SHARES, curves)
+        right.set_title("Deferring the least certain nodules", pad=20)
+        draw_triangle(left, first[contenders[0]][:_SEGMENTS], y[:_SEGMENTS], CLASSES)
+        left.set_anchor("N")  # titles at one height
+        left.set_title(f"One segment per nodule ({_SEGMENTS} of the test nodules)", pad=20)
+
+    save_figure(draw, output, width=10, height=4.4)
     yield f"figure in {output}"
 
 
@@ -118,14 +133,25 @@ def _value(shares: Sequence[float] | np.ndarray) -> Value:
     return float(values.mean()), float(values.std()) if len(values) > 1 else None
 
 
-def _save(output: Path, curves: dict[str, np.ndarray], split: Split, contender: Contender) -> None:
-    def draw(figure: Figure) -> None:
-        left, right = figure.subplots(1, 2)
-        draw_rejection(right, _SHARES, curves)
-        right.set_title("Deferring the least certain nodules", pad=20)
-        predictions, y = split
-        draw_triangle(left, predictions[contender][:_SEGMENTS], y[:_SEGMENTS], CLASSES)
-        left.set_anchor("N")  # titles at one height
-        left.set_title(f"One segment per nodule ({_SEGMENTS} of the test nodules)", pad=20)
-
-    save_figure(draw, output, width=10, height=4.4)
+def draw_triangle(
+    axes: Axes, pred: CredalPredictions, y: np.ndarray, classes: Sequence[str]
+) -> None:
+    """One segment per item of N, with a marker at the prediction; ``y`` are the true classes."""
+    assert pred.vertices is not None
+    axes.set_aspect("equal")
+    axes.axis("off")
+    axes.fill(*_CORNERS.T, facecolor="#f5f5f5", edgecolor=GRAY, linewidth=1)
+    middle = _CORNERS.mean(0)
+    for corner in range(3):  # where the predicted class changes
+        edge = (_CORNERS[corner] + _CORNERS[corner - 1]) / 2
+        axes.plot(*np.stack([middle, edge]).T, color=GRAY, linewidth=0.8, linestyle=":")
+    segments = pred.vertices.double().numpy(force=True) @ _CORNERS
+    colors = [to_rgba(CLASS_COLORS[each], 0.55) for each in y]
+    axes.add_collection(LineCollection(list(segments), colors=colors, linewidths=1.2))
+    dots = pred.probs.numpy(force=True) @ _CORNERS
+    family = [*mpl.rcParams["font.family"], "DejaVu Sans"]  # it has the signs
+    for each, (x, height, across, along) in enumerate(_NAMES):
+        color, name = CLASS_COLORS[each], f"{_SIGNS[each]} {classes[each]}"
+        axes.plot(*dots[y == each].T, _MARKERS[each], color=color, markersize=4)
+        look: dict[str, Any] = {"color": color, "fontweight": "bold", "fontfamily": family}
+        axes.text(x, height, name, ha=across, va=along, **look)

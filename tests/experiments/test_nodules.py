@@ -12,13 +12,13 @@ from matplotlib.figure import Figure
 from credalearn import CredalPredictions
 from credalearn.app.nodules import load_nodules
 from credalearn.metrics import accuracy
-from credalearn_experiments.nodules.comparison import (
+from credalearn_experiments.nodules import (
     CONTENDERS,
     compare_nodules,
+    draw_triangle,
     kept_accuracy,
     splits,
 )
-from credalearn_experiments.nodules.triangle import draw_triangle
 from credalearn_experiments.results.style import CLASS_COLORS
 
 

@@ -1,1 +1,0 @@
-"""Methods compared on the lung nodules that ship with the package."""
