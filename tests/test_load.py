@@ -70,42 +70,36 @@ def test_load_needs_the_users_own_backbone(tmp_path: Path) -> None:
     for given in (tiny, tiny()):
         loaded = cl.load(tmp_path, backbone=given)
         np.testing.assert_allclose(loaded.predict_proba(X), clf.predict_proba(X), atol=1e-6)
-    for wrong, message in (
-        (None, r"a backbone of your own\. To fix: load\(folder, backbone=\.\.\.\)"),
-        (nn.Flatten(), r"do not fit the network: .* To fix: give the backbone"),
+    classifier().fit(X, y).save(tmp_path / "named")
+    for folder, wrong, message in (
+        (tmp_path, None, "a backbone of your own"),
+        (tmp_path, nn.Flatten(), "do not fit the network"),
+        (tmp_path / "named", tiny, "the backbone 'mlp'"),
     ):
         with pytest.raises(cl.CredalError, match=message):
-            cl.load(tmp_path, backbone=wrong)
-    classifier().fit(X, y).save(tmp_path / "named")
-    with pytest.raises(cl.CredalError, match=r"the backbone 'mlp'\. To fix: .* without backbone"):
-        cl.load(tmp_path / "named", backbone=tiny)
+            cl.load(folder, backbone=wrong)
 
 
-def test_load_needs_the_users_own_method(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_load_needs_the_users_own_method(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     X, _, counts = clouds()
     own = replace(METHODS["deep-ensemble"], num_members=2)
-    clf = classifier(own, verbose=True).fit(X, cl.from_votes(counts))
-    assert "your method 2/2: epoch 3/3" in capsys.readouterr().err
+    clf = classifier(own).fit(X, cl.from_votes(counts))
     clf.save(tmp_path / "own")
     loaded = cl.load(tmp_path / "own", method=own)
+    assert loaded.method is own
     np.testing.assert_allclose(loaded.predict_proba(X), clf.predict_proba(X), atol=1e-6)
     assert loaded.method is own
-    with pytest.raises(cl.CredalError, match=r"a method of your own\. To fix: .*method=\.\.\.\)"):
-        cl.load(tmp_path / "own")
-    with pytest.raises(cl.CredalError, match="has 2 trained networks; the method has 5"):
-        cl.load(tmp_path / "own", method=METHODS["deep-ensemble"])
-    # Under a name that another process does not know.
-    with monkeypatch.context() as patch:
+    with monkeypatch.context() as patch:  # under a name that another process does not know
         patch.setitem(METHODS, "mine", own)
         clf.set_params(method="mine").save(tmp_path / "mine")
-        with pytest.raises(cl.CredalError, match=r"the method 'mine'.* To fix: .* without method"):
-            cl.load(tmp_path / "mine", method=own)
-    with pytest.raises(cl.CredalError, match=r"the method 'mine'\. To fix: .*method=\.\.\.\)"):
-        cl.load(tmp_path / "mine")
-    loaded = cl.load(tmp_path / "mine", method=own)
-    np.testing.assert_allclose(loaded.predict_proba(X), clf.predict_proba(X), atol=1e-6)
+    rejected: tuple[tuple[str, Any, str], ...] = (
+        ("own", None, "a method of your own"),
+        ("own", METHODS["deep-ensemble"], "has 2 trained networks; the method has 5"),
+        ("mine", None, "the method 'mine'"),
+    )
+    for name, method, message in rejected:
+        with pytest.raises(cl.CredalError, match=message):
+            cl.load(tmp_path / name, method=method)
 
 
 def test_rejects_a_damaged_folder(tmp_path: Path) -> None:
@@ -113,7 +107,7 @@ def test_rejects_a_damaged_folder(tmp_path: Path) -> None:
     path = tmp_path / "model.safetensors"
     whole = path.read_bytes()
     changes: tuple[tuple[bytes, str], ...] = (
-        (whole[:-1], r"is damaged \(.*\)\. To fix: save the model again\."),
+        (whole[:-1], "is damaged"),
         (whole[:-1] + bytes([whole[-1] ^ 1]), "its weights are not those that were saved"),
         (whole.replace(b'\\"format\\"', b'\\"fermat\\"', 1), "not a model of format 1"),
         (whole.replace(b"input_shape", b"inputs_form", 1), "another version: .* To fix: load it"),
@@ -124,10 +118,9 @@ def test_rejects_a_damaged_folder(tmp_path: Path) -> None:
         with pytest.raises(cl.CredalError, match=message):
             cl.load(tmp_path)
     path.unlink()
-    with pytest.raises(cl.CredalError, match=r"model\.safetensors is missing"):
-        cl.load(tmp_path)
-    with pytest.raises(cl.CredalError, match=r"there is no such folder\. To fix: name the"):
-        cl.load(tmp_path / "absent")
+    for folder, message in ((tmp_path, "is missing"), (tmp_path / "absent", "no such folder")):
+        with pytest.raises(cl.CredalError, match=message):
+            cl.load(folder)
 
 
 def test_a_save_that_fails_leaves_the_model_that_was_there(

@@ -9,11 +9,9 @@ from torch.utils.data import DataLoader, TensorDataset
 from credalearn.methods.base import Outputs
 from credalearn.methods.laplace_bridge import (
     fit_curvature,
-    log_bridge,
     logit_variance,
     predictions,
 )
-from credalearn.predictions import CredalPredictions
 from laplace_shim import Laplace
 from largest_tensor import LargestTensor
 
@@ -152,22 +150,6 @@ def test_a_very_sure_network_stays_finite(generator: torch.Generator) -> None:
         assert pred.concentration.isfinite().all()
         assert pred.score("evidence").isfinite().all()
         assert pred.probs[0, 0] == pytest.approx(1)
-
-
-def test_two_sure_classes_by_hand() -> None:
-    # K = 2: α_1 = (1 + e^{2μ})/4 / Σ, here with μ = 500 and Σ = 1/4.
-    logits = torch.tensor([[500.0, -500.0]])
-    assert_close(log_bridge(logits, torch.full((1, 2), 0.25)), torch.tensor([[1000.0, 0.0]]))
-
-
-def test_one_item_and_many_agree(generator: torch.Generator) -> None:
-    state = fit_curvature(random_outputs(30, 3, generator), None)  # type: ignore[arg-type]
-    items = random_outputs(9, 3, generator)
-    whole = predictions(items, state)
-    for i in range(9):
-        alone = predictions(Outputs(items.logits[i : i + 1], items.features[i : i + 1]), state)
-        assert isinstance(alone, CredalPredictions)
-        assert_close(alone.probs, whole.probs[i : i + 1])
 
 
 def test_memory_holds_no_matrix_an_item(generator: torch.Generator) -> None:

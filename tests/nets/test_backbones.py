@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.testing import assert_close
 
 import credalearn as cl
-from credalearn.nets import BACKBONES, MLP, build_backbone, known_backbone, outside
-from credalearn.nets.weights import read_weights
+from credalearn.nets import BACKBONES, MLP, build_backbone, known_backbone
 
 
 def random_images(generator: torch.Generator, *shape: int) -> Tensor:
@@ -24,18 +23,15 @@ def test_every_backbone_is_found_by_name() -> None:
         shape = (4,) if name == "mlp" else (3, 8, 8)
         assert build_backbone(name, shape, dropout=0.2)(torch.zeros(2, *shape)).ndim == 2
     assert not any(known_backbone(name) for name in ("vgg", "timm:", "torch:x", "", None, MLP))
-    with pytest.raises(cl.CredalError, match=r"'mlp', 'resnet18', .*'timm:NAME'; got 'vgg'"):
+    with pytest.raises(cl.CredalError, match="got 'vgg'"):
         build_backbone("vgg", (3, 8, 8))
 
 
 @pytest.mark.parametrize("name", ["resnet18", "wrn-28-4", "torchvision:densenet121"])
 def test_image_backbones_take_images_only(name: str) -> None:
-    rule = rf"backbone '{name}' takes images \(items, channels, height, width\); one item of X has "
-    for shape in ((4,), (8, 8), (1, 3, 8, 8), (3, 0, 8)):
-        with pytest.raises(cl.CredalError, match=rule):
+    for shape in ((4,), (1, 3, 8, 8), (3, 0, 8), (32, 32, 3)):
+        with pytest.raises(cl.CredalError, match=f"backbone '{name}' takes images"):
             build_backbone(name, shape)
-    with pytest.raises(cl.CredalError, match=rule + r".*colors last.*transpose\(0, 3, 1, 2\)"):
-        build_backbone(name, (32, 32, 3))
 
 
 @pytest.mark.parametrize("package", ["torchvision", "timm"])
@@ -44,17 +40,6 @@ def test_names_a_missing_package(package: str, monkeypatch: pytest.MonkeyPatch) 
     message = f"'{package}:resnet18' needs {package}, .*To fix: pip install {package}"
     with pytest.raises(cl.CredalError, match=message):
         build_backbone(f"{package}:resnet18", (3, 8, 8))
-
-
-def test_names_a_torchvision_that_does_not_fit_torch(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(name: str) -> None:
-        raise RuntimeError("operator torchvision::nms does not exist")
-
-    monkeypatch.setattr(outside, "import_module", fails)
-    message = "fails to import with torch .*nms does not exist.*install the torchvision that"
-    for package in ("torchvision", "timm"):
-        with pytest.raises(cl.CredalError, match=message):
-            build_backbone(f"{package}:resnet18", (3, 8, 8))
 
 
 def need(*packages: str) -> None:
@@ -90,14 +75,12 @@ def test_densenet_starts_from_a_published_file(tmp_path: Path, generator: torch.
     torch.save(published, path)
     with pytest.raises(cl.CredalError, match=r"densenet121\.pth do not fit DenseNet"):
         build_backbone(name, shape, weights=path)
-    message = r"there is no file .*absent\.pth\. To fix: download them from https://.*densenet121"
-    with pytest.raises(cl.CredalError, match=message):
+    with pytest.raises(cl.CredalError, match=r"no file .*absent\.pth.* download them from https"):
         build_backbone(name, shape, weights=tmp_path / "absent.pth")
     with pytest.raises(cl.CredalError, match="takes images of 3 channels; X has 1"):
         build_backbone(name, (1, 32, 32))
-    for unknown in ("torchvision:fasterrcnn_resnet50_fpn", "torchvision:inception_v3"):
-        with pytest.raises(cl.CredalError, match=r"no classifier .* that serves as backbone"):
-            build_backbone(unknown, shape)
+    with pytest.raises(cl.CredalError, match=r"no classifier .* that serves as backbone"):
+        build_backbone("torchvision:inception_v3", shape)
 
 
 def test_timm_gives_features_of_any_number_of_channels(
@@ -115,29 +98,3 @@ def test_timm_gives_features_of_any_number_of_channels(
     assert_close(second(images), first(images), atol=0, rtol=0)
     with pytest.raises(cl.CredalError, match="timm has no model 'nonsense'"):
         build_backbone("timm:nonsense", (3, 8, 8))
-
-
-class Surprise:
-    def __reduce__(self) -> tuple[object, tuple[str]]:
-        return print, ("code ran",)
-
-
-def test_weights_are_read_without_running_code(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "weights.pt"
-    for content, message in (
-        (Surprise(), "damaged or contains more than tensors"),
-        ([torch.zeros(1)], "contains list, not the tensors of a state dict"),
-        ({"epoch": 3}, "contains dict, not the tensors of a state dict"),
-    ):
-        torch.save(content, path)
-        with pytest.raises(cl.CredalError, match=message):
-            read_weights(path)
-    assert not capsys.readouterr().out
-    torch.save(nn.Linear(2, 2).state_dict(), path)
-    path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(cl.CredalError, match=r"weights\.pt is damaged"):
-        read_weights(path)
-    with pytest.raises(cl.CredalError, match=r"there is no file .*absent\.pt"):
-        read_weights(tmp_path / "absent.pt")

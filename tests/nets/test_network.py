@@ -9,15 +9,10 @@ import credalearn as cl
 from credalearn.nets import MLP, Network, ResNet18
 
 
-def test_an_mlp_rejects_images() -> None:
-    with pytest.raises(cl.CredalError, match=r"takes a table .* shape \(3, 8, 8\)"):
+def test_a_backbone_takes_its_kind_of_input_and_returns_features() -> None:
+    with pytest.raises(cl.CredalError, match="takes a table"):
         MLP((3, 8, 8))
-
-
-def test_a_backbone_must_return_features() -> None:
-    with pytest.raises(
-        cl.CredalError, match=r"one row of features per item.*Flatten returned \(6,\)"
-    ):
+    with pytest.raises(cl.CredalError, match="one row of features per item"):
         Network.on(nn.Flatten(0), torch.zeros(2, 3), num_heads=1, num_classes=2)
     network = Network.on(nn.Conv2d(1, 2, 3), torch.zeros(2, 1, 5, 5), num_heads=2, num_classes=3)
     assert network(torch.zeros(4, 1, 5, 5)).shape == (4, 2, 3)

@@ -7,7 +7,7 @@ from torch.nn.functional import batch_norm, conv2d
 from torch.testing import assert_close
 
 import credalearn as cl
-from credalearn.nets import MLP, Network, ResNet18, Standardize, WideResNet28x4, build_backbone
+from credalearn.nets import Network, ResNet18, Standardize, WideResNet28x4, build_backbone
 
 IMAGE_BACKBONES = ["resnet18", "wrn-28-4"]
 DEVICES = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
@@ -86,12 +86,8 @@ def test_residual_networks_equal_their_definition(
 
 @pytest.mark.parametrize(("name", "expected"), [("resnet18", 11_173_962), ("wrn-28-4", 5_849_050)])
 def test_residual_networks_have_their_known_number_of_weights(name: str, expected: int) -> None:
-    network = Network.on(
-        build_backbone(name, (3, 32, 32)),
-        torch.zeros(1, 3, 32, 32),
-        num_heads=1,
-        num_classes=10,
-    )
+    backbone, sample = build_backbone(name, (3, 32, 32)), torch.zeros(1, 3, 32, 32)
+    network = Network.on(backbone, sample, num_heads=1, num_classes=10)
     assert sum(weight.numel() for weight in network.parameters()) == expected
 
 
@@ -115,26 +111,18 @@ def test_image_backbones_run_in_bfloat16_and_channels_last(
         if isinstance(layer, Standardize):
             layer.fit(images)
     network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    seen: list[bool] = []
+    outputs: list[Tensor] = []
     for layer in network.modules():
         if isinstance(layer, nn.Conv2d):
-            layer.register_forward_hook(
-                lambda _, inputs, output: seen.append(
-                    all(
-                        each.is_contiguous(memory_format=torch.channels_last)
-                        for each in (*inputs, output)
-                    )
-                )
-            )
+            layer.register_forward_hook(lambda _, __, output: outputs.append(output))
     images = images.contiguous(memory_format=torch.channels_last)
     with torch.autocast(device, dtype=torch.bfloat16):
         loss = network(images).float().square().mean()
     loss.backward()
-    assert all(seen)
-    assert len(seen) > 15
-    assert all(
-        each.grad is not None and each.grad.isfinite().all() for each in network.parameters()
-    )
+    assert len(outputs) > 15
+    assert all(each.is_contiguous(memory_format=torch.channels_last) for each in outputs)
+    gradients = [each.grad for each in network.parameters()]
+    assert all(each is not None and each.isfinite().all() for each in gradients)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="CUDA graphs need a GPU")
@@ -169,26 +157,19 @@ def test_image_backbones_are_captured_in_a_cuda_graph(
 @pytest.mark.parametrize("name", IMAGE_BACKBONES)
 def test_dropout_is_in_every_block_and_not_before_the_heads(name: str) -> None:
     backbone = build_backbone(name, (3, 8, 8), dropout=0.3)
-    blocks = [each for each in backbone.modules() if hasattr(each, "conv2")]
-    assert len(blocks) == {"resnet18": 8, "wrn-28-4": 12}[name]
-    for block in blocks:
-        seen: list[tuple[str, Tensor]] = []
-        for part in ("conv1", "dropout", "conv2"):
-            block.get_submodule(part).register_forward_hook(
-                lambda _, inputs, __, part=part, seen=seen: seen.append((part, inputs[0]))
+    seen: list[tuple[str, Tensor]] = []
+    for path, layer in backbone.named_modules():
+        if path.endswith(("conv1", "dropout", "conv2")):
+            layer.register_forward_hook(
+                lambda _, inputs, __, path=path: seen.append((path.split(".")[-1], inputs[0]))
             )
-        first, dropout = block.get_submodule("conv1"), block.get_submodule("dropout")
-        assert isinstance(first, nn.Conv2d)
-        assert isinstance(dropout, nn.Dropout)
-        assert dropout.p == 0.3
-        block(torch.rand(2, first.in_channels, 4, 4))
-        assert [part for part, _ in seen] == ["conv1", "dropout", "conv2"]
-        assert (seen[1][1] >= 0).all()  # after the rectifier
+    backbone(torch.rand(2, 3, 8, 8))
+    blocks = {"resnet18": 8, "wrn-28-4": 12}[name]
+    assert [part for part, _ in seen] == ["conv1", "dropout", "conv2"] * blocks
+    assert all((inputs >= 0).all() for _, inputs in seen[1::3])  # after the rectifier
     sample = torch.zeros(2, 3, 8, 8)
     network = Network.on(backbone, sample, num_heads=1, num_classes=3, dropout=0.3)
     assert network.dropout.p == 0
     assert network.dropout_rate == 0.3
     with pytest.raises(cl.CredalError, match=r"was built with 0\.3; the method needs 0\.0"):
         Network.on(backbone, sample, num_heads=1, num_classes=3)
-    table = Network.on(MLP((4,)), torch.zeros(2, 4), num_heads=1, num_classes=3, dropout=0.3)
-    assert table.dropout.p == table.dropout_rate == 0.3

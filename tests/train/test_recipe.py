@@ -16,13 +16,8 @@ def test_rates_of_the_papers_recipes() -> None:
     assert plain.rate_at(0) == 0.1
     assert plain.rate_at(75) == pytest.approx(0.05)
     assert plain.rate_at(150) == pytest.approx(0)
-    warm = Recipe(
-        epochs=200,
-        learning_rate=0.1,
-        warmup_epochs=5,
-        warmup_start=0.001,
-        final_learning_rate=1e-6,
-    )
+    warmup: dict[str, Any] = {"warmup_epochs": 5, "warmup_start": 0.001}
+    warm = Recipe(epochs=200, learning_rate=0.1, final_learning_rate=1e-6, **warmup)
     assert warm.rate_at(0) == 0.001
     assert warm.rate_at(2.5) == pytest.approx(0.0505)
     assert warm.rate_at(5) == 0.1
@@ -36,18 +31,12 @@ def test_rates_of_the_papers_recipes() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"epochs": 0}, "epochs must be 1 or more; got 0"),
         ({"epochs": 2.5}, "epochs must be a whole number"),
-        ({"batch_size": 0}, "batch_size must be 1 or more"),
         ({"learning_rate": 0.0}, "learning_rate must be above 0"),
         ({"learning_rate": math.nan}, "learning_rate must be a number"),
-        ({"momentum": -0.1}, "momentum must be 0 or more"),
         ({"warmup_epochs": 9, "epochs": 3}, "warmup_epochs must be at most epochs, 3; got 9"),
         ({"final_learning_rate": 1.0}, r"at most learning_rate, 0\.001; got 1"),
         ({"optimizer": "lion"}, "optimizer must be one of 'adam', 'sgd'; got 'lion'"),
-        ({"schedule": "step"}, "schedule must be one of"),
-        ({"precision": "int8"}, "precision must be one of"),
-        ({"random_state": -1}, "random_state must be 0 or more"),
     ],
 )
 def test_rejects_values_out_of_range(options: dict[str, Any], message: str) -> None:

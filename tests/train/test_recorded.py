@@ -141,15 +141,6 @@ def test_models_side_by_side_train_as_each_alone(method: str) -> None:
 
 
 @needs_gpu
-def test_dropout_is_drawn_anew_in_every_step() -> None:
-    """Without learning, nothing but dropout changes the loss."""
-    recipe = Recipe(epochs=5, batch_size=ITEMS, learning_rate=1e-9, precision="float32")
-    (losses,) = train([job("mc-dropout", recipe=recipe)])
-    assert isinstance(losses, list)
-    assert len(set(losses)) == 5
-
-
-@needs_gpu
 def test_a_killed_training_resumes_to_the_same_weights(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
