@@ -134,13 +134,13 @@ def figures(
             except CredalError as error:
                 print(f"no {path.name}: {error}", file=sys.stderr)
     print(f"{many(drawn, 'figure')} in {output}")
+    raise typer.Exit(0 if drawn else 1)
 
 
 def records(
     store: StoreOption = DEFAULT_STORE,
     output: Annotated[
-        Path,
-        typer.Option("--output", "-o", help="Folder, or .csv.", show_default="our results"),
+        Path, typer.Option("--output", "-o", help="Folder, or .csv.", show_default="our results")
     ] = RESULTS,
 ) -> None:
     """Copy the records of a store's finished runs, without predictions and weights."""

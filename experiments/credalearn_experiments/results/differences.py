@@ -1,6 +1,6 @@
 """Differences paired by seed: between methods, between settings, or from a baseline."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,7 +18,6 @@ from credalearn_experiments.results.seeds import (
     seeds,
 )
 from credalearn_experiments.results.table import Column, Table, Value
-from credalearn_experiments.settings.catalog import epochs_of
 
 LEAST_DIFFERENCE = 0.001  # a tenth of a point of accuracy: too small to change a rule for
 CONFIDENCE = 0.95
@@ -66,6 +65,11 @@ class Difference:
         )
 
     @property
+    def value(self) -> Value:
+        """Mean and standard error, for a table."""
+        return self.mean, self.standard_error
+
+    @property
     def interval(self) -> tuple[float, float] | None:
         """The 95 % interval of Student's t, exact for normal differences; None below three seeds.
 
@@ -88,21 +92,11 @@ class Difference:
         return "worse" if self.mean < 0 else "better"
 
 
-def difference_rows(
-    found: Mapping[str, Mapping[str, Difference]],
-) -> dict[str, dict[str, Value]]:
-    """Differences with their standard errors; ``found[row][column name]``."""
-    return {
-        row: {name: (each.mean, each.standard_error) for name, each in by_column.items()}
-        for row, by_column in found.items()
-    }
-
-
 def differences_page(records: Iterable[Record], setting: str, than: str) -> list[Table | str]:
     """Every method of a setting minus one of them, or minus itself in another setting."""
     records = list(records)
     runs = runs_of(records, setting)
-    notes = run_notes(runs, epochs_of(setting))
+    notes = run_notes(runs)
     if than in runs:
         pairs = {name: (found, runs[than]) for name, found in runs.items() if name != than}
     elif than != setting and than in {record.setting for record in records}:
@@ -110,7 +104,7 @@ def differences_page(records: Iterable[Record], setting: str, than: str) -> list
         runs, others = own_runs(records, setting), own_runs(records, than)
         check_one_kind(records_in({1: runs, 2: others}), "two settings that are compared")
         pairs = {name: (found, others[name]) for name, found in runs.items() if name in others}
-        notes = list(dict.fromkeys([*notes, *run_notes(others, epochs_of(than))]))
+        notes = list(dict.fromkeys([*notes, *run_notes(others)]))
     else:
         raise CredalError(
             f"--than must be a method or another setting that has records; got {than!r}. To fix: "
@@ -129,6 +123,7 @@ def differences_page(records: Iterable[Record], setting: str, than: str) -> list
         )
     columns = [c for c in _COLUMNS.values() if any(c.name in row for row in found.values())]
     lower = {column.name for column in columns if column.better == "lower"}
+    means = {row: {name: each.value for name, each in x.items()} for row, x in found.items()}
     ahead: dict[str, dict[str, Value]] = {
         name: {c: (each.below if c in lower else each.above, None) for c, each in row.items()}
         for name, row in found.items()
@@ -136,5 +131,5 @@ def differences_page(records: Iterable[Record], setting: str, than: str) -> list
     counts = [replace(column, percent=False, digits=0) for column in columns]
     title = f"{setting} minus {than}, paired by seed, ± the standard error"
     better = f"{setting}: number of seeds on which it is better than {than}"
-    tables = [Table(title, columns, difference_rows(found)), Table(better, counts, ahead)]
+    tables = [Table(title, columns, means), Table(better, counts, ahead)]
     return [*tables, *notes, _ABOUT]

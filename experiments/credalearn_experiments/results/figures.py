@@ -19,7 +19,6 @@ from credalearn_experiments.results.balance import FEWEST_SEEDS, MAIN, compared
 from credalearn_experiments.results.notes import rehearsal
 from credalearn_experiments.results.seeds import Runs, runs_of, seeds
 from credalearn_experiments.results.style import GRAY, line_of, save_figure
-from credalearn_experiments.settings.catalog import epochs_of
 
 _SHOWN = 96  # points of a curve, up to 95 % deferred: beyond, few items are left
 _MARKERS_PER_CURVE = 8
@@ -130,7 +129,7 @@ def _title(runs: Runs, setting: str, counts: Collection[int]) -> list[str]:
     """Setting and number of seeds, and a line about a rehearsal."""
     low, high = min(counts), max(counts)
     count = seeds(low) if low == high else f"{low} to {high} seeds"
-    return [f"{setting}, {count}", *rehearsal(runs, epochs_of(setting))]
+    return [f"{setting}, {count}", *rehearsal(runs)]
 
 
 FIGURES: dict[str, Callable[[Sequence[Record], str, Path], None]] = {

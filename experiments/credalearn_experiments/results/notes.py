@@ -25,10 +25,10 @@ def notes(runs: Runs, setting: str, compared: Balance | None = None) -> list[str
                 f"BQS-ST is left out: with fewer than {FEWEST_SEEDS} seeds no one-sided test at "
                 "5 % can be significant."
             )
-    return [*lines, *run_notes(runs, epochs_of(setting)), *_paper_notes(runs, setting)]
+    return [*lines, *run_notes(runs), *_paper_notes(runs, setting)]
 
 
-def run_notes(held: Nested, epochs: int | None) -> list[str]:
+def run_notes(held: Nested) -> list[str]:
     """Which networks ensembles share, and whether the runs are rehearsals."""
     kinds: dict[str, dict[str, None]] = {}
     for record in records_in(held):
@@ -39,13 +39,14 @@ def run_notes(held: Nested, epochs: int | None) -> list[str]:
         f"Members of {enumerated(list(methods))} are {kind}{_SHARED if kind == 'shared' else ''}."
         for kind, methods in kinds.items()
     ]
-    return [*lines, *(f"{line}." for line in rehearsal(held, epochs))]
+    return [*lines, *(f"{line}." for line in rehearsal(held))]
 
 
-def rehearsal(held: Nested, epochs: int | None) -> list[str]:
+def rehearsal(held: Nested) -> list[str]:
     """A line if the runs, all of one kind, are shorter or smaller than the setting asks for."""
-    config = next(records_in(held)).config
-    done, limit = config.get("epochs"), config.get("limit")
+    record = next(records_in(held))
+    done, limit = record.config.get("epochs"), record.config.get("limit")
+    epochs = epochs_of(record.setting)
     short = None not in (epochs, done) and done != epochs
     found = [f"epochs {done}, not {epochs}"] if short else []
     found += [f"at most {limit} training and test items"] if limit is not None else []

@@ -33,7 +33,7 @@ def vote_figure(
     gone = [row for row in cells if row not in drawn]
     without = f", without {'; '.join(gone)}" if gone else ""
     about = ": left out where accuracy is over 5 points below the best" if failed else ""
-    title = [f"{family}{without}{about}", *rehearsal(cells, FAMILIES[family].recipe.epochs)]
+    title = [f"{family}{without}{about}", *rehearsal(cells)]
     columns = min(3, len(shown))
     lines = -(-len(shown) // columns)
 

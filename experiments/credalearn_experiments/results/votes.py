@@ -11,7 +11,7 @@ from credalearn._checks import check_choice
 from credalearn._formats import enumerated
 from credalearn.errors import CredalError
 from credalearn_experiments.records import Record
-from credalearn_experiments.results.differences import Difference, difference_rows
+from credalearn_experiments.results.differences import Difference
 from credalearn_experiments.results.notes import run_notes
 from credalearn_experiments.results.seeds import (
     BySeed,
@@ -95,9 +95,10 @@ def votes_page(
         if found:
             columns = [Column(number, digits=2) for number in numbers_of(found, family)]
             title = f"{family}: {_DIFFERENCES}"
-            table = Table(title, columns, difference_rows(found), corner=_CORNER)
+            rows = {row: {n: each.value for n, each in x.items()} for row, x in found.items()}
+            table = Table(title, columns, rows, corner=_CORNER)
             parts += [table, *verdicts(found), _ABOUT]
-    return [*parts, _seed_note(cells), *run_notes(cells, FAMILIES[family].recipe.epochs)]
+    return [*parts, _seed_note(cells), *run_notes(cells)]
 
 
 def vote_table(cells: Cells, metric: str, family: str) -> Table:

@@ -66,14 +66,6 @@ def test_curves_are_means_over_seeds(drawn: Draw) -> None:
     assert np.allclose(line.get_ydata(), 100 * np.mean(curves, axis=0)[:96])
 
 
-def test_bands_stay_between_0_and_100_percent() -> None:
-    axes = Figure().subplots()
-    curves = {"m": np.array([[0.0, 0.5], [0.05, 1.0], [0.0, 1.0], [0.0, 1.0]])}
-    charts.draw_rejection(axes, np.array([0, 0.5]), curves)
-    band = axes.collections[0].get_paths()[0].get_extents()
-    assert (band.ymin, band.ymax) == (0, 100)
-
-
 def test_tests_are_one_matrix_per_metric(drawn: Draw) -> None:
     figure = drawn("significance", fake_records(methods=["edl", "deep-ensemble"]))
     titles = [axes.get_title(loc="left") for axes in figure.axes]

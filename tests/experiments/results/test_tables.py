@@ -84,15 +84,6 @@ def test_a_setting_has_every_table_that_its_records_can_fill() -> None:
     assert TEST_IMAGES not in tables_of(fake_records("micebone"), "micebone")
 
 
-def test_foreign_images_count_the_seeds_that_measured_them() -> None:
-    records = fake_records(methods=["pocc", "edl"])
-    more = {**records[0].metrics, "auroc_training_svhn": 0.9}
-    records = [replace(records[0], metrics=more), *records[1:]]
-    table = tables_of(records)["AUROC, foreign against training images"]
-    assert (table.corner, table.rows) == ("method (1 seed)", {"pocc": {"svhn": (0.9, None)}})
-    assert not any("left out" in line for line in notes_of(records))
-
-
 def test_notes_report_members_rehearsals_and_what_a_setting_lacks() -> None:
     shared = " ".join(notes_of(fake_records()))
     assert "Members of deep-ensemble and pocc-ensemble are shared: ensembles of neigh" in shared

@@ -8,13 +8,11 @@ import pytest
 
 from credalearn import CredalError
 from credalearn_experiments.records import Record
-from credalearn_experiments.results.differences import Difference
 from credalearn_experiments.results.table import Table
 from credalearn_experiments.results.votes import (
     METRICS,
     differences,
     family_cells,
-    verdicts,
     vote_table,
     votes_page,
 )
@@ -99,21 +97,4 @@ def test_differences_are_paired_by_seed() -> None:
     assert lines[:2] == [
         "pocc, relax: worse at 1 vote (a loss of up to 2.00 points is not excluded).",
         "pocc, idm: no clear difference at 1 vote (a loss of up to 4.13 points is not excluded).",
-    ]
-
-
-def test_verdicts_name_the_worst_of_a_group() -> None:
-    bad, same, good = (Difference(mean, 0.001, 3) for mean in (-0.01, 0.0, 0.01))
-    found: dict[str, dict[str, Difference]] = {
-        "a": {"1": bad, "2": bad, "3": same, "all": good},
-        "b": {"1": Difference(0.1, None, 1), "2": Difference(-0.38, 0.06, 2)},
-        "c": {"1": same, "2": Difference(-0.002, 0.001, 3)},
-        "d": {"1": Difference(0.0, 0.0, 3)},
-    }
-    assert verdicts(found) == [
-        "a: worse at 1 and 2 votes (a loss of up to 1.43 points is not excluded); no clear "
-        "difference at 3 votes (a loss of up to 0.43 points is not excluded); better at all votes.",
-        "b: too few seeds at 1 and 2 votes.",
-        "c: no clear difference at 1 and 2 votes (a loss of up to 0.63 points is not excluded).",
-        "d: no clear difference at 1 vote.",
     ]
