@@ -1,6 +1,6 @@
 """Records of runs that never were, for tests of what reads records."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -24,23 +24,10 @@ def fake_records(
     members: str = "shared",
 ) -> list[Record]:
     """A record for every method and seed of the setting, with every metric: random, but fixed."""
-    known = ALL_SETTINGS[setting]
-    return list(
-        _records(setting, methods or known.methods, seeds or known.seeds, known.foreign, members)
-    )
-
-
-def _records(
-    setting: str,
-    methods: Sequence[str],
-    seeds: Sequence[int],
-    foreign: Sequence[str],
-    members: str,
-) -> Iterator[Record]:
+    records, known = [], ALL_SETTINGS[setting]
     rejected = np.linspace(0, 1, CURVE_POINTS)
-    known, independent = ALL_SETTINGS[setting], members == "independent"
-    for place, method in enumerate(methods):
-        for seed in seeds:
+    for place, method in enumerate(methods or known.methods):
+        for seed in seeds or known.seeds:
             noise = np.random.default_rng([place, seed])
             accuracy = 0.85 + 0.007 * place + 0.003 * noise.standard_normal()
             auarc = 0.965 + 0.002 * place + 0.0008 * noise.standard_normal()
@@ -57,10 +44,11 @@ def _records(
                 metrics |= {"auarc_mmi": auarc, "auarc_entropy_difference": auarc - 0.003}
             if known.task in VOTED:
                 metrics |= {name: 0.05 + 0.01 * noise.random() for name in VOTED_METRICS}
-            for name in foreign:
+            for name in known.foreign:
                 metrics[f"auroc_{name.replace('-', '_')}"] = 0.8 + 0.02 * noise.random()
             curve = accuracy + (0.999 - accuracy) * (1 - (1 - rejected) ** (2 + place / 4))
-            yield Record(
+            used = member_seeds(method, seed, known.seeds, members == "independent")
+            record = Record(
                 setting=setting,
                 method=method,
                 seed=seed,
@@ -68,9 +56,11 @@ def _records(
                 curves={"accuracy_rejection": tuple(curve.tolist())},
                 config={
                     "members": members,
-                    "member_seeds": [*member_seeds(method, seed, known.seeds, independent)],
+                    "member_seeds": [*used],
                     "epochs": known.recipe.epochs,
                 },
                 versions={"credalearn": "0"},
                 seconds=26.1,
             )
+            records.append(record)
+    return records

@@ -13,11 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 from numpy.typing import NDArray
 from PIL import Image
 from scipy.io import savemat
 
+from credalearn import CredalError
+from credalearn_experiments.data import DataFolders
 from credalearn_experiments.data.teachers import TEACHERS
 
 CIFAR10_FILES = [*(f"data_batch_{number}" for number in range(1, 6)), "test_batch"]
@@ -29,13 +32,7 @@ CIFAR_CLASSES = {"cifar10": 10, "cifar100": 100}
 
 
 def write_tiny_data(folder: Path, *, items: int = 40) -> None:
-    """Write every task, foreign set and teacher, so that all of them load from ``folder``.
-
-    Args:
-        folder: Made if need be.
-        items: Images in each file of CIFAR, in each DCIC set (10 at least, over five folds) and in
-            each foreign set.
-    """
+    """Write every task, foreign set and teacher; so many images in each file or set."""
     rng = np.random.default_rng(20261115)
     for name in CIFAR10_FILES:
         y = np.arange(items) % 10
@@ -58,6 +55,17 @@ def write_tiny_data(folder: Path, *, items: int = 40) -> None:
         write_dcic(folder, name, classes, images_a_fold=max(2, items // 5), rng=rng)
     write_foreign(folder, items, rng)
     write_teachers(folder)
+
+
+def real_data(*names: str) -> DataFolders:
+    """The user's data folders with these files, or a skipped test that says what is missing."""
+    try:
+        folders = DataFolders.named()
+        for name in names:
+            folders.find(name, what="a real file for this test", get="see the message")
+    except CredalError as error:
+        pytest.skip(str(error))
+    return folders
 
 
 def tinted(rng: np.random.Generator, y: NDArray[np.int64], classes: int, size: int) -> NDArray[Any]:
@@ -89,14 +97,7 @@ def write_dcic(
 ) -> None:
     """Three annotators, one of whom now and then says nothing or something else."""
     sets: list[dict[str, Any]] = [
-        {
-            "name": f"pass {person}",
-            "dataset_name": name,
-            "user_mail": f"{person}@example.org",
-            "annotation_time": 1.5,
-            "annotations": [],
-        }
-        for person in range(3)
+        {"name": f"pass {person}", "dataset_name": name, "annotations": []} for person in range(3)
     ]
     for fold in range(1, 6):
         for row in range(images_a_fold):

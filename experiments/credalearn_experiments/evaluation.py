@@ -34,14 +34,11 @@ _FIELDS = ("probs", "lower", "upper", "vertices", "concentration")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measurements:
-    """What a run found: metrics as fractions, curves, and tensors to store.
+    """What a run found."""
 
-    Tensors are named ``PART.FIELD``, or ``y`` and ``voted_counts``.
-    """
-
-    metrics: Mapping[str, float]
+    metrics: Mapping[str, float]  # as fractions
     curves: Mapping[str, tuple[float, ...]]
-    predictions: Mapping[str, Tensor]
+    predictions: Mapping[str, Tensor]  # by PART.FIELD, or y and voted_counts
 
 
 def measure(
@@ -81,11 +78,8 @@ def evaluate(
 ) -> dict[str, float]:
     """Every metric of a run that needs no votes, as fractions.
 
-    ``auarc``, ``normalized_auarc`` and ``spearman_error`` use the method's own uncertainty,
-    ``auarc_top_probability`` and the like use others; those of a set only where the predictions
-    are more than points. ``auroc_…`` is how well the method's own uncertainty (for an ensemble of
-    POCC: the entropy difference) separates foreign images from test images, ``auroc_training_…``
-    from images that the network was trained on.
+    ``auarc_top_probability`` and the like use other scores than the method's own. ``auroc_…`` is
+    how well foreign images are separated from test images, ``auroc_training_…`` from training ones.
     """
     probs = test.probs
     own = test.score(METHODS[method].score)
@@ -109,10 +103,7 @@ def evaluate(
 
 
 def rejection_curve(method: str, test: CredalPredictions, y: Tensor) -> tuple[float, ...]:
-    """Accuracy when 0, 1, …, 100 % of the items are rejected by the method's own uncertainty.
-
-    The last value is the accuracy of the single most certain item.
-    """
+    """Accuracy when 0, 1, …, 100 % (all items but one) are rejected by the own uncertainty."""
     curve = accuracy_rejection(test.probs, y, test.score(METHODS[method].score))
     shares = torch.linspace(0, 1, CURVE_POINTS, dtype=torch.float64)
     kept = ((1 - shares) * len(curve)).round().long().clamp(min=1)

@@ -14,7 +14,6 @@ from threading import Thread
 from typing import Any
 
 from joblib import Parallel, delayed, parallel_config
-from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from credalearn._files import writing
 from credalearn.errors import CredalError
@@ -105,12 +104,7 @@ def _backend(context: RunContext, workers: int, ray: str | None) -> Iterator[tup
 
 
 def _work_all(
-    context: RunContext,
-    runs: Sequence[Run],
-    until: float | None,
-    *,
-    jobs: int,
-    side_by_side: int,
+    context: RunContext, runs: Sequence[Run], until: float | None, *, jobs: int, side_by_side: int
 ) -> None:
     """Hand groups of runs to joblib until none is left, all others have failed, or time is up."""
     store, deaths = Store(context.store), 0
@@ -127,9 +121,8 @@ def _work_all(
             if not _is_death(error):
                 raise
             deaths += 1
-            print(
-                f"a worker process died ({type(error).__name__}); it is replaced", file=sys.stderr
-            )
+            kind = type(error).__name__
+            print(f"a worker process died ({kind}); it is replaced", file=sys.stderr)
             if deaths > _MAX_DEATHS:
                 raise CredalError(
                     f"worker processes died {deaths} times. To fix: look at their messages above; "
@@ -141,10 +134,9 @@ def _work_all(
 
 
 def _is_death(error: Exception) -> bool:
-    """Whether a worker was killed, as opposed to an exception of its own."""
-    return isinstance(error, TerminatedWorkerError) or "RayActorError" in {
-        kind.__name__ for kind in type(error).__mro__
-    }
+    """Whether a worker of joblib or Ray was killed, as opposed to an exception of its own."""
+    names = {kind.__name__ for kind in type(error).__mro__}
+    return not names.isdisjoint({"TerminatedWorkerError", "RayActorError"})
 
 
 def _ready_groups(store: Store, runs: Sequence[Run], side_by_side: int) -> list[list[Run]]:
@@ -206,17 +198,11 @@ def _end_with(parent: int) -> None:
 def _with_torchrun(
     context: RunContext, runs: Sequence[Run], until: float | None, retry_failed: bool
 ) -> None:
-    """Train one model after the other with all processes that torchrun started.
-
-    The first process reads the store and tells the others what to train; it alone measures and
-    keeps. It returns; the others end here.
-    """
+    """Train with all processes; the first one tells the others what, measures, and returns."""
     with process_group():
         if rank() != 0:
-            runner = None
             while (told := hear()) is not None:
-                runner = runner or Runner(context)
-                runner.participate(told)
+                _runner(context).participate(told)
         else:
             try:
                 _prepare(Store(context.store), runs, retry_failed)

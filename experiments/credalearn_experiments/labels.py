@@ -56,9 +56,7 @@ def _missing(setting: Setting, task: Task, field: str) -> CredalError:
 def draw_votes(counts: Tensor, number: int | None, *, seed: int) -> Tensor:
     """So many of each item's votes, drawn without replacement, shape (N, K), int64.
 
-    Every item's votes get one random order, which depends on the seed and the counts alone, and
-    the first ``number`` are taken. So the counts are multivariate hypergeometric, and fewer votes
-    of a seed are always a subset of more.
+    Each item's votes get one random order by the seed: fewer votes are a subset of more.
     """
     if number is None:
         return counts

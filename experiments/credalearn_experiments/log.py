@@ -33,11 +33,7 @@ def seconds_spent(path: Path) -> float:
 
 
 class EpochLog:
-    """A training listener that appends one line per epoch to a run's log.
-
-    Its clock continues where an earlier process stopped; ``share`` is this model's share of the
-    time, below 1 if several are trained side by side.
-    """
+    """Appends one line per epoch to a log; ``share`` is this model's share of the time."""
 
     def __init__(self, path: Path, *, share: float = 1.0) -> None:
         self.path, self.share = path, share

@@ -36,8 +36,7 @@ def register_method(name: str, method: Method, *, built_on: str | None = None) -
     """Make a method known under this name.
 
     ``built_on`` is the method whose trained networks it uses instead of training its own, as a
-    method with several members must; for their seeds see
-    :func:`credalearn_experiments.settings.members.member_seeds`.
+    method with several members must.
     """
     _check_name(METHODS, "method", name)
     check_choice(method.score, SCORES, name=f"the score of method {name!r}")

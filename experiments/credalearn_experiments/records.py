@@ -80,11 +80,7 @@ class Found:
 def read_records(folder: str | Path) -> Found:
     """Every record below the folder: of a store, of committed results, or of both.
 
-    Files named ``config.json`` are left out. A file that cannot be read, is not a record, or is in
-    the place of another run's record, is reported as damaged; the others are read.
-
-    Raises:
-        CredalError: If there is no such folder.
+    A file that is not a record, or is in the place of another run's record, is damaged.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -117,11 +113,7 @@ def read_record(path: Path) -> Record:
 
 
 def write_record(path: Path, record: Record) -> None:
-    """Write the record whole or not at all, the same bytes for the same record.
-
-    Metrics, curves and seconds have six significant digits, keys are in order and a curve is one
-    line, so that differences are short.
-    """
+    """Write the record whole or not at all, with six significant digits and a curve in one line."""
     content = asdict(record)
     content["metrics"] = {name: _rounded(value) for name, value in record.metrics.items()}
     curves = record.curves.items()
@@ -140,12 +132,7 @@ def result_path(folder: Path, setting: str, method: str, seed: int) -> Path:
 
 
 def copy_records(records: Iterable[Record], folder: Path) -> None:
-    """Write records as committed results, replacing those of the same runs.
-
-    Raises:
-        CredalError: If a record there is of another kind, for instance of a full run where this
-            one is a rehearsal; then nothing is written. Or if the folder cannot be written.
-    """
+    """Write records as committed results; none if one would replace a record of another kind."""
     paths = {result_path(folder, each.setting, each.method, each.seed): each for each in records}
     for path, record in paths.items():
         there = read_record(path).config if path.exists() else record.config

@@ -72,10 +72,8 @@ class Runner:
     def train(self, runs: Sequence[Run], *, deadline: float | None = None) -> None:
         """Train, measure and keep runs that train their own networks and have one ``group_key``.
 
-        Side by side on a GPU, one after the other elsewhere; with the other processes of torchrun,
-        if there are any. A run that was started is resumed; one whose loss or predictions are not
-        finite, or not what a method must return, is marked as failed. After the deadline, a time of
-        ``time.monotonic()``, no epoch is started, and the state is kept.
+        A run whose loss or predictions are not finite, or not what a method must return, is marked
+        as failed. After the deadline, a time of ``time.monotonic()``, no epoch is started.
         """
         # Everything that can be refused comes first: a run with missing data is not started.
         trainings = {run: self._training(run, beside=len(runs)) for run in runs}
@@ -120,14 +118,10 @@ class Runner:
             self._fail(run, error)
 
     def measure(self, run: Run) -> None:
-        """Measure a finished run again from its networks; nothing is trained.
-
-        Useful for foreign images that came later, or for a new metric. Results on foreign images
-        that are not available now are kept.
-        """
+        """Measure a finished run again; results on foreign images that are gone now are kept."""
         members = tuple(self._trained(base) for base in run.bases or (run,))
         before = self.store.record(run)
-        self._measure(run, members, before.seconds, before=before)
+        self._measure(run, members, before.seconds, before)
 
     def labels(self, run: Run) -> CredalSet:
         """The training labels of a run, on the device."""
@@ -154,10 +148,8 @@ class Runner:
                 replace(trainings[run], listener=EpochLog(self.store.log(run), share=share))
                 for run in group
             ]
-            label = (
-                group[0].name if len(group) == 1 else f"{group[0].name} and {len(group) - 1} more"
-            )
-            with Progress(label) as progress:
+            others = f" and {len(group) - 1} more" if len(group) > 1 else ""
+            with Progress(f"{group[0].name}{others}") as progress:
                 shown = progress if self.context.verbose else None
                 ends += train(logged, listener=shown, deadline=deadline)
         return ends
@@ -232,12 +224,7 @@ class Runner:
         return network
 
     def _measure(
-        self,
-        run: Run,
-        members: tuple[Network, ...],
-        seconds: float,
-        *,
-        before: Record | None = None,
+        self, run: Run, members: tuple[Network, ...], seconds: float, before: Record | None = None
     ) -> None:
         """Predict, evaluate and keep; ``before`` is the record of the last time."""
         began = time.monotonic()

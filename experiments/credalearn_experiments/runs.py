@@ -127,12 +127,7 @@ def _describe_weights(weights: Path | None) -> str | None:
 
 
 def parse_seeds(text: str) -> tuple[int, ...]:
-    """Seeds from text: ``"3"`` is the first three, ``"2-5"`` and ``"1,4"`` are the seeds named.
-
-    Example:
-        >>> parse_seeds("3"), parse_seeds("2-4,9"), parse_seeds("4,")
-        ((1, 2, 3), (2, 3, 4, 9), (4,))
-    """
+    """Seeds from text: ``"3"`` is the first three, ``"2-5"`` and ``"1,4"`` are the seeds named."""
     parts = [part for part in text.replace(" ", "").split(",") if part]
     if parts == [text.strip()] and "-" not in text:
         parts = [f"1-{parts[0]}"]

@@ -42,11 +42,7 @@ _FILES = (
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """Runs kept in a folder, which is created with the first run.
-
-    Several processes may share a store, also on several machines: a run is claimed by a lock that
-    ends with the process that holds it.
-    """
+    """Runs kept in a folder; processes that share it claim a run by a lock that ends with them."""
 
     folder: Path
 
@@ -165,10 +161,7 @@ class Store:
         return sorted({path.parts[-4] for path in self.folder.glob("*/*/seed-*/config.json")})
 
     def runs(self, setting: Setting) -> list[Run]:
-        """The runs of a setting, in full or as the rehearsal that the store contains.
-
-        They are those that the setting defines, and others in the store.
-        """
+        """Runs that the setting defines, as the rehearsal in the store, and others in the store."""
         paths = sorted((self.folder / setting.name).glob("*/seed-*/config.json"))
         found = [asked for path in paths if (asked := _read_asked(path)) is not None]
         first = found[0] if found else {}
@@ -189,8 +182,7 @@ def read_predictions(
 ) -> CredalPredictions:
     """Predictions of a finished run, for a part: ``"test"``, ``"voted"`` or a foreign set.
 
-    The same file contains the true classes of the test items as ``y`` and, where there are any,
-    the votes on held-out items as ``voted_counts``.
+    The file has the true classes of the test items as ``y``, too, and votes as ``voted_counts``.
     """
     path = Path(folder) / setting / method / f"seed-{seed}" / PREDICTIONS
     tensors, _ = read_tensors(path, fix="run it again with `credalearn-experiments run`")

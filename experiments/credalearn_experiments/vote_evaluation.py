@@ -3,9 +3,10 @@
 Shapes: N test items, V held-out items with votes, K classes.
 """
 
+from collections import defaultdict
+
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from credalearn._ranks import as_scores, sort_order, tie_ends
@@ -61,10 +62,7 @@ def evaluate_voted(
 
 
 def errors_at(name: str, wrong: Tensor, predictions: CredalPredictions) -> dict[str, float]:
-    """Mean of ``wrong`` (N,) over the most certain 80 and 90 % of the items, at least one item.
-
-    Items of equal certainty share their mean, the expectation over their orders.
-    """
+    """Mean of ``wrong`` (N,) over the most certain 80 and 90 %; equally certain items share it."""
     scores = as_scores(predictions.score("lower-probability"), name="score")
     order = sort_order(scores)
     ends = tie_ends(scores[order])
@@ -80,28 +78,20 @@ def errors_at(name: str, wrong: Tensor, predictions: CredalPredictions) -> dict[
 
 def set_sizes(voted: CredalPredictions, counts: Tensor) -> dict[str, float]:
     """Coverage reached and mean class-wise width of widened sets, over random halvings."""
-    found: dict[str, list[float]] = {}
-    for half in _halvings(len(voted)):
+    found: defaultdict[str, list[float]] = defaultdict(list)
+    rng = np.random.default_rng(0)  # the same halves for every run of a task
+    for _ in range(SPLITS):
+        half = rng.permutation(len(voted)) < len(voted) // 2
         rest = voted[~half]
         for coverage in COVERAGES:
             inflation = voted[half].inflation(counts[half], coverage=coverage / 100)
             covered = inflation.covers(counts[~half], rest.lower, rest.upper, rest.probs)
-            found.setdefault(f"set_coverage_{coverage}", []).append(float(covered.double().mean()))
-            found.setdefault(f"set_width_{coverage}", []).append(
-                _width(rest.conformalize(inflation))
-            )
+            found[f"set_coverage_{coverage}"].append(float(covered.double().mean()))
+            found[f"set_width_{coverage}"].append(_width(rest.conformalize(inflation)))
         plain = voted[half].inflation(counts[half], coverage=COVERAGES[0] / 100, scale="none")
-        found.setdefault(f"set_width_{COVERAGES[0]}_plain", []).append(
-            _width(rest.conformalize(plain))
-        )
+        found[f"set_width_{COVERAGES[0]}_plain"].append(_width(rest.conformalize(plain)))
     return {name: float(np.mean(values)) for name, values in found.items()}
 
 
 def _width(predictions: CredalPredictions) -> float:
     return float((predictions.upper - predictions.lower).double().mean())
-
-
-def _halvings(items: int) -> list[NDArray[np.bool_]]:
-    """Masks of random halves of the items, the same for every run of a task."""
-    rng = np.random.default_rng(0)
-    return [rng.permutation(items) < items // 2 for _ in range(SPLITS)]

@@ -7,7 +7,7 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from importlib.util import find_spec
@@ -15,10 +15,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from credalearn import CredalError
-from credalearn_experiments import executor
 from credalearn_experiments.executor import execute
 from credalearn_experiments.log import read_log
 from credalearn_experiments.runner import Runner
@@ -68,14 +66,6 @@ def test_finished_runs_are_not_done_again(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(Runner, "train", never)
     monkeypatch.setattr(Runner, "build", never)
     execute(context, runs, retry_failed=True)
-
-
-def test_another_configuration_is_refused_before_anything_is_done(tmp_path: Path) -> None:
-    execute(tiny_context(tmp_path), tiny_plan("softmax"))
-    before = sorted(tmp_path.rglob("*"))
-    with pytest.raises(CredalError, match=r"another configuration: epochs \(2 there, 3 here\)"):
-        execute(tiny_context(tmp_path), tiny_plan("edl", "softmax", epochs=3))
-    assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_two_commands_share_the_work(tmp_path: Path) -> None:
@@ -143,17 +133,6 @@ def test_an_error_of_a_worker_is_raised_here(tmp_path: Path) -> None:
         execute(tiny_context(tmp_path / "store", tmp_path / "empty"), runs, workers=2)
 
 
-def test_workers_that_keep_dying_are_an_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def die(*_: object) -> bool:
-        raise TerminatedWorkerError("killed")
-
-    monkeypatch.setattr(executor, "_work", die)
-    with pytest.raises(CredalError, match="worker processes died 4 times"):
-        execute(tiny_context(tmp_path), tiny_plan("softmax"))
-
-
 def test_time_that_is_up_leaves_the_rest_to_be_resumed(tmp_path: Path) -> None:
     runs = tiny_plan("softmax", "edl", epochs=100_000)
     execute(tiny_context(tmp_path), runs, minutes=0.01)
@@ -162,49 +141,6 @@ def test_time_that_is_up_leaves_the_rest_to_be_resumed(tmp_path: Path) -> None:
     for run in runs:
         assert store.state(run) in ("started", "new")
         assert store.checkpoint(run).exists() == bool(read_log(store.log(run)))
-
-
-def test_a_run_of_another_process_is_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    softmax, built = runs = tiny_plan("decalibration")
-    execute(tiny_context(tmp_path / "whole"), [softmax])
-    store, finished = Store(tmp_path / "store"), []
-    lock = store.claim(softmax)
-    assert lock is not None
-
-    def finish(_: float) -> None:
-        """What the other process does while this one waits."""
-        shutil.copytree(
-            Store(tmp_path / "whole").path(softmax), store.path(softmax), dirs_exist_ok=True
-        )
-        finished.append(softmax)
-        lock.release()
-
-    monkeypatch.setattr("credalearn_experiments.executor.time.sleep", finish)
-    execute(tiny_context(store.folder), runs)
-    assert finished == [softmax]
-    assert store.state(built) == "done"
-
-
-def test_models_of_one_kind_are_trained_side_by_side(tmp_path: Path) -> None:
-    votes = tiny_plan("softmax", "pocc", seeds=(1, 2), name="lidc-votes-3-idm")
-    runs = [*votes, *tiny_plan("softmax", "decalibration"), *tiny_plan("pocc", epochs=3)]
-    groups = executor._ready_groups(Store(tmp_path), runs, 3)
-    assert [len(group) for group in groups] == [3, 2, 1]  # epochs differ; what is built waits
-    assert all(len({run.group_key for run in group}) == 1 for group in groups)
-    execute(tiny_context(tmp_path), runs[:5])
-    groups = executor._ready_groups(Store(tmp_path), runs, 3)
-    assert [[run.method for run in group] for group in groups] == [["decalibration"], ["pocc"]]
-
-
-def test_a_full_disk_is_one_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object, **__: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("credalearn_experiments.store.write_tensors", full)
-    with pytest.raises(CredalError, match=r"cannot be written: No space left .*another --store"):
-        execute(tiny_context(tmp_path), tiny_plan("softmax"))
 
 
 @pytest.fixture
@@ -240,24 +176,6 @@ def test_a_running_ray_cluster_is_joined_and_replaces_a_killed_worker(
     assert "a worker process died" in text
     check_done(store, runs[2:])
     assert {store.state(run) for run in runs} == {"done"}
-
-
-def test_ray_must_be_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "ray", None)  # import then fails
-    with pytest.raises(CredalError, match=r"Ray is not installed\. To fix: pip install ray"):
-        execute(tiny_context(tmp_path), tiny_plan("softmax"), ray="auto")
-
-
-@pytest.mark.parametrize("options", [{"workers": 2}, {"ray": "auto"}])
-def test_torchrun_starts_the_processes_itself(
-    tmp_path: Path, options: dict[str, object], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("RANK", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT"):
-        monkeypatch.setenv(name, "0")
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    run: Callable[..., None] = execute
-    with pytest.raises(CredalError, match="torchrun has started the processes"):
-        run(tiny_context(tmp_path), tiny_plan("softmax"), **options)
 
 
 def test_torchrun_trains_each_model_with_all_processes(tmp_path: Path) -> None:

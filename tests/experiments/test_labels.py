@@ -125,21 +125,3 @@ def test_a_step_on_every_kind_of_label_can_be_recorded(rule: VoteRule, method: s
         found = METHODS[method].loss(mode.from_tensor(logits), fake[mode.from_tensor(rows)], epoch)
         found.backward()  # type: ignore[no-untyped-call]
     assert found.shape == loss.shape
-
-
-def test_votes_of_a_setting_are_checked() -> None:
-    for number in (0, "3"):
-        said = rf"number must be .*1 or more; got {number!r}"
-        with pytest.raises(CredalError, match=said):
-            Votes(number, "idm")  # type: ignore[arg-type]
-    with pytest.raises(
-        CredalError, match=r"rule must be one of 'relax', .*'precise', .*; got 'median'"
-    ):
-        Votes(1, "median")  # type: ignore[arg-type]
-    setting = ALL_SETTINGS["cifar10h-votes-3-precise"]
-    with pytest.raises(
-        CredalError, match="members of 'deep-ensemble' would learn from different votes"
-    ):
-        setting.narrowed(methods=("deep-ensemble",))
-    whole = ALL_SETTINGS["cifar10h-votes-all-precise"].narrowed(methods=("deep-ensemble",))
-    assert whole.methods == ("deep-ensemble",)

@@ -19,7 +19,6 @@ from credalearn_experiments.plugins import (
     load_plugin,
     register_method,
     register_setting,
-    register_task,
 )
 from credalearn_experiments.runs import Run
 from credalearn_experiments.settings.catalog import ALL_SETTINGS
@@ -80,27 +79,16 @@ def plugin(
     return run
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "method", "what"),
-    [
-        ("dropout=0.2", "dropout=0.9", "pocc-dropout", "method_plugin"),  # of the same size
-        ("register_task(", "# A comment.\nregister_task(", "softmax", "task_plugin"),
-    ],
-)
-def test_an_edited_plugin_is_another_configuration(
-    old: str, new: str, method: str, what: str, plugin: Callable[..., Done]
-) -> None:
-    run = ("run", "my-setting", "--method", method, *TINY)
-    edited = MINE.replace(old, new)
+def test_an_edited_plugin_is_another_configuration(plugin: Callable[..., Done]) -> None:
+    run = ("run", "my-setting", "--method", "pocc-dropout", *TINY)
+    edited = MINE.replace("dropout=0.2", "dropout=0.9")  # of the same size
     for _ in range(2):
         assert plugin(MINE, *run).out == "1 of 1 runs are done in store\n"
     for words in (run, ("measure",), ("status",)):
         refused = plugin(edited, *words)
         assert refused.code == 2
         assert re.search(
-            rf"another configuration: .*{what} \(sha256 \w+ there, sha256 \w+ here\).*\. The file "
-            "of --plugin has changed. To fix: .* pass another --store, or delete that",
-            refused.err,
+            r"method_plugin \(sha256 \w+ there, .*The file of --plugin has changed", refused.err
         )
     assert plugin(edited, *run, "--store", "other").code == 0
 
@@ -160,12 +148,6 @@ def test_an_own_ensemble_is_built_on_runs_of_its_base(plugin: Callable[..., Done
     ("old", "new", "message"),
     [
         ("sum(1).mean()", "sum(1)", r"must be a scalar tensor, .* 2 items it returned shape \(2,"),
-        ("sum(1).mean()", "sum(1).mean().item()", "for 2 items it returned float"),
-        (
-            "Method(loss=one_head, predictions=hull_of_outputs))",
-            "Method(loss=one_head, predictions=lambda outputs, _: outputs.logits))",
-            "must be CredalPredictions; it returned Tensor",
-        ),
         (
             "Method(loss=one_head, predictions=hull_of_outputs))",
             "Method(loss=one_head, predictions=lambda *_: 0, post_hoc=lambda *_: {}))",
@@ -188,7 +170,6 @@ def test_a_wrong_method_fails_and_the_others_go_on(
     ("changes", "message"),
     [
         ([("    return Task(", "    Task(")], "must return a Task; it returned NoneType"),
-        ([("[:limit]", "")], "must have at most 20 training items, its limit; it has 400"),
         ([(", limit: int | None)", ")"), ("[:limit]", "")], "must take two arguments, the folders"),
         (
             [
@@ -215,7 +196,7 @@ def test_a_wrong_task_is_refused(
     assert not list(Path().rglob("config.json"))
 
 
-def test_rejects_methods_that_could_not_run() -> None:
+def test_rejects_methods_and_settings_that_could_not_run() -> None:
     three = replace(METHODS["deep-ensemble"], num_members=3)
     with pytest.raises(CredalError, match=r"the 3 members of method 'de3' .* built_on='softmax'"):
         register_method("de3", three)
@@ -226,30 +207,11 @@ def test_rejects_methods_that_could_not_run() -> None:
         register_method("de3", three, built_on="pocc")
     with pytest.raises(CredalError, match=r"the score of method 'mine' .*; got 'foo'"):
         register_method("mine", replace(METHODS["pocc"], score="foo"))
+    with pytest.raises(CredalError, match="the name of a method must be a possible folder name"):
+        register_method("../out", METHODS["pocc"])
+    unknown = replace(ALL_SETTINGS["cifar10h"], name="mine", backbone="resnet20")
+    with pytest.raises(CredalError, match=r"the backbone of setting 'mine' .*; got 'resnet20'"):
+        register_setting(unknown)
     assert not {"de3", "mine"} & {*METHODS, *BASES}
     register_method("de3", three, built_on="softmax")
     assert [run.seed for run in Run(ALL_SETTINGS["cifar10h"], "de3", 9).bases] == [9, 10, 11]
-
-
-@pytest.mark.parametrize(("field", "wrong"), [("task", "nonexist"), ("backbone", "resnet20")])
-def test_rejects_a_setting_with_unknown_parts(field: str, wrong: str) -> None:
-    own = replace(ALL_SETTINGS["cifar10h"], name="mine", **{field: wrong})  # type: ignore[arg-type]
-    with pytest.raises(CredalError, match=rf"the {field} of setting 'mine' .*; got '{wrong}'"):
-        register_setting(own)
-
-
-@pytest.mark.parametrize("name", ["../out", "a\\b", ".hidden", ""])
-def test_rejects_names_that_no_folder_can_have(name: str) -> None:
-    message = rf"the name of a {{}} must be .*; got {re.escape(repr(name))}"
-    with pytest.raises(CredalError, match=message.format("method")):
-        register_method(name, METHODS["softmax"])
-    with pytest.raises(CredalError, match=message.format("task")):
-        register_task(name, TASKS["lidc"])
-    with pytest.raises(CredalError, match=message.format("setting")):
-        register_setting(replace(ALL_SETTINGS["cifar10h"], name=name))
-
-
-def test_a_missing_plugin_is_named(plugin: Callable[..., Done]) -> None:
-    done = plugin(MINE, "--plugin", "absent.py", "list")
-    assert done.code == 2
-    assert "a plugin must be a Python file; there is none at " in done.err

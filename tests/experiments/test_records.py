@@ -43,22 +43,13 @@ def test_a_record_is_written_with_six_digits_and_read_back(tmp_path: Path) -> No
     assert sum(len(line) > 200 for line in text.splitlines()) == 1  # the curve
 
 
-def test_text_with_brackets_is_written_as_it_is(tmp_path: Path) -> None:
-    record = one(versions={"device": 'a [ b ] "c" [\n1,\n2 ]'}, config={"seeds": [1, 2], "e": []})
-    write_record(tmp_path / "a.json", record)
-    assert read_record(tmp_path / "a.json") == record
-    assert '"seeds": [1, 2]' in (tmp_path / "a.json").read_text()
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"setting": ""}, "setting must be a name; the record of  pocc seed 1 has ''"),
         ({"seed": -1}, "seed must be a whole number, 0 or more; .* has -1"),
-        ({"seed": True}, "seed must be a whole number"),
         ({"metrics": {}}, "metrics must have at least one entry"),
         ({"metrics": {"ece": math.nan}}, r"metrics\['ece'\] must be a finite number; .* has nan"),
-        ({"metrics": {"ece": "0.1"}}, "must be a finite number"),
         ({"curves": {"a": [0.1, None]}}, r"curves\['a'\] must be a list of finite numbers"),
         ({"curves": {"accuracy_rejection": [1.0] * 100}}, "must have 101 numbers; .* has 100"),
         ({"config": None}, "config must be an object"),

@@ -1,7 +1,6 @@
 """Doing runs: the numbers of committed records, resuming, failing, measuring again."""
 
 import json
-import shutil
 import signal
 from dataclasses import replace
 from pathlib import Path
@@ -10,8 +9,6 @@ import pytest
 import torch
 
 from credalearn import CredalError
-from credalearn.methods import METHODS, Model
-from credalearn_experiments.evaluation import evaluate
 from credalearn_experiments.executor import execute
 from credalearn_experiments.log import read_log
 from credalearn_experiments.records import read_record
@@ -54,27 +51,6 @@ def test_a_committed_record_is_reproduced(setting: str, method: str, tmp_path: P
         assert found.metrics == expected.metrics
         assert found.curves == expected.curves
     assert found.metrics == pytest.approx(expected.metrics, abs=0.05)
-
-
-@pytest.mark.parametrize("method", ["softmax", "decalibration", "laplace-bridge", "deep-ensemble"])
-def test_a_run_predicts_what_a_model_of_the_stored_networks_predicts(
-    method: str, tmp_path: Path
-) -> None:
-    *_, run = runs = tiny_plan(method)
-    execute(tiny_context(tmp_path), runs)
-    runner = Runner(tiny_context(tmp_path))
-    task = runner._task(run.setting, run.limit)
-    members = [runner._trained(base) for base in run.bases or (run,)]
-    model = Model.from_members(
-        METHODS[method], members, task.train_inputs, runner.labels(run), random_state=1
-    )
-    expected = model.predict(task.test_inputs)
-    found = read_predictions(tmp_path, run.setting.name, method, 1)
-    torch.testing.assert_close(found.probs, expected.probs)
-    torch.testing.assert_close(found.lower, expected.lower)
-    record = runner.store.record(run)
-    metrics = evaluate(method, found, task.test_y, {})
-    assert {name: record.metrics[name] for name in metrics} == pytest.approx(metrics, rel=1e-5)
 
 
 # Each kind of data and labels once; one method, and one that is built on another.
@@ -176,20 +152,6 @@ def test_a_diverging_run_is_marked_and_the_others_go_on(tmp_path: Path, epochs: 
         assert "nan" in store.failure(runs[0])
 
 
-def test_a_built_run_that_cannot_be_measured_is_marked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    base, run = runs = tiny_plan("decalibration")
-    execute(tiny_context(tmp_path), runs[:1])
-    runner = Runner(tiny_context(tmp_path))
-    trained = runner._trained(base)
-    with torch.no_grad():
-        next(trained.parameters()).fill_(torch.nan)
-    monkeypatch.setattr(runner, "_trained", lambda _: trained)
-    runner.build(run)
-    assert runner.store.state(run) == "failed"
-
-
 def with_foreign(data: Path, folder: Path) -> list[Run]:
     """Runs with two foreign sets; the folder has the images of the task only."""
     folder.mkdir()
@@ -231,28 +193,7 @@ def test_measuring_again_adds_foreign_images_and_keeps_those_that_are_gone(
             read_predictions(store.folder, run.setting.name, run.method, 1, part=part)
 
 
-def test_a_damaged_foreign_set_is_refused_before_anything_is_started(
-    data: Path, tmp_path: Path
-) -> None:
-    runs = with_foreign(data, tmp_path / "data")
-    (tmp_path / "data" / "svhn").mkdir()
-    (tmp_path / "data" / "svhn" / "test_32x32.mat").write_bytes(b"no mat file")
-    with pytest.raises(CredalError, match=r"test_32x32.mat could not be read"):
-        execute(tiny_context(tmp_path / "store", tmp_path / "data"), runs)
-    assert Store(tmp_path / "store").state(runs[0]) == "new"
-
-
 def test_pretrained_settings_need_weights(data: Path, tmp_path: Path) -> None:
     runs = plan([SETTINGS["micebone"].narrowed(seeds=(1,), methods=("pocc",))], limit=2)
     with pytest.raises(CredalError, match=r"micebone starts from ImageNet weights .*--weights no"):
         execute(tiny_context(tmp_path / "store", data), runs)
-
-
-def test_a_damaged_network_is_named(tmp_path: Path) -> None:
-    base, run = tiny_plan("decalibration")
-    execute(tiny_context(tmp_path), [base])
-    path = Store(tmp_path).path(base) / "model.safetensors"
-    shutil.copyfile(path, tmp_path / "copy")
-    path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(CredalError, match=r"model.safetensors is damaged .* delete .* run it aga"):
-        execute(tiny_context(tmp_path), [base, run])

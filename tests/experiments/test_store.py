@@ -1,9 +1,6 @@
 """A store of runs: states, claims, refusals, logs and status."""
 
 import json
-import signal
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +14,6 @@ from credalearn_experiments.runs import Run, plan
 from credalearn_experiments.settings.catalog import ALL_SETTINGS
 from credalearn_experiments.status import status_lines
 from credalearn_experiments.store import Store, read_predictions
-from tiny_runs import holders, wait_until
 
 SETTING = ALL_SETTINGS["cifar10h"].narrowed(epochs=10, seeds=(1, 2))
 RUN = Run(SETTING, "pocc", 1)
@@ -56,14 +52,6 @@ def test_a_run_goes_from_new_to_done(store: Store) -> None:
     assert store.state(replace(RUN, seed=2)) == "new"
 
 
-def test_a_failed_run_keeps_its_reason_until_it_is_forgotten(store: Store) -> None:
-    store.start(RUN)
-    store.fail(RUN, "the loss became nan")
-    assert (store.state(RUN), store.failure(RUN)) == ("failed", "the loss became nan")
-    store.forget(RUN)
-    assert store.state(RUN) == "new"
-
-
 @pytest.mark.parametrize("content", ["[]", '{"asked": 3}', "{}", '{"asked": {', "\x00"])
 def test_a_damaged_configuration_is_a_new_run(store: Store, content: str) -> None:
     store.start(RUN)
@@ -87,42 +75,6 @@ def test_another_configuration_is_refused_with_what_differs(store: Store) -> Non
     with pytest.raises(CredalError, match=message):
         store.state(RUN)
     assert store.state(replace(other, setting=other.setting.narrowed(methods=("edl",)))) == "done"
-
-
-def test_independent_members_are_another_configuration_of_an_ensemble(store: Store) -> None:
-    ensemble = Run(SETTING, "deep-ensemble", 1, independent=True)
-    store.start(ensemble)
-    finish(store, ensemble)
-    with pytest.raises(CredalError, match=r"members \(independent there, shared here\)"):
-        store.state(replace(ensemble, independent=False))
-    assert ensemble.asked["member_seeds"] == [100, 101, 102, 103, 104]
-
-
-def test_a_claim_is_exclusive_and_ends_with_its_process(store: Store) -> None:
-    words = f"""
-import time
-from pathlib import Path
-from credalearn_experiments.runs import Run
-from credalearn_experiments.settings.catalog import ALL_SETTINGS
-from credalearn_experiments.store import Store
-lock = Store(Path({str(store.folder)!r})).claim(Run(ALL_SETTINGS["cifar10h"], "pocc", 1))
-time.sleep(60)
-"""
-    process = subprocess.Popen([sys.executable, "-c", words])
-    try:
-        lock_file = store.path(RUN) / ".lock"
-        wait_until(lambda: lock_file.exists() and holders(lock_file))
-        wait_until(lambda: store.claim(RUN) is None)
-        assert store.claim(replace(RUN, seed=2)) is not None  # another run is free
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        claim = store.claim(RUN)
-        assert claim is not None
-        assert store.claim(RUN) is None  # within one process too
-        claim.release()
-    finally:
-        process.kill()
-        process.wait()
 
 
 def test_predictions_are_read_by_name(store: Store) -> None:

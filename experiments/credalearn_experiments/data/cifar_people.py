@@ -40,21 +40,13 @@ Pair = tuple[Tensor, Tensor]
 
 
 def cifar10h(folders: DataFolders, limit: int | None = None) -> Task:
-    """CIFAR-10H as the paper splits it.
-
-    Training: CIFAR-10's 10,000 test images with about 51 votes each. Test: training images 40,000
-    to 49,999, that is ``data_batch_5``, with their true classes.
-    """
+    """As the paper splits it: training on CIFAR-10's test images, test on ``data_batch_5``."""
     images, _, counts = _cifar10h(folders)
     return _task("cifar10h", (images[:limit], counts[:limit]), _test(folders, limit))
 
 
 def cifar10h_voted(folders: DataFolders, limit: int | None = None) -> Task:
-    """CIFAR-10H with a fifth of its images held back, with their votes.
-
-    Training: 8,000 of CIFAR-10's test images with their votes. Voted: the other 2,000. Test: as in
-    ``cifar10h``.
-    """
+    """CIFAR-10H with a fifth of its images held back, with their votes; test as in ``cifar10h``."""
     images, _, counts = _cifar10h(folders)
     train, voted = (rows[:limit] for rows in split_in_two(len(counts), len(counts) * 4 // 5))
     learned, held_out = (images[train], counts[train]), (images[voted], counts[voted])
@@ -64,9 +56,8 @@ def cifar10h_voted(folders: DataFolders, limit: int | None = None) -> Task:
 def cifar10n(folders: DataFolders, limit: int | None = None) -> Task:
     """CIFAR-10N's three votes per image, compared with CIFAR-10H's 51.
 
-    Training: training images 0 to 9,999, that is ``data_batch_1``, with the votes of three people.
-    Test: training images 40,000 to 49,999. Voted: CIFAR-10's 10,000 test images with the votes of
-    CIFAR-10H, by other people on another platform.
+    Training: ``data_batch_1`` with the votes of three people. Test: as in ``cifar10h``. Voted:
+    CIFAR-10's test images with the votes of CIFAR-10H, by other people on another platform.
     """
     images, _, counts = _cifar10h(folders)
     train, _ = read_cifar10("data_batch_1", folders)

@@ -39,9 +39,8 @@ def read_dcic(
 ) -> Task:
     """Folds 1 to 4 are for training, fold 5 for testing: our reading of the paper's 80:20.
 
-    Soft labels are the shares of the votes; classes, in training and test, are their top, the
-    lowest class on ties. Images are in the order of fold and file name, resized to 224 pixels.
-    Images without a vote are left out.
+    Classes, in training and test, are the top of the votes, the lowest on ties. Images are in the
+    order of fold and file name; those without a vote are left out.
     """
     get = f"unpack {folder}.zip of https://zenodo.org/records/8115942 in the data folder"
     path = folders.find(f"{folder}/annotations.json", what=f"{folder}'s file of votes", get=get)

@@ -43,10 +43,7 @@ def read_verified(path: Path, *, get: str) -> bytes:
 
 
 def refuse(path: Path, difference: str, *, get: str) -> None:
-    """Report that a file is not the official one: an error, or a line if the user allows it.
-
-    The environment variable ``CREDALEARN_UNVERIFIED=1`` allows other files in the same layout.
-    """
+    """Report that a file is not the official one: an error, or a line if the user allows it."""
     if os.environ.get(UNVERIFIED_VARIABLE) == "1":
         print(f"{path} is not the official file ({difference})", file=sys.stderr)
         return
@@ -58,10 +55,7 @@ def refuse(path: Path, difference: str, *, get: str) -> None:
 
 @contextmanager
 def naming(path: Path, what: str, *, get: str) -> Iterator[None]:
-    """Turn any error over a damaged file into one that names the file.
-
-    Readers of other formats raise many kinds (``zlib.error``, ``struct.error``, ``IndexError``, …).
-    """
+    """Turn any error over a damaged file, whatever its reader raises, into one that names it."""
     try:
         yield
     except Exception as error:

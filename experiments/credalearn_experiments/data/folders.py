@@ -45,23 +45,11 @@ class DataFolders:
 
     def look(self, *names: str) -> Path | None:
         """The first of these relative paths that exists in a folder, or None."""
-        for folder in self.folders:
-            for name in names:
-                if (folder / name).exists():
-                    return folder / name
-        return None
+        paths = (folder / name for folder in self.folders for name in names)
+        return next((path for path in paths if path.exists()), None)
 
     def find(self, *names: str, what: str, get: str) -> Path:
-        """The first of these relative paths that exists in a folder.
-
-        Args:
-            *names: Alternatives, each the relative path of a file or a folder.
-            what: What is looked for, for the message.
-            get: How to get it, for the message.
-
-        Raises:
-            MissingDataError: If no folder contains any of them.
-        """
+        """As :meth:`look`, or a ``MissingDataError`` with what is missing and how to get it."""
         self.check_named(what)
         found = self.look(*names)
         if found is None:

@@ -70,11 +70,7 @@ def _photographs(
 
 
 def tiny_imagenet(folders: DataFolders, size: int, limit: int | None = None) -> Tensor:
-    """The 10,000 validation images of Tiny-ImageNet, or a sheet of 2,500 at 32 px.
-
-    The sheet ``ood/tiny_imagenet_32px_2500.png`` has one image per row, its pixels in reading
-    order. ``tiny-imagenet-200/val/images`` is preferred.
-    """
+    """The 10,000 validation images of Tiny-ImageNet, or a sheet of 2,500 with one image per row."""
     get = "unpack http://cs231n.stanford.edu/tiny-imagenet-200.zip in the data folder"
     names = ("tiny-imagenet-200/val/images", "ood/tiny_imagenet_32px_2500.png")
     path = folders.find(*names, what="Tiny-ImageNet", get=get)

@@ -11,9 +11,8 @@ from credalearn_experiments.data.task import Task
 def lidc(folders: DataFolders, limit: int | None = None) -> Task:  # noqa: ARG001
     """The nodules, few votes and much disagreement, split by patient; the table is in the package.
 
-    Training: the nodules of three in five patients, by ``numpy.random.default_rng(0)``, with their
-    three or four votes. Test: those of the others that have a majority, which is the true class.
-    Voted: all nodules of the others.
+    Training: the nodules of three in five patients. Test: those of the others that have a majority,
+    which is the true class. Voted: all nodules of the others.
     """
     nodules = load_nodules()
     patients = np.unique(nodules.patients)

@@ -13,7 +13,6 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from credalearn._checks import check_choice
 from credalearn._files import sha256_of
 from credalearn.errors import CredalError
 from credalearn.nets.cifar_teachers import MobileNetV2, ResNet20, ShuffleNetV2
@@ -50,9 +49,8 @@ def teacher_logits(
     name: str, images: Tensor, folders: DataFolders, *, dataset: Dataset, device: torch.device
 ) -> Tensor:
     """Logits (N, K), float32, on the CPU, of a teacher that was trained on ``dataset``."""
-    return _in_batches(
-        load_teacher(name, folders, dataset=dataset).to(device), images, dataset, device
-    )
+    teacher = load_teacher(name, folders, dataset=dataset).to(device)
+    return _in_batches(teacher, images, dataset, device)
 
 
 def teacher_features(images: Tensor, folders: DataFolders) -> Tensor:
@@ -64,8 +62,6 @@ def teacher_features(images: Tensor, folders: DataFolders) -> Tensor:
 
 def load_teacher(name: str, folders: DataFolders, *, dataset: Dataset) -> nn.Module:
     """The teacher with its published weights, in evaluation mode, on the CPU."""
-    check_choice(name, TEACHERS, name="teacher")
-    check_choice(dataset, _INPUTS, name="dataset")
     build, release, model, digests = TEACHERS[name]
     start, published = f"teachers/{dataset}_{model}-", digests[dataset]
     file = f"{start}{published}.pt"

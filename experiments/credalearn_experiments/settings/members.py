@@ -12,18 +12,10 @@ def member_seeds(
 ) -> tuple[int, ...]:
     """Seeds of the trained networks that a run uses, given all seeds of its setting.
 
-    A method of one network uses its own seed. A deep ensemble of five uses the softmax networks of
-    seeds s … s + 4: ten ensembles need 14 trainings. An ensemble of POCC uses the setting's own
-    POCC networks, seed s and the next four, cyclically: no further training. With five seeds or
-    fewer this would make all ensembles equal; there, and for a seed outside the setting, it uses
-    s … s + 4. Ensembles of neighboring seeds share members, so they vary less than independent
-    ones, whose networks have the seeds 100·s + i.
-
-    Example:
-        >>> member_seeds("deep-ensemble", 9, range(1, 11))
-        (9, 10, 11, 12, 13)
-        >>> member_seeds("pocc-ensemble", 9, range(1, 11))
-        (9, 10, 1, 2, 3)
+    A deep ensemble of five uses the softmax networks of seeds s … s + 4, an ensemble of POCC the
+    setting's own networks from s on, cyclically. With five seeds or fewer this would make all
+    ensembles equal; there, and for a seed outside the setting, it uses s … s + 4. Independent
+    ensembles share no members: theirs have the seeds 100·s + i.
     """
     base = BASES.get(method)
     size = METHODS[method].num_members

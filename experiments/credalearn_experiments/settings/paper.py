@@ -115,9 +115,14 @@ def warm() -> Setting:
     )
 
 
-def made(task: str, name: str, labels: Smoothing | Teacher, kind: str, column: str) -> Setting:
+def made(task: str, labels: Smoothing | Teacher) -> Setting:
     """Labels of a teacher or smoothed classes, on ``cifar10`` or ``cifar100``."""
-    with_foreign = (task, name) in (("cifar10", "teacher-resnet20-2.5"), ("cifar10", "smooth-0.05"))
+    if isinstance(labels, Teacher):
+        name = f"teacher-{labels.name}-{labels.temperature:g}"
+        published = (f"teacher T={labels.temperature:g}", PAPER_TEACHERS[labels.name])
+    else:
+        name, published = f"smooth-{labels.epsilon:g}", ("smoothing", f"eps={labels.epsilon:g}")
+    with_foreign = task == "cifar10" and name in ("teacher-resnet20-2.5", "smooth-0.05")
     return Setting(
         name=f"{task}-{name}",
         task=task,
@@ -126,36 +131,17 @@ def made(task: str, name: str, labels: Smoothing | Teacher, kind: str, column: s
         recipe=_RECIPES[task],
         methods=(*SEVEN, "pocc-ensemble") if with_foreign else SEVEN,
         foreign=FOREIGN_SETS if with_foreign else (),
-        published=(PAPER_TASKS[task], kind, column),
+        published=(PAPER_TASKS[task], *published),
     )
 
 
-def teachers(task: str, teacher: str, temperature: float) -> Setting:
-    """Labels of a teacher at a temperature."""
-    labels, column = Teacher(teacher, temperature), PAPER_TEACHERS[teacher]
-    name, kind = f"teacher-{teacher}-{temperature:g}", f"teacher T={temperature:g}"
-    return made(task, name, labels, kind, column)
-
-
-def smoothing(task: str, epsilon: float) -> Setting:
-    """Smoothed true classes."""
-    name, column = f"smooth-{epsilon:g}", f"eps={epsilon:g}"
-    return made(task, name, Smoothing(epsilon), "smoothing", column)
-
-
+_MADE: tuple[Smoothing | Teacher, ...] = (
+    *(Teacher(name, temperature) for temperature in (2.5, 1.0) for name in PAPER_TEACHERS),
+    *(Smoothing(epsilon) for epsilon in (0.05, 0.1, 0.15, 0.2)),
+)
 _ALL = (
     *(annotators(task) for task in ("cifar10h", "micebone", "treeversity")),
-    *(
-        teachers(task, teacher, temperature)
-        for temperature in (2.5, 1.0)
-        for teacher in PAPER_TEACHERS
-        for task in ("cifar10", "cifar100")
-    ),
-    *(
-        smoothing(task, epsilon)
-        for epsilon in (0.05, 0.1, 0.15, 0.2)
-        for task in ("cifar10", "cifar100")
-    ),
+    *(made(task, labels) for labels in _MADE for task in ("cifar10", "cifar100")),
     *(collapsed(task) for task in ("cifar10h", "micebone", "treeversity")),
     warm(),
 )

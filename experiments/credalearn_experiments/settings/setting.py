@@ -28,12 +28,9 @@ class Annotators:
 
 @dataclass(frozen=True, slots=True)
 class Smoothing:
-    """Labels are the true classes, smoothed.
+    """Labels are the true classes, smoothed."""
 
-    ``epsilon`` is the share that is spread evenly over all classes, above 0 and below 1.
-    """
-
-    epsilon: float
+    epsilon: float  # the share that is spread evenly over all classes
 
     def __post_init__(self) -> None:
         check_number(self.epsilon, name="epsilon", above=0, below=1)
@@ -41,13 +38,10 @@ class Smoothing:
 
 @dataclass(frozen=True, slots=True)
 class Teacher:
-    """Labels are what a trained network says of the training images.
+    """Labels are what a trained network says of the training images."""
 
-    Its name is a key of ``PAPER_TEACHERS``; its logits are divided by the temperature.
-    """
-
-    name: str
-    temperature: float
+    name: str  # a key of PAPER_TEACHERS
+    temperature: float  # by which its logits are divided
 
     def __post_init__(self) -> None:
         check_choice(self.name, PAPER_TEACHERS, name="teacher")
@@ -56,18 +50,10 @@ class Teacher:
 
 @dataclass(frozen=True, slots=True)
 class Votes:
-    """Labels are made from some of the annotators' votes, by a rule.
+    """Labels are made from some of the annotators' votes, drawn for each seed, by a rule."""
 
-    The votes are drawn for each seed, without replacement; all rules see the same votes of a seed,
-    and fewer votes are a subset of more (:func:`credalearn_experiments.labels.draw_votes`).
-
-    Args:
-        number: Votes per item; None for all.
-        rule: How they become a set, a rule of :func:`credalearn.from_votes`.
-    """
-
-    number: int | None
-    rule: VoteRule
+    number: int | None  # votes per item; None for all
+    rule: VoteRule  # how they become a set
 
     def __post_init__(self) -> None:
         if self.number is not None:
@@ -77,11 +63,7 @@ class Votes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """What is trained on what, and how: everything of a run but its method and seed.
-
-    An ensemble cannot learn from a few votes: its members have seeds of their own, and so other
-    votes.
-    """
+    """What is trained on what, and how: everything of a run but its method and seed."""
 
     name: str  # such as cifar10-teacher-resnet20-2.5
     task: str  # a key of TASKS

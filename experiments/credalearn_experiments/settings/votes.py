@@ -8,7 +8,7 @@ use all votes, the paper's relaxation and every method.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from credalearn.labels.votes import VoteRule
 from credalearn.train import Recipe
@@ -47,20 +47,16 @@ _ON_FEATURES: dict[VoteRule, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
-    """Settings that differ in the number of votes and in the rule only.
-
-    ``numbers`` are votes per item (None for all), ``rules`` the methods that learn from the labels
-    of each rule, and ``all_votes`` the mean number of votes per item where all are used.
-    """
+    """Settings that differ in the number of votes and in the rule only."""
 
     name: str
     task: str
-    numbers: tuple[int | None, ...]
-    rules: Mapping[VoteRule, tuple[str, ...]]
+    numbers: tuple[int | None, ...] = NUMBERS  # votes per item; None for all
+    rules: Mapping[VoteRule, tuple[str, ...]]  # methods that learn from the labels of each rule
     backbone: str
     recipe: Recipe
     seeds: tuple[int, ...]
-    all_votes: float = 51.1  # CIFAR-10H's
+    all_votes: float = 51.1  # mean number per item where all are used: CIFAR-10H's
 
     @property
     def settings(self) -> tuple[Setting, ...]:
@@ -89,39 +85,29 @@ def in_words(number: int | None) -> str:
     return "all" if number is None else str(number)
 
 
-def _on_images(name: str, task: str, numbers: tuple[int | None, ...]) -> Family:
-    return Family(
-        name=name,
-        task=task,
-        numbers=numbers,
-        rules=_ON_IMAGES,
-        backbone="resnet18",
-        recipe=_IMAGES,
-        seeds=THREE_SEEDS,
-    )
-
-
-def _on_features(
-    name: str, task: str, numbers: tuple[int | None, ...], recipe: Recipe, all_votes: float
-) -> Family:
-    return Family(
-        name=name,
-        task=task,
-        numbers=numbers,
-        rules=_ON_FEATURES,
-        backbone="mlp",
-        recipe=recipe,
-        seeds=TEN_SEEDS,
-        all_votes=all_votes,
-    )
-
-
+_VOTES = Family(
+    name="cifar10h-votes",
+    task="cifar10h-voted",
+    rules=_ON_IMAGES,
+    backbone="resnet18",
+    recipe=_IMAGES,
+    seeds=THREE_SEEDS,
+)
+_FEATURE_VOTES = Family(
+    name="cifar10h-features-votes",
+    task="cifar10h-features",
+    rules=_ON_FEATURES,
+    backbone="mlp",
+    recipe=_FEATURES,
+    seeds=TEN_SEEDS,
+)
+# The recipe was the default of CredalClassifier when these were run.
+_LIDC = replace(_FEATURE_VOTES, name="lidc-votes", task="lidc", recipe=Recipe(epochs=50))
 _FAMILIES = (
-    _on_images("cifar10h-votes", "cifar10h-voted", NUMBERS),
-    _on_features("cifar10h-features-votes", "cifar10h-features", NUMBERS, _FEATURES, 51.1),
-    _on_images("cifar10n-votes", "cifar10n", (3,)),
-    # The recipe was the default of CredalClassifier when these were run.
-    _on_features("lidc-votes", "lidc", (1, 2, 3, None), Recipe(epochs=50), 3.65),
+    _VOTES,
+    _FEATURE_VOTES,
+    replace(_VOTES, name="cifar10n-votes", task="cifar10n", numbers=(3,)),
+    replace(_LIDC, numbers=(1, 2, 3, None), all_votes=3.65),
 )
 FAMILIES: dict[str, Family] = {family.name: family for family in _FAMILIES}
 
