@@ -132,14 +132,8 @@ def test_the_table_has_what_its_columns_describe() -> None:
     votes, column = values[:, :3], dict(zip(names, values.T, strict=True))
     assert (votes >= 0).all()
     assert set(votes.sum(1)) == {3, 4}
-    assert 880 <= (votes.sum(1) == 4).sum() <= 930  # Armato et al. 2011: 928
     for name in lidc.RATINGS:
         least, most = (0, 1) if name in ("calcified", "not_soft_tissue") else (1, 5)
         assert least <= column[name].min() < column[name].max() <= most
     assert column["diameter_mm"].min() > 2  # only nodules of 3 mm or more were outlined
-    assert column["diameter_mm"].max() < 100
-    assert column["sphere_mm"].min() > 1
-    assert (column["sphere_mm"] <= 1.5 * column["diameter_mm"]).all()
-    assert (column["roundness"] <= 1).all()
-    assert (column["elongation"] >= 1).all()
     assert (column["size_spread"] >= 0).all()

@@ -15,7 +15,6 @@ from sklearn.base import clone
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
-    cross_val_predict,
     cross_val_score,
     train_test_split,
 )
@@ -103,19 +102,6 @@ def test_credal_and_soft_labels_split_and_score_like_any_other() -> None:
         search = GridSearchCV(pipe, grid, cv=3).fit(X, labels)
         assert search.best_params_["credalclassifier__learning_rate"] == 1e-2
         assert clone(search.best_estimator_).get_params()["credalclassifier__epochs"] == 12
-
-
-def test_predictions_across_folds_and_sets_from_a_pipeline() -> None:
-    X, y, counts = clouds()
-    pipe = make_pipeline(PolynomialFeatures(1), classifier(epochs=1))
-    labels = cl.from_votes(counts)
-    assert cross_val_predict(pipe, X, labels, cv=2).shape == (90,)
-    assert cross_val_predict(pipe, X, y, cv=2, method="predict_proba").shape == (90, 3)
-    with pytest.raises(cl.CredalError, match=r"from_votes\(counts\)\.$"):
-        pipe.fit(X, counts / 3)
-    pipe.fit(X, labels)
-    sets = pipe[-1].predict_credal(pipe[:-1].transform(X))
-    np.testing.assert_allclose(sets.probs.numpy(), pipe.predict_proba(X), atol=1e-6)
 
 
 def test_data_frames_keep_their_column_names() -> None:

@@ -139,16 +139,6 @@ def test_later_rounds_are_trained_on_only(random_state: int, grouped: bool) -> N
     assert halves.items == items[:30]
 
 
-def test_items_can_be_kept_out_of_every_split(team: Team) -> None:
-    data = make(team)
-    without = ["that the model knows" if row < 20 else "" for row in range(60)]
-    halves = data.split(("calibration", "test"), without=without)
-    assert halves.items == data.items[20:]
-    assert halves.inputs.left_out == {"that the model knows": 20}
-    with pytest.raises(cl.CredalError, match=r"no item is left to split: 60 that the model knows"):
-        data.split(("calibration", "test"), without=["that the model knows"] * 60)
-
-
 # Images
 
 

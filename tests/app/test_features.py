@@ -44,11 +44,6 @@ def test_every_form_reads_alike(tmp_path: Path) -> None:
         assert row_digests(found.values) == row_digests(VALUES)
 
 
-def test_names_are_cleaned_as_those_of_annotations_are(tmp_path: Path) -> None:
-    path = table_of(tmp_path / "f.csv", "id,size\n  cafe\u0301 ,1\n007,2\n")
-    assert read_features(path).items == ["café", "007"]
-
-
 def test_other_columns_are_kept_as_text_or_left_out(tmp_path: Path) -> None:
     path = table_of(tmp_path / "f.csv", "id,size,site,note\na,1, x ,so\nb,2,,so\n")
     found = read_features(path, extra=["site"], drop=["note"])
@@ -59,19 +54,6 @@ def test_other_columns_are_kept_as_text_or_left_out(tmp_path: Path) -> None:
     both = read_features([path, more], extra=["site"], drop=["note"])
     assert both.extra["site"].to_list() == ["x", None, None]
     assert both.place(2) == f"{more}, line 2"
-
-
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [
-        ("id,size\na,1e3\nb, 2 \n", [1000.0, 2.0]),
-        ("id;size\na;0,5\nb;-1,25\n", [0.5, -1.25]),
-        ("id,size\na,true\nb,False\n", [1.0, 0.0]),
-    ],
-)
-def test_numbers_as_people_write_them(tmp_path: Path, text: str, wanted: list[float]) -> None:
-    found = read_features(table_of(tmp_path / "f.csv", text))
-    assert found.values[:, 0].tolist() == wanted
 
 
 @pytest.mark.parametrize(

@@ -106,10 +106,6 @@ def test_images_are_turned_as_their_exif_says(tmp_path: Path) -> None:
     path = tmp_path / "x.png"
     Image.fromarray(lying).save(path, exif=exif)
     assert (pixels_of(path, 2).transpose(1, 2, 0) == np.rot90(lying, -1)).all()
-    Image.fromarray(lying).save(tmp_path / "x.webp", exif=exif, lossless=True)
-    good = (tmp_path / "x.webp").read_bytes()
-    (tmp_path / "x.webp").write_bytes(good.replace(b"MM\0*", b"????"))  # a damaged EXIF
-    assert (pixels_of(tmp_path / "x.webp", 2).transpose(1, 2, 0) == lying).all()
 
 
 def test_unreadable_images_are_named_and_many_are_refused(tmp_path: Path) -> None:

@@ -67,19 +67,6 @@ def test_checks_on_the_test_items(run: Run) -> None:
     assert check.errors == sum(row["wrong"] for row in judged)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [{}, {"capacity": 0.3}, {"capacity": 1.0}, {"max_error": 0.2, "set_coverage": 0.9}],
-)
-def test_prints_at_most_eight_lines(tmp_path: Path, options: dict[str, Any]) -> None:
-    run = grouped(fake_run(tmp_path / "run", num_items=800), 4)
-    found, certificate = certified(run, **options)
-    assert len(certificate.lines) <= 8
-    assert found.sentence() in certificate.lines
-    assert certificate.lines[-1].startswith(f"Next: credalearn predict {run.path} DATA")
-    assert not any("\n" in line for line in certificate.lines)
-
-
 def test_targets_ten_percent_by_default(run: Run) -> None:
     assert certified(run)[0] == certified(run, max_error=0.1)[0]
     assert CertifyOptions(capacity=0.2).target is None

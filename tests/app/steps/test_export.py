@@ -81,15 +81,7 @@ def test_every_method_is_exported_or_refused_by_name(runs: dict[str, Run]) -> No
     model = runs["mc-dropout"].load_model().model_
     with pytest.raises(CredalError, match=r"'mc-dropout' cannot be exported: .* at random"):
         Graph("mc-dropout", model)
-
-
-def test_methods_are_exported_by_their_predictions(
-    runs: dict[str, Run],
-) -> None:
-    model, X = runs["pocc"].load_model().model_, torch.from_numpy(inputs())
-    with torch.no_grad():
-        for ours, theirs in zip(Graph("a copy", model)(X), Graph("pocc", model)(X), strict=True):
-            assert torch.equal(ours, theirs)
+    model = runs["pocc"].load_model().model_
     own = replace(model.method, predictions=lambda *given: hull_of_outputs(*given))
     with pytest.raises(CredalError, match=r"'own' cannot be exported: .* torch alone. To fix"):
         Graph("own", replace(model, method=own))

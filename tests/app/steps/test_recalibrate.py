@@ -86,15 +86,6 @@ def test_items_of_the_training_are_left_out_whatever_their_name(
     assert len(names) == 220 - len(trained)
 
 
-def test_nothing_is_left_of_the_training_items_alone(old: Run, tmp_path: Path) -> None:
-    trained = old.items.filter(split="train")["item"].to_list()
-    votes = pl.read_csv(old.facts.annotations.path).filter(pl.col("item").is_in(trained))
-    features = pl.read_csv(old.facts.inputs.path).filter(pl.col("item").is_in(trained))
-    with pytest.raises(CredalError, match=r"no item is left .*180 that the model was trained on"):
-        old.recalibrate(votes, tmp_path / "new", features=features)
-    assert not list(tmp_path.iterdir())
-
-
 def test_a_split_of_ones_own_and_gold_labels(old: Run, later: Team, tmp_path: Path) -> None:
     features = pl.read_csv(later.features)
     part = ["calibration"] * 100 + ["test"] * 20

@@ -15,7 +15,7 @@ from credalearn import CredalError, CredalPredictions, Inflation
 from credalearn.app.run import Run
 from credalearn.app.steps.certify import CertifyOptions, certify
 from credalearn.app.steps.set_coverage import WidenedSets, widened
-from credalearn.app.steps.voted_items import VotedItems, voted_items
+from credalearn.app.steps.voted_items import VotedItems
 from credalearn.conformal import Distance, Scale
 from fake_run import add_rule, fake_run, with_facts
 from small_run import features, make_run
@@ -96,13 +96,6 @@ def test_takes_counts_and_probabilities(tmp_path: Path, kind: Any) -> None:
     found = certified(with_facts(run, annotations=replace(known, kind=kind)))
     assert found.inflation.radius == pytest.approx(wanted.inflation.radius)
     assert found.lines == wanted.lines
-
-
-def test_says_where_sets_say_very_little(run: Run) -> None:
-    wide = Inflation(coverage=0.9, radius=1.0, distance="box", scale="none", items=77)
-    found = widened(wide, voted_items(run, "test"))
-    assert found.lines[2].startswith("100 % of the test items' sets leave some class anything")
-    assert len(found.lines) == 3
 
 
 def test_too_few_items_say_how_many_it_takes_and_change_nothing(tmp_path: Path) -> None:
