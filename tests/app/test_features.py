@@ -54,6 +54,10 @@ def test_other_columns_are_kept_as_text_or_left_out(tmp_path: Path) -> None:
     both = read_features([path, more], extra=["site"], drop=["note"])
     assert both.extra["site"].to_list() == ["x", None, None]
     assert both.place(2) == f"{more}, line 2"
+    with pytest.raises(cl.CredalError, match=r"no column 'w'.*with --group, --gold or --split"):
+        read_features(path, extra=["w"])
+    with pytest.raises(cl.CredalError, match=r"no column 'w'.*name a column with --drop"):
+        read_features(path, drop=["w"])
 
 
 @pytest.mark.parametrize(

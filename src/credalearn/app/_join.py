@@ -122,7 +122,7 @@ def _image_columns(
             "--table votes.csv."
         )
     source = open_source(options.table)
-    wanted = [source.column(name, option="table") for name in names]
+    wanted = [source.column(name, option="group, --gold or --split") for name in names]
     named = item_column(source, (options.item, annotations.source.item), wanted)
     table = source.read(dict.fromkeys((named, *wanted)))
     values = texts(table.select(list(dict.fromkeys(wanted)))).rows()

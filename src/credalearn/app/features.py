@@ -58,7 +58,8 @@ def read_features(
     known = {name for source in sources for name in source.columns}
     for name in (*extra, *drop):
         if name not in known:
-            sources[0].column(name, option="group")  # refuses it, with the nearest
+            option = "drop" if name in drop else "group, --gold or --split"
+            sources[0].column(name, option=option)  # refuses it, with the nearest
     parts = [_read(each, named_in, extra, drop, names) for each in sources]
     return _joined(parts)
 

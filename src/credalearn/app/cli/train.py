@@ -38,8 +38,11 @@ def train(
         if any(partial_of(output).glob(CHECKPOINTS)):
             raise KeyboardInterrupt("the same command continues where it stopped") from None
         raise KeyboardInterrupt("nothing was written") from None
-    yield from _advice(run)
     facts = run.facts
+    for why, count in facts.inputs.left_out.items():
+        if why not in data.inputs.left_out:  # what data.inspect() told above
+            yield f"left out: {count:,} items {why}"
+    yield from _advice(run)
     sizes = ", ".join(f"{number:,} {name}" for name, number in facts.splits.sizes.items())
     yield f"Wrote {output}: {facts.method}, trained in {facts.seconds:.1f} s; items: {sizes}."
     yield f"Next: credalearn certify {output} --max-error 0.10"
