@@ -72,6 +72,22 @@ def test_items_without_counterpart_are_refused_or_left_out() -> None:
         Dataset(votes, features=pl.DataFrame({"item": ["x"], "size": [1.0]}))
 
 
+@pytest.mark.parametrize("counted", [False, True])
+def test_items_without_a_vote_have_no_annotation(counted: bool) -> None:
+    table = pl.DataFrame({"item": ["a", "b", "c"], "cat": [1, 0, 0], "dog": [1, 0, 2]})
+    votes = cl.read_annotations(table, format="counts")
+    if not counted:
+        rows = [("a", "cat"), ("a", "dog"), ("b", None), ("c", "dog"), ("c", "dog")]
+        votes = cl.read_annotations(pl.DataFrame(rows, schema=["item", "label"], orient="row"))
+    assert votes.items == ("a", "b", "c")
+    features = pl.DataFrame({"item": ["a", "b", "c"], "size": [1.0, 2.0, 3.0]})
+    with pytest.raises(cl.CredalError, match=r"1 of 3 items have no annotations in .*: 'b'"):
+        Dataset(votes, features=features)
+    data = Dataset(votes, features=features, skip_missing=True)
+    assert data.items == ["a", "c"]
+    assert data.inputs.left_out == {"without annotations": 1}
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

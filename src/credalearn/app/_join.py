@@ -46,14 +46,15 @@ def join_features(annotations: Annotations, options: "DatasetOptions") -> Joined
     row_of = {item: row for row, item in enumerate(table.items)}
     where = " and ".join(map(str, table.paths))
     votes = " and ".join(map(str, (annotations.source.path, *annotations.source.later)))
-    items = [item for item in annotations.items if item in row_of]
+    annotated = _annotated(annotations)
+    items = [item for item in annotated if item in row_of]
     if not items:
         raise CredalError(
             f"no item of {votes} has features in {where}: they are called "
             f"{listed(annotations.items, 2)} there and {listed(table.items, 2)} here. To fix: name "
             "the column of the items with --item; both files must use the same names."
         )
-    left_out = _missing(annotations.items, row_of, f"features in {where}", options)
+    left_out = _missing(annotated, row_of, f"features in {where}", options)
     left_out |= _missing(table.items, set(items), f"annotations in {votes}", options)
     rows = [row_of[item] for item in items]
     X = table.values[rows]
@@ -73,13 +74,16 @@ def join_features(annotations: Annotations, options: "DatasetOptions") -> Joined
 def join_images(annotations: Annotations, options: "DatasetOptions") -> Joined:
     """Items whose image can be read, their pixels, and the columns of the table of images."""
     folder = Path(str(options.images))
-    matches = find_images(folder, annotations.items)
+    annotated = _annotated(annotations)
+    matches = find_images(folder, annotated)
     if not matches:
         raise CredalError(
             f"no item of {annotations.source.path} has an image in {folder}: they are called "
             f"{listed(annotations.items, 2)}. To fix: name the files like the items."
         )
-    left_out = _missing(annotations.items, matches, f"image in {folder}", options)
+    left_out = _missing(annotated, matches, f"image in {folder}", options)
+    if len(annotated) < len(annotations.items):
+        left_out["without annotations"] = len(annotations.items) - len(annotated)
     read: dict[Path, tuple[np.ndarray, str]] = {}
     broken: dict[Path, str] = {}
     files = list(dict.fromkeys(file for file, _ in matches.values()))
@@ -146,6 +150,14 @@ def _image_columns(
         [values[row] for row in rows], schema=dict.fromkeys(names, pl.String), orient="row"
     )
     return columns, lambda row: f"{source.path}, {source.place(rows[row])}", str(source.path)
+
+
+def _annotated(annotations: Annotations) -> list[str]:
+    """The items that someone said something about, if only "I do not know"."""
+    said = set(annotations.codes("item").tolist())
+    if annotations.kind == "counts":
+        said = set(np.flatnonzero(annotations.counts().sum(1)).tolist())
+    return [item for number, item in enumerate(annotations.items) if number in said]
 
 
 def _missing(
