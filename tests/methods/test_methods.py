@@ -12,7 +12,7 @@ from torch.testing import assert_close
 
 import credalearn as cl
 from clouds import classifier, clouds
-from credalearn.methods import METHODS, Model
+from credalearn.methods import METHODS
 from credalearn.predictions import CredalPredictions
 from credalearn.scores import SCORES
 
@@ -56,12 +56,9 @@ def assert_sound(pred: CredalPredictions, num_items: int, num_classes: int) -> N
     assert (pred.lower <= pred.probs).all()
     assert (pred.probs <= pred.upper).all()
     assert (pred.upper <= 1).all()
-    missing = {
-        "mutual-information": pred.vertices is None,
-        "evidence": pred.concentration is None,
-    }
+    needed = {"mutual-information": pred.vertices, "evidence": pred.concentration}
     for name in SCORES:
-        if missing.get(name, False):
+        if needed.get(name, pred.probs) is None:
             with pytest.raises(cl.CredalError, match=f"score '{name}' needs"):
                 pred.score(name)
             continue
@@ -69,11 +66,6 @@ def assert_sound(pred: CredalPredictions, num_items: int, num_classes: int) -> N
         assert score.shape == (num_items,), name
         assert score.isfinite().all(), name
         assert (score >= 0).all(), name
-
-
-def test_every_method_has_its_kind() -> None:
-    kinds = {*DIRICHLET, *NUM_VERTICES, "decalibration"}
-    assert kinds == METHODS.keys()
 
 
 @pytest.mark.parametrize("num_classes", [2, 3, 100])
@@ -202,10 +194,6 @@ def test_an_ensemble_can_be_built_from_softmax_members() -> None:
         assert torch.equal(vertices[:, i], clf.predict_credal(X).probs)
     with pytest.raises(cl.CredalError, match=r"needs 5 trained members, .*; got 4"):
         built.fit(X, labels, members=members[:4])
-    with pytest.raises(cl.CredalError, match=r"\(2, 3, 0\.0\); one has \(1, 3, 0\.0\)"):
-        Model.from_members(
-            METHODS["pocc"], members[:1], torch.from_numpy(X), labels, random_state=0
-        )
 
 
 @pytest.mark.parametrize("method", POST_HOC)
@@ -217,9 +205,7 @@ def test_post_hoc_methods_build_on_a_softmax_and_leave_it_alone(method: str) -> 
     before = {name: tensor.clone() for name, tensor in member.state_dict().items()}
     built = classifier(method).fit(X, labels, classes=range(3), members=softmax.model_.members)
     assert_same(built.predict_credal(X), fitted(method).predict_credal(X))
-    after = member.state_dict()
-    assert before.keys() == after.keys()
-    assert all(torch.equal(tensor, after[name]) for name, tensor in before.items())
+    assert_close(member.state_dict(), before, atol=0, rtol=0)
     assert built.model_.state
     if method == "decalibration":
         assert_close(built.predict_credal(X).probs, softmax.predict_credal(X).probs)

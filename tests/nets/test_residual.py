@@ -171,5 +171,5 @@ def test_dropout_is_in_every_block_and_not_before_the_heads(name: str) -> None:
     network = Network.on(backbone, sample, num_heads=1, num_classes=3, dropout=0.3)
     assert network.dropout.p == 0
     assert network.dropout_rate == 0.3
-    with pytest.raises(cl.CredalError, match=r"was built with 0\.3; the method needs 0\.0"):
+    with pytest.raises(cl.CredalError, match=r"built with 0\.3"):
         Network.on(backbone, sample, num_heads=1, num_classes=3)

@@ -57,9 +57,6 @@ def test_fits_in_chunks_to_the_same_numbers(
         parts.fit(images)
     assert_close(parts.state_dict(), whole.state_dict(), atol=0, rtol=1e-13)
     assert largest.numel <= 10 * images[0].numel()
-    monkeypatch.setattr(standardize, "_CHUNK", 1)  # an item is the least
-    parts.fit(images)
-    assert_close(parts.state_dict(), whole.state_dict(), atol=0, rtol=1e-13)
 
 
 def test_a_constant_feature_becomes_zero_also_with_rounding_noise() -> None:

@@ -83,16 +83,6 @@ def test_rejects_the_checkpoint_of_another_run(tmp_path: Path) -> None:
                 use(other)
 
 
-def test_distinguishes_labels_with_the_same_bounds(tmp_path: Path) -> None:
-    corners = torch.eye(4)[None].expand(97, 4, 4)
-    other = torch.cat([corners, corners.mean(1, keepdim=True)], 1)
-    training = small_training(Recipe(epochs=1), checkpoint=tmp_path / "resume.safetensors")
-    train([replace(training, labels=cl.Vertices(corners))])
-    fresh = small_training(Recipe(epochs=1), checkpoint=tmp_path / "resume.safetensors")
-    with pytest.raises(cl.TrainingError, match="another run: labels differ"):
-        train([replace(fresh, labels=cl.Vertices(other))])
-
-
 def test_names_a_damaged_checkpoint(tmp_path: Path) -> None:
     checkpoint = tmp_path / "resume.safetensors"
     run(Recipe(epochs=2), checkpoint=checkpoint)
@@ -130,3 +120,12 @@ def test_rejects_a_file_of_another_program_and_a_folder(tmp_path: Path) -> None:
     for path, message in ((checkpoint, "not a checkpoint"), (tmp_path, "is a folder")):
         with pytest.raises(cl.TrainingError, match=message):
             run(Recipe(epochs=1), checkpoint=path)
+
+
+def test_distinguishes_labels_with_the_same_bounds(tmp_path: Path) -> None:
+    corners = torch.eye(4).expand(97, 4, 4)
+    more = torch.cat([corners, corners.mean(1, keepdim=True)], 1)
+    fresh = [small_training(Recipe(epochs=1), checkpoint=tmp_path / "resume") for _ in range(2)]
+    train([replace(fresh[0], labels=cl.Vertices(corners))])
+    with pytest.raises(cl.TrainingError, match="another run: labels differ"):
+        train([replace(fresh[1], labels=cl.Vertices(more))])
