@@ -103,3 +103,8 @@ def bits(points: Tensor) -> Tensor:
     """Entropy the obvious way, over the last dimension."""
     logs = torch.where(points > 0, points.clamp(min=1e-300).log2(), 0)
     return -(points * logs).sum(-1)
+
+
+def random_images(generator: torch.Generator, *shape: int) -> Tensor:
+    """Images of random bytes."""
+    return torch.randint(0, 256, shape, generator=generator, dtype=torch.uint8)

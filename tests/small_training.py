@@ -14,18 +14,10 @@ from credalearn.train import Recipe, Training, seeded, train
 CPU = torch.device("cpu")
 
 
-class Noisy(nn.Module):
+def noisy() -> nn.Module:
     """A backbone with its own randomness and running statistics, which a resume must restore."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.layers = nn.Sequential(
-            nn.Linear(3, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(0.3), nn.Linear(8, 8)
-        )
-
-    def forward(self, inputs: Tensor) -> Tensor:
-        features: Tensor = self.layers(inputs)
-        return features
+    first = (nn.Linear(3, 8), nn.BatchNorm1d(8))
+    return nn.Sequential(*first, nn.ReLU(), nn.Dropout(0.3), nn.Linear(8, 8))
 
 
 class Heard:
@@ -51,7 +43,7 @@ def small_training(recipe: Recipe, method: str = "pocc", **options: Any) -> Trai
         inputs = torch.randn(97, 3)
         labels = cl.from_votes(torch.randint(1, 5, (97, 4)))
         heads = METHODS[method].num_heads
-        network = Network(Noisy(), num_features=8, num_heads=heads, num_classes=4)
+        network = Network(noisy(), num_features=8, num_heads=heads, num_classes=4)
     loss = METHODS[method].loss
     parts: dict[str, Any] = {"inputs": inputs, "labels": labels, "loss": loss, **options}
     return Training(network=network, recipe=recipe, **parts)

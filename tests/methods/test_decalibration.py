@@ -50,16 +50,10 @@ def farthest(p: np.ndarray, share: float, alpha: float, sign: int) -> float:
         return float(c[0] * share - np.log1p(p * np.expm1(c[0])).mean() - math.log(alpha))
 
     # From both sides of 0: at α = 1 the solver can stall on the root that is 0.
-    tries = [
-        minimize(
-            lambda c: -sign * c[0],
-            [start],
-            method="SLSQP",
-            constraints=[{"type": "ineq", "fun": slack}],
-            options={"ftol": 1e-14, "maxiter": 500},
-        ).x
-        for start in (-0.1, 0.1)
-    ]
+    solver = {"method": "SLSQP", "options": {"ftol": 1e-14, "maxiter": 500}}
+    kept = [{"type": "ineq", "fun": slack}]
+    starts = ([-0.1], [0.1])
+    tries = [minimize(lambda c: -sign * c[0], x, constraints=kept, **solver).x for x in starts]
     return sign * max(sign * float(c[0]) for c in tries if slack(c) >= -1e-9)
 
 

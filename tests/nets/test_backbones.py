@@ -6,15 +6,11 @@ from pathlib import Path
 
 import pytest
 import torch
-from torch import Tensor
 from torch.testing import assert_close
 
 import credalearn as cl
 from credalearn.nets import BACKBONES, MLP, build_backbone, known_backbone
-
-
-def random_images(generator: torch.Generator, *shape: int) -> Tensor:
-    return torch.randint(0, 256, shape, generator=generator, dtype=torch.uint8)
+from random_sets import random_images
 
 
 def test_every_backbone_is_found_by_name() -> None:

@@ -8,13 +8,10 @@ from torch.testing import assert_close
 
 import credalearn as cl
 from credalearn.nets import Network, ResNet18, Standardize, WideResNet28x4, build_backbone
+from random_sets import random_images
 
 IMAGE_BACKBONES = ["resnet18", "wrn-28-4"]
 DEVICES = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
-
-
-def random_images(generator: torch.Generator, *shape: int) -> Tensor:
-    return torch.randint(0, 256, shape, generator=generator, dtype=torch.uint8)
 
 
 class Slow:

@@ -83,18 +83,6 @@ def test_rejects_the_checkpoint_of_another_run(tmp_path: Path) -> None:
                 use(other)
 
 
-def test_names_a_damaged_checkpoint(tmp_path: Path) -> None:
-    checkpoint = tmp_path / "resume.safetensors"
-    run(Recipe(epochs=2), checkpoint=checkpoint)
-    whole = bytearray(checkpoint.read_bytes())
-    flipped = whole.copy()
-    flipped[-3] ^= 1  # one bit of a weight: the file is complete, its content is another
-    for content in (whole[:-1], flipped):
-        checkpoint.write_bytes(content)
-        with pytest.raises(cl.TrainingError, match=r"resume\.safetensors is damaged .* delete it"):
-            run(Recipe(epochs=2), checkpoint=checkpoint)
-
-
 def test_a_failed_write_leaves_the_old_checkpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -114,14 +102,6 @@ def test_a_failed_write_leaves_the_old_checkpoint(
     assert [path.name for path in tmp_path.iterdir()] == ["resume.safetensors"]
 
 
-def test_rejects_a_file_of_another_program_and_a_folder(tmp_path: Path) -> None:
-    checkpoint = tmp_path / "resume.safetensors"
-    save_file({"x": torch.zeros(1)}, checkpoint)
-    for path, message in ((checkpoint, "not a checkpoint"), (tmp_path, "is a folder")):
-        with pytest.raises(cl.TrainingError, match=message):
-            run(Recipe(epochs=1), checkpoint=path)
-
-
 def test_distinguishes_labels_with_the_same_bounds(tmp_path: Path) -> None:
     corners = torch.eye(4).expand(97, 4, 4)
     more = torch.cat([corners, corners.mean(1, keepdim=True)], 1)
@@ -129,3 +109,20 @@ def test_distinguishes_labels_with_the_same_bounds(tmp_path: Path) -> None:
     train([replace(fresh[0], labels=cl.Vertices(corners))])
     with pytest.raises(cl.TrainingError, match="another run: labels differ"):
         train([replace(fresh[1], labels=cl.Vertices(more))])
+
+
+def test_rejects_a_damaged_checkpoint_and_files_that_are_none(tmp_path: Path) -> None:
+    checkpoint, other = tmp_path / "resume.safetensors", tmp_path / "other.safetensors"
+    run(Recipe(epochs=2), checkpoint=checkpoint)
+    whole = checkpoint.read_bytes()
+    save_file({"x": torch.zeros(1)}, other)
+    with pytest.raises(cl.TrainingError, match="is a folder"):
+        run(Recipe(epochs=2), checkpoint=tmp_path)
+    for content, message in (
+        (whole[:-1], "is damaged"),
+        (whole[:-3] + bytes([whole[-3] ^ 1]) + whole[-2:], "is damaged"),  # one bit of a weight
+        (other.read_bytes(), "not a checkpoint"),
+    ):
+        checkpoint.write_bytes(content)
+        with pytest.raises(cl.TrainingError, match=message):
+            run(Recipe(epochs=2), checkpoint=checkpoint)

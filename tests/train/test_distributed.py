@@ -37,16 +37,11 @@ RECIPES = {"sgd": SGD, "adam": ADAM}
 STOPS_AFTER = 3
 
 
-class Plain(nn.Module):
+class Plain(nn.Sequential):
     """A backbone whose outcome does not depend on who else is in the batch."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self.layers = nn.Sequential(nn.Linear(3, 16), nn.ReLU(), nn.Linear(16, 8), nn.ReLU())
-
-    def forward(self, inputs: Tensor) -> Tensor:
-        features: Tensor = self.layers(inputs)
-        return features
+        super().__init__(nn.Linear(3, 16), nn.ReLU(), nn.Linear(16, 8), nn.ReLU())
 
 
 class Drawing(Plain):
@@ -56,7 +51,8 @@ class Drawing(Plain):
 
     def forward(self, inputs: Tensor) -> Tensor:
         self.drawn.append(torch.rand(()).item())
-        return super().forward(inputs)
+        features: Tensor = super().forward(inputs)  # type: ignore[no-untyped-call]
+        return features
 
 
 class Stops(Progress):
@@ -72,7 +68,7 @@ class Normalized(Plain):
 
     def __init__(self) -> None:
         super().__init__()
-        self.layers.append(nn.BatchNorm1d(8))
+        self.append(nn.BatchNorm1d(8))
 
 
 def problem(kind: type[Plain] = Plain) -> tuple[Network, Tensor, cl.CredalSet]:
@@ -180,7 +176,7 @@ def test_a_stop_of_the_first_process_stops_all_and_two_or_one_resume(outcome: Pa
 def test_running_statistics_end_the_same(outcome: Path) -> None:
     first, second = (load_file(outcome / f"normalized-{number}.safetensors") for number in (0, 1))
     torch.testing.assert_close(first, second, rtol=0, atol=0)
-    assert first["backbone.layers.4.num_batches_tracked"] == 24
+    assert first["backbone.4.num_batches_tracked"] == 24
 
 
 def test_synchronized_layers_share_the_networks_tensors() -> None:
@@ -200,8 +196,6 @@ def test_rejects_fewer_gpus_than_processes(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     with pytest.raises(cl.CredalError, match="2 processes here, and torch sees 1 GPU"):
         own_gpu("cuda")
-    with pytest.raises(cl.CredalError, match="a GPU of its own; got device 'cuda:1'"):
-        own_gpu("cuda:1")
 
 
 @pytest.mark.parametrize(
