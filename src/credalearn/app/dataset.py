@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from credalearn._checks import nearest
-from credalearn._formats import listed, shown
+from credalearn._formats import listed, many, shown
 from credalearn._options import check_options, option
 from credalearn.app._join import join_features, join_images
 from credalearn.app._split import SPLITS, check_split, draw_split, train_later
@@ -232,8 +232,10 @@ class Dataset:
             lines.append(", ".join(f"{sizes[name]:,} {name}" for name in SPLITS if sizes[name]))
         if inputs.matched:
             found = ", ".join(f"{count:,} by {how}" for how, count in inputs.matched.items())
-            lines.append(f"images found: {found}")
-        lines += [f"left out: {count:,} items {why}" for why, count in inputs.left_out.items()]
+            lines.append(f"Images found: {found}")
+        lines += [
+            f"Left out: {many(count, 'item')} {why}" for why, count in inputs.left_out.items()
+        ]
         return lines
 
     def to_polars(self) -> pl.DataFrame:

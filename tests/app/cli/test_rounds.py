@@ -48,13 +48,13 @@ def test_the_features_of_deferred_items_stand_in_a_file_of_their_own(
     assert run.facts.inputs.later == (str(more),)
     done = in_process(capsys, *given, "--skip-missing")
     assert done.code == 0, done.err
-    assert "left out: 10 items without features" in done.out
+    assert "Left out: 10 items without features" in done.out
     grouped = (*given, "--group", "patient")
     assert in_process(capsys, *grouped, "--skip-missing").code == 0
     group = Run.load(team.run).items.filter(split="test")["group"][0]
     table.filter(~is_first).with_columns(patient=pl.lit(group)).write_csv(more)
     done = in_process(capsys, *grouped, "--features", more)
-    assert "left out: 10 items of later exports whose patient is in calibration or test" in done.out
+    assert "Left out: 10 items of later exports whose patient is in calibration or test" in done.out
 
 
 def test_the_table_of_deferred_items_needs_no_truth_and_no_split(

@@ -206,3 +206,16 @@ def test_one_item_per_group_keeps_the_promise_that_whole_groups_break(tmp_path: 
             broken[name] += selective_guaranteed_risk(sample, 0.15, 0.05) is not None
     assert broken["all"] > 0.05 * 400
     assert broken["one"] <= 0.05 * 400
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"capacity": 0.25, "method": "learn-then-test"}, "a capacity certifies no error"),
+        ({"distance": "total-variation"}, "pass set_coverage=0.90 too"),
+        ({"scale": "none", "max_error": 0.1}, "pass set_coverage=0.90 too"),
+    ],
+)
+def test_rejects_options_without_effect(options: Any, message: str) -> None:
+    with pytest.raises(cl.CredalError, match=message):
+        CertifyOptions(**options)

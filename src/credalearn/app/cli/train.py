@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+from credalearn._formats import listed, many
 from credalearn._options import keywords
 from credalearn.app.cli._arguments import Export, NewRun
 from credalearn.app.dataset import Dataset, DatasetOptions
@@ -31,6 +32,8 @@ def train(
     votes = read_rounds(export, rounds)
     data = Dataset(votes, **keywords(inputs))
     yield f"{export}: {votes.source.words}"
+    classes = many(len(votes.classes), "class", "classes")
+    yield f"{many(len(votes.items), 'annotated item')}, {classes}: {listed(votes.classes)}"
     yield from data.inspect()
     try:
         run = train_run(data, output, replace(options, verbose=True))
@@ -41,7 +44,7 @@ def train(
     facts = run.facts
     for why, count in facts.inputs.left_out.items():
         if why not in data.inputs.left_out:  # what data.inspect() told above
-            yield f"left out: {count:,} items {why}"
+            yield f"Left out: {many(count, 'item')} {why}"
     yield from _advice(run)
     sizes = ", ".join(f"{number:,} {name}" for name, number in facts.splits.sizes.items())
     yield f"Wrote {output}: {facts.method}, trained in {facts.seconds:.1f} s; items: {sizes}."

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from credalearn.app.steps.set_coverage import WidenedSets
 
 _MAX_ERROR = 0.10
+_WIDENING = ("box", "relative-variance")  # the defaults of distance and scale
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +65,12 @@ class CertifyOptions:
             raise CredalError(
                 "max_error and capacity exclude each other: each sets the threshold. To fix: pass "
                 "one of them."
+            )
+        if self.capacity is not None and self.method != "sgr":
+            raise CredalError("a capacity certifies no error, so it has no method.")
+        if self.set_coverage is None and (self.distance, self.scale) != _WIDENING:
+            raise CredalError(
+                "distance and scale say how sets are widened. To fix: pass set_coverage=0.90 too."
             )
         if self.one_per_group and self.target is None:
             raise CredalError("one_per_group needs max_error. To fix: pass max_error=0.10.")
