@@ -1,6 +1,6 @@
 """What reading votes costs: seconds, memory, and the time beside crowd-kit's majority vote.
 
-The table: five votes an item by 2,000 people, in any order. Both start from the same file, each in
+The table: five votes per item by 2,000 people, in any order. Both start from the same file, each in
 a process of its own, in turn.
 """
 

@@ -67,7 +67,7 @@ def _table(rows: int) -> pl.DataFrame:
 
 
 def _make_run(folder: Path) -> None:
-    """A run as ``credalearn train`` makes it: three classes, two votes an item."""
+    """A run as ``credalearn train`` makes it: three classes, two votes per item."""
     features, votes = folder.with_name("features.csv"), folder.with_name("votes.csv")
     table = _table(300).with_columns(item="trained " + pl.col("item"))
     table.write_csv(features)

@@ -58,7 +58,7 @@ def _draw_votes(axes: Axes, cases: Sequence[Case], *, training: bool) -> None:
         axes.plot(x, [each.true for each in found], label=rule, **(line | {"linewidth": 1}))
         _ring(axes, x, found)
     axes.set_xticks(range(len(amounts)), [f"{amount:g}" for amount in amounts])
-    axes.set_xlabel("votes an item")
+    axes.set_xlabel("votes per item")
     axes.grid(axis="x", visible=False)
 
 

@@ -23,7 +23,7 @@ RULES: tuple[VoteRule, ...] = ("relax", "idm", "clopper-pearson")
 VOTES = (1, 3, 10, 50)
 BROKEN = (0.0, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1.0)
 SHIFT, FREE = 0.3, 0.05  # of broken labels: how far they exclude the truth; of all: the free mass
-NUM_TRAINING, NUM_FRESH = 300, 4000  # few to learn from, so that one vote an item is overfitted
+NUM_TRAINING, NUM_FRESH = 300, 4000  # few to learn from, so that one vote per item is overfitted
 _STEPS = 150  # of training, each on all items: a quarter of a second
 
 Place = Literal["inside", "above", "below"]

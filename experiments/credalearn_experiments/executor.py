@@ -1,7 +1,7 @@
 """Doing many runs: joblib's processes here, a Ray cluster, or torchrun's processes.
 
 The store decides what is left. A run is claimed before it is done, so any number of processes,
-however they were started, share the work, and a killed run is resumed by whoever claims it next.
+however they were started, share the work, and the next process to claim a killed run resumes it.
 """
 
 import os
@@ -201,8 +201,8 @@ def _with_torchrun(
     """Train with all processes; the first one tells the others what, measures, and returns."""
     with process_group():
         if rank() != 0:
-            while (told := hear()) is not None:
-                _runner(context).participate(told)
+            while (heard := hear()) is not None:
+                _runner(context).participate(heard)
         else:
             try:
                 _prepare(Store(context.store), runs, retry_failed)

@@ -20,7 +20,7 @@ def test_a_backbone_takes_its_kind_of_input_and_returns_features() -> None:
 
 @pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")  # torch's own, on import
 def test_a_compiled_network_computes_the_same(generator: torch.Generator) -> None:
-    """Here by torch's own stand-in for a compiler; test_recorded.py compiles on a GPU."""
+    """Here by torch's own stand-in for a compiler; test_cuda_graphs.py compiles on a GPU."""
     network = Network(ResNet18((3, 8, 8)), num_features=512, num_heads=2, num_classes=3).eval()
     images = torch.rand(2, 3, 8, 8, generator=generator)
     with torch.compiler.set_stance("force_eager"):

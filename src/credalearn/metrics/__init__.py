@@ -1,7 +1,7 @@
 """Accuracy, calibration and deferral of predictions; comparisons of methods over seeds."""
 
-from credalearn.metrics.balanced import BalancedQuality, balanced_quality
 from credalearn.metrics.calibration import Reliability, accuracy, ece, reliability
+from credalearn.metrics.quality import BalancedQuality, balanced_quality
 from credalearn.metrics.rejection import (
     accuracy_rejection,
     auarc,

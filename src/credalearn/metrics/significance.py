@@ -11,7 +11,7 @@ import numpy as np
 from credalearn._checks import check_number
 from credalearn._ranks import average_ranks
 from credalearn.errors import CredalError
-from credalearn.metrics.balanced import DECIMALS, Table, by_metric, min_max
+from credalearn.metrics.quality import DECIMALS, Table, by_metric, min_max
 
 
 @dataclass(frozen=True, slots=True)

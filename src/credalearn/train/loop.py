@@ -13,8 +13,8 @@ from collections.abc import Sequence
 import torch
 
 from credalearn.errors import TrainingError
+from credalearn.train._cuda_graphs import RecordedLearner
 from credalearn.train._learner import Learner
-from credalearn.train._recorded import RecordedLearner
 from credalearn.train.distributed import rank, summed, world_size
 from credalearn.train.progress import Listener
 from credalearn.train.training import Training

@@ -12,7 +12,7 @@ import credalearn as cl
 from credalearn.methods import METHODS
 from credalearn.nets import Network
 from credalearn.train import Recipe, Training, crop_and_flip, seeded, train
-from credalearn.train._recorded import RecordedLearner
+from credalearn.train._cuda_graphs import RecordedLearner
 from small_training import Heard, small_training
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")  # by its compiler
@@ -79,7 +79,7 @@ def test_the_cpu_is_rejected(execution: str) -> None:
 @needs_gpu
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
-def test_recorded_steps_train_what_eager_steps_do(
+def test_cuda_graphs_steps_train_what_eager_steps_do(
     method: str, optimizer: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same order, augmentation and dropout, from the same random numbers."""
