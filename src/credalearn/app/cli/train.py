@@ -43,7 +43,7 @@ def train(
         raise KeyboardInterrupt("nothing was written") from None
     facts = run.facts
     for why, count in facts.inputs.left_out.items():
-        if why not in data.inputs.left_out:  # what data.inspect() told above
+        if why not in data.inputs.left_out:  # which data.inspect() has named
             yield f"Left out: {many(count, 'item')} {why}"
     yield from _advice(run)
     sizes = ", ".join(f"{number:,} {name}" for name, number in facts.splits.sizes.items())
