@@ -23,8 +23,8 @@ EXPERIMENTS = ROOT / "experiments" / "credalearn_experiments"
 LAYERS = [
     *["errors", "_formats", "_checks", "_options", "_files", "_tensors", "_ranks"],
     *["sets", "labels", "scores", "conformal", "predictions", "nets", "train", "methods"],
-    *["metrics", "guarantees", "theory", "_backbone", "_targets", "_model_files", "classifier"],
-    *["_load", "app"],
+    *["metrics", "guarantees", "theory", "_backbone", "_targets", "_model_files"],
+    *["_table_columns", "_table_encoder", "classifier", "_load", "app"],
 ]
 APP_LAYERS = [
     *["_escape", "nodules", "facts", "column_names", "_csv_file", "_json_file", "sources"],
