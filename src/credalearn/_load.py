@@ -9,7 +9,9 @@ from torch import Tensor
 
 from credalearn._backbone import Backbone, check_backbone
 from credalearn._model_files import read_model
-from credalearn.classifier import CredalClassifier
+from credalearn._selection import Choice
+from credalearn._table_encoder import TableEncoder
+from credalearn.classifier import MEANINGS, CredalClassifier
 from credalearn.errors import CredalError
 from credalearn.methods import METHODS, Method, Model
 from credalearn.train.device import find_device
@@ -33,7 +35,7 @@ def load(
     Example:
         >>> import tempfile
         >>> import credalearn as cl
-        >>> clf = cl.CredalClassifier(epochs=1).fit([[0.0], [1.0]], ["no", "yes"])
+        >>> clf = cl.CredalClassifier().fit([[0.0], [1.0]], ["no", "yes"])
         >>> folder = tempfile.mkdtemp()
         >>> clf.save(folder)
         >>> cl.load(folder).classes_
@@ -44,11 +46,22 @@ def load(
     try:
         params = dict(config["params"])
         saved = {name: params[name] for name in given}
-        own = {"backbone": saved["backbone"] is None, "method": saved["method"] not in METHODS}
+        own = {
+            "backbone": saved["backbone"] is None,
+            "method": saved["method"] not in ("auto", *METHODS),
+        }
         clf = CredalClassifier(**params | {name: given[name] for name in given if own[name]})
         clf.classes_ = np.array(config["classes"], dtype=config["classes_dtype"])
         clf.loss_curve_ = config["loss_curve"]
         clf._input_shape = tuple(config["input_shape"])
+        encoder, choice = config["encoder"], config["choice"]
+        clf._encoder = None if encoder is None else TableEncoder.from_json(encoder)
+        clf.choice_ = None if choice is None else Choice(**choice)
+        clf.temperatures_ = {
+            meaning: float(config["temperatures"][meaning]) for meaning in MEANINGS
+        }
+        clf.out_of_fold_ = clf.folds_ = None
+        clf.n_features_in_ = config["num_features"]
         clf.weights_sha256_ = config["weights_sha256"]  # which ``read_model`` has checked
         if config["feature_names"] is not None:
             clf.feature_names_in_ = np.array(config["feature_names"], dtype=object)
@@ -59,8 +72,7 @@ def load(
         ) from error
     for name in given:
         _check_given(folder, name, saved[name], given[name], own=own[name])
-    check_backbone(clf.backbone, None, num_trained=0)
-    clf.n_features_in_ = clf._input_shape[0]
+    check_backbone(clf._backbone(), None, num_trained=0)
     clf.model_ = _loaded_model(clf, tensors, folder)
     return clf
 

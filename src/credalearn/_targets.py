@@ -11,6 +11,7 @@ import torch
 from numpy.typing import ArrayLike
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
+from torch import Tensor
 from torch.nn.functional import one_hot
 
 from credalearn._checks import check_choice
@@ -64,6 +65,47 @@ def top_classes(y: Any, *, num_classes: int) -> np.ndarray:
     labels, _ = as_credal(y, names=None, label_rule="precise")
     top: np.ndarray = labels.reference.numpy(force=True).argmax(1)
     return top
+
+
+def truth_of(labels: CredalSet, truth: Any, classes: np.ndarray) -> Tensor:
+    """The right class as a distribution (N, K): as given, else the top classes, in equal shares."""
+    if truth is None:
+        soft = labels.reference.double()
+        top = soft >= soft.amax(1, keepdim=True) - 1e-6
+        return top / top.sum(1, keepdim=True)
+    index = {name: number for number, name in enumerate(classes.tolist())}
+    given = np.asarray(truth).tolist()
+    unknown = [name for name in given if name not in index]
+    if len(given) != len(labels) or unknown:
+        got = f"{unknown[0]!r}" if unknown else f"{len(given)} of them"
+        raise CredalError(
+            f"truth must have one of the classes {classes.tolist()} for each of the {len(labels)} "
+            f"items; got {got}."
+        )
+    return one_hot(torch.tensor([index[name] for name in given]), len(classes)).double()
+
+
+def as_weights(weights: Any, count: int) -> Tensor:
+    """Weights of items as float64 (N,), 0 or more, not all 0."""
+    found = np.asarray(weights, dtype=np.float64)
+    found = np.full(count, found) if found.ndim == 0 else found
+    if found.ndim != 1:
+        raise CredalError(f"Sample weights must be 1D array or scalar; got shape {found.shape}.")
+    if found.shape != (count,) or not np.isfinite(found).all() or found.min() < 0:
+        raise CredalError(
+            f"sample_weight.shape == {found.shape}, expected {(count,)}, each weight 0 or more."
+        )
+    if not found.any():
+        raise CredalError("sample_weight must have a weight above zero; all are zero.")
+    return torch.from_numpy(found)
+
+
+def as_groups(groups: Any, count: int) -> np.ndarray:
+    """Groups of items as an array (N,)."""
+    found = np.asarray(groups)
+    if found.shape != (count,):
+        raise CredalError(f"groups must have shape ({count},), as y; got {found.shape}.")
+    return found
 
 
 def _from_soft(y: np.ndarray, label_rule: str) -> CredalSet:

@@ -8,13 +8,14 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -24,7 +25,19 @@ import credalearn
 from credalearn._backbone import Backbone, check_backbone, make_backbone
 from credalearn._checks import check_choice
 from credalearn._model_files import write_model
-from credalearn._targets import as_credal, column_names, ordered_columns, top_classes
+from credalearn._selection import SELECTED_METHOD, Choice, Items, make_folds, select
+from credalearn._table_columns import open_table
+from credalearn._table_encoder import TableEncoder
+from credalearn._targets import (
+    as_credal,
+    as_groups,
+    as_weights,
+    column_names,
+    ordered_columns,
+    top_classes,
+    truth_of,
+)
+from credalearn._temperature import fit_temperature
 from credalearn.errors import CredalError, TrainingError
 from credalearn.labels.soft import SoftRule, collapse
 from credalearn.methods import METHODS, Method, Model
@@ -34,14 +47,22 @@ from credalearn.sets import CredalSet
 from credalearn.sets.checks import refuse_masked, refuse_no_array
 from credalearn.train import AUGMENTS, Progress, Recipe, Training, seeded, train
 from credalearn.train.device import find_device
+from credalearn.train.linear import Inputs
 from credalearn.train.recipe import Optimizer, Precision, Schedule
 
+Meaning = Literal["truth", "votes"]
+MEANINGS: tuple[Meaning, ...] = ("truth", "votes")
 _NUMPY_FLOATS = (torch.float16, torch.float32, torch.float64)  # torch has shorter ones too
 _RECIPE = Recipe()  # the defaults of training
 
 
 class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier that learns from credal labels and predicts sets of distributions.
+
+    ``CredalClassifier()`` selects its model on folds of the training items: linear credal models
+    with several L2 penalties and, from 1,000 items of a table on, a small network, compared by the
+    tempered log-likelihood of the right class. Every method of the paper is available by name, with
+    its own recipe.
 
     It is a scikit-learn estimator: pipelines, clones, splits, ``cross_val_score`` and searches work
     with every kind of y and the classifier's own :meth:`score`. ``scoring=``, stratified splits and
@@ -50,15 +71,17 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     the same weights, bit for bit on a CPU.
 
     Args:
-        method: A key of ``credalearn.methods.METHODS``: ``"pocc"`` (two heads, a segment);
-            ``"pocc-mean"``, whose losses are averaged, not summed, which is more accurate with SGD;
+        method: ``"auto"``, the default learner; with a backbone given, ``"pocc"``. Or a key of
+            ``credalearn.methods.METHODS``: ``"pocc"`` (two heads, a segment); ``"pocc-mean"``,
+            whose losses are averaged, not summed, which is more accurate with SGD;
             ``"pocc-center"`` with a third head; ``"pocc-ensemble"``; ``"softmax"`` (a single
             point); ``"edl"``, ``"edl-soft"``, ``"dappr"``, ``"laplace-bridge"`` (a Dirichlet);
             ``"mc-dropout"``, ``"deep-ensemble"`` (a hull); ``"decalibration"`` (a box). Or a
             ``credalearn.methods.Method`` of your own, which ``load`` then needs too.
-        backbone: ``"mlp"`` for tables; ``"resnet18"`` or ``"wrn-28-4"`` for small images;
-            ``"torchvision:NAME"`` or ``"timm:NAME"`` for a network of these packages. All of them
-            standardize their inputs. Or a ``torch.nn.Module`` that returns features (a
+        backbone: ``"auto"``: what the default learner selects, ``"mlp"`` for other methods.
+            ``"linear"`` and ``"mlp"`` for tables; ``"resnet18"`` or ``"wrn-28-4"`` for small
+            images; ``"torchvision:NAME"`` or ``"timm:NAME"`` for a network of these packages. All
+            of them standardize their inputs. Or a ``torch.nn.Module`` that returns features (a
             copy is trained); or a function without arguments that makes one, which methods with
             several networks need.
         weights: File with the weights that a backbone given by name starts from: the published
@@ -67,20 +90,30 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         label_rule: How soft labels become sets: ``"relax"`` (the paper), ``"relax-ties"`` or
             ``"precise"``.
         collapse: Learn only the top class of each label's reference, whatever y is.
+        calibrate: Temper the probabilities of a method given by name: one temperature from a fifth
+            of the training items, by a model of the others. The default learner always does, out
+            of fold.
         augment: Random changes to images in each epoch: ``"crop"`` shifts them by up to an eighth
             of their size, ``"crop-flip"`` also mirrors half of them left to right; ``"none"``.
         device: ``"auto"`` (a GPU where there is one), or a device of torch.
-        checkpoint: File that keeps the state after each epoch. If training is killed, fitting
-            again on the same data continues from there to the same weights.
+        checkpoint: File that keeps the state after each epoch of a method given by name. If
+            training is killed, fitting again on the same data continues from there to the same
+            weights.
         verbose: Show progress on standard error.
         epochs, batch_size, optimizer, learning_rate, momentum, weight_decay, schedule,
-        warmup_epochs, warmup_start, final_learning_rate, precision, random_state: Training options;
-            see :class:`credalearn.train.Recipe`.
+        warmup_epochs, warmup_start, final_learning_rate, precision: Training options of methods
+            given by name; see :class:`credalearn.train.Recipe`.
+        random_state: Random seed.
 
     Attributes:
         classes_: The K class names, in the order of the columns of probabilities.
         model_: The trained networks and what was learned from them.
-        loss_curve_: Mean loss of each epoch, averaged over the members.
+        choice_: What the default learner chose; None for a method given by name.
+        temperatures_: Temperature for each meaning of a probability; see :meth:`predict_credal`.
+        out_of_fold_: Tempered predictions of the training items, each by a model that was not
+            trained on its fold; None for a method given by name.
+        folds_: Fold of each training item, shape (N,), or None.
+        loss_curve_: Mean loss of each epoch, averaged over the members; empty for linear models.
         n_features_in_: Number of features seen in ``fit``.
 
     Example:
@@ -91,12 +124,13 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> X = np.linspace(-1, 1, 60)[:, None]
         >>> right = np.clip(np.round(2 + 4 * X), 0, 4).astype(int)
         >>> votes = np.hstack([4 - right, right])
-        >>> clf = cl.CredalClassifier(epochs=40, random_state=0)
-        >>> clf = clf.fit(X, cl.from_votes(votes), classes=["left", "right"])
+        >>> clf = cl.CredalClassifier().fit(X, cl.from_votes(votes), classes=["left", "right"])
+        >>> clf.choice_.backbone
+        'linear'
         >>> clf.predict([[-0.9], [0.9]])
         array(['left', 'right'], dtype='<U5')
         >>> pred = clf.predict_credal([[-0.9], [0.0]])
-        >>> bool(pred.score("mmi")[0] < pred.score("mmi")[1])
+        >>> bool(pred.score("top-probability")[0] < pred.score("top-probability")[1])
         True
 
         A method of your own: an ensemble of three.
@@ -110,17 +144,23 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     classes_: np.ndarray
     model_: Model
+    choice_: Choice | None
+    temperatures_: dict[Meaning, float]
+    out_of_fold_: CredalPredictions | None
+    folds_: np.ndarray | None
     loss_curve_: list[float]
     _input_shape: tuple[int, ...]
+    _encoder: TableEncoder | None
 
     def __init__(
         self,
-        method: str | Method = "pocc",
+        method: str | Method = "auto",
         *,
-        backbone: Backbone = "mlp",
+        backbone: Backbone = "auto",
         weights: str | Path | None = None,
         label_rule: SoftRule = "relax-ties",
         collapse: bool = False,
+        calibrate: bool = False,
         epochs: int = _RECIPE.epochs,
         batch_size: int = _RECIPE.batch_size,
         optimizer: Optimizer = _RECIPE.optimizer,
@@ -143,6 +183,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.weights = weights
         self.label_rule = label_rule
         self.collapse = collapse
+        self.calibrate = calibrate
         self.epochs = epochs
         self.batch_size = batch_size
         self.optimizer = optimizer
@@ -166,16 +207,27 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         y: Any,
         *,
         classes: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        truth: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
         members: Sequence[Network] | None = None,
     ) -> Self:
         """Train on items X and their labels y.
 
         Args:
-            X: Features (N, D), an array or a data frame; images (N, channels, height, width) for
+            X: Features (N, D): an array, a data frame or, for linear models, a SciPy sparse
+                matrix. Missing values are filled with the mean, and an indicator is added; columns
+                of texts become one 0/1 feature per text. Images (N, channels, height, width) for
                 the backbones that take them; any shape (N, ...) for a backbone of your own.
             y: Class labels (N,); soft labels (N, K), an array or a data frame whose columns are
                 the class names; or a credal set such as ``from_votes`` returns.
             classes: The K class names in order, where y does not contain them.
+            groups: Group of each item, such as its patient, shape (N,). Items of a group are never
+                in different folds.
+            truth: The right class of each item, one of the class names, where it is known (gold
+                labels); else the top classes of y. Probabilities are tempered against it.
+            sample_weight: Weight of each item, shape (N,), 0 or more; for the default learner,
+                which then chooses among linear models.
             members: Trained networks to build on instead of training: ``clf.model_.members`` of a
                 softmax classifier for the Laplace bridge and decalibration, of five for an
                 ensemble.
@@ -185,40 +237,49 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             TrainingError: If the loss is not finite, or the checkpoint belongs to another run.
         """
         fitted = copy.copy(self)  # a fit that fails leaves this classifier as it was
-        method, recipe = self._method(), self._recipe()
-        num_trained = method.num_members if members is None else 0
-        check_backbone(self.backbone, self.weights, num_trained=num_trained)
-        inputs, labels, names = fitted._check_data(X, y, classes)
-        losses: list[list[float]] = []
-        if members is None:
-            members = []
-            for number in range(method.num_members):
-                training = self._training(number, inputs, labels, len(names))
-                with self._progress(number) as progress:
-                    (end,) = train([training], listener=progress)
-                if isinstance(end, TrainingError):
-                    raise end
-                members.append(training.network)
-                losses.append(end)
-        fitted.model_ = Model.from_members(
-            method, members, inputs, labels, random_state=recipe.random_state
-        )
-        fitted.classes_ = names
-        fitted.loss_curve_ = np.array(losses).mean(0).tolist() if losses else []
+        self._check_options(weighted=sample_weight is not None)
+        inputs, labels, fitted.classes_ = fitted._check_data(X, y, classes)
+        weight = None
+        if sample_weight is not None:
+            weight = as_weights(sample_weight, len(labels))
+        together = None if groups is None else as_groups(groups, len(labels))
+        right = truth_of(labels, truth, fitted.classes_)
+        items = Items(inputs, labels.to(dtype=torch.float64), right, weight)
         fitted._input_shape = tuple(inputs.shape[1:])
+        fitted.choice_ = fitted.folds_ = fitted.out_of_fold_ = None
+        fitted.loss_curve_, fitted.temperatures_ = [], dict.fromkeys(MEANINGS, 1.0)
+        if self._selects:
+            fitted._select(items, together)
+        else:
+            fitted.model_, fitted.loss_curve_ = self._trained(inputs, labels, members)
+            if self.calibrate:
+                folds = make_folds(right, together, random_state=self.random_state, count=5)
+                rows, held_out = np.flatnonzero(folds != 0), np.flatnonzero(folds == 0)
+                model, _ = self._trained(inputs[rows], labels[rows], None)
+                fitted._set_temperatures(model.predict(inputs[held_out]).probs, items[held_out])
         self.__dict__ = fitted.__dict__
         return self
 
-    def predict_credal(self, X: Any) -> CredalPredictions:
-        """The predicted sets of distributions, with their scores, on the CPU."""
+    def predict_credal(self, X: Any, *, meaning: Meaning = "truth") -> CredalPredictions:
+        """The predicted sets of distributions, with their scores, on the CPU.
+
+        Args:
+            X: Items as in :meth:`fit`.
+            meaning: What a probability is about: ``"truth"``, how likely a class is right (the
+                most voted class, or the gold label), or ``"votes"``, how likely the next annotator
+                chooses it. They differ in the temperature, where people disagree.
+        """
         check_is_fitted(self, "model_")
+        check_choice(meaning, MEANINGS, name="meaning")
         inputs = self._inputs(X, reset=False)
         if tuple(inputs.shape[1:]) != self._input_shape:
             raise CredalError(
                 f"X must have items of shape {self._input_shape}, as in fit; got "
                 f"{tuple(inputs.shape[1:])}. To fix: bring the items to that shape."
             )
-        return self.model_.predict(inputs)
+        temperature = self.temperatures_[meaning]
+        predicted = self.model_.predict(inputs)
+        return predicted if temperature == 1 else predicted.temper(temperature)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes, shape (N, K): the middle of the predicted set."""
@@ -251,7 +312,8 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def save(self, folder: str | Path) -> None:
         """Write the trained model to ``folder``: weights in safetensors, the rest in JSON.
 
-        ``credalearn.load`` reads it back and runs no code from it.
+        ``credalearn.load`` reads it back and runs no code from it. Out-of-fold predictions are not
+        saved.
         """
         check_is_fitted(self, "model_")
         if self._method() != self.model_.method:
@@ -270,6 +332,10 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             "classes": self.classes_.tolist(),
             "classes_dtype": self.classes_.dtype.str,
             "input_shape": list(self._input_shape),
+            "encoder": None if self._encoder is None else self._encoder.to_json(),
+            "choice": None if self.choice_ is None else asdict(self.choice_),
+            "temperatures": self.temperatures_,
+            "num_features": self.n_features_in_,
             "feature_names": None if names is None else names.tolist(),
             "loss_curve": self.loss_curve_,
             "versions": {"credalearn": credalearn.__version__, "torch": torch.__version__},
@@ -280,17 +346,98 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             tensors |= {f"member{number}.{name}": tensor for name, tensor in weights}
         write_model(Path(folder), config=config, weights=tensors)
 
+    @property
+    def _selects(self) -> bool:
+        """Whether this is the default learner."""
+        return isinstance(self.method, str) and (self.method, self.backbone) == ("auto", "auto")
+
     def _method(self) -> Method:
         if isinstance(self.method, Method):
             return self.method
-        check_choice(self.method, METHODS, name="method")
+        check_choice(self.method, ("auto", *METHODS), name="method")
+        if self.method == "auto":
+            return METHODS[SELECTED_METHOD if self._selects else "pocc"]
         return METHODS[self.method]
+
+    def _backbone(self) -> Backbone:
+        if isinstance(self.backbone, str) and self.backbone == "auto":
+            choice = getattr(self, "choice_", None)
+            return "mlp" if choice is None else choice.backbone
+        return self.backbone
 
     def _recipe(self) -> Recipe:
         return Recipe(**{each.name: getattr(self, each.name) for each in fields(Recipe)})
 
+    def _check_options(self, *, weighted: bool) -> None:
+        """Reject options that are invalid, or without effect."""
+        recipe = self._recipe()
+        check_choice(self.augment, AUGMENTS, name="augment")
+        method = self._method()
+        if not self._selects:
+            check_backbone(self._backbone(), self.weights, num_trained=method.num_members)
+            if weighted:
+                raise CredalError(
+                    "sample_weight is for the default learner. To fix: leave out method and "
+                    "backbone, or leave out sample_weight."
+                )
+            return
+        asked = replace(recipe, random_state=_RECIPE.random_state)
+        changed = [
+            each.name
+            for each in fields(Recipe)
+            if getattr(asked, each.name) != getattr(_RECIPE, each.name)
+        ]
+        changed += ["weights"] * (self.weights is not None) + ["augment"] * (self.augment != "none")
+        if changed:
+            raise CredalError(
+                f"{', '.join(changed)}: such options are for networks; the default learner selects "
+                "its own. To fix: leave them out, or name a method, such as method='pocc'."
+            )
+
+    def _select(self, items: Items, groups: np.ndarray | None) -> None:
+        """Keep the model that the default learner selects, and what is known of it."""
+        weight = items.weight
+        used = np.arange(len(items)) if weight is None else np.flatnonzero(weight.numpy() > 0)
+        chosen = items if len(used) == len(items) else items[used]
+        with self._progress(0) as progress:
+            found = select(
+                chosen,
+                groups=None if groups is None else groups[used],
+                random_state=self.random_state,
+                device=find_device(self.device),
+                report=_unheard if progress is None else progress.note,
+            )
+        self.model_, self.choice_ = found.model, found.choice
+        self.folds_ = np.full(len(items), -1)
+        self.folds_[used] = found.folds
+        self._set_temperatures(found.out_of_fold.probs, chosen)
+        self.out_of_fold_ = found.out_of_fold.temper(self.temperatures_["truth"])
+
+    def _set_temperatures(self, probs: Tensor, items: Items) -> None:
+        """Learn them from probabilities of items that were not trained on."""
+        targets: dict[Meaning, Tensor] = {"truth": items.truth, "votes": items.labels.reference}
+        for meaning, target in targets.items():
+            self.temperatures_[meaning] = fit_temperature(probs, target, weight=items.weight)
+
+    def _trained(
+        self, inputs: Inputs, labels: CredalSet, members: Sequence[Network] | None
+    ) -> tuple[Model, list[float]]:
+        """A model of the method given by name, and its losses; on ``members`` if there are any."""
+        method, losses, networks = self._method(), [], list(members or ())
+        for number in range(method.num_members if members is None else 0):
+            training = self._training(number, inputs, labels, labels.num_classes)
+            with self._progress(number) as progress:
+                (end,) = train([training], listener=progress)
+            if isinstance(end, TrainingError):
+                raise end
+            networks.append(training.network)
+            losses.append(end)
+        state = self.random_state
+        model = Model.from_members(method, networks, inputs, labels, random_state=state)
+        return model, np.array(losses).mean(0).tolist() if losses else []
+
     def _training(
-        self, number: int, inputs: Tensor, labels: CredalSet, num_classes: int
+        self, number: int, inputs: Inputs, labels: CredalSet, num_classes: int
     ) -> Training:
         """The training of member ``number``, whose random_state is the classifier's plus that."""
         method, recipe, device = self._method(), self._recipe(), find_device(self.device)
@@ -322,7 +469,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Network:
         """An untrained network for such inputs; its backbone may start from a file of weights."""
         method, shape = self._method(), tuple(inputs.shape[1:])
-        backbone = make_backbone(self.backbone, shape, dropout=method.dropout, weights=weights)
+        backbone = make_backbone(self._backbone(), shape, dropout=method.dropout, weights=weights)
         for layer in backbone.modules():
             if isinstance(layer, Standardize):
                 layer.fit(inputs)
@@ -336,23 +483,19 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _check_data(
         self, X: Any, y: Any, classes: ArrayLike | None
-    ) -> tuple[Tensor, CredalSet, np.ndarray]:
+    ) -> tuple[Inputs, CredalSet, np.ndarray]:
         """Inputs, labels and class names, checked."""
-        check_choice(self.augment, AUGMENTS, name="augment")
-        if isinstance(y, CredalSet):
-            inputs = self._inputs(X, reset=True)
-        else:
+        if not isinstance(y, CredalSet):
             columns = column_names(y)
             if columns is not None and classes is not None:
                 y = ordered_columns(y, classes)
             classes = columns if classes is None else classes
-            X, y = _as_given(X, name="X"), _as_given(y, name="y")
-            X, y = validate_data(self, X, y, multi_output=True, **self._input_rules())
-            inputs = torch.from_numpy(X)
-        if len(y) != len(inputs):
+            y = validate_data(self, y=_as_given(y, name="y"), multi_output=True)
+        inputs = self._inputs(X, reset=True)
+        if len(y) != inputs.shape[0]:
             raise CredalError(
-                f"X has {len(inputs)} items and y has {len(y)}. To fix: give every item of X its "
-                "label."
+                f"X has {inputs.shape[0]} items and y has {len(y)}. To fix: give every item of X "
+                "its label."
             )
         if self.augment != "none" and inputs.ndim != 4:
             raise CredalError(
@@ -363,14 +506,41 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         labels = collapse(labels) if self.collapse else labels
         return inputs, labels.to(dtype=torch.float32), names
 
-    def _inputs(self, X: Any, *, reset: bool) -> Tensor:
-        X = validate_data(self, _as_given(X, name="X"), reset=reset, **self._input_rules())
+    def _inputs(self, X: Any, *, reset: bool) -> Inputs:
+        """Items as the networks take them; ``reset`` learns how columns of a table are encoded."""
+        X = _as_given(X, name="X")
+        if issparse(X) or (not reset and self._encoder is None and self._selects):
+            if not self._selects:
+                raise CredalError(
+                    "a sparse X is for the default learner. To fix: leave out method and backbone, "
+                    "or pass X.toarray()."
+                )
+            if reset:
+                self._encoder = None
+            rules = {"accept_sparse": "csr", "dtype": np.float64, "order": "C"}
+            X = validate_data(self, X, reset=reset, **rules)
+            return X if issparse(X) else torch.from_numpy(X)
+        if self._backbone() in ("auto", "linear", "mlp"):
+            open_table(X)  # refuses what is no table
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            if reset:
+                self._encoder = TableEncoder.fit(X)
+            assert self._encoder is not None
+            return torch.from_numpy(self._encoder.transform(X))
+        if reset:
+            self._encoder = None
+        X = validate_data(self, X, reset=reset, dtype=np.float32, order="C", allow_nd=True)
         return torch.from_numpy(X)
 
-    def _input_rules(self) -> dict[str, Any]:
-        if self.backbone == "mlp":  # standardizes in float64, then continues in float32
-            return {"dtype": np.float64, "order": "C"}
-        return {"dtype": np.float32, "order": "C", "allow_nd": True}
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self._selects
+        tags.input_tags.allow_nan = self._backbone() in ("auto", "linear", "mlp")
+        return tags
+
+
+def _unheard(text: str) -> None:
+    """Report to nobody."""
 
 
 def _as_given(values: Any, *, name: str) -> Any:

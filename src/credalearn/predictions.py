@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any, Self, final
 
 from numpy.typing import ArrayLike
-from torch import Tensor
+from torch import Tensor, cat
 
 from credalearn._checks import check_choice
+from credalearn._temperature import temper
 from credalearn._tensors import read_tensors, write_tensors
 from credalearn.conformal import Distance, Inflation, Scale
 from credalearn.conformal.calibration import calibrate
@@ -140,6 +141,37 @@ class CredalPredictions:
         """
         check_choice(name, SCORES, name="score")
         return SCORES[name](self)
+
+    def temper(self, temperature: float) -> Self:
+        r"""The same predictions with every logit divided by ``temperature``, above 0.
+
+        Probabilities and vertices become :math:`p^{1/T}`, normalized; the tempered ``probs`` may
+        leave the hull of the tempered vertices and become one of them. Where only the bounds are
+        known, their log-odds are divided, and the box is widened to contain ``probs``. Dirichlet
+        parameters stay. Tempering by T and then by S is tempering by T · S.
+
+        Example:
+            >>> import torch
+            >>> CredalPredictions.from_vertices(torch.tensor([[[0.9, 0.1]]])).temper(2.0).probs
+            tensor([[0.7500, 0.2500]])
+        """
+        if not temperature > 0:
+            raise CredalError(f"temperature must be above 0; got {temperature}.")
+        probs = temper(self.probs, temperature)
+        vertices = self.vertices
+        if vertices is not None:
+            has_center = bool((vertices[:, -1] == self.probs).all())
+            vertices = temper(vertices, temperature)
+            if not has_center:
+                vertices = cat([vertices, probs[:, None]], 1)
+            lower, upper = vertices.amin(1), vertices.amax(1)
+        elif self.lower is self.probs and self.upper is self.probs:
+            lower = upper = probs
+        else:
+            odds = [(each.double().logit() / temperature) for each in (self.lower, self.upper)]
+            lower, upper = (each.sigmoid().to(probs.dtype) for each in odds)
+            lower, upper = lower.minimum(probs), upper.maximum(probs)
+        return type(self)(probs, lower, upper, vertices, self.concentration)
 
     def inflation(
         self,

@@ -17,6 +17,7 @@ from credalearn.nets import Network
 from credalearn.predictions import CredalPredictions
 from credalearn.sets import CredalSet
 from credalearn.train import seeded
+from credalearn.train.linear import Inputs
 
 _BATCH = 4096  # items at a time, but fewer large ones:
 _NUMBERS = 2**22  # 1365 images of 32 px, 27 of 224 px, whose hidden layers take most memory
@@ -50,7 +51,7 @@ class Model:
         cls,
         method: Method,
         members: Sequence[Network],
-        inputs: Tensor,
+        inputs: Inputs,
         labels: CredalSet,
         *,
         random_state: int,
@@ -78,12 +79,18 @@ class Model:
             return model
         return replace(model, state=method.post_hoc(model.outputs(inputs), labels))
 
-    def predict(self, inputs: Tensor) -> CredalPredictions:
+    def predict(self, inputs: Inputs) -> CredalPredictions:
         """The predicted set of each input, on the CPU."""
         return self.method.predictions(self.outputs(inputs), self.state)
 
-    def outputs(self, inputs: Tensor) -> Outputs:
-        """Outputs of the networks for ``inputs``, on the CPU, computed in batches."""
+    def outputs(self, inputs: Inputs) -> Outputs:
+        """Outputs of the networks for ``inputs``, on the CPU, computed in batches.
+
+        Sparse inputs, of linear networks, have no features: those would be dense.
+        """
+        if not isinstance(inputs, Tensor):
+            logits = [member.sparse_logits(inputs).float() for member in self.members]
+            return Outputs(torch.stack(logits, 1), torch.empty(inputs.shape[0], 0))
         size = items_at_once(inputs.shape[1:])
         batches = [self._batch_outputs(batch) for batch in torch.split(inputs, size)]
         return Outputs(

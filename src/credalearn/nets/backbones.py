@@ -1,6 +1,7 @@
 """Backbones by name."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from torch import nn
@@ -14,6 +15,7 @@ from credalearn.nets.weights import backbone_weights, load_weights, read_weights
 # Each builds a backbone for inputs of a shape (without the items). A class that places dropout
 # itself has ``places_dropout = True``, takes ``dropout`` and keeps it as an attribute.
 BACKBONES: dict[str, Callable[..., nn.Module]] = {
+    "linear": partial(MLP, hidden=()),
     "mlp": MLP,
     "resnet18": ResNet18,
     "wrn-28-4": WideResNet28x4,

@@ -9,7 +9,10 @@ from credalearn.nets.standardize import Standardize
 
 
 class MLP(nn.Module):
-    """Standardized inputs (N, D) through hidden layers of these widths, with rectifiers."""
+    """Standardized inputs (N, D) through hidden layers of these widths, with rectifiers.
+
+    Without hidden layers the heads on top of it are linear in the inputs, which may then be sparse.
+    """
 
     def __init__(self, input_shape: tuple[int, ...], hidden: tuple[int, ...] = (128, 128)) -> None:
         super().__init__()
@@ -19,10 +22,18 @@ class MLP(nn.Module):
                 f"{input_shape}. To fix: flatten X, or give a backbone for such inputs."
             )
         widths = (input_shape[0], *hidden)
+        self.is_linear = not hidden
         layers: list[nn.Module] = [Standardize(input_shape[0])]
         for width_in, width_out in pairwise(widths):
             layers += [nn.Linear(width_in, width_out), nn.ReLU()]
         self.layers = nn.Sequential(*layers)
+
+    @property
+    def standardize(self) -> Standardize:
+        """The first layer."""
+        layer = self.layers[0]
+        assert isinstance(layer, Standardize)
+        return layer
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Features, shape (N, hidden[-1])."""

@@ -4,12 +4,13 @@ Shapes: N items, D features, H heads, K classes.
 """
 
 from collections.abc import Callable
-from typing import Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
 
 from credalearn.errors import CredalError
+from credalearn.nets.mlp import MLP
 
 
 class Network(nn.Module):
@@ -84,6 +85,15 @@ class Network(nn.Module):
     def forward(self, inputs: Tensor) -> Tensor:
         """Logits of every head, shape (N, H, K)."""
         return self.logits(self.features(inputs))
+
+    def sparse_logits(self, X: Any) -> Tensor:
+        """Logits of every head from a sparse matrix (N, D), where the backbone is linear."""
+        assert isinstance(self.backbone, MLP)
+        layer, heads = self.backbone.standardize, self.heads
+        weight = heads.weight.double().cpu() / layer.scale.cpu()
+        bias = heads.bias.double().cpu() - weight @ layer.mean.cpu()
+        logits = torch.from_numpy(X @ weight.T.detach().numpy()) + bias.detach()
+        return logits.view(-1, *self.shape)
 
     def compiled(self) -> Callable[[Tensor], Tensor]:
         """The forward pass with the backbone's layers fused by torch.compile, at its first call.

@@ -51,6 +51,7 @@ class Learner:
         self.random = RandomStream(self.device)
         self.listener = training.listener if rank() == 0 else None
         self.failure: TrainingError | None = None
+        self.stopped = False
         self.optimizer = self.make_optimizer()
         self.losses = self._resume()
         self.epoch = self.num_saved = self.num_reported = len(self.losses)
@@ -70,7 +71,8 @@ class Learner:
     @property
     def finished(self) -> bool:
         """Whether no epoch is left to start."""
-        return self.failure is not None or self.epoch >= self.training.recipe.epochs
+        over = self.stopped or self.epoch >= self.training.recipe.epochs
+        return over or self.failure is not None
 
     def make_optimizer(self) -> Optimizer:
         """The recipe's optimizer."""
@@ -129,6 +131,8 @@ class Learner:
             if time.monotonic() - self.saved_at >= self.checkpoint_seconds:
                 self.save()
             self.report()
+        if self.training.stop is not None and self.failure is None:
+            self.stopped = self.training.stop(self.epoch)
 
     def keep_total(self) -> None:
         """Note the loss of the epoch that ends."""

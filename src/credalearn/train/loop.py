@@ -9,15 +9,19 @@ Where torch.distributed is initialized, all its processes train each model toget
 
 import time
 from collections.abc import Sequence
+from threading import Event
 
 import torch
 
 from credalearn.errors import TrainingError
 from credalearn.train._cuda_graphs import RecordedLearner
 from credalearn.train._learner import Learner
+from credalearn.train._threads import on_one_thread
 from credalearn.train.distributed import rank, summed, world_size
 from credalearn.train.progress import Listener
 from credalearn.train.training import Training
+
+_LARGE_STEP = 2**23  # items of a batch times weights: 30 ms on one core
 
 
 def train(
@@ -44,6 +48,27 @@ def train(
             executed as asked.
         CredalError: If several processes cannot share a training.
     """
+    if any(_needs_threads(training) for training in trainings):
+        return _train(trainings, listener, deadline, Event())
+    return on_one_thread(lambda stopped: _train(trainings, listener, deadline, stopped))
+
+
+def _needs_threads(training: Training) -> bool:
+    """Whether a step is large enough to be shared by threads, or is not done by them at all."""
+    size = min(len(training.inputs), training.recipe.batch_size)
+    numbers = [each.numel() for each in training.network.parameters()]
+    images = training.inputs.ndim > 2  # their weights are used many times
+    on_gpu = next(training.network.parameters()).device.type != "cpu"
+    return on_gpu or images or world_size() > 1 or size * sum(numbers) > _LARGE_STEP
+
+
+def _train(
+    trainings: Sequence[Training],
+    listener: Listener | None,
+    deadline: float | None,
+    stopped: Event,
+) -> list[list[float] | TrainingError]:
+    """See :func:`train`; ends after an epoch if ``stopped`` is set."""
     learners = [_learner(training) for training in trainings]
     shown = _Shown(listener, learners)
     active = [learner for learner in learners if not learner.finished]
@@ -60,7 +85,7 @@ def train(
                 learner.finish()
         shown.update()
         active = [learner for learner in active if not learner.finished]
-        if active and _is_over(deadline, active[0].device):
+        if stopped.is_set() or (active and _is_over(deadline, active[0].device)):
             break
     for learner in learners:
         learner.finish()

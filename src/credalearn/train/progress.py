@@ -31,6 +31,7 @@ class Progress:
         self.in_place = self.stream.isatty()
         self.started = self.first_time = self.last_line = time.monotonic()
         self.first_epoch: int | None = None
+        self.shown = False
 
     def epoch(self, number: int, *, of: int, loss: float, items: int) -> None:
         """Show that epoch ``number`` (from 1) is done."""
@@ -45,9 +46,18 @@ class Progress:
             f"{self.label}: epoch {number}/{of}  loss {loss:.4f}  {items / seconds:,.0f} items/s  "
             f"{left // 60}:{left % 60:02d} left"
         )
+        self._show(text, always=number in (self.first_epoch, of))
+
+    def note(self, text: str) -> None:
+        """Show what is being done."""
+        self._show(f"{self.label}: {text}", always=False)
+
+    def _show(self, text: str, *, always: bool) -> None:
+        self.shown = True
+        now = time.monotonic()
         if self.in_place:
             print(f"\r{text}\033[K", end="", file=self.stream, flush=True)
-        elif number in (self.first_epoch, of) or now - self.last_line >= _SECONDS_BETWEEN_LINES:
+        elif always or now - self.last_line >= _SECONDS_BETWEEN_LINES:
             self.last_line = now
             print(text, file=self.stream, flush=True)
 
@@ -59,5 +69,5 @@ class Progress:
         return self
 
     def __exit__(self, *failure: object) -> None:
-        if self.in_place and self.first_epoch is not None:
+        if self.in_place and self.shown:
             print(file=self.stream)

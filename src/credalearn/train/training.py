@@ -38,6 +38,8 @@ class Training:
             minutes and at the end. If it contains the state of this run, training continues from
             there. It stays when training ends.
         listener: Told after each epoch; of several processes, only that of the first.
+        stop: Called after each epoch with the number of epochs done; training ends if it is true.
+            For eager steps in one process.
         execution: How steps run. ``"eager"``: operation by operation, on any device.
             ``"recorded"``: each step is one CUDA graph, which lets several models share a GPU;
             network and loss must not make decisions on values. ``"compiled"``: recorded, with the
@@ -53,4 +55,5 @@ class Training:
     augment: Augment | None = None
     checkpoint: Path | None = None
     listener: Listener | None = None
+    stop: Callable[[int], bool] | None = None
     execution: Execution = "eager"

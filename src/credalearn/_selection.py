@@ -1,0 +1,309 @@
+"""The default learner: candidates compared on folds of the training items, the best one fitted.
+
+Every candidate has a pessimistic, an optimistic and a center head (``pocc-center``): a linear model
+with one of several L2 penalties, or a small network. They are compared by the log-likelihood of the
+right class, out of fold, after one temperature.
+
+Shapes: N items, D features, K classes.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from threading import Event
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from credalearn._temperature import fit_temperature, log_probs, temper
+from credalearn.errors import CredalError, TrainingError
+from credalearn.methods import METHODS, Model
+from credalearn.nets import MLP, Network
+from credalearn.predictions import CredalPredictions
+from credalearn.sets import CredalSet
+from credalearn.train import Recipe, Training, seeded, train
+from credalearn.train._threads import on_one_thread
+from credalearn.train.linear import Inputs, LinearProblem, soft_target
+
+SELECTED_METHOD = "pocc-center"
+NUM_FOLDS = 4
+PENALTIES = tuple(10.0 ** -(1 + step / 2) for step in range(12))  # 0.1 to 3e-7, strongest first
+# A smaller gain than this, in nats per item, is noise: the stronger penalty stays. After so many
+# penalties without a gain, weaker ones are not tried.
+_LEAST_GAIN, _MOST_WORSE = 5e-4, 2
+
+# A network is tried from so many items on, with at most so many features. It has to beat the linear
+# model by a standard error on one fold, as its epochs are chosen there.
+_ITEMS_FOR_NETWORK, _FEATURES_FOR_NETWORK = 1000, 5000
+_RECIPE = Recipe(epochs=60, weight_decay=1e-4, schedule="constant")
+_PATIENCE = 6  # epochs without a gain
+_MANY_ITEMS, _LARGE_BATCH = 20_000, 512
+_LARGE_TABLE = 2**22  # numbers: from here on several threads are faster than one
+
+Report = Callable[[str], None]
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """What the default learner chose."""
+
+    backbone: Literal["linear", "mlp"]
+    penalty: float | None = None  # of a linear model, relative to an item's mean squared length
+    epochs: int | None = None  # of a network
+    candidates: int  # how many were compared
+    log_likelihood: float  # of the right class, mean per item, out of fold and tempered
+
+    @property
+    def words(self) -> str:
+        """In words, such as ``"a linear model with penalty 0.003"``."""
+        if self.penalty is None:
+            return f"a network with two hidden layers, trained for {self.epochs} epochs"
+        return f"a linear model with penalty {self.penalty:.1g}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Selected:
+    """The model that was chosen, and its predictions for the training items."""
+
+    choice: Choice
+    model: Model
+    folds: Rows  # number of each item's fold, shape (N,)
+    out_of_fold: CredalPredictions  # by the model of the other folds, not tempered
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Items:
+    """Training items."""
+
+    inputs: Inputs  # shape (N, D)
+    labels: CredalSet
+    truth: Tensor  # distribution of the right class, shape (N, K)
+    weight: Tensor | None = None  # shape (N,)
+
+    def __getitem__(self, rows: Rows) -> "Items":
+        weight = None if self.weight is None else self.weight[rows]
+        return Items(self.inputs[rows], self.labels[rows], self.truth[rows], weight)
+
+    def __len__(self) -> int:
+        return len(self.truth)
+
+    def problem(self) -> LinearProblem:
+        """The items, prepared for linear fits."""
+        return LinearProblem(self.inputs, self.truth.shape[1], weight=self.weight)
+
+    def costs(self, probs: Tensor) -> Tensor:
+        """Negative log-likelihood of the right class after one temperature, shape (N,)."""
+        temperature = fit_temperature(probs, self.truth, weight=self.weight)
+        return -(self.truth * log_probs(temper(probs.double(), temperature))).sum(1)
+
+    def cost(self, probs: Tensor) -> float:
+        """The mean of :meth:`costs`."""
+        return float(np.average(self.costs(probs).numpy(), weights=self.weight))
+
+
+def select(
+    items: Items,
+    *,
+    groups: NDArray[Any] | None,
+    random_state: int,
+    device: torch.device,
+    report: Report,
+) -> Selected:
+    """Compare the candidates on folds, and fit the best one on all items."""
+    folds = make_folds(items.truth, groups, random_state=random_state)
+
+    def work(stopped: Event) -> Selected:
+        def tell(text: str) -> None:
+            if stopped.is_set():
+                raise KeyboardInterrupt
+            report(text)
+
+        return _select(items, folds, random_state, device, tell)
+
+    is_large = isinstance(items.inputs, Tensor) and items.inputs.numel() > _LARGE_TABLE
+    return work(Event()) if is_large else on_one_thread(work)
+
+
+def _select(
+    items: Items, folds: Rows, random_state: int, device: torch.device, report: Report
+) -> Selected:
+    path = linear_path(items, folds, items.labels.reference, report)
+    report("linear model: pessimistic and optimistic heads")
+    networks = [
+        problem.network(problem.fit_credal(items.labels[rows], path.penalty, center))
+        for problem, rows, center in zip(path.problems, _others(folds), path.centers, strict=True)
+    ]
+    found = _out_of_fold(networks, items, folds)
+    choice = Choice(
+        backbone="linear",
+        penalty=path.penalty,
+        candidates=path.tried,
+        log_likelihood=-items.cost(found.probs),
+    )
+    fit_network = _network_fitter(items, random_state, device)
+    if _may_be_network(items):
+        epochs, is_better = _try_network(items, folds, found.probs, fit_network, report)
+        choice = replace(choice, candidates=path.tried + 1)
+        if is_better:
+            fitted = []
+            for number, rows in enumerate([*_others(folds), np.arange(len(items))]):
+                report(f"network: fit {number + 1} of {max(folds) + 2}")
+                fitted.append(fit_network(rows, epochs, None))
+            found = _out_of_fold(fitted[:-1], items, folds)
+            choice = Choice(
+                backbone="mlp",
+                epochs=epochs,
+                candidates=path.tried + 1,
+                log_likelihood=-items.cost(found.probs),
+            )
+            return Selected(choice, _model(fitted[-1]), folds, found)
+    report("linear model: fit on all items")
+    problem = items.problem()
+    center = problem.fit(soft_target(items.labels.reference), path.penalty, path.centers[0])
+    heads = problem.fit_credal(items.labels, path.penalty, center)
+    return Selected(choice, _model(problem.network(heads)), folds, found)
+
+
+def make_folds(
+    truth: Tensor, groups: NDArray[Any] | None, *, random_state: int, count: int = NUM_FOLDS
+) -> Rows:
+    """The fold of each item, shape (N,): groups stay together, classes are spread evenly."""
+    names = np.arange(len(truth)) if groups is None else np.asarray(groups)
+    _, first, group = np.unique(names, return_index=True, return_inverse=True)
+    if len(first) < 2:
+        raise CredalError(
+            f"the items must be in two groups or more, to be compared with each other; got "
+            f"{len(first)}. To fix: leave groups out, or add items of another group."
+        )
+    order = np.random.default_rng(random_state).permutation(len(first))
+    order = order[np.argsort(truth.argmax(1).numpy()[first[order]], kind="stable")]
+    fold = np.empty(len(first), dtype=np.int64)
+    fold[order] = np.arange(len(first)) % min(count, len(first))
+    return fold[group]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinearPath:
+    """Linear models of the folds with the best of several penalties."""
+
+    penalty: float
+    tried: int  # number of penalties that were compared
+    problems: list[LinearProblem]  # one per fold, of the items of the others
+    centers: list[Tensor]  # the head that learned the soft labels, one per fold
+    probs: Tensor  # out of fold, not tempered, shape (N, K)
+
+
+def linear_path(items: Items, folds: Rows, soft: Tensor, report: Report) -> LinearPath:
+    """Linear models that learn ``soft`` (N, K), from the strongest penalty to weaker ones."""
+    others = _others(folds)
+    problems = [items[rows].problem() for rows in others]
+    targets = [soft_target(soft[rows]) for rows in others]
+    centers: list[Tensor | None] = [None] * len(others)
+    best: LinearPath | None = None
+    least, tried = np.inf, 0
+    for tried, penalty in enumerate(PENALTIES, 1):
+        fitted = [
+            problem.fit(target, penalty, start)
+            for problem, target, start in zip(problems, targets, centers, strict=True)
+        ]
+        networks = [problem.network([head]) for problem, head in zip(problems, fitted, strict=True)]
+        probs = _out_of_fold(networks, items, folds, method="softmax").probs
+        cost = items.cost(probs)
+        report(f"linear model: penalty {penalty:.1g}, log-likelihood {-cost:.4f}")
+        if best is None or cost < least - _LEAST_GAIN:
+            least, best = cost, LinearPath(penalty, tried, problems, fitted, probs)
+        elif tried - best.tried >= _MOST_WORSE:
+            break
+        centers = list(fitted)
+    assert best is not None
+    return replace(best, tried=tried)
+
+
+def _others(folds: Rows) -> list[Rows]:
+    """The rows outside each fold."""
+    return [np.flatnonzero(folds != fold) for fold in range(folds.max() + 1)]
+
+
+def _model(network: Network, method: str = SELECTED_METHOD) -> Model:
+    return Model(METHODS[method], (network,), {}, random_state=0)
+
+
+def _out_of_fold(
+    networks: list[Network], items: Items, folds: Rows, *, method: str = SELECTED_METHOD
+) -> CredalPredictions:
+    """Predictions of each item by the network of the other folds."""
+    rows = [np.flatnonzero(folds == fold) for fold in range(len(networks))]
+    parts = [
+        _model(network, method).predict(items.inputs[each])
+        for network, each in zip(networks, rows, strict=True)
+    ]
+    vertices = torch.cat([part.vertices for part in parts if part.vertices is not None])
+    return CredalPredictions.from_vertices(vertices[np.argsort(np.concatenate(rows))])
+
+
+def _may_be_network(items: Items) -> bool:
+    few = items.inputs.shape[1] <= _FEATURES_FOR_NETWORK
+    dense = isinstance(items.inputs, Tensor) and items.weight is None  # the loop knows no weights
+    return dense and few and len(items) >= _ITEMS_FOR_NETWORK
+
+
+Stop = Callable[[Network, int], bool]
+Fitter = Callable[[Rows, int, Stop | None], Network]
+
+
+def _network_fitter(items: Items, random_state: int, device: torch.device) -> Fitter:
+    """A function that trains a network on some items for some epochs."""
+
+    def fit(rows: Rows, epochs: int, stop: Stop | None) -> Network:
+        part = items[rows]
+        assert isinstance(part.inputs, Tensor)
+        with seeded(device, random_state, 0):
+            backbone = MLP((part.inputs.shape[1],))
+            backbone.standardize.fit(part.inputs)
+            shape = {
+                "num_heads": METHODS[SELECTED_METHOD].num_heads,
+                "num_classes": part.truth.shape[1],
+            }
+            network = Network.on(backbone, part.inputs[:2], **shape).to(device)
+        size = _LARGE_BATCH if len(rows) >= _MANY_ITEMS else _RECIPE.batch_size
+        training = Training(
+            network=network,
+            inputs=part.inputs,
+            labels=part.labels.to(dtype=torch.float32),
+            loss=METHODS[SELECTED_METHOD].loss,
+            recipe=replace(_RECIPE, epochs=epochs, batch_size=size, random_state=random_state),
+            stop=None if stop is None else lambda epoch: stop(network, epoch),
+        )
+        (end,) = train([training])
+        if isinstance(end, TrainingError):
+            raise end
+        return network
+
+    return fit
+
+
+def _try_network(
+    items: Items, folds: Rows, rival: Tensor, fit: Fitter, report: Report
+) -> tuple[int, bool]:
+    """Epochs at which a network did best on the first fold, and whether it beats the rival there.
+
+    ``rival`` are the out-of-fold probabilities of the other candidate, shape (N, K).
+    """
+    held_out = np.flatnonzero(folds == 0)
+    judged = items[held_out]
+    costs: list[Tensor] = []
+
+    def stop(network: Network, epoch: int) -> bool:
+        costs.append(judged.costs(_model(network).predict(judged.inputs).probs))
+        network.train()
+        means = [float(each.mean()) for each in costs]
+        report(f"network: epoch {epoch}, log-likelihood {-means[-1]:.4f}")
+        return len(means) - int(np.argmin(means)) > _PATIENCE
+
+    fit(np.flatnonzero(folds != 0), _RECIPE.epochs, stop)
+    best = int(np.argmin([float(each.mean()) for each in costs]))
+    gain = judged.costs(rival[held_out]) - costs[best]
+    return best + 1, bool(gain.mean() > gain.std() / len(gain) ** 0.5)

@@ -1,0 +1,45 @@
+"""One temperature for predicted probabilities.
+
+Shapes: N items, K classes.
+"""
+
+import math
+
+import torch
+from scipy.optimize import minimize_scalar
+from torch import Tensor
+
+_LARGEST = 20.0  # and the smallest is its inverse
+
+
+def fit_temperature(probs: Tensor, target: Tensor, *, weight: Tensor | None = None) -> float:
+    r"""The T that minimizes the mean of :math:`-q_i^\top \log p_i^{(T)}`, in [0.05, 20].
+
+    :math:`p^{(T)} \propto p^{1/T}`: the logits divided by T. Exact up to 1e-4 of log T: the mean is
+    convex in 1/T. (Guo, Pleiss, Sun and Weinberger, 2017.)
+
+    Args:
+        probs: Predicted probabilities of items that were not trained on, shape (N, K).
+        target: What they are judged by: the right class or people's votes, as distributions (N, K).
+        weight: Weight of each item, shape (N,); equal if not given.
+    """
+    logits, wanted = log_probs(probs), target.double()
+    weights = torch.ones(len(logits), dtype=torch.float64) if weight is None else weight.double()
+
+    def cost(log_temperature: float) -> float:
+        costs = -(wanted * (logits / math.exp(log_temperature)).log_softmax(1)).sum(1)
+        return float(costs @ weights)
+
+    limit = math.log(_LARGEST)
+    found = minimize_scalar(cost, bounds=(-limit, limit), method="bounded", options={"xatol": 1e-4})
+    return math.exp(found.x)
+
+
+def log_probs(probs: Tensor) -> Tensor:
+    """Logarithms in float64; a probability of 0 counts as the smallest that float32 has."""
+    return probs.double().clamp(min=1e-38).log()
+
+
+def temper(probs: Tensor, temperature: float) -> Tensor:
+    """Probabilities (…, K) with their logits divided by the temperature."""
+    return (log_probs(probs) / temperature).softmax(-1).to(probs.dtype)

@@ -1,0 +1,120 @@
+"""Linear credal models: heads that are linear in the features, fitted by L-BFGS with a penalty.
+
+Shapes: N items, D features, H heads, K classes. Features are a tensor or a sparse matrix of SciPy;
+sparse ones are never made dense.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.optim import LBFGS
+
+from credalearn.nets import MLP, Network
+from credalearn.sets import CredalSet
+
+Inputs = Any  # a tensor or a SciPy sparse matrix, shape (N, D)
+Target = Callable[[Tensor], Tensor]  # the distribution to learn, given the logits, both (N, K)
+
+_MOST_STEPS = 300
+_CREDAL_STEPS = 40  # of a worst or best case, whose slope jumps: more change nothing that is seen
+_SLOPE, _GAIN = 1e-5, 1e-8  # a fit ends at this slope, or at this gain of a step
+_INTERCEPT_PENALTY = 1e-6  # keeps the intercept of a class without items finite
+
+
+class LinearProblem:
+    r"""Training items, prepared once for fits of several heads and penalties.
+
+    A fit minimizes the mean over items of :math:`-q_i^\top \log p_i` plus
+    :math:`\frac\lambda2 \|W\|^2`, intercepts free. Dense features are standardized, sparse ones
+    stay as they are. λ is ``penalty`` times the mean squared length of an item, so that one range
+    of penalties serves a table of ten columns and texts of 100,000 words.
+    """
+
+    def __init__(self, X: Inputs, num_classes: int, *, weight: Tensor | None = None) -> None:
+        items, self.num_features = X.shape
+        weight = torch.ones(items, dtype=torch.float64) if weight is None else weight
+        self.weight = (weight / weight.sum())[:, None]
+        self.num_classes, self.X = num_classes, X
+        self.backbone = MLP((self.num_features,), hidden=())
+        if isinstance(X, Tensor):
+            layer = self.backbone.standardize
+            layer.fit(X)
+            self.X = X.double().sub(layer.mean).div_(layer.scale)
+            squares = self.X.square().sum(1)
+        else:
+            squares = torch.from_numpy(X.multiply(X).sum(1)).double().ravel()
+        self.length = float(squares @ self.weight[:, 0]) or 1.0
+
+    def fit(
+        self,
+        target: Target,
+        penalty: float,
+        start: Tensor | None = None,
+        *,
+        most_steps: int = _MOST_STEPS,
+    ) -> Tensor:
+        """One head, weights and then the intercept, shape (D + 1, K), from ``start``."""
+        shape = (self.num_features + 1, self.num_classes)
+        penalties = torch.full((shape[0], 1), penalty * self.length, dtype=torch.float64)
+        penalties[-1] = _INTERCEPT_PENALTY
+        head = torch.zeros(shape, dtype=torch.float64) if start is None else start.clone()
+        optimizer = LBFGS(
+            [head.requires_grad_()],
+            max_iter=most_steps,
+            tolerance_grad=_SLOPE,
+            tolerance_change=_GAIN,
+            history_size=10,
+            line_search_fn="strong_wolfe",
+        )
+
+        @torch.no_grad()
+        def objective() -> float:
+            logits = self._times(head[:-1]) + head[-1]
+            log_probs = logits.log_softmax(1)
+            wanted = target(logits)
+            error = (log_probs.exp() - wanted) * self.weight
+            slope = torch.cat([self._transposed_times(error), error.sum(0, keepdim=True)])
+            head.grad = slope + penalties * head
+            cost = -(self.weight * wanted * log_probs).sum()
+            return float(cost + (penalties * head.square()).sum() / 2)
+
+        optimizer.step(objective)  # type: ignore[no-untyped-call]
+        return head.detach()
+
+    def fit_credal(self, labels: CredalSet, penalty: float, center: Tensor) -> list[Tensor]:
+        """The pessimistic, the optimistic and the center head, which is fitted already.
+
+        The first two start from the center: at zero all logits tie, every member of a label costs
+        the same, and training stays at chance. The cost of a class is the smaller, the larger its
+        logit, so that the best member for the logits is the worst case.
+        """
+        worst = self.fit(labels.best_target, penalty, center, most_steps=_CREDAL_STEPS)
+        best = self.fit(labels.worst_target, penalty, center, most_steps=_CREDAL_STEPS)
+        return [worst, best, center]
+
+    def network(self, heads: list[Tensor]) -> Network:
+        """The heads as a network, which takes features as they are."""
+        shape = {"num_heads": len(heads), "num_classes": self.num_classes}
+        network = Network(self.backbone, num_features=self.num_features, **shape)
+        values = torch.cat(heads, 1).float()  # (D + 1, H · K)
+        with torch.no_grad():
+            network.heads.weight.copy_(values[:-1].T)
+            network.heads.bias.copy_(values[-1])
+        return network
+
+    def _times(self, weights: Tensor) -> Tensor:
+        if isinstance(self.X, Tensor):
+            return self.X @ weights
+        return torch.from_numpy(self.X @ weights.numpy())
+
+    def _transposed_times(self, error: Tensor) -> Tensor:
+        if isinstance(self.X, Tensor):
+            return self.X.T @ error
+        return torch.from_numpy(self.X.T @ error.numpy())
+
+
+def soft_target(soft: Tensor) -> Target:
+    """Learn the soft label of each item, shape (N, K)."""
+    return lambda _: soft
