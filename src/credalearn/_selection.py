@@ -10,7 +10,7 @@ Shapes: N items, D features, K classes.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from threading import Event
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import torch
@@ -34,16 +34,21 @@ PENALTIES = tuple(10.0 ** -(1 + step / 2) for step in range(12))  # 0.1 to 3e-7,
 # penalties without a gain, weaker ones are not tried.
 _LEAST_GAIN, _MOST_WORSE = 5e-4, 2
 
-# A network is tried from so many items on, with at most so many features. It has to beat the linear
-# model by a standard error on one fold, as its epochs are chosen there.
-_ITEMS_FOR_NETWORK, _FEATURES_FOR_NETWORK = 1000, 5000
+# A network is tried from so many items on, with at most so many features.
+_ITEMS_FOR_NETWORK, _FEATURES_FOR_NETWORK = 500, 5000
 _RECIPE = Recipe(epochs=60, weight_decay=1e-4, schedule="constant")
 _PATIENCE = 6  # epochs without a gain
 _MANY_ITEMS, _LARGE_BATCH = 20_000, 512
 _LARGE_TABLE = 2**22  # numbers: from here on several threads are faster than one
 
-Report = Callable[[str], None]
+_T = TypeVar("_T")
+Stop = Callable[[Network, int], bool]  # told of a network and the epochs done
+Report = Callable[[str], None]  # told what is being done
 Rows = NDArray[np.int64]
+
+
+def unheard(text: str) -> None:
+    """Report to nobody."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,16 +120,30 @@ def select(
     """Compare the candidates on folds, and fit the best one on all items."""
     folds = make_folds(items.truth, groups, random_state=random_state)
 
-    def work(stopped: Event) -> Selected:
+    return _with_threads(
+        items, report, lambda tell: _select(items, folds, random_state, device, tell)
+    )
+
+
+def logistic_regression(items: Items, folds: Rows) -> Tensor:
+    """Out-of-fold probabilities of the rival: one linear head on the right class, tempered."""
+    path = _with_threads(items, unheard, lambda tell: linear_path(items, folds, items.truth, tell))
+    return temper(path.probs, fit_temperature(path.probs, items.truth, weight=items.weight))
+
+
+def _with_threads(items: Items, report: Report, work: Callable[[Report], _T]) -> _T:
+    """What ``work`` returns, on one thread of torch unless the table is large."""
+
+    def run(stopped: Event) -> _T:
         def tell(text: str) -> None:
             if stopped.is_set():
                 raise KeyboardInterrupt
             report(text)
 
-        return _select(items, folds, random_state, device, tell)
+        return work(tell)
 
     is_large = isinstance(items.inputs, Tensor) and items.inputs.numel() > _LARGE_TABLE
-    return work(Event()) if is_large else on_one_thread(work)
+    return run(Event()) if is_large else on_one_thread(run)
 
 
 def _select(
@@ -143,23 +162,16 @@ def _select(
         candidates=path.tried,
         log_likelihood=-items.cost(found.probs),
     )
-    fit_network = _network_fitter(items, random_state, device)
     if _may_be_network(items):
-        epochs, is_better = _try_network(items, folds, found.probs, fit_network, report)
         choice = replace(choice, candidates=path.tried + 1)
-        if is_better:
-            fitted = []
-            for number, rows in enumerate([*_others(folds), np.arange(len(items))]):
-                report(f"network: fit {number + 1} of {max(folds) + 2}")
-                fitted.append(fit_network(rows, epochs, None))
-            found = _out_of_fold(fitted[:-1], items, folds)
+        network = _better_network(items, folds, found.probs, random_state, device, report)
+        if network is not None:
+            epochs, model, found = network
+            cost = items.cost(found.probs)
             choice = Choice(
-                backbone="mlp",
-                epochs=epochs,
-                candidates=path.tried + 1,
-                log_likelihood=-items.cost(found.probs),
+                backbone="mlp", epochs=epochs, candidates=choice.candidates, log_likelihood=-cost
             )
-            return Selected(choice, _model(fitted[-1]), folds, found)
+            return Selected(choice, model, folds, found)
     report("linear model: fit on all items")
     problem = items.problem()
     center = problem.fit(soft_target(items.labels.reference), path.penalty, path.centers[0])
@@ -250,50 +262,22 @@ def _may_be_network(items: Items) -> bool:
     return dense and few and len(items) >= _ITEMS_FOR_NETWORK
 
 
-Stop = Callable[[Network, int], bool]
-Fitter = Callable[[Rows, int, Stop | None], Network]
+def _better_network(
+    items: Items,
+    folds: Rows,
+    rival: Tensor,
+    random_state: int,
+    device: torch.device,
+    report: Report,
+) -> tuple[int, Model, CredalPredictions] | None:
+    """A network that beats the linear model, with its epochs and out-of-fold predictions, or None.
 
-
-def _network_fitter(items: Items, random_state: int, device: torch.device) -> Fitter:
-    """A function that trains a network on some items for some epochs."""
-
-    def fit(rows: Rows, epochs: int, stop: Stop | None) -> Network:
-        part = items[rows]
-        assert isinstance(part.inputs, Tensor)
-        with seeded(device, random_state, 0):
-            backbone = MLP((part.inputs.shape[1],))
-            backbone.standardize.fit(part.inputs)
-            shape = {
-                "num_heads": METHODS[SELECTED_METHOD].num_heads,
-                "num_classes": part.truth.shape[1],
-            }
-            network = Network.on(backbone, part.inputs[:2], **shape).to(device)
-        size = _LARGE_BATCH if len(rows) >= _MANY_ITEMS else _RECIPE.batch_size
-        training = Training(
-            network=network,
-            inputs=part.inputs,
-            labels=part.labels.to(dtype=torch.float32),
-            loss=METHODS[SELECTED_METHOD].loss,
-            recipe=replace(_RECIPE, epochs=epochs, batch_size=size, random_state=random_state),
-            stop=None if stop is None else lambda epoch: stop(network, epoch),
-        )
-        (end,) = train([training])
-        if isinstance(end, TrainingError):
-            raise end
-        return network
-
-    return fit
-
-
-def _try_network(
-    items: Items, folds: Rows, rival: Tensor, fit: Fitter, report: Report
-) -> tuple[int, bool]:
-    """Epochs at which a network did best on the first fold, and whether it beats the rival there.
-
-    ``rival`` are the out-of-fold probabilities of the other candidate, shape (N, K).
+    The first fold tells when to stop, and whether there is hope. The others decide: the gain over
+    ``rival``, the out-of-fold probabilities of the linear model (N, K), must exceed its standard
+    error.
     """
-    held_out = np.flatnonzero(folds == 0)
-    judged = items[held_out]
+    first = np.flatnonzero(folds == 0)
+    judged = items[first]
     costs: list[Tensor] = []
 
     def stop(network: Network, epoch: int) -> bool:
@@ -303,7 +287,53 @@ def _try_network(
         report(f"network: epoch {epoch}, log-likelihood {-means[-1]:.4f}")
         return len(means) - int(np.argmin(means)) > _PATIENCE
 
-    fit(np.flatnonzero(folds != 0), _RECIPE.epochs, stop)
-    best = int(np.argmin([float(each.mean()) for each in costs]))
-    gain = judged.costs(rival[held_out]) - costs[best]
-    return best + 1, bool(gain.mean() > gain.std() / len(gain) ** 0.5)
+    def fit(rows: Rows, epochs: int, stop: Stop | None = None) -> Network:
+        return _fit_network(items[rows], epochs, random_state, device, stop)
+
+    others = _others(folds)
+    fit(others[0], _RECIPE.epochs, stop)
+    epochs = int(np.argmin([float(each.mean()) for each in costs])) + 1
+    gain = judged.costs(rival[first]) - costs[epochs - 1]
+    if gain.mean() < -_standard_error(gain):
+        return None
+    networks = []
+    for number, rows in enumerate(others):
+        report(f"network: fold {number + 1} of {len(others)}, {epochs} epochs")
+        networks.append(fit(rows, epochs))
+    found = _out_of_fold(networks, items, folds)
+    rest = np.flatnonzero(folds != 0)
+    gain = items[rest].costs(rival[rest]) - items[rest].costs(found.probs[rest])
+    if gain.mean() <= _standard_error(gain):
+        return None
+    report("network: fit on all items")
+    return epochs, _model(fit(np.arange(len(items)), epochs)), found
+
+
+def _standard_error(values: Tensor) -> float:
+    return float(values.std() / len(values) ** 0.5)
+
+
+def _fit_network(
+    items: Items, epochs: int, random_state: int, device: torch.device, stop: Stop | None
+) -> Network:
+    """A network trained on the items for so many epochs, or until ``stop`` is true."""
+    assert isinstance(items.inputs, Tensor)
+    method = METHODS[SELECTED_METHOD]
+    with seeded(device, random_state, 0):
+        backbone = MLP((items.inputs.shape[1],))
+        backbone.standardize.fit(items.inputs)
+        shape = {"num_heads": method.num_heads, "num_classes": items.truth.shape[1]}
+        network = Network.on(backbone, items.inputs[:2], **shape).to(device)
+    size = _LARGE_BATCH if len(items) >= _MANY_ITEMS else _RECIPE.batch_size
+    training = Training(
+        network=network,
+        inputs=items.inputs,
+        labels=items.labels.to(dtype=torch.float32),
+        loss=method.loss,
+        recipe=replace(_RECIPE, epochs=epochs, batch_size=size, random_state=random_state),
+        stop=None if stop is None else lambda epoch: stop(network, epoch),
+    )
+    (end,) = train([training])
+    if isinstance(end, TrainingError):
+        raise end
+    return network

@@ -18,7 +18,7 @@ from credalearn._checks import check_choice
 from credalearn.errors import CredalError
 from credalearn.labels.soft import SOFT_RULES, precise
 from credalearn.sets import CredalSet
-from credalearn.sets.checks import as_distributions
+from credalearn.sets.checks import as_distributions, require_shape
 
 
 def column_names(y: Any) -> list[Any] | None:
@@ -72,7 +72,11 @@ def truth_of(labels: CredalSet, truth: Any, classes: np.ndarray) -> Tensor:
     if truth is None:
         soft = labels.reference.double()
         top = soft >= soft.amax(1, keepdim=True) - 1e-6
-        return top / top.sum(1, keepdim=True)
+        return top.double() / top.sum(1, keepdim=True)
+    if np.ndim(truth) == 2:
+        shares = as_distributions(truth, name="truth", ndim=2).double()
+        require_shape(shares, labels.shape, name="truth")
+        return shares
     index = {name: number for number, name in enumerate(classes.tolist())}
     given = np.asarray(truth).tolist()
     unknown = [name for name in given if name not in index]

@@ -25,7 +25,7 @@ import credalearn
 from credalearn._backbone import Backbone, check_backbone, make_backbone
 from credalearn._checks import check_choice
 from credalearn._model_files import write_model
-from credalearn._selection import SELECTED_METHOD, Choice, Items, make_folds, select
+from credalearn._selection import SELECTED_METHOD, Choice, Items, make_folds, select, unheard
 from credalearn._table_columns import open_table
 from credalearn._table_encoder import TableEncoder
 from credalearn._targets import (
@@ -224,8 +224,8 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             classes: The K class names in order, where y does not contain them.
             groups: Group of each item, such as its patient, shape (N,). Items of a group are never
                 in different folds.
-            truth: The right class of each item, one of the class names, where it is known (gold
-                labels); else the top classes of y. Probabilities are tempered against it.
+            truth: The right class of each item: its name, shape (N,), or shares (N, K). Default:
+                the top classes of y. Probabilities are tempered against it.
             sample_weight: Weight of each item, shape (N,), 0 or more; for the default learner,
                 which then chooses among linear models.
             members: Trained networks to build on instead of training: ``clf.model_.members`` of a
@@ -269,9 +269,8 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 most voted class, or the gold label), or ``"votes"``, how likely the next annotator
                 chooses it. They differ in the temperature, where people disagree.
         """
-        check_is_fitted(self, "model_")
+        inputs = self.encode(X)
         check_choice(meaning, MEANINGS, name="meaning")
-        inputs = self._inputs(X, reset=False)
         if tuple(inputs.shape[1:]) != self._input_shape:
             raise CredalError(
                 f"X must have items of shape {self._input_shape}, as in fit; got "
@@ -281,8 +280,13 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         predicted = self.model_.predict(inputs)
         return predicted if temperature == 1 else predicted.temper(temperature)
 
+    def encode(self, X: Any) -> Inputs:
+        """Items as the networks take them: a table as numbers, a sparse matrix in rows (CSR)."""
+        check_is_fitted(self, "model_")
+        return self._inputs(X, reset=False)
+
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities of the classes, shape (N, K): the middle of the predicted set."""
+        """How likely each class is right, shape (N, K)."""
         probs: np.ndarray = self.predict_credal(X).probs.double().numpy()
         probs /= probs.sum(axis=1, keepdims=True)
         return probs
@@ -405,7 +409,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 groups=None if groups is None else groups[used],
                 random_state=self.random_state,
                 device=find_device(self.device),
-                report=_unheard if progress is None else progress.note,
+                report=unheard if progress is None else progress.note,
             )
         self.model_, self.choice_ = found.model, found.choice
         self.folds_ = np.full(len(items), -1)
@@ -537,10 +541,6 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.sparse = self._selects
         tags.input_tags.allow_nan = self._backbone() in ("auto", "linear", "mlp")
         return tags
-
-
-def _unheard(text: str) -> None:
-    """Report to nobody."""
 
 
 def _as_given(values: Any, *, name: str) -> Any:

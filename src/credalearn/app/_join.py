@@ -15,7 +15,7 @@ import polars as pl
 from credalearn._formats import listed, shown
 from credalearn.app.annotations.table import Annotations
 from credalearn.app.facts import InputFacts
-from credalearn.app.features import item_column, item_names, read_features, row_digests
+from credalearn.app.features import Features, item_column, item_names, read_features, row_digests
 from credalearn.app.images import check_readable, find_images, read_images
 from credalearn.app.sources import open_source, texts
 from credalearn.errors import CredalError
@@ -29,7 +29,7 @@ class Joined:
     """Items that have both annotation and input, in one order."""
 
     items: list[str]  # names of the N items
-    X: np.ndarray  # inputs, shape (N, D) or (N, 3, S, S)
+    X: Features  # inputs, shape (N, D) or (N, 3, S, S)
     digests: list[str]  # SHA-256 of each input
     inputs: InputFacts  # what the inputs are, and which items were left out
     columns: pl.DataFrame  # group, gold label and split of each item, as text
@@ -41,7 +41,12 @@ def join_features(annotations: Annotations, options: "DatasetOptions") -> Joined
     extra = [name for name in (options.group, options.gold, options.split) if name is not None]
     named = [name for name in (options.item, annotations.source.item) if name is not None]
     table = read_features(
-        options.features, named_in=named, extra=extra, drop=options.drop, names=options.names
+        options.features,
+        named_in=named,
+        extra=extra,
+        drop=options.drop,
+        names=options.names,
+        categories=options.categories,
     )
     row_of = {item: row for row, item in enumerate(table.items)}
     where = " and ".join(map(str, table.paths))
@@ -64,6 +69,7 @@ def join_features(annotations: Annotations, options: "DatasetOptions") -> Joined
         later=tuple(map(str, table.paths[1:])),
         item=table.item,
         features=tuple(table.names),
+        categories=table.categories,
         dropped=options.drop,
         left_out=left_out,
     )

@@ -20,7 +20,8 @@ from credalearn.app._join import join_features, join_images
 from credalearn.app._split import SPLITS, check_split, draw_split, train_later
 from credalearn.app.annotations.agreement import majority
 from credalearn.app.annotations.table import Annotations
-from credalearn.app.facts import InputFacts
+from credalearn.app.facts import InputFacts, TruthSource
+from credalearn.app.features import Features
 from credalearn.errors import CredalError
 
 if TYPE_CHECKING:
@@ -45,6 +46,9 @@ class DatasetOptions:
     image_size: int = option(64, "Height and width of images, in pixels.", least=8)
     random_state: int = option(0, "Random seed.", least=0)
     names: tuple[str, ...] | None = field(default=None, metadata={})  # features of a trained model
+    categories: tuple[str, ...] | None = field(
+        default=None, metadata={}
+    )  # and those that are texts
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -74,10 +78,11 @@ class Dataset:
 
     Attributes:
         items: Names of the N items that have both annotation and input.
-        X: Inputs, shape (N, D) or (N, 3, S, S).
+        X: Inputs, shape (N, D) or (N, 3, S, S); a polars frame where features are categories.
         digests: SHA-256 of each input.
         counts: Votes or shares by class, shape (N, K).
         truth: Index of the true class: the gold label, else the most voted; −1 for none, (N,).
+        truth_source: Where it comes from: ``"gold"``, ``"majority"`` or ``"dawid-skene"``.
         groups: Group of each item, or None.
         later: Which items only later rounds have, bool (N,).
         part: Name of each item's split after :meth:`split`, else None.
@@ -99,10 +104,11 @@ class Dataset:
     annotations: Annotations
     options: DatasetOptions
     items: list[str]
-    X: np.ndarray
+    X: Features
     digests: list[str]
     counts: np.ndarray
     truth: np.ndarray
+    truth_source: TruthSource
     groups: list[str] | None
     later: np.ndarray
     part: np.ndarray | None
@@ -131,6 +137,7 @@ class Dataset:
             digests=found.digests,
             counts=counts,
             truth=majority(counts),
+            truth_source="majority",
             groups=None,
             later=np.array(rows) >= (len(annotations.items) if first is None else first),
             part=None,
@@ -141,7 +148,7 @@ class Dataset:
         if chosen.group is not None:
             self._set(groups=self._filled(chosen.group))
         if chosen.gold is not None:
-            self._set(truth=self._gold(chosen.gold))
+            self._set(truth=self._gold(chosen.gold), truth_source="gold")
 
     def _set(self, **values: Any) -> None:
         for name, value in values.items():
@@ -217,6 +224,12 @@ class Dataset:
         )
         return new
 
+    def with_truth(self, truth: np.ndarray, source: TruthSource) -> "Dataset":
+        """The dataset with another true class of each item, −1 for none, shape (N,)."""
+        new = copy.copy(self)
+        new._set(truth=truth, truth_source=source)
+        return new
+
     def inspect(self) -> list[str]:
         """What the dataset contains, in lines for people."""
         inputs, sizes = self.inputs, Counter([] if self.part is None else self.part.tolist())
@@ -241,7 +254,9 @@ class Dataset:
     def to_polars(self) -> pl.DataFrame:
         """One row per item: item, split, group, truth, digest, votes ``n:CLASS``, features."""
         values = {}
-        if self.inputs.kind == "features":
+        if isinstance(self.X, pl.DataFrame):
+            values = {each.name: each for each in self.X.get_columns()}
+        elif self.inputs.kind == "features":
             values = dict(zip(self.inputs.features, self.X.T, strict=True))
         return self.table().with_columns(**{name: pl.Series(each) for name, each in values.items()})
 

@@ -15,7 +15,7 @@ from credalearn.app.steps.inspect import inspect
 _TITLE = "Lung nodules that radiologists disagree about"
 
 
-def run_demo(output: Path, *, epochs: int = 40, random_state: int = 0) -> Iterator[str]:
+def run_demo(output: Path, *, random_state: int = 0) -> Iterator[str]:
     """Go from votes to certified decisions: each command, then what it prints."""
     votes, features, run = output / "votes.csv", output / "features.csv", output / "run"
     check_file(votes, (".csv",), other="choose another folder with --output")
@@ -25,13 +25,15 @@ def run_demo(output: Path, *, epochs: int = 40, random_state: int = 0) -> Iterat
     annotations = read_annotations(votes, format="counts")
     yield from inspect(annotations).lines()
 
-    given = f"--format counts --features {features} --group patient --epochs {epochs}"
+    given = f"--format counts --features {features} --group patient"
     yield f"\n$ credalearn train {votes} {given} -o {run}"
     data = Dataset(annotations, features=features, group="patient", random_state=random_state)
     yield from data.inspect()
-    trained = Run.train(data, run, epochs=epochs, random_state=random_state, overwrite=True)
-    sizes = ", ".join(f"{number:,} {name}" for name, number in trained.facts.splits.sizes.items())
-    yield f"Wrote {run}: {trained.facts.method}, trained in {trained.facts.seconds:.1f} s; {sizes}."
+    trained = Run.train(data, run, random_state=random_state, overwrite=True)
+    facts = trained.facts
+    yield from facts.comparison.lines if facts.comparison is not None else ()
+    sizes = ", ".join(f"{number:,} {name}" for name, number in facts.splits.sizes.items())
+    yield f"Wrote {run}: {facts.learner}, trained in {facts.seconds:.1f} s; items: {sizes}."
 
     yield f"\n$ credalearn certify {run} --max-error 0.20 --set-coverage 0.90"
     yield from trained.certify(max_error=0.20, set_coverage=0.90).lines

@@ -7,10 +7,12 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
+from credalearn._formats import percent, shown
 from credalearn.errors import CredalError
 
 Kind = Literal["votes", "bounds", "counts", "probabilities"]
 Answers = Literal["votes", "bounds", "probabilities"]
+TruthSource = Literal["gold", "majority", "dawid-skene"]
 _T = TypeVar("_T")
 
 
@@ -50,6 +52,7 @@ class InputFacts:
     later: tuple[str, ...] = ()  # further files of features
     item: str | None = None  # column that names the items in a table of features
     features: tuple[str, ...] = ()  # names of the features, in order
+    categories: tuple[str, ...] = ()  # features whose values are texts
     dropped: tuple[str, ...] = ()  # columns that were left out on request
     image_size: int | None = None  # height and width of the images, in pixels
     left_out: dict[str, int] = field(default_factory=dict)  # number of items left out, by reason
@@ -91,9 +94,65 @@ class TrainingOptions:
     batch_size: int
     augment: str
     random_state: int
+    calibrate: bool = False
     weights: str | None = None
     weights_sha256: str | None = None
     device: str = "auto"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonRow:
+    """How well one model predicts the truth; probabilities are about what is right."""
+
+    name: str
+    accuracy: float
+    log_likelihood: float  # mean per item, in nats
+    ece: float  # expected calibration error
+    accuracy_kept: float  # accuracy after deferring the fifth with the lowest top probability
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonFacts:
+    """The model next to simple rivals, on items that it was not trained on."""
+
+    where: Literal["out of fold", "calibration"]
+    items: int  # number of items that have a truth
+    most_frequent: str  # the most frequent class
+    rows: tuple[ComparisonRow, ...]  # the most frequent class first, this model last
+
+    @property
+    def beats_most_frequent(self) -> bool:
+        """Whether the model is better than the most frequent class."""
+        first, last = self.rows[0], self.rows[-1]
+        return last.accuracy > first.accuracy and last.log_likelihood > first.log_likelihood
+
+    @property
+    def lines(self) -> list[str]:
+        """A table for a terminal, and a warning where the model is not worth its name."""
+        place = {"out of fold": "training items, out of fold", "calibration": "calibration items"}
+        head = f"{self.items:,} {place[self.where]}"
+        width = max(len(head), *(len(row.name) for row in self.rows))
+        titles = ("accuracy", "log-likelihood", "   ECE", "accuracy, 20 % deferred")
+        found = [f"{head:{width}}  " + "  ".join(titles)]
+        for row in self.rows:
+            each = (row.accuracy, row.ece, row.accuracy_kept)
+            shares = [percent(share, decimals=1) for share in each]
+            cells = (shares[0], f"{row.log_likelihood:.3f}", *shares[1:])
+            aligned = (f"{cell:>{len(title)}}" for cell, title in zip(cells, titles, strict=True))
+            found.append(f"{row.name:{width}}  " + "  ".join(aligned))
+        return [*found, *filter(None, [self.warning])]
+
+    @property
+    def warning(self) -> str:
+        """What to say of a model that is not worth its name; empty otherwise."""
+        if self.beats_most_frequent:
+            return ""
+        first, last = self.rows[0], self.rows[-1]
+        return (
+            f"This model is no better than always answering {shown(self.most_frequent)}: accuracy "
+            f"{percent(last.accuracy)} against {percent(first.accuracy)}. The inputs may say "
+            "little about the classes. To fix: add better features or more items."
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +176,7 @@ class TrainingFacts:
     inputs: InputFacts  # its inputs
     splits: SplitFacts  # its splits
     later_items: int  # number of its items that only later rounds have
-    truth: Literal["gold", "majority"]  # what its predictions were compared with
+    truth: TruthSource  # what its predictions were compared with
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,12 +189,15 @@ class RunFacts:
     annotations: AnnotationFacts  # where the annotations come from
     inputs: InputFacts  # what the model takes
     splits: SplitFacts  # number of items in each split
-    truth: Literal["gold", "majority"]  # what predictions are compared with
+    truth: TruthSource  # what predictions are compared with
     options: TrainingOptions  # what the model was trained with
     sha256: Digests  # digests of the model and the tables
     later_items: int = 0  # number of items that only later rounds have; they are trained on alone
     label_diameter: float = 0.0  # mean diameter of the labels, 0 for points and 1 for everything
     loss_curve: tuple[float, ...] = ()  # mean loss of each epoch
+    model: str = ""  # what the default learner chose, in words; empty for a method given by name
+    temperatures: dict[str, float] = field(default_factory=dict)  # by meaning: truth and votes
+    comparison: ComparisonFacts | None = None  # the model next to simple rivals
     seconds: float = 0.0  # duration of the training
     recalibrated_from: TrainingFacts | None = None  # where another run trained the model
 
@@ -143,6 +205,11 @@ class RunFacts:
     def method(self) -> str:
         """Name of the method."""
         return self.options.method
+
+    @property
+    def learner(self) -> str:
+        """What was trained, in words."""
+        return self.model or self.method
 
     @property
     def label_rule(self) -> str:

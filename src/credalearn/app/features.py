@@ -1,4 +1,4 @@
-"""Features of items: numbers from tables and arrays, checked once.
+"""Features of items: numbers and categories from tables and arrays, checked once.
 
 Shapes: N items, D features.
 """
@@ -19,17 +19,22 @@ from credalearn.app.column_names import ITEM, find
 from credalearn.app.sources import Source, numbers, open_source, texts
 from credalearn.errors import CredalError
 
+# Numbers with NaN for missing values; with categories a frame, whose texts are null if missing.
+Features = np.ndarray | pl.DataFrame
+
+_MISSING = ("", "na", "n/a", "nan", "null", "none", "?")  # in a column of numbers
 _ARRAY_ITEM = (*ITEM, "items", "itemids", "ids", "names")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureTable:
-    """Features of items, as numbers."""
+    """Features of items."""
 
     paths: tuple[Path, ...]  # the files, or what messages call a table in memory
     items: list[str]  # name of each item, all different
     names: list[str]  # name of each feature
-    values: np.ndarray  # shape (N, D), finite
+    values: Features  # shape (N, D)
+    categories: tuple[str, ...]  # features whose values are texts
     extra: pl.DataFrame  # the column of items and those asked for next to the features, as text
     parts: tuple[tuple[int, Source], ...]  # the sources, each with the number of its first item
     item: str  # column that names the items
@@ -47,11 +52,12 @@ def read_features(
     extra: Sequence[str] = (),
     drop: Sequence[str] = (),
     names: Sequence[str] | None = None,
+    categories: Sequence[str] | None = None,
 ) -> FeatureTable:
     """Features from one source or several: a row per item, a column per feature.
 
     ``named_in`` may name the items, ``extra`` columns are kept as text, and ``names`` are the
-    features of a trained model, where there is one.
+    features of a trained model, where there is one, and ``categories`` those that are texts.
     """
     several = data if isinstance(data, list | tuple) else [data]
     sources = [open_source(as_table(each, names)) for each in several]
@@ -60,7 +66,7 @@ def read_features(
         if name not in known:
             option = "drop" if name in drop else "group, --gold or --split"
             sources[0].column(name, option=option)  # refuses it, with the nearest
-    parts = [_read(each, named_in, extra, drop, names) for each in sources]
+    parts = [_read(each, named_in, extra, drop, names, categories) for each in sources]
     return _joined(parts)
 
 
@@ -118,25 +124,64 @@ def item_names(source: Source, column: pl.Series, *, start: int = 0) -> pl.Serie
     return names
 
 
+def find_categories(table: pl.DataFrame) -> tuple[str, ...]:
+    """The columns of texts: those where fewer than half of the values are numbers."""
+    texts_of = [each for each in table.get_columns() if not _is_numeric(each)]
+    found = []
+    for column in texts_of:
+        known = column.cast(pl.String).str.strip_chars().fill_null("") != ""
+        is_number = _number(column).is_not_null() & known
+        if known.any() and is_number.sum() < known.sum() / 2:
+            found.append(column.name)
+    return tuple(found)
+
+
 def feature_values(
-    source: Source, table: pl.DataFrame, items: pl.Series, *, start: int = 0, training: bool = False
-) -> np.ndarray:
-    """Columns as float64 (N, D), every value finite; true and false are 1 and 0."""
-    values = table.select(_number(each) for each in table.get_columns()).to_numpy(writable=True)
-    values = values.astype(np.float64, copy=False)
-    wrong = ~np.isfinite(values)
-    if wrong.any():
-        columns = [name for name, bad in zip(table.columns, wrong.any(0), strict=True) if bad]
-        row = int(wrong[:, table.columns.index(columns[0])].argmax())
-        drop = " ".join(f"--drop {shlex.quote(name)}" for name in columns[:20])
-        fix = f", or leave out columns that are not features with {drop}" if training else ""
-        source.refuse(
-            f"features must be finite numbers; {columns[0]!r} is {shown(table[columns[0]][row])} "
-            f"for item {shown(items[row])}",
-            row=start + row,
-            fix=f"correct the value{fix}",
-        )
-    return values
+    source: Source,
+    table: pl.DataFrame,
+    items: pl.Series,
+    *,
+    categories: Sequence[str] = (),
+    start: int = 0,
+    training: bool = False,
+) -> Features:
+    """Columns as features (N, D): finite numbers, NaN where missing, and texts of categories.
+
+    True and false are 1 and 0.
+    """
+    columns = []
+    for column in table.get_columns():
+        if column.name in categories:
+            text = texts(column.to_frame()).to_series().str.strip_chars()
+            columns.append(pl.select(pl.when(text != "").then(text)).to_series().alias(text.name))
+            continue
+        found = _number(column).fill_null(np.nan)
+        wrong = found.is_infinite() | (found.is_nan() & ~_is_missing(column))
+        if wrong.any():
+            row = wrong.arg_max() or 0
+            drop = f", or leave the column out with --drop {shlex.quote(column.name)}"
+            source.refuse(
+                f"features must be finite numbers, or empty; {column.name!r} is "
+                f"{shown(column[row])} for item {shown(items[row])}",
+                row=start + row,
+                fix=f"correct the value{drop if training else ''}",
+            )
+        columns.append(found)
+    if categories:
+        return pl.DataFrame(columns)
+    return pl.DataFrame(columns).to_numpy(writable=True).astype(np.float64, copy=False)
+
+
+def _is_numeric(column: pl.Series) -> bool:
+    return column.dtype.is_numeric() or column.dtype == pl.Boolean
+
+
+def _is_missing(column: pl.Series) -> pl.Series:
+    """Where a column of numbers has no value."""
+    if _is_numeric(column):
+        return column.is_null() | column.cast(pl.Float64).is_nan()
+    word = column.cast(pl.String).str.strip_chars().str.to_lowercase()
+    return word.is_null() | word.is_in(_MISSING)
 
 
 def check_features(source: Source, columns: Sequence[str], names: Sequence[str]) -> None:
@@ -150,11 +195,17 @@ def check_features(source: Source, columns: Sequence[str], names: Sequence[str])
         )
 
 
-def row_digests(values: np.ndarray) -> list[str]:
-    """SHA-256 of each row (N, D) in float32, which text and Parquet keep alike."""
+def row_digests(values: Features) -> list[str]:
+    """SHA-256 of each row (N, D), numbers in float32, which text and Parquet keep alike."""
+    rest = [""] * len(values)
+    if isinstance(values, pl.DataFrame):
+        named = values.select(pl.col(pl.String).fill_null(""))
+        rest = ["\0".join(row) for row in named.iter_rows()]
+        values = values.select(pl.col(pl.Float64)).to_numpy()
     with np.errstate(over="ignore"):  # a feature beyond float32 is infinite here
         rows = np.ascontiguousarray(values, dtype="<f4") + np.float32(0)  # −0 is 0
-    return [hashlib.sha256(row).hexdigest() for row in rows]
+    pairs = zip(rows, rest, strict=True)
+    return [hashlib.sha256(row.tobytes() + text.encode()).hexdigest() for row, text in pairs]
 
 
 def _read(
@@ -163,6 +214,7 @@ def _read(
     extra: Sequence[str],
     drop: Sequence[str],
     known: Sequence[str] | None,
+    categories: Sequence[str] | None,
 ) -> FeatureTable:
     columns, is_array = list(source.columns), source.kind == "array"
     item = item_column(source, named_in, (*extra, *drop, *(known or ())))
@@ -184,12 +236,17 @@ def _read(
     if not len(table):
         source.refuse("there is no row below the header", fix="add the items")
     items = item_names(source, table[item])
-    values = feature_values(source, table.select(names), items, training=known is None)
+    if categories is None:
+        categories = find_categories(table.select(names))
+    values = feature_values(
+        source, table.select(names), items, categories=categories, training=known is None
+    )
     return FeatureTable(
         (source.path,),
         items.to_list(),
         list(known) if known is not None else names,
         values,
+        tuple(categories),
         texts(table.select(item, *held)).select(pl.all().str.strip_chars().str.normalize("NFC")),
         ((0, source),),
         item,
@@ -207,13 +264,20 @@ def _joined(parts: Sequence[FeatureTable]) -> FeatureTable:
                 f"{listed(missing)}. To fix: give both the same columns, or leave a column out "
                 "with --drop."
             )
-    rows = [part.values[:, [part.names.index(name) for name in first.names]] for part in parts]
+        mixed = sorted(set(first.categories) ^ set(other.categories))
+        if mixed:
+            raise CredalError(
+                f"column {mixed[0]!r} contains texts in one of {first.paths[0]} and "
+                f"{other.paths[0]} and numbers in the other. To fix: correct one, or leave the "
+                "column out with --drop."
+            )
+    rows = [_in_order(part, first.names) for part in parts]
     starts = np.cumsum([0, *(len(part.items) for part in parts[:-1])]).tolist()
     whole = replace(
         first,
         paths=tuple(path for part in parts for path in part.paths),
         items=[item for part in parts for item in part.items],
-        values=np.concatenate(rows),
+        values=pl.concat(rows) if first.categories else np.concatenate(rows),
         extra=pl.concat([part.extra for part in parts], how="diagonal"),
         parts=tuple(zip(starts, (part.parts[0][1] for part in parts), strict=True)),
     )
@@ -225,6 +289,12 @@ def _joined(parts: Sequence[FeatureTable]) -> FeatureTable:
                 f"{whole.place(seen[item])}. To fix: keep one row per item."
             )
     return whole
+
+
+def _in_order(part: FeatureTable, names: Sequence[str]) -> Any:
+    if isinstance(part.values, pl.DataFrame):
+        return part.values.select(names)
+    return part.values[:, [part.names.index(name) for name in names]]
 
 
 def _number(column: pl.Series) -> pl.Series:

@@ -13,6 +13,7 @@ import polars as pl
 
 from credalearn._formats import shown
 from credalearn.app.features import (
+    Features,
     as_table,
     check_features,
     feature_values,
@@ -31,7 +32,7 @@ class Batch:
     """Some items."""
 
     items: pl.Series  # their names, text, N
-    X: np.ndarray  # inputs as the model takes them, shape (N, D) or (N, 3, S, S)
+    X: Features  # inputs as the model takes them, shape (N, D) or (N, 3, S, S)
     digests: list[str]  # of the inputs, to recognize items
     extra: pl.DataFrame  # other columns; of images ``image``, the path within the folder
 
@@ -64,7 +65,9 @@ def open_items(run: Run, data: Any, *, item: str | None = None) -> ItemStream:
         row = 0
         for block in source.blocks():
             items = item_names(source, block[named], start=row)
-            X = feature_values(source, block.select(columns), items, start=row)
+            X = feature_values(
+                source, block.select(columns), items, categories=inputs.categories, start=row
+            )
             yield Batch(items, X, row_digests(X), block.select(ignored))
             row += len(block)
         if not row:

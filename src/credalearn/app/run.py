@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from credalearn.guarantees import Guarantee
 
 _T = TypeVar("_T")
+OUT_OF_FOLD = "out-of-fold"  # in place of the split, for predictions of training items
 _MADE_FROM = "predictions_sha256"  # which predictions a guarantee is about
 _AGAIN = "give the train command again; it resumes where it stopped"
 
@@ -49,7 +50,9 @@ class Run:
         items: One row per item: ``item``, ``split``, ``group``, ``truth``, ``digest`` (of the
             input) and the votes ``n:CLASS``. Of items that the model was trained on in an earlier
             run only ``item``, ``split``, ``group`` and ``digest`` are known.
-        predictions: One row per item of calibration and test: ``item``, ``split``, ``label``,
+        predictions: One row per item of calibration and test and, where the default learner was
+            trained, per training item, predicted by the model of the other folds (split
+            ``"out-of-fold"``): ``item``, ``split``, ``label``,
             ``probability``, ``lower`` and ``upper`` of that label, ``score`` (1 − lower
             probability), ``mmi``, ``top_probability`` (as an uncertainty), ``truth`` and ``wrong``
             (null on ties), ``disagreement`` (share of votes for other labels), and per class
@@ -64,7 +67,7 @@ class Run:
         >>> items = pl.DataFrame({"item": map(str, range(50)), "size": range(50)})
         >>> votes = items.select("item", label=pl.Series(["cat"] * 25 + ["dog"] * 25))
         >>> data = cl.Dataset(cl.read_annotations(votes), features=items)
-        >>> run = cl.Run.train(data, Path(tempfile.mkdtemp()) / "run", epochs=1)
+        >>> run = cl.Run.train(data, Path(tempfile.mkdtemp()) / "run")
         >>> run.facts.splits.sizes, run.predictions.columns[:3]
         ({'train': 30, 'calibration': 10, 'test': 10}, ['item', 'split', 'label'])
     """
@@ -224,6 +227,7 @@ class Run:
         keys = ["item", "split"]  # a recalibrated run may have trained items of the same names
         votes = [f"n:{name}" for name in self.classes]
         known = self.items.select(*keys, "group", "digest", *votes)
+        known = known.with_columns(pl.col("split").replace("train", OUT_OF_FOLD))
         found = self.predictions.filter(pl.col("split").is_in(splits or ("calibration", "test")))
         found = found.join(known, on=keys, how="left", maintain_order="left")
         return found.with_columns(pl.col(votes).cast(pl.Float64).fill_null(0).fill_nan(0))
@@ -257,10 +261,10 @@ class Run:
         return "votes" if kind == "counts" else kind
 
     @property
-    def truth(self) -> Literal["gold", "majority", "bounds", "probabilities"]:
+    def truth(self) -> Literal["gold", "majority", "dawid-skene", "bounds", "probabilities"]:
         """What predictions are compared with."""
-        if self.facts.truth == "gold":
-            return "gold"
+        if self.facts.truth != "majority":
+            return self.facts.truth
         return "majority" if self.answers == "votes" else self.answers
 
     @property

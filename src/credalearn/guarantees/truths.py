@@ -2,11 +2,12 @@
 
 from typing import Literal
 
-Truth = Literal["majority", "gold", "a random annotator", "bounds", "probabilities"]
+Truth = Literal["majority", "gold", "dawid-skene", "a random annotator", "bounds", "probabilities"]
 
 TRUTHS: dict[Truth, str] = {
     "majority": "the class with the most votes",
     "gold": "the gold labels",
+    "dawid-skene": "the most probable class by Dawid and Skene's model of the annotators",
     "a random annotator": "a random annotator",
     "bounds": "the class with the largest stated bound",
     "probabilities": "the class with the largest stated probability",
@@ -16,6 +17,7 @@ TRUTHS: dict[Truth, str] = {
 HAVING: dict[Truth, str] = {
     "majority": "a single most-voted class",
     "gold": "a gold label",
+    "dawid-skene": "a vote",
     "a random annotator": "a vote",
     "bounds": "a single largest bound",
     "probabilities": "a single largest probability",
@@ -25,6 +27,7 @@ HAVING: dict[Truth, str] = {
 LACKING: dict[Truth, str] = {
     "majority": "their votes are tied",
     "gold": "they have no gold label",
+    "dawid-skene": "they have no votes",
     "a random annotator": "they have no votes",
     "bounds": "their largest bounds are tied",
     "probabilities": "their largest probabilities are tied",

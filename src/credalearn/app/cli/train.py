@@ -46,14 +46,16 @@ def train(
         if why not in data.inputs.left_out:  # which data.inspect() has named
             yield f"Left out: {many(count, 'item')} {why}"
     yield from _advice(run)
+    yield from facts.comparison.lines if facts.comparison is not None else ()
     sizes = ", ".join(f"{number:,} {name}" for name, number in facts.splits.sizes.items())
-    yield f"Wrote {output}: {facts.method}, trained in {facts.seconds:.1f} s; items: {sizes}."
+    yield f"Wrote {output}: {facts.learner}, trained in {facts.seconds:.1f} s; items: {sizes}."
     yield f"Next: credalearn certify {output} --max-error 0.10"
 
 
 def _advice(run: Run) -> Iterator[str]:
     facts = run.facts
-    if facts.label_diameter > _MUCH_OPEN and METHODS[facts.method].learns_sets:
+    learns_sets = facts.method == "auto" or METHODS[facts.method].learns_sets
+    if facts.label_diameter > _MUCH_OPEN and learns_sets:
         fix = "collect more votes per item"
         if run.answers == "bounds":
             fix = "state larger bounds"

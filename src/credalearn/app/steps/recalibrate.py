@@ -81,14 +81,19 @@ def recalibrate(
     _check_classes(run, votes)
     data = _dataset(run, votes, options)
     data = data.split(("calibration", "test"), without=_reasons(run, data))
-    from credalearn.app.steps.train import data_facts, run_tables  # imports torch
+    from credalearn.app.steps.train import data_facts, judged_by_skill, run_tables  # imports torch
 
+    if run.facts.truth == "dawid-skene":
+        data = judged_by_skill(data)
     with staged(output) as partial:
         shutil.copytree(run.path / MODEL, partial / MODEL, ignore=lambda *_: ["MODEL_CARD.md"])
         trained = run.items.filter(split="train").select("item", "split", "group", "digest")
         facts = data_facts(data) | {
             name: getattr(run.facts, name)
-            for name in ("options", "label_diameter", "loss_curve", "seconds")
+            for name in (
+                *("options", "label_diameter", "loss_curve", "seconds"),
+                *("model", "temperatures", "comparison"),
+            )
         }
         facts["recalibrated_from"] = run.training
         tables = run_tables(data, run.load_model(), trained=trained)
@@ -119,7 +124,8 @@ def _dataset(run: Run, annotations: Annotations, options: RecalibrateOptions) ->
         )
     if inputs.kind == "images":
         return Dataset(annotations, **keywords(options), image_size=inputs.image_size)
-    return Dataset(annotations, **keywords(options), names=inputs.features)
+    known = {"names": inputs.features, "categories": inputs.categories}
+    return Dataset(annotations, **keywords(options), **known)
 
 
 def _reasons(run: Run, data: Dataset) -> list[str]:

@@ -28,8 +28,9 @@ from credalearn.app.annotations.dawid_skene import dawid_skene
 from credalearn.app.dataset import Dataset
 from credalearn.app.facts import SplitFacts, TrainingOptions
 from credalearn.app.labels import make_labels
-from credalearn.app.run import Run, write_run
+from credalearn.app.run import OUT_OF_FOLD, Run, write_run
 from credalearn.app.staging import MODEL, check_place, staged
+from credalearn.app.steps.baselines import compare, one_truth
 from credalearn.classifier import CredalClassifier
 from credalearn.errors import CredalError
 from credalearn.labels import VoteRule
@@ -52,12 +53,13 @@ class TrainOptions:
     s: float = option(1.0, "Strength of the imprecise Dirichlet model (idm).", above=0)
     confidence: float = option(0.95, "Confidence level of the label rule.", above=0, below=1)
     skill: Skill = option("equal", "Whether votes count equally, or by the annotators' skill.")
-    method: str = option("pocc", "Name of a method.")
+    method: str = option("auto", "Name of a method; auto selects a model for features.")
     backbone: str | None = option(
         None,
-        "Network: mlp, resnet18, wrn-28-4, timm:NAME or torchvision:NAME.",
-        show_default="mlp for features, resnet18 for images",
+        "Network: linear, mlp, resnet18, wrn-28-4, timm:NAME or torchvision:NAME.",
+        show_default="selected for features, resnet18 for images",
     )
+    calibrate: bool = option(False, "Temper the probabilities of a method given by name.")
     weights: Path | None = option(None, "File of weights that the network starts from.")
     augment: Augment = option("none", "Random changes to images in each epoch.")
     epochs: int = same_option(Recipe, "epochs")
@@ -71,14 +73,14 @@ class TrainOptions:
     def __post_init__(self) -> None:
         check_options(self)
         check_rule(self.labels, s=self.s, confidence=self.confidence)
-        check_choice(self.method, METHODS, name="method")
+        check_choice(self.method, ("auto", *METHODS), name="method")
 
 
 def train(data: Dataset, folder: str | Path, options: TrainOptions | None = None) -> Run:
     """Train on annotated items and write a run.
 
-    Killed and called again with the same arguments, it resumes from its last epoch. An older run in
-    the same place stays until the new one is whole.
+    Killed and called again with the same arguments, a network resumes from its last epoch. An older
+    run in the same place stays until the new one is whole.
     """
     started = time.monotonic()
     options, output = options or TrainOptions(), Path(folder)
@@ -87,12 +89,14 @@ def train(data: Dataset, folder: str | Path, options: TrainOptions | None = None
     rows = np.flatnonzero(data.part == "train")
     _check_classes(data, rows)
     labels = training_labels(data, rows, options)
+    data = judged_by_skill(data) if options.skill == "dawid-skene" else data
     used = _recorded(options, images=data.inputs.kind == "images")
     with staged(output, overwrite=options.overwrite) as partial:
         clf = CredalClassifier(
             options.method,
             backbone=used.backbone,
             weights=options.weights,
+            calibrate=options.calibrate,
             epochs=options.epochs,
             batch_size=options.batch_size,
             learning_rate=options.learning_rate,
@@ -102,17 +106,33 @@ def train(data: Dataset, folder: str | Path, options: TrainOptions | None = None
             checkpoint=partial / f"resume-{_digest(data, rows, labels, used)}.safetensors",
             verbose=options.verbose,
         )
-        clf.fit(data.X[rows], labels, classes=list(data.annotations.classes))
+        classes = list(data.annotations.classes)
+        groups = None if data.groups is None else np.array(data.groups, dtype=object)[rows]
+        right = one_truth(data, rows, labels)
+        clf.fit(data.X[rows], labels, classes=classes, groups=groups, truth=right)
         clf.save(partial / MODEL)
         digest = json.loads((partial / MODEL / "config.json").read_text())["weights_sha256"]
         facts = data_facts(data) | {
             "options": used,
             "loss_curve": tuple(clf.loss_curve_),
+            "model": "" if clf.choice_ is None else clf.choice_.words,
+            "temperatures": {name: round(each, 4) for name, each in clf.temperatures_.items()},
+            "comparison": compare(data, rows, labels, clf, right),
             "label_diameter": round(float(labels.diameter().mean()), 4),
             "seconds": round(time.monotonic() - started, 2),
         }
         write_run(partial, facts, model_sha256=digest, **run_tables(data, clf))
     return Run.load(output)
+
+
+def judged_by_skill(data: Dataset) -> Dataset:
+    """The dataset whose truth is the class that Dawid and Skene's model of all votes favors."""
+    if data.options.gold is not None:
+        return data
+    row_of = {item: row for row, item in enumerate(data.annotations.items)}
+    posterior = dawid_skene(data.annotations)[[row_of[item] for item in data.items]]
+    voted = data.counts.sum(1) > 0
+    return data.with_truth(np.where(voted, posterior.argmax(1), -1), "dawid-skene")
 
 
 def training_labels(data: Dataset, rows: np.ndarray, options: TrainOptions) -> CredalSet:
@@ -141,19 +161,26 @@ def training_labels(data: Dataset, rows: np.ndarray, options: TrainOptions) -> C
 def run_tables(
     data: Dataset, clf: CredalClassifier, *, trained: pl.DataFrame | None = None
 ) -> dict[str, pl.DataFrame]:
-    """The tables of a run: annotations, items, and predictions of those not trained on.
+    """The tables of a run: annotations, items, and predictions by models not trained on them.
 
     ``trained`` are rows of items that were trained on in another run.
     """
     assert data.part is not None
-    rows = np.flatnonzero(data.part != "train")
-    predictions = prediction_table(
-        clf.predict_credal(data.X[rows]),
-        [data.items[row] for row in rows],
-        data.annotations.classes,
-        split=data.part[rows],
-        truth=data.truth[rows],
-        counts=None if data.annotations.kind == "bounds" else data.counts[rows],
+    held_out = np.flatnonzero(data.part != "train")
+    found = [(held_out, data.part[held_out], clf.predict_credal(data.X[held_out]))]
+    if clf.out_of_fold_ is not None:
+        rows = np.flatnonzero(data.part == "train")
+        found.append((rows, np.full(len(rows), OUT_OF_FOLD), clf.out_of_fold_))
+    predictions = pl.concat(
+        prediction_table(
+            predicted,
+            [data.items[row] for row in rows],
+            data.annotations.classes,
+            split=split,
+            truth=data.truth[rows],
+            counts=None if data.annotations.kind == "bounds" else data.counts[rows],
+        )
+        for rows, split, predicted in found
     )
     items = data.table()
     if trained is not None:
@@ -219,7 +246,7 @@ def data_facts(data: Dataset) -> dict[str, Any]:
         "inputs": data.inputs,
         "splits": SplitFacts(**sizes, group=options.group, gold=options.gold, split=options.split),
         "later_items": int(data.later.sum()),
-        "truth": "majority" if options.gold is None else "gold",
+        "truth": data.truth_source,
     }
 
 
@@ -227,7 +254,7 @@ def _recorded(options: TrainOptions, *, images: bool) -> TrainingOptions:
     asked: dict[str, Any] = {
         each.name: getattr(options, each.name, None) for each in fields(TrainingOptions)
     }
-    asked["backbone"] = options.backbone or ("resnet18" if images else "mlp")
+    asked["backbone"] = options.backbone or ("resnet18" if images else "auto")
     if options.weights is not None:
         asked |= {"weights": str(options.weights), "weights_sha256": sha256_of(options.weights)}
     return TrainingOptions(**asked)
@@ -238,7 +265,8 @@ def _digest(data: Dataset, rows: np.ndarray, labels: CredalSet, used: TrainingOp
     device = find_device(used.device).type
     asked = json.dumps([asdict(replace(used, device=device)), data.annotations.classes])
     digest = hashlib.sha256(asked.encode())
-    for array in (data.X[rows], labels.lower.numpy(), labels.reference.numpy()):
+    digest.update("".join(data.digests[row] for row in rows).encode())
+    for array in (labels.lower.numpy(), labels.reference.numpy()):
         digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()[:16]
 

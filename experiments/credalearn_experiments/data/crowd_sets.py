@@ -1,0 +1,220 @@
+"""Crowd data sets for comparing learners: items with few votes, judged by many or by majorities.
+
+Shapes: N items, D features, K classes.
+"""
+
+import gzip
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.sparse import hstack
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from credalearn.app.nodules import load_nodules
+from credalearn_experiments.data.cifar import CIFAR10_CLASSES
+from credalearn_experiments.data.folders import DataFolders
+
+Rows = np.ndarray
+Votes = tuple[np.ndarray, np.ndarray, np.ndarray]  # item, annotator and class of each vote
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class CrowdSet:
+    """Items split into training, calibration and test, for one seed."""
+
+    features: Callable[[Rows, Rows], tuple[Any, Any]]  # of training and of other items
+    words: Callable[[Rows, Rows], tuple[Any, Any]]  # the same for networks: dense, fewer columns
+    counts: np.ndarray  # votes that training sees, shape (N, K)
+    judged: np.ndarray  # votes that predictions are compared with, shape (N, K)
+    truth: np.ndarray  # the right class, −1 for none, shape (N,)
+    split: Sequence[Rows]  # rows of training, calibration and test
+    groups: np.ndarray | None = None
+    named: Votes | None = None  # votes by annotators with names
+    max_error: float = 0.05  # of the certificate
+
+    @property
+    def train(self) -> Rows:
+        """Rows that are trained on."""
+        return self.split[0]
+
+    @property
+    def others(self) -> Rows:
+        """Rows of calibration, then of test."""
+        return np.concatenate(self.split[1:])
+
+
+def _majority(counts: np.ndarray) -> np.ndarray:
+    top = counts == counts.max(1, keepdims=True)
+    return np.where(top.sum(1) == 1, counts.argmax(1), -1)
+
+
+def _dense(X: np.ndarray) -> Callable[[Rows, Rows], tuple[Any, Any]]:
+    return lambda train, others: (X[train], X[others])
+
+
+def lidc(folders: DataFolders, seed: int) -> CrowdSet:  # noqa: ARG001
+    """Lung nodules, three or four radiologists each; three of five patients are trained on."""
+    nodules = load_nodules()
+    counts = nodules.votes.astype(float)
+    patients = np.random.default_rng(seed).permutation(np.unique(nodules.patients))
+    place = {patient: number / len(patients) for number, patient in enumerate(patients)}
+    share = np.array([place[patient] for patient in nodules.patients])
+    features = _dense(nodules.features.astype(float))
+    edges = ((0.0, 0.6), (0.6, 0.8), (0.8, 1.0))
+    return CrowdSet(
+        features=features,
+        words=features,
+        counts=counts,
+        judged=counts,
+        truth=np.where(nodules.has_majority, nodules.majority, -1),
+        split=[np.flatnonzero((low <= share) & (share < high)) for low, high in edges],
+        groups=nodules.patients,
+        max_error=0.2,
+    )
+
+
+def cifar10h(num_votes: int | None) -> Callable[[DataFolders, int], CrowdSet]:
+    """CIFAR-10H as 64 features, with so many votes for training, judged by all votes."""
+
+    def make(folders: DataFolders, seed: int) -> CrowdSet:
+        X, judged = _cifar10h(folders)
+        random = np.random.default_rng(seed)
+        split = np.split(random.permutation(len(X)), [3000, 4500])
+        counts = judged.astype(float)
+        if num_votes is not None:
+            draw = random.multivariate_hypergeometric
+            counts = np.array([draw(each, num_votes) for each in judged], dtype=float)
+        return _on_features(X, counts, judged, split)
+
+    return make
+
+
+def cifar10s(folders: DataFolders, seed: int) -> CrowdSet:
+    """CIFAR-10S: six or seven people's top classes, judged by CIFAR-10H's votes on other images."""
+    X, judged = _cifar10h(folders)
+    path = folders.find(
+        "cifar10s/human_soft_labels_data.json.gz",
+        what="CIFAR-10S",
+        get="put human_soft_labels_data.json.gz of CIFAR-10S into cifar10s/ of the data folder",
+    )
+    with gzip.open(path, "rt") as file:
+        stated = json.load(file)
+    number = {name: place for place, name in enumerate(CIFAR10_CLASSES)}
+    counts = np.zeros(judged.shape)
+    for image, people in stated.items():
+        for person in people:
+            counts[int(image), number[person["Most Probable Class"].lower()]] += 1
+    random = np.random.default_rng(seed)
+    has = counts.sum(1) > 0
+    train = random.permutation(np.flatnonzero(has))[:800]
+    calibration, test = np.split(random.permutation(np.flatnonzero(~has)), [1500])
+    return _on_features(X, counts, judged, [train, calibration, test])
+
+
+def lewidi(name: str, max_error: float) -> Callable[[DataFolders, int], CrowdSet]:
+    """A text set of LeWiDi 2023, all official parts pooled and split at random, 60:20:20."""
+
+    def make(folders: DataFolders, seed: int) -> CrowdSet:
+        texts, counts, named = _lewidi(name, folders)
+        rows = np.random.default_rng(seed).permutation(len(texts))
+
+        def vectorized(makers: list[TfidfVectorizer]) -> Callable[[Rows, Rows], tuple[Any, Any]]:
+            def features(train: Rows, others: Rows) -> tuple[Any, Any]:
+                known, new = ([texts[row] for row in part] for part in (train, others))
+                learned = hstack([maker.fit_transform(known) for maker in makers])
+                return learned.tocsr(), hstack([maker.transform(new) for maker in makers]).tocsr()
+
+            return features
+
+        both = [
+            TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True),
+            TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), sublinear_tf=True, min_df=2),
+        ]
+        few = vectorized([TfidfVectorizer(max_features=1000, sublinear_tf=True)])
+
+        def words(train: Rows, others: Rows) -> tuple[Any, Any]:
+            learned, new = few(train, others)
+            return learned.toarray(), new.toarray()
+
+        return CrowdSet(
+            features=vectorized(both),
+            words=words,
+            counts=counts,
+            judged=counts,
+            truth=_majority(counts),
+            split=np.split(rows, [len(rows) * 3 // 5, len(rows) * 4 // 5]),
+            named=named,
+            max_error=max_error,
+        )
+
+    return make
+
+
+def _on_features(
+    X: np.ndarray, counts: np.ndarray, judged: np.ndarray, split: Sequence[Rows]
+) -> CrowdSet:
+    return CrowdSet(
+        features=_dense(X),
+        words=_dense(X),
+        counts=counts,
+        judged=judged.astype(float),
+        truth=judged.argmax(1),
+        split=split,
+    )
+
+
+def _cifar10h(folders: DataFolders) -> tuple[np.ndarray, np.ndarray]:
+    """Features of all 10,000 images, and their votes."""
+    from credalearn_experiments.data import load_task
+
+    task = load_task("cifar10h-features", folders)
+    assert task.train_counts is not None
+    assert task.voted_inputs is not None
+    assert task.voted_counts is not None
+    # In the order of CIFAR-10's test images, which the other sets of votes refer to.
+    order = np.argsort(np.random.default_rng(0).permutation(10_000))
+    X = torch.cat([task.train_inputs, task.voted_inputs]).double().numpy()[order]
+    return X, torch.cat([task.train_counts, task.voted_counts]).numpy()[order]
+
+
+def _lewidi(name: str, folders: DataFolders) -> tuple[list[str], np.ndarray, Votes]:
+    """Texts, votes (N, 2) and who voted for what; ConvAbuse's −3 to −1 are abusive, 0 and 1 not."""
+    texts: list[str] = []
+    votes: list[tuple[int, str, int]] = []
+    for part in ("train", "dev", "test"):
+        path = folders.find(
+            f"lewidi/{name}_{part}.json.gz",
+            what=f"{name} of LeWiDi 2023",
+            get=f"put {name}_{part}.json.gz of LeWiDi 2023 into lewidi/ of the data folder",
+        )
+        with gzip.open(path, "rt") as file:
+            records = json.load(file).values()
+        for record in records:
+            people = zip(
+                record["annotators"].split(","), record["annotations"].split(","), strict=True
+            )
+            for person, answer in people:
+                label = int(answer) < 0 if name == "ConvAbuse" else int(answer) == 1
+                votes.append((len(texts), person, int(label)))
+            texts.append(record["text"])
+    item, person, answers = (np.array(each) for each in zip(*votes, strict=True))
+    counts = np.zeros((len(texts), 2))
+    np.add.at(counts, (item, answers), 1)
+    return texts, counts, (item, np.unique(person, return_inverse=True)[1], answers)
+
+
+CROWD_SETS: dict[str, Callable[[DataFolders, int], CrowdSet]] = {
+    "LIDC": lidc,
+    "CIFAR-10H, 1 vote": cifar10h(1),
+    "CIFAR-10H, 3 votes": cifar10h(3),
+    "CIFAR-10H, 10 votes": cifar10h(10),
+    "CIFAR-10H, all votes": cifar10h(None),
+    "CIFAR-10S": cifar10s,
+    "ConvAbuse": lewidi("ConvAbuse", 0.05),
+    "ArMIS": lewidi("ArMIS", 0.2),
+}
+"""Makers of data sets, by name; each takes the data folders and a seed."""

@@ -1,0 +1,224 @@
+"""The default learner next to logistic regression and named methods, on crowd data sets.
+
+Shapes: N items, K classes.
+"""
+
+import csv
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import astuple, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from joblib import Parallel, delayed
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from torch import Tensor
+
+from credalearn._selection import make_folds
+from credalearn._targets import truth_of
+from credalearn._temperature import fit_temperature, log_probs, temper
+from credalearn.app.annotations.dawid_skene import posteriors
+from credalearn.classifier import CredalClassifier
+from credalearn.errors import CredalError
+from credalearn.guarantees import certify
+from credalearn.labels import from_votes
+from credalearn.metrics import accuracy, accuracy_rejection, ece
+from credalearn_experiments.data.crowd_sets import CROWD_SETS, CrowdSet
+from credalearn_experiments.data.folders import DataFolders
+
+_STRENGTHS = tuple(10.0**power for power in range(-3, 4))  # C of logistic regression
+_CONFIDENCE = 0.9
+_T_95 = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57, 7: 2.45, 8: 2.36, 9: 2.31, 10: 2.26}
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """How one learner did on one set with one seed."""
+
+    data: str
+    learner: str
+    seed: int
+    accuracy: float
+    ece: float
+    vote_log_likelihood: float  # of the votes on test items, mean per vote
+    accuracy_kept: float  # after deferring a fifth by top probability
+    kept: float  # share of test items under the certificate
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Predicted:
+    """Probabilities of new items, shape (N, K), for both meanings, and an uncertainty."""
+
+    truth: Tensor
+    votes: Tensor
+    score: Tensor
+
+
+# From the set, the features of training and other items, labels and seed, to predictions of these.
+Learner = Callable[[CrowdSet, int], Predicted]
+
+
+def _classifier(method: str) -> Learner:
+    def learn(data: CrowdSet, seed: int) -> Predicted:
+        makes = data.features if method == "auto" else data.words
+        X, new = makes(data.train, data.others)
+        groups = None if data.groups is None else data.groups[data.train]
+        clf = CredalClassifier(method, random_state=seed, device="cpu")
+        clf.fit(X, from_votes(data.counts[data.train]), groups=groups)
+        found = clf.predict_credal(new)
+        votes = clf.predict_credal(new, meaning="votes").probs
+        return Predicted(found.probs, votes, found.score("top-probability"))
+
+    return learn
+
+
+def _logistic(labels: Callable[[CrowdSet], np.ndarray]) -> Learner:
+    """Logistic regression of scikit-learn on soft labels, C by cross-validation, tempered."""
+
+    def learn(data: CrowdSet, seed: int) -> Predicted:
+        X, new = data.features(data.train, data.others)
+        soft = labels(data)[data.train]
+        votes = from_votes(data.counts[data.train])
+        right = truth_of(votes, None, np.arange(soft.shape[1]))
+        groups = None if data.groups is None else data.groups[data.train]
+        folds = make_folds(right, groups, random_state=seed)
+        found = {C: _out_of_fold(X, soft, folds, C) for C in _STRENGTHS}
+        best = max(found, key=lambda C: float((right * log_probs(found[C])).sum()))
+        probs = torch.from_numpy(_probs(_fit(X, soft, best), new, soft.shape[1]))
+        targets = (right, votes.reference)
+        truth, said = (temper(probs, fit_temperature(found[best], each)) for each in targets)
+        return Predicted(truth, said, 1 - truth.amax(1))
+
+    return learn
+
+
+def _fit(X: Any, soft: np.ndarray, C: float) -> Any:
+    """Every item once per class that it may have, weighted by the share of that class."""
+    item, label = np.nonzero(soft)
+    model = LogisticRegression(C=C, max_iter=1000)
+    pipe = make_pipeline(StandardScaler(with_mean=isinstance(X, np.ndarray)), model)
+    if not isinstance(X, np.ndarray):
+        pipe = make_pipeline(model)
+    return pipe.fit(X[item], label, logisticregression__sample_weight=soft[item, label])
+
+
+def _probs(model: Any, X: Any, num_classes: int) -> np.ndarray:
+    probs = np.full((X.shape[0], num_classes), 1e-6)
+    probs[:, model.classes_] = model.predict_proba(X)
+    found: np.ndarray = probs / probs.sum(1, keepdims=True)
+    return found
+
+
+def _out_of_fold(X: Any, soft: np.ndarray, folds: np.ndarray, C: float) -> Tensor:
+    probs = np.zeros(soft.shape)
+    for fold in range(folds.max() + 1):
+        here = folds == fold
+        probs[here] = _probs(_fit(X[~here], soft[~here], C), X[here], soft.shape[1])
+    return torch.from_numpy(probs)
+
+
+def _shares(data: CrowdSet) -> np.ndarray:
+    shares: np.ndarray = data.counts / np.maximum(data.counts.sum(1, keepdims=True), 1)
+    return shares
+
+
+def _majority_votes(data: CrowdSet) -> np.ndarray:
+    top: np.ndarray = np.eye(data.counts.shape[1])[data.counts.argmax(1)]
+    return top
+
+
+def _by_skill(data: CrowdSet) -> np.ndarray:
+    """Dawid and Skene's posteriors, from votes on the training items."""
+    assert data.named is not None
+    own = np.isin(data.named[0], data.train)
+    item, who, label = (each[own] for each in data.named)
+    return posteriors(item, who, label, shape=data.counts.shape)
+
+
+LEARNERS: dict[str, Learner] = {
+    "default": _classifier("auto"),
+    "logistic regression, majority": _logistic(_majority_votes),
+    "logistic regression, Dawid–Skene": _logistic(_by_skill),
+    "logistic regression, soft labels": _logistic(_shares),
+    "pocc (default of 0.1)": _classifier("pocc"),
+    "softmax": _classifier("softmax"),
+}
+
+
+def run_learners(
+    path: Path, folders: DataFolders, *, seeds: Sequence[int], workers: int
+) -> Iterator[str]:
+    """Do what is missing in the file, set by set and seed by seed; a line for each."""
+    done = {(score.data, score.seed) for score in read_scores(path)}
+    missing = [(name, seed) for seed in seeds for name in CROWD_SETS if (name, seed) not in done]
+    jobs = (delayed(_scores)(name, seed, folders) for name, seed in missing)
+    for found in Parallel(n_jobs=workers, return_as="generator_unordered")(jobs):
+        write_scores(path, [*read_scores(path), *found])
+        yield f"{found[0].data}, seed {found[0].seed}: {found[0].accuracy:.4f} by the default"
+
+
+def _scores(name: str, seed: int, folders: DataFolders) -> list[Score]:
+    torch.set_num_threads(1)  # this process is joblib's own
+    data = CROWD_SETS[name](folders, seed)
+    chosen = {
+        learner: learn
+        for learner, learn in LEARNERS.items()
+        if data.named is not None or "Skene" not in learner
+    }
+    return [_judged(name, learner, seed, data, learn) for learner, learn in chosen.items()]
+
+
+def _judged(name: str, learner: str, seed: int, data: CrowdSet, learn: Learner) -> Score:
+    found = learn(data, seed)
+    count = len(data.split[1])
+    truth = torch.from_numpy(data.truth[data.others])
+    known = truth >= 0
+    wrong = (found.truth.argmax(1) != truth)[:count]
+    try:
+        rule = certify(
+            found.score[:count][known[:count]].numpy(),
+            wrong[known[:count]].numpy(),
+            max_error=data.max_error,
+            confidence=_CONFIDENCE,
+            method="learn-then-test",
+        )
+        kept = float(np.mean(rule.keeps(found.score[count:].numpy())))
+    except CredalError:  # cannot be certified: nothing is kept
+        kept = 0.0
+    test, y = known[count:], truth[count:]
+    probs, score = found.truth[count:][test].double(), found.score[count:][test]
+    curve = accuracy_rejection(probs, y[test], score)
+    votes = torch.from_numpy(data.judged[data.split[2]])
+    return Score(
+        data=name,
+        learner=learner,
+        seed=seed,
+        accuracy=accuracy(probs, y[test]),
+        ece=ece(probs, y[test]),
+        vote_log_likelihood=float((votes * log_probs(found.votes[count:])).sum() / votes.sum()),
+        accuracy_kept=float(curve[round(0.8 * len(curve)) - 1]),
+        kept=kept,
+    )
+
+
+def read_scores(path: Path) -> list[Score]:
+    """The scores in a CSV file; none if there is no file."""
+    if not path.exists():
+        return []
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.reader(file))[1:]
+    return [Score(data, who, int(seed), *map(float, rest)) for data, who, seed, *rest in rows]
+
+
+def write_scores(path: Path, scores: Iterable[Score]) -> None:
+    """Write the scores in a fixed order, rounded to six digits."""
+    order = {name: number for number, name in enumerate((*CROWD_SETS, *LEARNERS))}
+    rows = sorted(scores, key=lambda each: (order[each.data], each.seed, order[each.learner]))
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow([each.name for each in fields(Score)])
+        for row in rows:
+            writer.writerow([round(x, 6) if isinstance(x, float) else x for x in astuple(row)])

@@ -1,0 +1,81 @@
+"""The model next to simple rivals, on items that it was not trained on.
+
+Shapes: N items, K classes.
+"""
+
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import one_hot
+
+from credalearn._selection import Items, logistic_regression
+from credalearn._targets import truth_of
+from credalearn._temperature import log_probs
+from credalearn.app.dataset import Dataset
+from credalearn.app.facts import ComparisonFacts, ComparisonRow
+from credalearn.classifier import CredalClassifier
+from credalearn.metrics import accuracy, accuracy_rejection, ece
+from credalearn.sets import CredalSet
+
+_DEFERRED = 0.2
+
+
+def one_truth(data: Dataset, rows: np.ndarray, labels: CredalSet) -> Tensor:
+    """The right class of these items as a distribution (N, K); tied classes have equal shares."""
+    truth = torch.from_numpy(data.truth[rows])
+    right = truth_of(labels, None, np.arange(labels.num_classes))
+    known = truth >= 0
+    right[known] = one_hot(truth[known], labels.num_classes).double()
+    return right
+
+
+def compare(
+    data: Dataset, rows: np.ndarray, labels: CredalSet, clf: CredalClassifier, right: Tensor
+) -> ComparisonFacts | None:
+    """The classifier, logistic regression and the most frequent class; None without a truth.
+
+    The default learner is judged by its out-of-fold predictions of the training items ``rows``,
+    whose right classes are ``right`` (N, K), so that calibration and test items stay unseen. A
+    method given by name has none: there the calibration items are used, and without logistic
+    regression.
+    """
+    assert data.part is not None
+    where: Literal["out of fold", "calibration"] = "calibration"
+    judged, shares = np.flatnonzero(data.part == "calibration"), right.mean(0)
+    models: dict[str, Tensor] = {}
+    if clf.out_of_fold_ is None or clf.folds_ is None:
+        models["most frequent class"] = shares.expand(len(judged), -1)
+        models["this model"] = clf.predict_credal(data.X[judged]).probs
+    else:
+        judged, where = rows, "out of fold"
+        others = [right[clf.folds_ != fold].mean(0) for fold in range(clf.folds_.max() + 1)]
+        models["most frequent class"] = torch.stack(others)[clf.folds_]
+        items = Items(clf.encode(data.X[rows]), labels, right)
+        models["logistic regression"] = logistic_regression(items, clf.folds_)
+        models["this model"] = clf.out_of_fold_.probs
+    truth = torch.from_numpy(data.truth[judged])
+    known = truth >= 0
+    if not known.any():
+        return None
+    return ComparisonFacts(
+        where=where,
+        items=int(known.sum()),
+        most_frequent=data.annotations.classes[int(shares.argmax())],
+        rows=tuple(_row(name, probs[known], truth[known]) for name, probs in models.items()),
+    )
+
+
+def _row(name: str, probs: Tensor, y: Tensor) -> ComparisonRow:
+    probs = probs.double()
+    curve = accuracy_rejection(probs, y, 1 - probs.amax(1))
+    kept = max(1, round((1 - _DEFERRED) * len(y)))
+    likelihood = log_probs(probs).gather(1, y[:, None]).mean()
+    return ComparisonRow(
+        name=name,
+        accuracy=round(float(accuracy(probs, y)), 4),
+        log_likelihood=round(float(likelihood), 4),
+        ece=round(float(ece(probs, y)), 4),
+        accuracy_kept=round(float(curve[kept - 1]), 4),
+    )
