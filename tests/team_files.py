@@ -71,7 +71,7 @@ def make_team(folder: Path, *, num_items: int = 60, random_state: int = 0) -> Te
 def train_arguments(team: Team, *more: str | Path) -> list[str]:
     """The train command on a team's files, quick; what is given more comes last."""
     wanted = [str(each) for each in more]
-    given = ["train", str(team.votes), "-o", str(team.run), "--epochs", "2"]
+    given = ["train", str(team.votes), "-o", str(team.run)]
     if "--images" not in wanted:
         given += ["--features", str(team.features)]
         for column, flag in (("patient", "--group"), ("truth", "--gold"), ("part", "--split")):

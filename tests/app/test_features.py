@@ -63,9 +63,9 @@ def test_other_columns_are_kept_as_text_or_left_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("id,size\na,1\nb,big\n", r"f.csv, line 3: .* must be finite numbers; 'size' is 'big'"),
+        ("id,size\na,1\nb,big\n", r"f.csv, line 3: .* finite numbers, or empty; 'size' is 'big'"),
         ("id;size\na;1,234\n", r"'size' is '1,234'"),  # a little more than 1, or than 1000?
-        ("id,size,x,y\na,1,p,q\n", r"leave out columns .* with --drop x --drop y\."),
+        ("id,a b\nx,1\ny,2\nz,two\n", r"leave the column out with --drop 'a b'\."),
         ("id,size\na,1\n ,2\n", r"line 3: the item has no name"),
         ("id,size\na,1\na,2\n", r"line 3: item 'a' occurs twice, first in .*line 2"),
         ("size,weight\n1,2\n", r"no column names the items; its columns are: size, weight"),
@@ -74,6 +74,25 @@ def test_other_columns_are_kept_as_text_or_left_out(tmp_path: Path) -> None:
 def test_bad_features_are_named(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(cl.CredalError, match=message):
         read_features(table_of(tmp_path / "f.csv", text))
+
+
+def test_gaps_and_categories_are_features(tmp_path: Path) -> None:
+    text = "id,size,site,old\na,1,north,true\nb,,south,false\nc,NA,,true\n"
+    found = read_features(table_of(tmp_path / "f.csv", text))
+    assert found.categories == ("site",)
+    values = found.values
+    assert isinstance(values, pl.DataFrame)
+    assert values["size"].is_nan().to_list() == [False, True, True]
+    assert values["site"].to_list() == ["north", "south", None]
+    assert values["old"].to_list() == [1.0, 0.0, 1.0]
+    assert len(set(row_digests(values))) == 3
+    numbers = read_features(table_of(tmp_path / "g.csv", "id,size,site,old\nd,1,7,1\n"))
+    assert not numbers.categories
+    with pytest.raises(cl.CredalError, match=r"'site' contains texts in one of .* and numbers"):
+        read_features([tmp_path / "f.csv", tmp_path / "g.csv"])
+    known = read_features(numbers.paths[0], names=found.names, categories=found.categories)
+    assert isinstance(known.values, pl.DataFrame)
+    assert known.values["site"].to_list() == ["7"]
 
 
 def test_files_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
@@ -90,8 +109,9 @@ def test_features_of_a_model_are_found_by_name(tmp_path: Path) -> None:
     def read(data: Any) -> FeatureTable:
         return read_features(data, names=["f1", "f0"])
 
-    assert (read(TABLE).values == VALUES[:, [1, 0]]).all()
-    assert (read(VALUES[:, :2]).values == VALUES[:, :2]).all()  # an array has its own order
+    np.testing.assert_array_equal(np.asarray(read(TABLE).values), VALUES[:, [1, 0]])
+    own = np.asarray(read(VALUES[:, :2]).values)
+    np.testing.assert_array_equal(own, VALUES[:, :2])  # an array has its own order
     np.savez(tmp_path / "f.npz", ids=np.array(ITEMS), X=VALUES)
     with pytest.raises(cl.CredalError, match=r"3 features per item, and the model takes 2"):
         read(tmp_path / "f.npz")

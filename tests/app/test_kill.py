@@ -80,7 +80,7 @@ for line in sys.stdin:
 """
 
 Work = Callable[..., tuple[int, int]]
-TRAIN = ["train", "votes.csv", "--features", "items.csv", "--epochs", "2", "-o", "run"]
+TRAIN = ["train", "votes.csv", "--features", "items.csv", "-o", "run"]
 COMMANDS = {
     "train": TRAIN,
     "train again": [*TRAIN, "--random-state", "1"],

@@ -238,9 +238,9 @@ class Dataset:
             more = f" and {len(inputs.features) - 6:,} more" if len(inputs.features) > 8 else ""
             cut = 6 if more else 8
             what = f"features {', '.join(inputs.features[:cut])}{more}"
-        lines = [f"{len(self.items):,} items with {what}"]
         if self.groups is not None:
-            lines.append(f"{len(set(self.groups)):,} groups by {self.options.group}")
+            what += f"; {len(set(self.groups)):,} groups by {self.options.group}"
+        lines = [f"{len(self.items):,} items with {what}"]
         if sizes:
             lines.append(", ".join(f"{sizes[name]:,} {name}" for name in SPLITS if sizes[name]))
         if inputs.matched:

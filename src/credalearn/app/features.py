@@ -23,6 +23,7 @@ from credalearn.errors import CredalError
 Features = np.ndarray | pl.DataFrame
 
 _MISSING = ("", "na", "n/a", "nan", "null", "none", "?")  # in a column of numbers
+_LIKE_NUMBER = r"(?i)^\s*([+-]?[\d.,]*\d[\d.,]*(e[+-]?\d+)?%?|true|false|[+-]?inf)\s*$"
 _ARRAY_ITEM = (*ITEM, "items", "itemids", "ids", "names")
 
 
@@ -130,7 +131,7 @@ def find_categories(table: pl.DataFrame) -> tuple[str, ...]:
     found = []
     for column in texts_of:
         known = column.cast(pl.String).str.strip_chars().fill_null("") != ""
-        is_number = _number(column).is_not_null() & known
+        is_number = column.cast(pl.String).str.contains(_LIKE_NUMBER).fill_null(False)
         if known.any() and is_number.sum() < known.sum() / 2:
             found.append(column.name)
     return tuple(found)

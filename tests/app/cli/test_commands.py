@@ -127,7 +127,7 @@ def test_a_missing_run_is_reported(tmp_path: Path, capsys: Capture, name: str) -
 
 
 def test_ctrl_c_is_one_line_and_exit_code_130(tmp_path: Path) -> None:
-    arguments = train_arguments(make_team(tmp_path), "--epochs", "100000")
+    arguments = train_arguments(make_team(tmp_path), "--method", "pocc", "--epochs", "100000")
     process = subprocess.Popen(
         [sys.executable, "-m", "credalearn", *arguments],
         stdout=subprocess.PIPE,

@@ -22,7 +22,7 @@ def train(team: Team, **options: Any) -> Run:
     beside = {options.get("group"), options.get("gold"), options.get("split")}
     drop = tuple(name for name in NOT_FEATURES if name not in beside)
     data = cl.Dataset(cl.read_annotations(team.votes), features=team.features, drop=drop, **options)
-    return cl.Run.train(data, team.run, epochs=15)
+    return cl.Run.train(data, team.run)
 
 
 @pytest.fixture(scope="module")

@@ -47,7 +47,10 @@ def quick(output: Path, team: Team, **options: Any) -> Run:
     """Train quickly on a team's files."""
     data = make(team, **{name: options[name] for name in DATA if name in options})
     chosen = {name: value for name, value in options.items() if name not in DATA[:3]}
-    return Run.train(data, output, **{"epochs": 2} | chosen)
+    return Run.train(data, output, **chosen)
+
+
+NETWORK = {"method": "pocc", "epochs": 2}
 
 
 def weights(run: Run) -> dict[str, list[float]]:
@@ -59,7 +62,7 @@ def test_the_command_does_what_python_does(team: Team, tmp_path: Path, capsys: C
     done = in_process(capsys, *train_arguments(team, "--group", "patient", "-o", tmp_path / "a"))
     assert done.code == 0, done.err
     data = make(team, group="patient")
-    run, made = Run.load(tmp_path / "a"), Run.train(data, tmp_path / "b", epochs=2)
+    run, made = Run.load(tmp_path / "a"), Run.train(data, tmp_path / "b")
     assert run.facts.sha256 == made.facts.sha256
     assert run.facts.options == made.facts.options
     assert run.facts.inputs == made.facts.inputs
@@ -77,15 +80,15 @@ def test_the_folder_of_a_run(team: Team, tmp_path: Path) -> None:
     assert facts.splits.sizes == {"train": 36, "calibration": 12, "test": 12}
     assert facts.inputs.features == ("size", "weight")
     assert facts.annotations.votes == 300
-    assert len(facts.loss_curve) == 2
     held_out = run.items.filter(pl.col("split") != "train")
-    assert run.predictions["item"].to_list() == held_out["item"].to_list()
-    assert run.predictions["split"].to_list() == held_out["split"].to_list()
+    trained = run.items.filter(split="train")
+    assert run.predictions["item"].to_list() == [*held_out["item"], *trained["item"]]
+    assert run.predictions["split"].to_list() == [*held_out["split"], *["out-of-fold"] * 36]
 
 
 def test_the_columns_of_predictions_are_what_they_are_called(team: Team, tmp_path: Path) -> None:
     run = quick(tmp_path / "run", team)
-    table = run.predictions
+    table = run.predictions.filter(pl.col("split") != "out-of-fold")
     features = pl.read_csv(team.features).join(table.select("item"), on="item")
     pred = run.load_model().predict_credal(features.select("size", "weight").to_numpy())
     np.testing.assert_allclose(table["mmi"], pred.score("mmi").numpy(), atol=1e-6)
@@ -101,7 +104,8 @@ def test_the_columns_of_predictions_are_what_they_are_called(team: Team, tmp_pat
         assert row["truth"] == (top[0] if len(top) == 1 else None)
         assert row["wrong"] == (None if len(top) > 1 else label != top[0])
         for bound, least in (("lower", min), ("upper", max)):
-            assert row[f"{bound}:{label}"] == least(row[f"v0:{label}"], row[f"v1:{label}"])
+            heads = [row[f"v{number}:{label}"] for number in range(4)]  # the last is the center
+            assert row[f"{bound}:{label}"] == least(heads)
 
 
 @settings(max_examples=15)
@@ -170,7 +174,7 @@ def test_labels_are_those_of_from_votes(team: Team, tmp_path: Path, rule: Any) -
     assert torch.equal(found.upper, wanted.upper)
     assert torch.equal(found.reference, wanted.reference)
     assert (found.diameter()[:4] > 0.999).all()
-    run = Run.train(data, tmp_path / "run", labels=rule, epochs=1)
+    run = Run.train(data, tmp_path / "run", labels=rule)
     assert run.facts.label_rule == rule
 
 
@@ -202,7 +206,7 @@ def test_every_kind_of_annotation_trains(team: Team, tmp_path: Path, kind: Any) 
         table = pl.DataFrame({"item": names, "label": label, "at_least": counts.max(1) / 5})
     found = cl.read_annotations(table, format=kind)
     features = pl.read_csv(team.features).select("item", "size", "weight")
-    run = Run.train(Dataset(found, features=features), tmp_path / "run", epochs=1)
+    run = Run.train(Dataset(found, features=features), tmp_path / "run")
     assert run.facts.annotations.kind == kind
     assert len(run.items) == 60
     nobody_disagrees = bool(run.predictions["disagreement"].is_nan().all())
@@ -234,7 +238,7 @@ def test_skill_is_learned_from_training_items_only(
     [
         ({"epochs": 0}, "epochs must be 1 or more; got 0"),
         ({"labels": "relaxed"}, "labels must be one of 'relax'"),
-        ({"method": "poc"}, "method must be one of 'pocc'.*take 'pocc'"),
+        ({"method": "poc"}, "method must be one of 'auto', 'pocc'.*take 'pocc'"),
         ({"confidence": 95}, "confidence must be .*; got 95.*write 95 % as 0.95"),
         ({"labels": "relax", "s": 2.0}, "the rule 'relax' does not use s"),
     ],
@@ -279,9 +283,9 @@ def test_images_train(team: Team, tmp_path: Path) -> None:
 
 
 def test_a_run_starts_from_the_weights_of_another(team: Team, tmp_path: Path) -> None:
-    first = quick(tmp_path / "first", team)
+    first = quick(tmp_path / "first", team, **NETWORK)
     start = first.path / "model" / "model.safetensors"
-    run = quick(tmp_path / "run", team, weights=start, learning_rate=1e-12)
+    run = quick(tmp_path / "run", team, **NETWORK, weights=start, learning_rate=1e-12)
     assert run.facts.options.weights == str(start)
     assert run.facts.options.weights_sha256 is not None
     name = "member0.backbone.layers.1.weight"
@@ -314,12 +318,13 @@ def test_stopped_training_resumes_and_other_training_starts_anew(
         patch.setattr(cl.CredalClassifier, "save", stop)
         for options in ({}, {"gold": "truth"}, {"device": "cpu"}, {"epochs": 3}):
             with pytest.raises(KeyboardInterrupt):
-                quick(tmp_path / "run", team, **options)
+                quick(tmp_path / "run", team, **NETWORK | options)
     found = list(partial_of(tmp_path / "run").glob("resume-*.safetensors"))
     # Gold labels choose no training item; auto is the CPU where there is no GPU.
     assert len(found) == (2 if not torch.cuda.is_available() else 3)
-    done = in_process(capsys, *train_arguments(team, "--epochs", "3", "-o", tmp_path / "run"))
+    more = ("--method", "pocc", "--epochs", "3", "-o", tmp_path / "run")
+    done = in_process(capsys, *train_arguments(team, *more))
     assert "resum" in done.err
     run = Run.load(tmp_path / "run")
-    assert weights(run) == weights(quick(tmp_path / "other", team, epochs=3))
+    assert weights(run) == weights(quick(tmp_path / "other", team, method="pocc", epochs=3))
     assert not list(run.path.glob("*resume*"))

@@ -31,9 +31,8 @@ def train(
     check_place(output, overwrite=options.overwrite)  # before a large export is read
     votes = read_rounds(export, rounds)
     data = Dataset(votes, **keywords(inputs))
-    yield f"{export}: {votes.source.words}"
-    classes = many(len(votes.classes), "class", "classes")
-    yield f"{many(len(votes.items), 'annotated item')}, {classes}: {listed(votes.classes)}"
+    classes = f"{many(len(votes.classes), 'class', 'classes')}: {listed(votes.classes)}"
+    yield f"{export}: {votes.source.words}; {many(len(votes.items), 'item')}, {classes}"
     yield from data.inspect()
     try:
         run = train_run(data, output, replace(options, verbose=True))

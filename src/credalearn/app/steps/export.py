@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from credalearn.app.run import Run
     from credalearn.app.steps.onnx_graph import Graph
+    from credalearn.classifier import CredalClassifier
 
 # By name: shape and content.
 OUTPUTS = {
@@ -73,7 +74,8 @@ class Exported:
 def export(run: "Run", options: ExportOptions | None = None) -> Exported:
     """Write the run's model as one ONNX file with its card, and check it under onnxruntime.
 
-    The input is ``features``, float64 (N, D), raw: standardization is part of the model; or
+    The input is ``features``, float64 (N, D), raw: standardization is part of the model. Missing
+    values and categories are not: then the metadata names the encoded features. Or it is
     ``images``, float32 (N, 3, S, S) with values from 0 to 255. The outputs are :data:`OUTPUTS`. The
     metadata has the classes, the features, the method and the guarantee.
     """
@@ -92,10 +94,10 @@ def export(run: "Run", options: ExportOptions | None = None) -> Exported:
     for card in cards:
         check_card(card)
     clf = run.load_model()
-    graph = Graph(str(clf.method), clf.model_).cpu()
+    graph = Graph(str(clf.method), clf.model_, clf.temperatures_["truth"]).cpu()
     name, sample = _sample(graph, clf._input_shape)
     program = _exported(graph, name, sample)
-    program.model.metadata_props.update(_metadata(run))
+    program.model.metadata_props.update(_metadata(run, clf))
     program.model.producer_name, program.model.producer_version = "credalearn", __version__
     with whole_file(path) as partial:
         program.save(str(partial), external_data=False)
@@ -143,12 +145,14 @@ def _exported(graph: "Graph", name: str, sample: "torch.Tensor") -> Any:
             ) from error
 
 
-def _metadata(run: "Run") -> dict[str, str]:
-    guarantee = run.guarantee
+def _metadata(run: "Run", clf: "CredalClassifier") -> dict[str, str]:
+    guarantee, encoder = run.guarantee, clf._encoder
+    encoded = None if encoder is None or encoder.is_plain else encoder
     kept = {
         "classes": list(run.classes),
-        "features": run.facts.inputs.features,
-        "method": run.facts.method,
+        "features": run.facts.inputs.features if encoded is None else encoded.names,
+        "encoder": None if encoded is None else encoded.to_json(),
+        "method": run.facts.learner,
         "credalearn": __version__,
         "threshold": None if guarantee is None else guarantee.threshold,
         "guarantee": None if guarantee is None else guarantee.sentence(),

@@ -74,10 +74,25 @@ def why_not(method: Method) -> str:
     return ""
 
 
-class Graph(nn.Module):
-    """A model from inputs to scores, all members in one."""
+def _tempered(outputs: _Outputs, temperature: float, *, is_box: bool) -> _Outputs:
+    """:meth:`CredalPredictions.temper`: the probabilities become a head where there are heads."""
+    heads, probs, lower, upper = outputs
 
-    def __init__(self, method: str, model: Model) -> None:
+    def temper(values: Tensor) -> Tensor:
+        return (values.clamp(min=1e-38).log() / temperature).softmax(-1)
+
+    probs = temper(probs)
+    if is_box:
+        lower, upper = ((each.logit(1e-12) / temperature).sigmoid() for each in (lower, upper))
+        return probs[:, None], probs, lower.minimum(probs), upper.maximum(probs)
+    heads = torch.cat([temper(heads), probs[:, None]], 1)
+    return heads, probs, heads.amin(1), heads.amax(1)
+
+
+class Graph(nn.Module):
+    """A model from inputs to scores, all members in one; probabilities are about what is right."""
+
+    def __init__(self, method: str, model: Model, temperature: float = 1.0) -> None:
         super().__init__()
         why = why_not(model.method)
         if why:
@@ -85,7 +100,7 @@ class Graph(nn.Module):
             raise CredalError(
                 f"the method {method!r} cannot be exported: {why}. To fix: train one of {others}."
             )
-        self.rule = _RULES[model.method.predictions]
+        self.rule, self.temperature = _RULES[model.method.predictions], temperature
         self.members = nn.ModuleList(model.members)
         self.names = tuple(model.state)
         for name, tensor in model.state.items():
@@ -99,7 +114,10 @@ class Graph(nn.Module):
             member.logits(found) for member, found in zip(self._networks(), features, strict=True)
         ]
         state = {name: getattr(self, f"state_{name}") for name in self.names}
-        heads, probs, lower, upper = self.rule(torch.stack(logits, 1), features[0], state)
+        outputs = self.rule(torch.stack(logits, 1), features[0], state)
+        if self.temperature != 1:
+            outputs = _tempered(outputs, self.temperature, is_box=self.rule is _shifted)
+        heads, probs, lower, upper = outputs
         label = probs.argmax(1)
         score = 1 - lower.gather(1, label[:, None])[:, 0]
         return heads, probs, lower, upper, label, score
