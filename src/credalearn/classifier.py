@@ -519,18 +519,18 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 self._encoder = None
             rules = {"accept_sparse": "csr", "dtype": np.float64, "order": "C"}
             X = validate_data(self, X, reset=reset, **rules)
-            return X if issparse(X) else torch.from_numpy(X)
+            return X if issparse(X) else _as_tensor(X)
         if self._backbone() in ("auto", "linear", "mlp"):
             open_table(X)  # refuses what is no table
             validate_data(self, X, reset=reset, skip_check_array=True)
             if reset:
                 self._encoder = TableEncoder.fit(X)
             assert self._encoder is not None
-            return torch.from_numpy(self._encoder.transform(X))
+            return _as_tensor(self._encoder.transform(X))
         if reset:
             self._encoder = None
         X = validate_data(self, X, reset=reset, dtype=np.float32, order="C", allow_nd=True)
-        return torch.from_numpy(X)
+        return _as_tensor(X)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -541,6 +541,11 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 def _unheard(text: str) -> None:
     """Report to nobody."""
+
+
+def _as_tensor(array: np.ndarray) -> Tensor:
+    """The same numbers; torch warns about arrays that it may not write to, so they are copied."""
+    return torch.from_numpy(array if array.flags.writeable else array.copy())
 
 
 def _as_given(values: Any, *, name: str) -> Any:
