@@ -159,12 +159,14 @@ def _select(
                 candidates=path.tried + 1,
                 log_likelihood=-items.cost(found.probs),
             )
-            return Selected(choice, _model(fitted[-1]), folds, found)
+            model = _model(fitted[-1], random_state=random_state)
+            return Selected(choice, model, folds, found)
     report("linear model: fit on all items")
     problem = items.problem()
     center = problem.fit(soft_target(items.labels.reference), path.penalty, path.centers[0])
     heads = problem.fit_credal(items.labels, path.penalty, center)
-    return Selected(choice, _model(problem.network(heads)), folds, found)
+    model = _model(problem.network(heads), random_state=random_state)
+    return Selected(choice, model, folds, found)
 
 
 def make_folds(
@@ -227,8 +229,8 @@ def _others(folds: Rows) -> list[Rows]:
     return [np.flatnonzero(folds != fold) for fold in range(folds.max() + 1)]
 
 
-def _model(network: Network, method: str = SELECTED_METHOD) -> Model:
-    return Model(METHODS[method], (network,), {}, random_state=0)
+def _model(network: Network, method: str = SELECTED_METHOD, *, random_state: int = 0) -> Model:
+    return Model(METHODS[method], (network,), {}, random_state)
 
 
 def _out_of_fold(
