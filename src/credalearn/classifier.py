@@ -509,6 +509,10 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _inputs(self, X: Any, *, reset: bool) -> Inputs:
         """Items as the networks take them; ``reset`` learns how columns of a table are encoded."""
         X = _as_given(X, name="X")
+        if issparse(X) and not reset and self._encoder is not None:
+            raise CredalError(
+                "X is sparse, but the model was fitted on a dense table. To fix: pass X.toarray()."
+            )
         if issparse(X) or (not reset and self._encoder is None and self._selects):
             if not self._selects:
                 raise CredalError(
