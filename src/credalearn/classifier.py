@@ -237,7 +237,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             TrainingError: If the loss is not finite, or the checkpoint belongs to another run.
         """
         fitted = copy.copy(self)  # a fit that fails leaves this classifier as it was
-        self._check_options(weighted=sample_weight is not None)
+        self._check_options(weighted=sample_weight is not None, on_members=members is not None)
         inputs, labels, fitted.classes_ = fitted._check_data(X, y, classes)
         weight = None
         if sample_weight is not None:
@@ -368,7 +368,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _recipe(self) -> Recipe:
         return Recipe(**{each.name: getattr(self, each.name) for each in fields(Recipe)})
 
-    def _check_options(self, *, weighted: bool) -> None:
+    def _check_options(self, *, weighted: bool, on_members: bool) -> None:
         """Reject options that are invalid, or without effect."""
         recipe = self._recipe()
         check_choice(self.augment, AUGMENTS, name="augment")
@@ -388,6 +388,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if getattr(asked, each.name) != getattr(_RECIPE, each.name)
         ]
         changed += ["weights"] * (self.weights is not None) + ["augment"] * (self.augment != "none")
+        changed += ["members"] * on_members
         if changed:
             raise CredalError(
                 f"{', '.join(changed)}: such options are for networks; the default learner selects "
