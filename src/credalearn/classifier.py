@@ -255,7 +255,9 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if self.calibrate:
                 folds = make_folds(right, together, random_state=self.random_state, count=5)
                 rows, held_out = np.flatnonzero(folds != 0), np.flatnonzero(folds == 0)
-                model, _ = self._trained(inputs[rows], labels[rows], None)
+                aside = copy.copy(self)
+                aside.checkpoint = _beside(self.checkpoint, "calibration")
+                model, _ = aside._trained(inputs[rows], labels[rows], None)
                 fitted._set_temperatures(model.predict(inputs[held_out]).probs, items[held_out])
         self.__dict__ = fitted.__dict__
         return self
@@ -446,8 +448,8 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         with seeded(device, recipe.random_state, 0):
             network = self._build(inputs, num_classes, weights=self.weights).to(device)
         checkpoint = None if self.checkpoint is None else Path(self.checkpoint)
-        if checkpoint is not None and method.num_members > 1:
-            checkpoint = checkpoint.with_stem(f"{checkpoint.stem}-{number}")
+        if method.num_members > 1:
+            checkpoint = _beside(checkpoint, str(number))
         return Training(
             network=network,
             inputs=inputs,
@@ -542,6 +544,14 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.sparse = self._selects
         tags.input_tags.allow_nan = self._backbone() in ("auto", "linear", "mlp")
         return tags
+
+
+def _beside(checkpoint: str | Path | None, suffix: str) -> Path | None:
+    """The checkpoint of another training, such as that of one member of an ensemble."""
+    if checkpoint is None:
+        return None
+    path = Path(checkpoint)
+    return path.with_stem(f"{path.stem}-{suffix}")
 
 
 def _unheard(text: str) -> None:
