@@ -40,7 +40,7 @@ def radiologists() -> Iterator[Reading]:
     shares = cl.from_votes(nodules.votes, rule="precise")
     for rule in RULES:
         labels = cl.from_votes(nodules.votes, rule=rule)
-        clf = cl.CredalClassifier(epochs=_EPOCHS, random_state=0, device="cpu")
+        clf = cl.CredalClassifier("pocc", epochs=_EPOCHS, random_state=0, device="cpu")
         clf.fit(nodules.features[training], labels[training], classes=CLASSES)
         probs = clf.predict_credal(nodules.features[test]).probs
         yield Reading(

@@ -146,7 +146,12 @@ def _case(
 ) -> Case:
     """Train POCC on one set of labels and look at the averaged prediction."""
     clf = cl.CredalClassifier(
-        epochs=_STEPS, batch_size=NUM_TRAINING, learning_rate=5e-3, random_state=0, device="cpu"
+        "pocc",
+        epochs=_STEPS,
+        batch_size=NUM_TRAINING,
+        learning_rate=5e-3,
+        random_state=0,
+        device="cpu",
     )
     clf.fit(training, labels)
     seen, unseen = (clf.predict_credal(items).probs.double() for items in (training, fresh))

@@ -1,5 +1,6 @@
 """CredalClassifier: scikit-learn's contract, every kind of label, backbones and bad input."""
 
+import json
 import os
 import subprocess
 import sys
@@ -29,22 +30,56 @@ from credalearn.methods import pocc
 from credalearn.nets import ResNet18
 
 CHECKS = """
+import json, sys
 import credalearn
 from sklearn.utils.estimator_checks import check_estimator
-clf = credalearn.CredalClassifier(device="cpu")
-results = check_estimator(clf, on_fail=None, on_skip=None)
-bad = [r["check_name"] + ": " + repr(r["exception"]) for r in results if r["status"] != "passed"]
+method, expected = sys.argv[1], json.loads(sys.argv[2])
+clf = credalearn.CredalClassifier(method, device="cpu")
+results = check_estimator(clf, expected_failed_checks=expected, on_fail=None, on_skip=None)
+wanted = {r["check_name"]: "xfail" if r["check_name"] in expected else "passed" for r in results}
+bad = [r["check_name"] + ": " + r["status"] + " " + repr(r["exception"])
+       for r in results if r["status"] != wanted[r["check_name"]]]
 print(len(results), "checks")
 raise SystemExit("\\n".join(bad) or 0)
 """
+_FOLDS = "repeated items fall into different folds, as with LogisticRegressionCV"
+_WEIGHTS = "methods given by name take no weights, which an error says"
+EXPECTED_FAILURES = {
+    "auto": dict.fromkeys(
+        [f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")], _FOLDS
+    ),
+    "pocc": dict.fromkeys(
+        [
+            "check_sample_weights_pandas_series",
+            "check_sample_weights_not_an_array",
+            "check_sample_weights_list",
+            "check_all_zero_sample_weights_error",
+            "check_sample_weights_shape",
+            "check_sample_weights_not_overwritten",
+            "check_sample_weight_equivalence_on_dense_data",
+            "check_classifiers_one_label_sample_weights",
+        ],
+        _WEIGHTS,
+    ),
+}
 NAMES = np.array(["ant", "bee", "cat"])
 TABLE, Y = [[0.0], [1.0]], [0, 1]
+POCC = {"method": "pocc"}
 
 
-def test_the_whole_scikit_learn_suite_passes() -> None:
+@pytest.mark.parametrize("method", EXPECTED_FAILURES)
+def test_the_scikit_learn_suite_passes_but_for_the_failures_named_here(method: str) -> None:
     # In a process of its own: the suite's array-API check runs only with this variable.
     done = subprocess.run(
-        [sys.executable, "-c", CHECKS],
+        [
+            sys.executable,
+            "-W",
+            "error",
+            "-c",
+            CHECKS,
+            method,
+            json.dumps(EXPECTED_FAILURES[method]),
+        ],
         env=os.environ | {"SCIPY_ARRAY_API": "1"},
         capture_output=True,
         text=True,
@@ -242,24 +277,24 @@ def test_a_checkpoint_continues_a_fit(tmp_path: Path) -> None:
             other.fit(X, y)
 
 
-def test_the_loss_is_four_calls_from_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_loss_is_five_files_from_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[list[str]] = []
 
     def loss(first: Tensor, second: Tensor, labels: cl.CredalSet) -> Tensor:
         frames = [each for each in extract_stack() if "src/credalearn" in each.filename]
-        seen.append([each.name for each in frames])
+        seen.append(list(dict.fromkeys(Path(each.filename).stem for each in frames)))
         return cl.pocc_loss(first, second, labels)
 
     monkeypatch.setattr(pocc, "pocc_loss", loss)
     classifier(epochs=1).fit(TABLE, Y)
-    assert seen == [["fit", "train", "step", "two_heads"]]
+    assert seen == [["classifier", "loop", "_threads", "_learner", "pocc"]]
 
 
 @pytest.mark.parametrize(
     ("options", "X", "y", "message"),
     [
-        ({"method": "svm"}, TABLE, Y, "method must be one of 'pocc', .* got 'svm'"),
-        ({"backbone": "vgg"}, TABLE, Y, "one of 'mlp', .*'timm:NAME' or a torch"),
+        ({"method": "svm"}, TABLE, Y, "method must be one of 'auto', 'pocc', .* got 'svm'"),
+        ({"backbone": "vgg"}, TABLE, Y, "one of 'auto', 'linear', .*'timm:NAME' or a torch"),
         ({"backbone": "resnet18"}, TABLE, Y, r"'resnet18' takes images .* shape \(1,\)"),
         ({"backbone": "wrn-28-4"}, np.zeros((2, 8, 8, 3)), Y, "three colors last"),
         (
@@ -270,8 +305,16 @@ def test_the_loss_is_four_calls_from_fit(monkeypatch: pytest.MonkeyPatch) -> Non
         ),
         ({"backbone": nn.Linear(3, 2)}, TABLE, Y, "Linear fails on items of shape"),
         ({"device": "gpu"}, TABLE, Y, "device 'gpu' is not available here"),
+        (POCC | {"device": "gpu"}, TABLE, Y, "device 'gpu' is not available here"),
         ({"epochs": "5"}, TABLE, Y, "epochs must be a whole number of 1 or more; got '5'"),
-        ({"augment": "crop"}, TABLE, Y, r"for images \(items, channels, .* shape \(2, 1\)\. To"),
+        ({"epochs": 5, "weights": "a.pt"}, TABLE, Y, "^epochs, weights: .* name a method"),
+        ({"augment": "crop"}, TABLE, Y, "^augment: such options are for networks; the default"),
+        (
+            POCC | {"augment": "crop"},
+            TABLE,
+            Y,
+            r"for images \(items, channels, .* shape \(2, 1\)\. To",
+        ),
         ({}, TABLE, [1, 1], r"y has one class only: \[1\]\. To fix: add items"),
         ({}, TABLE, [[3, 1], [2, 2]], r"read as soft labels, .* credalearn\.from_votes"),
         ({}, TABLE, cl.LowerBounds([[0.5, 0.5]]), "X has 2 items and y has 1.* To fix"),

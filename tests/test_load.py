@@ -74,7 +74,7 @@ def test_load_needs_the_users_own_backbone(tmp_path: Path) -> None:
     for folder, wrong, message in (
         (tmp_path, None, "a backbone of your own"),
         (tmp_path, nn.Flatten(), "do not fit the network"),
-        (tmp_path / "named", tiny, "the backbone 'mlp'"),
+        (tmp_path / "named", tiny, "the backbone 'auto'"),
     ):
         with pytest.raises(cl.CredalError, match=message):
             cl.load(folder, backbone=wrong)

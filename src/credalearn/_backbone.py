@@ -23,8 +23,8 @@ def check_backbone(backbone: object, weights: object, *, num_trained: int) -> No
         )
     if not (known_backbone(backbone) or (callable(backbone) and not isinstance(backbone, str))):
         raise CredalError(
-            f"backbone must be one of {BACKBONE_NAMES} or a torch.nn.Module that returns features, "
-            f"or a function that makes one; got {backbone!r}."
+            f"backbone must be one of 'auto', {BACKBONE_NAMES} or a torch.nn.Module that returns "
+            f"features, or a function that makes one; got {backbone!r}."
         )
     if weights is not None and not isinstance(backbone, str):
         raise CredalError(

@@ -176,7 +176,8 @@ def _select(
     problem = items.problem()
     center = problem.fit(soft_target(items.labels.reference), path.penalty, path.centers[0])
     heads = problem.fit_credal(items.labels, path.penalty, center)
-    return Selected(choice, _model(problem.network(heads)), folds, found)
+    model = _model(problem.network(heads), random_state=random_state)
+    return Selected(choice, model, folds, found)
 
 
 def make_folds(
@@ -239,8 +240,8 @@ def _others(folds: Rows) -> list[Rows]:
     return [np.flatnonzero(folds != fold) for fold in range(folds.max() + 1)]
 
 
-def _model(network: Network, method: str = SELECTED_METHOD) -> Model:
-    return Model(METHODS[method], (network,), {}, random_state=0)
+def _model(network: Network, method: str = SELECTED_METHOD, *, random_state: int = 0) -> Model:
+    return Model(METHODS[method], (network,), {}, random_state)
 
 
 def _out_of_fold(
@@ -306,7 +307,8 @@ def _better_network(
     if gain.mean() <= _standard_error(gain):
         return None
     report("network: fit on all items")
-    return epochs, _model(fit(np.arange(len(items)), epochs)), found
+    model = _model(fit(np.arange(len(items)), epochs), random_state=random_state)
+    return epochs, model, found
 
 
 def _standard_error(values: Tensor) -> float:

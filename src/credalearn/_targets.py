@@ -78,15 +78,15 @@ def truth_of(labels: CredalSet, truth: Any, classes: np.ndarray) -> Tensor:
         require_shape(shares, labels.shape, name="truth")
         return shares
     index = {name: number for number, name in enumerate(classes.tolist())}
-    given = np.asarray(truth).tolist()
-    unknown = [name for name in given if name not in index]
-    if len(given) != len(labels) or unknown:
-        got = f"{unknown[0]!r}" if unknown else f"{len(given)} of them"
+    given = np.asarray(truth)
+    unknown = [name for name in given.ravel().tolist() if name not in index]
+    if given.shape != (len(labels),) or unknown:
+        got = f"{unknown[0]!r}" if unknown else f"shape {given.shape}"
         raise CredalError(
             f"truth must have one of the classes {classes.tolist()} for each of the {len(labels)} "
             f"items; got {got}."
         )
-    return one_hot(torch.tensor([index[name] for name in given]), len(classes)).double()
+    return one_hot(torch.tensor([index[name] for name in given.tolist()]), len(classes)).double()
 
 
 def as_weights(weights: Any, count: int) -> Tensor:
@@ -95,18 +95,21 @@ def as_weights(weights: Any, count: int) -> Tensor:
     found = np.full(count, found) if found.ndim == 0 else found
     if found.ndim != 1:
         raise CredalError(f"Sample weights must be 1D array or scalar; got shape {found.shape}.")
-    if found.shape != (count,) or not np.isfinite(found).all() or found.min() < 0:
-        raise CredalError(
-            f"sample_weight.shape == {found.shape}, expected {(count,)}, each weight 0 or more."
-        )
+    if found.shape != (count,):
+        raise CredalError(f"sample_weight.shape == {found.shape}, expected {(count,)}.")
+    wrong = ~(np.isfinite(found) & (found >= 0))
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise CredalError(f"sample_weight must be 0 or more; item {row} has {found[row]}.")
     if not found.any():
         raise CredalError("sample_weight must have a weight above zero; all are zero.")
     return torch.from_numpy(found)
 
 
 def as_groups(groups: Any, count: int) -> np.ndarray:
-    """Groups of items as an array (N,)."""
+    """Groups of items as an array (N,) that can be sorted: names of several types become texts."""
     found = np.asarray(groups)
+    found = found.astype(str) if found.dtype == object else found
     if found.shape != (count,):
         raise CredalError(f"groups must have shape ({count},), as y; got {found.shape}.")
     return found

@@ -237,7 +237,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             TrainingError: If the loss is not finite, or the checkpoint belongs to another run.
         """
         fitted = copy.copy(self)  # a fit that fails leaves this classifier as it was
-        self._check_options(weighted=sample_weight is not None)
+        self._check_options(weighted=sample_weight is not None, on_members=members is not None)
         inputs, labels, fitted.classes_ = fitted._check_data(X, y, classes)
         weight = None
         if sample_weight is not None:
@@ -255,7 +255,9 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if self.calibrate:
                 folds = make_folds(right, together, random_state=self.random_state, count=5)
                 rows, held_out = np.flatnonzero(folds != 0), np.flatnonzero(folds == 0)
-                model, _ = self._trained(inputs[rows], labels[rows], None)
+                aside = copy.copy(self)
+                aside.checkpoint = _beside(self.checkpoint, "calibration")
+                model, _ = aside._trained(inputs[rows], labels[rows], None)
                 fitted._set_temperatures(model.predict(inputs[held_out]).probs, items[held_out])
         self.__dict__ = fitted.__dict__
         return self
@@ -372,7 +374,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _recipe(self) -> Recipe:
         return Recipe(**{each.name: getattr(self, each.name) for each in fields(Recipe)})
 
-    def _check_options(self, *, weighted: bool) -> None:
+    def _check_options(self, *, weighted: bool, on_members: bool) -> None:
         """Reject options that are invalid, or without effect."""
         recipe = self._recipe()
         check_choice(self.augment, AUGMENTS, name="augment")
@@ -392,6 +394,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if getattr(asked, each.name) != getattr(_RECIPE, each.name)
         ]
         changed += ["weights"] * (self.weights is not None) + ["augment"] * (self.augment != "none")
+        changed += ["members"] * on_members
         if changed:
             raise CredalError(
                 f"{', '.join(changed)}: such options are for networks; the default learner selects "
@@ -449,8 +452,8 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         with seeded(device, recipe.random_state, 0):
             network = self._build(inputs, num_classes, weights=self.weights).to(device)
         checkpoint = None if self.checkpoint is None else Path(self.checkpoint)
-        if checkpoint is not None and method.num_members > 1:
-            checkpoint = checkpoint.with_stem(f"{checkpoint.stem}-{number}")
+        if method.num_members > 1:
+            checkpoint = _beside(checkpoint, str(number))
         return Training(
             network=network,
             inputs=inputs,
@@ -513,6 +516,10 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _inputs(self, X: Any, *, reset: bool) -> Inputs:
         """Items as the networks take them; ``reset`` learns how columns of a table are encoded."""
         X = _as_given(X, name="X")
+        if issparse(X) and not reset and self._encoder is not None:
+            raise CredalError(
+                "X is sparse, but the model was fitted on a dense table. To fix: pass X.toarray()."
+            )
         if issparse(X) or (not reset and self._encoder is None and self._selects):
             if not self._selects:
                 raise CredalError(
@@ -523,24 +530,37 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 self._encoder = None
             rules = {"accept_sparse": "csr", "dtype": np.float64, "order": "C"}
             X = validate_data(self, X, reset=reset, **rules)
-            return X if issparse(X) else torch.from_numpy(X)
+            return X if issparse(X) else _as_tensor(X)
         if self._backbone() in ("auto", "linear", "mlp"):
             open_table(X)  # refuses what is no table
             validate_data(self, X, reset=reset, skip_check_array=True)
             if reset:
                 self._encoder = TableEncoder.fit(X)
             assert self._encoder is not None
-            return torch.from_numpy(self._encoder.transform(X))
+            return _as_tensor(self._encoder.transform(X))
         if reset:
             self._encoder = None
         X = validate_data(self, X, reset=reset, dtype=np.float32, order="C", allow_nd=True)
-        return torch.from_numpy(X)
+        return _as_tensor(X)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self._selects
         tags.input_tags.allow_nan = self._backbone() in ("auto", "linear", "mlp")
         return tags
+
+
+def _beside(checkpoint: str | Path | None, suffix: str) -> Path | None:
+    """The checkpoint of another training, such as that of one member of an ensemble."""
+    if checkpoint is None:
+        return None
+    path = Path(checkpoint)
+    return path.with_stem(f"{path.stem}-{suffix}")
+
+
+def _as_tensor(array: np.ndarray) -> Tensor:
+    """The same numbers; torch warns about arrays that it may not write to, so they are copied."""
+    return torch.from_numpy(array if array.flags.writeable else array.copy())
 
 
 def _as_given(values: Any, *, name: str) -> Any:

@@ -147,8 +147,9 @@ class CredalPredictions:
 
         Probabilities and vertices become :math:`p^{1/T}`, normalized; the tempered ``probs`` may
         leave the hull of the tempered vertices and become one of them. Where only the bounds are
-        known, their log-odds are divided, and the box is widened to contain ``probs``. Dirichlet
-        parameters stay. Tempering by T and then by S is tempering by T · S.
+        known, their log-odds are divided, and the box is widened to contain ``probs``; a point
+        stays a point. Dirichlet parameters stay. Tempering by T and then by S is tempering by
+        T · S, where no box is widened.
 
         Example:
             >>> import torch
@@ -165,12 +166,12 @@ class CredalPredictions:
             if not has_center:
                 vertices = cat([vertices, probs[:, None]], 1)
             lower, upper = vertices.amin(1), vertices.amax(1)
-        elif self.lower is self.probs and self.upper is self.probs:
-            lower = upper = probs
         else:
+            is_point = ((self.lower == self.probs) & (self.upper == self.probs)).all(1, True)
             odds = [(each.double().logit() / temperature) for each in (self.lower, self.upper)]
             lower, upper = (each.sigmoid().to(probs.dtype) for each in odds)
-            lower, upper = lower.minimum(probs), upper.maximum(probs)
+            lower = probs.where(is_point, lower.minimum(probs))
+            upper = probs.where(is_point, upper.maximum(probs))
         return type(self)(probs, lower, upper, vertices, self.concentration)
 
     def inflation(

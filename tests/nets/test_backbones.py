@@ -16,7 +16,7 @@ from random_sets import random_images
 def test_every_backbone_is_found_by_name() -> None:
     for name in BACKBONES:
         assert known_backbone(name)
-        shape = (4,) if name == "mlp" else (3, 8, 8)
+        shape = (4,) if name in ("linear", "mlp") else (3, 8, 8)
         assert build_backbone(name, shape, dropout=0.2)(torch.zeros(2, *shape)).ndim == 2
     assert not any(known_backbone(name) for name in ("vgg", "timm:", "torch:x", "", None, MLP))
     with pytest.raises(cl.CredalError, match="got 'vgg'"):

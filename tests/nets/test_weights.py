@@ -52,11 +52,11 @@ def test_a_backbone_starts_from_the_file(
     elif path != saved:
         torch.save(state, path)
     # Other inputs, another method with other heads: mean and spread are those of the inputs.
-    clf = cl.CredalClassifier(weights=path, **STILL).fit(10 * X, Y)
+    clf = cl.CredalClassifier("pocc", weights=path, **STILL).fit(10 * X, Y)
     assert_close(layers(clf), layers(trained))
     mean = clf.model_.members[0].backbone.state_dict()["layers.0.mean"]
     np.testing.assert_allclose(mean, 10 * X.mean(0))
-    fresh = cl.CredalClassifier(**STILL).fit(10 * X, Y)
+    fresh = cl.CredalClassifier("pocc", **STILL).fit(10 * X, Y)
     assert_close(clf.model_.members[0].heads.weight, fresh.model_.members[0].heads.weight)
     assert not torch.allclose(layers(clf)["layers.1.weight"], layers(fresh)["layers.1.weight"])
 
@@ -72,11 +72,11 @@ def test_an_ensemble_starts_from_one_file_with_heads_of_their_own(
 
 
 def test_a_saved_model_needs_no_weights(saved: Path, tmp_path: Path) -> None:
-    clf = cl.CredalClassifier(weights=saved, epochs=2).fit(X, Y)
+    clf = cl.CredalClassifier("pocc", weights=saved, epochs=2).fit(X, Y)
     clf.save(tmp_path / "model")
     saved.unlink()
     loaded = cl.load(tmp_path / "model")
-    assert (loaded.backbone, loaded.weights) == ("mlp", str(saved))
+    assert (loaded.backbone, loaded.weights) == ("auto", str(saved))
     np.testing.assert_array_equal(loaded.predict_proba(X), clf.predict_proba(X))
     # Trained networks are built on as they are, and the file is not looked for.
     again = clone(clf).fit(X, Y, members=clf.model_.members)
@@ -133,7 +133,7 @@ def test_rejects_weights_that_do_not_fit_and_runs_no_code(
     )
     for options, message in rejected:
         with pytest.raises(cl.CredalError, match=message):
-            cl.CredalClassifier(**options).fit(X, Y)
+            cl.CredalClassifier("pocc", **options).fit(X, Y)
     assert not capsys.readouterr().out
     with pytest.raises(cl.CredalError, match=r"do not fit MLP: .*size mismatch"):
-        cl.CredalClassifier(weights=saved).fit(X[:, :3], Y)
+        cl.CredalClassifier("pocc", weights=saved).fit(X[:, :3], Y)

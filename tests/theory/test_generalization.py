@@ -185,7 +185,7 @@ def some_bound(**changes: float) -> GeneralizationBound:
 def test_a_classifiers_bound_is_that_of_its_heads(generator: torch.Generator) -> None:
     X = normal(60, 3, generator=generator)
     labels = KINDS["lower bounds"](60, 4, generator)
-    clf = CredalClassifier(epochs=3, device="cpu").fit(X.numpy(), labels)
+    clf = CredalClassifier("pocc", epochs=3, device="cpu").fit(X.numpy(), labels)
     bound = bound_of_model(clf.model_, X.numpy(), labels, confidence=0.9)
     network = clf.model_.members[0]
     with torch.no_grad():

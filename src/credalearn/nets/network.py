@@ -89,6 +89,7 @@ class Network(nn.Module):
     def sparse_logits(self, X: Any) -> Tensor:
         """Logits of every head from a sparse matrix (N, D), where the backbone is linear."""
         assert isinstance(self.backbone, MLP)
+        assert self.backbone.is_linear
         layer, heads = self.backbone.standardize, self.heads
         weight = heads.weight.double().cpu() / layer.scale.cpu()
         bias = heads.bias.double().cpu() - weight @ layer.mean.cpu()

@@ -13,6 +13,7 @@ from torch.optim import LBFGS
 
 from credalearn.nets import MLP, Network
 from credalearn.sets import CredalSet
+from credalearn.train._random import seeded
 
 Inputs = Any  # a tensor or a SciPy sparse matrix, shape (N, D)
 Target = Callable[[Tensor], Tensor]  # the distribution to learn, given the logits, both (N, K)
@@ -97,7 +98,8 @@ class LinearProblem:
     def network(self, heads: list[Tensor]) -> Network:
         """The heads as a network, which takes features as they are."""
         shape = {"num_heads": len(heads), "num_classes": self.num_classes}
-        network = Network(self.backbone, num_features=self.num_features, **shape)
+        with seeded(torch.device("cpu"), 0):  # the first weights, which are replaced below
+            network = Network(self.backbone, num_features=self.num_features, **shape)
         values = torch.cat(heads, 1).float()  # (D + 1, H · K)
         with torch.no_grad():
             network.heads.weight.copy_(values[:-1].T)
