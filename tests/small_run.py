@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -40,7 +41,8 @@ def make_run(folder: Path, *, method: str = "pocc", rule: bool = True, num_items
     values = features(num_items)
     counts = votes(values)
     half = num_items // 2
-    clf = cl.CredalClassifier(method, epochs=5, random_state=0)
+    more: dict[str, Any] = {} if method == "auto" else {"epochs": 5}
+    clf = cl.CredalClassifier(method, random_state=0, **more)
     clf.fit(values[:half], cl.from_votes(counts[:half]), classes=list(CLASSES))
     inputs = InputFacts(kind="features", path="items.csv", features=FEATURES)
     return finish_run(folder, clf, values, counts, row_digests(values), inputs, rule=rule)

@@ -28,7 +28,7 @@ onnxruntime: Any = pytest.importorskip("onnxruntime", reason="pip install 'creda
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
     """A run of every method."""
     folder = tmp_path_factory.mktemp("runs")
-    return {name: make_run(folder / name, method=name) for name in METHODS}
+    return {name: make_run(folder / name, method=name) for name in ("auto", *METHODS)}
 
 
 def inputs() -> np.ndarray:
@@ -87,17 +87,18 @@ def test_every_method_is_exported_or_refused_by_name(runs: dict[str, Run]) -> No
         Graph("own", replace(model, method=own))
 
 
-@pytest.mark.parametrize("method", [name for name in METHODS if name != "mc-dropout"])
+@pytest.mark.parametrize("method", ["auto", *(name for name in METHODS if name != "mc-dropout")])
 def test_the_graph_equals_the_classifier(runs: dict[str, Run], method: str) -> None:
     X = inputs()
+    clf = runs[method].load_model()
     with torch.no_grad():
-        found = Graph(method, runs[method].load_model().model_)(torch.from_numpy(X))
+        found = Graph(method, clf.model_, clf.temperatures_["truth"])(torch.from_numpy(X))
     compare(dict(zip(OUTPUTS, (x.numpy() for x in found), strict=True)), runs[method], X)
 
 
 # One of each kind of graph: two heads, several members, a Dirichlet, and both post-hoc methods.
 @pytest.mark.parametrize(
-    "method", ["pocc", "deep-ensemble", "edl", "laplace-bridge", "decalibration"]
+    "method", ["auto", "pocc", "deep-ensemble", "edl", "laplace-bridge", "decalibration"]
 )
 def test_onnxruntime_equals_the_classifier(
     runs: dict[str, Run], tmp_path: Path, method: str
@@ -182,3 +183,13 @@ def test_a_card_that_somebody_else_wrote_stays(
         assert done.code == 0, done.err
     assert f"Wrote {tmp_path / 'out/model.onnx'}" in done.out
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["model.md", "model.onnx"]
+
+
+@pytest.mark.parametrize("method", ["pocc", "decalibration", "edl"])
+def test_the_graph_tempers_as_predictions_do(runs: dict[str, Run], method: str) -> None:
+    clf, X = runs[method].load_model(), features(50)
+    wanted = clf.predict_credal(X).temper(1.7)
+    with torch.no_grad():
+        found = Graph(method, clf.model_, 1.7)(torch.from_numpy(X))
+    for output, values in zip(found[1:4], (wanted.probs, wanted.lower, wanted.upper), strict=True):
+        torch.testing.assert_close(output.float(), values.float(), atol=2e-5, rtol=0)

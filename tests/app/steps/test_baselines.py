@@ -1,0 +1,166 @@
+"""The model next to simple rivals: where they are judged, and what is said of a useless model."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import credalearn as cl
+from credalearn.app.facts import ComparisonFacts
+from credalearn.app.run import Run
+from team_files import in_process, make_images
+
+Capture = pytest.CaptureFixture[str]
+NAMES = [f"i{number:03d}" for number in range(240)]
+
+
+def votes_and_features(
+    *, signal: float, random_state: int = 0
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Five annotators per item; two columns, the first with more or less signal."""
+    random = np.random.default_rng(random_state)
+    X = random.normal(size=(len(NAMES), 2))
+    share = 1 / (1 + np.exp(-signal * X[:, 0] - 0.5))
+    dogs = random.binomial(5, share)
+    votes = [
+        {"item": name, "annotator": f"a{who}", "label": "dog" if who < count else "cat"}
+        for name, count in zip(NAMES, dogs, strict=True)
+        for who in range(5)
+    ]
+    return pl.DataFrame(votes), pl.DataFrame({"item": NAMES, "size": X[:, 0], "noise": X[:, 1]})
+
+
+def trained(folder: Path, *, signal: float, **options: Any) -> tuple[Run, ComparisonFacts]:
+    votes, features = votes_and_features(signal=signal)
+    data = cl.Dataset(cl.read_annotations(votes), features=features)
+    run = cl.Run.train(data, folder / "run", **options)
+    assert run.facts.comparison is not None
+    return run, run.facts.comparison
+
+
+def test_the_default_is_judged_out_of_fold(tmp_path: Path) -> None:
+    run, found = trained(tmp_path, signal=3.0)
+    assert found.where == "out of fold"
+    names = [row.name for row in found.rows]
+    assert names == ["most frequent class", "logistic regression", "this model"]
+    table = run.predictions.filter(pl.col("split") == "out-of-fold")
+    judged = table.filter(pl.col("wrong").is_not_null())
+    assert found.items == len(judged)
+    assert found.rows[-1].accuracy == pytest.approx(1 - judged["wrong"].mean(), abs=1e-4)  # type: ignore[operator]
+    right = judged.select(
+        pl.when(truth="cat").then(pl.col("p:cat")).otherwise(pl.col("p:dog"))
+    ).to_series()
+    assert found.rows[-1].log_likelihood == pytest.approx(right.log().mean(), abs=1e-3)
+    share = judged["truth"].value_counts()["count"].max() / len(judged)  # type: ignore[operator]
+    assert found.rows[0].accuracy == pytest.approx(share, abs=0.02)
+    assert found.beats_most_frequent
+    assert not found.warning
+
+
+def test_a_model_without_signal_is_called_so(tmp_path: Path, capsys: Capture) -> None:
+    votes, features = votes_and_features(signal=0.0)
+    votes.write_csv(tmp_path / "votes.csv")
+    features.write_csv(tmp_path / "items.csv")
+    given = ("--features", tmp_path / "items.csv", "-o", tmp_path / "run")
+    done = in_process(capsys, "train", tmp_path / "votes.csv", *given)
+    assert done.code == 0, done.err
+    warning = "This model is no better than always answering 'dog'"
+    assert warning in done.out
+    run = Run.load(tmp_path / "run")
+    assert run.facts.comparison is not None
+    run.report()
+    page = (run.path / "report.html").read_text()
+    assert "This model is no better than always answering" in page
+    assert "Is it better than simple rivals?" in page
+
+
+def test_a_named_method_is_judged_on_calibration_items(tmp_path: Path) -> None:
+    run, found = trained(tmp_path, signal=3.0, method="softmax", epochs=2)
+    assert found.where == "calibration"
+    assert [row.name for row in found.rows] == ["most frequent class", "this model"]
+    table = run.predictions.filter(split="calibration").filter(pl.col("wrong").is_not_null())
+    assert found.items == len(table)
+    assert found.rows[-1].accuracy == pytest.approx(1 - table["wrong"].mean(), abs=1e-4)  # type: ignore[operator]
+    assert "out-of-fold" not in run.predictions["split"].to_list()
+
+
+def test_images_have_no_logistic_regression(tmp_path: Path) -> None:
+    votes, _ = votes_and_features(signal=1.0)
+    names = NAMES[:40]
+    annotations = cl.read_annotations(votes.filter(pl.col("item").is_in(names)))
+    images = make_images(tmp_path / "img", names)
+    run = cl.Run.train(
+        cl.Dataset(annotations, images=images, image_size=8), tmp_path / "run", epochs=1
+    )
+    assert run.facts.comparison is not None
+    assert len(run.facts.comparison.rows) == 2
+
+
+def test_gold_labels_are_the_truth_of_training_too(tmp_path: Path) -> None:
+    votes, features = votes_and_features(signal=3.0)
+    opposite = votes.group_by("item").agg((pl.col("label") == "dog").sum().alias("dogs"))
+    gold = opposite.select(
+        "item", gold=pl.when(pl.col("dogs") > 2).then(pl.lit("cat")).otherwise(pl.lit("dog"))
+    )
+    table = features.join(gold, on="item")
+    data = cl.Dataset(cl.read_annotations(votes), features=table, gold="gold")
+    run = cl.Run.train(data, tmp_path / "run")
+    assert run.facts.comparison is not None
+    # People are wrong throughout: the temperature leaves nothing but the base rate of them.
+    assert run.facts.comparison.rows[-1].accuracy < 0.3
+    assert run.facts.comparison.warning
+    assert run.facts.temperatures["truth"] > 5 > run.facts.temperatures["votes"]
+
+
+def test_skill_decides_the_truth_that_certify_uses(tmp_path: Path) -> None:
+    pytest.importorskip("crowdkit")
+    random = np.random.default_rng(0)
+    y = random.random(240) < 0.5
+    rows = []
+    for name, is_dog in zip(NAMES, y, strict=True):
+        for who in range(5):  # two experts, three who guess
+            sure = is_dog if random.random() < (0.98 if who < 2 else 0.5) else not is_dog
+            rows.append({"item": name, "annotator": f"a{who}", "label": "dog" if sure else "cat"})
+    features = pl.DataFrame({"item": NAMES, "size": y + 0.3 * random.normal(size=240)})
+    data = cl.Dataset(cl.read_annotations(pl.DataFrame(rows)), features=features)
+    plain = cl.Run.train(data, tmp_path / "plain")
+    run = cl.Run.train(data, tmp_path / "run", skill="dawid-skene")
+    assert (plain.truth, run.truth) == ("majority", "dawid-skene")
+    known = dict(zip(NAMES, np.where(y, "dog", "cat"), strict=True))
+    for each, least, most in ((plain, 0.0, 0.95), (run, 0.95, 1.0)):
+        table = each.predictions.filter(pl.col("truth").is_not_null())
+        right = np.mean(
+            [known[item] == truth for item, truth in table["item", "truth"].iter_rows()]
+        )
+        assert least <= right <= most
+    found = run.certify(max_error=0.2).guarantee
+    assert found is not None
+    assert "Dawid and Skene's model" in found.sentence()
+
+
+def test_gaps_and_categories_from_file_to_decisions(tmp_path: Path, capsys: Capture) -> None:
+    votes, features = votes_and_features(signal=3.0)
+    number = pl.int_range(pl.len())
+    table = features.with_columns(
+        size=pl.when(number % 7 == 0).then(None).otherwise(pl.col("size")),
+        site=pl.when(number % 3 == 0).then(pl.lit("north")).otherwise(pl.lit("south")),
+    )
+    votes.write_csv(tmp_path / "votes.csv")
+    table.write_csv(tmp_path / "items.csv")
+    table.with_columns(site=pl.lit("west")).write_parquet(tmp_path / "new.parquet")
+    given = ("--features", tmp_path / "items.csv", "-o", tmp_path / "run")
+    done = in_process(capsys, "train", tmp_path / "votes.csv", *given)
+    assert done.code == 0, done.err
+    run = Run.load(tmp_path / "run")
+    assert run.facts.inputs.categories == ("site",)
+    encoder = run.load_model()._encoder
+    assert encoder is not None
+    assert encoder.names == ["size", "size missing", "noise", "site=north", "site=south"]
+    for name in ("items.csv", "new.parquet"):
+        found = run.predict(tmp_path / name, decision=False).to_polars()
+        assert len(found) == 240
+    wrong = table.with_columns(size=pl.lit("big"))
+    with pytest.raises(cl.CredalError, match=r"finite numbers, or empty; 'size' is 'big' for item"):
+        run.predict(wrong, decision=False)
