@@ -186,7 +186,28 @@ def nodules(
         print(line, flush=True)
 
 
-COMMANDS = (table, differences, votes, sets, compare, figures, records, nodules)
+def learners(
+    run: Annotated[bool, typer.Option("--run", help="Do what is missing in the file.")] = False,
+    seeds: Annotated[int, typer.Option(min=1, help="Seeds of each data set.")] = 10,
+    workers: Annotated[int, typer.Option(min=1, help="Processes on this machine.")] = 1,
+    file: Annotated[Path, typer.Option(help="CSV file of the scores.")] = RESULTS / "learners.csv",
+    form: Form = "markdown",
+) -> None:
+    """Compare the default learner with logistic regression and named methods on crowd data."""
+    from credalearn_experiments.data import DataFolders
+    from credalearn_experiments.learners import learners_page, read_scores, run_learners
+
+    if run:
+        wanted = range(1, seeds + 1)
+        for line in run_learners(file, DataFolders.named(), seeds=wanted, workers=workers):
+            print(line, file=sys.stderr, flush=True)
+    scores = read_scores(file)
+    if not scores:
+        raise CredalError(f"{file} has no scores. To fix: make some with --run.")
+    _print(learners_page(scores), form)
+
+
+COMMANDS = (table, differences, votes, sets, compare, figures, records, nodules, learners)
 
 
 def _read(folder: Path) -> "list[Record]":
