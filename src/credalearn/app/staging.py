@@ -15,7 +15,7 @@ import polars as pl
 from filelock import FileLock, Timeout
 from safetensors import SafetensorError
 
-from credalearn._files import NotWrittenError, not_written, writing
+from credalearn._files import NotWrittenError, not_written, sweep, writing
 from credalearn.errors import CredalError
 
 MODEL = "model"
@@ -99,10 +99,10 @@ def staged(output: Path, *, overwrite: bool = False) -> Iterator[Path]:
 def recover(output: Path) -> None:
     """Finish a move that was interrupted: the new run into its place, then files of the user's."""
     partial, old = partial_of(output), _sibling(output, "old")
+    sweep(output)
     if not output.exists() and (partial / "run.json").exists():
         partial.rename(output)
-    # The second: killed in writing it.
-    for pattern in (CHECKPOINTS, f".{CHECKPOINTS}.partial", _LOCK):
+    for pattern in (CHECKPOINTS, _LOCK):
         for leftover in output.glob(pattern):
             leftover.unlink()
     if output.exists() and old.exists():
