@@ -9,16 +9,18 @@ on; ``guarantee.json`` and ``sets.json`` what ``certify`` computed from these pr
 import hashlib
 import io
 import json
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 import polars as pl
 
-from credalearn._files import whole_file
+from credalearn._files import whole_file, writing
 from credalearn.app.facts import Answers, Digests, RunFacts, TrainingFacts, parse_json, to_json
-from credalearn.app.staging import MODEL, partial_of, recover
+from credalearn.app.staging import MODEL, FolderLock, partial_of, recover
 from credalearn.errors import CredalError
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _MADE_FROM = "predictions_sha256"  # which predictions a guarantee is about
+_ATTEMPTS = 10  # to read a run that other processes replace at the same time
 _AGAIN = "give the train command again; it resumes where it stopped"
 
 
@@ -76,6 +79,7 @@ class Run:
     predictions: pl.DataFrame
     guarantee: "Guarantee | None" = None
     sets: "Inflation | None" = None
+    stamp: tuple[int, ...] = field(default=(), repr=False)  # of run.json, to see if it is replaced
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
@@ -86,7 +90,22 @@ class Run:
                 belong to the others.
         """
         path = Path(folder)
-        recover(path)
+        for _ in range(_ATTEMPTS):
+            recover(path)
+            stamp, found, reason = _stamp(path), None, None
+            try:
+                found = cls._read(path, stamp)
+            except CredalError as error:
+                reason = error
+            if _stamp(path) != stamp:  # another process has replaced the run meanwhile
+                continue
+            if found is not None:
+                return found
+            raise reason or _replaced(path)
+        raise _replaced(path)
+
+    @classmethod
+    def _read(cls, path: Path, stamp: tuple[int, ...]) -> Self:
         if not (path / "run.json").is_file():
             waiting = partial_of(path).is_dir() or path.is_dir()
             fix = _AGAIN if waiting else f"credalearn train … -o {path}"
@@ -95,6 +114,7 @@ class Run:
         return cls(
             path,
             facts,
+            stamp=stamp,
             annotations=_table(path / "annotations.parquet", facts.sha256.annotations),
             items=_table(path / "items.parquet", facts.sha256.items),
             predictions=_table(path / "predictions.parquet", facts.sha256.predictions),
@@ -125,9 +145,15 @@ class Run:
         """
         from credalearn._load import load
 
-        clf = load(self.path / MODEL)
-        if clf.weights_sha256_ != self.facts.sha256.model:
-            raise _foreign(self.path / MODEL, "train again")
+        try:
+            clf = load(self.path / MODEL)
+            if clf.weights_sha256_ != self.facts.sha256.model:
+                raise _foreign(self.path / MODEL, "train again")
+            if clf.classes_.tolist() != list(self.classes):
+                raise _foreign(self.path / MODEL, "train again")
+        except CredalError:
+            self._check_there()
+            raise
         return clf
 
     def certify(self, **options: Any) -> "Certificate":
@@ -214,10 +240,30 @@ class Run:
 
     def _keep(self, name: str, text: str) -> None:
         content = {_MADE_FROM: self.facts.sha256.predictions, **json.loads(text)}
-        other = "copy the run to a folder of your own"
-        with whole_file(self.path / name, other=other) as partial:
-            text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
-            partial.write_text(f"{text}\n", encoding="utf-8")
+        with self.writing(
+            self.path / name, other="copy the run to a folder of your own"
+        ) as partial:
+            partial.write_text(to_json(content), encoding="utf-8")
+
+    @contextmanager
+    def writing(self, path: Path, *, other: str = "name another file") -> Iterator[Path]:
+        """As ``whole_file``; into the run's folder only while no other process changes it.
+
+        Nothing is written about a run that another one has replaced, and no link leads out.
+        """
+        whole, folder = (Path(os.path.normpath(each.absolute())) for each in (path, self.path))
+        inside = whole.is_relative_to(folder)
+        with ExitStack() as stack:
+            if inside:
+                with writing(path, other=other):
+                    stack.enter_context(FolderLock(self.path, run=self.path))
+                self._check_there()
+            within = self.path if inside else None
+            yield stack.enter_context(whole_file(path, other=other, within=within))
+
+    def _check_there(self) -> None:
+        if self.stamp and _stamp(self.path) != self.stamp:
+            raise _replaced(self.path)
 
     def held_out(self, *splits: str) -> pl.DataFrame:
         """Predictions of these splits, or of all, with the group, digest and votes of each item."""
@@ -310,7 +356,22 @@ def write_run(
             partial.write_bytes(buffer.getbuffer())
     whole = RunFacts(**facts, sha256=Digests(**digests))
     with whole_file(folder / "run.json") as partial:
-        partial.write_text(to_json(whole), encoding="utf-8")
+        partial.write_text(to_json(asdict(whole)), encoding="utf-8")
+
+
+def _stamp(path: Path) -> tuple[int, ...]:
+    """What changes when another process replaces the run; a look, not an opened file."""
+    try:
+        found = (path / "run.json").stat()
+    except OSError:
+        return ()
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _replaced(path: Path) -> CredalError:
+    return CredalError(
+        f"{path} is busy: another process has replaced the run. To fix: give the command again."
+    )
 
 
 def _bytes(path: Path) -> bytes:

@@ -2,26 +2,31 @@
 
 ``RUN`` is made in ``.RUN.partial``; ``run.json`` is written last. An older run stays as it is until
 then, and waits in ``.RUN.old`` during the move. Killed at any moment, there is the old run or the
-new one, and the same command resumes from the last checkpoint.
+new one, and the same command resumes from the last checkpoint. Whoever changes a folder holds its
+lock, ``.lock`` inside it, which ends with the process.
 """
 
+import hashlib
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import polars as pl
 from filelock import FileLock, Timeout
 from safetensors import SafetensorError
 
-from credalearn._files import NotWrittenError, not_written, sweep, writing
+from credalearn._files import NotWrittenError, not_written, sweep, sync_folder, writing
 from credalearn.errors import CredalError
 
 MODEL = "model"
 CHECKPOINTS = "resume*.safetensors"
 _LOCK = ".lock"
 _OTHER = "choose another folder with --output"
+_PATIENCE = 5.0  # seconds; only training keeps a folder for longer, and nobody waits for that
+_ATTEMPTS = 100  # to lock a folder that other processes make and move at the same time
+_LONGEST = 240  # bytes of a name that leave room for ".partial"; file systems take 255
 # What the commands write into a run's folder; a new run replaces all of it.
 FILES = ("run.json", "annotations.parquet", "items.parquet", "predictions.parquet")
 _CERTIFIED = {"guarantee.json": "a guarantee", "sets.json": "certified sets"}
@@ -40,7 +45,7 @@ def check_place(output: Path, *, overwrite: bool = False) -> None:
             f"{output} is a file, not a folder. To fix: choose another folder with --output."
         )
     if output.is_dir():
-        content = sorted(path.name for path in output.iterdir())
+        content = sorted(path.name for path in output.iterdir() if path.name != _LOCK)
         if content and not OWN & set(content):
             raise CredalError(
                 f"{output} contains other files, such as {content[0]!r}. To fix: choose a new "
@@ -61,69 +66,143 @@ def check_place(output: Path, *, overwrite: bool = False) -> None:
         )
 
 
+class FolderLock:
+    """The lock of a folder, held by one process at a time; it moves with the folder."""
+
+    def __init__(self, folder: Path, *, run: Path, wait: float = _PATIENCE) -> None:
+        self.folder, self._lock = folder, FileLock(folder / _LOCK, timeout=wait)
+        try:
+            self._lock.acquire()
+        except Timeout as error:
+            raise CredalError(
+                f"{run} is busy: another process is writing it. To fix: wait for it, or {_OTHER}."
+            ) from error
+        self._inode = (folder / _LOCK).stat().st_ino
+
+    def __enter__(self) -> "FolderLock":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        # While it is held: who waits for a file that is gone then starts over with the new one. If
+        # the folder was removed, another process may have made it again, with a lock of its own.
+        with suppress(OSError):
+            if (self.folder / _LOCK).stat().st_ino == self._inode:
+                (self.folder / _LOCK).unlink()
+        self._lock.release()
+
+    def move(self, target: Path) -> None:
+        """Rename the folder; the lock is still held."""
+        self.folder.rename(target)
+        self.folder = target
+        sync_folder(target.parent)
+
+
 @contextmanager
 def staged(output: Path, *, overwrite: bool = False) -> Iterator[Path]:
     """A folder to make a run in; it takes the place of ``output`` if the block ends without error.
 
     What the block leaves unfinished stays for the next time if it has a checkpoint.
     """
+    output = _followed(output)
     recover(output)
     check_place(output, overwrite=overwrite)
     folder = partial_of(output)
     new = [path for path in (folder, *folder.parents) if not path.exists()]
     with writing(output, other=_OTHER):
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = _locked(folder, output)
-    try:
-        (folder / "run.json").unlink(missing_ok=True)  # what is there is not whole from here on
-        yield folder
-        check_place(output, overwrite=overwrite)  # once more: training may take hours
-        if output.exists() and (folder / "run.json").exists():
-            output.rename(_sibling(output, "old"))
-        recover(output)
-    except BaseException as error:
-        if folder.exists() and not any(folder.glob(CHECKPOINTS)):
-            shutil.rmtree(folder, ignore_errors=True)
-            with suppress(OSError):
-                for path in new[1:]:
-                    path.rmdir()
-        cause = error.__cause__ if isinstance(error, NotWrittenError) else error
-        # On a full disk safetensors and polars raise errors of their own.
-        if isinstance(cause, OSError | SafetensorError | pl.exceptions.PolarsError):
-            raise not_written(output, cause, other=_OTHER) from error
-        raise
-    finally:
-        lock.release()
+        lock = _lock_new(folder, output)
+    with lock:
+        try:
+            (folder / "run.json").unlink(missing_ok=True)  # what is there is not whole from here on
+            sweep(folder)
+            yield folder
+            if (folder / "run.json").exists():
+                _replace(lock, output, overwrite=overwrite)
+        except BaseException as error:
+            if folder.exists() and not any(folder.glob(CHECKPOINTS)):
+                shutil.rmtree(folder, ignore_errors=True)
+                with suppress(OSError):
+                    for path in new[1:]:
+                        path.rmdir()
+            cause = error.__cause__ if isinstance(error, NotWrittenError) else error
+            # On a full disk safetensors and polars raise errors of their own.
+            if isinstance(cause, OSError | SafetensorError | pl.exceptions.PolarsError):
+                raise not_written(output, cause, other=_OTHER) from error
+            raise
 
 
 def recover(output: Path) -> None:
     """Finish a move that was interrupted: the new run into its place, then files of the user's."""
-    partial, old = partial_of(output), _sibling(output, "old")
-    sweep(output)
+    output = _followed(output)
+    partial = partial_of(output)
     if not output.exists() and (partial / "run.json").exists():
-        partial.rename(output)
-    for pattern in (CHECKPOINTS, _LOCK):
-        for leftover in output.glob(pattern):
-            leftover.unlink()
-    if output.exists() and old.exists():
+        with (
+            writing(output),
+            suppress(FileNotFoundError),  # another process has moved it meanwhile
+            FolderLock(partial, run=output) as lock,
+        ):
+            if not output.exists() and (partial / "run.json").exists():
+                lock.move(output)
+    if _leftovers(output):
+        # Who may only read leaves it as it is, and so does who comes while another process works.
+        with suppress(OSError, CredalError), FolderLock(output, run=output, wait=0):
+            _clean(output)
+
+
+def _replace(lock: FolderLock, output: Path, *, overwrite: bool) -> None:
+    """Move the locked folder to ``output``; what was there is replaced."""
+    with ExitStack() as stack:
+        if output.exists():
+            old = stack.enter_context(FolderLock(output, run=output))
+            check_place(output, overwrite=overwrite)  # once more: training may take hours
+            old.move(_sibling(output, "old"))
+        try:
+            lock.move(output)
+        except OSError:
+            if not output.exists() and _sibling(output, "old").exists():
+                _sibling(output, "old").rename(output)
+            raise
+    _clean(output)
+
+
+def _lock_new(folder: Path, output: Path) -> FolderLock:
+    """The lock of the folder, which is made if it is not there."""
+    for _ in range(_ATTEMPTS):
+        folder.mkdir(parents=True, exist_ok=True)
+        with suppress(FileNotFoundError):  # another process has moved the folder meanwhile
+            return FolderLock(folder, run=output)
+    raise CredalError(f"{output} is busy. To fix: {_OTHER}.")
+
+
+def _leftovers(output: Path) -> bool:
+    """Whether a killed process left something in a run or next to it."""
+    if not output.is_dir():
+        return False
+    if _sibling(output, "old").exists() or (output / _LOCK).exists():
+        return True
+    return any(output.glob(CHECKPOINTS)) or any(output.glob(".credalearn-*"))
+
+
+def _clean(output: Path) -> None:
+    """Remove what the making of a run left; files of the user's stay. The folder is locked."""
+    old = _sibling(output, "old")
+    for leftover in output.glob(CHECKPOINTS):
+        leftover.unlink()
+    for folder in (output, output / MODEL):
+        sweep(folder)
+    if old.exists():
         for path in old.iterdir():
-            if path.name not in OWN and not (output / path.name).exists():
+            if path.name not in {*OWN, _LOCK} and not (output / path.name).exists():
                 path.rename(output / path.name)
         shutil.rmtree(old)
 
 
-def _locked(folder: Path, output: Path) -> FileLock:
-    """A lock on the folder, which ends with the process: one at a time makes a run."""
-    lock = FileLock(folder / _LOCK, timeout=0)
-    try:
-        lock.acquire()
-    except Timeout as error:
-        raise CredalError(
-            f"another process is writing {output}. To fix: wait for it, or {_OTHER}."
-        ) from error
-    return lock
+def _followed(output: Path) -> Path:
+    """The folder that a link names, so that the link is not replaced."""
+    return output.resolve() if output.is_symlink() else output
 
 
 def _sibling(output: Path, what: str) -> Path:
-    whole = output if output.name else output.resolve()
-    return whole.with_name(f".{whole.name}.{what}")
+    whole = _followed(output) if output.name else output.resolve()
+    name = os.fsencode(whole.name)
+    short = whole.name if len(name) <= _LONGEST else hashlib.sha256(name).hexdigest()
+    return whole.with_name(f".{short}.{what}")

@@ -1,6 +1,5 @@
 """``credalearn recalibrate``: a trained model on newly annotated items, as a run of its own."""
 
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -84,14 +83,15 @@ def recalibrate(
     from credalearn.app.steps.train import data_facts, run_tables  # imports torch
 
     with staged(output) as partial:
-        shutil.copytree(run.path / MODEL, partial / MODEL, ignore=lambda *_: ["MODEL_CARD.md"])
+        clf = run.load_model()
+        clf.save(partial / MODEL)
         trained = run.items.filter(split="train").select("item", "split", "group", "digest")
         facts = data_facts(data) | {
             name: getattr(run.facts, name)
             for name in ("options", "label_diameter", "loss_curve", "seconds")
         }
         facts["recalibrated_from"] = run.training
-        tables = run_tables(data, run.load_model(), trained=trained)
+        tables = run_tables(data, clf, trained=trained)
         write_run(partial, facts, model_sha256=run.facts.sha256.model, **tables)
     return Recalibration(run, Run.load(output))
 
