@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array, vstack
 
 from credalearn._formats import listed, percent, shown
 from credalearn.app.facts import Kind
@@ -104,18 +105,23 @@ class Annotations:
 
         For probabilities these are the probabilities, for bounds the stated lower bounds.
         """
-        shape = (len(self.items), len(self.classes))
-        found = np.zeros(shape)
-        item = self.codes("item")
-        if self.kind in ("counts", "probabilities"):
-            found[item] = self.table.select(self.classes).to_numpy()
-            return found
-        label = self.codes("label")
-        values = self.table["weight" if self.kind == "votes" else "at_least"].to_numpy()
-        said = label >= 0
-        cell = item[said] * shape[1] + label[said]
-        np.add.at(found.reshape(-1), cell, values[said])
+        found: NDArray[np.float64] = self.sparse_counts().toarray()
         return found
+
+    def sparse_counts(self, *, weighted: bool = True) -> csr_array:
+        """As :meth:`counts`, without the zeros; not weighted, every vote counts once."""
+        shape, item = (len(self.items), len(self.classes)), self.codes("item")
+        if self.kind in ("counts", "probabilities"):
+            given = csr_array(self.table.select(self.classes).to_numpy())
+            place = np.zeros(shape[0], np.int64)
+            place[item] = np.arange(1, len(item) + 1)  # 0: an item without a row
+            empty = csr_array((1, shape[1]))
+            return vstack([empty, given], format="csr")[place]
+        label = self.codes("label")
+        said = label >= 0
+        values = self.table["weight" if self.kind == "votes" else "at_least"].to_numpy()
+        values = values[said] if weighted else np.ones(int(said.sum()))
+        return coo_array((values, (item[said], label[said])), shape=shape).tocsr()
 
     def merge(self, *later: "Annotations", conflicts: Conflicts = "refuse") -> "Annotations":
         """These annotations and those of later rounds; see ``annotations.merge.merge``."""
@@ -172,7 +178,7 @@ class Annotations:
                 f"must be {rule}; got {value:g}. To fix: {fix}."
             )
         if self.kind == "bounds":
-            sums = self.counts().sum(1)
+            sums = self.sparse_counts().sum(1)
             item = int(sums.argmax()) if len(sums) else 0
             if len(sums) and sums[item] > 1 + _TOLERANCE:
                 raise CredalError(
