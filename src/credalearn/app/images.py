@@ -21,6 +21,7 @@ from urllib.parse import unquote
 import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
+from credalearn._formats import check_unicode
 from credalearn.errors import CredalError
 
 # Pillow knows 40 formats, and hands PostScript to another program; no other than these is opened.
@@ -62,6 +63,8 @@ def image_files(folder: Path) -> list[Path]:
         and not file.name.startswith(".")
         and file.is_file()  # not a pipe, which may never end
     )
+    for file in files:
+        check_unicode(file.name)
     if not files:
         raise CredalError(
             f"{folder} contains no image; known suffixes are {', '.join(IMAGE_SUFFIXES)}. To fix: "
