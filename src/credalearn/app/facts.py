@@ -4,6 +4,7 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
+from textwrap import shorten
 from typing import Any, Literal, TypeVar
 
 import msgspec
@@ -167,7 +168,7 @@ def parse_json(text: bytes, form: type[_T], path: Path, *, fix: str = "train aga
     except msgspec.ValidationError as error:
         what, _, place = str(error).partition(" - at `$.")
         where = f", field {place.rstrip('`')}" if place else ""
-        raise CredalError(f"{path}{where}: {_small(what)}. To fix: {fix}.") from error
+        raise CredalError(f"{path}{where}: {brief(what)}. To fix: {fix}.") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise CredalError(f"{path} is damaged: {error}. To fix: {fix}.") from error
     if seal != _digest(content):
@@ -179,5 +180,6 @@ def _digest(content: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def _small(text: str) -> str:
-    return text[:1].lower() + text[1:]
+def brief(text: str) -> str:
+    """What msgspec says about a value, which may be long, as a part of a sentence."""
+    return shorten(text[:1].lower() + text[1:], 300)

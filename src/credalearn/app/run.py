@@ -10,6 +10,7 @@ import hashlib
 import io
 import json
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -19,7 +20,16 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 import polars as pl
 
 from credalearn._files import whole_file, writing
-from credalearn.app.facts import Answers, Digests, RunFacts, TrainingFacts, parse_json, to_json
+from credalearn.app.facts import (
+    Answers,
+    Digests,
+    RunFacts,
+    TrainingFacts,
+    brief,
+    parse_json,
+    to_json,
+)
+from credalearn.app.sources import no_panic_output
 from credalearn.app.staging import MODEL, FolderLock, partial_of, recover
 from credalearn.errors import CredalError
 
@@ -38,6 +48,21 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _MADE_FROM = "predictions_sha256"  # which predictions a guarantee is about
 _ATTEMPTS = 10  # to read a run that other processes replace at the same time
+# The columns of the tables by what they contain, with "?" where values may be missing; a name that
+# ends in ":" stands for one column per class. Who uses the annotations checks them.
+_TYPES = {"text": pl.String, "number": pl.Float64, "truth value": pl.Boolean}
+_TABLES = {
+    "annotations": {"text": "item"},
+    "items": {"text": "item split digest", "text?": "group truth", "number?": "n:"},
+    "predictions": {
+        "text": "item split label",
+        "text?": "truth",
+        "truth value?": "wrong",
+        "number": "probability lower upper score mmi top_probability p: lower: upper:",
+        "number?": "disagreement",
+    },
+}
+_HEAD = re.compile(r"v\d+:")
 _AGAIN = "give the train command again; it resumes where it stopped"
 
 
@@ -115,9 +140,7 @@ class Run:
             path,
             facts,
             stamp=stamp,
-            annotations=_table(path / "annotations.parquet", facts.sha256.annotations),
-            items=_table(path / "items.parquet", facts.sha256.items),
-            predictions=_table(path / "predictions.parquet", facts.sha256.predictions),
+            **{name: _table(path / f"{name}.parquet", facts, name) for name in _TABLES},
             guarantee=_certified(path / "guarantee.json", facts, _guarantee, "--max-error 0.10"),
             sets=_certified(path / "sets.json", facts, _sets, "--set-coverage 0.90"),
         )
@@ -376,17 +399,46 @@ def _replaced(path: Path) -> CredalError:
 
 def _bytes(path: Path) -> bytes:
     try:
+        if path.exists() and not path.is_file():  # a pipe would never end
+            raise OSError(f"{path.name} is not a regular file")
         return path.read_bytes()
     except OSError as error:
         why = error.strerror or error
         raise CredalError(f"{path} cannot be read: {why}. To fix: train again.") from error
 
 
-def _table(path: Path, sha256: str) -> pl.DataFrame:
+def _table(path: Path, facts: RunFacts, name: str) -> pl.DataFrame:
+    """The table of this name, if it belongs to the run and has a run's columns."""
     content = _bytes(path)
-    if hashlib.sha256(content).hexdigest() != sha256:
+    if hashlib.sha256(content).hexdigest() != getattr(facts.sha256, name):
         raise _foreign(path, "train again")
-    return pl.read_parquet(io.BytesIO(content))
+    try:
+        with no_panic_output():
+            table = pl.read_parquet(io.BytesIO(content))
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        raise CredalError(f"{path} is damaged. To fix: train again.") from error
+    for column, kind in _columns(name, facts, table):
+        found = table[column] if column in table.columns else pl.Series([None])
+        right = found.dtype == _TYPES[kind.rstrip("?")]
+        if right and column in ("label", "truth"):
+            right = set(found.drop_nulls()) <= set(facts.classes)
+        if right and not kind.endswith("?"):
+            right = found.null_count() == 0 and (kind != "number" or bool(found.is_finite().all()))
+        if not right:
+            raise CredalError(
+                f"{path}: the column {column!r} must contain {kind.rstrip('?')}s. To fix: train "
+                "again."
+            )
+    return table
+
+
+def _columns(name: str, facts: RunFacts, table: pl.DataFrame) -> Iterator[tuple[str, str]]:
+    """The columns that a table must have, and what they contain."""
+    heads = dict.fromkeys(found[0] for each in table.columns if (found := _HEAD.match(each)))
+    for kind, names in (*_TABLES[name].items(), ("number", " ".join(heads))):
+        for column in names.split():
+            for each in facts.classes if column.endswith(":") else ("",):
+                yield f"{column}{each}", kind
 
 
 def _certified(path: Path, facts: RunFacts, parse: Callable[[str], _T], how: str) -> _T | None:
@@ -399,7 +451,7 @@ def _certified(path: Path, facts: RunFacts, parse: Callable[[str], _T], how: str
     try:
         return parse(json.dumps(content))
     except CredalError as error:
-        raise CredalError(f"{path}: {error.reason}. To fix: {fix}.") from error
+        raise CredalError(f"{path}: {brief(error.reason)}. To fix: {fix}.") from error
 
 
 def _guarantee(text: str) -> "Guarantee":

@@ -203,17 +203,23 @@ def _parquet(path: Path, file: BinaryIO) -> Source:
     # where polars' own streaming maps the whole file.
     file.seek(0)
     table = pl.scan_parquet(file, low_memory=True)
-    schema = table.collect_schema()
-    rows = int(table.select(pl.len()).collect().item())  # as the file states
+    with no_panic_output():
+        schema = table.collect_schema()
+        rows = int(table.select(pl.len()).collect().item())  # as the file states
     _check_unpacked(path, file, 8 * rows * len(schema), fix="write it as CSV")
     if any(kind.is_nested() for kind in schema.dtypes()):
-        found = table.collect().to_dicts()
+        with no_panic_output():
+            found = table.collect().to_dicts()
         records = [Record(f"row {i}", None, row) for i, row in enumerate(found, 1)]
         return _of_records(path, "Parquet", records)
 
     def blocks(columns: list[str]) -> Iterator[pl.DataFrame]:
         step, start = max(1, _NUMBERS // max(1, len(columns))), 0
-        while len(block := table.select(columns).slice(start, step).collect()):
+        while True:
+            with no_panic_output():
+                block = table.select(columns).slice(start, step).collect()
+            if not len(block):
+                return
             yield block
             start += len(block)
 
@@ -372,6 +378,23 @@ def _nested(value: object) -> bool:
 
 def _row(row: int) -> str:
     return f"row {row + 1}"
+
+
+@contextmanager
+def no_panic_output() -> Iterator[None]:
+    """Suppress polars' panic output about a damaged file; the error that it raises says enough."""
+    try:
+        kept, nothing = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    except OSError:  # there is no standard error
+        yield
+        return
+    os.dup2(nothing, 2)
+    os.close(nothing)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 @contextmanager
