@@ -17,7 +17,7 @@ from credalearn.app.run import Run
 # Forked for each kill: importing torch takes longer than the work. An audit hook sees every call
 # that is about to change a file below the folder; the N-th of them never happens.
 SERVER = r"""
-import gc, importlib, json, os, pkgutil, signal, sys, time
+import encodings.utf_8_sig, gc, importlib, json, os, pkgutil, signal, sys, time
 import PIL.ImageOps, filelock, jinja2, pydantic.type_adapter, rich.progress, scipy.stats
 import sklearn.base, torch._dynamo, typer
 import credalearn, credalearn_experiments.cli, credalearn_experiments.executor
@@ -40,7 +40,7 @@ def inside(path, folder):
     path = os.fsdecode(path) if isinstance(path, (str, bytes, os.PathLike)) else ""
     return os.path.abspath(path).startswith(folder)
 
-def work(folder, command, fatal):
+def work(folder, command, fatal, number, user):
     seen = 0
     def hook(event, arguments):
         nonlocal seen
@@ -50,8 +50,10 @@ def work(folder, command, fatal):
                 os.kill(os.getpid(), signal.SIGKILL)
     os.chdir(folder)
     out = os.open("/dev/null", os.O_WRONLY)
-    errors = os.open(folder + ".errors", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    errors = os.open(f"{folder}.errors-{number}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(out, 1), os.dup2(errors, 2)
+    if user:
+        os.setgroups([]), os.setgid(user), os.setuid(user)
     sys.addaudithook(hook)
     sys.argv = ["credalearn", *command]
     code = 0
@@ -66,21 +68,26 @@ def work(folder, command, fatal):
     os._exit(code)
 
 for line in sys.stdin:
-    folder, command, fatal, seconds = json.loads(line)
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(read)
-        os.dup2(write, 3)
-        work(folder, command, fatal)
-    os.close(write)
-    if seconds is not None:
-        time.sleep(seconds)
-        os.kill(child, signal.SIGKILL)
-    with os.fdopen(read) as pipe:
-        seen = pipe.read()
-    _, status = os.waitpid(child, 0)
-    print(json.dumps([os.waitstatus_to_exitcode(status), seen]), flush=True)
+    children = []
+    for number, (folder, command, fatal, seconds, user) in enumerate(json.loads(line)):
+        read, write = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(read)
+            os.dup2(write, 3)
+            work(folder, command, fatal, number, user)
+        os.close(write)
+        if seconds is not None:
+            time.sleep(seconds)
+            os.kill(child, signal.SIGKILL)
+        children.append((child, read))
+    answer = []
+    for child, read in children:
+        with os.fdopen(read) as pipe:
+            seen = pipe.read()
+        _, status = os.waitpid(child, 0)
+        answer.append([os.waitstatus_to_exitcode(status), int(seen or 0)])
+    print(json.dumps(answer), flush=True)
 """
 
 TRAIN = ["train", "votes.csv", "--features", "items.csv", "--epochs", "2", "-o", "run"]
@@ -98,6 +105,7 @@ COMMANDS = {  # each finds what those before it have left
         *("--limit", "24", "--device", "cpu", "--store", "store"),
     ],
 }
+_BUSY = re.compile("is busy|contains (a guarantee|certified sets|a run)")
 _TIMES = re.compile(rb'\d{4}-\d\d-\d\d[T ][\d:.+Z]*|"seconds": [\d.]+|"content_sha256": "\w+"')
 
 
@@ -118,25 +126,49 @@ class Server:
             pass
 
     def run(
-        self, folder: Path, command: list[str], fatal: int = 0, seconds: float | None = None
+        self,
+        folder: Path,
+        command: list[str],
+        fatal: int = 0,
+        seconds: float | None = None,
+        *,
+        user: int = 0,
     ) -> tuple[int, int]:
         """The exit code and the number of changes; killed at a change, or after some seconds."""
-        self.start(folder, command, fatal, seconds)
-        return self.end()
+        return self._ask([[str(folder), command, fatal, seconds, user]])[0]
 
-    def start(
-        self, folder: Path, command: list[str], fatal: int = 0, seconds: float | None = None
-    ) -> None:
-        """Start a command."""
+    def run_together(self, folder: Path, *commands: list[str]) -> list[int]:
+        """The exit codes of commands that are given at the same time."""
+        jobs: list[list[object]] = [[str(folder), each, 0, None, 0] for each in commands]
+        return [code for code, _ in self._ask(jobs)]
+
+    def _ask(self, jobs: list[list[object]]) -> list[tuple[int, int]]:
         assert self._process.stdin is not None
-        line = json.dumps([str(folder), command, fatal, seconds])
-        print(line, file=self._process.stdin, flush=True)
-
-    def end(self) -> tuple[int, int]:
-        """Wait for the command that was started."""
         assert self._process.stdout is not None
-        code, seen = json.loads(self._process.stdout.readline())
-        return code, int(seen or 0)
+        print(json.dumps(jobs), file=self._process.stdin, flush=True)
+        return [(code, seen) for code, seen in json.loads(self._process.stdout.readline())]
+
+
+def errors(folder: Path, number: int = 0) -> str:
+    """What a command in the folder wrote to standard error."""
+    return Path(f"{folder}.errors-{number}").read_text()
+
+
+def run_pair(server: Server, folder: Path, first: str, second: str) -> list[int]:
+    """Give two commands at the same time; their exit codes. The run is whole, nothing is left."""
+    codes = server.run_together(folder, COMMANDS[first], COMMANDS[second])
+    for number, code in enumerate(codes):
+        said = errors(folder, number)
+        assert code == 0 or (code == 2 and _BUSY.search(said)), f"{first}, {second}: {said}"
+    assert 0 in codes, f"{first}, {second}"
+    if any("pass --overwrite" in errors(folder, number) for number in (0, 1)):
+        # Certified while it trained: the training is kept until the user has decided.
+        code, _ = server.run(folder, [*COMMANDS["train again"], "--overwrite"])
+        assert code == 0, errors(folder)
+    Run.load(folder / "run").load_model()
+    left = list(folder.rglob(".*"))
+    assert not left, f"{first}, {second} left {left}"
+    return codes
 
 
 def make_states(server: Server, folder: Path, names: Iterable[str]) -> dict[str, Path]:
@@ -157,7 +189,7 @@ def make_states(server: Server, folder: Path, names: Iterable[str]) -> dict[str,
     for name in names:
         states[name] = shutil.copytree(work, folder / f"before {name}")
         code, _ = server.run(work, COMMANDS[name])
-        assert code == 0, Path(f"{work}.errors").read_text()
+        assert code == 0, errors(work)
     return states
 
 
@@ -187,7 +219,7 @@ def _undisturbed(
     shutil.copytree(before, folder)
     began = time.monotonic()
     code, calls = server.run(folder, COMMANDS[name])
-    assert code == 0, Path(f"{folder}.errors").read_text()
+    assert code == 0, errors(folder)
     assert calls >= 2
     return calls, time.monotonic() - began, contents(folder)
 
@@ -211,7 +243,7 @@ def _kill(
         Run.load(folder / "run")  # the old one or the new one, and whole
     code, _ = server.run(folder, COMMANDS[name])
     finished = code == 2 and name == "recalibrate" and (folder / "run2" / "run.json").exists()
-    assert code == 0 or finished, f"{where}: {Path(f'{folder}.errors').read_text()}"
+    assert code == 0 or finished, f"{where}: {errors(folder)}"
     assert contents(folder) == expected, where
 
 

@@ -146,5 +146,7 @@ def not_written(path: Path, error: Exception, *, other: str) -> NotWrittenError:
 
 def sha256_of(path: Path) -> str:
     """SHA-256 of a file's bytes, read a part at a time."""
+    if not path.is_file():  # a pipe would never open
+        raise CredalError(f"{path} is not a regular file. To fix: check the path.")
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

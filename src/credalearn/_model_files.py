@@ -59,6 +59,10 @@ def read_model(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
         raise damaged(path, "its configuration is not the one that was saved", fix=_AGAIN)
     if not _is_shape(config.get("input_shape"), sum(x.numel() for x in weights.values())):
         raise damaged(path, "the shape of its inputs is not one of its network", fix=_AGAIN)
+    params = config.get("params")
+    seed = params.get("random_state") if isinstance(params, dict) else None
+    if not isinstance(seed, int) or not 0 <= seed < 1 << 63 or config["params"]["device"] != "auto":
+        raise damaged(path, "its options are not those of a classifier", fix=_AGAIN)
     names = config.get("classes")
     if not isinstance(names, list) or any(isinstance(name, list | dict) for name in names):
         raise damaged(path, "its classes are not a list of names", fix=_AGAIN)

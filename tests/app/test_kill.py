@@ -1,11 +1,12 @@
-"""kill -9 at calls that change a file: the same command then gives the same result."""
+"""Commands that are killed, and two commands at the same time: nothing torn, mixed or left."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from kills import COMMANDS, Server, kill_at_changes, make_states
+from kills import COMMANDS, Server, kill_at_changes, make_states, run_pair
 
 MOST = 5  # kills; scripts/attack.py kills at every call, and in export, which takes seconds
 NAMES = [name for name in COMMANDS if name != "export"]
@@ -28,3 +29,11 @@ def test_killed_command_gives_the_same_result_when_repeated(
 ) -> None:
     kills = kill_at_changes(server, name, before[name], tmp_path / "work", most=MOST)
     assert 1 <= kills <= MOST
+
+
+@pytest.mark.parametrize("second", ["train again", "certify", "defer", "report", "recalibrate"])
+def test_two_commands_on_one_run_leave_it_whole(
+    second: str, server: Server, before: dict[str, Path], tmp_path: Path
+) -> None:
+    folder = shutil.copytree(before["certify"], tmp_path / "work")
+    run_pair(server, folder, "train again", second)
