@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import torch
 
 from annotation_exports import EXPORTS, as_counts
 from credalearn import _model_files
@@ -26,6 +27,10 @@ from credalearn.app.run import Run
 from credalearn.app.steps.export import OUTPUTS
 from credalearn.app.steps.inspect import consensus, inspect
 from credalearn.errors import CredalError
+from credalearn_experiments.log import read_log
+from credalearn_experiments.records import Record, read_records, write_record
+from credalearn_experiments.settings.catalog import ALL_SETTINGS
+from credalearn_experiments.store import Store, read_predictions
 from damage import DAMAGE, changed, harmless
 from fake_run import add_sets
 from small_run import make_run
@@ -162,3 +167,21 @@ def _forged_table(content: bytes, dice: random.Random) -> bytes:
     buffer = io.BytesIO()
     table.write_parquet(buffer)
     return buffer.getvalue()
+
+
+def read_changed_result(seed: int, folder: Path) -> None:
+    """Read the files of the experiments' store after a change of one of them."""
+    dice = random.Random(seed)
+    record = Record(setting="s", method="m", seed=1, metrics={"accuracy": 0.5}, seconds=1.0)
+    place = folder / "s" / "m" / "seed-1"
+    write_record(place / "metrics.json", record)
+    tensors = {f"test.{name}": torch.full((2, 2), 0.5) for name in ("probs", "lower", "upper")}
+    write_tensors(place / "predictions.safetensors", tensors)
+    (place / "config.json").write_text('{"asked": {"method": "pocc", "seed": 1, "limit": null}}')
+    (place / "log.jsonl").write_text('{"epoch": 1, "seconds": 0.5}\n{"epoch": 2, "seconds": 1}\n')
+    path = place / dice.choice([each.name for each in sorted(place.iterdir())])
+    path.write_bytes(dice.choice(DAMAGE)(path.read_bytes(), dice))
+    assert len(read_log(place / "log.jsonl")) <= 6
+    assert len(read_records(folder).records) + len(read_records(folder).damaged) == 1
+    Store(folder).runs(ALL_SETTINGS["lidc-votes-all-relax"])
+    one_message(lambda: read_predictions(folder, "s", "m", 1), about=None)
