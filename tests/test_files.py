@@ -81,7 +81,7 @@ def start(script: str, *arguments: object) -> subprocess.Popen[bytes]:
 def test_concurrent_writers_leave_whole_files_only(tmp_path: Path) -> None:
     path = tmp_path / "a.bin"
     path.write_bytes(b"0" * 300_000)
-    writers = [start(WRITER, path, byte, 60) for byte in "123"]
+    writers = [start(WRITER, path, byte, 200) for byte in "123"]
     seen = set()
     while any(writer.poll() is None for writer in writers):
         content = path.read_bytes()

@@ -6,19 +6,20 @@ import os
 import re
 import shutil
 import stat
+import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from tempfile import TemporaryFile, mkdtemp
 from typing import Any
 
-from filelock import FileLock, Timeout
+from filelock import lock_descriptor
 from safetensors import SafetensorError
 
 from credalearn.errors import CredalError
 
 _OWN = ".credalearn-"  # how the names of folders of unfinished files begin
-_LOCK = "lock"
+LOCK = ".lock"
 _ATTEMPTS = 100  # to lock a new folder: each fails if another process sweeps at that moment
 _REMEDIES = {
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "free some space, or "),
@@ -62,8 +63,47 @@ def whole_file(
 def sweep(folder: Path) -> None:
     """Remove what killed processes left of unfinished files; those being written are locked."""
     for left in folder.glob(f"{_OWN}*"):
-        with suppress(OSError, Timeout), FileLock(left / _LOCK, blocking=False):
+        with suppress(OSError), FolderLock(left):
             shutil.rmtree(left, ignore_errors=True)
+
+
+class FolderLock:
+    """The lock of a folder, a file in it: one process at a time holds it, and it ends with that.
+
+    Raises BlockingIOError if another process holds it for longer than ``wait`` seconds.
+    """
+
+    def __init__(self, folder: Path, *, wait: float = 0.0) -> None:
+        self.folder, end = folder, time.monotonic() + wait
+        while not self._is_locked():
+            if time.monotonic() >= end:
+                raise BlockingIOError(errno.EAGAIN, "another process is writing it", str(folder))
+            time.sleep(0.02)
+
+    def _is_locked(self) -> bool:
+        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+        self._file = os.open(self.folder / LOCK, flags, 0o666)
+        if lock_descriptor(self._file, blocking=False) and os.fstat(self._file).st_nlink:
+            return True
+        os.close(self._file)  # held by another process, or removed by it meanwhile
+        return False
+
+    def __enter__(self) -> "FolderLock":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        # Removed while it is held: who waits for it then starts over with a new file. If the folder
+        # was removed, another process may have made it again, with a lock of its own.
+        with suppress(OSError):
+            if (self.folder / LOCK).stat().st_ino == os.fstat(self._file).st_ino:
+                (self.folder / LOCK).unlink()
+        os.close(self._file)
+
+    def move(self, target: Path) -> None:
+        """Rename the folder; the lock is still held."""
+        self.folder.rename(target)
+        self.folder = target
+        sync_folder(target.parent)
 
 
 def sync_folder(folder: Path) -> None:
@@ -81,17 +121,16 @@ def _own_folder(parent: Path) -> Iterator[Path]:
     """A new folder that no other process has, locked so that none sweeps it."""
     for _ in range(_ATTEMPTS):
         folder = Path(mkdtemp(prefix=_OWN, dir=parent))
-        lock = FileLock(folder / _LOCK, blocking=False)
-        with suppress(FileNotFoundError, Timeout):  # swept before it was locked
-            lock.acquire()
+        with suppress(FileNotFoundError, BlockingIOError):  # swept before it was locked
+            lock = FolderLock(folder)
             break
     else:
         raise OSError(errno.EBUSY, "other processes keep its folder busy", str(parent))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        lock.release()
+    with lock:
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _target(path: Path, within: Path | None = None) -> Path:

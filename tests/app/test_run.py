@@ -11,9 +11,11 @@ import polars as pl
 import pytest
 
 import credalearn as cl
+from credalearn._files import FolderLock
+from credalearn.app import staging
 from credalearn.app.facts import RunFacts, parse_json, to_json
 from credalearn.app.run import Run
-from credalearn.app.staging import FolderLock, check_place, partial_of, staged
+from credalearn.app.staging import check_place, partial_of, staged
 from credalearn.guarantees import Guarantee
 from fake_run import add_rule, add_sets, fake_run, with_facts
 from small_run import make_run
@@ -136,8 +138,8 @@ def test_nothing_is_written_about_a_run_that_was_replaced(run: Run) -> None:
 def test_a_file_of_a_run_waits_for_the_process_that_changes_it(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(FolderLock.__init__, "__kwdefaults__", {"wait": 0.0})
-    with FolderLock(run.path, run=run.path):
+    monkeypatch.setattr(staging, "_PATIENCE", 0.0)
+    with FolderLock(run.path):
         with pytest.raises(cl.CredalError, match=r"run is busy: another process is writing it"):
             add_rule(run, max_error=0.2)
         assert Run.load(run.path).facts == run.facts  # reading needs no lock
@@ -214,7 +216,7 @@ def test_a_failure_leaves_the_old_run_and_a_checkpoint_stays(tmp_path: Path) -> 
 
 
 def test_one_process_at_a_time_makes_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(FolderLock.__init__, "__kwdefaults__", {"wait": 0.0})
+    monkeypatch.setattr(staging, "_PATIENCE", 0.0)
     with staged(tmp_path / "a") as folder:
         with pytest.raises(
             cl.CredalError, match=r"a is busy: another process is writing it\. To fix"

@@ -30,7 +30,7 @@ from credalearn.app.facts import (
     to_json,
 )
 from credalearn.app.sources import no_panic_output
-from credalearn.app.staging import MODEL, FolderLock, partial_of, recover
+from credalearn.app.staging import MODEL, locked, partial_of, recover
 from credalearn.errors import CredalError
 
 if TYPE_CHECKING:
@@ -279,7 +279,7 @@ class Run:
         with ExitStack() as stack:
             if inside:
                 with writing(path, other=other):
-                    stack.enter_context(FolderLock(self.path, run=self.path))
+                    stack.enter_context(locked(self.path, self.path))
                 self._check_there()
             within = self.path if inside else None
             yield stack.enter_context(whole_file(path, other=other, within=within))

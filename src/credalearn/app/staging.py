@@ -14,15 +14,13 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import polars as pl
-from filelock import FileLock, Timeout
 from safetensors import SafetensorError
 
-from credalearn._files import NotWrittenError, not_written, sweep, sync_folder, writing
+from credalearn._files import LOCK, FolderLock, NotWrittenError, not_written, sweep, writing
 from credalearn.errors import CredalError
 
 MODEL = "model"
 CHECKPOINTS = "resume*.safetensors"
-_LOCK = ".lock"
 _OTHER = "choose another folder with --output"
 _PATIENCE = 5.0  # seconds; only training keeps a folder for longer, and nobody waits for that
 _ATTEMPTS = 100  # to lock a folder that other processes make and move at the same time
@@ -45,7 +43,7 @@ def check_place(output: Path, *, overwrite: bool = False) -> None:
             f"{output} is a file, not a folder. To fix: choose another folder with --output."
         )
     if output.is_dir():
-        content = sorted(path.name for path in output.iterdir() if path.name != _LOCK)
+        content = sorted(path.name for path in output.iterdir() if path.name != LOCK)
         if content and not OWN & set(content):
             raise CredalError(
                 f"{output} contains other files, such as {content[0]!r}. To fix: choose a new "
@@ -66,35 +64,14 @@ def check_place(output: Path, *, overwrite: bool = False) -> None:
         )
 
 
-class FolderLock:
-    """The lock of a folder, held by one process at a time; it moves with the folder."""
-
-    def __init__(self, folder: Path, *, run: Path, wait: float = _PATIENCE) -> None:
-        self.folder, self._lock = folder, FileLock(folder / _LOCK, timeout=wait)
-        try:
-            self._lock.acquire()
-        except Timeout as error:
-            raise CredalError(
-                f"{run} is busy: another process is writing it. To fix: wait for it, or {_OTHER}."
-            ) from error
-        self._inode = (folder / _LOCK).stat().st_ino
-
-    def __enter__(self) -> "FolderLock":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        # While it is held: who waits for a file that is gone then starts over with the new one. If
-        # the folder was removed, another process may have made it again, with a lock of its own.
-        with suppress(OSError):
-            if (self.folder / _LOCK).stat().st_ino == self._inode:
-                (self.folder / _LOCK).unlink()
-        self._lock.release()
-
-    def move(self, target: Path) -> None:
-        """Rename the folder; the lock is still held."""
-        self.folder.rename(target)
-        self.folder = target
-        sync_folder(target.parent)
+def locked(folder: Path, run: Path, *, wait: float | None = None) -> FolderLock:
+    """The lock of a folder of a run; an error if another process keeps it."""
+    try:
+        return FolderLock(folder, wait=_PATIENCE if wait is None else wait)
+    except BlockingIOError as error:
+        raise CredalError(
+            f"{run} is busy: another process is writing it. To fix: wait for it, or {_OTHER}."
+        ) from error
 
 
 @contextmanager
@@ -138,13 +115,13 @@ def recover(output: Path) -> None:
         with (
             writing(output),
             suppress(FileNotFoundError),  # another process has moved it meanwhile
-            FolderLock(partial, run=output) as lock,
+            locked(partial, output) as lock,
         ):
             if not output.exists() and (partial / "run.json").exists():
                 lock.move(output)
     if _leftovers(output):
         # Who may only read leaves it as it is, and so does who comes while another process works.
-        with suppress(OSError, CredalError), FolderLock(output, run=output, wait=0):
+        with suppress(OSError, CredalError), locked(output, output, wait=0):
             _clean(output)
 
 
@@ -152,7 +129,7 @@ def _replace(lock: FolderLock, output: Path, *, overwrite: bool) -> None:
     """Move the locked folder to ``output``; what was there is replaced."""
     with ExitStack() as stack:
         if output.exists():
-            old = stack.enter_context(FolderLock(output, run=output))
+            old = stack.enter_context(locked(output, output))
             check_place(output, overwrite=overwrite)  # once more: training may take hours
             old.move(_sibling(output, "old"))
         try:
@@ -169,7 +146,7 @@ def _lock_new(folder: Path, output: Path) -> FolderLock:
     for _ in range(_ATTEMPTS):
         folder.mkdir(parents=True, exist_ok=True)
         with suppress(FileNotFoundError):  # another process has moved the folder meanwhile
-            return FolderLock(folder, run=output)
+            return locked(folder, output)
     raise CredalError(f"{output} is busy. To fix: {_OTHER}.")
 
 
@@ -177,9 +154,9 @@ def _leftovers(output: Path) -> bool:
     """Whether a killed process left something in a run or next to it."""
     if not output.is_dir():
         return False
-    if _sibling(output, "old").exists() or (output / _LOCK).exists():
+    if _sibling(output, "old").exists() or (output / LOCK).exists():
         return True
-    return any(output.glob(CHECKPOINTS)) or any(output.glob(".credalearn-*"))
+    return any(output.glob(CHECKPOINTS)) or any(output.rglob(".credalearn-*"))
 
 
 def _clean(output: Path) -> None:
@@ -191,7 +168,7 @@ def _clean(output: Path) -> None:
         sweep(folder)
     if old.exists():
         for path in old.iterdir():
-            if path.name not in {*OWN, _LOCK} and not (output / path.name).exists():
+            if path.name not in {*OWN, LOCK} and not (output / path.name).exists():
                 path.rename(output / path.name)
         shutil.rmtree(old)
 
