@@ -8,7 +8,8 @@ import pytest
 
 from kills import COMMANDS, Server, kill_at_changes, make_states, run_pair
 
-MOST = 5  # kills; scripts/attack.py kills at every call, and in export, which takes seconds
+# Kills; scripts/attack.py kills at every call, and in export, which takes seconds.
+MOST = {"train again": 12}  # where one run replaces another
 NAMES = [name for name in COMMANDS if name != "export"]
 
 
@@ -27,8 +28,9 @@ def before(server: Server, tmp_path_factory: pytest.TempPathFactory) -> dict[str
 def test_killed_command_gives_the_same_result_when_repeated(
     name: str, server: Server, before: dict[str, Path], tmp_path: Path
 ) -> None:
-    kills = kill_at_changes(server, name, before[name], tmp_path / "work", most=MOST)
-    assert 1 <= kills <= MOST
+    most = MOST.get(name, 5)
+    kills = kill_at_changes(server, name, before[name], tmp_path / "work", most=most)
+    assert 1 <= kills <= most
 
 
 @pytest.mark.parametrize("second", ["train again", "certify", "defer", "report", "recalibrate"])

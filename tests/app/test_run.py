@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 from dataclasses import asdict
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +134,18 @@ def test_nothing_is_written_about_a_run_that_was_replaced(run: Run) -> None:
     with pytest.raises(cl.CredalError, match="another process has replaced the run"):
         old.load_model()
     assert snapshot(run.path).keys() == before.keys()
+
+
+def test_a_run_that_is_replaced_while_it_is_read_is_read_again(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stamps = iter([(1,), (2,), (3,), (3,)])
+    monkeypatch.setattr("credalearn.app.run._stamp", lambda _: next(stamps))
+    assert Run.load(run.path).facts == run.facts
+    numbers = count()
+    monkeypatch.setattr("credalearn.app.run._stamp", lambda _: (next(numbers),))
+    with pytest.raises(cl.CredalError, match="is busy: another process has replaced the run"):
+        Run.load(run.path)
 
 
 def test_a_file_of_a_run_waits_for_the_process_that_changes_it(

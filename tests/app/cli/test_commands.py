@@ -122,7 +122,7 @@ def test_names_from_outside_cannot_change_the_terminal(tmp_path: Path, capsys: C
     seen = in_process(capsys, "inspect", votes)
     assert (seen.code, seen.err) == (0, "")
     assert r"cat\x1b]0;hacked\x07\x9b2J\u202e\rz" in seen.out
-    refused = in_process(capsys, "inspect", votes, "--label", f"none{bad}")
+    refused = in_process(capsys, "inspect", tmp_path / f"none{bad}.csv")
     assert refused.code == 2
     for text in (seen.out, refused.err):
         assert text.replace("\n", "").isprintable()

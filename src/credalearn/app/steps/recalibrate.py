@@ -11,7 +11,7 @@ from credalearn.app.dataset import Dataset, DatasetOptions
 from credalearn.app.known_items import KnownItems
 from credalearn.app.readers import read_annotations
 from credalearn.app.run import Run, write_run
-from credalearn.app.staging import MODEL, staged
+from credalearn.app.staging import MODEL, recover, staged
 from credalearn.errors import CredalError
 from credalearn.guarantees import Guarantee
 
@@ -74,6 +74,7 @@ def recalibrate(
     be a random sample of the items to come, not those that were deferred.
     """
     options, output = options or RecalibrateOptions(), Path(folder)
+    recover(output)  # what a killed command left of a finished run
     _check_folder(run, output)
     if not isinstance(votes, Annotations):
         votes = read_annotations(votes, classes=run.classes)
