@@ -12,6 +12,7 @@ import signal
 import sys
 import tempfile
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable
 from itertools import combinations_with_replacement, cycle, islice
@@ -96,6 +97,7 @@ def fuzz(folder: Path, count: int) -> str:
         },
         "store of the experiments": lambda seed: read_changed_result(seed, folder / "store"),
     }
+    warnings.simplefilter("error", RuntimeWarning)  # such as an overflow
     signal.signal(signal.SIGALRM, lambda *_: sys.exit(f"more than {SECONDS} seconds"))
     for name, read in inputs.items():
         began = time.monotonic()

@@ -25,6 +25,7 @@ _COLUMNS = {
     "bounds": ("item", "label", "at_least"),
 }
 _TOLERANCE = 1e-6
+_MOST_VOTES = 1e15  # of one class on one item; floats are exact to 9e15
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,15 +160,17 @@ class Annotations:
         """Weights and counts are 0 or more; bounds and probabilities lie in [0, 1] and add up."""
         columns = {"votes": ["weight"], "bounds": ["at_least"]}.get(self.kind, list(self.classes))
         values = self.table.select(pl.col(columns).cast(pl.Float64)).to_numpy()
-        most = 1 + _TOLERANCE if self.kind in ("bounds", "probabilities") else np.inf
+        shares = self.kind in ("bounds", "probabilities")
+        most = 1 + _TOLERANCE if shares else _MOST_VOTES
         wrong = ~(np.isfinite(values) & (values >= 0) & (values <= most))
         if self.kind == "counts":
             wrong |= values != np.round(values)
         if wrong.any():
             row, column = (int(each) for each in np.argwhere(wrong)[0])
             rule = "a whole number of 0 or more" if self.kind == "counts" else "0 or more"
-            rule = "between 0 and 1" if most < np.inf else rule
+            rule = "between 0 and 1" if shares else rule
             value = values[row, column]
+            rule = f"at most {most:g}" if value > most and not shares else rule
             fix = (
                 f"write {percent(value / 100)} as {value / 100:g}"
                 if 1 < value <= 100
