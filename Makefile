@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test bench bench-gpu docs format clean
+.PHONY: demo test attack bench bench-gpu docs format clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/credalearn demo
@@ -14,6 +14,9 @@ test: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/pytest -n 2 -rs
+
+attack: $(VENV)/.dev
+	$(BIN)/python scripts/attack.py
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/run.py

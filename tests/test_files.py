@@ -1,6 +1,10 @@
-"""Writing that fails: the message's remedy fits the reason."""
+"""Files are whole whoever writes at the same time, and writing that fails has a fitting remedy."""
 
 import errno
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -48,3 +52,88 @@ def test_checking_a_path_writes_nothing(tmp_path: Path) -> None:
         said = rf"^{wrong} cannot be written: {why}.*\. To fix: name another file\.$"
         with pytest.raises(NotWrittenError, match=said):
             check_file(wrong, (".csv",))
+
+
+# Each file is one byte repeated, so that a torn or mixed one shows.
+WRITER = """
+import sys
+from pathlib import Path
+from credalearn._files import whole_file
+path, byte, times = Path(sys.argv[1]), sys.argv[2].encode(), int(sys.argv[3])
+for _ in range(times):
+    with whole_file(path) as partial:
+        partial.write_bytes(byte * 300_000)
+"""
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from credalearn._files import whole_file
+with whole_file(Path(sys.argv[1])) as partial:
+    partial.write_text("half")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def start(script: str, *arguments: object) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-c", script, *map(str, arguments)])
+
+
+def test_concurrent_writers_leave_whole_files_only(tmp_path: Path) -> None:
+    path = tmp_path / "a.bin"
+    path.write_bytes(b"0" * 300_000)
+    writers = [start(WRITER, path, byte, 200) for byte in "123"]
+    seen = set()
+    while any(writer.poll() is None for writer in writers):
+        content = path.read_bytes()
+        assert len(content) == 300_000
+        assert content == content[:1] * 300_000
+        seen.add(content[:1])
+    assert [writer.returncode for writer in writers] == [0, 0, 0]
+    assert len(seen) > 1
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_a_killed_writer_left_is_removed_by_the_next(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    assert start(KILLED, path).wait() == -signal.SIGKILL
+    assert len(list(tmp_path.glob(".credalearn-*/file"))) == 1
+    with whole_file(path) as partial:
+        partial.write_text("first")
+        with whole_file(tmp_path / "b.txt") as other:  # must not sweep the one being written
+            other.write_text("second")
+        assert list(tmp_path.glob(".credalearn-*/file")) == [partial]
+    assert {each.name: each.read_text() for each in tmp_path.iterdir()} == {
+        "a.txt": "first",
+        "b.txt": "second",
+    }
+
+
+def test_long_names_and_links_are_written(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "link").symlink_to("there/target")
+    for path in (tmp_path / f"{'n' * 246}.csv", tmp_path / "link"):
+        with whole_file(path) as partial:
+            partial.write_text("content")
+        assert path.read_text() == "content"
+    assert (tmp_path / "link").is_symlink()
+    assert [path.name for path in (tmp_path / "there").iterdir()] == ["target"]
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("pipe", "it is not a regular file"),
+        ("loop", "Too many levels of symbolic links"),
+        ("out", "it is a link out of .*run"),
+    ],
+)
+def test_rejects_what_cannot_be_replaced(name: str, why: str, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    os.mkfifo(run / "pipe")
+    (run / "loop").symlink_to("loop")
+    (run / "out").symlink_to("../outside")
+    said = rf"{name} cannot be written: {why}\. To fix: name another file\.$"
+    with pytest.raises(NotWrittenError, match=said), whole_file(run / name, within=run):
+        pytest.fail("the work was done")
+    assert {path.name for path in tmp_path.iterdir()} == {"run"}

@@ -1,14 +1,15 @@
-"""One formatter for people's numbers."""
+"""One formatter for numbers and names that people read."""
 
 import math
 import re
+import unicodedata
 from pathlib import Path
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import credalearn
-from credalearn._formats import many, percent
+from credalearn._formats import many, percent, visible
 
 SOURCE = Path(credalearn.__file__).parent
 # A placeholder with a percent sign behind it, or a number format that ends in one.
@@ -27,6 +28,24 @@ def test_percent_with_decimals(share: float, decimals: int) -> None:
     text = percent(share, decimals=decimals).removesuffix(" %")
     assert len(text.partition(".")[2]) == decimals
     assert abs(float(text) - 100 * share) <= 0.5 * 10.0**-decimals + 1e-9
+
+
+@given(st.text())
+@example("\x1b]0;title\x07 \x9b31m\u202eab\u2066\u2028\ud800\r\n")
+def test_visible_text_is_printable_and_on_one_line(text: str) -> None:
+    found = visible(text)
+    assert len(found.splitlines()) <= 1
+    for letter in found:
+        kept = letter in text and unicodedata.category(letter) not in ("Cc", "Cs", "Zl", "Zp")
+        assert kept or letter in "\\abcdefnrtux0123456789"
+    assert not set(found) & set(
+        "\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+    )
+
+
+def test_visible_text_keeps_letters_and_joiners() -> None:
+    for text in ("café", "日本", "👩\u200d🚀", "می\u200cخواهم", "C:\\new"):
+        assert visible(text) == text
 
 
 def test_many_is_singular_only_for_one() -> None:

@@ -4,16 +4,23 @@ import errno
 import hashlib
 import os
 import re
+import shutil
+import stat
+import time
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from tempfile import TemporaryFile
+from tempfile import TemporaryFile, mkdtemp
 from typing import Any
 
+from filelock import lock_descriptor
 from safetensors import SafetensorError
 
 from credalearn.errors import CredalError
 
+_OWN = ".credalearn-"  # how the names of folders of unfinished files begin
+LOCK = ".lock"
+_ATTEMPTS = 100  # to lock a new folder: each fails if another process sweeps at that moment
 _REMEDIES = {
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "free some space, or "),
     **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "get permission to write there, or "),
@@ -25,30 +32,118 @@ class NotWrittenError(CredalError):
 
 
 @contextmanager
-def whole_file(path: Path, *, other: str | None = "name another file") -> Iterator[Path]:
-    """A temporary path next to ``path`` that replaces it when the block ends without error.
+def whole_file(
+    path: Path, *, other: str | None = "name another file", within: Path | None = None
+) -> Iterator[Path]:
+    """A temporary path that replaces ``path`` when the block ends without error.
 
-    The bytes reach the disk before the rename, and the temporary name is fixed, so what a killed
-    process left is overwritten. ``other`` is the remedy in errors; None passes the OSError on.
+    The temporary file is in a folder of its own next to ``path``: no two processes share one, and
+    what a killed process left is removed. File and folder reach the disk. A link is followed, but
+    not out of the folder ``within``. ``other`` is the remedy in errors; None passes the OSError on.
     """
     with nullcontext() if other is None else writing(path, other=other):
-        _refuse_folder(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name(f".{path.name}.partial")
-        partial.unlink(missing_ok=True)
-        partial.touch()
-        mode = partial.stat().st_mode  # what the umask gives; some writers make files private
-        try:
-            yield partial
+        target = _target(path, within)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        sweep(target.parent)
+        with _own_folder(target.parent) as folder:
+            partial = folder / "file"
+            partial.touch()
+            mode = partial.stat().st_mode  # what the umask gives; some writers make files private
+            try:
+                yield partial
+            except SafetensorError as error:  # its own error for a full disk
+                raise OSError(str(error)) from error
             partial.chmod(mode)
             with partial.open("rb+") as file:
                 os.fsync(file.fileno())
-            partial.replace(path)
-        except BaseException as error:
-            partial.unlink(missing_ok=True)
-            if isinstance(error, SafetensorError):  # its own error for a full disk
-                raise OSError(str(error)) from error
-            raise
+            partial.replace(target)
+        sync_folder(target.parent)
+
+
+def sweep(folder: Path) -> None:
+    """Remove what killed processes left of unfinished files; those being written are locked."""
+    for left in folder.glob(f"{_OWN}*"):
+        with suppress(OSError), FolderLock(left):
+            shutil.rmtree(left, ignore_errors=True)
+
+
+class FolderLock:
+    """The lock of a folder, a file in it: one process at a time holds it, and it ends with that.
+
+    Raises BlockingIOError if another process holds it for longer than ``wait`` seconds.
+    """
+
+    def __init__(self, folder: Path, *, wait: float = 0.0) -> None:
+        self.folder, end = folder, time.monotonic() + wait
+        while not self._is_locked():
+            if time.monotonic() >= end:
+                raise BlockingIOError(errno.EAGAIN, "another process is writing it", str(folder))
+            time.sleep(0.02)
+
+    def _is_locked(self) -> bool:
+        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+        self._file = os.open(self.folder / LOCK, flags, 0o666)
+        if lock_descriptor(self._file, blocking=False) and os.fstat(self._file).st_nlink:
+            return True
+        os.close(self._file)  # held by another process, or removed by it meanwhile
+        return False
+
+    def __enter__(self) -> "FolderLock":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        # Removed while it is held: who waits for it then starts over with a new file. If the folder
+        # was removed, another process may have made it again, with a lock of its own.
+        with suppress(OSError):
+            if (self.folder / LOCK).stat().st_ino == os.fstat(self._file).st_ino:
+                (self.folder / LOCK).unlink()
+        os.close(self._file)
+
+    def move(self, target: Path) -> None:
+        """Rename the folder; the lock is still held."""
+        self.folder.rename(target)
+        self.folder = target
+        sync_folder(target.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Let the names in a folder reach the disk."""
+    if hasattr(os, "O_DIRECTORY"):  # Windows cannot
+        number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)
+
+
+@contextmanager
+def _own_folder(parent: Path) -> Iterator[Path]:
+    """A new folder that no other process has, locked so that none sweeps it."""
+    for _ in range(_ATTEMPTS):
+        folder = Path(mkdtemp(prefix=_OWN, dir=parent))
+        with suppress(FileNotFoundError, BlockingIOError):  # swept before it was locked
+            lock = FolderLock(folder)
+            break
+    else:
+        raise OSError(errno.EBUSY, "other processes keep its folder busy", str(parent))
+    with lock:
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _target(path: Path, within: Path | None = None) -> Path:
+    """The file that ``path`` names or links to: a regular one, or none yet."""
+    with suppress(FileNotFoundError):  # which a link may lead to, but not to itself
+        kind = path.stat().st_mode
+        if not stat.S_ISREG(kind):
+            what = "it is a folder" if stat.S_ISDIR(kind) else "it is not a regular file"
+            raise OSError(errno.EISDIR, what, str(path))
+    target = Path(os.path.realpath(path))
+    if within is not None and not target.is_relative_to(os.path.realpath(within)):
+        raise OSError(errno.EXDEV, f"it is a link out of {within}", str(path))
+    return target
 
 
 def check_file(
@@ -61,16 +156,11 @@ def check_file(
         ends = f"{'one of ' * (len(suffixes) > 1)}{', '.join(suffixes)}"
         raise CredalError(f"the output must end in {ends}; got {path}. To fix: name it {better}.")
     with writing(path, other=other):
-        _refuse_folder(path)
-        above = next(folder for folder in path.absolute().parents if folder.exists())
+        target = _target(path)
+        above = next(folder for folder in target.parents if folder.exists())
         with TemporaryFile(dir=above):
             pass
     return path
-
-
-def _refuse_folder(path: Path) -> None:
-    if not path.name or path.is_dir():
-        raise IsADirectoryError(errno.EISDIR, "it is a folder", str(path))
 
 
 @contextmanager
@@ -95,5 +185,7 @@ def not_written(path: Path, error: Exception, *, other: str) -> NotWrittenError:
 
 def sha256_of(path: Path) -> str:
     """SHA-256 of a file's bytes, read a part at a time."""
+    if not path.is_file():  # a pipe would never open
+        raise CredalError(f"{path} is not a regular file. To fix: check the path.")
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,9 +1,18 @@
 """Numbers, values and names as messages show them."""
 
+import re
 from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Decimal
 
+from credalearn.errors import CredalError
+
 _LONGEST = 60  # characters of a value that a message shows
+# Control characters, line ends, marks that turn the direction of text or cannot be seen, and halves
+# of surrogate pairs. The joiners U+200C and U+200D, which change letters, stay.
+_UNSEEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff]"
+)
 
 
 def percent(share: float | None, *, digits: int = 3, decimals: int | None = None) -> str:
@@ -22,10 +31,23 @@ def number(value: float, *, digits: int = 4) -> str:
     return f"{int(value):,}" if value == int(value) else f"{value:,.{digits}g}"
 
 
+def visible(text: str) -> str:
+    r"""Text for a terminal or a document: on one line, what cannot be seen as ``\x1b``."""
+    return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
 def shown(value: object) -> str:
     """A value in a message: quoted, on one line, at most 60 characters."""
     text = repr(value)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def check_unicode(text: str) -> None:
+    """Raise if a name has bytes that are not UTF-8, which no JSON or Parquet file can contain."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise CredalError(f"{shown(text)} is not valid Unicode. To fix: rename it.") from None
 
 
 def listed(values: Sequence[object], most: int = 8) -> str:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from credalearn._backbone import Backbone, check_backbone
+from credalearn._formats import shown
 from credalearn._model_files import read_model
 from credalearn._selection import Choice
 from credalearn._table_encoder import TableEncoder
@@ -67,7 +68,7 @@ def load(
             clf.feature_names_in_ = np.array(config["feature_names"], dtype=object)
     except (KeyError, TypeError, ValueError) as error:
         raise CredalError(
-            f"{folder} was written by another version: {error!r}. To fix: load it with that "
+            f"{folder} was written by another version: {shown(error)}. To fix: load it with that "
             "version, or train and save it with this one."
         ) from error
     for name in given:

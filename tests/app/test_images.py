@@ -2,6 +2,7 @@
 
 import base64
 import io
+import os
 import unicodedata
 from pathlib import Path
 from urllib.parse import quote
@@ -152,3 +153,39 @@ def test_thumbnails_are_small_and_never_fail(tmp_path: Path) -> None:
     (tmp_path / "broken.png").write_bytes((tmp_path / "noise.png").read_bytes()[:1000])
     (tmp_path / "text.png").write_text("no image")
     assert [thumbnail(tmp_path / name) for name in ("broken.png", "text.png")] == [None, None]
+
+
+def png_of(width: int, height: int) -> bytes:
+    """A PNG of a few kilobytes that unpacks to one bit per pixel."""
+    buffer = io.BytesIO()
+    Image.new("1", (width, height)).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\nshowpage\n", "none of PNG, JPEG, BMP"),
+        (png_of(8_000, 8_000), "it has 64,000,000 pixels; at most 50,000,000 are read"),
+        (png_of(12_000, 12_000), "it has 144,000,000 pixels; at most 50,000,000"),
+        (png_of(30_000, 30_000), "it has 900,000,000 pixels; at most 50,000,000"),
+    ],
+    ids=["PostScript", "above our limit", "above Pillow's limit", "above twice Pillow's limit"],
+)
+def test_rejects_other_formats_and_too_many_pixels(
+    content: bytes, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Image.Image, "load", lambda _: pytest.fail("pixels were read"))
+    path = tmp_path / "x.png"
+    path.write_bytes(content)
+    [[(_, read)]] = read_images([path], 8)
+    assert isinstance(read, str)
+    assert why in read
+    assert thumbnail(path) is None
+
+
+def test_pipes_and_links_to_devices_are_no_images(tmp_path: Path) -> None:
+    make_images(tmp_path, ["x"])
+    os.mkfifo(tmp_path / "pipe.png")
+    (tmp_path / "zero.png").symlink_to("/dev/zero")
+    assert found_in(tmp_path, ["x", "pipe", "zero"]) == {"x": ("x.png", "path")}

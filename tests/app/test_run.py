@@ -3,6 +3,8 @@
 import json
 import os
 import shutil
+from dataclasses import asdict
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,8 @@ import polars as pl
 import pytest
 
 import credalearn as cl
+from credalearn._files import FolderLock
+from credalearn.app import staging
 from credalearn.app.facts import RunFacts, parse_json, to_json
 from credalearn.app.run import Run
 from credalearn.app.staging import check_place, partial_of, staged
@@ -30,7 +34,7 @@ def run(made: Run, tmp_path: Path) -> Run:
 
 
 def test_facts_survive_writing_and_reading(run: Run) -> None:
-    again = parse_json(to_json(run.facts).encode(), RunFacts, Path("run.json"))
+    again = parse_json(to_json(asdict(run.facts)).encode(), RunFacts, Path("run.json"))
     assert again == run.facts
     assert Run.load(run.path).facts == run.facts
 
@@ -48,6 +52,20 @@ def test_a_guarantee_and_sets_belong_to_their_predictions(run: Run) -> None:
         with pytest.raises(cl.CredalError, match=rf"{name} does not belong to this run.*certify"):
             Run.load(other.path)
         (run.path / name).unlink()
+
+
+@pytest.mark.parametrize(
+    ("name", "field", "value"),
+    [("guarantee", "threshold", 0.9), ("sets", "radius", 0.001), ("run", "truth", "gold")],
+)
+def test_rejects_files_edited_by_hand(run: Run, name: str, field: str, value: Any) -> None:
+    add_sets(add_rule(run, max_error=0.2))
+    path = run.path / f"{name}.json"
+    content = json.loads(path.read_text())
+    assert content[field] != value
+    path.write_text(json.dumps(content | {field: value}))
+    with pytest.raises(cl.CredalError, match=rf"{name}.json was changed after it was written.* To"):
+        Run.load(run.path)
 
 
 @pytest.mark.parametrize("name", ["annotations", "items", "predictions"])
@@ -107,6 +125,49 @@ def test_a_missing_run_is_refused(tmp_path: Path) -> None:
         Run.load(tmp_path / "none")
 
 
+def test_nothing_is_written_about_a_run_that_was_replaced(run: Run) -> None:
+    before = snapshot(run.path)
+    old = Run.load(run.path)
+    with_facts(run, truth="gold")
+    with pytest.raises(cl.CredalError, match=r"process has replaced the run\. To fix: give"):
+        add_rule(old, max_error=0.2)
+    with pytest.raises(cl.CredalError, match="another process has replaced the run"):
+        old.load_model()
+    assert snapshot(run.path).keys() == before.keys()
+
+
+def test_a_run_that_is_replaced_while_it_is_read_is_read_again(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stamps = iter([(1,), (2,), (3,), (3,)])
+    monkeypatch.setattr("credalearn.app.run._stamp", lambda _: next(stamps))
+    assert Run.load(run.path).facts == run.facts
+    numbers = count()
+    monkeypatch.setattr("credalearn.app.run._stamp", lambda _: (next(numbers),))
+    with pytest.raises(cl.CredalError, match="is busy: another process has replaced the run"):
+        Run.load(run.path)
+
+
+def test_a_file_of_a_run_waits_for_the_process_that_changes_it(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(staging, "_PATIENCE", 0.0)
+    with FolderLock(run.path):
+        with pytest.raises(cl.CredalError, match=r"run is busy: another process is writing it"):
+            add_rule(run, max_error=0.2)
+        assert Run.load(run.path).facts == run.facts  # reading needs no lock
+    assert add_rule(run, max_error=0.2).guarantee is not None
+    assert not (run.path / ".lock").exists()
+
+
+def test_a_link_in_a_run_leads_nowhere_else(run: Run) -> None:
+    outside = run.path.parent / "outside.json"
+    (run.path / "guarantee.json").symlink_to(outside)
+    with pytest.raises(cl.CredalError, match=r"guarantee.json cannot be written: it is a link out"):
+        add_rule(run, max_error=0.2)
+    assert not outside.exists()
+
+
 # Staging
 
 
@@ -138,6 +199,17 @@ def test_a_new_run_replaces_an_old_one_and_keeps_other_files(tmp_path: Path) -> 
     assert (output / "model" / "w").read_text() == "two"
 
 
+def test_a_link_and_a_long_name_are_places_for_runs(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "link").symlink_to("there")
+    for name in ("link", "r" * 250):
+        put(tmp_path / name, "one")
+        put(tmp_path / name, "two")
+        assert (tmp_path / name / "run.json").read_text() == "two"
+    assert (tmp_path / "link").is_symlink()
+    assert {path.name for path in tmp_path.iterdir()} == {"there", "link", "r" * 250}
+
+
 def test_a_failure_leaves_the_old_run_and_a_checkpoint_stays(tmp_path: Path) -> None:
     output = tmp_path / "runs" / "a"
     with pytest.raises(ZeroDivisionError):
@@ -156,9 +228,12 @@ def test_a_failure_leaves_the_old_run_and_a_checkpoint_stays(tmp_path: Path) -> 
     assert not list(output.glob("resume*"))
 
 
-def test_one_process_at_a_time_makes_a_run(tmp_path: Path) -> None:
+def test_one_process_at_a_time_makes_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(staging, "_PATIENCE", 0.0)
     with staged(tmp_path / "a") as folder:
-        with pytest.raises(cl.CredalError, match=r"another process is writing .*a\. To fix: wait"):
+        with pytest.raises(
+            cl.CredalError, match=r"a is busy: another process is writing it\. To fix"
+        ):
             put(tmp_path / "a", "two")
         (folder / "run.json").touch()
     assert {path.name for path in (tmp_path / "a").iterdir()} == {"run.json"}

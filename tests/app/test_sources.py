@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import string
 from pathlib import Path
 
@@ -204,3 +205,78 @@ def test_a_late_byte_in_another_encoding_is_refused(
     with pytest.raises(CredalError, match=r"not utf-8 text throughout.*0xe9.*--encoding"):
         open_source(path).read()
     assert open_source(path, encoding="cp1252").read()["id"][-1] == "é"
+
+
+def test_a_named_pipe_is_refused_and_a_pipe_of_the_shell_is_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "votes.csv")
+    for path in (tmp_path / "votes.csv", Path("/dev/zero")):
+        with pytest.raises(CredalError, match=r"is not a regular file\. To fix: save the data"):
+            open_source(path)
+    read, write = os.pipe()
+    os.write(write, b"id,size\na,1\n")
+    os.close(write)
+    assert open_source(f"/dev/fd/{read}").read().rows() == [("a", "1")]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
+def test_an_encoding_that_needs_a_byte_order_mark_is_refused_without(
+    encoding: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "items.csv"
+    path.write_bytes("id,size\na,1\n".encode(f"{encoding}-le"))
+    message = rf"no byte order mark, which {encoding} needs\. To fix: pass --encoding {encoding}-le"
+    with pytest.raises(CredalError, match=message):
+        open_source(path, encoding=encoding)
+    assert open_source(path, encoding=f"{encoding}-le").read().rows() == [("a", "1")]
+
+
+@pytest.mark.parametrize("encoding", ["rot13", "base64", "zip", "idna", "undefined", "", "a\0b"])
+def test_rejects_codecs_that_are_no_encodings(encoding: str, tmp_path: Path) -> None:
+    path = tmp_path / "items.csv"
+    path.write_text("id,size\na,1\n")
+    with pytest.raises(CredalError, match=r"there is no encoding .*\. To fix: pass utf-8"):
+        open_source(path, encoding=encoding)
+
+
+def bomb(path: Path) -> Path:
+    """A small file of 16 MB of zeros, as 131,072 items of 16 features."""
+    if path.suffix == ".npz":
+        np.savez_compressed(path, features=np.zeros((1 << 17, 16)))
+    else:
+        zeros = (pl.repeat(0.0, 1 << 17).alias(f"f{number}") for number in range(16))
+        pl.select(zeros).write_parquet(path)
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".parquet"])
+def test_rejects_small_files_that_unpack_to_much(
+    suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "_LARGE", 1 << 22)
+    path = bomb(tmp_path / f"items{suffix}")
+    with pytest.raises(
+        CredalError, match=r"unpacks to 16,.* than 100 times as many\. To fix: check"
+    ):
+        open_source(path)
+    monkeypatch.setattr(sources, "_LARGE", 1 << 25)
+    assert open_source(path).columns[-1] == "f15"
+
+
+def test_rejects_records_with_few_fields_in_common(tmp_path: Path) -> None:
+    path = tmp_path / "votes.jsonl"
+    path.write_text("".join(json.dumps({"id": n, f"k{n}": "cat"}) + "\n" for n in range(3000)))
+    message = (
+        r"3,000 records have 3,001 different fields, few in common: 'id', 'k0'.* To fix: write"
+    )
+    with pytest.raises(CredalError, match=message):
+        open_source(path)
+
+
+def test_many_columns_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "items.csv"
+    names = [f"c{number}" for number in range(20_000)]
+    path.write_text(f"{','.join(names)}\n{','.join('1' for _ in names)}\n")
+    assert open_source(path).read().shape == (1, 20_000)
+    path.write_text(f"{','.join(names)},c7\n")
+    with pytest.raises(CredalError, match="two columns are called 'c7'"):
+        open_source(path)

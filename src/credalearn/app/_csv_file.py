@@ -3,6 +3,7 @@
 import codecs
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -25,6 +26,7 @@ _MARKS = {  # byte order marks; those of UTF-32 begin like those of UTF-16 and c
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
+_NO_FILES = ("idna", "punycode", "unicode_escape", "raw_unicode_escape", "undefined")
 _NAMES = {"utf-8": "UTF-8", "utf-8-sig": "UTF-8", "cp1252": "Windows-1252", "latin-1": "Latin-1"}
 
 
@@ -45,10 +47,18 @@ def find_encoding(path: Path, start: bytes, given: str | None) -> Encoding:
     if given is not None:
         try:
             "a".encode(given)
-            return Encoding(codecs.lookup(given).name)
-        except LookupError:
+            name = codecs.lookup(given).name
+        except (LookupError, ValueError):
+            name = ""
+        if name in ("", *_NO_FILES):
             message = f"there is no encoding {shown(given)}. To fix: pass utf-8 or cp1252."
-            raise CredalError(message) from None
+            raise CredalError(message)
+        if name in ("utf-16", "utf-32") and not start.startswith(tuple(_MARKS)):
+            raise CredalError(
+                f"{path} has no byte order mark, which {name} needs. To fix: pass --encoding "
+                f"{name}-le or {name}-be."
+            )
+        return Encoding(name)
     marked = next((name for mark, name in _MARKS.items() if start.startswith(mark)), None)
     if marked is not None:
         return Encoding(marked)
@@ -79,7 +89,7 @@ class CsvFile:
         self.path, self._file, self._encoding = path, file, encoding.name
         try:
             text = codecs.getincrementaldecoder(encoding.name)().decode(start)
-        except UnicodeDecodeError as error:
+        except UnicodeError as error:
             self._refuse_encoding(error)
         if not text.strip("\ufeff \t\r\n"):
             raise CredalError(f"{path} is empty. To fix: export it again.")
@@ -93,11 +103,11 @@ class CsvFile:
         self.columns = tuple(name for name in self._names if name)
         if not self.columns:
             raise CredalError(f"{path}, line 1 names no column. To fix: begin with a header.")
-        for name in self.columns:
-            if self.columns.count(name) > 1:
-                raise CredalError(
-                    f"{path}, line 1: two columns are called {shown(name)}. To fix: rename one."
-                )
+        [(name, times)] = Counter(self.columns).most_common(1)
+        if times > 1:
+            raise CredalError(
+                f"{path}, line 1: two columns are called {shown(name)}. To fix: rename one."
+            )
         kind = _DELIMITERS.get(self._delimiter, repr(self._delimiter))
         self.words = f"{kind}-separated table, {encoding}"
 
@@ -148,7 +158,7 @@ class CsvFile:
             at += len(chunk)
             try:
                 yield chunk if plain else decoder.decode(chunk, final=not chunk).encode()
-            except UnicodeDecodeError as error:
+            except UnicodeError as error:
                 self._refuse_encoding(error)
             if not chunk:
                 return
@@ -210,16 +220,18 @@ class CsvFile:
                 f"{self.path}, line {begin}: the row cannot be read ({error}). To fix: close every "
                 "quotation mark, and double those inside a value."
             ) from error
-        except UnicodeDecodeError as error:
+        except UnicodeError as error:
             self._refuse_encoding(error)
         finally:
             text.detach()  # or the file would be closed with it
 
-    def _refuse_encoding(self, error: UnicodeDecodeError) -> NoReturn:
-        byte = error.object[error.start]
+    def _refuse_encoding(self, error: UnicodeError) -> NoReturn:
+        byte = ""
+        if isinstance(error, UnicodeDecodeError):
+            byte = f"; it contains the byte 0x{error.object[error.start]:02x}"
         raise CredalError(
-            f"{self.path} is not {self._encoding} text throughout; it contains the byte "
-            f"0x{byte:02x}. To fix: save it as UTF-8, or pass --encoding cp1252."
+            f"{self.path} is not {self._encoding} text throughout{byte}. To fix: save it as UTF-8, "
+            "or pass --encoding cp1252."
         ) from error
 
 

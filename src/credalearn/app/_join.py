@@ -162,7 +162,7 @@ def _annotated(annotations: Annotations) -> list[str]:
     """The items that someone said something about, if only "I do not know"."""
     said = set(annotations.codes("item").tolist())
     if annotations.kind == "counts":
-        said = set(np.flatnonzero(annotations.counts().sum(1)).tolist())
+        said = set(np.flatnonzero(annotations.sparse_counts().sum(1)).tolist())
     return [item for number, item in enumerate(annotations.items) if number in said]
 
 

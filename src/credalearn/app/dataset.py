@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
+from scipy.sparse import csr_array
 
 from credalearn._checks import nearest
 from credalearn._formats import listed, many, shown
@@ -80,7 +81,6 @@ class Dataset:
         items: Names of the N items that have both annotation and input.
         X: Inputs, shape (N, D) or (N, 3, S, S); a polars frame where features are categories.
         digests: SHA-256 of each input.
-        counts: Votes or shares by class, shape (N, K).
         truth: Index of the true class: the gold label, else the most voted; −1 for none, (N,).
         truth_source: Where it comes from: ``"gold"``, ``"majority"`` or ``"dawid-skene"``.
         groups: Group of each item, or None.
@@ -106,13 +106,13 @@ class Dataset:
     items: list[str]
     X: Features
     digests: list[str]
-    counts: np.ndarray
     truth: np.ndarray
     truth_source: TruthSource
     groups: list[str] | None
     later: np.ndarray
     part: np.ndarray | None
     inputs: InputFacts
+    _counts: csr_array
     _columns: pl.DataFrame
     _place: Callable[[int], str]
 
@@ -127,7 +127,7 @@ class Dataset:
         found = join(annotations, chosen)
         row_of = {item: row for row, item in enumerate(annotations.items)}
         rows = [row_of[item] for item in found.items]
-        counts = annotations.counts()[rows]
+        counts = annotations.sparse_counts()[rows]
         first = annotations.source.first_items
         self._set(
             annotations=annotations,
@@ -135,7 +135,7 @@ class Dataset:
             items=found.items,
             X=found.X,
             digests=found.digests,
-            counts=counts,
+            _counts=counts,
             truth=majority(counts),
             truth_source="majority",
             groups=None,
@@ -149,6 +149,12 @@ class Dataset:
             self._set(groups=self._filled(chosen.group))
         if chosen.gold is not None:
             self._set(truth=self._gold(chosen.gold), truth_source="gold")
+
+    @property
+    def counts(self) -> np.ndarray:
+        """Votes or shares by class, shape (N, K)."""
+        found: np.ndarray = self._counts.toarray()
+        return found
 
     def _set(self, **values: Any) -> None:
         for name, value in values.items():
@@ -213,7 +219,7 @@ class Dataset:
             items=[self.items[row] for row in rows],
             X=self.X if len(rows) == len(self.X) else self.X[rows],
             digests=[self.digests[row] for row in rows],
-            counts=self.counts[rows],
+            _counts=self._counts[rows],
             truth=self.truth[rows],
             groups=None if self.groups is None else [self.groups[row] for row in rows],
             later=later[rows],
@@ -276,7 +282,11 @@ class Dataset:
             "truth": [classes[index] if index >= 0 else None for index in self.truth],
             "digest": self.digests,
         }
-        columns |= {f"n:{name}": self.counts[:, number] for number, name in enumerate(classes)}
+        by_class = self._counts.tocsc()
+        columns |= {
+            f"n:{name}": by_class[:, [number]].toarray()[:, 0]
+            for number, name in enumerate(classes)
+        }
         text = dict.fromkeys(("split", "group", "truth"), pl.String)
         return pl.DataFrame(columns, schema_overrides=text)
 

@@ -1,8 +1,10 @@
 """What ``run.json`` records about a run: frozen dataclasses, validated when they are read."""
 
+import hashlib
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
+from textwrap import shorten
 from typing import Any, Literal, TypeVar
 
 import msgspec
@@ -13,6 +15,7 @@ from credalearn.errors import CredalError
 Kind = Literal["votes", "bounds", "counts", "probabilities"]
 Answers = Literal["votes", "bounds", "probabilities"]
 TruthSource = Literal["gold", "majority", "dawid-skene"]
+_SEAL = "content_sha256"
 _T = TypeVar("_T")
 
 
@@ -217,23 +220,33 @@ class RunFacts:
         return self.options.labels
 
 
-def to_json(record: Any, **more: object) -> str:
-    """A dataclass as JSON text, with further fields first."""
-    content = {**more, **asdict(record)}
-    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+def to_json(content: dict[str, Any]) -> str:
+    """JSON text with the SHA-256 of its content, which :func:`parse_json` checks."""
+    sealed = {**content, _SEAL: _digest(content)}
+    return json.dumps(sealed, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def parse_json(text: bytes, form: type[_T], path: Path, *, fix: str = "train again") -> _T:
-    """JSON text as an object of this type."""
+    """JSON text that :func:`to_json` wrote as an object of this type; edited text is refused."""
     try:
-        return msgspec.json.decode(text, type=form)
+        content = msgspec.json.decode(text, type=dict[str, Any])
+        seal = content.pop(_SEAL, None)
+        found = msgspec.convert(content, form)
     except msgspec.ValidationError as error:
         what, _, place = str(error).partition(" - at `$.")
         where = f", field {place.rstrip('`')}" if place else ""
-        raise CredalError(f"{path}{where}: {_small(what)}. To fix: {fix}.") from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise CredalError(f"{path}{where}: {brief(what)}. To fix: {fix}.") from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise CredalError(f"{path} is damaged: {error}. To fix: {fix}.") from error
+    if seal != _digest(content):
+        raise CredalError(f"{path} was changed after it was written. To fix: {fix}.")
+    return found
 
 
-def _small(text: str) -> str:
-    return text[:1].lower() + text[1:]
+def _digest(content: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def brief(text: str) -> str:
+    """What msgspec says about a value, which may be long, as a part of a sentence."""
+    return shorten(text[:1].lower() + text[1:], 300)

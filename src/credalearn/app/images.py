@@ -12,17 +12,33 @@ import unicodedata
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
+from threading import Lock
 from typing import Literal
 from urllib.parse import unquote
 
 import numpy as np
-from PIL import Image, ImageOps
+from PIL import Image, ImageOps, UnidentifiedImageError
 
+from credalearn._formats import check_unicode
 from credalearn.errors import CredalError
 
-IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp")
+# Pillow knows 40 formats, and hands PostScript to another program; no other than these is opened.
+_FORMATS = {
+    ".png": "PNG",
+    ".jpg": "JPEG",
+    ".jpeg": "JPEG",
+    ".bmp": "BMP",
+    ".gif": "GIF",
+    ".tif": "TIFF",
+    ".tiff": "TIFF",
+    ".webp": "WEBP",
+}
+IMAGE_SUFFIXES = tuple(_FORMATS)
+_MOST_PIXELS = 50_000_000  # 0.6 GB while an RGB image is read, 1.6 GB for 16-bit gray
+_MOST_BYTES = 16 * _MOST_PIXELS  # what the largest uncompressed image takes
+_LARGE = 4_000_000  # pixels from which on one image is read at a time
 How = Literal["path", "path in the address", "file name"]
 _UPLOAD = re.compile(r"^[0-9a-f]{8}-(?=.)")  # Label Studio's, before the name of an uploaded file
 # The largest value that a mode is used with: of several the smallest that fits the image. Files of
@@ -31,6 +47,7 @@ _LARGEST = {"I;16": (65_535,), "I": (65_535, 2**31 - 1), "F": (1, 255, 65_535)}
 _DAMAGE = (OSError, ValueError, SyntaxError, Image.DecompressionBombError)
 _BATCH = 256  # decoded at a time: 3 MB at 64 px, 38 MB at 224 px
 _WORKERS = 4  # Pillow decodes outside Python's lock
+_ONE_OPENS, _ONE_LARGE = Lock(), Lock()
 THUMBNAIL_BYTES = 15_000  # of the data URI
 _THUMBNAIL_SIDES = (192, 144, 96, 64, 32)  # pixels: the first that fits
 
@@ -42,8 +59,12 @@ def image_files(folder: Path) -> list[Path]:
     files = sorted(
         file
         for file in folder.rglob("*")
-        if file.suffix.lower() in IMAGE_SUFFIXES and not file.name.startswith(".")
+        if file.suffix.lower() in IMAGE_SUFFIXES
+        and not file.name.startswith(".")
+        and file.is_file()  # not a pipe, which may never end
     )
+    for file in files:
+        check_unicode(file.name)
     if not files:
         raise CredalError(
             f"{folder} contains no image; known suffixes are {', '.join(IMAGE_SUFFIXES)}. To fix: "
@@ -92,12 +113,14 @@ def read_images(
 
     def read(file: Path) -> tuple[Path, tuple[np.ndarray, str] | str]:
         try:
-            content = file.read_bytes()
-            with Image.open(io.BytesIO(content)) as image:
-                whole = _upright(image)
-                if whole.mode.startswith(("I", "F")):
-                    whole = _eight_bits(whole)
-                small = whole.convert("RGB").resize((size, size), Image.Resampling.BILINEAR)
+            content = _content(file)
+            with _opened(io.BytesIO(content)) as image:
+                large = image.width * image.height > _LARGE
+                with _ONE_LARGE if large else nullcontext():
+                    whole = _upright(image)
+                    if whole.mode.startswith(("I", "F")):
+                        whole = _eight_bits(whole)
+                    small = whole.convert("RGB").resize((size, size), Image.Resampling.BILINEAR)
         except _DAMAGE as error:
             return file, f"{file}: {error}"
         pixels = np.asarray(small).transpose(2, 0, 1)
@@ -120,16 +143,13 @@ def check_readable(unreadable: Sequence[str], number: int) -> None:
 def thumbnail(path: Path) -> str | None:
     """The image as a small JPEG in a data URI; None where it cannot be read."""
     try:
-        with warnings.catch_warnings():
-            # An image that unpacks to gigabytes is not worth a thumbnail.
-            warnings.simplefilter("error", Image.DecompressionBombWarning)
-            with Image.open(path) as opened:
-                opened.draft("RGB", (2 * _THUMBNAIL_SIDES[0],) * 2)  # a JPEG is read at a fraction
-                image = _upright(opened)
-                if image.mode.startswith(("I", "F")):  # a scan may use a small part of its range
-                    image = _eight_bits(image, stretch=True)
-                image = image.convert("RGB")
-    except (*_DAMAGE, Warning):
+        with _opened(io.BytesIO(_content(path))) as opened:
+            opened.draft("RGB", (2 * _THUMBNAIL_SIDES[0],) * 2)  # a JPEG is read at a fraction
+            image = _upright(opened)
+            if image.mode.startswith(("I", "F")):  # a scan may use a small part of its range
+                image = _eight_bits(image, stretch=True)
+            image = image.convert("RGB")
+    except _DAMAGE:
         return None
     for side in _THUMBNAIL_SIDES:
         small = image.copy()
@@ -140,6 +160,29 @@ def thumbnail(path: Path) -> str | None:
         if len(uri) < THUMBNAIL_BYTES:
             return uri
     return None
+
+
+def _content(file: Path) -> bytes:
+    if file.stat().st_size > _MOST_BYTES:
+        raise ValueError(f"it has {file.stat().st_size:,} bytes; at most {_MOST_BYTES:,} are read")
+    return file.read_bytes()
+
+
+def _opened(content: io.BytesIO) -> Image.Image:
+    """The image, its header read; a ValueError for other formats and for too many pixels."""
+    formats = list(dict.fromkeys(_FORMATS.values()))
+    try:
+        with _ONE_OPENS, warnings.catch_warnings():  # warnings belong to all threads
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            image = Image.open(content, formats=formats)
+        pixels = image.width * image.height
+    except UnidentifiedImageError as error:
+        raise ValueError(f"its content is none of {', '.join(formats)}") from error
+    except (Image.DecompressionBombWarning, Image.DecompressionBombError) as error:
+        pixels = int("".join(re.findall(r"\d+", str(error))[:1]) or _MOST_PIXELS + 1)
+    if pixels > _MOST_PIXELS:
+        raise ValueError(f"it has {pixels:,} pixels; at most {_MOST_PIXELS:,} are read")
+    return image
 
 
 def nfc(name: str) -> str:

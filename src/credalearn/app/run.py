@@ -9,16 +9,28 @@ on; ``guarantee.json`` and ``sets.json`` what ``certify`` computed from these pr
 import hashlib
 import io
 import json
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 import polars as pl
 
-from credalearn._files import whole_file
-from credalearn.app.facts import Answers, Digests, RunFacts, TrainingFacts, parse_json, to_json
-from credalearn.app.staging import MODEL, partial_of, recover
+from credalearn._files import whole_file, writing
+from credalearn.app.facts import (
+    Answers,
+    Digests,
+    RunFacts,
+    TrainingFacts,
+    brief,
+    parse_json,
+    to_json,
+)
+from credalearn.app.sources import no_panic_output
+from credalearn.app.staging import MODEL, locked, partial_of, recover
 from credalearn.errors import CredalError
 
 if TYPE_CHECKING:
@@ -36,6 +48,22 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 OUT_OF_FOLD = "out-of-fold"  # in place of the split, for predictions of training items
 _MADE_FROM = "predictions_sha256"  # which predictions a guarantee is about
+_ATTEMPTS = 10  # to read a run that other processes replace at the same time
+# The columns of the tables by what they contain, with "?" where values may be missing; a name that
+# ends in ":" stands for one column per class. Who uses the annotations checks them.
+_TYPES = {"text": pl.String, "number": pl.Float64, "truth value": pl.Boolean}
+_TABLES = {
+    "annotations": {"text": "item"},
+    "items": {"text": "item split digest", "text?": "group truth", "number?": "n:"},
+    "predictions": {
+        "text": "item split label",
+        "text?": "truth",
+        "truth value?": "wrong",
+        "number": "probability lower upper score mmi top_probability p: lower: upper:",
+        "number?": "disagreement",
+    },
+}
+_HEAD = re.compile(r"v\d+:")
 _AGAIN = "give the train command again; it resumes where it stopped"
 
 
@@ -79,6 +107,7 @@ class Run:
     predictions: pl.DataFrame
     guarantee: "Guarantee | None" = None
     sets: "Inflation | None" = None
+    stamp: tuple[int, ...] = field(default=(), repr=False)  # of run.json, to see if it is replaced
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
@@ -89,7 +118,22 @@ class Run:
                 belong to the others.
         """
         path = Path(folder)
-        recover(path)
+        for _ in range(_ATTEMPTS):
+            recover(path)
+            stamp, found, reason = _stamp(path), None, None
+            try:
+                found = cls._read(path, stamp)
+            except CredalError as error:
+                reason = error
+            if _stamp(path) != stamp:  # another process has replaced the run meanwhile
+                continue
+            if found is not None:
+                return found
+            raise reason or _replaced(path)
+        raise _replaced(path)
+
+    @classmethod
+    def _read(cls, path: Path, stamp: tuple[int, ...]) -> Self:
         if not (path / "run.json").is_file():
             waiting = partial_of(path).is_dir() or path.is_dir()
             fix = _AGAIN if waiting else f"credalearn train … -o {path}"
@@ -98,9 +142,8 @@ class Run:
         return cls(
             path,
             facts,
-            annotations=_table(path / "annotations.parquet", facts.sha256.annotations),
-            items=_table(path / "items.parquet", facts.sha256.items),
-            predictions=_table(path / "predictions.parquet", facts.sha256.predictions),
+            stamp=stamp,
+            **{name: _table(path / f"{name}.parquet", facts, name) for name in _TABLES},
             guarantee=_certified(path / "guarantee.json", facts, _guarantee, "--max-error 0.10"),
             sets=_certified(path / "sets.json", facts, _sets, "--set-coverage 0.90"),
         )
@@ -128,9 +171,15 @@ class Run:
         """
         from credalearn._load import load
 
-        clf = load(self.path / MODEL)
-        if clf.weights_sha256_ != self.facts.sha256.model:
-            raise _foreign(self.path / MODEL, "train again")
+        try:
+            clf = load(self.path / MODEL)
+            if clf.weights_sha256_ != self.facts.sha256.model:
+                raise _foreign(self.path / MODEL, "train again")
+            if clf.classes_.tolist() != list(self.classes):
+                raise _foreign(self.path / MODEL, "train again")
+        except CredalError:
+            self._check_there()
+            raise
         return clf
 
     def certify(self, **options: Any) -> "Certificate":
@@ -217,10 +266,30 @@ class Run:
 
     def _keep(self, name: str, text: str) -> None:
         content = {_MADE_FROM: self.facts.sha256.predictions, **json.loads(text)}
-        other = "copy the run to a folder of your own"
-        with whole_file(self.path / name, other=other) as partial:
-            text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
-            partial.write_text(f"{text}\n", encoding="utf-8")
+        with self.writing(
+            self.path / name, other="copy the run to a folder of your own"
+        ) as partial:
+            partial.write_text(to_json(content), encoding="utf-8")
+
+    @contextmanager
+    def writing(self, path: Path, *, other: str = "name another file") -> Iterator[Path]:
+        """As ``whole_file``; into the run's folder only while no other process changes it.
+
+        Nothing is written about a run that another one has replaced, and no link leads out.
+        """
+        whole, folder = (Path(os.path.normpath(each.absolute())) for each in (path, self.path))
+        inside = whole.is_relative_to(folder)
+        with ExitStack() as stack:
+            if inside:
+                with writing(path, other=other):
+                    stack.enter_context(locked(self.path, self.path))
+                self._check_there()
+            within = self.path if inside else None
+            yield stack.enter_context(whole_file(path, other=other, within=within))
+
+    def _check_there(self) -> None:
+        if self.stamp and _stamp(self.path) != self.stamp:
+            raise _replaced(self.path)
 
     def held_out(self, *splits: str) -> pl.DataFrame:
         """Predictions of these splits, or of all, with the group, digest and votes of each item."""
@@ -314,22 +383,66 @@ def write_run(
             partial.write_bytes(buffer.getbuffer())
     whole = RunFacts(**facts, sha256=Digests(**digests))
     with whole_file(folder / "run.json") as partial:
-        partial.write_text(to_json(whole), encoding="utf-8")
+        partial.write_text(to_json(asdict(whole)), encoding="utf-8")
+
+
+def _stamp(path: Path) -> tuple[int, ...]:
+    """What changes when another process replaces the run; a look, not an opened file."""
+    try:
+        found = (path / "run.json").stat()
+    except OSError:
+        return ()
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _replaced(path: Path) -> CredalError:
+    return CredalError(
+        f"{path} is busy: another process has replaced the run. To fix: give the command again."
+    )
 
 
 def _bytes(path: Path) -> bytes:
     try:
+        if path.exists() and not path.is_file():  # a pipe would never end
+            raise OSError(f"{path.name} is not a regular file")
         return path.read_bytes()
     except OSError as error:
         why = error.strerror or error
         raise CredalError(f"{path} cannot be read: {why}. To fix: train again.") from error
 
 
-def _table(path: Path, sha256: str) -> pl.DataFrame:
+def _table(path: Path, facts: RunFacts, name: str) -> pl.DataFrame:
+    """The table of this name, if it belongs to the run and has a run's columns."""
     content = _bytes(path)
-    if hashlib.sha256(content).hexdigest() != sha256:
+    if hashlib.sha256(content).hexdigest() != getattr(facts.sha256, name):
         raise _foreign(path, "train again")
-    return pl.read_parquet(io.BytesIO(content))
+    try:
+        with no_panic_output():
+            table = pl.read_parquet(io.BytesIO(content))
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        raise CredalError(f"{path} is damaged. To fix: train again.") from error
+    for column, kind in _columns(name, facts, table):
+        found = table[column] if column in table.columns else pl.Series([None])
+        right = found.dtype == _TYPES[kind.rstrip("?")]
+        if right and column in ("label", "truth"):
+            right = set(found.drop_nulls()) <= set(facts.classes)
+        if right and not kind.endswith("?"):
+            right = found.null_count() == 0 and (kind != "number" or bool(found.is_finite().all()))
+        if not right:
+            raise CredalError(
+                f"{path}: the column {column!r} must contain {kind.rstrip('?')}s. To fix: train "
+                "again."
+            )
+    return table
+
+
+def _columns(name: str, facts: RunFacts, table: pl.DataFrame) -> Iterator[tuple[str, str]]:
+    """The columns that a table must have, and what they contain."""
+    heads = dict.fromkeys(found[0] for each in table.columns if (found := _HEAD.match(each)))
+    for kind, names in (*_TABLES[name].items(), ("number", " ".join(heads))):
+        for column in names.split():
+            for each in facts.classes if column.endswith(":") else ("",):
+                yield f"{column}{each}", kind
 
 
 def _certified(path: Path, facts: RunFacts, parse: Callable[[str], _T], how: str) -> _T | None:
@@ -342,7 +455,7 @@ def _certified(path: Path, facts: RunFacts, parse: Callable[[str], _T], how: str
     try:
         return parse(json.dumps(content))
     except CredalError as error:
-        raise CredalError(f"{path}: {error.reason}. To fix: {fix}.") from error
+        raise CredalError(f"{path}: {brief(error.reason)}. To fix: {fix}.") from error
 
 
 def _guarantee(text: str) -> "Guarantee":

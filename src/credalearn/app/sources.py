@@ -1,6 +1,8 @@
 """Tables, JSON and arrays, each opened once: what it is, its columns, its rows in blocks."""
 
+import os
 import re
+import stat
 import weakref
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,11 +17,16 @@ import numpy as np
 import polars as pl
 
 from credalearn._checks import nearest
+from credalearn._formats import listed
 from credalearn.app._csv_file import BLOCK, CsvFile, find_encoding
 from credalearn.app._json_file import Record, json_records, text_of
 from credalearn.errors import CredalError
 
 _NUMBERS = 1 << 20  # of a Parquet file or an array at a time: 8 MB
+_LARGE = 1 << 29  # bytes that any file may unpack to; beyond, at most _RATIO times its size
+_RATIO = 100  # features that compress better are mostly zeros
+_MANY_CELLS = 1 << 22  # of records; beyond, at least one in _RATIO must be filled
+_MOST_PIPED = 1 << 30  # bytes from a pipe, which has no end that is known before
 _INDEX = re.compile(r"__index_level_\d+__|Unnamed: 0")  # row numbers that pandas wrote
 _JSON = re.compile(rb'\[\s*([\[{"\d\]-]|$)|\{\s*("|\}|$)')
 _DAMAGE = (pl.exceptions.PolarsError, pl.exceptions.PanicException)  # a panic is not an Exception
@@ -110,12 +117,7 @@ def open_source(
         return _from_frame(data)
     path = Path(data)
     with _naming(path):
-        if path.is_dir():
-            raise CredalError(f"{path} is a folder. To fix: name a file in it.")
-        file: BinaryIO = path.open("rb")
-    if not file.seekable():
-        with file:
-            file = BytesIO(file.read())
+        file = _regular_file(path)
     try:
         with _naming(path):
             source = _opened(path, file, encoding, delimiter)
@@ -124,6 +126,25 @@ def open_source(
         raise
     weakref.finalize(source, file.close)
     return source
+
+
+def _regular_file(path: Path) -> BinaryIO:
+    """The open file; what comes through a pipe from another program is read into memory."""
+    kind = path.stat().st_mode
+    if stat.S_ISREG(kind):
+        return path.open("rb")
+    if stat.S_ISDIR(kind):
+        raise CredalError(f"{path} is a folder. To fix: name a file in it.")
+    # A named pipe without a writer would never open; the shell's pipes have no name of their own.
+    if not stat.S_ISFIFO(kind) or Path(os.path.realpath(path)).exists():
+        raise CredalError(f"{path} is not a regular file. To fix: save the data in a file.")
+    with path.open("rb") as pipe:
+        content = pipe.read(_MOST_PIPED + 1)
+    if len(content) > _MOST_PIPED:
+        raise CredalError(
+            f"{path} brings more than {_MOST_PIPED:,} bytes. To fix: save the data in a file."
+        )
+    return BytesIO(content)
 
 
 def numbers(column: pl.Series) -> pl.Series:
@@ -162,7 +183,7 @@ def _opened(path: Path, file: BinaryIO, encoding: str | None, delimiter: str | N
         content = file.read()
         try:
             text = content.decode(found.name).removeprefix("\ufeff")
-        except UnicodeDecodeError as error:
+        except UnicodeError as error:
             raise CredalError(f"{path} is not {found}. To fix: save it as UTF-8.") from error
         words, records = json_records(path, text)
         return _of_records(path, f"{words}, {found}", records)
@@ -182,15 +203,23 @@ def _parquet(path: Path, file: BinaryIO) -> Source:
     # where polars' own streaming maps the whole file.
     file.seek(0)
     table = pl.scan_parquet(file, low_memory=True)
-    schema = table.collect_schema()
+    with no_panic_output():
+        schema = table.collect_schema()
+        rows = int(table.select(pl.len()).collect().item())  # as the file states
+    _check_unpacked(path, file, 8 * rows * len(schema), fix="write it as CSV")
     if any(kind.is_nested() for kind in schema.dtypes()):
-        rows = table.collect().to_dicts()
-        records = [Record(f"row {i}", None, row) for i, row in enumerate(rows, 1)]
+        with no_panic_output():
+            found = table.collect().to_dicts()
+        records = [Record(f"row {i}", None, row) for i, row in enumerate(found, 1)]
         return _of_records(path, "Parquet", records)
 
     def blocks(columns: list[str]) -> Iterator[pl.DataFrame]:
         step, start = max(1, _NUMBERS // max(1, len(columns))), 0
-        while len(block := table.select(columns).slice(start, step).collect()):
+        while True:
+            with no_panic_output():
+                block = table.select(columns).slice(start, step).collect()
+            if not len(block):
+                return
             yield block
             start += len(block)
 
@@ -235,6 +264,9 @@ def _series(column: Any) -> pl.Series:
 
 def _arrays(path: Path, file: BinaryIO) -> Source:
     """The one array (items, features) of a file, with its other arrays as columns."""
+    if zipfile.is_zipfile(file):
+        unpacked = sum(each.file_size for each in zipfile.ZipFile(file).infolist())
+        _check_unpacked(path, file, unpacked, fix="save it with numpy.savez, uncompressed")
     file.seek(0)
     try:
         loaded = np.load(file, allow_pickle=False)
@@ -281,10 +313,19 @@ def _of_records(path: Path, words: str, records: Sequence[Record]) -> Source:
     if records[0].key is not None:
         flat = [{"id": record.key} | each for record, each in zip(records, flat, strict=True)]
     names = tuple(dict.fromkeys(name for each in flat for name in each if name))
+    cells, filled = len(flat) * len(names), sum(map(len, flat))
+    if cells > _MANY_CELLS and filled < cells / _RATIO:
+        raise CredalError(
+            f"{path}: {len(flat):,} records have {len(names):,} different fields, few in "
+            f"common: {listed(names, 3)}. To fix: write one record per vote, with the same fields."
+        )
 
     def blocks(columns: list[str]) -> Iterator[pl.DataFrame]:
-        cells = {name: [text_of(each.get(name)) for each in flat] for name in columns}
-        yield pl.DataFrame(cells, schema=dict.fromkeys(columns, pl.String))
+        step = max(1, _NUMBERS // max(1, len(columns)))
+        for start in range(0, len(flat), step):
+            part = flat[start : start + step]
+            values = {name: [text_of(each.get(name)) for each in part] for name in columns}
+            yield pl.DataFrame(values, schema=dict.fromkeys(columns, pl.String))
 
     place = lambda row: records[row].place  # noqa: E731
     return Source(path, "records", words, names, place, blocks, tuple(records))
@@ -297,6 +338,16 @@ def _flat(value: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield from ((f"{name}.{key}", each) for key, each in held.items() if not _nested(each))
         elif not isinstance(held, list):
             yield name, held
+
+
+def _check_unpacked(path: Path, file: BinaryIO, unpacked: int, *, fix: str) -> None:
+    """Refuse a small file that would fill the memory."""
+    packed = file.seek(0, os.SEEK_END)
+    if unpacked > max(_LARGE, _RATIO * packed):
+        raise CredalError(
+            f"{path} has {packed:,} bytes and unpacks to {unpacked:,}, more than {_RATIO} times as "
+            f"many. To fix: check where it comes from, or {fix}."
+        )
 
 
 def _is_npz(file: BinaryIO) -> bool:
@@ -327,6 +378,23 @@ def _nested(value: object) -> bool:
 
 def _row(row: int) -> str:
     return f"row {row + 1}"
+
+
+@contextmanager
+def no_panic_output() -> Iterator[None]:
+    """Suppress polars' panic output about a damaged file; the error that it raises says enough."""
+    try:
+        kept, nothing = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    except OSError:  # there is no standard error
+        yield
+        return
+    os.dup2(nothing, 2)
+    os.close(nothing)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 @contextmanager

@@ -2,26 +2,29 @@
 
 ``RUN`` is made in ``.RUN.partial``; ``run.json`` is written last. An older run stays as it is until
 then, and waits in ``.RUN.old`` during the move. Killed at any moment, there is the old run or the
-new one, and the same command resumes from the last checkpoint.
+new one, and the same command resumes from the last checkpoint. Whoever changes a folder holds its
+lock, ``.lock`` inside it, which ends with the process.
 """
 
+import hashlib
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import polars as pl
-from filelock import FileLock, Timeout
 from safetensors import SafetensorError
 
-from credalearn._files import NotWrittenError, not_written, writing
+from credalearn._files import LOCK, FolderLock, NotWrittenError, not_written, sweep, writing
 from credalearn.errors import CredalError
 
 MODEL = "model"
 CHECKPOINTS = "resume*.safetensors"
-_LOCK = ".lock"
 _OTHER = "choose another folder with --output"
+_PATIENCE = 5.0  # seconds; only training keeps a folder for longer, and nobody waits for that
+_ATTEMPTS = 100  # to lock a folder that other processes make and move at the same time
+_LONGEST = 240  # bytes of a name that leave room for ".partial"; file systems take 255
 # What the commands write into a run's folder; a new run replaces all of it.
 FILES = ("run.json", "annotations.parquet", "items.parquet", "predictions.parquet")
 _CERTIFIED = {"guarantee.json": "a guarantee", "sets.json": "certified sets"}
@@ -40,7 +43,7 @@ def check_place(output: Path, *, overwrite: bool = False) -> None:
             f"{output} is a file, not a folder. To fix: choose another folder with --output."
         )
     if output.is_dir():
-        content = sorted(path.name for path in output.iterdir())
+        content = sorted(path.name for path in output.iterdir() if path.name != LOCK)
         if content and not OWN & set(content):
             raise CredalError(
                 f"{output} contains other files, such as {content[0]!r}. To fix: choose a new "
@@ -61,69 +64,122 @@ def check_place(output: Path, *, overwrite: bool = False) -> None:
         )
 
 
+def locked(folder: Path, run: Path, *, wait: float | None = None) -> FolderLock:
+    """The lock of a folder of a run; an error if another process keeps it."""
+    try:
+        return FolderLock(folder, wait=_PATIENCE if wait is None else wait)
+    except BlockingIOError as error:
+        raise CredalError(
+            f"{run} is busy: another process is writing it. To fix: wait for it, or {_OTHER}."
+        ) from error
+
+
 @contextmanager
 def staged(output: Path, *, overwrite: bool = False) -> Iterator[Path]:
     """A folder to make a run in; it takes the place of ``output`` if the block ends without error.
 
     What the block leaves unfinished stays for the next time if it has a checkpoint.
     """
+    output = _followed(output)
     recover(output)
     check_place(output, overwrite=overwrite)
     folder = partial_of(output)
     new = [path for path in (folder, *folder.parents) if not path.exists()]
     with writing(output, other=_OTHER):
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = _locked(folder, output)
-    try:
-        (folder / "run.json").unlink(missing_ok=True)  # what is there is not whole from here on
-        yield folder
-        check_place(output, overwrite=overwrite)  # once more: training may take hours
-        if output.exists() and (folder / "run.json").exists():
-            output.rename(_sibling(output, "old"))
-        recover(output)
-    except BaseException as error:
-        if folder.exists() and not any(folder.glob(CHECKPOINTS)):
-            shutil.rmtree(folder, ignore_errors=True)
-            with suppress(OSError):
-                for path in new[1:]:
-                    path.rmdir()
-        cause = error.__cause__ if isinstance(error, NotWrittenError) else error
-        # On a full disk safetensors and polars raise errors of their own.
-        if isinstance(cause, OSError | SafetensorError | pl.exceptions.PolarsError):
-            raise not_written(output, cause, other=_OTHER) from error
-        raise
-    finally:
-        lock.release()
+        lock = _lock_new(folder, output)
+    with lock:
+        try:
+            (folder / "run.json").unlink(missing_ok=True)  # what is there is not whole from here on
+            sweep(folder)
+            yield folder
+            if (folder / "run.json").exists():
+                _replace(lock, output, overwrite=overwrite)
+        except BaseException as error:
+            if folder.exists() and not any(folder.glob(CHECKPOINTS)):
+                shutil.rmtree(folder, ignore_errors=True)
+                with suppress(OSError):
+                    for path in new[1:]:
+                        path.rmdir()
+            cause = error.__cause__ if isinstance(error, NotWrittenError) else error
+            # On a full disk safetensors and polars raise errors of their own.
+            if isinstance(cause, OSError | SafetensorError | pl.exceptions.PolarsError):
+                raise not_written(output, cause, other=_OTHER) from error
+            raise
 
 
 def recover(output: Path) -> None:
     """Finish a move that was interrupted: the new run into its place, then files of the user's."""
-    partial, old = partial_of(output), _sibling(output, "old")
+    output = _followed(output)
+    partial = partial_of(output)
     if not output.exists() and (partial / "run.json").exists():
-        partial.rename(output)
-    # The second: killed in writing it.
-    for pattern in (CHECKPOINTS, f".{CHECKPOINTS}.partial", _LOCK):
-        for leftover in output.glob(pattern):
-            leftover.unlink()
-    if output.exists() and old.exists():
+        with (
+            writing(output),
+            suppress(FileNotFoundError),  # another process has moved it meanwhile
+            locked(partial, output) as lock,
+        ):
+            if not output.exists() and (partial / "run.json").exists():
+                lock.move(output)
+    if _leftovers(output):
+        # Who may only read leaves it as it is, and so does who comes while another process works.
+        with suppress(OSError, CredalError), locked(output, output, wait=0):
+            _clean(output)
+
+
+def _replace(lock: FolderLock, output: Path, *, overwrite: bool) -> None:
+    """Move the locked folder to ``output``; what was there is replaced."""
+    with ExitStack() as stack:
+        if output.exists():
+            old = stack.enter_context(locked(output, output))
+            check_place(output, overwrite=overwrite)  # once more: training may take hours
+            old.move(_sibling(output, "old"))
+        try:
+            lock.move(output)
+        except OSError:
+            if not output.exists() and _sibling(output, "old").exists():
+                _sibling(output, "old").rename(output)
+            raise
+    _clean(output)
+
+
+def _lock_new(folder: Path, output: Path) -> FolderLock:
+    """The lock of the folder, which is made if it is not there."""
+    for _ in range(_ATTEMPTS):
+        folder.mkdir(parents=True, exist_ok=True)
+        with suppress(FileNotFoundError):  # another process has moved the folder meanwhile
+            return locked(folder, output)
+    raise CredalError(f"{output} is busy. To fix: {_OTHER}.")
+
+
+def _leftovers(output: Path) -> bool:
+    """Whether a killed process left something in a run or next to it."""
+    if not output.is_dir():
+        return False
+    if _sibling(output, "old").exists() or (output / LOCK).exists():
+        return True
+    return any(output.glob(CHECKPOINTS)) or any(output.rglob(".credalearn-*"))
+
+
+def _clean(output: Path) -> None:
+    """Remove what the making of a run left; files of the user's stay. The folder is locked."""
+    old = _sibling(output, "old")
+    for leftover in output.glob(CHECKPOINTS):
+        leftover.unlink()
+    for folder in (output, output / MODEL):
+        sweep(folder)
+    if old.exists():
         for path in old.iterdir():
-            if path.name not in OWN and not (output / path.name).exists():
+            if path.name not in {*OWN, LOCK} and not (output / path.name).exists():
                 path.rename(output / path.name)
         shutil.rmtree(old)
 
 
-def _locked(folder: Path, output: Path) -> FileLock:
-    """A lock on the folder, which ends with the process: one at a time makes a run."""
-    lock = FileLock(folder / _LOCK, timeout=0)
-    try:
-        lock.acquire()
-    except Timeout as error:
-        raise CredalError(
-            f"another process is writing {output}. To fix: wait for it, or {_OTHER}."
-        ) from error
-    return lock
+def _followed(output: Path) -> Path:
+    """The folder that a link names, so that the link is not replaced."""
+    return output.resolve() if output.is_symlink() else output
 
 
 def _sibling(output: Path, what: str) -> Path:
-    whole = output if output.name else output.resolve()
-    return whole.with_name(f".{whole.name}.{what}")
+    whole = _followed(output) if output.name else output.resolve()
+    name = os.fsencode(whole.name)
+    short = whole.name if len(name) <= _LONGEST else hashlib.sha256(name).hexdigest()
+    return whole.with_name(f".{short}.{what}")

@@ -83,7 +83,7 @@ class Inflation:
         check_choice(self.scale, get_args(Scale), name="scale")
         for name in ("coverage", "radius"):  # NumPy's numbers do not go into JSON
             object.__setattr__(self, name, float(getattr(self, name)))
-        if self.items < 0 or not self.radius >= 0:
+        if not 0 <= self.items <= 2**53 or not self.radius >= 0:
             raise CredalError(f"items and radius must be 0 or more; got {self!r}.")
         if self.rank > self.items and not self.vacuous:
             raise CredalError(

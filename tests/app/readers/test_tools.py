@@ -296,3 +296,9 @@ def test_damaged_records_are_refused_with_their_place(write: Write, name: str) -
     records, message = DAMAGED[name]
     with pytest.raises(CredalError, match=message):
         read_annotations(write(to_lines(records)), format=name)
+
+
+def test_rejects_a_user_of_doccano_that_is_not_a_name(write: Write) -> None:
+    record = {"id": 1, "annotations": [{"label": "cat", "user": [1]}]}
+    with pytest.raises(CredalError, match=r"line 1: a user must be a name; got .* To fix: export"):
+        read_annotations(write(to_lines([record, record])))

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from credalearn._formats import visible
 from credalearn.app.report.card import card
 from credalearn.app.report.render import _environment
 from credalearn.app.steps.export import OUTPUTS
@@ -55,7 +56,7 @@ def test_any_text_stays_text_in_html(text: str) -> None:
     )
     written = _environment(html=True).from_string(source).render(text=text)
     parsed = Elements(written)
-    shown = re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", "\ufffd", text)
+    shown = visible(text)
     assert parsed.tags == [("p", {"title": shown}), ("script", {"id": "d"})]
     assert "".join(parsed.texts) == shown
     inside = written.split('"d">')[1].removesuffix("</script>")
@@ -79,6 +80,7 @@ def test_the_card_stays_a_card_with_any_class_names(tmp_path: Path) -> None:
     assert headings[0] == r"# run\|x"
     assert text.count("\n# ") == 1
     row = next(line for line in text.splitlines() if line.startswith("| classes |"))
-    for part in (r"a\|b", r"\[x\](http://e.vil)", r"\<b\> # heading", r"\`code\` \*x\*"):
+    for part in (r"a\|b", r"\[x\](http://e.vil)", r"\<b\>\\n# heading", r"\`code\` \*x\*"):
         assert part in row
     assert "\x1b" not in text
+    assert r"=1+1\\x1b" in row

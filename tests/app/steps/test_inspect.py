@@ -1,5 +1,7 @@
 """What ``inspect`` says: facts for a run, at most eight lines for people, consensus labels."""
 
+import tracemalloc
+
 import pytest
 
 from annotation_exports import EXPORTS, LONG, Write
@@ -16,6 +18,19 @@ def test_every_export_is_inspected_in_at_most_eight_lines(write: Write, name: st
     assert lines[0].startswith(found.facts.path)
     assert lines[1].startswith("8 items, ")
     assert (found.facts.agreement is None) == (found.facts.kind in ("probabilities", "bounds"))
+
+
+def test_memory_does_not_grow_with_items_times_classes() -> None:
+    votes = [
+        (f"i{n}", who, f"c{(n + k) % 3000}") for n in range(3000) for k, who in enumerate("ab")
+    ]
+    made = votes_of(votes)
+    tracemalloc.start()
+    assert inspect(made).facts.votes == 6000
+    assert len(consensus(made)) == 3000
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 3000 * 3000  # bytes; a table of the counts takes eight times as many
 
 
 def test_lines_name_what_to_check() -> None:

@@ -1,16 +1,19 @@
 """How far people agree: votes per item, unanimity, ties, Krippendorff's alpha, confused classes.
 
-Shapes: N items, K classes.
+Counts are sparse: 5,000 classes on 20,000 items would take 0.8 GB. Shapes: N items, K classes.
 """
 
+from typing import Any
+
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from credalearn.app.annotations.table import Annotations
 from credalearn.app.facts import AgreementFacts, AnnotationFacts
 from credalearn.errors import CredalError
 
-Counts = NDArray[np.float64]
+_CELLS = 1 << 22  # pairs of classes at a time: 32 MB
 
 
 def annotation_facts(annotations: Annotations) -> AnnotationFacts:
@@ -40,8 +43,8 @@ def agreement(annotations: Annotations) -> AgreementFacts:
     totals = counts.sum(1)
     several = counts[totals >= 2]
     unanimous = tied = None
-    if len(several):
-        unanimous = float((several.max(1) == several.sum(1)).mean())
+    if several.shape[0]:
+        unanimous = float((several.max(1).toarray() == several.sum(1)).mean())
         tied = float((majority(several) < 0).mean())
     return AgreementFacts(
         alpha=krippendorff_alpha(counts),
@@ -52,30 +55,30 @@ def agreement(annotations: Annotations) -> AgreementFacts:
     )
 
 
-def vote_counts(annotations: Annotations) -> Counts:
+def vote_counts(annotations: Annotations) -> csr_array:
     """Votes of each item by class, (N, K), without weights."""
-    if annotations.kind == "counts":
-        return annotations.counts()
-    if annotations.kind != "votes":
+    if annotations.kind not in ("votes", "counts"):
         raise CredalError(
             f"agreement needs votes; {annotations.source.path} contains {annotations.kind}. To "
             "fix: pass votes, or counts of votes."
         )
-    shape = (len(annotations.items), len(annotations.classes))
-    label = annotations.codes("label")
-    cell = (annotations.codes("item") * shape[1] + label)[label >= 0]
-    return np.bincount(cell, minlength=shape[0] * shape[1]).astype(np.float64).reshape(shape)
+    return annotations.sparse_counts(weighted=False)
 
 
-def majority(counts: Counts) -> NDArray[np.int64]:
+def majority(counts: Any) -> NDArray[np.int64]:
     """Index of the class with most votes, −1 on a tie or without votes, shape (N,)."""
-    top = counts.max(1, keepdims=True)
+    counts = csr_array(counts)
+    top = counts.max(1).toarray()
+    row = np.repeat(np.arange(len(top)), np.diff(counts.indptr))
     # Sums of weights such as 0.1 and 0.2 tie with 0.3 but for rounding.
-    single = (counts >= top * (1 - 1e-9)).sum(1) == 1
-    return np.where(single & (top[:, 0] > 0), counts.argmax(1), -1)
+    leads = (counts.data > 0) & (counts.data >= top[row] * (1 - 1e-9))
+    found = np.full(len(top), -1)
+    found[row[leads]] = counts.indices[leads]
+    found[np.bincount(row[leads], minlength=len(top)) != 1] = -1
+    return found
 
 
-def krippendorff_alpha(counts: ArrayLike) -> float | None:
+def krippendorff_alpha(counts: Any) -> float | None:
     r"""Krippendorff's alpha for nominal labels, :math:`1 - D_o / D_e`, from counts (N, K).
 
     Observed disagreement is that of pairs of votes on the same item, each item's pairs weighted by
@@ -90,7 +93,7 @@ def krippendorff_alpha(counts: ArrayLike) -> float | None:
         >>> krippendorff_alpha([[2, 0], [0, 2], [1, 1]])
         0.4444444444444444
     """
-    votes = np.asarray(counts, np.float64)
+    votes = csr_array(counts, dtype=np.float64)
     paired = votes[votes.sum(1) >= 2]
     totals = paired.sum(1)
     of_class = paired.sum(0)
@@ -104,13 +107,26 @@ def krippendorff_alpha(counts: ArrayLike) -> float | None:
 
 
 def confused_pairs(
-    counts: Counts, classes: tuple[str, ...], most: int = 5
+    counts: csr_array, classes: tuple[str, ...], most: int = 5
 ) -> tuple[tuple[str, str, float], ...]:
     """Two classes and their share of all pairs of votes that disagree about an item, sorted."""
-    pairs = np.triu(counts.T @ counts, k=1)  # votes for one times votes for the other, by item
-    order = np.argsort(-pairs, axis=None, kind="stable")[:most]
+    everything, found = 0.0, list[tuple[float, int, int]]()
+    by_class, size = counts.T.tocsr(), max(1, _CELLS // len(classes))
+    for start in range(0, len(classes), size):
+        # Votes for one times votes for the other, summed over the items.
+        product = by_class[start : start + size] @ counts
+        product.sort_indices()  # of equal pairs the first is named
+        pairs = product.tocoo()
+        first = pairs.row + start
+        shares = np.where(first < pairs.col, pairs.data, 0)
+        everything += shares.sum()
+        for _ in range(min(most, len(shares))):
+            best = int(shares.argmax())
+            found.append((float(shares[best]), int(first[best]), int(pairs.col[best])))
+            shares[best] = 0
+    found.sort(key=lambda each: (-each[0], *each[1:]))
     return tuple(
-        (classes[first], classes[second], float(pairs[first, second] / pairs.sum()))
-        for first, second in zip(*np.unravel_index(order, pairs.shape), strict=True)
-        if pairs[first, second]
+        (classes[first], classes[second], votes / everything)
+        for votes, first, second in found[:most]
+        if votes
     )

@@ -7,16 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from scipy.special import betaincinv
 
 from credalearn._checks import check_number
-from credalearn.app.annotations.agreement import vote_counts
+from credalearn.app.annotations.agreement import majority, vote_counts
 from credalearn.app.annotations.table import Annotations
 from credalearn.errors import CredalError
 
 _MARGIN = 0.10  # below the others: a difference that matters, not only one that is certain
 _FEWEST = 10  # votes compared before anybody is called far
-_CELLS = 10_000_000  # of the others' counts at a time: 80 MB
+_CELLS = 5_000_000  # of the others' counts at a time: 80 MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +53,10 @@ def annotator_agreement(
     who, label = annotations.codes("annotator"), annotations.codes("label")
     known = (who >= 0) & (label >= 0)
     who, label, item = who[known], label[known], annotations.codes("item")[known]
-    majority = _majority_of_others(vote_counts(annotations), item, label)
+    leading = _majority_of_others(vote_counts(annotations), item, label)
     votes, compared, agreed = (
         np.bincount(who[chosen], minlength=len(names))
-        for chosen in (np.full(len(who), True), majority >= 0, majority == label)
+        for chosen in (np.full(len(who), True), leading >= 0, leading == label)
     )
     level = (1 - confidence) / (2 * max(len(names), 1))
     missed = compared - agreed
@@ -75,16 +76,15 @@ def _share(part: float, whole: float) -> float | None:
 
 
 def _majority_of_others(
-    counts: NDArray[np.float64], item: NDArray[np.int64], label: NDArray[np.int64]
+    counts: csr_array, item: NDArray[np.int64], label: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """The class that leads among the others on each vote's item; −1 where none does, (V,)."""
-    found = np.empty(len(item), np.int64)
-    size = max(_CELLS // counts.shape[1], 1)
+    found, num_classes = np.empty(len(item), np.int64), counts.shape[1]
+    size = max(_CELLS // (int(np.diff(counts.indptr).max(initial=0)) + 1), 1)
     for start in range(0, len(item), size):
         part = slice(start, start + size)
-        others = counts[item[part]]
-        others[np.arange(len(others)), label[part]] -= 1
-        top = others.max(1, keepdims=True)
-        alone = ((others == top).sum(1) == 1) & (top[:, 0] > 0)
-        found[part] = np.where(alone, others.argmax(1), -1)
+        said = label[part]
+        shape = (len(said), num_classes)
+        own = csr_array((np.ones(len(said)), said, np.arange(len(said) + 1)), shape=shape)
+        found[part] = majority(counts[item[part]] - own)
     return found

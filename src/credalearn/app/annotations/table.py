@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array, vstack
 
 from credalearn._formats import listed, percent, shown
 from credalearn.app.facts import Kind
@@ -24,6 +25,7 @@ _COLUMNS = {
     "bounds": ("item", "label", "at_least"),
 }
 _TOLERANCE = 1e-6
+_MOST_VOTES = 1e15  # of one class on one item; floats are exact to 9e15
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,18 +106,23 @@ class Annotations:
 
         For probabilities these are the probabilities, for bounds the stated lower bounds.
         """
-        shape = (len(self.items), len(self.classes))
-        found = np.zeros(shape)
-        item = self.codes("item")
-        if self.kind in ("counts", "probabilities"):
-            found[item] = self.table.select(self.classes).to_numpy()
-            return found
-        label = self.codes("label")
-        values = self.table["weight" if self.kind == "votes" else "at_least"].to_numpy()
-        said = label >= 0
-        cell = item[said] * shape[1] + label[said]
-        np.add.at(found.reshape(-1), cell, values[said])
+        found: NDArray[np.float64] = self.sparse_counts().toarray()
         return found
+
+    def sparse_counts(self, *, weighted: bool = True) -> csr_array:
+        """As :meth:`counts`, without the zeros; not weighted, every vote counts once."""
+        shape, item = (len(self.items), len(self.classes)), self.codes("item")
+        if self.kind in ("counts", "probabilities"):
+            given = csr_array(self.table.select(self.classes).to_numpy())
+            place = np.zeros(shape[0], np.int64)
+            place[item] = np.arange(1, len(item) + 1)  # 0: an item without a row
+            empty = csr_array((1, shape[1]))
+            return vstack([empty, given], format="csr")[place]
+        label = self.codes("label")
+        said = label >= 0
+        values = self.table["weight" if self.kind == "votes" else "at_least"].to_numpy()
+        values = values[said] if weighted else np.ones(int(said.sum()))
+        return coo_array((values, (item[said], label[said])), shape=shape).tocsr()
 
     def merge(self, *later: "Annotations", conflicts: Conflicts = "refuse") -> "Annotations":
         """These annotations and those of later rounds; see ``annotations.merge.merge``."""
@@ -153,15 +160,17 @@ class Annotations:
         """Weights and counts are 0 or more; bounds and probabilities lie in [0, 1] and add up."""
         columns = {"votes": ["weight"], "bounds": ["at_least"]}.get(self.kind, list(self.classes))
         values = self.table.select(pl.col(columns).cast(pl.Float64)).to_numpy()
-        most = 1 + _TOLERANCE if self.kind in ("bounds", "probabilities") else np.inf
+        shares = self.kind in ("bounds", "probabilities")
+        most = 1 + _TOLERANCE if shares else _MOST_VOTES
         wrong = ~(np.isfinite(values) & (values >= 0) & (values <= most))
         if self.kind == "counts":
             wrong |= values != np.round(values)
         if wrong.any():
             row, column = (int(each) for each in np.argwhere(wrong)[0])
             rule = "a whole number of 0 or more" if self.kind == "counts" else "0 or more"
-            rule = "between 0 and 1" if most < np.inf else rule
+            rule = "between 0 and 1" if shares else rule
             value = values[row, column]
+            rule = f"at most {most:g}" if value > most and not shares else rule
             fix = (
                 f"write {percent(value / 100)} as {value / 100:g}"
                 if 1 < value <= 100
@@ -172,7 +181,7 @@ class Annotations:
                 f"must be {rule}; got {value:g}. To fix: {fix}."
             )
         if self.kind == "bounds":
-            sums = self.counts().sum(1)
+            sums = self.sparse_counts().sum(1)
             item = int(sums.argmax()) if len(sums) else 0
             if len(sums) and sums[item] > 1 + _TOLERANCE:
                 raise CredalError(

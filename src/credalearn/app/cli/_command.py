@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import typer
 from typer.core import TyperCommand
 
+from credalearn._formats import check_unicode, visible
 from credalearn.errors import CredalError, TrainingError
 
 Lines = Iterable[str] | None
@@ -51,7 +52,7 @@ def command(function: Callable[..., Lines]) -> Callable[..., None]:
             given[name] = kind(**{each.name: _value(each, chosen) for each in stated_here})
         with one_line_when_stopped():
             for line in function(**given) or ():
-                print(line)
+                print(visible(line))
 
     parameters = [*own, *stated.values()]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -128,8 +129,10 @@ def one_message(name: str) -> Iterator[None]:
         if isinstance(stream, io.TextIOWrapper):  # a letter that it cannot show becomes \u00e9
             stream.reconfigure(errors="backslashreplace")
     try:
+        for argument in sys.argv[1:]:
+            check_unicode(argument)
         yield
     except (CredalError, TrainingError, OSError) as error:
         if os.environ.get("RANK", "0") == "0":  # torchrun: the first process alone reports it
-            print(f"{name}: {error}", file=sys.stderr)
+            print(visible(f"{name}: {error}"), file=sys.stderr)
         sys.exit(2)

@@ -34,6 +34,8 @@ def read(content: Content) -> Raw:
             if isinstance(label, list):
                 content.refuse_record(record, f"a label must be a class; got {shown(label)}")
             if isinstance(label, dict):
+                if isinstance(label.get("user"), dict | list):
+                    content.refuse_record(record, f"a user must be a name; got {shown(label)}")
                 people.setdefault(label.get("user"), []).append(label.get("label"))
             else:
                 people.setdefault(who, []).append(label)

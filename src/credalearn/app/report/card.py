@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from credalearn._files import whole_file
 from credalearn.app.facts import RunFacts, TrainingFacts
 from credalearn.app.report.held_out import HeldOut
 from credalearn.app.report.render import render_card
@@ -27,7 +26,7 @@ def write_card(run: Run, path: Path, outputs: Mapping[str, tuple[str, str]]) -> 
     """Write the model card of a run."""
     check_card(path)
     text = card(run, outputs)
-    with whole_file(path) as partial:
+    with run.writing(path) as partial:
         partial.write_text(text, encoding="utf-8")
 
 

@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import math
-import re
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -11,10 +10,8 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from credalearn._formats import number, percent
+from credalearn._formats import number, percent, visible
 from credalearn.app._escape import escape_markdown
-
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def render_page(**content: Any) -> str:
@@ -59,7 +56,7 @@ def _html_value(value: Any) -> Any:
     """No control characters; autoescape does the rest."""
     if isinstance(value, Markup) or not isinstance(value, str):
         return value
-    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", value)
+    return visible(value)
 
 
 def _unbroken(text: str) -> str:
@@ -73,7 +70,7 @@ def _unbroken_percent(share: float | None, decimals: int | None = None) -> str:
 
 def _markdown_value(value: Any) -> str:
     text = number(value) if isinstance(value, float) else str(value)
-    return escape_markdown(_CONTROL.sub("\N{REPLACEMENT CHARACTER}", text))
+    return escape_markdown(visible(text))
 
 
 def _nats(risk: float) -> str:

@@ -82,8 +82,8 @@ def inspect(annotations: Annotations) -> Inspection:
 
 def consensus(annotations: Annotations) -> pl.DataFrame:
     """The class with the most votes on each item, null on a tie, with its share of the votes."""
-    counts = annotations.counts()
-    total, top = counts.sum(1), counts.max(1)
+    counts = annotations.sparse_counts()
+    total, top = counts.sum(1), counts.max(1).toarray()
     labels = [annotations.classes[k] if k >= 0 else None for k in majority(counts)]
     share = np.divide(top, total, out=np.zeros_like(top), where=total > 0)
     columns = {"item": annotations.items, "label": labels, "votes": total, "share": share}

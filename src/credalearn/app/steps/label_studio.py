@@ -14,6 +14,7 @@ from urllib.parse import quote
 from xml.sax.saxutils import quoteattr
 
 from credalearn._files import whole_file
+from credalearn._formats import visible
 
 CHOICES, SHOWN, ROW = "label", "item", "row"
 LOCAL_FILES = "/data/local-files/?d="  # where Label Studio serves files of its own machine
@@ -61,7 +62,7 @@ def field_name(column: str) -> str:
 
 def interface(classes: Iterable[str], *, image: bool, field: str, row: bool) -> str:
     """The labeling interface of the tasks, as XML."""
-    choices = "\n".join(f"    <Choice value={quoteattr(name)}/>" for name in classes)
+    choices = "\n".join(f"    <Choice value={quoteattr(visible(name))}/>" for name in classes)
     tag = "Image" if image else "Text"
     table = f'  <Table name="{ROW}" value="${ROW}"/>\n' if row else ""
     return (

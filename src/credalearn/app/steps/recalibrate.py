@@ -1,6 +1,5 @@
 """``credalearn recalibrate``: a trained model on newly annotated items, as a run of its own."""
 
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from credalearn.app.dataset import Dataset, DatasetOptions
 from credalearn.app.known_items import KnownItems
 from credalearn.app.readers import read_annotations
 from credalearn.app.run import Run, write_run
-from credalearn.app.staging import MODEL, staged
+from credalearn.app.staging import MODEL, recover, staged
 from credalearn.errors import CredalError
 from credalearn.guarantees import Guarantee
 
@@ -75,6 +74,7 @@ def recalibrate(
     be a random sample of the items to come, not those that were deferred.
     """
     options, output = options or RecalibrateOptions(), Path(folder)
+    recover(output)  # what a killed command left of a finished run
     _check_folder(run, output)
     if not isinstance(votes, Annotations):
         votes = read_annotations(votes, classes=run.classes)
@@ -86,7 +86,8 @@ def recalibrate(
     if run.facts.truth == "dawid-skene":
         data = judged_by_skill(data)
     with staged(output) as partial:
-        shutil.copytree(run.path / MODEL, partial / MODEL, ignore=lambda *_: ["MODEL_CARD.md"])
+        clf = run.load_model()
+        clf.save(partial / MODEL)
         trained = run.items.filter(split="train").select("item", "split", "group", "digest")
         facts = data_facts(data) | {
             name: getattr(run.facts, name)
@@ -96,7 +97,7 @@ def recalibrate(
             )
         }
         facts["recalibrated_from"] = run.training
-        tables = run_tables(data, run.load_model(), trained=trained)
+        tables = run_tables(data, clf, trained=trained)
         write_run(partial, facts, model_sha256=run.facts.sha256.model, **tables)
     return Recalibration(run, Run.load(output))
 

@@ -10,7 +10,7 @@ from typing import cast
 import numpy as np
 
 from credalearn import __version__
-from credalearn._files import check_file, whole_file
+from credalearn._files import check_file
 from credalearn._options import check_options, option
 from credalearn.app.annotations.dawid_skene import dawid_skene
 from credalearn.app.labels import make_labels
@@ -77,7 +77,7 @@ def report(
     refuse_overwriting(path, None, run, *others)
     made = (now or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M %Z")
     page, missing = _page(run, options, others, made)
-    with whole_file(path, other=other) as partial:
+    with run.writing(path, other=other) as partial:
         partial.write_text(_html(page), encoding="utf-8")
     return ReportResult(path, missing)
 

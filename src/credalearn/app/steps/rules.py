@@ -188,7 +188,7 @@ def _halves(annotations: Annotations, options: RuleOptions) -> Iterator[Half]:
     if options.skill == "dawid-skene":
         named_votes(annotations)  # refuses what the model cannot use
     if not annotations.annotators:
-        return halves_of_counts(vote_counts(annotations), **split)
+        return halves_of_counts(vote_counts(annotations).toarray(), **split)
     shape = (len(annotations.items), len(annotations.classes))
     return halves_of_annotators(
         *(annotations.codes(name) for name in ("item", "annotator", "label")),
