@@ -58,8 +58,9 @@ def test_each_metric_is_the_direct_call(
     }
     for name in ("top-probability", "lower-probability", "mmi", "entropy-difference"):
         if method != "edl" or name == "top-probability":
-            key = f"auarc_{name.replace('-', '_')}"
-            expected[key] = direct.auarc(test.probs, y, test.score(name))
+            key, scores = name.replace("-", "_"), test.score(name)
+            expected[f"auarc_{key}"] = direct.auarc(test.probs, y, scores)
+            expected[f"auroc_{key}_tiny_imagenet"] = direct.auroc(scores, foreign.score(name))
     assert found == expected
 
 
