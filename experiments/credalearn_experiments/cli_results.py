@@ -62,14 +62,17 @@ def table(
 
 def differences(
     setting: Annotated[str, typer.Argument(help="Name of the setting.")],
-    than: Annotated[str, typer.Option(help="Method to compare with, or another setting.")],
+    than: Annotated[
+        str, typer.Option(help="Method to compare with, another setting, or a folder of records.")
+    ],
     records: Records = RESULTS,
     form: Form = "markdown",
 ) -> None:
     """Print how much better methods are than one of them, or than in another setting, by seed."""
     from credalearn_experiments.results.differences import differences_page
 
-    _print(differences_page(_read(records), setting, than), form)
+    others = _read(Path(than)) if Path(than).is_dir() else None
+    _print(differences_page(_read(records), setting, than, others), form)
 
 
 def votes(
@@ -92,6 +95,25 @@ def votes(
     if output is not None:  # first: a reader that stops early (``| head``) ends the command
         vote_figure(cells, family, output, metric)
     _print(page, form)
+
+
+def rule(
+    name: Annotated[str, typer.Argument(metavar="RULE", help="Such as relax-ties.")],
+    method: Annotated[str, typer.Option(help="Method that learns from its labels.")] = "pocc-mean",
+    records: Records = RESULTS,
+    form: Form = "markdown",
+) -> None:
+    """Compare a label rule with softmax on soft labels in every family, with Holm's correction."""
+    from credalearn_experiments.results.rule_cells import rule_page
+
+    _print(rule_page(_read(records), name, method), form)
+
+
+def state(records: Records = RESULTS, form: Form = "markdown") -> None:
+    """Print which of the paper's settings have runs, with how many seeds, or why not."""
+    from credalearn_experiments.results.state import read_reasons, state_page
+
+    _print(state_page(_read(records), read_reasons(records)), form)
 
 
 def sets(names: Names = None, records: Records = RESULTS, form: Form = "markdown") -> None:
@@ -186,7 +208,7 @@ def nodules(
         print(line, flush=True)
 
 
-COMMANDS = (table, differences, votes, sets, compare, figures, records, nodules)
+COMMANDS = (state, table, differences, votes, rule, sets, compare, figures, records, nodules)
 
 
 def _read(folder: Path) -> "list[Record]":
