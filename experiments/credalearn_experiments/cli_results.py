@@ -40,6 +40,7 @@ def table(
     balance: Annotated[
         list[str] | None, typer.Option(help="Method that BQS compares; repeatable.")
     ] = None,
+    only: Annotated[str | None, typer.Option(help="Only tables with this in their title.")] = None,
     form: Form = "markdown",
 ) -> None:
     """Print the tables of settings: accuracy, calibration, deferral, foreign images."""
@@ -56,7 +57,11 @@ def table(
         found = [record for record in found if record.method in method]
         chosen = [name for name in chosen if any(record.setting == name for record in found)]
     for name in chosen:
-        _print(setting_page(found, name, balance), form)
+        page = setting_page(found, name, balance)
+        titles = [part.title for part in page if not isinstance(part, str)]
+        if only and not any(only in title for title in titles):
+            raise CredalError(f"no table has {only!r} in its title; there are {titles}.")
+        _print([x for x in page if isinstance(x, str) or not only or only in x.title], form)
         print()
 
 

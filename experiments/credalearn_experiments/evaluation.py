@@ -23,6 +23,7 @@ from credalearn.predictions import CredalPredictions
 from credalearn_experiments.data import Task
 from credalearn_experiments.records import CURVE_POINTS
 from credalearn_experiments.runs import Run
+from credalearn_experiments.tempering import tempered_ece
 from credalearn_experiments.vote_evaluation import evaluate_voted
 
 # Scores other than the method's own: one that all methods have, and those of a set.
@@ -87,6 +88,7 @@ def evaluate(
     metrics = {
         "accuracy": accuracy(probs, y),
         "ece": ece(probs, y),
+        "ece_tempered": tempered_ece(probs, y),
         "auarc": auarc(probs, y, own),
         "normalized_auarc": normalized_auarc(probs, y, own),
         "spearman_error": spearman_error(probs, y, own),

@@ -112,6 +112,15 @@ def test_table_is_narrowed_to_methods(command: Command, tmp_path: Path) -> None:
     refused(command("table", "--records", ".", "--balance", "softmx"), "--balance must be one of")
 
 
+def test_table_is_narrowed_to_one_title(command: Command, results: Path) -> None:
+    asked = ("table", "cifar10h", "--records", results, "--only")
+    answer = command(*asked, "Balanced scores").out
+    assert answer.startswith("### cifar10h: Balanced scores by score")
+    assert answer.count("###") == 1
+    assert "- 5 seeds of every method." in answer
+    refused(command(*asked, "nix"), "no table has 'nix' in its title; there are ['cifar10h: Acc")
+
+
 def test_differences(command: Command, results: Path) -> None:
     answer = command("differences", "cifar10h", "--than", "pocc", "--records", results)
     assert answer.out.startswith("### cifar10h minus pocc, paired by seed")

@@ -36,6 +36,10 @@ _SCORES = {
     "auarc_mmi": Column("MMI", digits=2),
     "auarc_entropy_difference": Column("H_diff", digits=2),
 }
+_TEMPERED = {
+    "ece": Column("ECE as trained", "lower"),
+    "ece_tempered": Column("ECE, one temperature", "lower"),
+}
 _FOREIGN = {
     "AUROC, foreign against test images": "auroc_",
     "AUROC, foreign against training images": "auroc_training_",
@@ -68,6 +72,10 @@ def setting_page(
     main = compared(runs, setting, asked=balance)
     title = f"{setting}: Accuracy, calibration and deferral"
     tables = [_balanced_table(title, runs, MAIN, main, "")]
+    tempered = _that_measured(runs, ["ece_tempered"])
+    if tempered:
+        title = f"{setting}: Calibration error after one temperature"
+        tables.append(method_table(title, tempered, _TEMPERED))
     if scores := {metric: column for metric, column in _SCORES.items() if has(runs, metric)}:
         tables.append(method_table(f"{setting}: AUARC by score", runs, scores))
     if main is not None and has(runs, "auarc_top_probability"):
@@ -86,14 +94,20 @@ def setting_page(
     for title, prefix in _FOREIGN.items():
         titles = {f"{prefix}{_key(each)}": each for each in foreign}
         columns = {m: Column(x, percent=False, digits=3) for m, x in titles.items() if has(runs, m)}
-        looked = {  # the seeds that measured it
-            method: {s: r for s, r in by_seed.items() if columns.keys() & r.metrics.keys()}
-            for method, by_seed in runs.items()
-        }
         if columns:
-            some = {method: by_seed for method, by_seed in looked.items() if by_seed}
+            some = _that_measured(runs, columns)
             tables.append(method_table(f"{setting}: {title}", some, columns))
     return [*tables, *notes(runs, setting, main)]
+
+
+def _that_measured(runs: Runs, metrics: Iterable[str]) -> dict[str, dict[int, Record]]:
+    """The runs that have one of the metrics."""
+    asked = set(metrics)
+    found = {
+        method: {seed: r for seed, r in by_seed.items() if asked & r.metrics.keys()}
+        for method, by_seed in runs.items()
+    }
+    return {method: by_seed for method, by_seed in found.items() if by_seed}
 
 
 def _by_deferral(title: str, runs: Runs, setting: str, asked: Sequence[str] | None) -> Table:
