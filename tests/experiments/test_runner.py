@@ -47,10 +47,11 @@ def test_a_committed_record_is_reproduced(setting: str, method: str, tmp_path: P
     found = Store(tmp_path).record(run)
     expected = read_record(RESULTS / setting / f"{method}-seed-1.json")
     assert found.config == expected.config
+    metrics = {name: found.metrics[name] for name in expected.metrics}  # more is measured now
     if found.versions["torch"] == expected.versions["torch"]:
-        assert found.metrics == expected.metrics
+        assert metrics == expected.metrics
         assert found.curves == expected.curves
-    assert found.metrics == pytest.approx(expected.metrics, abs=0.05)
+    assert metrics == pytest.approx(expected.metrics, abs=0.05)
 
 
 # Each kind of data and labels once; one method, and one that is built on another.
