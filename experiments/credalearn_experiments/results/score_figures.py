@@ -107,7 +107,8 @@ def _save(
         figure.suptitle("\n".join(title), x=0.01, ha="left", fontsize=11)
         figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
 
-    save_figure(draw, path, width=2.2 + 2.8 * len(panels), height=1.5 + 0.33 * len(rows))
+    width = max(6.2, 2.2 + 2.8 * len(panels))  # the legend needs 6
+    save_figure(draw, path, width=width, height=1.5 + 0.33 * len(rows))
 
 
 def draw_points(

@@ -10,7 +10,7 @@ from credalearn.errors import CredalError
 from credalearn_experiments.records import Record
 from credalearn_experiments.results.balance import paper_methods
 from credalearn_experiments.results.published import compare, published
-from credalearn_experiments.results.seeds import Runs, has, runs_of
+from credalearn_experiments.results.seeds import POCC_COLLAPSED, Runs, has, runs_of
 from credalearn_experiments.results.table import Column, Table, Value
 from credalearn_experiments.settings import Setting
 from credalearn_experiments.settings.paper import SETTINGS
@@ -54,12 +54,13 @@ def state_page(records: Sequence[Record], reasons: Mapping[str, str]) -> list[Ta
     return [Table("The paper's settings", columns, rows, corner="setting"), note]
 
 
-def _seeds(name: str, runs: Runs) -> str:
-    """Methods by their number of seeds, such as ``10: all seven, softmax``."""
+def _seeds(setting: str, runs: Runs) -> str:
+    """Methods by their number of seeds, such as ``10: the paper's 7, softmax``."""
     groups: dict[int, list[str]] = {}
     for method, found in runs.items():
-        groups.setdefault(len(found), []).append(method)
-    paper = paper_methods(name)
+        name = "pocc on collapsed labels" if method == POCC_COLLAPSED else method
+        groups.setdefault(len(found), []).append(name)
+    paper = paper_methods(setting)
     texts = []
     for count, methods in groups.items():
         if set(paper) <= set(methods):
