@@ -1,4 +1,4 @@
-"""Figures that compare scores: balanced scores, and foreign images told from test images."""
+"""Figures that compare scores: balanced scores, and foreign against test images."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
