@@ -45,7 +45,9 @@ def fake_records(
             if known.task in VOTED:
                 metrics |= {name: 0.05 + 0.01 * noise.random() for name in VOTED_METRICS}
             for name in known.foreign:
-                metrics[f"auroc_{name.replace('-', '_')}"] = 0.8 + 0.02 * noise.random()
+                own = 0.8 + 0.02 * noise.random()
+                key = name.replace("-", "_")
+                metrics |= {f"auroc_{key}": own, f"auroc_top_probability_{key}": own + 0.01}
             curve = accuracy + (0.999 - accuracy) * (1 - (1 - rejected) ** (2 + place / 4))
             used = member_seeds(method, seed, known.seeds, members == "independent")
             record = Record(

@@ -40,6 +40,7 @@ def table(
     balance: Annotated[
         list[str] | None, typer.Option(help="Method that BQS compares; repeatable.")
     ] = None,
+    only: Annotated[str | None, typer.Option(help="Only tables with this in their title.")] = None,
     form: Form = "markdown",
 ) -> None:
     """Print the tables of settings: accuracy, calibration, deferral, foreign images."""
@@ -56,20 +57,27 @@ def table(
         found = [record for record in found if record.method in method]
         chosen = [name for name in chosen if any(record.setting == name for record in found)]
     for name in chosen:
-        _print(setting_page(found, name, balance), form)
+        page = setting_page(found, name, balance)
+        titles = [part.title for part in page if not isinstance(part, str)]
+        if only and not any(only in title for title in titles):
+            raise CredalError(f"no table has {only!r} in its title; there are {titles}.")
+        _print([x for x in page if isinstance(x, str) or not only or only in x.title], form)
         print()
 
 
 def differences(
     setting: Annotated[str, typer.Argument(help="Name of the setting.")],
-    than: Annotated[str, typer.Option(help="Method to compare with, or another setting.")],
+    than: Annotated[
+        str, typer.Option(help="Method to compare with, another setting, or a folder of records.")
+    ],
     records: Records = RESULTS,
     form: Form = "markdown",
 ) -> None:
     """Print how much better methods are than one of them, or than in another setting, by seed."""
     from credalearn_experiments.results.differences import differences_page
 
-    _print(differences_page(_read(records), setting, than), form)
+    others = _read(Path(than)) if Path(than).is_dir() else None
+    _print(differences_page(_read(records), setting, than, others), form)
 
 
 def votes(
@@ -92,6 +100,25 @@ def votes(
     if output is not None:  # first: a reader that stops early (``| head``) ends the command
         vote_figure(cells, family, output, metric)
     _print(page, form)
+
+
+def rule(
+    name: Annotated[str, typer.Argument(metavar="RULE", help="Such as relax-ties.")],
+    method: Annotated[str, typer.Option(help="Method that learns from its labels.")] = "pocc-mean",
+    records: Records = RESULTS,
+    form: Form = "markdown",
+) -> None:
+    """Compare a label rule with softmax on soft labels in every family, with Holm's correction."""
+    from credalearn_experiments.results.rule_cells import rule_page
+
+    _print(rule_page(_read(records), name, method), form)
+
+
+def state(records: Records = RESULTS, form: Form = "markdown") -> None:
+    """Print which of the paper's settings have runs, with how many seeds, or why not."""
+    from credalearn_experiments.results.state import read_reasons, state_page
+
+    _print(state_page(_read(records), read_reasons(records)), form)
 
 
 def sets(names: Names = None, records: Records = RESULTS, form: Form = "markdown") -> None:
@@ -207,7 +234,10 @@ def learners(
     _print(learners_page(scores), form)
 
 
-COMMANDS = (table, differences, votes, sets, compare, figures, records, nodules, learners)
+COMMANDS = (
+    *(state, table, differences, votes, rule, sets, compare, figures, records, nodules),
+    learners,
+)
 
 
 def _read(folder: Path) -> "list[Record]":

@@ -23,9 +23,10 @@ from credalearn.predictions import CredalPredictions
 from credalearn_experiments.data import Task
 from credalearn_experiments.records import CURVE_POINTS
 from credalearn_experiments.runs import Run
+from credalearn_experiments.tempering import tempered_ece
 from credalearn_experiments.vote_evaluation import evaluate_voted
 
-# Rejection by scores other than the method's own: one that all methods have, and those of a set.
+# Scores other than the method's own: one that all methods have, and those of a set.
 _OTHER_SCORES = ("top-probability", "lower-probability", "mmi", "entropy-difference")
 # The score that separates foreign images, where it is not the method's own.
 _FOREIGN_SCORES = {"pocc-ensemble": "entropy-difference"}
@@ -78,21 +79,27 @@ def evaluate(
 ) -> dict[str, float]:
     """Every metric of a run that needs no votes, as fractions.
 
-    ``auarc_top_probability`` and the like use other scores than the method's own. ``auroc_…`` is
-    how well foreign images are separated from test images, ``auroc_training_…`` from training ones.
+    ``auroc_SET`` is how well foreign images are separated from test images, and
+    ``auroc_training_SET`` from training images. ``auarc_top_probability``,
+    ``auroc_top_probability_SET`` and the like use other scores than the method's own.
     """
     probs = test.probs
     own = test.score(METHODS[method].score)
     metrics = {
         "accuracy": accuracy(probs, y),
         "ece": ece(probs, y),
+        "ece_tempered": tempered_ece(probs, y),
         "auarc": auarc(probs, y, own),
         "normalized_auarc": normalized_auarc(probs, y, own),
         "spearman_error": spearman_error(probs, y, own),
     }
     is_set = bool((test.upper - test.lower).max() > 0)
     for name in _OTHER_SCORES if is_set else _OTHER_SCORES[:1]:
-        metrics[f"auarc_{_key(name)}"] = auarc(probs, y, test.score(name))
+        scores = test.score(name)
+        metrics[f"auarc_{_key(name)}"] = auarc(probs, y, scores)
+        for place, predictions in foreign.items():
+            metric = f"auroc_{_key(name)}_{_key(place)}"
+            metrics[metric] = auroc(scores, predictions.score(name))
     name = _FOREIGN_SCORES.get(method, METHODS[method].score)
     insides = {"auroc": test} | ({"auroc_training": training} if training is not None else {})
     for metric, inside in insides.items():

@@ -3,13 +3,14 @@
 import csv
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from credalearn_experiments.cli import main
 from credalearn_experiments.records import Record, read_records, result_path, write_record
+from credalearn_experiments.settings.paper import SETTINGS
 from fake_records import fake_records
 
 
@@ -111,10 +112,47 @@ def test_table_is_narrowed_to_methods(command: Command, tmp_path: Path) -> None:
     refused(command("table", "--records", ".", "--balance", "softmx"), "--balance must be one of")
 
 
+def test_table_is_narrowed_to_one_title(command: Command, results: Path) -> None:
+    asked = ("table", "cifar10h", "--records", results, "--only")
+    answer = command(*asked, "Balanced scores").out
+    assert answer.startswith("### cifar10h: Balanced scores by score")
+    assert answer.count("###") == 1
+    assert "- 5 seeds of every method." in answer
+    refused(command(*asked, "nix"), "no table has 'nix' in its title; there are ['cifar10h: Acc")
+
+
 def test_differences(command: Command, results: Path) -> None:
     answer = command("differences", "cifar10h", "--than", "pocc", "--records", results)
     assert answer.out.startswith("### cifar10h minus pocc, paired by seed")
     assert answer.out.count("| edl (5 seeds) |") == 2
+
+
+def test_differences_from_the_records_of_another_folder(command: Command, results: Path) -> None:
+    records = [r for r in read_records(results).records if r.setting == "cifar10h"]
+    better = [
+        replace(r, metrics={**r.metrics, "accuracy": r.metrics["accuracy"] + 0.01}) for r in records
+    ]
+    write(Path("again"), better)
+    answer = command("differences", "cifar10h", "--records", "again", "--than", results)
+    assert "| pocc (5 seeds) | 1.00 ± 0.00 | 0.00 ± 0.00 |" in answer.out
+    refused(command("differences", "cifar10h", "--records", "again", "--than", "gone"), "'gone'")
+
+
+def test_rule(command: Command, results: Path) -> None:
+    answer = command("rule", "idm", "--method", "pocc", "--records", results)
+    assert "| lidc-votes, 3 | 5 |" in answer.out
+    assert "- Of 1 cell: better in " in answer.out
+    refused(command("rule", "hull", "--records", results), "no record of 'pocc-mean, hull'")
+
+
+def test_state_lists_every_setting_of_the_paper(command: Command, results: Path) -> None:
+    answer = command("state", "--records", results).out
+    lines = {line.split("|")[1].strip(): line for line in answer.splitlines() if "|" in line}
+    paper = [name for name, setting in SETTINGS.items() if setting.published]
+    assert list(lines)[2:] == paper
+    assert "| 5: the paper's 7, pocc-ensemble | 5 seeds | – |" in lines["cifar10h"]
+    assert "| – | all | – | 0 of 28 |" in lines["cifar100-teacher-resnet20-1"]
+    assert "- 2 of the paper's 26 settings have runs; " in answer
 
 
 def test_votes_and_their_figure(command: Command, results: Path, tmp_path: Path) -> None:
@@ -140,8 +178,8 @@ def test_compare(command: Command, results: Path) -> None:
 
 def test_figures_are_drawn_or_explained(command: Command, results: Path, tmp_path: Path) -> None:
     answer = command("figures", "cifar10h-features", "--records", results, "-o", "f")
-    assert answer.out == "2 figures in f\n"
-    assert len(list((tmp_path / "f").iterdir())) == 2
+    assert answer.out == "3 figures in f\n"
+    assert len(list((tmp_path / "f").iterdir())) == 3
     write(tmp_path / "few", fake_records("micebone", seeds=(1,)))
     answer = command("figures", "--records", "few", "-o", "f")
     assert "no micebone-significance.png: two methods of setting 'micebone'" in answer.err

@@ -10,6 +10,7 @@ from credalearn_experiments.data import Task
 from credalearn_experiments.evaluation import evaluate, measure, rejection_curve
 from credalearn_experiments.runs import Run
 from credalearn_experiments.settings.catalog import ALL_SETTINGS
+from credalearn_experiments.tempering import tempered_ece
 from credalearn_experiments.vote_evaluation import evaluate_voted
 
 CLASSES = 4
@@ -50,6 +51,7 @@ def test_each_metric_is_the_direct_call(
     expected = {
         "accuracy": direct.accuracy(test.probs, y),
         "ece": direct.ece(test.probs, y),
+        "ece_tempered": tempered_ece(test.probs, y),
         "auarc": direct.auarc(test.probs, y, own),
         "normalized_auarc": direct.normalized_auarc(test.probs, y, own),
         "spearman_error": direct.spearman_error(test.probs, y, own),
@@ -58,8 +60,9 @@ def test_each_metric_is_the_direct_call(
     }
     for name in ("top-probability", "lower-probability", "mmi", "entropy-difference"):
         if method != "edl" or name == "top-probability":
-            key = f"auarc_{name.replace('-', '_')}"
-            expected[key] = direct.auarc(test.probs, y, test.score(name))
+            key, scores = name.replace("-", "_"), test.score(name)
+            expected[f"auarc_{key}"] = direct.auarc(test.probs, y, scores)
+            expected[f"auroc_{key}_tiny_imagenet"] = direct.auroc(scores, foreign.score(name))
     assert found == expected
 
 

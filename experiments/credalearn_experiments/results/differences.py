@@ -78,8 +78,17 @@ class Difference:
         """
         if self.standard_error is None or self.seeds < FEWEST_PAIRED:
             return None
-        margin = float(student.ppf((1 + CONFIDENCE) / 2, self.seeds - 1)) * self.standard_error
+        margin = _factor(self.seeds) * self.standard_error
         return self.mean - margin, self.mean + margin
+
+    @property
+    def p_value(self) -> float | None:
+        """Of Student's two-sided test of no difference; None below three seeds."""
+        if self.standard_error is None or self.seeds < FEWEST_PAIRED:
+            return None
+        if self.standard_error == 0:
+            return float(self.mean == 0)
+        return float(2 * student.sf(abs(self.mean) / self.standard_error, self.seeds - 1))
 
     @property
     def verdict(self) -> str:
@@ -92,27 +101,33 @@ class Difference:
         return "worse" if self.mean < 0 else "better"
 
 
-def differences_page(records: Iterable[Record], setting: str, than: str) -> list[Table | str]:
-    """Every method of a setting minus one of them, or minus itself in another setting."""
+def differences_page(
+    records: Iterable[Record], setting: str, than: str, others: Iterable[Record] | None = None
+) -> list[Table | str]:
+    """Every method of a setting minus one of them, or minus itself in another setting.
+
+    ``others`` are records of another folder, named ``than``: each method minus itself there.
+    """
     records = list(records)
     runs = runs_of(records, setting)
     notes = run_notes(runs)
     if than in runs:
         pairs = {name: (found, runs[than]) for name, found in runs.items() if name != than}
-    elif than != setting and than in {record.setting for record in records}:
+    elif others or (than != setting and than in {record.setting for record in records}):
         # In a collapsed setting, POCC on collapsed labels is compared.
-        runs, others = own_runs(records, setting), own_runs(records, than)
-        check_one_kind(records_in({1: runs, 2: others}), "two settings that are compared")
-        pairs = {name: (found, others[name]) for name, found in runs.items() if name in others}
-        notes = list(dict.fromkeys([*notes, *run_notes(others)]))
+        runs = own_runs(records, setting)
+        theirs = own_runs(others, setting) if others else own_runs(records, than)
+        check_one_kind(records_in({1: runs, 2: theirs}), "two settings that are compared")
+        pairs = {name: (found, theirs[name]) for name, found in runs.items() if name in theirs}
+        notes = list(dict.fromkeys([*notes, *run_notes(theirs)]))
     else:
         raise CredalError(
-            f"--than must be a method or another setting that has records; got {than!r}. To fix: "
-            f"use one of {', '.join(runs)}, or another setting."
+            "--than must be a method or another setting that has records, or a folder of records; "
+            f"got {than!r}. To fix: use one of {', '.join(runs)}, or another setting."
         )
     found: dict[str, dict[str, Difference]] = {}
-    for name, (ours, theirs) in pairs.items():
-        by_metric = {metric: Difference.paired(ours, theirs, metric) for metric in _COLUMNS}
+    for name, (ours, other) in pairs.items():
+        by_metric = {metric: Difference.paired(ours, other, metric) for metric in _COLUMNS}
         row = {_COLUMNS[metric].name: each for metric, each in by_metric.items() if each}
         if row:
             found[f"{name} ({seeds(max(each.seeds for each in row.values()))})"] = row
@@ -132,4 +147,12 @@ def differences_page(records: Iterable[Record], setting: str, than: str) -> list
     title = f"{setting} minus {than}, paired by seed, ± the standard error"
     better = f"{setting}: number of seeds on which it is better than {than}"
     tables = [Table(title, columns, means), Table(better, counts, ahead)]
-    return [*tables, *notes, _ABOUT]
+    counts_of = sorted({each.seeds for row in found.values() for each in row.values()})
+    factors = [f"{_factor(n):.2f} for {n} seeds" for n in counts_of if n >= FEWEST_PAIRED]
+    about = f"A 95 % interval is ± so many standard errors (Student's t): {', '.join(factors)}."
+    return [*tables, *notes, *([about] if factors else []), _ABOUT]
+
+
+def _factor(seeds: int) -> float:
+    """Half the width of the interval of a mean of so many seeds, in standard errors."""
+    return float(student.ppf((1 + CONFIDENCE) / 2, seeds - 1))

@@ -3,7 +3,7 @@
 Shapes: R repetitions, S shares deferred.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,9 @@ from credalearn.errors import CredalError
 from credalearn.metrics import pairwise_p_values
 from credalearn_experiments.records import CURVE_POINTS, Record
 from credalearn_experiments.results.balance import FEWEST_SEEDS, MAIN, compared
-from credalearn_experiments.results.notes import rehearsal
-from credalearn_experiments.results.seeds import Runs, runs_of, seeds
+from credalearn_experiments.results.notes import figure_title
+from credalearn_experiments.results.score_figures import balance_figure, foreign_figure
+from credalearn_experiments.results.seeds import runs_of, seeds
 from credalearn_experiments.results.style import GRAY, line_of, save_figure
 
 _SHOWN = 96  # points of a curve, up to 95 % deferred: beyond, few items are left
@@ -49,7 +50,7 @@ def rejection_figure(records: Sequence[Record], setting: str, path: Path) -> Non
         draw_rejection(axes, np.linspace(0, 1, CURVE_POINTS)[:_SHOWN], named)
         if max(counts.values()) > 1:
             axes.set_ylabel(f"{axes.get_ylabel()}, ± one standard deviation")
-        axes.set_title("\n".join(_title(runs, setting, counts.values())))
+        axes.set_title("\n".join(figure_title(runs, setting, counts.values())))
 
     save_figure(draw, path, width=7.2, height=4.2)
 
@@ -90,7 +91,7 @@ def significance_figure(records: Sequence[Record], setting: str, path: Path) -> 
         for axes in panels[1:]:
             axes.set(ylabel="", yticklabels=[])
         # Below the middle, where it has the width of three matrices: names of settings are long.
-        title, *more = _title(runs, setting, [len(found.seeds)])
+        title, *more = figure_title(runs, setting, [len(found.seeds)])
         about = f"{title}: p-values of one-sided signed-rank tests, dark where p < {_LEVEL}"
         panels[1].set_xlabel("\n".join(["than this one\n", about, *more]))
 
@@ -125,14 +126,9 @@ def _p_text(p: float) -> str:
     return f"{p:.{digits}f}".removeprefix("0")
 
 
-def _title(runs: Runs, setting: str, counts: Collection[int]) -> list[str]:
-    """Setting and number of seeds, and a line about a rehearsal."""
-    low, high = min(counts), max(counts)
-    count = seeds(low) if low == high else f"{low} to {high} seeds"
-    return [f"{setting}, {count}", *rehearsal(runs)]
-
-
 FIGURES: dict[str, Callable[[Sequence[Record], str, Path], None]] = {
     "rejection": rejection_figure,
     "significance": significance_figure,
+    "balance": balance_figure,
+    "foreign": foreign_figure,
 }

@@ -1,5 +1,7 @@
 """What must be stated with a table or figure: seeds, ensembles, rehearsals, what is missing."""
 
+from collections.abc import Collection
+
 from credalearn._formats import enumerated
 from credalearn_experiments.results.balance import FEWEST_SEEDS, Balance, paper_methods
 from credalearn_experiments.results.seeds import POCC_COLLAPSED, Nested, Runs, records_in, seeds
@@ -51,6 +53,13 @@ def rehearsal(held: Nested) -> list[str]:
     found = [f"epochs {done}, not {epochs}"] if short else []
     found += [f"at most {limit} training and test items"] if limit is not None else []
     return [f"A rehearsal: {'; '.join(found)}"] if found else []
+
+
+def figure_title(runs: Runs, setting: str, counts: Collection[int]) -> list[str]:
+    """Setting and number of seeds, and a line about a rehearsal."""
+    low, high = min(counts), max(counts)
+    count = seeds(low) if low == high else f"{low} to {high} seeds"
+    return [f"{setting}, {count}", *rehearsal(runs)]
 
 
 def _paper_notes(runs: Runs, setting: str) -> list[str]:

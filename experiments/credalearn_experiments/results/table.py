@@ -5,6 +5,7 @@ Names are escaped: no name can break a table, or run in a spreadsheet.
 
 import csv
 import io
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -24,6 +25,7 @@ class Column:
     marked: bool = True  # best and second value, with an arrow in the head
     percent: bool = True  # shares are printed in percent
     digits: int = 1
+    text: bool = False  # on the left, as words are
 
     def head(self, escape: Callable[[str], str] = str, arrows: Sequence[str] = "↑↓") -> str:
         """Name, unit and arrow."""
@@ -80,7 +82,8 @@ def _grid(table: Table, style: _Style) -> list[list[str]]:
         cells = [column.head(style.escape, style.arrows)]
         for value, mean in zip(values, means, strict=True):
             spread = value[1] if isinstance(value, tuple) else None
-            text = style.dash if mean is None else mean.replace("-", style.minus)
+            # A hyphen inside a name stays one.
+            text = style.dash if mean is None else re.sub(r"(?<!\w)-(?=\d)", style.minus, mean)
             text = marks.get(mean or "", "{}").format(text)
             cells.append(text + ("" if spread is None else style.spread + column.number(spread)))
         columns.append(cells)
@@ -90,14 +93,15 @@ def _grid(table: Table, style: _Style) -> list[list[str]]:
 def markdown(table: Table) -> str:
     """GitHub's Markdown: best in bold, second underlined."""
     head, *body = _grid(table, _MARKDOWN)
-    rule = [":--", *["--:"] * len(table.columns)]
+    rule = [":--", *(":--" if column.text else "--:" for column in table.columns)]
     return "".join(f"| {' | '.join(line)} |\n" for line in (head, rule, *body))
 
 
 def latex(table: Table) -> str:
     """A LaTeX ``tabular`` with the rules of the package booktabs."""
     head, *body = (rf"{' & '.join(line)} \\" for line in _grid(table, _LATEX))
-    begin = rf"\begin{{tabular}}{{l{'r' * len(table.columns)}}}"
+    sides = "".join("l" if column.text else "r" for column in table.columns)
+    begin = rf"\begin{{tabular}}{{l{sides}}}"
     return "\n".join(
         [begin, r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}", ""]
     )

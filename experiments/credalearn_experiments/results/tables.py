@@ -1,10 +1,17 @@
 """The tables of a setting: the paper's, deferral by other scores, foreign images, set sizes."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from credalearn.errors import CredalError
 from credalearn_experiments.records import Record
-from credalearn_experiments.results.balance import MAIN, Balance, compared
+from credalearn_experiments.results.balance import (
+    DEFERRED_BY,
+    MAIN,
+    Balance,
+    compared,
+    deferred_by,
+)
 from credalearn_experiments.results.notes import notes
 from credalearn_experiments.results.seeds import Runs, has, mean_of_every, runs_of, seeds
 from credalearn_experiments.results.table import Column, Table, Value
@@ -28,6 +35,10 @@ _SCORES = {
     "auarc_lower_probability": Column("lower probability", digits=2),
     "auarc_mmi": Column("MMI", digits=2),
     "auarc_entropy_difference": Column("H_diff", digits=2),
+}
+_TEMPERED = {
+    "ece": Column("ECE as trained", "lower"),
+    "ece_tempered": Column("ECE, one temperature", "lower"),
 }
 _FOREIGN = {
     "AUROC, foreign against test images": "auroc_",
@@ -61,25 +72,59 @@ def setting_page(
     main = compared(runs, setting, asked=balance)
     title = f"{setting}: Accuracy, calibration and deferral"
     tables = [_balanced_table(title, runs, MAIN, main, "")]
+    tempered = _that_measured(runs, ["ece_tempered"])
+    if tempered:
+        title = f"{setting}: Calibration error after one temperature"
+        tables.append(method_table(title, tempered, _TEMPERED))
     if scores := {metric: column for metric, column in _SCORES.items() if has(runs, metric)}:
         tables.append(method_table(f"{setting}: AUARC by score", runs, scores))
+    if main is not None and has(runs, "auarc_top_probability"):
+        tables.append(_by_deferral(f"{setting}: Balanced scores by score", runs, setting, balance))
     for metric, (title, suffix) in _BALANCED.items():
         if has(runs, metric):
             metrics = ("accuracy", "ece", metric)
             found = compared(runs, setting, metrics, balance)
             tables.append(_balanced_table(f"{setting}: {title}", runs, metrics, found, suffix))
     foreign = ALL_SETTINGS[setting].foreign if setting in ALL_SETTINGS else ()
+    for place in foreign:
+        names = {m.replace("auarc", "auroc") + f"_{_key(place)}": x for m, x in _SCORES.items()}
+        columns = {m: replace(x, percent=False, digits=3) for m, x in names.items() if has(runs, m)}
+        if len(columns) > 1:
+            tables.append(method_table(f"{setting}: AUROC by score, {place}", runs, columns))
     for title, prefix in _FOREIGN.items():
-        names = {f"{prefix}{each.replace('-', '_')}": each for each in foreign}
-        columns = {m: Column(x, percent=False, digits=3) for m, x in names.items() if has(runs, m)}
-        looked = {  # the seeds that measured it
-            method: {s: r for s, r in by_seed.items() if columns.keys() & r.metrics.keys()}
-            for method, by_seed in runs.items()
-        }
+        titles = {f"{prefix}{_key(each)}": each for each in foreign}
+        columns = {m: Column(x, percent=False, digits=3) for m, x in titles.items() if has(runs, m)}
         if columns:
-            some = {method: by_seed for method, by_seed in looked.items() if by_seed}
+            some = _that_measured(runs, columns)
             tables.append(method_table(f"{setting}: {title}", some, columns))
     return [*tables, *notes(runs, setting, main)]
+
+
+def _that_measured(runs: Runs, metrics: Iterable[str]) -> dict[str, dict[int, Record]]:
+    """The runs that have one of the metrics."""
+    asked = set(metrics)
+    found = {
+        method: {seed: r for seed, r in by_seed.items() if asked & r.metrics.keys()}
+        for method, by_seed in runs.items()
+    }
+    return {method: by_seed for method, by_seed in found.items() if by_seed}
+
+
+def _by_deferral(title: str, runs: Runs, setting: str, asked: Sequence[str] | None) -> Table:
+    """The balanced scores, with each method's own score and with others in its place."""
+    rows: dict[str, dict[str, Value]] = {}
+    columns = []
+    for score in DEFERRED_BY:
+        found = compared(deferred_by(runs, score), setting, asked=asked)
+        if found is None:
+            continue
+        quality, tested = Column(f"BQS, {score}"), Column(f"BQS-ST, {score}")
+        for method in found.quality:
+            row, net = rows.setdefault(method, {}), found.significance[method].score
+            row[quality.name] = found.mean_and_std(method)
+            row[tested.name] = None if net is None else (net, None)
+        columns += [quality, *([tested] if found.tested else [])]
+    return Table(title, columns, rows)
 
 
 def sets_page(records: Iterable[Record], settings: Sequence[str]) -> list[Table | str]:
@@ -134,3 +179,7 @@ def _balanced_table(
             row[tested.name] = None if score is None else (score, None)
     columns = [*table.columns, quality, *([tested] if found.tested else [])]
     return Table(title, columns, rows, corner=table.corner)
+
+
+def _key(name: str) -> str:
+    return name.replace("-", "_")

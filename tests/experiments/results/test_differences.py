@@ -108,6 +108,13 @@ def test_settings_are_compared_method_by_method() -> None:
     assert value[0] == pytest.approx(0.1)
 
 
+def test_the_interval_is_stated_in_standard_errors() -> None:
+    records = runs("pocc", {1: 0.9, 2: 0.9, 3: 0.4}) + runs("edl", {1: 0.8, 2: 0.8, 3: 0.5})
+    assert any("4.30 for 3 seeds" in str(part) for part in differences_page(records, "s", "edl"))
+    two = [record for record in records if record.seed < 3]
+    assert not any("interval" in str(part) for part in differences_page(two, "s", "edl"))
+
+
 def test_rejects_what_cannot_be_compared() -> None:
     records = runs("pocc", {1: 0.9}) + runs("edl", {2: 0.9})
     with pytest.raises(CredalError, match=r"--than must be a method or another setting .*'nix'"):

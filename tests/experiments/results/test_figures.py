@@ -12,11 +12,13 @@ from matplotlib.figure import Figure
 from credalearn import CredalError
 from credalearn_experiments.records import Record
 from credalearn_experiments.results import figures as charts
+from credalearn_experiments.results.balance import DEFERRED_BY, compared, deferred_by
 from credalearn_experiments.results.figures import FIGURES
+from credalearn_experiments.results.seeds import runs_of
 from credalearn_experiments.results.style import CLASS_COLORS, COLORS, line_of
 from credalearn_experiments.results.vote_figure import PANELS, vote_figure
 from credalearn_experiments.results.votes import METRICS, family_cells
-from credalearn_experiments.settings.paper import SEVEN
+from credalearn_experiments.settings.paper import FOREIGN_SETS, SEVEN
 from credalearn_experiments.settings.votes import FAMILIES
 from fake_records import fake_records
 
@@ -93,6 +95,31 @@ def test_significant_cells_are_bold_and_readable_as_significant() -> None:
     assert bold == [".001", ".0497", "<.001"]
 
 
+def test_balanced_scores_have_a_marker_per_method_and_score(drawn: Draw) -> None:
+    records = fake_records()
+    figure = drawn("balance", records)
+    labels = [axes.get_xlabel() for axes in figure.axes]
+    assert labels == ["balanced quality score, BQS (%)", "BQS-ST (%)"]
+    runs = runs_of(records, "cifar10h")
+    for container, score in zip(figure.axes[0].containers, DEFERRED_BY, strict=True):
+        found = compared(deferred_by(runs, score), "cifar10h")
+        assert found is not None
+        means = [100 * found.quality[method].mean for method in SEVEN]
+        assert np.allclose(container[0].get_xdata(), means)
+    assert [tick.get_text() for tick in figure.axes[0].get_yticklabels()] == list(SEVEN)
+    few = drawn("balance", fake_records(seeds=(1, 2)))
+    assert len(few.axes) == 1  # too few seeds for a test
+
+
+def test_foreign_images_have_a_panel_per_set_and_a_marker_per_score(drawn: Draw) -> None:
+    records = [r for r in fake_records() if r.method != "edl" or r.seed < 4]
+    figure = drawn("foreign", records)
+    assert [axes.get_xlabel() for axes in figure.axes] == [f"AUROC, {x}" for x in FOREIGN_SETS]
+    own, common = (container[0].get_xdata() for container in figure.axes[0].containers)
+    assert np.allclose(np.array(common) - np.array(own), 0.01)
+    assert figure.axes[0].get_yticklabels()[0].get_text() == "edl (3 seeds)"
+
+
 def test_a_rehearsal_and_uneven_seeds_are_reported(drawn: Draw) -> None:
     config = {"epochs": 1, "limit": 128}
     records = [replace(r, config=config) for r in fake_records() if r.method != "edl" or r.seed < 4]
@@ -112,6 +139,10 @@ def test_says_why_a_figure_cannot_be_drawn(tmp_path: Path) -> None:
             FIGURES["significance"](records, "cifar10h", path)
     with pytest.raises(CredalError, match="no record of setting 'cifar10h' has a curve"):
         FIGURES["rejection"]([replace(r, curves={}) for r in alone], "cifar10h", path)
+    with pytest.raises(CredalError, match="separates foreign images by 1 − top probability"):
+        FIGURES["foreign"](fake_records("micebone"), "micebone", path)
+    with pytest.raises(CredalError, match="two methods of setting 'cifar10h' must share a seed"):
+        FIGURES["balance"](alone, "cifar10h", path)
     assert not path.exists()
 
 

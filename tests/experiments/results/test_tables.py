@@ -8,11 +8,11 @@ import pytest
 
 from credalearn.metrics import balanced_quality, significance_ranking
 from credalearn_experiments.records import Record
-from credalearn_experiments.results.balance import MAIN, balance
+from credalearn_experiments.results.balance import ENTROPY, MAIN, balance, deferred_by
 from credalearn_experiments.results.seeds import mean_of_every, runs_of
 from credalearn_experiments.results.table import Table, markdown
 from credalearn_experiments.results.tables import sets_page, setting_page
-from credalearn_experiments.settings.paper import SEVEN
+from credalearn_experiments.settings.paper import FOREIGN_SETS, SEVEN
 from fake_records import fake_records
 
 FIRST = "Accuracy, calibration and deferral"
@@ -75,13 +75,58 @@ def test_a_setting_has_every_table_that_its_records_can_fill() -> None:
     assert list(tables) == [
         FIRST,
         "AUARC by score",
+        "Balanced scores by score",
         "Normalized AUARC",
         "Rank correlation of uncertainty and error",
+        *(f"AUROC by score, {name}" for name in FOREIGN_SETS),
         TEST_IMAGES,
     ]
     foreign = [column.name for column in tables[TEST_IMAGES].columns]
     assert foreign[2:] == ["fashion-mnist", "imagenet", "tiny-imagenet"]
     assert TEST_IMAGES not in tables_of(fake_records("micebone"), "micebone")
+
+
+def test_foreign_images_are_shown_by_each_score() -> None:
+    records = fake_records()
+    table = tables_of(records)["AUROC by score, svhn"]
+    assert [column.name for column in table.columns] == ["own score", "top probability"]
+    own = np.mean([r.metrics["auroc_svhn"] for r in records if r.method == "pocc"])
+    value = table.rows["pocc"]["top probability"]
+    assert isinstance(value, tuple)
+    assert value[0] == pytest.approx(own + 0.01)
+    before = [replace(r, metrics={"accuracy": 0.9, "auroc_svhn": 0.8}) for r in records]
+    assert "AUROC by score, svhn" not in tables_of(before)  # one score is no comparison
+
+
+def test_balanced_scores_by_the_entropy_difference_change_mmi_alone() -> None:
+    runs = runs_of(fake_records(), "cifar10h")
+    by_entropy = deferred_by(runs, ENTROPY)
+    for method, found in runs.items():
+        metric = "auarc_entropy_difference" if method.startswith("pocc") else "auarc"
+        for seed, record in found.items():
+            assert by_entropy[method][seed].metrics["auarc"] == record.metrics[metric]
+    expected, own = balance(by_entropy, SEVEN), balance(runs, SEVEN)
+    assert expected is not None
+    assert own is not None
+    table = tables_of(fake_records())["Balanced scores by score"]
+    for method in SEVEN:
+        row = table.rows[method]
+        assert row["BQS, H_diff for MMI"] == expected.mean_and_std(method)
+        assert row["BQS-ST, H_diff for MMI"] == (expected.significance[method].score, None)
+        assert row["BQS, own score"] == own.mean_and_std(method)
+    assert expected.quality["pocc"].mean < own.quality["pocc"].mean
+
+
+def test_a_score_that_a_method_lacks_is_not_balanced() -> None:
+    records = fake_records("cifar10h", seeds=(1,))
+    bare = [
+        replace(r, metrics={n: x for n, x in r.metrics.items() if "top" not in n})
+        if r.method == "edl"
+        else r
+        for r in records
+    ]
+    names = [column.name for column in tables_of(bare)["Balanced scores by score"].columns]
+    assert names == ["BQS, own score", "BQS, H_diff for MMI"]
 
 
 def test_notes_report_members_rehearsals_and_what_a_setting_lacks() -> None:
