@@ -137,7 +137,7 @@ def add_rule(
     max_error: float | None = 0.1,
     capacity: float | None = None,
     confidence: float = 0.95,
-    method: CertifyMethod = "sgr",
+    method: CertifyMethod | None = None,
 ) -> Run:
     """Certify the run on its calibration items, as ``credalearn certify`` does."""
     table = run.predictions.filter(

@@ -206,10 +206,34 @@ FAULTS = {
         "return risk",
         "guarantees/test_thresholds.py::test_thresholds_match_a_slow_search",
     ),
+    "a bet knows the group that it is about": Fault(
+        "guarantees/betting.py",
+        "np.cumsum(gains**2, axis=0) - gains**2",
+        "np.cumsum(gains**2, axis=0)",
+        "guarantees/test_betting.py::test_p_value_matches_a_slow_gambler",
+    ),
+    "groups of different size count by their items": Fault(
+        "guarantees/_sequence.py",
+        "weights = about / sizes[group]",
+        "weights = about / sizes.mean()",
+        "guarantees/test_betting.py::test_group_shares_by_a_loop",
+    ),
+    "one promise of several is enough": Fault(
+        "guarantees/_sequence.py",
+        "np.max([each.p_values(rate, risk) for each, rate in pairs], axis=0)",
+        "np.min([each.p_values(rate, risk) for each, rate in pairs], axis=0)",
+        "guarantees/test_promises.py::test_one_threshold_keeps_all_promises",
+    ),
+    "strata share one radius": Fault(
+        "conformal/inflation.py",
+        "radii = [known.get(str(name), math.inf) for name in strata]",
+        "radii = [self.radius for name in strata]",
+        "conformal/test_calibration.py::test_strata_are_covered_separately",
+    ),
     "the radius is one rank too small": Fault(
         "conformal/calibration.py",
-        "off.sort().values[found.rank - 1]",
-        "off.sort().values[max(found.rank - 2, 0)]",
+        "off.sort().values[rank - 1]",
+        "off.sort().values[max(rank - 2, 0)]",
         "conformal/test_calibration.py::test_radius_is_the_counted_quantile",
     ),
 }

@@ -234,9 +234,29 @@ def learners(
     _print(learners_page(scores), form)
 
 
+def guarantees(
+    splits: Annotated[
+        int | None, typer.Option(min=1, help="Measure again, on so many random splits.")
+    ] = None,
+    data: Annotated[
+        str | None, typer.Option(help="Folders of data sets.", show_default="$CREDALEARN_DATA")
+    ] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The results, CSV.")] = RESULTS
+    / "guarantees_on_data.csv",
+) -> None:
+    """Print what is promised, broken and kept on four sets of annotated items."""
+    from credalearn_experiments.data import DataFolders
+    from credalearn_experiments.guarantees import NAMES, measure, table, write
+
+    if splits is not None:
+        folders = DataFolders.named(data)
+        write([line for name in NAMES for line in measure(name, folders, splits)], output)
+    print("\n".join(table(output)))
+
+
 COMMANDS = (
     *(state, table, differences, votes, rule, sets, compare, figures, records, nodules),
-    learners,
+    *(learners, guarantees),
 )
 
 

@@ -13,6 +13,8 @@ from credalearn.errors import CredalError as CredalError
 from credalearn.errors import PrecisionWarning as PrecisionWarning
 from credalearn.errors import TrainingError as TrainingError
 from credalearn.guarantees import Guarantee as Guarantee
+from credalearn.guarantees import Promise as Promise
+from credalearn.guarantees import ScoredItems as ScoredItems
 from credalearn.guarantees import certify as certify
 from credalearn.labels import at_least as at_least
 from credalearn.labels import collapse as collapse

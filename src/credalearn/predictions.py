@@ -3,6 +3,7 @@
 Shapes: N items, V vertices, K classes.
 """
 
+from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any, Self, final
@@ -117,6 +118,12 @@ class CredalPredictions:
         lower, upper = vertices.amin(1), vertices.amax(1)
         return cls(vertices.mean(1).clamp(lower, upper), lower, upper, vertices)
 
+    @classmethod
+    def from_probs(cls, probs: ArrayLike) -> Self:
+        """The probabilities of any model, an array of shape (N, K): each set is a point."""
+        point = as_floats(probs, name="probs", ndim=2)
+        return cls(point, point, point)
+
     @property
     def classes(self) -> Tensor:
         """Index of the predicted class, shape (N,), int64; the lowest index among equals."""
@@ -181,12 +188,14 @@ class CredalPredictions:
         coverage: float = 0.9,
         distance: Distance = "box",
         scale: Scale = "relative-variance",
+        strata: Sequence[str] | None = None,
     ) -> Inflation:
         """How much to widen sets like these so that they contain what people say about new items.
 
         These must be predictions of items that were not used for training; for the guarantee, and
         for ``coverage``, ``distance`` and ``scale``, see :class:`~credalearn.conformal.Inflation`.
-        Votes or shares by class, ``observed``, have shape (N, K).
+        Votes or shares by class, ``observed``, have shape (N, K). With ``strata``, N names, each
+        stratum gets a radius of its own, and the promise holds in each.
 
         Example:
             >>> import torch
@@ -204,25 +213,29 @@ class CredalPredictions:
             coverage=coverage,
             distance=distance,
             scale=scale,
+            strata=strata,
         )
 
-    def conformalize(self, inflation: Inflation) -> Self:
+    def conformalize(self, inflation: Inflation, *, strata: Sequence[str] | None = None) -> Self:
         """The same predictions with every set widened to its box; classes and ``probs`` stay.
 
         Args:
             inflation: The result of :meth:`inflation` on calibration items.
+            strata: Stratum of each item, where the inflation has strata.
         """
-        lower, upper = inflation.widen(self.lower, self.upper, self.probs)
+        lower, upper = inflation.widen(self.lower, self.upper, self.probs, strata=strata)
         return type(self)(self.probs, lower, upper, concentration=self.concentration)
 
-    def covers(self, observed: ArrayLike, inflation: Inflation) -> Tensor:
+    def covers(
+        self, observed: ArrayLike, inflation: Inflation, *, strata: Sequence[str] | None = None
+    ) -> Tensor:
         """Whether each item's observed distribution lies in its set once widened, shape (N,), bool.
 
-        For predictions that :meth:`conformalize` has not widened yet; ``observed`` and
-        ``inflation`` as there and in :meth:`inflation`.
+        For predictions that :meth:`conformalize` has not widened yet; ``observed``, ``inflation``
+        and ``strata`` as there and in :meth:`inflation`.
         """
         sets = (self.lower, self.upper, self.probs)
-        return inflation.covers(observed, *sets, vertices=self.vertices)
+        return inflation.covers(observed, *sets, vertices=self.vertices, strata=strata)
 
     def save(self, path: str | Path) -> None:
         """Write to one safetensors file, whole or not at all; :meth:`load` reads it back."""

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from typing import get_args
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -50,6 +51,8 @@ def test_calibration_items_are_covered_to_the_last_bit(
     case: tuple[CredalPredictions, Tensor], distance: Distance, scale: Scale, coverage: float
 ) -> None:
     pred, votes = case
+    if (distance, scale) == ("total-variation", "stretched"):
+        return  # refused
     found = pred.inflation(votes, coverage=coverage, distance=distance, scale=scale)
     wanted = min(rank(len(pred), coverage), len(pred))
     inside = found.covers(votes, pred.lower, pred.upper, pred.probs, vertices=pred.vertices)
@@ -104,6 +107,8 @@ def mean_coverage(
 @pytest.mark.parametrize("distance", DISTANCES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_new_items_are_covered_as_promised(kind: str, distance: Distance, scale: Scale) -> None:
+    if (distance, scale) == ("total-variation", "stretched"):
+        pytest.skip("a stretched set is a box")
     mean, error = mean_coverage(kind, distance, scale)
     assert 0.9 - 3.5 * error <= mean <= 0.9 + 1 / 40 + 3.5 * error
     assert error < 0.006
@@ -119,6 +124,39 @@ def test_simulation_detects_one_rank_less() -> None:
     assert mean < 0.9 - 3.5 * error
 
 
+def test_strata_are_covered_separately() -> None:
+    """One radius covers what is clear too often and what is unclear too rarely; strata do not."""
+    pred, said = drawn("point", 40_000, torch.Generator().manual_seed(0))
+    unclear = pred.probs.amax(1) < 0.6
+    said = torch.where(unclear[:, None], said.flip(1), said)
+    names = ["unclear" if each else "clear" for each in unclear]
+    old, new = slice(0, 20_000), slice(20_000, 40_000)
+    one = pred[old].inflation(said[old], scale="none")
+    own = pred[old].inflation(said[old], scale="none", strata=names[old])
+    assert [each.name for each in own.strata] == ["clear", "unclear"]
+    held = pred[new].covers(said[new], own, strata=names[new])
+    together = pred[new].covers(said[new], one)
+    for part in (unclear[new], ~unclear[new]):
+        assert abs(float(held[part].double().mean()) - 0.9) < 0.01
+        assert abs(float(together[part].double().mean()) - 0.9) > 0.03
+    unknown = pred[:1].conformalize(own, strata=["elsewhere"])
+    assert torch.equal(unknown.upper - unknown.lower, torch.ones(1, 3, dtype=torch.float64))
+    assert Inflation.from_json(own.to_json()) == own
+    with pytest.raises(CredalError, match="these sets have strata"):
+        pred[:2].conformalize(own)
+    with pytest.raises(CredalError, match="strata must name one stratum for each of 20000 items"):
+        pred[old].inflation(said[old], strata=["a"])
+
+
+def test_probabilities_of_any_model_can_be_widened() -> None:
+    rng = np.random.default_rng(0)
+    probs = rng.dirichlet([1, 1, 1], 300)
+    votes = np.stack([rng.multinomial(5, row) for row in probs])
+    pred = CredalPredictions.from_probs(probs)
+    wide = pred.conformalize(pred.inflation(votes))
+    assert (wide.upper > wide.lower).all()
+
+
 P = torch.tensor([[0.5, 0.5]])
 
 
@@ -126,6 +164,11 @@ P = torch.tensor([[0.5, 0.5]])
     ("observed", "options", "message"),
     [
         ([[1, 2]], {"coverage": 1.0}, "coverage must be above 0 and below 1; got 1.0"),
+        (
+            [[1, 2]],
+            {"distance": "total-variation", "scale": "stretched"},
+            "scale='stretched' is about boxes",
+        ),
         ([[1, 2]], {"distance": "kl"}, "distance must be one of 'box', 'total-variation'; got"),
         ([[1, 2]], {"scale": "width"}, "scale must be one of 'relative-variance', .* got 'width'"),
         ([[0, 0]], {}, "not all 0; row 0 has observed=.*leave out items without votes"),

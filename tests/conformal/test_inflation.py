@@ -25,6 +25,8 @@ def test_widened_bounds_are_those_of_the_box_and_reachable(
     case: tuple[CredalPredictions, Tensor], distance: Distance, scale: Scale
 ) -> None:
     pred, votes = case
+    if scale == "stretched":
+        return  # below
     found = pred.inflation(votes, coverage=0.6, distance=distance, scale=scale)
     wide = pred.conformalize(found)
     factor = SCALES[scale](pred.probs.double())
@@ -41,6 +43,22 @@ def test_widened_bounds_are_those_of_the_box_and_reachable(
     assert torch.equal(wide.classes, pred.classes)
     assert (wide.lower <= pred.lower + 1e-6).all()
     assert (wide.upper >= pred.upper - 1e-6).all()
+
+
+@given(voted_predictions())
+def test_stretched_bounds_move_by_the_deviation_and_then_alike(
+    case: tuple[CredalPredictions, Tensor],
+) -> None:
+    pred, votes = case
+    found = pred.inflation(votes, coverage=0.6, scale="stretched")
+    wide = pred.conformalize(found)
+    inside = pred.probs.double()
+    room = (inside * (1 - inside)).clamp(min=0).sqrt() + found.radius
+    low = (pred.lower.double() - room).minimum(inside).clamp(min=0)
+    high = (pred.upper.double() + room).maximum(inside).clamp(max=1)
+    tight = Intervals(low, high)
+    assert_close(wide.lower.double(), tight.lower, atol=2e-6, rtol=0)
+    assert_close(wide.upper.double(), tight.upper, atol=2e-6, rtol=0)
 
 
 def test_a_dirichlet_keeps_its_evidence() -> None:

@@ -15,7 +15,7 @@ from scored_items import scored_items
 METHODS = (*get_args(CertifyMethod), "capacity")
 
 
-def some(method: Any = "sgr", num_items: int = 500, **options: Any) -> Guarantee:
+def some(method: Any = "learn-then-test", num_items: int = 500, **options: Any) -> Guarantee:
     score, wrong = scored_items(0, num_items)
     if method == "capacity":
         return by_capacity(score, wrong, defer=0.2, **options)
@@ -53,6 +53,7 @@ def test_nothing_certified_keeps_nothing() -> None:
     [
         ("sgr", ["With 95 % confidence, at most 10 % of the predicted items are wrong"]),
         ("learn-then-test", ["With 95 % confidence, at most 10 % of the predicted items"]),
+        ("betting", ["With 95 % confidence, at most 10 % of the predicted items"]),
         (
             "conformal-risk-control",
             ["On average", "at most 10 % of all items are both predicted and wrong", "larger"],
@@ -64,9 +65,9 @@ def test_sentence_says_what_is_promised(method: str, parts: list[str]) -> None:
     found = some(method)
     for part in [*parts, "compared with the class with the most votes"]:
         assert part in found.sentence()
-    if method != "capacity":
+    if method not in ("capacity", "betting"):
         assert "for new items drawn like the 500 calibration items" in found.sentence()
-    assert "group" not in found.sentence()
+    assert ("group" in found.sentence()) == (method == "betting")
 
 
 @pytest.mark.parametrize("against", get_args(Truth))
@@ -81,7 +82,7 @@ def test_sentence_names_the_truth_and_which_items_have_one(against: Truth) -> No
     assert f"calibration items with {HAVING[against]} are deferred" in capacity
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", [each for each in METHODS if each != "betting"])
 def test_sentence_says_what_groups_do_to_the_promise(method: str) -> None:
     plain = some(method)
     grouped = replace(some(method, groups=np.arange(500) // 10), group="patient")
@@ -89,10 +90,21 @@ def test_sentence_says_what_groups_do_to_the_promise(method: str) -> None:
     assert grouped.sentence().startswith(plain.sentence())
     assert "these come from 50 groups (patient), and with few large groups" in grouped.sentence()
     assert some(method, groups=["x"] * 500).sentence().count("from 1 group,") == 1
-    alone = some(method, groups=np.arange(500))
-    assert alone.sentence() == plain.sentence()
-    drawn = replace(alone, one_per_group=True, group="patient").sentence()
-    assert "one item drawn at random from each new group (patient)" in drawn
+    assert some(method, groups=np.arange(500)).sentence() == plain.sentence()
+
+
+def test_sentence_of_groups_is_about_a_random_item_of_a_random_group() -> None:
+    found = replace(some("betting", groups=np.arange(500) // 2), group="patient")
+    assert found.sentence().endswith(
+        "for a random item of a random new group (patient), drawn like the 250 groups of the 500 "
+        "calibration items."
+    )
+
+
+def test_sentence_counts_the_requests() -> None:
+    again = replace(some(), requests=3, confidence=0.9125).sentence()
+    assert again.startswith("With 91.2 % confidence")
+    assert again.endswith("The confidence counts all 3 requests on these items.")
 
 
 def test_sentence_of_a_shortfall_says_what_it_would_take() -> None:
@@ -117,7 +129,7 @@ def test_json_round_trip(method: str, num_items: int) -> None:
         ("threshold", None, "a threshold exactly where items are kept"),
         ("kept", 10**6, "0 <= kept <= num_items"),
         ("bound", 0.2, "bound <= max_error"),
-        ("one_per_group", True, "with one_per_group, as many groups as items"),
+        ("class_thresholds", [["cat", 9.0]], "the largest threshold of its classes"),
     ],
 )
 def test_rejects_contradictory_files(field: str, value: object, message: str) -> None:

@@ -11,9 +11,8 @@ from mapie.risk_control.methods import (
     get_r_hat_plus,
 )
 
-from credalearn import certify
-from credalearn.guarantees._sample import as_sample
-from credalearn.guarantees._search import first_of_sequence
+from credalearn import Promise, ScoredItems, certify
+from credalearn.guarantees._sequence import Sequence
 from credalearn.guarantees.bounds import p_value
 
 SEEDS = range(5)
@@ -41,15 +40,19 @@ def test_p_values(rate: float, binary: bool) -> None:
     assert (ours[~counted] <= theirs[~counted] * (1 + 1e-9)).all()
 
 
+@pytest.mark.parametrize("with_reference", [True, False])
 @pytest.mark.parametrize("random_state", SEEDS)
-def test_learn_then_test(random_state: int) -> None:
-    score, wrong = calibration(random_state)
-    rule = certify(score, wrong, max_error=0.08, method="learn-then-test")
-    sample = as_sample(score, wrong)
-    start = first_of_sequence(sample, 0.08, 1 - 0.95)
-    p = p_value(sample.errors, sample.kept, 0.08, binary=True)[start:]
+def test_learn_then_test(random_state: int, with_reference: bool) -> None:
+    items = ScoredItems(*calibration(random_state))
+    reference = ScoredItems(*calibration(random_state + 100, 1000)) if with_reference else None
+    rule = certify(items.score, items.wrong.astype(bool), max_error=0.08, reference=reference)
+    sequence = Sequence.of(items, [Promise(limit=0.08)], by_group=False, reference=reference)
+    start = sequence.start(1 - 0.95)
+    kept = [items.wrong[items.score <= limit] for limit in sequence.thresholds[start:]]
+    errors, n = (np.array([float(f(x)) for x in kept]) for f in (np.sum, len))
+    p = p_value(errors, n, 0.08, binary=True)
     rejected = control_fwer(p, 1 - 0.95, fwer_method="fixed_sequence")
-    expected = sample.thresholds[start + rejected[-1]] if len(rejected) else None
+    expected = sequence.thresholds[start + rejected[-1]] if len(rejected) else None
     assert rule.threshold == expected
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
+from credalearn import ScoredItems
 from credalearn.guarantees._sample import as_sample
 from credalearn.guarantees.bounds import interval, upper_bound
 
@@ -12,7 +13,7 @@ def test_sample_counts_items_and_errors() -> None:
     rng = np.random.default_rng(0)
     score = rng.integers(0, 30, 200) / 30  # many ties
     wrong = rng.random(200) < score / 2
-    sample = as_sample(score, wrong)
+    sample = as_sample(ScoredItems(score, wrong))
     assert sample.thresholds.tolist() == sorted(set(score.tolist()))
     low, high = interval(sample.errors, sample.kept, confidence=0.9, binary=sample.binary)
     upper = upper_bound(sample.errors, sample.kept, level=0.0125, binary=sample.binary)

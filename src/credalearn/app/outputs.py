@@ -6,7 +6,10 @@ from credalearn.app.run import Run
 from credalearn.app.staging import FILES
 from credalearn.errors import CredalError
 
-_OWN = (*FILES, "guarantee.json", "sets.json", "model/config.json", "model/model.safetensors")
+_OWN = (
+    *(*FILES, "guarantee.json", "sets.json", "requests.json", "drift.json"),
+    *("model/config.json", "model/model.safetensors"),
+)
 
 
 def refuse_overwriting(output: Path, data: object = None, *runs: Run) -> None:

@@ -3,7 +3,8 @@
 ``run.json`` records what was asked and found, with the SHA-256 of the other files; ``model/`` is
 what :meth:`CredalClassifier.save` writes; ``annotations.parquet`` the votes as they were read;
 ``items.parquet`` one row per item; ``predictions.parquet`` one row per item that was not trained
-on; ``guarantee.json`` and ``sets.json`` what ``certify`` computed from these predictions.
+on; ``guarantee.json`` and ``sets.json`` what ``certify`` computed from these predictions;
+``requests.json`` every guarantee that was asked for; ``drift.json`` why the run is out of date.
 """
 
 import hashlib
@@ -17,6 +18,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
+import msgspec
 import polars as pl
 
 from credalearn._files import whole_file, writing
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
     from credalearn.app.steps.report import ReportResult
     from credalearn.classifier import CredalClassifier
     from credalearn.conformal import Inflation
-    from credalearn.guarantees import Guarantee
+    from credalearn.guarantees import DeferralScore, Guarantee
 
 _T = TypeVar("_T")
 OUT_OF_FOLD = "out-of-fold"  # in place of the split, for predictions of training items
@@ -65,6 +67,19 @@ _TABLES = {
 }
 _HEAD = re.compile(r"v\d+:")
 _AGAIN = "give the train command again; it resumes where it stopped"
+_SCORE_COLUMNS: "dict[DeferralScore, str]" = {  # of the table that held_out returns
+    "lower-probability": "lower_probability",
+    "top-probability": "top_probability",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A guarantee that was asked for, whether or not it could be certified."""
+
+    asked: dict[str, Any]  # the options that it depends on
+    risk: float  # what it has spent: the probability of a wrong promise
+    certified: bool  # whether something was promised
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,9 +93,8 @@ class Run:
         items: One row per item: ``item``, ``split``, ``group``, ``truth``, ``digest`` (of the
             input) and the votes ``n:CLASS``. Of items that the model was trained on in an earlier
             run only ``item``, ``split``, ``group`` and ``digest`` are known.
-        predictions: One row per item of calibration and test and, where the default learner was
-            trained, per training item, predicted by the model of the other folds (split
-            ``"out-of-fold"``): ``item``, ``split``, ``label``,
+        predictions: One row per item of calibration and test, and of training items as the folds
+            of the selection predict them (split ``out-of-fold``): ``item``, ``split``, ``label``,
             ``probability``, ``lower`` and ``upper`` of that label, ``score`` (1 − lower
             probability), ``mmi``, ``top_probability`` (as an uncertainty), ``truth`` and ``wrong``
             (null on ties), ``disagreement`` (share of votes for other labels), and per class
@@ -88,6 +102,8 @@ class Run:
             ``v0:CLASS``, ``v1:CLASS``, … (of POCC the pessimist and the optimist).
         guarantee: What ``certify`` promises; None before.
         sets: How far ``certify`` widens the predicted sets; None before.
+        requests: Every guarantee that was asked for on these calibration items.
+        outdated: Why the guarantee no longer holds, as ``recalibrate`` found; None if it did not.
 
     Example:
         >>> import tempfile
@@ -107,6 +123,8 @@ class Run:
     predictions: pl.DataFrame
     guarantee: "Guarantee | None" = None
     sets: "Inflation | None" = None
+    requests: tuple[Request, ...] = ()
+    outdated: str | None = None
     stamp: tuple[int, ...] = field(default=(), repr=False)  # of run.json, to see if it is replaced
 
     @classmethod
@@ -146,6 +164,8 @@ class Run:
             **{name: _table(path / f"{name}.parquet", facts, name) for name in _TABLES},
             guarantee=_certified(path / "guarantee.json", facts, _guarantee, "--max-error 0.10"),
             sets=_certified(path / "sets.json", facts, _sets, "--set-coverage 0.90"),
+            requests=_certified(path / "requests.json", facts, _requests, "--max-error 0.10") or (),
+            outdated=_certified(path / "drift.json", facts, _outdated, "--max-error 0.10"),
         )
 
     @classmethod
@@ -194,6 +214,7 @@ class Run:
         # The record follows what it wrote itself, so that run.predict() can be called next.
         object.__setattr__(self, "guarantee", found.run.guarantee)
         object.__setattr__(self, "sets", found.run.sets)
+        object.__setattr__(self, "requests", found.run.requests)
         return found
 
     def predict(self, data: Any, output: str | Path | None = None, **options: Any) -> "Decisions":
@@ -264,6 +285,17 @@ class Run:
         self._keep("sets.json", sets.to_json())
         return replace(self, sets=sets)
 
+    def with_request(self, request: Request) -> Self:
+        """Add to ``requests.json`` and return the run that remembers it."""
+        requests = (*self.requests, request)
+        self._keep("requests.json", json.dumps({"requests": [asdict(each) for each in requests]}))
+        return replace(self, requests=requests)
+
+    def mark_outdated(self, why: str) -> Self:
+        """Write ``drift.json``: every later output of the run says so."""
+        self._keep("drift.json", json.dumps({"outdated": why}))
+        return replace(self, outdated=why)
+
     def _keep(self, name: str, text: str) -> None:
         content = {_MADE_FROM: self.facts.sha256.predictions, **json.loads(text)}
         with self.writing(
@@ -291,15 +323,44 @@ class Run:
         if self.stamp and _stamp(self.path) != self.stamp:
             raise _replaced(self.path)
 
-    def held_out(self, *splits: str) -> pl.DataFrame:
-        """Predictions of these splits, or of all, with the group, digest and votes of each item."""
-        keys = ["item", "split"]  # a recalibrated run may have trained items of the same names
+    def held_out(self, *splits: str, score: "DeferralScore | None" = None) -> pl.DataFrame:
+        """Predictions of these splits, or of calibration and test, with what is known of each item.
+
+        ``group``, ``digest`` and the votes come from ``items``; ``score`` is the one that items are
+        deferred by, and ``lower_probability`` is 1 − lower probability.
+        """
         votes = [f"n:{name}" for name in self.classes]
-        known = self.items.select(*keys, "group", "digest", *votes)
-        known = known.with_columns(pl.col("split").replace("train", OUT_OF_FOLD))
+        # A recalibrated run may have trained items of the same names.
+        known = self.items.select("item", "group", "digest", *votes, part=pl.col("split"))
+        part = pl.col("split").replace(OUT_OF_FOLD, "train")
         found = self.predictions.filter(pl.col("split").is_in(splits or ("calibration", "test")))
-        found = found.join(known, on=keys, how="left", maintain_order="left")
-        return found.with_columns(pl.col(votes).cast(pl.Float64).fill_null(0).fill_nan(0))
+        found = found.with_columns(part=part, lower_probability=pl.col("score"))
+        found = found.join(known, on=["item", "part"], how="left", maintain_order="left").drop(
+            "part"
+        )
+        return found.with_columns(
+            pl.col(votes).cast(pl.Float64).fill_null(0).fill_nan(0),
+            score=pl.col(_SCORE_COLUMNS[score or self.deferral_score]),
+        )
+
+    @property
+    def deferral_score(self) -> "DeferralScore":
+        """Score that items are deferred by: the guarantee's, or the better one out of fold."""
+        if self.guarantee is not None and self.guarantee.score is not None:
+            return self.guarantee.score
+        known = self.predictions.filter(pl.col("wrong").is_not_null(), split=OUT_OF_FOLD)
+        if known.is_empty():
+            return "lower-probability"
+        from credalearn.guarantees import better_score
+
+        columns = {"lower-probability": "score", "top-probability": "top_probability"}
+        wrong = known["wrong"].to_numpy()
+        return better_score({name: known[each].to_numpy() for name, each in columns.items()}, wrong)  # type: ignore[misc]
+
+    @property
+    def warnings(self) -> list[str]:
+        """What every output of the run must say first."""
+        return [] if self.outdated is None else [f"Out of date: {self.outdated}"]
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -468,6 +529,21 @@ def _sets(text: str) -> "Inflation":
     from credalearn.conformal import Inflation
 
     return Inflation.from_json(text)
+
+
+def _requests(text: str) -> tuple[Request, ...]:
+    return _decoded(text, "requests", tuple[Request, ...])
+
+
+def _outdated(text: str) -> str:
+    return _decoded(text, "outdated", str)
+
+
+def _decoded(text: str, name: str, kind: type[_T]) -> _T:
+    try:
+        return msgspec.convert(json.loads(text).get(name), kind)
+    except msgspec.ValidationError as error:
+        raise CredalError(f"{name}: {error}.") from error
 
 
 def _foreign(path: Path, fix: str) -> CredalError:

@@ -28,7 +28,7 @@ _LONGEST = 240  # bytes of a name that leave room for ".partial"; file systems t
 # What the commands write into a run's folder; a new run replaces all of it.
 FILES = ("run.json", "annotations.parquet", "items.parquet", "predictions.parquet")
 _CERTIFIED = {"guarantee.json": "a guarantee", "sets.json": "certified sets"}
-OWN = {*FILES, *_CERTIFIED, MODEL, "report.html", "MODEL_CARD.md"}
+OWN = {*FILES, *_CERTIFIED, MODEL, "report.html", "MODEL_CARD.md", "requests.json", "drift.json"}
 
 
 def partial_of(output: Path) -> Path:

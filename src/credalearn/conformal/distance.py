@@ -29,10 +29,15 @@ def as_shares(observed: ArrayLike, sets: Tensor) -> Tensor:
     return votes / total
 
 
-def box_distance(observed: Tensor, lower: Tensor, upper: Tensor, scale: Tensor) -> Tensor:
-    """The least r >= 0 with q in [lower − r·s, upper + r·s], shape (N,): exact."""
-    gap = torch.maximum(lower - observed, observed - upper).clamp(min=0)
-    return (gap / scale).amax(1)
+def box_distance(
+    observed: Tensor, lower: Tensor, upper: Tensor, scale: Tensor, *, signed: bool = False
+) -> Tensor:
+    """The least r >= 0 with q in [lower − r·s, upper + r·s], shape (N,): exact.
+
+    Signed: the least r, below 0 where q lies inside by a margin.
+    """
+    gap = torch.maximum(lower - observed, observed - upper)
+    return ((gap if signed else gap.clamp(min=0)) / scale).amax(1)
 
 
 def total_variation(

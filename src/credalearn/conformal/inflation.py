@@ -5,9 +5,11 @@ Shapes: N items, V vertices, K classes.
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal, Self, final, get_args
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from credalearn._checks import check_choice, check_number
@@ -18,11 +20,33 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 Distance = Literal["box", "total-variation"]
-Scale = Literal["relative-variance", "binomial", "top-probability", "none"]
+Scale = Literal["relative-variance", "binomial", "stretched", "top-probability", "none"]
 
 # Every set is wider by this, so that rounding never loses the item that the radius comes from:
 # linear programs end within 1e-7, and in float32 a probability is off by up to 3e-8.
 _SLACK = 1e-7
+
+
+@dataclass(frozen=True, slots=True)
+class Stratum:
+    """A part of the items that is calibrated on its own."""
+
+    name: str  # its name
+    radius: float  # in units of the scale; infinite where its items are too few
+    items: int  # number of its calibration items
+
+
+def rank_of(items: int, coverage: float) -> int:
+    r"""Which of n sorted nonconformities the radius is: :math:`\lceil (n+1) c \rceil`."""
+    # The 7th of 99 at 7 %, though .07 · 100 = 7.000000000000001; gives away 1e-9 / (n + 1).
+    return max(1, math.ceil((items + 1) * coverage - 1e-9))
+
+
+def score_strata(score: np.ndarray, edges: Sequence[float]) -> list[str]:
+    """The stratum of each item by its score: up to the first edge, up to the second, …, above."""
+    names = [f"{number}: score up to {edge:.4g}" for number, edge in enumerate(edges, start=1)]
+    names.append(f"{len(edges) + 1}: score above {edges[-1]:.4g}" if edges else "all")
+    return [names[place] for place in np.searchsorted(edges, score)]
 
 
 @final
@@ -52,11 +76,18 @@ class Inflation:
             ``"total-variation"``: it becomes all distributions within r·s of it in total variation,
             where a scale with one number per class counts as half its sum.
         scale: How much an item is widened compared with the others: ``"relative-variance"`` gives
-            the narrowest intervals (``"binomial"`` with few classes and much disagreement),
-            ``"top-probability"`` the smallest diameters; ``"none"`` widens all alike.
+            the narrowest intervals with many classes, ``"binomial"`` with few classes and much
+            disagreement; ``"stretched"`` first moves each bound by √(p(1 − p)) and then all alike,
+            inward too; ``"top-probability"`` gives the smallest diameters; ``"none"`` widens all
+            alike.
         items: Number of calibration items, n.
         group: Name of what several items may share, such as their patient.
         num_groups: Number of groups that the calibration items come from; None if they have none.
+        strata: Parts of the items with a radius of their own; ``radius`` is then the largest. The
+            promise holds in each. A stratum must be known before the votes: the score, the
+            predicted class, the site; not the true class.
+        by: What the strata are of: the name of a score or a column, or ``"label"``.
+        edges: For strata by score, the scores between them.
 
     Example:
         >>> import torch
@@ -76,6 +107,9 @@ class Inflation:
     items: int
     group: str | None = None
     num_groups: int | None = None
+    strata: tuple[Stratum, ...] = ()
+    by: str | None = None
+    edges: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         check_number(self.coverage, name="coverage", above=0, below=1)
@@ -83,8 +117,11 @@ class Inflation:
         check_choice(self.scale, get_args(Scale), name="scale")
         for name in ("coverage", "radius"):  # NumPy's numbers do not go into JSON
             object.__setattr__(self, name, float(getattr(self, name)))
-        if not 0 <= self.items <= 2**53 or not self.radius >= 0:
+        least = -1.0 if self.scale == "stretched" else 0.0
+        if not 0 <= self.items <= 2**53 or not self.radius >= least:
             raise CredalError(f"items and radius must be 0 or more; got {self!r}.")
+        if self.scale == "stretched" and self.distance != "box":
+            raise CredalError("scale='stretched' is about boxes. To fix: pass distance='box'.")
         if self.rank > self.items and not self.vacuous:
             raise CredalError(
                 f"a coverage of {self.coverage:g} takes at least "
@@ -94,9 +131,9 @@ class Inflation:
 
     @property
     def rank(self) -> int:
-        r"""Which of the n sorted nonconformities the radius is: :math:`\lceil (n+1) c \rceil`."""
-        # The 7th of 99 at 7 %, though .07 · 100 = 7.000000000000001; gives away 1e-9 / (n + 1).
-        return max(1, math.ceil((self.items + 1) * self.coverage - 1e-9))
+        """Which of the n sorted nonconformities the radius is; with strata, the sum of theirs."""
+        parts = [each.items for each in self.strata] or [self.items]
+        return sum(rank_of(items, self.coverage) for items in parts)
 
     @property
     def vacuous(self) -> bool:
@@ -121,6 +158,10 @@ class Inflation:
             f"lie in their widened sets, for items drawn and voted on like the {self.items:,} "
             "calibration items."
         )
+        if self.strata:
+            names = ", ".join(each.name.split(": ")[-1] for each in self.strata)
+            what = "stratum" if self.by is None or self.edges else self.by
+            promise += f" This holds separately for each {what}: {names}."
         if self.num_groups is None or self.num_groups == self.items:
             return promise
         name = f" ({self.group})" if self.group else ""
@@ -130,22 +171,25 @@ class Inflation:
             "stated."
         )
 
-    def widen(self, lower: "Tensor", upper: "Tensor", probs: "Tensor") -> tuple["Tensor", "Tensor"]:
+    def widen(
+        self,
+        lower: "Tensor",
+        upper: "Tensor",
+        probs: "Tensor",
+        *,
+        strata: Sequence[str] | None = None,
+    ) -> tuple["Tensor", "Tensor"]:
         """The reachable bounds of the widened sets, both of shape (N, K); ``probs`` stays inside.
 
         For total variation these are the bounds of the box around the neighborhood; :meth:`covers`
         is about the neighborhood itself. Arguments as for :meth:`covers`.
         """
-        import torch
-
         from credalearn.sets import Intervals
 
-        inside, room = probs.double(), self._room(probs)
-        low = torch.minimum(lower.double(), inside) - room
-        high = torch.maximum(upper.double(), inside) + room
-        tight = Intervals(low.clamp(0, 1), high.clamp(0, 1))
-        low = torch.minimum((tight.lower - _SLACK).clamp(min=0), inside)
-        high = torch.maximum((tight.upper + _SLACK).clamp(max=1), inside)
+        low, high = self._box(lower, upper, probs, strata)
+        tight, inside = Intervals(low.clamp(0, 1), high.clamp(0, 1)), probs.double()
+        low = (tight.lower - _SLACK).clamp(min=0).minimum(inside)
+        high = (tight.upper + _SLACK).clamp(max=1).maximum(inside)
         return low.to(lower.dtype), high.to(upper.dtype)
 
     def covers(
@@ -156,25 +200,29 @@ class Inflation:
         probs: "Tensor",
         *,
         vertices: "Tensor | None" = None,
+        strata: Sequence[str] | None = None,
     ) -> "Tensor":
         """Whether each item's observed distribution lies in its widened set, shape (N,), bool.
 
         ``observed`` are votes or shares by class, (N, K); ``lower``, ``upper``, ``probs`` and
-        ``vertices`` (N, V, K), which only total variation uses, are the predictions.
+        ``vertices`` (N, V, K), which only total variation uses, are the predictions; ``strata`` the
+        stratum of each item, N names, where there are strata.
         """
         from credalearn.conformal.distance import as_shares, total_variation
 
-        shares, low, high = as_shares(observed, lower), lower.double(), upper.double()
-        room = self._room(probs)
+        shares = as_shares(observed, lower)
         if self.distance == "box":
-            return ((shares >= low - room) & (shares <= high + room)).all(1)
+            low, high = self._box(lower, upper, probs, strata)
+            return ((shares >= low) & (shares <= high)).all(1)
         points = None if vertices is None else vertices.double()
-        return total_variation(shares, low, high, vertices=points) <= room[:, 0]
+        off = total_variation(shares, lower.double(), upper.double(), vertices=points)
+        return off <= self._room(probs, strata)[:, 0]
 
     def to_json(self) -> str:
         """The inflation as JSON, with its sentence for readers; an infinite radius is null."""
-        radius = None if self.vacuous else self.radius
-        known = asdict(self) | {"radius": radius, "sentence": self.sentence()}
+        known = asdict(self) | {"sentence": self.sentence()}
+        for part in (known, *known["strata"]):
+            part["radius"] = None if math.isinf(part["radius"]) else part["radius"]
         return json.dumps(known, indent=2, ensure_ascii=False, allow_nan=False)
 
     @classmethod
@@ -184,8 +232,9 @@ class Inflation:
 
         try:
             content = msgspec.json.decode(text, type=dict)
-            if content.get("radius", 0) is None:
-                content["radius"] = math.inf
+            for part in (content, *content.get("strata", ())):
+                if part.get("radius", 0) is None:
+                    part["radius"] = math.inf
             return msgspec.convert(content, cls)
         except msgspec.MsgspecError as error:
             why = CredalError(str(error)).reason
@@ -193,8 +242,29 @@ class Inflation:
                 f"not an inflation of sets: {why}. To fix: calibrate again."
             ) from error
 
-    def _room(self, probs: "Tensor") -> "Tensor":
+    def _box(
+        self, lower: "Tensor", upper: "Tensor", probs: "Tensor", strata: Sequence[str] | None
+    ) -> tuple["Tensor", "Tensor"]:
+        """Both bounds, widened, around ``probs``; in float64."""
+        from credalearn.conformal.calibration import stretch_of
+
+        inside = probs.double()
+        room = stretch_of(inside, self.scale) + self._room(probs, strata)
+        return (lower.double() - room).minimum(inside), (upper.double() + room).maximum(inside)
+
+    def _room(self, probs: "Tensor", strata: Sequence[str] | None) -> "Tensor":
         """By how much each bound moves, shape (N, 1) or (N, K)."""
         from credalearn.conformal.calibration import scale_of
 
-        return self.radius * scale_of(probs.double(), self.distance, self.scale) + _SLACK
+        unit = scale_of(probs.double(), self.distance, self.scale)
+        if not self.strata:
+            return self.radius * unit + _SLACK
+        if strata is None or len(strata) != len(probs):
+            raise CredalError(
+                f"these sets have strata ({self.by or 'by name'}). To fix: pass the stratum of "
+                f"each of the {len(probs)} items."
+            )
+        known = {each.name: each.radius for each in self.strata}
+        # An item of a stratum that was not calibrated may be anything.
+        radii = [known.get(str(name), math.inf) for name in strata]
+        return unit.new_tensor(radii)[:, None] * unit + _SLACK

@@ -1,16 +1,15 @@
-"""The calibration items as every method sees them: what each threshold keeps, with which errors.
+"""What each threshold keeps of the calibration items, with which errors.
 
-Shapes: N items, G distinct scores.
+Shapes: G distinct scores.
 """
 
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from credalearn._ranks import as_array, as_scores, sort_order, tie_ends
-from credalearn.errors import CredalError
+from credalearn._ranks import sort_order, tie_ends
+from credalearn.guarantees.items import ScoredItems
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,29 +40,10 @@ class Sample:
         return type(self)(thresholds, kept, errors, self.binary)
 
 
-def as_sample(score: ArrayLike, wrong: ArrayLike) -> Sample:
-    """Checked scores (N,) and errors (N,), sorted and counted.
-
-    Bools and integers are binary errors; floats are shares in [0, 1], even if each is 0 or 1.
-    """
-    scores = as_scores(score, name="score").astype(np.float64)
-    if not np.isfinite(scores).all():
-        row = int(np.isfinite(scores).argmin())
-        raise CredalError(
-            f"score must be finite; item {row} has {scores[row]}. To fix: fill or drop it."
-        )
-    shares = as_scores(wrong, name="wrong", num_items=len(scores)).astype(np.float64)
-    binary = np.asarray(as_array(wrong)).dtype.kind in "biu"
-    good = np.isin(shares, (0, 1)) if binary else (shares >= 0) & (shares <= 1)
-    if not good.all():
-        row = int(good.argmin())
-        rule = "0 or 1" if binary else "in [0, 1]"
-        raise CredalError(
-            f"wrong must be {rule} for every item; item {row} has {shares[row]:g}. To fix: give "
-            "wrong = predicted != true, or the share of annotators who disagree."
-        )
-    order = sort_order(scores)
-    ordered = scores[order]
+def as_sample(items: ScoredItems) -> Sample:
+    """The items, sorted and counted."""
+    order = sort_order(items.score)
+    ordered = items.score[order]
     ends = tie_ends(ordered)
-    errors = shares[order].cumsum()[ends - 1]
-    return Sample(ordered[ends - 1], ends.astype(np.float64), errors, binary)
+    errors = items.wrong[order].cumsum()[ends - 1]
+    return Sample(ordered[ends - 1], ends.astype(np.float64), errors, items.binary)

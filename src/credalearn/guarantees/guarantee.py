@@ -10,10 +10,12 @@ from numpy.typing import ArrayLike
 from credalearn._formats import many, percent
 from credalearn._ranks import as_scores
 from credalearn.errors import CredalError
+from credalearn.guarantees.deferral_score import DeferralScore
+from credalearn.guarantees.promises import Promise
 from credalearn.guarantees.shortfall import Shortfall
 from credalearn.guarantees.truths import HAVING, TRUTHS, Truth
 
-CertifyMethod = Literal["sgr", "learn-then-test", "conformal-risk-control"]
+CertifyMethod = Literal["learn-then-test", "betting", "sgr", "conformal-risk-control"]
 
 
 @final
@@ -30,7 +32,7 @@ class Guarantee:
         num_items: Number of calibration items that can be right or wrong.
         kept: How many of them are predicted.
         errors: How many of those are wrong, or the sum of the shares that disagree.
-        max_error: The error rate to certify; None for a capacity.
+        max_error: The error rate to certify; None for a capacity, or where only ``promises`` hold.
         confidence: Confidence level of the guarantee, or of a capacity's interval; None for
             conformal risk control, which has none.
         bound: Upper bound that was compared with max_error: on the error among predicted items, or
@@ -42,12 +44,17 @@ class Guarantee:
         left_out_kept: How many of those are predicted.
         group: Name of what several items may share, such as their patient.
         num_groups: Number of groups that the ``num_items`` come from; None if they have none.
-        one_per_group: Whether the calibration items were drawn at random, one from each group.
+        promises: What is promised besides ``max_error``.
+        class_thresholds: Threshold of each predicted class, where each has its own; None: a class
+            that is always deferred. ``threshold`` is then the largest.
+        expected_threshold: The threshold that reference items led to expect; None without them.
+        score: Score that items are deferred by; None where certify was given an array.
+        requests: Number of requests on the same items that ``confidence`` pays for.
 
     Example:
         >>> found = Guarantee(
-        ...     method="sgr", against="gold", threshold=0.25, num_items=400, kept=300, errors=9.0,
-        ...     max_error=0.1, confidence=0.95, bound=0.0717,
+        ...     method="learn-then-test", against="gold", threshold=0.25, num_items=400, kept=300,
+        ...     errors=9.0, max_error=0.1, confidence=0.95, bound=0.0717,
         ... )
         >>> found.coverage, found.error, found.decide([0.1, 0.4]).tolist()
         (0.75, 0.03, ['predict', 'defer'])
@@ -71,24 +78,31 @@ class Guarantee:
     left_out_kept: int = 0
     group: str | None = None
     num_groups: int | None = None
-    one_per_group: bool = False
+    promises: tuple[Promise, ...] = ()
+    class_thresholds: tuple[tuple[str, float | None], ...] = ()
+    expected_threshold: float | None = None
+    score: DeferralScore | None = None
+    requests: int = 1
 
     def __post_init__(self) -> None:
         capacity, nothing = self.method == "capacity", self.threshold is None
+        limits = [limit for _, limit in self.class_thresholds if limit is not None]
         rules = {
             "0 <= kept <= num_items, and num_items >= 1": 0 <= self.kept <= max(self.num_items, 1),
             "0 <= errors <= kept": 0 <= self.errors <= self.kept + 1e-6,  # sums of shares round
             "0 <= left_out_kept <= left_out": 0 <= self.left_out_kept <= self.left_out,
             "a threshold exactly where items are kept": nothing == (self.kept == 0),
-            "no max_error exactly for a capacity": (self.max_error is None) == capacity,
+            "max_error or promises, unless it is a capacity": (
+                self.max_error is None and not self.promises
+            )
+            == capacity,
             "no confidence exactly for conformal-risk-control": (self.confidence is None)
             == (self.method == "conformal-risk-control"),
             "a shortfall exactly where nothing is certified": (self.shortfall is None)
             == (capacity or not nothing),
             "bound <= max_error": (self.bound or 0) <= (self.max_error or 1),
             "1 <= num_groups <= num_items": 1 <= (self.num_groups or 1) <= self.num_items,
-            "with one_per_group, as many groups as items": not self.one_per_group
-            or self.num_groups == self.num_items,
+            "the largest threshold of its classes": not limits or max(limits) == self.threshold,
         }
         for rule, holds in rules.items():
             if not holds:
@@ -100,6 +114,11 @@ class Guarantee:
         return self.method != "capacity" and self.threshold is not None
 
     @property
+    def by_group(self) -> bool:
+        """Whether the promise is about a random item of a random group."""
+        return self.method == "betting"
+
+    @property
     def coverage(self) -> float:
         """Share of the calibration items that are predicted, including those left out."""
         return (self.kept + self.left_out_kept) / (self.num_items + self.left_out)
@@ -109,20 +128,29 @@ class Guarantee:
         """Share of the predicted calibration items that are wrong; None if none is predicted."""
         return self.errors / self.kept if self.kept else None
 
-    def keeps(self, score: ArrayLike) -> np.ndarray:
-        """Whether each item is predicted, shape (N,), bool."""
+    def keeps(self, score: ArrayLike, predicted: ArrayLike | None = None) -> np.ndarray:
+        """Whether each item is predicted, shape (N,), bool.
+
+        ``predicted`` are the predicted classes, shape (N,), which thresholds per class need.
+        """
         if np.shape(score) == (0,):  # the last, empty batch of a stream
             return np.zeros(0, dtype=bool)
         # In float64: a float32 score would round the threshold to itself and keep too much.
         scores = as_scores(score, name="score").astype(np.float64)
         if self.threshold is None:
             return np.zeros(len(scores), dtype=bool)
-        kept: np.ndarray = scores <= self.threshold
-        return kept
+        if not self.class_thresholds:
+            kept: np.ndarray = scores <= self.threshold
+            return kept
+        if predicted is None or np.shape(predicted) != scores.shape:
+            raise CredalError("thresholds per class need the classes. To fix: pass predicted.")
+        limits = dict(self.class_thresholds)
+        own = [limits.get(str(name)) for name in np.asarray(predicted).tolist()]
+        return np.array([t is not None and s <= t for s, t in zip(scores, own, strict=True)])
 
-    def decide(self, score: ArrayLike) -> np.ndarray:
-        """``"predict"`` or ``"defer"`` for each item, shape (N,)."""
-        return np.where(self.keeps(score), "predict", "defer")
+    def decide(self, score: ArrayLike, predicted: ArrayLike | None = None) -> np.ndarray:
+        """``"predict"`` or ``"defer"`` for each item, shape (N,); arguments as for ``keeps``."""
+        return np.where(self.keeps(score, predicted), "predict", "defer")
 
     def sentence(self) -> str:
         """What is promised, about which items, at which confidence; and what groups do to it."""
@@ -130,21 +158,27 @@ class Guarantee:
             return " ".join(filter(None, [self._about_capacity(), self._about_groups("interval")]))
         if self.shortfall is not None:
             return f"Nothing is certified and every item is deferred. {self.shortfall}"
-        assert self.max_error is not None
-        limit, truth = percent(self.max_error), TRUTHS[self.against]
-        drawn = f"for new items drawn like the {self.num_items:,} calibration items"
+        truth = TRUTHS[self.against]
         if self.confidence is None:
+            assert self.max_error is not None
             promise = (
-                f"On average over calibration sets, at most {limit} of all items are both "
-                f"predicted and wrong compared with {truth}, {drawn}. Among the predicted items "
-                "alone the error may be larger, and no confidence level is stated."
+                f"On average over calibration sets, at most {percent(self.max_error)} of all items "
+                f"are both predicted and wrong compared with {truth}, {self._drawn()}. Among the "
+                "predicted items alone the error may be larger, and no confidence level is stated."
             )
         else:
-            promise = (
-                f"With {percent(self.confidence)} confidence, at most {limit} of the predicted "
-                f"items are wrong compared with {truth}, {drawn}."
-            )
-        return " ".join(filter(None, [promise, self._about_left_out(), self._about_groups()]))
+            parts = [each.sentence(truth) for each in self.promises]
+            if self.class_thresholds:
+                parts = [
+                    f"of each class at most {percent(self.max_error)} of the predicted items are "
+                    f"wrong compared with {truth}"
+                ]
+            elif self.max_error is not None:
+                parts = [Promise(limit=self.max_error).sentence(truth), *parts]
+            told = "; and ".join(parts)
+            promise = f"With {percent(self.confidence)} confidence, {told}, {self._drawn()}."
+        about = [promise, self._about_left_out(), self._about_groups(), self._about_requests()]
+        return " ".join(filter(None, about))
 
     def to_json(self) -> str:
         """The guarantee as JSON, with coverage, error and sentence for readers of the file."""
@@ -182,17 +216,27 @@ class Guarantee:
             "without one were left out."
         )
 
-    def _about_groups(self, what: str = "guarantee") -> str:
+    def _drawn(self) -> str:
+        if not self.by_group:
+            return f"for new items drawn like the {self.num_items:,} calibration items"
         name = f" ({self.group})" if self.group else ""
-        if self.one_per_group:
-            return (
-                f"This is about one item drawn at random from each new group{name}; over all "
-                "items, where large groups weigh more, the error may be larger."
-            )
-        if self.num_groups is None or self.num_groups == self.num_items or not self.kept:
+        return (
+            f"for a random item of a random new group{name}, drawn like the "
+            f"{many(self.num_groups or 1, 'group')} of the {self.num_items:,} calibration items"
+        )
+
+    def _about_groups(self, what: str = "guarantee") -> str:
+        alone = self.num_groups is None or self.num_groups == self.num_items
+        if alone or self.by_group or not self.kept:
             return ""
-        groups = many(self.num_groups, "group")
+        name = f" ({self.group})" if self.group else ""
+        groups = many(self.num_groups or 1, "group")
         return (
             f"The {what} assumes independent items; these come from {groups}{name}, and with few "
             "large groups it is weaker than stated."
         )
+
+    def _about_requests(self) -> str:
+        if self.requests == 1:
+            return ""
+        return f"The confidence counts all {self.requests} requests on these items."

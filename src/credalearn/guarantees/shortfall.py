@@ -3,16 +3,14 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-
 from credalearn._formats import percent
-from credalearn.guarantees._sample import Sample
-from credalearn.guarantees._search import CERTIFIERS
 
 _MOST_ITEMS = 10**9  # more counts as never
 _FIRM = 20  # the error among fewer kept items is too uncertain to extrapolate
-_GROUPS = 500  # thresholds, enough for an estimate
 _STEP = 0.001  # of max_error
+
+Attempt = Callable[[int | None, float | None], float | None]
+"""From a number of units like these (None: as many) and a max_error to the share kept, or None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,77 +18,81 @@ class Shortfall:
     """What it would take to certify a target, and what can be certified instead.
 
     Args:
-        items_needed: About how many calibration items it would take, if more of them had the same
-            scores and error rates; None where no number would do.
+        items_needed: About how many calibration items, or groups, it would take, if more of them
+            had the same scores and error rates; None where no number would do.
         reachable_error: The smallest max_error, in steps of 0.1 %, that these items can certify by
             the same method; None where there is none. To certify it, use new items: trying it on
             the same ones is a second look at them.
         reachable_coverage: The share of items kept there; None likewise.
+        groups: Whether ``items_needed`` counts groups.
+        if_independent: For groups, the share of items that would be kept if the items of a group
+            were independent; None where nothing would be certified, or without groups.
 
     Example:
         >>> print(Shortfall(94, 0.31, 0.5))
         It would take about 94 calibration items like these. With these items an error of 31 % can
         be certified, keeping 50 %.
+        >>> print(Shortfall(60, None, None, groups=True, if_independent=0.4))
+        It would take about 60 groups of calibration items like these. Only if the items of a group
+        were independent would the target be certified, keeping 40 %.
     """
 
     items_needed: int | None
     reachable_error: float | None
     reachable_coverage: float | None
+    groups: bool = False
+    if_independent: float | None = None
 
     def __str__(self) -> str:
-        needed = (
-            "No number of calibration items like these would do."
+        units = "groups of calibration items" if self.groups else "calibration items"
+        told = [
+            f"No number of {units} like these would do."
             if self.items_needed is None
-            else f"It would take about {self.items_needed:,} calibration items like these."
+            else f"It would take about {self.items_needed:,} {units} like these."
+        ]
+        if self.reachable_error is not None and self.reachable_coverage is not None:
+            told.append(
+                f"With these items an error of {percent(self.reachable_error)} can be certified, "
+                f"keeping {percent(self.reachable_coverage)}."
+            )
+        if self.if_independent is not None:
+            told.append(
+                "Only if the items of a group were independent would the target be certified, "
+                f"keeping {percent(self.if_independent)}."
+            )
+        return " ".join(told)
+
+
+def find_shortfall(
+    attempt: Attempt,
+    *,
+    number: int,
+    fewest: int,
+    max_error: float | None,
+    groups: bool = False,
+    if_independent: float | None = None,
+) -> Shortfall:
+    """What it would take, where an attempt with the ``number`` of items or groups has failed.
+
+    ``fewest`` is how many would pass without an error. Without ``max_error`` there are several
+    limits, and none that could be reached instead is searched.
+    """
+    firm = min(_FIRM / number, 0.5)
+    needed = least(lambda n: (attempt(n, None) or 0) >= firm, number + 1)
+    error = coverage = None
+    if max_error is not None:
+        steps = round(1 / _STEP)
+        step = least(
+            lambda k: attempt(None, k / steps) is not None, int(max_error * steps) + 1, steps - 1
         )
-        if self.reachable_error is None or self.reachable_coverage is None:
-            return needed
-        return (
-            f"{needed} With these items an error of {percent(self.reachable_error)} can be "
-            f"certified, keeping {percent(self.reachable_coverage)}."
-        )
+        if step is not None:
+            error, coverage = step / steps, attempt(None, step / steps)
+    return Shortfall(
+        None if needed is None else max(needed, fewest), error, coverage, groups, if_independent
+    )
 
 
-def find_shortfall(sample: Sample, *, method: str, max_error: float, risk: float) -> Shortfall:
-    """What it would take to certify ``max_error`` by this method, which failed on the sample."""
-    needed = _items_needed(sample, method, max_error, risk)
-    return Shortfall(needed, *_within_reach(sample, method, max_error, risk))
-
-
-def _items_needed(sample: Sample, method: str, max_error: float, risk: float) -> int | None:
-    """The smallest number of items of the same kind that the method certifies something with."""
-    search = CERTIFIERS[method].search
-    firm = min(_FIRM / sample.num_items, 0.5)
-    few = sample.thinned(_GROUPS)
-
-    def enough(num_items: int) -> bool:
-        grown = few.grown(num_items)
-        group = search(grown, max_error, risk)
-        return group is not None and bool(grown.kept[group] >= firm * num_items)
-
-    needed = _least(enough, sample.num_items + 1)
-    # Scores of few items that grow to many are ties of many; all different, they may need more.
-    constant = len(sample.kept) == 1 < sample.num_items
-    flawless = _least(lambda n: search(_errorless(n, constant), max_error, risk) is not None, 1)
-    return None if needed is None else max(needed, flawless or 0)
-
-
-def _within_reach(
-    sample: Sample, method: str, max_error: float, risk: float
-) -> tuple[float | None, float | None]:
-    """The smallest max_error that passes, and the coverage it passes with."""
-    search, steps = CERTIFIERS[method].search, round(1 / _STEP)
-
-    def passes(step: int) -> bool:
-        return search(sample, step / steps, risk) is not None
-
-    found = _least(passes, int(max_error * steps) + 1, most=steps - 1)
-    if found is None or (group := search(sample, found / steps, risk)) is None:
-        return None, None
-    return found / steps, float(sample.kept[group] / sample.num_items)
-
-
-def _least(passes: Callable[[int], bool], start: int, *, most: int = _MOST_ITEMS) -> int | None:
+def least(passes: Callable[[int], bool], start: int, most: int = _MOST_ITEMS) -> int | None:
     """The least number in start..most that passes, by doubling and halving; None if none does."""
     low, high = start - 1, start  # low fails, or lies below the start
     while high > most or not passes(high):
@@ -101,9 +103,3 @@ def _least(passes: Callable[[int], bool], start: int, *, most: int = _MOST_ITEMS
         middle = (low + high) // 2
         low, high = (low, middle) if passes(middle) else (middle, high)
     return high
-
-
-def _errorless(num_items: int, constant: bool) -> Sample:
-    groups = 1 if constant else min(num_items, 10 * _GROUPS)
-    kept = np.arange(1, groups + 1, dtype=np.float64)
-    return Sample(kept, kept, np.zeros_like(kept), binary=True).grown(num_items)

@@ -3,6 +3,9 @@
 Shapes: N items.
 """
 
+import math
+from collections.abc import Sequence as Several
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, get_args
 
@@ -13,54 +16,76 @@ from credalearn._checks import check_choice, check_number
 from credalearn.errors import CredalError
 from credalearn.guarantees._sample import Sample, as_sample
 from credalearn.guarantees._search import CERTIFIERS
+from credalearn.guarantees._sequence import Sequence
+from credalearn.guarantees.betting import groups_without_error
 from credalearn.guarantees.bounds import interval
 from credalearn.guarantees.guarantee import CertifyMethod, Guarantee
-from credalearn.guarantees.shortfall import find_shortfall
+from credalearn.guarantees.items import ScoredItems
+from credalearn.guarantees.promises import Promise, all_promises
+from credalearn.guarantees.shortfall import Shortfall, find_shortfall, least
 from credalearn.guarantees.truths import Truth
+
+_THRESHOLDS = 500  # enough for an estimate of how many items it would take
 
 
 def certify(
     score: ArrayLike,
-    wrong: ArrayLike,
+    wrong: ArrayLike | None = None,
     *,
-    max_error: float = 0.10,
+    max_error: float | None = 0.10,
     confidence: float = 0.95,
-    method: CertifyMethod = "sgr",
+    method: CertifyMethod | None = None,
     against: Truth | None = None,
     groups: ArrayLike | None = None,
+    predicted: ArrayLike | None = None,
+    truth: ArrayLike | None = None,
+    promises: Several[Promise] = (),
+    per_class: bool = False,
+    reference: ScoredItems | None = None,
 ) -> Guarantee:
     r"""The largest threshold on the score for which an error of at most ``max_error`` is certified.
 
     ============================  ==============================================================
     method                        what holds for new items drawn like these N
     ============================  ==============================================================
-    ``"sgr"``                     with probability ``confidence`` over the calibration items, the
-                                  error among the predicted items is at most max_error (Geifman
-                                  and El-Yaniv, 2017)
-    ``"learn-then-test"``         the same, by a fixed sequence of tests (Angelopoulos et al.,
-                                  2021): usually keeps more, as each test has the whole risk
+    ``"learn-then-test"``         with probability ``confidence`` over the calibration items, the
+                                  error among the predicted items is at most max_error, by a fixed
+                                  sequence of tests (Angelopoulos et al., 2021); the default
+    ``"betting"``                 the same for a random item of a random group, without assuming
+                                  that items of a group are independent (Waudby-Smith and Ramdas,
+                                  2024); the default where there are groups
+    ``"sgr"``                     as learn-then-test, by halving (Geifman and El-Yaniv, 2017):
+                                  usually keeps less, as the tests share the risk
     ``"conformal-risk-control"``  the expected share of all items that are predicted **and** wrong
                                   is at most max_error (Angelopoulos et al., 2022): an average,
                                   without confidence, and not the error among the predicted
     ============================  ==============================================================
 
-    The calibration items must not have been used to train or select the model. The first two
-    methods are proved for a score without ties whose error does not fall as more items are kept;
-    other scores are checked by simulation.
+    The calibration items must not have been used to train or select the model. With reference items
+    the first two methods are exact for every score; without them see the module ``_sequence``.
+    Trying several targets or scores on the same items is choosing after looking: lower the risk
+    1 − confidence of each so that they sum to what you can accept.
 
     Args:
         score: Uncertainty, larger is less certain, finite, shape (N,), such as 1 − lower
             probability of the predicted class.
         wrong: Whether each prediction is wrong, bools or 0 and 1, shape (N,): bounds are binomial.
             Or, as floats in [0, 1], the share of annotators who disagree with it: bounds are
-            Hoeffding's and Bentkus's.
-        max_error: In (0, 1).
+            Hoeffding's and Bentkus's. None: ``predicted != truth``.
+        max_error: In (0, 1); None where only ``promises`` are to hold.
         confidence: In (0, 1); not used by conformal risk control.
-        method: One of the three above.
+        method: One of the four above; by default, one of the first two.
         against: What predictions were compared with to find ``wrong``; only for the sentence.
             Default: the class with the most votes, or a random annotator where errors are shares.
-        groups: What group each item belongs to, such as its patient, shape (N,); only for the
-            sentence, which says that items of one group are not independent.
+        groups: What group each item belongs to, such as its patient, shape (N,).
+        predicted: Predicted class of each item, shape (N,); for promises about classes.
+        truth: True class of each item, shape (N,); likewise.
+        promises: Further promises that the same threshold must keep, such as
+            ``Promise(kind="missed", name="malignant", limit=0.1)``, or one with costs.
+        per_class: Whether each predicted class gets a threshold of its own, at an equal share of
+            the risk; at most max_error of each class's predicted items are then wrong.
+        reference: Other items, such as out-of-fold predictions of the training items, which fix
+            thresholds, start and order of the tests. They keep more, and promise nothing.
 
     Returns:
         The guarantee. Where nothing can be certified it defers every item, and its ``shortfall``
@@ -72,31 +97,188 @@ def certify(
         >>> score = [k / 400 for k in range(400)]
         >>> found = certify(score, [k >= 300 for k in range(400)], max_error=0.05)
         >>> found.kept, found.errors, round(found.bound, 4), found.threshold
-        (306, 6.0, 0.0499, 0.7625)
+        (308, 8.0, 0.0464, 0.7675)
         >>> print(certify(score[:30], [False] * 30, max_error=0.05).shortfall)
-        It would take about 198 calibration items like these. With these items an error of 26.5 %
-        can be certified, keeping 100 %.
+        It would take about 59 calibration items like these. With these items an error of 9.6 % can
+        be certified, keeping 100 %.
     """
-    check_choice(method, get_args(CertifyMethod), name="method")
-    check_number(max_error, name="max_error", above=0, below=1)
     check_number(confidence, name="confidence", above=0, below=1)
-    max_error, risk = float(max_error), 1 - float(confidence)
-    sample = as_sample(score, wrong)
-    certifier = CERTIFIERS[method]
+    items = ScoredItems(score, wrong, groups=groups, predicted=predicted, truth=truth)
+    grouped = items.num_groups is not None and items.num_groups < len(items)
+    if method is None:
+        method = "betting" if grouped else "learn-then-test"
+    check_choice(method, get_args(CertifyMethod), name="method")
+    wanted = all_promises(None if max_error is None else float(max_error), promises)
+    risk = 1 - float(confidence)
+    if method in CERTIFIERS:
+        if max_error is None or promises or per_class or reference is not None:
+            raise CredalError(
+                f"method {method!r} certifies max_error alone. To fix: use learn-then-test for "
+                "promises about classes, and for reference items."
+            )
+        return _by_name(items, method, float(max_error), risk, against)
+    if method == "betting" and items.groups is None:
+        items = ScoredItems(
+            score, wrong, groups=range(len(items)), predicted=predicted, truth=truth
+        )
+    if not per_class:
+        return _by_sequence(items, method, wanted, risk, against, reference)
+    if promises or items.predicted is None:
+        raise CredalError(
+            "thresholds per class certify max_error of each predicted class alone. To fix: pass "
+            "predicted and max_error, and no other promises."
+        )
+    return _per_class(items, method, wanted[0], risk, against, reference)
+
+
+def _by_name(
+    items: ScoredItems, method: CertifyMethod, max_error: float, risk: float, against: Truth | None
+) -> Guarantee:
+    sample, certifier = as_sample(items), CERTIFIERS[method]
     place = certifier.search(sample, max_error, risk)
-    # The search compares p-values; the bound that inverts them may differ in its last bit.
-    bound = None if place is None else min(certifier.bound(sample, place, risk), max_error)
     short = None
     if place is None:
-        short = find_shortfall(sample, method=method, max_error=max_error, risk=risk)
+        few = sample.thinned(_THRESHOLDS)
+
+        def attempt(number: int | None, error: float | None) -> float | None:
+            grown = sample if number is None else few.grown(number)
+            found = certifier.search(grown, error or max_error, risk)
+            return None if found is None else float(grown.kept[found] / grown.kept[-1])
+
+        def flawless(number: int) -> bool:
+            return certifier.search(_errorless(number, sample), max_error, risk) is not None
+
+        fewest = least(flawless, 1) or 0
+        short = find_shortfall(attempt, number=len(items), fewest=fewest, max_error=max_error)
+    # The search compares p-values; the bound that inverts them may differ in its last bit.
+    bound = None if place is None else min(certifier.bound(sample, place, risk), max_error)
     return Guarantee(
         method=method,
-        **_found(sample, place, against, groups),
+        **_found(items, None if place is None else float(sample.thresholds[place]), against),
         max_error=max_error,
-        confidence=None if method == "conformal-risk-control" else float(confidence),
+        confidence=None if method == "conformal-risk-control" else 1 - risk,
         bound=bound,
         shortfall=short,
     )
+
+
+def _by_sequence(
+    items: ScoredItems,
+    method: CertifyMethod,
+    promises: tuple[Promise, ...],
+    risk: float,
+    against: Truth | None,
+    reference: ScoredItems | None,
+) -> Guarantee:
+    sequence = Sequence.of(items, promises, by_group=method == "betting", reference=reference)
+    place = sequence.search(risk)
+    threshold = None if place is None else float(sequence.thresholds[place])
+    bounds = [None] * len(promises) if place is None else sequence.bounds(place, risk)
+    made = [
+        _made(promise, items, threshold, bound)
+        for promise, bound in zip(promises, bounds, strict=True)
+    ]
+    overall = promises[0] if promises[0].kind == "error" and not promises[0].costs else None
+    return Guarantee(
+        method=method,
+        **_found(items, threshold, against),
+        max_error=None if overall is None else overall.limit,
+        confidence=1 - risk,
+        bound=None if overall is None else bounds[0],
+        promises=tuple(made if overall is None else made[1:]),
+        shortfall=_shortfall(items, sequence, promises, risk) if place is None else None,
+        expected_threshold=sequence.expected_threshold(risk),
+    )
+
+
+def _made(
+    promise: Promise, items: ScoredItems, threshold: float | None, bound: float | None
+) -> Promise:
+    """The promise with what was found about it."""
+    about, losses, _ = promise.losses(items)
+    kept = about & (items.score <= (-math.inf if threshold is None else threshold))
+    scale = promise.largest
+    return replace(
+        promise,
+        kept=int(kept.sum()),
+        errors=float(losses[kept].sum() * scale),
+        bound=None if bound is None else bound * scale,
+    )
+
+
+def _shortfall(
+    items: ScoredItems, sequence: Sequence, promises: tuple[Promise, ...], risk: float
+) -> Shortfall:
+    number = round(sequence.evidence[0].number)
+    by_group, rate = number != len(items), min(sequence.rates)
+    alone = promises[0].limit if len(promises) == 1 and not promises[0].costs else None
+
+    def attempt(units: int | None, error: float | None) -> float | None:
+        rates = sequence.rates if error is None else (error,)
+        found = replace(sequence, rates=rates).search(risk, units)
+        return None if found is None else float(sequence.shares[found])
+
+    fewest = groups_without_error(rate, 1, risk) if by_group else math.log(risk) / math.log1p(-rate)
+    share = None
+    if by_group:
+        independent = Sequence.of(items, promises, by_group=False)
+        place = independent.search(risk)
+        share = None if place is None else float(independent.shares[place])
+    return find_shortfall(
+        attempt,
+        number=number,
+        fewest=math.ceil(fewest),
+        max_error=alone,
+        groups=by_group,
+        if_independent=share,
+    )
+
+
+def _per_class(
+    items: ScoredItems,
+    method: CertifyMethod,
+    promise: Promise,
+    risk: float,
+    against: Truth | None,
+    reference: ScoredItems | None,
+) -> Guarantee:
+    """One threshold per predicted class, each certified at an equal share of the risk."""
+    assert items.predicted is not None
+    names = sorted(set(items.predicted.tolist()))
+    found: dict[str, Guarantee] = {}
+    for name in names:
+        own, of_class = items.predicted == name, reference
+        if reference is not None:
+            if reference.predicted is None:
+                raise CredalError("reference items need predicted classes too. To fix: pass them.")
+            there = reference.predicted == name
+            of_class = reference[there] if there.any() else None
+        found[name] = _by_sequence(
+            items[own], method, (promise,), risk / len(names), against, of_class
+        )
+    limits = {name: each.threshold for name, each in found.items()}
+    if all(limit is None for limit in limits.values()):
+        largest = max(found.values(), key=lambda each: each.num_items)
+        return replace(_nothing(items, against, largest), confidence=1 - risk)
+    per_item = np.array([-math.inf if limits[k] is None else limits[k] for k in items.predicted])
+    kept = items.score <= per_item
+    return Guarantee(
+        method=method,
+        **_found(items, None, against)
+        | {
+            "threshold": max(limit for limit in limits.values() if limit is not None),
+            "kept": int(kept.sum()),
+            "errors": float(items.wrong[kept].sum()),
+        },
+        max_error=promise.limit,
+        confidence=1 - risk,
+        bound=max(each.bound for each in found.values() if each.bound is not None),
+        class_thresholds=tuple(limits.items()),
+    )
+
+
+def _nothing(items: ScoredItems, against: Truth | None, like: Guarantee) -> Guarantee:
+    return replace(like, **_found(items, None, against))
 
 
 def by_capacity(
@@ -126,18 +308,19 @@ def by_capacity(
         are wrong compared with the class with the most votes (95 % interval 0 % to 70.8 %).
     """
     check_number(confidence, name="confidence", above=0, below=1)
-    sample = as_sample(score, wrong)
+    items = ScoredItems(score, wrong, groups=groups)
+    sample = as_sample(items)
     fewest_kept = sample.num_items - _number_deferred(defer, sample.num_items)
     place = int((sample.kept < fewest_kept).sum()) if fewest_kept else None
-    ends = None
+    ends = threshold = None
     if place is not None:
         here = slice(place, place + 1)
         errors, kept = sample.errors[here], sample.kept[here]
         low, high = interval(errors, kept, confidence=confidence, binary=sample.binary)
-        ends = (float(low[0]), float(high[0]))
+        ends, threshold = (float(low[0]), float(high[0])), float(sample.thresholds[place])
     return Guarantee(
         method="capacity",
-        **_found(sample, place, against, groups),
+        **_found(items, threshold, against),
         max_error=None,
         confidence=float(confidence),
         bound=None,
@@ -145,24 +328,28 @@ def by_capacity(
     )
 
 
-def _found(
-    sample: Sample, place: int | None, against: Truth | None, groups: ArrayLike | None
-) -> dict[str, Any]:
-    """The fields of a guarantee that follow from the sample and the place of the threshold."""
+def _found(items: ScoredItems, threshold: float | None, against: Truth | None) -> dict[str, Any]:
+    """The fields of a guarantee that follow from the items and the threshold."""
     if against is None:
-        against = "majority" if sample.binary else "a random annotator"
+        against = "majority" if items.binary else "a random annotator"
     check_choice(against, get_args(Truth), name="against")
-    given = None if groups is None else np.asarray(groups)
-    if given is not None and given.shape != (sample.num_items,):
-        raise CredalError(f"groups must have shape ({sample.num_items},); got {given.shape}.")
+    kept = items.score <= (-math.inf if threshold is None else threshold)
     return {
         "against": against,
-        "threshold": None if place is None else float(sample.thresholds[place]),
-        "num_items": sample.num_items,
-        "kept": 0 if place is None else round(float(sample.kept[place])),
-        "errors": 0.0 if place is None else float(sample.errors[place]),
-        "num_groups": None if given is None else len(set(given.tolist())),
+        "threshold": threshold,
+        "num_items": len(items),
+        "kept": int(kept.sum()),
+        "errors": float(items.wrong[kept].sum()),
+        "num_groups": items.num_groups,
     }
+
+
+def _errorless(num_items: int, like: Sample) -> Sample:
+    """As many items without an error; equal scores where all are."""
+    constant = len(like.kept) == 1 < like.num_items
+    groups = 1 if constant else min(num_items, 10 * _THRESHOLDS)
+    kept = np.arange(1, groups + 1, dtype=np.float64)
+    return Sample(kept, kept, np.zeros_like(kept), binary=True).grown(num_items)
 
 
 def _number_deferred(defer: float, num_items: int) -> int:

@@ -73,7 +73,7 @@ def test_inspect_imports_neither_torch_nor_sklearn(tmp_path: Path) -> None:
 
 def test_certify_imports_neither_torch_nor_sklearn(tmp_path: Path) -> None:
     run = make_run(tmp_path / "RUN", rule=False)
-    assert not HEAVY & modules_after("certify", run.path, "--max-error", "0.8")
+    assert not HEAVY & modules_after("certify", run.path, "--max-error", "0.9")
 
 
 def missing_image(team: Team) -> None:

@@ -29,7 +29,7 @@ def train(team: Team, **options: Any) -> Run:
 def old(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A run with groups and a guarantee; do not change it."""
     run = train(make_team(tmp_path_factory.mktemp("old"), num_items=300), group="patient")
-    run.certify(max_error=0.3)
+    run.certify(max_error=0.3, method="learn-then-test")
     return run
 
 
@@ -62,7 +62,10 @@ def test_new_items_calibrate_and_test_half_and_half(old: Run, later: Team, tmp_p
     groups = new.items.filter(split="calibration")["group"]
     assert not set(groups) & set(new.items.filter(split="test")["group"])
     assert len(found.lines) <= 8
-    assert found.lines[-1] == f"Next: credalearn certify {new.path} --max-error 0.3"
+    assert (
+        found.lines[-1]
+        == f"Next: credalearn certify {new.path} --max-error 0.3 --method learn-then-test"
+    )
 
 
 def test_items_of_the_training_are_left_out_whatever_their_name(

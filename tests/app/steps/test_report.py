@@ -19,9 +19,11 @@ from PIL import Image
 from credalearn import metrics
 from credalearn._formats import percent
 from credalearn.app.images import THUMBNAIL_BYTES
+from credalearn.app.report.baseline import baseline
 from credalearn.app.run import Run
-from credalearn.app.steps.certify import CertifyOptions, certify, one_of_each
+from credalearn.app.steps.certify import CertifyOptions, certify
 from credalearn.app.steps.report import report
+from credalearn.conformal import score_strata
 from fake_run import add_rule, add_sets, fake_run, with_facts
 from report_pages import Elements, data_of, page_of, words_of
 
@@ -140,23 +142,53 @@ def with_groups(run: Run) -> Run:
     return with_facts(run, items=items, splits=replace(run.facts.splits, group="patient"))
 
 
-def test_a_guarantee_about_groups_is_checked_on_one_item_per_group(tmp_path: Path) -> None:
+def test_a_guarantee_about_groups_says_so(tmp_path: Path) -> None:
     run = with_groups(fake_run(tmp_path / "run"))
-    every = page_of(certify(run, CertifyOptions(max_error=0.2)).run)
-    assert "Of 300 test items the threshold keeps" in words_of(every, "verdict")
-    assert "Guarantees and intervals assume independent items" in words_of(every, "assumptions")
-    run = certify(run, CertifyOptions(max_error=0.2, one_per_group=True)).run
-    assert run.guarantee is not None
-    chosen = one_of_each(run.held_out("test"), "majority")
-    kept = chosen.filter(pl.col("score") <= run.guarantee.threshold)
-    page = page_of(run)
+    plain = page_of(certify(run, CertifyOptions(max_error=0.25, method="sgr")).run)
+    assert "Guarantees and intervals assume independent items" in words_of(plain, "assumptions")
+    page = page_of(certify(run, CertifyOptions(max_error=0.25)).run)
+    assert "Of 300 test items the threshold keeps" in words_of(page, "verdict")
+    assert "a random item of a random new group (patient)" in words_of(page, "verdict")
+    assert "The guarantee allows for that. The intervals" in words_of(page, "assumptions")
+
+
+def test_the_verdict_shows_the_baseline_and_every_class(run: Run, page: str) -> None:
     words = words_of(page, "verdict")
-    share, error = percent(len(kept) / len(chosen)), percent(kept["wrong"].mean())  # type: ignore[arg-type]
-    assert f"Of 100 test items, one per group, the threshold keeps {share}." in words
-    assert f"{error} are wrong compared with the class with the most votes" in words
-    assert "those of all 300 test items" in words
-    assert "region" not in data_of(page)  # the curve is about all items
-    assert "The intervals over all items assume" in words_of(page, "assumptions")
+    assert "✓ Certified" in words
+    assert run.guarantee is not None
+    rival = baseline(run, run.guarantee)
+    assert rival is not None
+    assert f"Always answering {rival.name}, the most frequent class, is right for" in words
+    for each in rival.recalls:
+        assert f"{each.name} {each.items} {each.found} {percent(each.recall)}" in words
+
+
+def test_one_answer_for_everything_is_amber_and_an_old_rule_is_marked(tmp_path: Path) -> None:
+    run = fake_run(tmp_path / "run")
+    label = pl.col("truth").fill_null("benign").replace("malignant", "benign")
+    predictions = run.predictions.with_columns(label=label)
+    changed = predictions.with_columns(wrong=pl.col("truth") != pl.col("label"))
+    run = certify(with_facts(run, predictions=changed), CertifyOptions(max_error=0.5)).run
+    page = page_of(run)
+    assert 'class="verdict cautious"' in page
+    words = words_of(page, "verdict")
+    assert "! Certified, with caution" in words
+    assert "Caution: 'malignant' is never predicted: " in words
+    assert "never predicted" in words.split("recall")[1]
+    old = page_of(run.mark_outdated("accuracy dropped significantly for newer items."))
+    assert "Caution: out of date, accuracy dropped significantly" in words_of(old, "verdict")
+
+
+def test_thresholds_per_class_have_a_verdict_and_no_place_on_the_slider(tmp_path: Path) -> None:
+    run = certify(fake_run(tmp_path / "run"), CertifyOptions(max_error=0.15, per_class=True)).run
+    page = page_of(run)
+    tested = run.held_out("test")
+    assert run.guarantee is not None
+    kept = run.guarantee.keeps(tested["score"].to_numpy(), tested["label"].to_list())
+    assert f"Keep the model’s label for {percent(kept.mean())} of the items" in words_of(
+        page, "verdict"
+    )
+    assert "region" not in data_of(page)
 
 
 def test_quality_is_what_the_metrics_say(run: Run, page: str) -> None:
@@ -240,7 +272,8 @@ def test_the_gallery_shows_the_least_certain_deferred_items(run: Run, page: str)
         *(
             torch.tensor(table.select(f"{part}:{name}" for name in run.classes).to_numpy())
             for part in ("lower", "upper", "p")
-        )
+        ),
+        strata=score_strata(table["score"].to_numpy(), run.sets.edges),
     )
     for row, text in enumerate(cards):
         assert re.findall("<dt>(.*?)</dt>", text) == ["model", "truth", "votes"]
@@ -268,7 +301,7 @@ def test_widened_sets_are_checked_on_the_test_items(run: Run, page: str, tmp_pat
     assert asked in words_of(page, "sets")
     assert "widened set" not in words_of(page, "gallery")
     assert "Nothing on this page is guaranteed" in words_of(page, "assumptions")
-    narrow = replace(run.sets, radius=0.01, scale="none")
+    narrow = replace(run.sets, radius=0.01, scale="none", strata=())
     page = page_of(plain.with_sets(narrow))
     assert "Fewer are contained than usual. The test items may differ" in words_of(page, "sets")
     assert "No error rate on this page is guaranteed" in words_of(page, "assumptions")

@@ -8,4 +8,6 @@ from credalearn.app.steps.certify import certify as certify_run
 
 def certify(run: RunFolder, options: CertifyOptions) -> list[str]:
     """See ``steps.certify``."""
-    return certify_run(Run.load(run), options).lines
+    found = certify_run(Run.load(run), options)
+    told = [*found.run.warnings, *found.lines][:8]
+    return [*told, *found.assumptions] if options.explain else told

@@ -15,4 +15,5 @@ Output = Annotated[Path, typer.Option("--output", "-o", help="File of tasks, .js
 
 def defer(run: RunFolder, data: Data, output: Output, options: DeferOptions) -> list[str]:
     """See ``steps.defer``."""
-    return defer_items(Run.load(run), data, output, options).lines
+    loaded = Run.load(run)
+    return [*loaded.warnings, *defer_items(loaded, data, output, options).lines]

@@ -6,6 +6,7 @@ from credalearn.app.steps.export import ExportOptions
 from credalearn.app.steps.export import export as export_model
 
 
-def export(run: RunFolder, options: ExportOptions) -> tuple[str, ...]:
+def export(run: RunFolder, options: ExportOptions) -> list[str]:
     """See ``steps.export``."""
-    return export_model(Run.load(run), options).lines
+    loaded = Run.load(run)
+    return [*loaded.warnings, *export_model(loaded, options).lines]

@@ -19,8 +19,9 @@ Output = Annotated[
 
 def predict(run: RunFolder, data: Data, output: Output, options: PredictOptions) -> Iterator[str]:
     """See ``steps.predict``."""
-    found = predict_items(Run.load(run), data, output, options)
-    yield from found.lines
+    loaded = Run.load(run)
+    found = predict_items(loaded, data, output, options)
+    yield from [*loaded.warnings, *found.lines]
     if found.deferred:
         yield f"Next: credalearn defer {run} {data} -o tasks.json{_same_items(options)}"
 

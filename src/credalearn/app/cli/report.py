@@ -12,7 +12,7 @@ from credalearn.app.steps.report import report as write_report
 Runs = Annotated[list[Path], typer.Argument(help="The run; others are compared with it.")]
 
 
-def report(runs: Runs, options: ReportOptions) -> tuple[str, ...]:
+def report(runs: Runs, options: ReportOptions) -> list[str]:
     """See ``steps.report``."""
     first, *others = (Run.load(path) for path in runs)
-    return write_report(first, options, others).lines
+    return [*first.warnings, *write_report(first, options, others).lines]

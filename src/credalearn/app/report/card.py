@@ -4,10 +4,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from credalearn.app.facts import RunFacts, TrainingFacts
+from credalearn.app.report.baseline import baseline
 from credalearn.app.report.held_out import HeldOut
 from credalearn.app.report.render import render_card
 from credalearn.app.run import Run
 from credalearn.errors import CredalError
+from credalearn.guarantees.deferral_score import SCORE_WORDS
 from credalearn.guarantees.truths import LACKING, TRUTHS
 
 _MARK = b"<!-- model card by credalearn -->"  # the first line of the template
@@ -41,6 +43,8 @@ def card(run: Run, outputs: Mapping[str, tuple[str, str]]) -> str:
         facts=run.facts,
         guarantee=run.guarantee,
         sets=run.sets,
+        score_words=SCORE_WORDS[run.deferral_score],
+        rival=baseline(run, run.guarantee) if run.guarantee and run.guarantee.certified else None,
         sources=sources,
         tested=HeldOut.of(run) if judged else None,
         truth=TRUTHS[run.truth],

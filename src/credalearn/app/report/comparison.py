@@ -30,7 +30,7 @@ class ComparedRun:
         rule = self.run.guarantee
         if rule is None or not rule.certified:
             return None
-        return float(rule.keeps(self.held_out.score).mean())
+        return float(self.held_out.kept_by(rule).mean())
 
     @property
     def set_promise(self) -> tuple[float, str] | None:

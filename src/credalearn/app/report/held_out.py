@@ -12,14 +12,15 @@ import polars as pl
 
 from credalearn.app.run import Run
 from credalearn.errors import CredalError
+from credalearn.guarantees import Guarantee
 from credalearn.guarantees.truths import LACKING, Truth
 from credalearn.metrics import Reliability, auarc, reliability
 
 NO_TRUTH = -1
 
-# Name of each score and its column in predictions.parquet. Items are deferred by the first.
+# Name of each score and its column in the table that Run.held_out returns.
 SCORES = {
-    "lower probability": "score",
+    "lower probability": "lower_probability",
     "MMI (imprecision)": "mmi",
     "top probability": "top_probability",
 }
@@ -54,13 +55,15 @@ class HeldOut:
         table = run.held_out("test")
         place = {name: number for number, name in enumerate(classes)}
         truth = [NO_TRUTH if each is None else place[each] for each in table["truth"]]
+        first = run.deferral_score.replace("-", " ")
+        others = [name for name in SCORES if name != first]
         return cls(
             items=tuple(table["item"]),
             classes=classes,
             probs=matrix(table, "p", classes),
             label=np.array([place[each] for each in table["label"]], dtype=np.int64),
             truth=np.array(truth, dtype=np.int64),
-            scores={name: table[column].to_numpy() for name, column in SCORES.items()},
+            scores={name: table[SCORES[name]].to_numpy() for name in [first, *others]},
             votes=matrix(table, "n", classes),
             heads=_heads(table, classes, run.facts.method),
             against=run.truth,
@@ -70,6 +73,10 @@ class HeldOut:
     def score(self) -> np.ndarray:
         """The score that items are deferred by, shape (N,)."""
         return next(iter(self.scores.values()))
+
+    def kept_by(self, guarantee: Guarantee) -> np.ndarray:
+        """Which items a guarantee keeps, shape (N,)."""
+        return guarantee.keeps(self.score, [self.classes[index] for index in self.label])
 
     @property
     def judged(self) -> np.ndarray:

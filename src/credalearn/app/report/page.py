@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from credalearn.app.report.baseline import Baseline, baseline
 from credalearn.app.report.comparison import ComparedRun, Comparison
 from credalearn.app.report.confusion import Confusion, confusions
 from credalearn.app.report.gallery import GalleryItem, gallery
@@ -29,19 +30,28 @@ class Verdict:
     """The headline: what is promised, and how it does on the test items."""
 
     guarantee: Guarantee | None  # what ``certify`` found; None before
-    outcome: Outcome | None = None  # on all test items; None without a threshold
-    check: Outcome | None = None  # on those that the guarantee is about: all, or one per group
+    outcome: Outcome | None = None  # on the test items; None without a threshold
     kept_and_wrong: float | None = None  # share of the judged items that is kept and wrong
     disagreement: float | None = None  # share of votes on kept items that differ from the label
+    baseline: Baseline | None = None  # the most frequent class as a rival; None without a promise
+    outdated: str | None = None  # why the promise no longer holds, if newer items showed it
 
     @property
-    def state(self) -> Literal["open", "refused", "capacity", "certified"]:
-        """What kind of verdict it is."""
+    def state(self) -> Literal["open", "refused", "capacity", "cautious", "certified"]:
+        """What kind of verdict it is; cautious: certified, but amber."""
         if self.guarantee is None:
             return "open"
         if self.outcome is None:
             return "refused"
-        return "certified" if self.guarantee.certified else "capacity"
+        if not self.guarantee.certified:
+            return "capacity"
+        return "cautious" if self.cautions else "certified"
+
+    @property
+    def cautions(self) -> list[str]:
+        """Why a certified threshold is shown in amber; empty where it is green."""
+        found = [] if self.baseline is None else self.baseline.cautions
+        return found if self.outdated is None else [f"out of date, {self.outdated}", *found]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,11 +76,12 @@ class Page:
         """Whether the promise is about the error that the curve shows, so that it can be drawn."""
         rule = self.verdict.guarantee
         return (
-            self.verdict.state == "certified"
+            self.verdict.state in ("certified", "cautious")
             and rule is not None
+            and rule.max_error is not None
             and rule.confidence is not None
             and rule.against == self.held_out.against
-            and not rule.one_per_group
+            and not rule.class_thresholds
         )
 
     def script_data(self) -> dict[str, Any]:
@@ -101,7 +112,6 @@ def build_page(
     title: str,
     made: str,
     risk: LabelRisk,
-    checked: Sequence[str] | None = None,
     widened: "WidenedSets | None" = None,
     others: Sequence[ComparedRun] = (),
     images: Path | None = None,
@@ -109,10 +119,13 @@ def build_page(
     """Compute the page of a run."""
     guarantee = run.guarantee
     decided = guarantee is not None and guarantee.shortfall is None
-    kept = guarantee.keeps(held_out.score) if guarantee is not None and decided else None
+    kept = held_out.kept_by(guarantee) if guarantee is not None and decided else None
     verdict = Verdict(guarantee)
     if guarantee is not None and kept is not None:
-        verdict = _verdict(guarantee, held_out, kept, checked)
+        verdict = _verdict(run, guarantee, held_out, kept)
+    threshold = None if verdict.outcome is None else verdict.outcome.threshold
+    if guarantee is not None and guarantee.class_thresholds:
+        threshold = None  # the slider has one threshold for all classes
     bounds = (widened.lower, widened.upper) if widened is not None else None
     votes = {name: float(run.items[f"n:{name}"].sum()) for name in run.classes}
     return Page(
@@ -121,7 +134,7 @@ def build_page(
         run=run,
         verdict=verdict,
         held_out=held_out,
-        slider=Slider.of(held_out, verdict.outcome.threshold if verdict.outcome else None),
+        slider=Slider.of(held_out, threshold),
         class_votes=tuple(sorted(votes.items(), key=lambda each: -each[1])),
         confusions=confusions(held_out, kept),
         risk=risk,
@@ -135,18 +148,17 @@ def build_page(
     )
 
 
-def _verdict(
-    guarantee: Guarantee, held_out: HeldOut, kept: np.ndarray, checked: Sequence[str] | None
-) -> Verdict:
-    chosen = set(held_out.items if checked is None else checked)
-    rows = np.array([item in chosen for item in held_out.items])
-    limit = np.array([KEEP_NONE if guarantee.threshold is None else guarantee.threshold])
-    voted = kept & rows & (held_out.votes.sum(1) > 0)
+def _verdict(run: Run, guarantee: Guarantee, held_out: HeldOut, kept: np.ndarray) -> Verdict:
+    limit = KEEP_NONE if guarantee.threshold is None else guarantee.threshold
+    # Thresholds per class: an item is kept where this is at most the largest of them.
+    values = np.where(kept, np.minimum(held_out.score, limit), np.inf)
+    voted = kept & (held_out.votes.sum(1) > 0)
     shares = held_out.votes[voted, held_out.label[voted]] / held_out.votes[voted].sum(1)
     return Verdict(
         guarantee,
-        outcome=outcomes(held_out, limit)[0],
-        check=outcomes(held_out, limit, rows=rows)[0],
-        kept_and_wrong=float((kept & held_out.wrong & rows).sum() / (held_out.judged & rows).sum()),
+        outcome=outcomes(held_out, np.array([limit]), values=values)[0],
+        kept_and_wrong=float((kept & held_out.wrong).sum() / held_out.judged.sum()),
         disagreement=float(1 - shares.mean()) if len(shares) else None,
+        baseline=baseline(run, guarantee) if guarantee.certified else None,
+        outdated=run.outdated,
     )

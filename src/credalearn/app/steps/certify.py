@@ -4,25 +4,34 @@ Imports torch only where sets are widened.
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import polars as pl
 
-from credalearn._formats import many, percent
+from credalearn._formats import listed, many, percent
 from credalearn._options import check_options, option
-from credalearn.app.run import Run
+from credalearn.app.report.baseline import Baseline, baseline
+from credalearn.app.run import Request, Run
 from credalearn.conformal import Distance, Scale
 from credalearn.errors import CredalError
-from credalearn.guarantees import CertifyMethod, Guarantee, by_capacity
+from credalearn.guarantees import (
+    CertifyMethod,
+    DeferralScore,
+    Guarantee,
+    Promise,
+    ScoredItems,
+    by_capacity,
+)
 from credalearn.guarantees import certify as certify_scores
-from credalearn.guarantees.truths import HAVING, LACKING, Truth
+from credalearn.guarantees.deferral_score import SCORE_WORDS
+from credalearn.guarantees.truths import HAVING, LACKING, TRUTHS, Truth
 
 if TYPE_CHECKING:
     from credalearn.app.steps.set_coverage import WidenedSets
 
 _MAX_ERROR = 0.10
-_WIDENING = ("box", "relative-variance")  # the defaults of distance and scale
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,11 +40,21 @@ class CertifyOptions:
 
     max_error: float | None = option(
         None,
-        "Largest error rate among predicted items.",
+        "Largest error rate among predicted items; with --cost, largest mean cost.",
         above=0,
         below=1,
         show_default="0.10, unless another target is given",
     )
+    called: tuple[str, ...] = option(
+        (), "Largest error among items called a class, such as malignant=0.05; repeatable."
+    )
+    missed: tuple[str, ...] = option(
+        (), "Largest share of a class called something else, such as malignant=0.10; repeatable."
+    )
+    cost: tuple[str, ...] = option(
+        (), "Cost of an error, such as malignant:benign=5 (truth:label); others 1; repeatable."
+    )
+    per_class: bool = option(False, "One threshold per predicted class, each with max_error.")
     capacity: float | None = option(
         None,
         "Share of items that reviewers can take, such as 0.25; no error is promised.",
@@ -43,12 +62,19 @@ class CertifyOptions:
         most=1,
     )
     confidence: float = option(0.95, "Confidence level of the guarantee.", above=0, below=1)
-    method: CertifyMethod = option("sgr", "How the error is certified.")
+    method: CertifyMethod | None = option(
+        None,
+        "How the error is certified.",
+        show_default="learn-then-test; betting with groups",
+    )
+    score: DeferralScore | None = option(
+        None, "Score to defer by.", show_default="the better one on out-of-fold predictions"
+    )
     against: Literal["truth", "annotator"] = option(
         "truth", "Compare predictions with the run's truth, or with a random annotator."
     )
-    one_per_group: bool = option(
-        False, "Calibrate on one random item per group; groups are independent, their items not."
+    again: bool = option(
+        False, "Ask for another guarantee on the same items, at half of the risk that is left."
     )
     set_coverage: float | None = option(
         None,
@@ -57,30 +83,80 @@ class CertifyOptions:
         below=1,
     )
     distance: Distance = option("box", "Widen sets by class (box), or in total variation.")
-    scale: Scale = option("relative-variance", "Unit in which the sets of an item are widened.")
+    scale: Scale | None = option(
+        None,
+        "Unit in which the sets of an item are widened.",
+        show_default="the narrowest on out-of-fold predictions, or relative-variance",
+    )
+    stratum: str | None = option(
+        None,
+        "Widen sets separately by this column of the inputs; 'label': by predicted class.",
+        show_default="by score: items likely kept, and likely deferred",
+    )
+    table: Path | Any | None = option(
+        None, "Table with the column of --stratum.", show_default="the inputs used for training"
+    )
+    explain: bool = option(False, "Also print what the guarantee assumes.")
 
     def __post_init__(self) -> None:
         check_options(self)
-        if self.max_error is not None and self.capacity is not None:
+        if self.capacity is not None and self.target is not None:
             raise CredalError(
                 "max_error and capacity exclude each other: each sets the threshold. To fix: pass "
                 "one of them."
             )
-        if self.capacity is not None and self.method != "sgr":
+        if self.capacity is not None and self.method is not None:
             raise CredalError("a capacity certifies no error, so it has no method.")
-        if self.set_coverage is None and (self.distance, self.scale) != _WIDENING:
+        widening = (self.distance, self.scale, self.stratum, self.table)
+        if self.set_coverage is None and widening != ("box", None, None, None):
             raise CredalError(
-                "distance and scale say how sets are widened. To fix: pass set_coverage=0.90 too."
+                "distance, scale and stratum say how sets are widened. To fix: pass "
+                "set_coverage=0.90 too."
             )
-        if self.one_per_group and self.target is None:
-            raise CredalError("one_per_group needs max_error. To fix: pass max_error=0.10.")
+        if self.cost and self.target is None:
+            raise CredalError("cost needs max_error, the largest mean cost. To fix: pass it.")
+        assert self.promises is not None  # which checks them
 
     @property
     def target(self) -> float | None:
-        """The error rate to certify; None where a capacity or only sets are asked for."""
-        if self.max_error is None and self.capacity is None and self.set_coverage is None:
+        """The error rate to certify; None where a capacity, classes or only sets are asked for."""
+        others = (self.capacity, self.set_coverage, self.called or None, self.missed or None)
+        if self.max_error is None and all(each is None for each in others):
             return _MAX_ERROR
         return self.max_error
+
+    @property
+    def promises(self) -> tuple[Promise, ...]:
+        """What is to be promised besides the error of all items; with costs, instead of it."""
+        found = []
+        if self.cost and self.target is not None:
+            pairs = [_classes(each, "cost", "malignant:benign=5", 2) for each in self.cost]
+            costs = [
+                (a, b, _number(each, "cost")) for (a, b), each in zip(pairs, self.cost, strict=True)
+            ]
+            found.append(Promise(limit=self.target, costs=tuple(costs)))
+        kinds: dict[Literal["called", "missed"], tuple[str, ...]] = {
+            "called": self.called,
+            "missed": self.missed,
+        }
+        for kind, several in kinds.items():
+            for each in several:
+                (name,) = _classes(each, kind, "malignant=0.05", 1)
+                found.append(Promise(kind=kind, name=name, limit=_number(each, kind)))
+        return tuple(found)
+
+    @property
+    def certifies(self) -> bool:
+        """Whether an error is to be certified, or something about classes."""
+        return self.target is not None or bool(self.promises)
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What a guarantee depends on: with the same, ``certify`` finds the same."""
+        names = ("called", "missed", "cost", "per_class", "confidence", "method", "score")
+        told = {name: getattr(self, name) for name in (*names, "against")}
+        told |= {name: list(each) for name, each in told.items() if isinstance(each, tuple)}
+        return {"max_error": self.target, **told}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +171,8 @@ class HeldOutCheck:
 
     def sentence(self, guarantee: Guarantee) -> str:
         """What the test items show, in one sentence."""
-        each = " (one per group)" if guarantee.one_per_group else ""
         share = percent(self.kept / self.items) if self.kept else "none"
-        told = f"It predicts {share} of {many(self.items, 'test item')}{each}"
+        told = f"It predicts {share} of {many(self.items, 'test item')}"
         if not self.judged_kept:
             return f"{told}."
         having = f" with {HAVING[guarantee.against]}" if self.judged < self.items else ""
@@ -112,6 +187,7 @@ class Certificate:
     run: Run  # the run with its new guarantee or sets
     guarantee: Guarantee | None = None  # None if not asked for
     check: HeldOutCheck | None = None  # how it does on the test items; None without a guarantee
+    baseline: Baseline | None = None  # the most frequent class as a rival; None for a capacity
     sets: "WidenedSets | None" = None  # by how much sets are widened; None if not asked for
 
     @property
@@ -120,43 +196,91 @@ class Certificate:
         told, found = [], self.guarantee
         if found is not None and self.check is not None:
             if found.threshold is not None:
+                limit = f"a score above {found.threshold:.4g}"
+                if found.class_thresholds:
+                    limit = "a score above the threshold of their class"
                 told.append(
                     f"Keep {percent(found.coverage)} and defer {percent(1 - found.coverage)} of "
-                    f"{many(found.num_items + found.left_out, 'calibration item')} (those with a "
-                    f"score above {found.threshold:.4g})"
+                    f"{many(found.num_items + found.left_out, 'calibration item')}: those with "
+                    f"{limit} ({_score_words(self.run, found)})."
                 )
-            told.append(found.sentence())
-            if found.certified and (found.num_groups or found.num_items) < found.num_items:
-                told.append(
-                    "To avoid assuming that items are independent, certify with --one-per-group."
-                )
-            told.append(self.check.sentence(found))
+            told += [found.sentence(), self.check.sentence(found)]
+            if self.baseline is not None:
+                told.append(self.baseline.sentence())
         if self.sets is not None:
             told += self.sets.lines
         path, without = self.run.path, " --no-decision" if self.run.guarantee is None else ""
         next_step = f"credalearn predict {path} DATA -o decisions.csv{without}"
         return [*told, f"Next: {next_step}; credalearn report {path}"]
 
+    @property
+    def assumptions(self) -> list[str]:
+        """What the guarantee and the sets assume, for ``--explain``."""
+        found, told = self.guarantee, []
+        if found is not None and found.certified:
+            if found.by_group:
+                told.append(
+                    "Groups are independent and drawn like new groups; items of a group need not "
+                    "be. Small and large groups count alike."
+                )
+            else:
+                told.append("Items are independent and drawn like new items.")
+            told.append(
+                f"Right and wrong are judged by {TRUTHS[found.against]}; people can be wrong "
+                "together."
+            )
+            told.append(
+                "Thresholds, start and order of the tests were fixed by out-of-fold predictions."
+                if found.expected_threshold is not None
+                else "Thresholds are quantiles of the calibration scores; the start of the tests "
+                "is fixed by their number. This is exact where the error does not fall as more "
+                "items are kept."
+            )
+            told.append(
+                f"{many(len(self.run.requests), 'request')} on these items spent "
+                f"{percent(sum(each.risk for each in self.run.requests))} of risk in all. Further "
+                "targets must not be read off the errors of these items."
+            )
+        if self.sets is not None:
+            told += self.sets.assumptions
+        return told
+
 
 def certify(run: Run, options: CertifyOptions) -> Certificate:
     """Choose a threshold on the run's calibration items, or widen its sets, and store the result.
 
-    Items are deferred by 1 − lower probability of the predicted class. ``guarantee.json`` and
-    ``sets.json`` are each written whole, after all that was asked for has succeeded.
+    Another request on the same items is choosing after looking. It is refused, or with ``again``
+    spends half of the risk that is left: what all requests have spent is subtracted from 1, and
+    that is the confidence of whatever the run promises afterwards. ``requests.json``,
+    ``guarantee.json`` and ``sets.json`` are each written whole.
     """
-    sets = check = guarantee = None
+    check = guarantee = rival = None
+    before = run
+    if options.certifies:
+        run, guarantee = _certified(run, options)
+        rival = baseline(run, guarantee)
+    elif options.capacity is not None:
+        guarantee = _by_capacity(run, options)
+    if guarantee is not None:
+        run = replace(run, guarantee=guarantee)
+        check = _check(run, guarantee)
+    sets = None
     if options.set_coverage is not None:
         from credalearn.app.steps.set_coverage import certify_sets
 
         sets = certify_sets(
-            run, options.set_coverage, distance=options.distance, scale=options.scale
+            run,
+            options.set_coverage,
+            distance=options.distance,
+            scale=options.scale,
+            stratum=options.stratum,
+            table=options.table,
         )
-    if options.target is not None or options.capacity is not None:
-        guarantee, check = _certify_scores(run, options)
-        run = run.with_guarantee(guarantee)
+    if guarantee is not None:
+        run = replace(run, guarantee=before.guarantee).with_guarantee(guarantee)
     if sets is not None:
         run = run.with_sets(sets.inflation)
-    return Certificate(run, guarantee, check, sets)
+    return Certificate(run, guarantee, check, rival, sets)
 
 
 def judged_by(truth: Truth) -> tuple[str, pl.Expr]:
@@ -165,94 +289,191 @@ def judged_by(truth: Truth) -> tuple[str, pl.Expr]:
     return column, pl.col(column).cast(pl.Float64).is_finite().fill_null(False)
 
 
-def one_of_each(table: pl.DataFrame, truth: Truth) -> pl.DataFrame:
-    """One row of each group, drawn at random but always the same: another draw is another look.
-
-    A group is useful if any of its rows can be right or wrong, so the draw is from those if any.
-    """
-    order = np.random.default_rng(0).permutation(len(table))
-    known_first = table[order].sort(judged_by(truth)[1], descending=True, maintain_order=True)
-    return known_first.unique("group", keep="first", maintain_order=True)
-
-
-def _certify_scores(run: Run, options: CertifyOptions) -> tuple[Guarantee, HeldOutCheck]:
+def _certified(run: Run, options: CertifyOptions) -> tuple[Run, Guarantee]:
+    """The guarantee, and the run that remembers the request; an error if nothing is certified."""
+    risk, confidence, known = _risk(run, options)
+    score = options.score or replace(run, guarantee=None).deferral_score
     truth: Truth = run.truth if options.against == "truth" else "a random annotator"
-    column, known = judged_by(truth)
-    every, tested = map(run.held_out, ("calibration", "test"))
-    if options.one_per_group:
-        if run.group is None:
-            raise CredalError(
-                f"one_per_group: the items of {run.path} have no groups. To fix: train with "
-                "--group COLUMN, or leave it out."
-            )
-        every, tested = (one_of_each(table, truth) for table in (every, tested))
-    calibration, judged = every.filter(known), tested.filter(known)
+    column, judged = judged_by(truth)
+    every = run.held_out("calibration", score=score)
+    calibration = every.filter(judged)
     if not len(calibration):
-        remedy = "annotator" if options.against == "truth" else "truth"
-        raise CredalError(
-            f"no calibration item of {run.path} can be right or wrong: {LACKING[truth]}. To fix: "
-            f"train with --gold COLUMN, or certify with --against {remedy}."
-        )
-    found = replace(
-        _threshold(every, calibration, column, truth, options),
-        left_out=len(every) - len(calibration),
-        group=run.group,
-        one_per_group=options.one_per_group,
+        raise _without_truth(run, truth)
+    promises = options.promises
+    _check_classes(run, promises)
+    fold = run.held_out("out-of-fold", score=score).filter(judged)
+    by_name = options.method in ("sgr", "conformal-risk-control")
+    items = _items(calibration, column)
+    found = certify_scores(
+        **items,
+        max_error=None if options.cost else options.target,
+        confidence=1 - risk,
+        method=options.method,
+        against=truth,
+        promises=promises,
+        per_class=options.per_class,
+        reference=None if by_name or fold.is_empty() else ScoredItems(**_items(fold, column)),
     )
-    left_out_kept = found.keeps(every.filter(~known)["score"].to_numpy()).sum()
-    found = replace(found, left_out_kept=int(left_out_kept))
+    unknown = every.filter(~judged)
+    kept = found.keeps(unknown["score"].to_numpy(), unknown["label"].to_list())
+    found = replace(
+        found,
+        left_out=len(unknown),
+        left_out_kept=int(kept.sum()),
+        group=run.group,
+        score=score,
+        confidence=None if found.confidence is None else confidence,
+        requests=len(run.requests) + (not known),
+    )
+    if not known:
+        spent = 0.0 if found.confidence is None else risk
+        run = run.with_request(
+            Request(asked=options.asked, risk=spent, certified=found.shortfall is None)
+        )
     if found.shortfall is not None:
         raise _too_few(found)
-    kept = found.keeps(judged["score"].to_numpy())
-    return found, HeldOutCheck(
-        items=len(tested),
-        kept=int(found.keeps(tested["score"].to_numpy()).sum()),
-        judged=len(judged),
-        judged_kept=int(kept.sum()),
-        errors=float(judged[column].to_numpy()[kept].sum()),
-    )
+    return run, found
 
 
-def _threshold(
-    every: pl.DataFrame,
-    calibration: pl.DataFrame,
-    column: str,
-    truth: Truth,
-    options: CertifyOptions,
-) -> Guarantee:
-    """The guarantee by the items that can be right or wrong, for a target or a capacity."""
-    score, wrong = calibration["score"].to_numpy(), calibration[column].to_numpy()
-    groups = calibration["group"].to_list() if calibration["group"].count() else None
-    sure = options.confidence
-    if options.target is not None:
-        return certify_scores(
-            score,
-            wrong,
-            max_error=options.target,
-            confidence=sure,
-            method=options.method,
-            against=truth,
-            groups=groups,
+def _risk(run: Run, options: CertifyOptions) -> tuple[float, float, bool]:
+    """What the request may spend, the confidence it then has, and whether it was made before."""
+    risk = 1 - options.confidence
+    spent = sum(each.risk for each in run.requests)
+    same = [each for each in run.requests if each.asked == options.asked]
+    if same:
+        return same[0].risk or risk, 1 - (spent or risk), True
+    if not run.requests:
+        return risk, options.confidence, False
+    risk /= 2 ** len(run.requests)
+    left = 1 - spent - risk
+    if not options.again or options.method == "conformal-risk-control":
+        first = run.requests[0].asked["max_error"]
+        limit = "other promises" if first is None else f"max_error={first:g}"
+        again = f", or pass --again: the confidence is then {percent(left)}"
+        raise CredalError(
+            f"the calibration items of {run.path} have already answered a request ({limit}); "
+            "choosing after looking would make the promise untrue. To fix: recalibrate on new "
+            f"items{'' if options.method == 'conformal-risk-control' else again}."
         )
+    if left <= 0:
+        raise CredalError(
+            f"{many(len(run.requests), 'request')} have spent all risk of {run.path}. To fix: "
+            "recalibrate on new items."
+        )
+    return risk, left, False
+
+
+def _items(table: pl.DataFrame, column: str) -> dict[str, Any]:
+    """The arguments of the library's ``certify`` that describe items."""
+    known = table["truth"].is_not_null().all()
+    return {
+        "score": table["score"].to_numpy(),
+        "wrong": table[column].to_numpy(),
+        "groups": table["group"].to_list() if table["group"].count() else None,
+        "predicted": table["label"].to_list(),
+        "truth": table["truth"].to_list() if known else None,
+    }
+
+
+def _by_capacity(run: Run, options: CertifyOptions) -> Guarantee:
+    """A threshold by the scores alone; reviewers also get items that cannot be right or wrong."""
     assert options.capacity is not None
-    # Reviewers also get the items that can be neither right nor wrong.
+    score = options.score or replace(run, guarantee=None).deferral_score
+    truth: Truth = run.truth if options.against == "truth" else "a random annotator"
+    column, judged = judged_by(truth)
+    every = run.held_out("calibration", score=score)
+    calibration = every.filter(judged)
+    if not len(calibration):
+        raise _without_truth(run, truth)
     scores = every["score"].to_numpy()
     nothing_wrong = np.zeros(len(scores), bool)
     threshold = by_capacity(scores, nothing_wrong, defer=float(options.capacity)).threshold
-    deferred = len(score) if threshold is None else int((score > threshold).sum())
-    found = by_capacity(score, wrong, defer=deferred, confidence=sure, against=truth, groups=groups)
-    return replace(found, threshold=threshold if found.kept else None)
+    known = calibration["score"].to_numpy()
+    deferred = len(known) if threshold is None else int((known > threshold).sum())
+    found = by_capacity(
+        known,
+        calibration[column].to_numpy(),
+        defer=deferred,
+        confidence=options.confidence,
+        against=truth,
+        groups=calibration["group"].to_list() if calibration["group"].count() else None,
+    )
+    found = replace(found, threshold=threshold if found.kept else None, group=run.group)
+    left_out = every.filter(~judged)["score"].to_numpy()
+    return replace(
+        found, left_out=len(left_out), left_out_kept=int(found.keeps(left_out).sum()), score=score
+    )
+
+
+def _check(run: Run, guarantee: Guarantee) -> HeldOutCheck:
+    column, judged = judged_by(guarantee.against)
+    tested = run.held_out("test")
+    kept = guarantee.keeps(tested["score"].to_numpy(), tested["label"].to_list())
+    known = tested.select(judged).to_series().to_numpy()
+    errors = tested[column].cast(pl.Float64).to_numpy()[kept & known]
+    return HeldOutCheck(
+        items=len(tested),
+        kept=int(kept.sum()),
+        judged=int(known.sum()),
+        judged_kept=int((kept & known).sum()),
+        errors=float(errors.sum()),
+    )
+
+
+def _score_words(run: Run, found: Guarantee) -> str:
+    """The score in words, and that it was chosen on out-of-fold predictions, where it was."""
+    assert found.score is not None
+    chosen = (run.predictions["split"] == "out-of-fold").any()
+    return SCORE_WORDS[found.score] + (", the better score out of fold" if chosen else "")
+
+
+def _classes(text: str, name: str, example: str, number: int) -> list[str]:
+    """The class names in ``a:b=5`` or ``a=0.05``."""
+    names = text.rpartition("=")[0].split(":") if number > 1 else [text.rpartition("=")[0]]
+    if len(names) != number or not all(names):
+        raise CredalError(f"{name} must look like {example}; got {text!r}.")
+    return names
+
+
+def _number(text: str, name: str) -> float:
+    try:
+        return float(text.rpartition("=")[2])
+    except ValueError:
+        raise CredalError(f"{name} must end with a number, such as =0.05; got {text!r}.") from None
+
+
+def _check_classes(run: Run, promises: tuple[Promise, ...]) -> None:
+    for each in promises:
+        named = [each.name, *(name for truth, label, _ in each.costs for name in (truth, label))]
+        for name in named:
+            if name is not None and name not in run.classes:
+                raise CredalError(
+                    f"{run.path} has no class {name!r}; its classes are: {listed(run.classes)}. To "
+                    "fix: name one of these."
+                )
+
+
+def _without_truth(run: Run, truth: Truth) -> CredalError:
+    remedy = "truth" if truth == "a random annotator" else "annotator"
+    return CredalError(
+        f"no calibration item of {run.path} can be right or wrong: {LACKING[truth]}. To fix: "
+        f"train with --gold COLUMN, or certify with --against {remedy}."
+    )
 
 
 def _too_few(found: Guarantee) -> CredalError:
     """The error to raise where the target cannot be certified: what it takes, what to do."""
-    assert found.shortfall is not None
+    short = found.shortfall
+    assert short is not None
     sure = f" with {percent(found.confidence)} confidence" if found.confidence else ""
+    what = "these promises" if found.promises else f"an error of at most {percent(found.max_error)}"
+    having = many(found.num_items, "calibration item")
+    if short.groups:
+        having += f" of {many(found.num_groups or 0, 'group')} ({found.group})"
     more = f"items of more groups ({found.group})" if found.group is not None else "more items"
-    fixes = [f"annotate {more} and recalibrate"] if found.shortfall.items_needed else []
-    fixes += ["raise max_error"] if found.shortfall.reachable_error else []
+    fixes = [f"annotate {more} and recalibrate"] if short.items_needed else []
+    fixes += ["raise max_error with --again"] if short.reachable_error else []
     return CredalError(
-        f"an error of at most {percent(found.max_error)}{sure} cannot be certified with "
-        f"{many(found.num_items, 'calibration item')}; nothing was changed. {found.shortfall} "
-        f"To fix: {', or '.join(fixes) or 'train a better model'}."
+        f"{what}{sure} cannot be certified with {having}; no guarantee was changed. {short} To "
+        f"fix: {', or '.join(fixes) or 'train a better model'}."
     )

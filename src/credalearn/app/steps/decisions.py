@@ -12,13 +12,14 @@ import polars as pl
 from credalearn._formats import shown
 from credalearn.app.item_stream import Batch, ItemStream
 from credalearn.app.run import Run
+from credalearn.app.steps.strata import strata_of_batch
 from credalearn.app.table_writer import Schema
 from credalearn.errors import CredalError
 
 if TYPE_CHECKING:
     from credalearn.classifier import CredalClassifier
 
-Decide = Callable[[np.ndarray], np.ndarray]
+Decide = Callable[[np.ndarray, Sequence[str]], np.ndarray]  # by scores and labels
 SCHEMA: Schema = {
     "item": pl.String,
     "label": pl.String,
@@ -34,7 +35,7 @@ SET_SCHEMA: Schema = {"set_lower": pl.Float64, "set_upper": pl.Float64}
 def find_decision(run: Run, threshold: float | None) -> Decide:
     """What decides by the score: the threshold if there is one, else the run's guarantee."""
     if threshold is not None:
-        return lambda score: np.where(score <= threshold, "predict", "defer")
+        return lambda score, _: np.where(score <= threshold, "predict", "defer")
     if run.guarantee is None:
         raise CredalError(
             f"{run.path} has no guarantee, so nothing can be decided. To fix: credalearn certify "
@@ -70,18 +71,20 @@ def _frame(
     predicted = clf.predict_credal(batch.X)
     index = predicted.classes.numpy()
     row = np.arange(len(index))
-    score = predicted.score("lower-probability").double().numpy()
+    score = predicted.score(run.deferral_score).double().numpy()
+    label = pl.Series(run.classes, dtype=pl.String).gather(index)
     parts = [x.double().numpy() for x in (predicted.probs, predicted.lower, predicted.upper)]
     columns: dict[str, Any] = {
         "item": batch.items,
-        "label": pl.Series(run.classes, dtype=pl.String).gather(index),
+        "label": label,
         **dict(zip(("probability", "lower", "upper"), (x[row, index] for x in parts), strict=True)),
         "score": score,
     }
     if decide is not None:
-        columns["decision"] = pl.Series(decide(score), dtype=pl.String)
+        columns["decision"] = pl.Series(decide(score, label.to_list()), dtype=pl.String)
     if run.sets is not None:
-        widened = predicted.conformalize(run.sets)
+        strata = strata_of_batch(run, run.sets, predicted, label, batch)
+        widened = predicted.conformalize(run.sets, strata=strata)
         columns["set_lower"] = widened.lower.double().numpy()[row, index]
         columns["set_upper"] = widened.upper.double().numpy()[row, index]
     if all_classes:

@@ -116,10 +116,10 @@ def predict(
     """Predict every item; with an output, memory does not grow with the number of items.
 
     The columns are ``item``, ``label`` (the predicted class, also of deferred items),
-    ``probability``, ``lower`` and ``upper`` (of that class), ``score`` (1 − lower) and ``decision``
-    (predict or defer). A run with certified sets adds ``set_lower`` and ``set_upper``, the bounds
-    of the class in the widened set. With ``all_classes``, the columns of :func:`class_schema`
-    follow.
+    ``probability``, ``lower`` and ``upper`` (of that class), ``score`` (one minus the lower
+    probability, or one minus the probability where that defers better) and ``decision`` (predict or
+    defer). A run with certified sets adds ``set_lower`` and ``set_upper``, the bounds of the class
+    in the widened set. With ``all_classes``, the columns of :func:`class_schema` follow.
     """
     options = options or PredictOptions()
     path = None if output is None else check_output(output)

@@ -2,7 +2,10 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Any
+
+import polars as pl
 
 from credalearn._formats import listed
 from credalearn._options import check_options, keywords, same_option
@@ -12,6 +15,7 @@ from credalearn.app.known_items import KnownItems
 from credalearn.app.readers import read_annotations
 from credalearn.app.run import Run, write_run
 from credalearn.app.staging import MODEL, recover, staged
+from credalearn.app.steps.drift_check import Drift, drift_check
 from credalearn.errors import CredalError
 from credalearn.guarantees import Guarantee
 
@@ -42,19 +46,18 @@ class Recalibration:
 
     old: Run  # the run whose model it is
     run: Run  # the same model with the new items as calibration and test items
+    drift: Drift  # what the new items say about the old run
 
     @property
     def lines(self) -> list[str]:
         """What the command prints, in at most eight lines."""
-        from credalearn.app.steps.drift_check import drift_check
-
         facts, sets = self.run.facts, self.old.sets
         left_out = [f"{count:,} items {why}" for why, count in facts.inputs.left_out.items()]
         more = "" if sets is None else f" --set-coverage {sets.coverage:g}"
         return [
             *([f"Left out: {', '.join(left_out)}."] if left_out else []),
             *filter(None, [self.run.lost_group]),
-            *drift_check(self.old, self.run),
+            *self.drift.lines,
             f"Wrote {self.run.path}: the same model with {facts.splits.calibration:,} calibration "
             f"and {facts.splits.test:,} test items; nothing was trained.",
             f"Next: credalearn certify {self.run.path} {_as_before(self.old.guarantee)}{more}",
@@ -71,7 +74,8 @@ def recalibrate(
 
     Items that the model was trained on are left out: by their input, whatever their name, and by
     group where training used the same groups. Half of the others calibrate, half test. They must
-    be a random sample of the items to come, not those that were deferred.
+    be a random sample of the items to come, not those that were deferred. A run whose accuracy or
+    guarantee they contradict is marked as out of date.
     """
     options, output = options or RecalibrateOptions(), Path(folder)
     recover(output)  # what a killed command left of a finished run
@@ -98,8 +102,14 @@ def recalibrate(
         }
         facts["recalibrated_from"] = run.training
         tables = run_tables(data, clf, trained=trained)
+        folds = run.predictions.filter(split="out-of-fold")
+        tables["predictions"] = pl.concat([tables["predictions"], folds], how="diagonal")
         write_run(partial, facts, model_sha256=run.facts.sha256.model, **tables)
-    return Recalibration(run, Run.load(output))
+    new = Run.load(output)
+    drift = drift_check(run, new)
+    if drift.outdated is not None:
+        run = run.mark_outdated(drift.outdated)
+    return Recalibration(run, new, drift)
 
 
 def _check_folder(run: Run, output: Path) -> None:
@@ -148,9 +158,16 @@ def _as_before(guarantee: Guarantee | None) -> str:
     """The options of ``certify`` that ask for such a guarantee."""
     if guarantee is None:
         return "--max-error 0.10"
-    if guarantee.max_error is None:
+    if guarantee.method == "capacity":
         return f"--capacity {1 - guarantee.coverage:.2g}"
-    told = f"--max-error {guarantee.max_error:g}"
-    told += "" if guarantee.method == "sgr" else f" --method {guarantee.method}"
-    told += " --against annotator" if guarantee.against == "a random annotator" else ""
-    return f"{told} --one-per-group" if guarantee.one_per_group else told
+    told = [] if guarantee.max_error is None else [f"--max-error {guarantee.max_error:g}"]
+    for each in guarantee.promises:
+        told += [f"--{each.kind} {quote(f'{each.name}={each.limit:g}')}"] if each.name else []
+        told += [f"--max-error {each.limit:g}"] if each.costs else []
+        told += [f"--cost {quote(f'{a}:{b}={cost:g}')}" for a, b, cost in each.costs]
+    alone = (guarantee.num_groups or guarantee.num_items) == guarantee.num_items
+    by_name = guarantee.method != ("learn-then-test" if alone else "betting")
+    told += [f"--method {guarantee.method}"] if by_name else []
+    told += ["--per-class"] if guarantee.class_thresholds else []
+    told += ["--against annotator"] if guarantee.against == "a random annotator" else []
+    return " ".join(told)

@@ -21,7 +21,6 @@ from credalearn.app.report.label_risk import LabelRisk
 from credalearn.app.report.page import Page, build_page
 from credalearn.app.report.render import render_page
 from credalearn.app.run import Run
-from credalearn.app.steps.certify import one_of_each
 from credalearn.app.steps.set_coverage import WidenedSets, widened
 from credalearn.app.steps.voted_items import annotations_of, voted_items
 from credalearn.errors import CredalError
@@ -85,10 +84,7 @@ def report(
 def _page(
     run: Run, options: ReportOptions, others: Sequence[Run], made: str
 ) -> tuple[Page, Path | None]:
-    held_out, rule = HeldOut.of(run), run.guarantee
-    checked = None
-    if rule is not None and rule.certified and rule.one_per_group:
-        checked = one_of_each(run.held_out("test"), rule.against)["item"].to_list()
+    held_out = HeldOut.of(run)
     images, missing = _images(run, options.images)
     page = build_page(
         run,
@@ -96,7 +92,6 @@ def _page(
         title=options.title or f"Predict or defer: {run.path.resolve().name}",
         made=made,
         risk=label_risk(run, held_out),
-        checked=checked,
         widened=_widened(run),
         others=[ComparedRun(each, HeldOut.of(each), _widened(each)) for each in others],
         images=images,
@@ -153,7 +148,7 @@ def label_risk(run: Run, held_out: HeldOut) -> LabelRisk:
 
 
 def _widened(run: Run) -> WidenedSets | None:
-    return None if run.sets is None else widened(run.sets, voted_items(run, "test"), run.guarantee)
+    return None if run.sets is None else widened(run, run.sets, voted_items(run, "test"))
 
 
 def _images(run: Run, given: Path | None) -> tuple[Path | None, Path | None]:

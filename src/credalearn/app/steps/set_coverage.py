@@ -3,20 +3,26 @@
 Shapes: N items, K classes.
 """
 
+from collections import Counter
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.stats import betabinom
 
-from credalearn._formats import many, percent
+from credalearn._formats import enumerated, many, percent
 from credalearn.app.run import Run
+from credalearn.app.steps.strata import LABEL, REST, column_values, score_edges, strata_of_table
 from credalearn.app.steps.voted_items import VotedItems, voted_items
-from credalearn.conformal import Distance, Inflation, Scale
+from credalearn.conformal import Distance, Inflation, Scale, score_strata
+from credalearn.conformal.calibration import narrowest_scale
+from credalearn.conformal.inflation import rank_of
 from credalearn.errors import CredalError
-from credalearn.guarantees import Guarantee
 from credalearn.guarantees.bounds import interval
+from credalearn.guarantees.deferral_score import SCORE_WORDS
 
 _CONFIDENCE = 0.95
+_ENOUGH = 100  # out-of-fold items to choose a scale by
 _EDGE = 1e-3
 
 
@@ -77,10 +83,25 @@ class WidenedSets:
             return ""
         deferred = self.seen - seen
         share = percent((self.covered - covered) / deferred)
+        together = "" if self.inflation.strata else "; the guarantee is about both together"
         return (
             f"Of {many(seen, 'kept item')} the widened sets contain {percent(covered / seen)}, and "
-            f"of {many(deferred, 'deferred item')} {share}; the guarantee is about both together."
+            f"of {many(deferred, 'deferred item')} {share}{together}."
         )
+
+    @property
+    def assumptions(self) -> list[str]:
+        """What the promise about the sets assumes."""
+        told = [
+            "Items are exchangeable with new ones, and new items have as many votes. The promise "
+            "about sets is an average over calibration sets, not one about each item."
+        ]
+        if self.inflation.by in SCORE_WORDS:
+            told.append(
+                f"Strata are divided at {enumerated([f'{x:.4g}' for x in self.inflation.edges])} "
+                f"({SCORE_WORDS[self.inflation.by]}), fixed without the calibration labels."
+            )
+        return told
 
     @property
     def lines(self) -> list[str]:
@@ -95,7 +116,8 @@ class WidenedSets:
         told.append(
             f"The widened sets contain the vote shares of {percent(self.covered / self.seen)} of "
             f"{many(self.seen, 'test item')} (usual: {low} to {high}). A class's interval is "
-            f"{self.width_after:.3g} wide on average; it was {self.width_before:.3g}."
+            f"{self.width_after:.3g} wide on average; it was {self.width_before:.3g}. "
+            f"{self.by_decision}".rstrip()
         )
         if self.short:
             told[-1] += " Fewer than usual: are the test items drawn like the calibration items?"
@@ -107,8 +129,20 @@ class WidenedSets:
         return told
 
 
-def certify_sets(run: Run, coverage: float, *, distance: Distance, scale: Scale) -> WidenedSets:
-    """Calibrate by how much to widen predicted sets; nothing is written."""
+def certify_sets(
+    run: Run,
+    coverage: float,
+    *,
+    distance: Distance = "box",
+    scale: Scale | None = None,
+    stratum: str | None = None,
+    table: Any = None,
+) -> WidenedSets:
+    """Calibrate by how much to widen predicted sets; nothing is written.
+
+    By default likely kept and likely deferred items are calibrated separately, and the scale is the
+    one with the narrowest sets on out-of-fold predictions.
+    """
     if run.answers == "bounds":
         raise CredalError(
             f"{run.path} was trained on stated bounds: there are no vote shares to cover. To fix: "
@@ -121,33 +155,104 @@ def certify_sets(run: Run, coverage: float, *, distance: Distance, scale: Scale)
             f"no calibration item of {run.path} has two or more votes, and one vote says nothing "
             "about shares. To fix: collect more votes per item and train again."
         )
-    found = items.predicted[usable].inflation(
-        items.observed[usable], coverage=coverage, distance=distance, scale=scale
+    by, edges = stratum, tuple[float, ...]()
+    if stratum is None:
+        by = run.deferral_score
+        edges = score_edges(run, items.table["score"].to_numpy()[usable])
+    strata, chosen = _strata(run, items, by, edges, table, coverage), usable
+    if strata is not None and not _enough(strata.count(REST), coverage):
+        # Too few together, too: sets of such items contain everything.
+        chosen = np.flatnonzero(usable)[[name != REST for name in strata]]
+        strata = [name for name in strata if name != REST]
+    if scale is None:
+        scale = _narrowest(run, coverage, by, edges) if distance == "box" else "relative-variance"
+    found = items.predicted[chosen].inflation(
+        items.observed[chosen], coverage=coverage, distance=distance, scale=scale, strata=strata
     )
     if found.vacuous:
         raise CredalError(
             f"these sets cannot be certified; nothing was changed. {found.sentence()} To fix: "
             "annotate more items and recalibrate, or lower set_coverage."
         )
+    if strata is not None:
+        found = replace(found, by=by, edges=edges)
     if run.group is not None:
         num_groups = run.items.filter(split="calibration")["group"].n_unique()
         found = replace(found, group=run.group, num_groups=num_groups)
-    wide = widened(found, voted_items(run, "test"))
+    wide = widened(run, found, voted_items(run, "test"), table=table)
     return replace(wide, left_out=int((~usable).sum()))
 
 
-def widened(
-    inflation: Inflation, items: VotedItems, guarantee: Guarantee | None = None
-) -> WidenedSets:
+def _strata(
+    run: Run,
+    items: VotedItems,
+    by: str | None,
+    edges: tuple[float, ...],
+    table: Any,
+    coverage: float,
+) -> list[str] | None:
+    """Strata of the usable calibration items; those with too few items are put together."""
+    rows = items.table.filter(items.usable)
+    if by in SCORE_WORDS:
+        return score_strata(rows["score"].to_numpy(), edges) if edges else None
+    assert by is not None
+    values = (
+        rows[LABEL].to_list()
+        if by == LABEL
+        else column_values(run, by, rows["item"].to_list(), table)
+    )
+    names = [str(each) for each in values]
+    enough = {name for name, count in Counter(names).items() if _enough(count, coverage)}
+    if not enough:
+        raise CredalError(
+            f"no value of {by!r} has enough calibration items for sets of its own. To fix: leave "
+            "out --stratum, or annotate more items and recalibrate."
+        )
+    return [name if name in enough else REST for name in names]
+
+
+def _enough(items: int, coverage: float) -> bool:
+    return rank_of(items, coverage) <= items
+
+
+def _narrowest(run: Run, coverage: float, by: str | None, edges: tuple[float, ...]) -> Scale:
+    """The scale with the narrowest sets on out-of-fold predictions, or the default."""
+    if not (run.predictions["split"] == "out-of-fold").any():
+        return "relative-variance"
+    items = voted_items(run, "out-of-fold")
+    if items.usable.sum() < _ENOUGH:
+        return "relative-variance"
+    pred, score = items.predicted[items.usable], items.table["score"].to_numpy()[items.usable]
+    strata = score_strata(score, edges) if by in SCORE_WORDS and edges else None
+    return narrowest_scale(
+        items.observed[items.usable],
+        pred.lower,
+        pred.upper,
+        pred.probs,
+        coverage=coverage,
+        strata=strata,
+    )
+
+
+def widened(run: Run, inflation: Inflation, items: VotedItems, *, table: Any = None) -> WidenedSets:
     """The items' sets, widened, and what they cover: of all items, and of those that are kept."""
-    predicted, usable = items.predicted, items.usable
-    wide = predicted.conformalize(inflation)
+    predicted, usable, guarantee = items.predicted, items.usable, run.guarantee
+    strata = strata_of_table(run, inflation, items.table, table)
+    wide = predicted.conformalize(inflation, strata=strata)
     seen = int(usable.sum())
     covered, before, after = np.zeros(seen, dtype=bool), 0.0, 0.0
     if seen:
-        covered = predicted[usable].covers(items.observed[usable], inflation).numpy()
+        own = (
+            None
+            if strata is None
+            else [name for name, ok in zip(strata, usable, strict=True) if ok]
+        )
+        covered = predicted[usable].covers(items.observed[usable], inflation, strata=own).numpy()
         before, after = (float((s.upper - s.lower)[usable].mean()) for s in (predicted, wide))
-    kept = None if guarantee is None else guarantee.keeps(items.score)[usable]
+    kept = None
+    if guarantee is not None:
+        scores, labels = items.table["score"].to_numpy(), items.table["label"].to_list()
+        kept = guarantee.keeps(scores, labels)[usable]
     return WidenedSets(
         inflation=inflation,
         lower=wide.lower.numpy(),

@@ -27,7 +27,7 @@ class VotedItems:
     observed: np.ndarray  # votes or shares by class, shape (N, K)
     usable: np.ndarray  # which items have enough votes to compare with a set, bool (N,)
     counted: bool  # whether the number of votes is known; else only shares were given
-    score: np.ndarray  # score that decides about deferral, shape (N,)
+    table: pl.DataFrame  # the items as ``Run.held_out`` returns them
 
 
 def voted_items(run: Run, split: str) -> VotedItems:
@@ -48,7 +48,7 @@ def voted_items(run: Run, split: str) -> VotedItems:
     if counted:
         usable &= number >= _FEWEST
     predicted = CredalPredictions(*map(torch.from_numpy, (probs, lower, upper)))
-    return VotedItems(predicted, observed, usable, counted, table["score"].to_numpy())
+    return VotedItems(predicted, observed, usable, counted, table)
 
 
 def annotations_of(run: Run) -> Annotations:

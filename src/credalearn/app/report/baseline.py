@@ -1,0 +1,139 @@
+"""What keeps a certified error from being mistaken for a useful model. Imports no torch.
+
+A model that answers the most frequent class for everything may be certified, and finds no item of
+any other class.
+"""
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from credalearn._formats import enumerated, listed, many, percent
+from credalearn.app.run import Run
+from credalearn.guarantees import Guarantee, certify
+from credalearn.guarantees.truths import TRUTHS
+
+_MOST_CLASSES = 6  # whose recall a line names
+
+
+@dataclass(frozen=True, slots=True)
+class ClassRecall:
+    """What is found of one class among the kept test items."""
+
+    name: str  # the class
+    items: int  # kept test items that are truly of this class
+    found: int  # how many of those are called so
+    predicted: bool  # whether a kept item of calibration or test is called so
+
+    @property
+    def recall(self) -> float | None:
+        """Share found; None where no kept test item is of this class."""
+        return self.found / self.items if self.items else None
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """The most frequent class as a rival, and what the kept items leave out."""
+
+    name: str  # the most frequent class
+    accuracy: float | None  # its accuracy on the test items with a truth; None without any
+    accuracy_kept: float | None  # and on the kept ones
+    certified: bool  # whether answering it everywhere would have been certified, too
+    recalls: tuple[ClassRecall, ...]  # by class
+    truth: str  # what is taken for the true class, in words
+
+    @property
+    def cautions(self) -> list[str]:
+        """Why the verdict is amber, not green; empty where it is green."""
+        silent = [each for each in self.recalls if not each.predicted]
+        told = []
+        if silent:
+            missed = sum(each.items for each in silent)
+            names = listed([each.name for each in silent], 3)
+            told.append(
+                f"{names} is never predicted"
+                + (f": {many(missed, 'kept test item')} of it missed" if missed else "")
+            )
+        if self.certified:
+            told.append(
+                f"always answering {self.name!r} would have been certified too, without deferring"
+            )
+        return told
+
+    def sentence(self) -> str:
+        """Baseline and recalls in one line; then why the verdict is amber, if it is."""
+        told = []
+        if self.accuracy is not None:
+            kept = (
+                ""
+                if self.accuracy_kept is None
+                else f" and {percent(self.accuracy_kept)} of the kept"
+            )
+            told.append(
+                f"Baseline: always answering {self.name!r} is right for {percent(self.accuracy)} "
+                f"of the test items{kept}."
+            )
+        shown = [
+            f"{each.name} {percent(each.recall)} of {each.items:,}"
+            for each in self.recalls[:_MOST_CLASSES]
+        ]
+        if shown:
+            told.append(f"Found among the kept: {enumerated(shown)}.")
+        if self.cautions:
+            told.append(f"Caution: {'; and '.join(self.cautions)}.")
+        return " ".join(told)
+
+
+def baseline(run: Run, guarantee: Guarantee) -> Baseline | None:
+    """The baseline of a run with a certified threshold; None where no item has a truth."""
+    known = run.held_out(score=guarantee.score).filter(pl.col("truth").is_not_null())
+    learned = run.items.filter(pl.col("truth").is_not_null(), pl.col("split") != "test")["truth"]
+    if known.is_empty() or learned.is_empty():
+        return None
+    counts = learned.value_counts(sort=True)
+    name = min(counts.filter(pl.col("count") == counts["count"].max())["truth"])
+    kept = guarantee.keeps(known["score"].to_numpy(), known["label"].to_list())
+    known = known.with_columns(kept=kept, right=pl.col("truth") == name)
+    calibration, test = (known.filter(split=each) for each in ("calibration", "test"))
+    held = test.filter("kept")
+    called = set(known.filter("kept")["label"])
+    occurring = set(known["truth"])
+    recalls = [
+        ClassRecall(
+            each,
+            items=int((held["truth"] == each).sum()),
+            found=int(((held["truth"] == each) & (held["label"] == each)).sum()),
+            predicted=each in called,
+        )
+        for each in run.classes
+        if each in occurring
+    ]
+    return Baseline(
+        name,
+        _share(test["right"]),
+        _share(held["right"]),
+        _would_pass(calibration, name, guarantee),
+        tuple(recalls),
+        TRUTHS[run.truth],
+    )
+
+
+def _share(right: pl.Series) -> float | None:
+    mean = right.mean()
+    return mean if isinstance(mean, float) else None
+
+
+def _would_pass(calibration: pl.DataFrame, name: str, guarantee: Guarantee) -> bool:
+    """Whether a model that always answers this class would have been certified on all items."""
+    if guarantee.max_error is None or calibration.is_empty():
+        return False
+    grouped = guarantee.by_group and calibration["group"].count() > 0
+    found = certify(
+        [0.0] * len(calibration),
+        (calibration["truth"] != name).to_numpy(),
+        max_error=guarantee.max_error,
+        confidence=guarantee.confidence or 0.95,
+        method="betting" if grouped else "learn-then-test",
+        groups=calibration["group"].to_list() if grouped else None,
+    )
+    return found.certified

@@ -1,0 +1,120 @@
+"""What can be promised about the predicted items: a rate that stays at or below a limit.
+
+Shapes: N items.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, final
+
+import numpy as np
+
+from credalearn._checks import check_choice, check_number
+from credalearn._formats import enumerated, number, percent
+from credalearn.errors import CredalError
+from credalearn.guarantees.items import ScoredItems
+
+PromiseKind = Literal["error", "called", "missed"]
+_KINDS = ("error", "called", "missed")
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promise:
+    """One promise about the predicted items.
+
+    Args:
+        kind: ``"error"``: of the predicted items, at most ``limit`` are wrong. ``"called"``: of
+            those called ``name``, at most ``limit`` are wrong. ``"missed"``: of those that are
+            truly ``name``, at most ``limit`` are called something else.
+        limit: In (0, 1); with costs, above 0 and below the largest cost.
+        name: The class of ``"called"`` and ``"missed"``.
+        costs: For ``"error"``, what errors cost: (truth, label, cost) with a cost of 0 or more;
+            other errors cost 1. The limit is then about the mean cost of the predicted items.
+        kept: Number of predicted calibration items that it is about.
+        errors: How many of these are wrong, or their summed shares or costs.
+        bound: Upper bound on the rate, at the confidence of the guarantee; None if not certified.
+
+    Example:
+        >>> print(Promise(kind="called", name="cat", limit=0.05).sentence("the gold labels"))
+        at most 5 % of the predicted items called cat are wrong compared with the gold labels
+    """
+
+    kind: PromiseKind = "error"
+    limit: float
+    name: str | None = None
+    costs: tuple[tuple[str, str, float], ...] = ()
+    kept: int = 0
+    errors: float = 0.0
+    bound: float | None = None
+
+    def __post_init__(self) -> None:
+        check_choice(self.kind, _KINDS, name="kind")
+        if (self.name is None) != (self.kind == "error"):
+            raise CredalError(f"a promise must name a class unless it is about all; got {self!r}.")
+        if self.costs and self.kind != "error":
+            raise CredalError(f"costs belong to a promise about all items; got {self!r}.")
+        for _, _, cost in self.costs:
+            check_number(cost, name="a cost", least=0)
+        check_number(self.limit, name="max_error", above=0, below=self.largest)
+
+    @property
+    def largest(self) -> float:
+        """The largest cost of an error: 1 without costs."""
+        return max([1.0, *(cost for _, _, cost in self.costs)])
+
+    @property
+    def rate(self) -> float:
+        """The limit as a share of the largest cost, in (0, 1)."""
+        return self.limit / self.largest
+
+    def sentence(self, truth: str) -> str:
+        """What is promised, as part of a sentence, for errors compared with ``truth``."""
+        limit = percent(self.limit)
+        if self.kind == "missed":
+            return (
+                f"at most {limit} of the predicted items that are {self.name} by {truth} are "
+                "called something else"
+            )
+        if self.costs:
+            told = [f"calling {a} {b} costs {number(cost)}" for a, b, cost in self.costs]
+            return (
+                f"the mean cost of the predicted items compared with {truth} is at most "
+                f"{number(self.limit)}, where {enumerated([*told, 'any other error 1'])}"
+            )
+        called = "" if self.name is None else f" called {self.name}"
+        return f"at most {limit} of the predicted items{called} are wrong compared with {truth}"
+
+    def losses(self, items: ScoredItems) -> tuple[np.ndarray, np.ndarray, bool]:
+        """Which items it is about, bool (N,), their losses in [0, 1], and whether these are 0 or 1.
+
+        Losses are in units of the largest cost.
+        """
+        if self.kind == "error" and not self.costs:
+            return np.ones(len(items), dtype=bool), items.wrong, items.binary
+        if items.predicted is None or items.truth is None:
+            raise CredalError(
+                "promises about classes need the classes. To fix: pass predicted and truth."
+            )
+        wrong = (items.predicted != items.truth).astype(np.float64)
+        if self.kind == "error":
+            for truth, label, cost in self.costs:
+                wrong[(items.truth == truth) & (items.predicted == label)] = cost
+            return np.ones(len(items), dtype=bool), wrong / self.largest, False
+        of_class = items.predicted if self.kind == "called" else items.truth
+        about: np.ndarray = of_class == self.name
+        if not about.any():
+            which = "is called" if self.kind == "called" else "is truly"
+            raise CredalError(
+                f"no item {which} {self.name!r}, so nothing can be promised about that class. To "
+                "fix: check its name, or leave the promise out."
+            )
+        return about, wrong, True
+
+
+def all_promises(max_error: float | None, promises: Sequence[Promise]) -> tuple[Promise, ...]:
+    """The promise about all items first, then the others; at least one."""
+    first = () if max_error is None else (Promise(limit=max_error),)
+    if not (*first, *promises):
+        raise CredalError("nothing is to be promised. To fix: pass max_error, or promises.")
+    return (*first, *promises)

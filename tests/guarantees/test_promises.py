@@ -1,0 +1,177 @@
+"""Promises about classes and costs: counted by loops, one threshold or one per class."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from credalearn import CredalError, Guarantee, Promise, ScoredItems, certify
+from credalearn.guarantees import better_score
+from credalearn.guarantees.deferral_score import mean_error_kept
+from credalearn.metrics import auarc
+
+NAMES = np.array(["benign", "malignant", "other"])
+
+
+def classified(random_state: int, num_items: int = 900) -> dict[str, Any]:
+    """Scores with predicted and true classes; malignant items are missed most often."""
+    rng = np.random.default_rng(random_state)
+    score = rng.random(num_items)
+    truth = rng.choice(3, num_items, p=[0.6, 0.25, 0.15])
+    wrong = rng.random(num_items) < score**2 * np.array([0.2, 0.5, 0.4])[truth]
+    predicted = np.where(wrong, (truth + rng.integers(1, 3, num_items)) % 3, truth)
+    return {"score": score, "predicted": NAMES[predicted], "truth": NAMES[truth]}
+
+
+PROMISES = (
+    Promise(kind="called", name="malignant", limit=0.12),
+    Promise(kind="missed", name="malignant", limit=0.2),
+)
+
+
+@pytest.mark.parametrize("random_state", range(4))
+def test_one_threshold_keeps_all_promises(random_state: int) -> None:
+    """The largest threshold up to which the largest of three binomial p-values is at most 5 %."""
+    items = classified(random_state)
+    score, wrong = items["score"], items["predicted"] != items["truth"]
+    found = certify(**items, max_error=0.15, promises=PROMISES)
+    members = [
+        (np.ones(900, dtype=bool), 0.15),
+        (items["predicted"] == "malignant", 0.12),
+        (items["truth"] == "malignant", 0.2),
+    ]
+    best = None
+    ordered = np.sort(score)
+    thresholds = [ordered[math.ceil(k * 900 / 200) - 1] for k in range(1, 201)]
+    quarter = 0.12 / 4
+    divergence = quarter * math.log(1 / 4) + (1 - quarter) * math.log((1 - quarter) / 0.88)
+    first = max(min(math.log(20) / divergence, 450), 180)
+    for limit in thresholds:
+        if (score <= limit).sum() >= first:
+            kept = [(score <= limit) & member for member, _ in members]
+            p = [
+                binom.cdf(wrong[rows].sum(), rows.sum(), rate)
+                for rows, (_, rate) in zip(kept, members, strict=True)
+            ]
+            if max(p) > 1 - 0.95:
+                break
+            best = limit
+    assert found.threshold == best is not None
+    for promise, (member, _) in zip(found.promises, members[1:], strict=True):
+        rows = member & found.keeps(score)
+        assert (promise.kept, promise.errors) == (rows.sum(), wrong[rows].sum())
+        assert promise.bound is not None
+        assert promise.errors / promise.kept < promise.bound <= promise.limit
+    assert found.kept <= certify(**items, max_error=0.15).kept
+    assert Guarantee.from_json(found.to_json()) == found
+
+
+def test_sentence_names_every_promise() -> None:
+    text = certify(**classified(0), max_error=0.15, promises=PROMISES).sentence()
+    assert "at most 15 % of the predicted items are wrong" in text
+    assert "; and at most 12 % of the predicted items called malignant are wrong" in text
+    assert "; and at most 20 % of the predicted items that are malignant by" in text
+
+
+def test_a_class_promise_can_stand_alone() -> None:
+    found = certify(**classified(1), max_error=None, promises=PROMISES[:1])
+    assert found.max_error is None
+    assert found.certified
+    assert found.sentence().startswith(
+        "With 95 % confidence, at most 12 % of the predicted items c"
+    )
+
+
+def test_costs_weigh_errors() -> None:
+    """Errors that cost five times as much defer more; equal costs are the plain error in shares."""
+    items = classified(2)
+    costly = Promise(limit=0.15, costs=(("malignant", "benign", 5.0),))
+    found = certify(**items, max_error=None, promises=[costly])
+    kept = found.keeps(items["score"])
+    truth, predicted = items["truth"][kept], items["predicted"][kept]
+    bad = (truth == "malignant") & (predicted == "benign")
+    cost = float((truth != predicted).sum() + 4 * bad.sum())
+    assert found.promises[0].errors == pytest.approx(cost)
+    assert found.promises[0].bound is not None
+    assert cost / kept.sum() < found.promises[0].bound <= 0.15
+    assert found.kept < certify(**items, max_error=0.15).kept
+    assert "where calling malignant benign costs 5 and any other error 1" in found.sentence()
+
+
+def test_thresholds_per_class_share_the_risk() -> None:
+    items = classified(3)
+    found = certify(**items, max_error=0.1, per_class=True)
+    limits = dict(found.class_thresholds)
+    for name in NAMES:
+        rows = items["predicted"] == name
+        own = {key: each[rows] for key, each in items.items()}
+        alone = certify(**own, max_error=0.1, confidence=1 - 0.05 / 3)
+        assert limits[name] == alone.threshold
+    kept = found.keeps(items["score"], items["predicted"])
+    slow = [s <= (limits[k] or -1) for s, k in zip(items["score"], items["predicted"], strict=True)]
+    assert kept.tolist() == slow
+    assert found.kept == kept.sum()
+    assert found.decide([0.0], ["unseen"]).tolist() == ["defer"]
+    assert "of each class at most 10 % of the predicted items are wrong" in found.sentence()
+    assert Guarantee.from_json(found.to_json()) == found
+    with pytest.raises(CredalError, match="thresholds per class need the classes"):
+        found.keeps([0.1])
+    reference = ScoredItems(**classified(9))
+    helped = certify(**items, max_error=0.1, per_class=True, reference=reference)
+    assert helped.certified
+    nothing = certify(**classified(3, 20), max_error=0.1, per_class=True)
+    assert nothing.shortfall is not None
+
+
+def test_promises_hold_for_new_items() -> None:
+    """200 calibration sets: each promise is broken for new items in at most 5 % of them, about."""
+    new = classified(10_000, 200_000)
+    wrong = new["predicted"] != new["truth"]
+    broken = 0
+    for random_state in range(200):
+        found = certify(**classified(random_state, 400), max_error=0.12, promises=PROMISES)
+        kept = found.keeps(new["score"])
+        rates = [
+            wrong[kept & (new[key] == "malignant")].mean() if kept.any() else 0
+            for key in ("predicted", "truth")
+        ]
+        rates.append(wrong[kept].mean() if kept.any() else 0)
+        broken += any(rate > limit for rate, limit in zip(rates, (0.12, 0.2, 0.12), strict=True))
+    assert broken <= binom.ppf(0.999, 200, 0.05)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"kind": "called", "limit": 0.1}, "a promise must name a class unless it is about all"),
+        ({"name": "cat", "limit": 0.1}, "a promise must name a class unless it is about all"),
+        ({"kind": "found", "name": "cat", "limit": 0.1}, "kind must be one of 'error'"),
+        ({"limit": 1.5}, "max_error must be above 0 and below 1; got 1.5"),
+        ({"limit": 0.1, "costs": (("a", "b", -1.0),)}, "a cost must be 0 or more; got -1.0"),
+    ],
+)
+def test_rejects_contradictory_promises(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(CredalError, match=message):
+        Promise(**options)
+
+
+def test_rejects_promises_about_unknown_classes() -> None:
+    items = classified(0)
+    with pytest.raises(CredalError, match="no item is called 'cat', so nothing can be promised"):
+        certify(**items, promises=[Promise(kind="called", name="cat", limit=0.1)])
+    with pytest.raises(CredalError, match=r"need the classes\. To fix: pass predicted and truth"):
+        certify(items["score"], items["score"] > 0.9, promises=PROMISES)
+
+
+def test_the_better_score_has_the_larger_area() -> None:
+    items = ScoredItems(**classified(0))
+    assert items.wrong.dtype == np.float64
+    probs = np.array([[1.0, 0.0]] * 900)
+    wrong = items.wrong.astype(bool)
+    assert 1 - mean_error_kept(items) == pytest.approx(auarc(probs, wrong.astype(int), items.score))
+    tied = ScoredItems(np.round(items.score, 1), wrong)
+    assert 1 - mean_error_kept(tied) == pytest.approx(auarc(probs, wrong.astype(int), tied.score))
+    scores = {"lower-probability": -items.score, "top-probability": items.score}
+    assert better_score(scores, wrong) == "top-probability"  # type: ignore[arg-type]
