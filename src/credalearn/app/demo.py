@@ -21,12 +21,14 @@ def run_demo(output: Path, *, random_state: int = 0) -> Iterator[str]:
     check_file(votes, (".csv",), other="choose another folder with --output")
     yield _write_tables(votes, features)
 
-    yield f"\n$ credalearn inspect {votes} --format counts"
+    yield ""
+    yield f"$ credalearn inspect {votes} --format counts"
     annotations = read_annotations(votes, format="counts")
     yield from inspect(annotations).lines()
 
     given = f"--format counts --features {features} --group patient"
-    yield f"\n$ credalearn train {votes} {given} -o {run}"
+    yield ""
+    yield f"$ credalearn train {votes} {given} -o {run}"
     data = Dataset(annotations, features=features, group="patient", random_state=random_state)
     yield from data.inspect()
     trained = Run.train(data, run, random_state=random_state, overwrite=True)
@@ -35,14 +37,17 @@ def run_demo(output: Path, *, random_state: int = 0) -> Iterator[str]:
     sizes = ", ".join(f"{number:,} {name}" for name, number in facts.splits.sizes.items())
     yield f"Wrote {run}: {facts.learner}, trained in {facts.seconds:.1f} s; items: {sizes}."
 
-    yield f"\n$ credalearn certify {run} --max-error 0.20 --set-coverage 0.90"
+    yield ""
+    yield f"$ credalearn certify {run} --max-error 0.20 --set-coverage 0.90"
     yield from trained.certify(max_error=0.20, set_coverage=0.90).lines
 
     decisions = output / "decisions.csv"
-    yield f"\n$ credalearn predict {run} {features} -o {decisions}"
+    yield ""
+    yield f"$ credalearn predict {run} {features} -o {decisions}"
     yield from trained.predict(features, decisions).lines
 
-    yield f"\n$ credalearn report {run} --title '{_TITLE}'"
+    yield ""
+    yield f"$ credalearn report {run} --title '{_TITLE}'"
     yield from trained.report(title=_TITLE).lines
 
 

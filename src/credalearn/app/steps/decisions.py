@@ -83,8 +83,10 @@ def _frame(
     if decide is not None:
         columns["decision"] = pl.Series(decide(score, label.to_list()), dtype=pl.String)
     if run.sets is not None:
+        from credalearn.app.steps.voted_items import about_votes  # imports torch
+
         strata = strata_of_batch(run, run.sets, predicted, label, batch)
-        widened = predicted.conformalize(run.sets, strata=strata)
+        widened = about_votes(run, predicted).conformalize(run.sets, strata=strata)
         columns["set_lower"] = widened.lower.double().numpy()[row, index]
         columns["set_upper"] = widened.upper.double().numpy()[row, index]
     if all_classes:

@@ -48,7 +48,14 @@ def voted_items(run: Run, split: str) -> VotedItems:
     if counted:
         usable &= number >= _FEWEST
     predicted = CredalPredictions(*map(torch.from_numpy, (probs, lower, upper)))
-    return VotedItems(predicted, observed, usable, counted, table)
+    return VotedItems(about_votes(run, predicted), observed, usable, counted, table)
+
+
+def about_votes(run: Run, predicted: CredalPredictions) -> CredalPredictions:
+    """Predictions about what is right as predictions about what people say, by their bounds."""
+    known = run.facts.temperatures
+    box = CredalPredictions(predicted.probs, predicted.lower, predicted.upper)
+    return box.temper(known["votes"] / known["truth"]) if known else box
 
 
 def annotations_of(run: Run) -> Annotations:
