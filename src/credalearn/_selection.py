@@ -9,6 +9,7 @@ Shapes: N items, D features, K classes.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from threading import Event
 from typing import Any, Literal
 
@@ -149,9 +150,9 @@ def _select(
         choice = replace(choice, candidates=path.tried + 1)
         if is_better:
             fitted = []
-            for number, rows in enumerate([*_others(folds), np.arange(len(items))]):
-                report(f"network: fit {number + 1} of {max(folds) + 2}")
-                fitted.append(fit_network(rows, epochs, None))
+            for number, rows in enumerate([*_others(folds), np.arange(len(items))], 1):
+                told = partial(_told, report, f"network: fit {number} of {max(folds) + 2}")
+                fitted.append(fit_network(rows, epochs, told))
             found = _out_of_fold(fitted[:-1], items, folds)
             choice = Choice(
                 backbone="mlp",
@@ -253,13 +254,19 @@ def _may_be_network(items: Items) -> bool:
 
 
 Stop = Callable[[Network, int], bool]
-Fitter = Callable[[Rows, int, Stop | None], Network]
+Fitter = Callable[[Rows, int, Stop], Network]
+
+
+def _told(report: Report, text: str, network: Network, epoch: int) -> bool:  # noqa: ARG001
+    """Report an epoch, which is also when Ctrl-C is noticed, and go on."""
+    report(f"{text}, epoch {epoch}")
+    return False
 
 
 def _network_fitter(items: Items, random_state: int, device: torch.device) -> Fitter:
     """A function that trains a network on some items for some epochs."""
 
-    def fit(rows: Rows, epochs: int, stop: Stop | None) -> Network:
+    def fit(rows: Rows, epochs: int, stop: Stop) -> Network:
         part = items[rows]
         assert isinstance(part.inputs, Tensor)
         with seeded(device, random_state, 0):
@@ -277,7 +284,7 @@ def _network_fitter(items: Items, random_state: int, device: torch.device) -> Fi
             labels=part.labels.to(dtype=torch.float32),
             loss=METHODS[SELECTED_METHOD].loss,
             recipe=replace(_RECIPE, epochs=epochs, batch_size=size, random_state=random_state),
-            stop=None if stop is None else lambda epoch: stop(network, epoch),
+            stop=partial(stop, network),
         )
         (end,) = train([training])
         if isinstance(end, TrainingError):
