@@ -9,6 +9,7 @@ Shapes: N items, D features, K classes.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from threading import Event
 from typing import Any, Literal, TypeVar
 
@@ -288,27 +289,28 @@ def _better_network(
         report(f"network: epoch {epoch}, log-likelihood {-means[-1]:.4f}")
         return len(means) - int(np.argmin(means)) > _PATIENCE
 
-    def fit(rows: Rows, epochs: int, stop: Stop | None = None) -> Network:
-        return _fit_network(items[rows], epochs, random_state, device, stop)
+    def fit(rows: Rows, epochs: int, what: str) -> Network:
+        def told(network: Network, epoch: int) -> bool:  # noqa: ARG001
+            report(f"network: {what}, epoch {epoch} of {epochs}")  # where Ctrl-C is noticed, too
+            return False
+
+        return _fit_network(items[rows], epochs, random_state, device, told)
 
     others = _others(folds)
-    fit(others[0], _RECIPE.epochs, stop)
+    _fit_network(items[others[0]], _RECIPE.epochs, random_state, device, stop)
     epochs = int(np.argmin([float(each.mean()) for each in costs])) + 1
     gain = judged.costs(rival[first]) - costs[epochs - 1]
     if gain.mean() < -_standard_error(gain):
         return None
-    networks = []
-    for number, rows in enumerate(others):
-        report(f"network: fold {number + 1} of {len(others)}, {epochs} epochs")
-        networks.append(fit(rows, epochs))
+    pairs = enumerate(others, 1)
+    networks = [fit(rows, epochs, f"fold {number} of {len(others)}") for number, rows in pairs]
     found = _out_of_fold(networks, items, folds)
     rest = np.flatnonzero(folds != 0)
     gain = items[rest].costs(rival[rest]) - items[rest].costs(found.probs[rest])
     if gain.mean() <= _standard_error(gain):
         return None
-    report("network: fit on all items")
-    model = _model(fit(np.arange(len(items)), epochs), random_state=random_state)
-    return epochs, model, found
+    network = fit(np.arange(len(items)), epochs, "all items")
+    return epochs, _model(network, random_state=random_state), found
 
 
 def _standard_error(values: Tensor) -> float:
@@ -316,7 +318,7 @@ def _standard_error(values: Tensor) -> float:
 
 
 def _fit_network(
-    items: Items, epochs: int, random_state: int, device: torch.device, stop: Stop | None
+    items: Items, epochs: int, random_state: int, device: torch.device, stop: Stop
 ) -> Network:
     """A network trained on the items for so many epochs, or until ``stop`` is true."""
     assert isinstance(items.inputs, Tensor)
@@ -333,7 +335,7 @@ def _fit_network(
         labels=items.labels.to(dtype=torch.float32),
         loss=method.loss,
         recipe=replace(_RECIPE, epochs=epochs, batch_size=size, random_state=random_state),
-        stop=None if stop is None else lambda epoch: stop(network, epoch),
+        stop=partial(stop, network),
     )
     (end,) = train([training])
     if isinstance(end, TrainingError):

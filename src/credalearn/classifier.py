@@ -18,7 +18,8 @@ from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 from torch import Tensor
 
 import credalearn
@@ -110,9 +111,9 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         model_: The trained networks and what was learned from them.
         choice_: What the default learner chose; None for a method given by name.
         temperatures_: Temperature for each meaning of a probability; see :meth:`predict_credal`.
-        out_of_fold_: Tempered predictions of the training items, each by a model that was not
-            trained on its fold; None for a method given by name.
-        folds_: Fold of each training item, shape (N,), or None.
+        out_of_fold_: Tempered predictions of the training items with a weight above 0, each by a
+            model that was not trained on its fold; None for a method given by name.
+        folds_: Fold of each training item, shape (N,), -1 without weight; or None.
         loss_curve_: Mean loss of each epoch, averaged over the members; empty for linear models.
         n_features_in_: Number of features seen in ``fit``.
 
@@ -238,10 +239,9 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         fitted = copy.copy(self)  # a fit that fails leaves this classifier as it was
         self._check_options(weighted=sample_weight is not None, on_members=members is not None)
-        inputs, labels, fitted.classes_ = fitted._check_data(X, y, classes)
-        weight = None
-        if sample_weight is not None:
-            weight = as_weights(sample_weight, len(labels))
+        weight = None if sample_weight is None else as_weights(sample_weight, _num_samples(X))
+        used = None if weight is None else np.flatnonzero(weight.numpy())
+        inputs, labels, fitted.classes_ = fitted._check_data(X, y, classes, used)
         together = None if groups is None else as_groups(groups, len(labels))
         right = truth_of(labels, truth, fitted.classes_)
         items = Items(inputs, labels.to(dtype=torch.float64), right, weight)
@@ -489,16 +489,16 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     def _check_data(
-        self, X: Any, y: Any, classes: ArrayLike | None
+        self, X: Any, y: Any, classes: ArrayLike | None, used: np.ndarray | None
     ) -> tuple[Inputs, CredalSet, np.ndarray]:
-        """Inputs, labels and class names, checked."""
+        """Inputs, labels and class names, checked; rows that are not ``used`` have no weight."""
         if not isinstance(y, CredalSet):
             columns = column_names(y)
             if columns is not None and classes is not None:
                 y = ordered_columns(y, classes)
             classes = columns if classes is None else classes
             y = validate_data(self, y=_as_given(y, name="y"), multi_output=True)
-        inputs = self._inputs(X, reset=True)
+        inputs = self._inputs(X, reset=True, used=used)
         if len(y) != inputs.shape[0]:
             raise CredalError(
                 f"X has {inputs.shape[0]} items and y has {len(y)}. To fix: give every item of X "
@@ -513,7 +513,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         labels = collapse(labels) if self.collapse else labels
         return inputs, labels.to(dtype=torch.float32), names
 
-    def _inputs(self, X: Any, *, reset: bool) -> Inputs:
+    def _inputs(self, X: Any, *, reset: bool, used: np.ndarray | None = None) -> Inputs:
         """Items as the networks take them; ``reset`` learns how columns of a table are encoded."""
         X = _as_given(X, name="X")
         if issparse(X) and not reset and self._encoder is not None:
@@ -535,7 +535,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             open_table(X)  # refuses what is no table
             validate_data(self, X, reset=reset, skip_check_array=True)
             if reset:
-                self._encoder = TableEncoder.fit(X)
+                self._encoder = TableEncoder.fit(X if used is None else _safe_indexing(X, used))
             assert self._encoder is not None
             return _as_tensor(self._encoder.transform(X))
         if reset:

@@ -67,6 +67,27 @@ def test_a_deadline_stops_after_an_epoch_and_the_checkpoint_continues(tmp_path: 
     assert same_weights(training.network.state_dict(), run(recipe))
 
 
+def test_a_training_ends_when_its_stop_is_true(tmp_path: Path) -> None:
+    """Others go on, and the weights are those of as many epochs at a constant rate."""
+    asked: list[int] = []
+
+    def stop(epoch: int) -> bool:
+        asked.append(epoch)
+        return epoch == 2
+
+    recipe = Recipe(epochs=5, batch_size=20, schedule="constant")
+    first, second = small_training(recipe, stop=stop), small_training(recipe)
+    heard = Heard()
+    losses = train([first, second], listener=heard)
+    assert [len(each) for each in losses if isinstance(each, list)] == [2, 5]
+    assert asked == [1, 2]
+    assert same_weights(first.network.state_dict(), run(replace(recipe, epochs=2)))
+    assert same_weights(second.network.state_dict(), run(recipe))
+    (alone,) = train([small_training(recipe, stop=lambda epoch: True)])
+    assert isinstance(alone, list)
+    assert len(alone) == 1
+
+
 def test_the_rate_reaches_the_optimizer() -> None:
     """SGD without momentum on a loss of slope 1 moves by the sum of the rates."""
     recipe = Recipe(

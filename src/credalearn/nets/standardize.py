@@ -26,9 +26,15 @@ class Standardize(nn.Module):
         self.register_buffer("mean", torch.zeros(num_features, dtype=torch.float64))
         self.register_buffer("scale", torch.ones(num_features, dtype=torch.float64))
 
-    def fit(self, inputs: Tensor) -> None:
-        """Take mean and spread from ``inputs``, (N, D) or (N, C, height, width)."""
-        if inputs.ndim == 2:
+    def fit(self, inputs: Tensor, weight: Tensor | None = None) -> None:
+        """Take mean and spread from ``inputs``, (N, D) or (N, C, height, width).
+
+        Rows of a table may have weights (N, 1) that sum to 1.
+        """
+        if weight is not None:
+            mean = (inputs * weight).sum(0)
+            spread = ((inputs - mean).square() * weight).sum(0).sqrt()
+        elif inputs.ndim == 2:
             spread, mean = torch.std_mean(inputs.double(), dim=0, correction=0)
         else:
             spread, mean = _of_channels(inputs)

@@ -22,7 +22,7 @@ def on_one_thread(work: Callable[[Event], _T]) -> _T:
     count = torch.get_num_threads()
     if count == 1:
         return work(Event())
-    stopped, ready = Event(), Event()
+    stopped, ready, done = Event(), Event(), Event()
     results: list[_T] = []
     errors: list[BaseException] = []
 
@@ -33,17 +33,21 @@ def on_one_thread(work: Callable[[Event], _T]) -> _T:
             results.append(work(stopped))
         except BaseException as error:  # raised again below, in the caller's thread
             errors.append(error)
+        finally:
+            done.set()
 
     thread = Thread(target=run)
     thread.start()
     ready.wait()
     torch.set_num_threads(count)
     try:
-        thread.join()
+        done.wait()  # until Python 3.13, a join after an interrupted join does not wait
     except KeyboardInterrupt:
         stopped.set()
-        thread.join()
+        done.wait()
         raise
+    finally:
+        thread.join()
     if errors:
         raise errors[0]
     return results[0]
