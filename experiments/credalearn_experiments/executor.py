@@ -61,7 +61,10 @@ def execute(
 def _prepare(store: Store, runs: Sequence[Run], retry_failed: bool) -> None:
     """Refuse runs of another configuration; forget failures that are to be tried again."""
     for run in runs:
-        if store.state(run) == "failed" and retry_failed and (lock := store.claim(run)):
+        state = store.state(run)
+        if state == "done":
+            store.clean(run)
+        elif state == "failed" and retry_failed and (lock := store.claim(run)):
             store.forget(run)
             lock.release()
 

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from credalearn import __version__
 from credalearn._checks import check_choice
-from credalearn._files import whole_file
+from credalearn._files import sweep, whole_file
 from credalearn._tensors import read_tensors, write_tensors
 from credalearn.errors import CredalError
 from credalearn.methods import METHODS
@@ -110,6 +110,14 @@ class Store:
         """Remove everything that is kept of a run."""
         for name in _FILES:
             (self.path(run) / name).unlink(missing_ok=True)
+
+    def clean(self, run: Run) -> None:
+        """Remove what a process left that was killed after it had finished the run."""
+        left = any(self.path(run).glob(".credalearn-*")) or self.checkpoint(run).exists()
+        if left and (lock := self.claim(run)):
+            self.checkpoint(run).unlink(missing_ok=True)
+            sweep(self.path(run))
+            lock.release()
 
     def fail(self, run: Run, reason: str) -> None:
         """Write down why a run cannot be done."""

@@ -197,9 +197,11 @@ class Run:
                 raise _foreign(self.path / MODEL, "train again")
             if clf.classes_.tolist() != list(self.classes):
                 raise _foreign(self.path / MODEL, "train again")
-        except CredalError:
+        except CredalError as error:
             self._check_there()
-            raise
+            if str(self.path) in str(error):
+                raise
+            raise CredalError(f"{self.path / MODEL}: {error}") from error
         return clf
 
     def certify(self, **options: Any) -> "Certificate":
