@@ -210,7 +210,8 @@ class Run:
         Args:
             options: Keywords of ``CertifyOptions``, the options of ``credalearn certify``.
         """
-        from credalearn.app.steps.certify import CertifyOptions, certify
+        from credalearn.app.steps.certify import certify
+        from credalearn.app.steps.certify_options import CertifyOptions
 
         found = certify(self, CertifyOptions(**options))
         # The record follows what it wrote itself, so that run.predict() can be called next.

@@ -11,7 +11,8 @@ from scipy.stats import binom
 
 import credalearn as cl
 from credalearn.app.run import Run
-from credalearn.app.steps.certify import Certificate, CertifyOptions, certify
+from credalearn.app.steps.certify import Certificate, certify
+from credalearn.app.steps.certify_options import CertifyOptions
 from credalearn.guarantees import CertifyMethod, Guarantee, by_capacity
 from fake_run import fake_run, with_facts
 from team_files import full_disk, snapshot

@@ -12,7 +12,8 @@ from scipy.stats import binom, fisher_exact
 
 from credalearn._formats import percent
 from credalearn.app.run import Run
-from credalearn.app.steps.certify import CertifyOptions, certify
+from credalearn.app.steps.certify import certify
+from credalearn.app.steps.certify_options import CertifyOptions
 from credalearn.app.steps.drift_check import _detectable, _verdict, drift_check
 from fake_run import fake_run, with_facts
 

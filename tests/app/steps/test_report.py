@@ -21,7 +21,8 @@ from credalearn._formats import percent
 from credalearn.app.images import THUMBNAIL_BYTES
 from credalearn.app.report.baseline import baseline
 from credalearn.app.run import Run
-from credalearn.app.steps.certify import CertifyOptions, certify
+from credalearn.app.steps.certify import certify
+from credalearn.app.steps.certify_options import CertifyOptions
 from credalearn.app.steps.report import report
 from credalearn.conformal import score_strata
 from fake_run import add_rule, add_sets, fake_run, with_facts

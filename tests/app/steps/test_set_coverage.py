@@ -13,7 +13,8 @@ from scipy.stats import betabinom
 
 from credalearn import CredalError, CredalPredictions, Inflation
 from credalearn.app.run import Run
-from credalearn.app.steps.certify import CertifyOptions, certify
+from credalearn.app.steps.certify import certify
+from credalearn.app.steps.certify_options import CertifyOptions
 from credalearn.app.steps.set_coverage import WidenedSets, widened
 from credalearn.app.steps.voted_items import VotedItems
 from credalearn.conformal import Distance, Scale, Stratum, score_strata

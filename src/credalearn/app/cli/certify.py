@@ -2,8 +2,8 @@
 
 from credalearn.app.cli._arguments import RunFolder
 from credalearn.app.run import Run
-from credalearn.app.steps.certify import CertifyOptions
 from credalearn.app.steps.certify import certify as certify_run
+from credalearn.app.steps.certify_options import CertifyOptions
 
 
 def certify(run: RunFolder, options: CertifyOptions) -> list[str]:

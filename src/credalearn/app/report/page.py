@@ -51,7 +51,11 @@ class Verdict:
     def cautions(self) -> list[str]:
         """Why a certified threshold is shown in amber; empty where it is green."""
         found = [] if self.baseline is None else self.baseline.cautions
-        return found if self.outdated is None else [f"out of date, {self.outdated}", *found]
+        return (
+            found
+            if self.outdated is None
+            else [f"out of date, {self.outdated.rstrip('.')}", *found]
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,21 +4,17 @@ Imports torch only where sets are widened.
 """
 
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
 from credalearn._formats import listed, many, percent
-from credalearn._options import check_options, option
 from credalearn.app.report.baseline import Baseline, baseline
 from credalearn.app.run import Request, Run
-from credalearn.conformal import Distance, Scale
+from credalearn.app.steps.certify_options import CertifyOptions
 from credalearn.errors import CredalError
 from credalearn.guarantees import (
-    CertifyMethod,
-    DeferralScore,
     Guarantee,
     Promise,
     ScoredItems,
@@ -30,133 +26,6 @@ from credalearn.guarantees.truths import HAVING, LACKING, TRUTHS, Truth
 
 if TYPE_CHECKING:
     from credalearn.app.steps.set_coverage import WidenedSets
-
-_MAX_ERROR = 0.10
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CertifyOptions:
-    """Options of ``certify``, in Python and on the command line."""
-
-    max_error: float | None = option(
-        None,
-        "Largest error rate among predicted items; with --cost, largest mean cost.",
-        above=0,
-        below=1,
-        show_default="0.10, unless another target is given",
-    )
-    called: tuple[str, ...] = option(
-        (), "Largest error among items called a class, such as malignant=0.05; repeatable."
-    )
-    missed: tuple[str, ...] = option(
-        (), "Largest share of a class called something else, such as malignant=0.10; repeatable."
-    )
-    cost: tuple[str, ...] = option(
-        (), "Cost of an error, such as malignant:benign=5 (truth:label); others 1; repeatable."
-    )
-    per_class: bool = option(False, "One threshold per predicted class, each with max_error.")
-    capacity: float | None = option(
-        None,
-        "Share of items that reviewers can take, such as 0.25; no error is promised.",
-        least=0,
-        most=1,
-    )
-    confidence: float = option(0.95, "Confidence level of the guarantee.", above=0, below=1)
-    method: CertifyMethod | None = option(
-        None,
-        "How the error is certified.",
-        show_default="learn-then-test; betting with groups",
-    )
-    score: DeferralScore | None = option(
-        None, "Score to defer by.", show_default="the better one on out-of-fold predictions"
-    )
-    against: Literal["truth", "annotator"] = option(
-        "truth", "Compare predictions with the run's truth, or with a random annotator."
-    )
-    again: bool = option(
-        False, "Ask for another guarantee on the same items, at half of the risk that is left."
-    )
-    set_coverage: float | None = option(
-        None,
-        "Widen sets to contain the vote shares of this share of new items, such as 0.90.",
-        above=0,
-        below=1,
-    )
-    distance: Distance = option("box", "Widen sets by class (box), or in total variation.")
-    scale: Scale | None = option(
-        None,
-        "Unit in which the sets of an item are widened.",
-        show_default="the narrowest on out-of-fold predictions, or relative-variance",
-    )
-    stratum: str | None = option(
-        None,
-        "Widen sets separately by this column of the inputs; 'label': by predicted class.",
-        show_default="by score: items likely kept, and likely deferred",
-    )
-    table: Path | Any | None = option(
-        None, "Table with the column of --stratum.", show_default="the inputs used for training"
-    )
-    explain: bool = option(False, "Also print what the guarantee assumes.")
-
-    def __post_init__(self) -> None:
-        check_options(self)
-        if self.capacity is not None and self.target is not None:
-            raise CredalError(
-                "max_error and capacity exclude each other: each sets the threshold. To fix: pass "
-                "one of them."
-            )
-        if self.capacity is not None and self.method is not None:
-            raise CredalError("a capacity certifies no error, so it has no method.")
-        widening = (self.distance, self.scale, self.stratum, self.table)
-        if self.set_coverage is None and widening != ("box", None, None, None):
-            raise CredalError(
-                "distance, scale and stratum say how sets are widened. To fix: pass "
-                "set_coverage=0.90 too."
-            )
-        if self.cost and self.target is None:
-            raise CredalError("cost needs max_error, the largest mean cost. To fix: pass it.")
-        assert self.promises is not None  # which checks them
-
-    @property
-    def target(self) -> float | None:
-        """The error rate to certify; None where a capacity, classes or only sets are asked for."""
-        others = (self.capacity, self.set_coverage, self.called or None, self.missed or None)
-        if self.max_error is None and all(each is None for each in others):
-            return _MAX_ERROR
-        return self.max_error
-
-    @property
-    def promises(self) -> tuple[Promise, ...]:
-        """What is to be promised besides the error of all items; with costs, instead of it."""
-        found = []
-        if self.cost and self.target is not None:
-            pairs = [_classes(each, "cost", "malignant:benign=5", 2) for each in self.cost]
-            costs = [
-                (a, b, _number(each, "cost")) for (a, b), each in zip(pairs, self.cost, strict=True)
-            ]
-            found.append(Promise(limit=self.target, costs=tuple(costs)))
-        kinds: dict[Literal["called", "missed"], tuple[str, ...]] = {
-            "called": self.called,
-            "missed": self.missed,
-        }
-        for kind, several in kinds.items():
-            for each in several:
-                (name,) = _classes(each, kind, "malignant=0.05", 1)
-                found.append(Promise(kind=kind, name=name, limit=_number(each, kind)))
-        return tuple(found)
-
-    @property
-    def certifies(self) -> bool:
-        """Whether an error is to be certified, or something about classes."""
-        return self.target is not None or bool(self.promises)
-
-    @property
-    def asked(self) -> dict[str, Any]:
-        """What a guarantee depends on: with the same, ``certify`` finds the same."""
-        names = ("called", "missed", "cost", "per_class", "confidence", "method", "score")
-        told = {name: getattr(self, name) for name in (*names, "against")}
-        told |= {name: list(each) for name, each in told.items() if isinstance(each, tuple)}
-        return {"max_error": self.target, **told}
 
 
 @dataclass(frozen=True, slots=True)
@@ -425,21 +294,6 @@ def _score_words(run: Run, found: Guarantee) -> str:
     assert found.score is not None
     chosen = (run.predictions["split"] == "out-of-fold").any()
     return SCORE_WORDS[found.score] + (", the better score out of fold" if chosen else "")
-
-
-def _classes(text: str, name: str, example: str, number: int) -> list[str]:
-    """The class names in ``a:b=5`` or ``a=0.05``."""
-    names = text.rpartition("=")[0].split(":") if number > 1 else [text.rpartition("=")[0]]
-    if len(names) != number or not all(names):
-        raise CredalError(f"{name} must look like {example}; got {text!r}.")
-    return names
-
-
-def _number(text: str, name: str) -> float:
-    try:
-        return float(text.rpartition("=")[2])
-    except ValueError:
-        raise CredalError(f"{name} must end with a number, such as =0.05; got {text!r}.") from None
 
 
 def _check_classes(run: Run, promises: tuple[Promise, ...]) -> None:
