@@ -1,6 +1,7 @@
 """Linear fits against scikit-learn and against a plain formula."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -78,10 +79,10 @@ def test_credal_heads_minimize_the_worst_and_the_best_case(features: Tensor, sof
     lower = labels.lower.numpy()
     free = 1 - lower.sum(1, keepdims=True)
 
-    def dearest(costs: np.ndarray) -> np.ndarray:
+    def dearest(costs: np.ndarray) -> Any:
         return lower + free * np.eye(2)[costs.argmax(1)]
 
-    def cheapest(costs: np.ndarray) -> np.ndarray:
+    def cheapest(costs: np.ndarray) -> Any:
         return lower + free * np.eye(2)[costs.argmin(1)]
 
     for head, member in ((worst, dearest), (best, cheapest)):

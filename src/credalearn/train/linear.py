@@ -107,10 +107,11 @@ class LinearProblem:
         the same, and training stays at chance. The cost of a class is the smaller, the larger its
         logit, so that the best member for the logits is the worst case.
         """
-        limits = {"most_steps": _CREDAL_STEPS, "gain": _CREDAL_GAIN}
-        worst = self.fit(labels.best_target, penalty, center, **limits)
-        best = self.fit(labels.worst_target, penalty, center, **limits)
-        return [worst, best, center]
+        both = [
+            self.fit(target, penalty, center, most_steps=_CREDAL_STEPS, gain=_CREDAL_GAIN)
+            for target in (labels.best_target, labels.worst_target)
+        ]
+        return [*both, center]
 
     def network(self, heads: list[Tensor]) -> Network:
         """The heads as a network, which takes features as they are."""
