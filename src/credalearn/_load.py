@@ -57,12 +57,14 @@ def load(
         clf._input_shape = tuple(config["input_shape"])
         encoder, choice = config["encoder"], config["choice"]
         clf._encoder = None if encoder is None else TableEncoder.from_json(encoder)
+        if encoder is None and saved["backbone"] in ("linear", "mlp"):
+            raise KeyError("encoder")
         clf.choice_ = None if choice is None else Choice(**choice)
         clf.temperatures_ = {
             meaning: float(config["temperatures"][meaning]) for meaning in MEANINGS
         }
         clf.out_of_fold_ = clf.folds_ = None
-        clf.n_features_in_ = config["num_features"]
+        clf.n_features_in_ = int(config["num_features"])
         clf.weights_sha256_ = config["weights_sha256"]  # which ``read_model`` has checked
         if config["feature_names"] is not None:
             clf.feature_names_in_ = np.array(config["feature_names"], dtype=object)

@@ -536,7 +536,8 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             validate_data(self, X, reset=reset, skip_check_array=True)
             if reset:
                 self._encoder = TableEncoder.fit(X if used is None else _safe_indexing(X, used))
-            assert self._encoder is not None
+            if self._encoder is None:
+                raise CredalError("the saved model has no encoder of tables. To fix: save it again.")
             return _as_tensor(self._encoder.transform(X))
         if reset:
             self._encoder = None

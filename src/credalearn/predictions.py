@@ -172,7 +172,7 @@ class CredalPredictions:
             vertices = temper(vertices, temperature)
             if not has_center:
                 vertices = cat([vertices, probs[:, None]], 1)
-            lower, upper = vertices.amin(1), vertices.amax(1)
+            lower, upper = vertices.aminmax(dim=1)
         else:
             is_point = ((self.lower == self.probs) & (self.upper == self.probs)).all(1, True)
             odds = [(each.double().logit() / temperature) for each in (self.lower, self.upper)]

@@ -198,7 +198,7 @@ AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts and bec
 def test_a_full_disk_is_one_message_and_leaves_nothing(tmp_path: Path, capsys: Capture) -> None:
     team, small = make_team(tmp_path / "team"), tmp_path / "small"
     small.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(small)]
+    mount = ["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", str(small)]
     if subprocess.run(mount, capture_output=True).returncode:
         pytest.skip("cannot mount here")
     try:
@@ -209,7 +209,7 @@ def test_a_full_disk_is_one_message_and_leaves_nothing(tmp_path: Path, capsys: C
         assert all(name.startswith("resume") for name in kept)
         shutil.rmtree(small / ".run.partial", ignore_errors=True)
         assert in_process(capsys, *train_arguments(team)).code == 0
-        (small / "fill").write_bytes(bytes(60_000))
+        (small / "fill").write_bytes(bytes(12_000))
         predict = ("predict", team.run, team.features, "--no-decision", "--all-classes", "-o")
         done = in_process(capsys, *predict, small / "d.csv")
         assert done.code == 2

@@ -232,8 +232,10 @@ class Inflation:
 
         try:
             content = msgspec.json.decode(text, type=dict)
-            for part in (content, *content.get("strata", ())):
-                if part.get("radius", 0) is None:
+            strata = content.get("strata")
+            parts = [content, *(strata if isinstance(strata, list) else ())]
+            for part in parts:
+                if isinstance(part, dict) and part.get("radius", 0) is None:
                     part["radius"] = math.inf
             return msgspec.convert(content, cls)
         except msgspec.MsgspecError as error:

@@ -57,8 +57,9 @@ def test_new_items_calibrate_and_test_half_and_half(old: Run, later: Team, tmp_p
     assert new.guarantee is None
     features = pl.read_csv(later.features)
     pred = old.load_model().predict_credal(features.select("size", "weight").to_numpy())
-    assert new.predictions["item"].to_list() == features["item"].to_list()
-    np.testing.assert_allclose(new.predictions["score"], pred.score("lower-probability"), atol=1e-6)
+    table = new.held_out(score="lower-probability")
+    assert table["item"].to_list() == features["item"].to_list()
+    np.testing.assert_allclose(table["score"], pred.score("lower-probability"), atol=1e-6)
     groups = new.items.filter(split="calibration")["group"]
     assert not set(groups) & set(new.items.filter(split="test")["group"])
     assert len(found.lines) <= 8
@@ -84,7 +85,7 @@ def test_items_of_the_training_are_left_out_whatever_their_name(
     why = "that the model was trained on"
     assert found.run.facts.inputs.left_out == {why: len(trained)}
     assert found.lines[0] == f"Left out: {len(trained)} items {why}."
-    names = set(found.run.predictions["item"])
+    names = set(found.run.held_out()["item"])
     assert not names & {f"renamed-{item}" for item in trained}
     assert len(names) == 220 - len(trained)
 
@@ -98,7 +99,7 @@ def test_a_split_of_ones_own_and_gold_labels(old: Run, later: Team, tmp_path: Pa
     ).run
     assert new.facts.splits.sizes == {"calibration": 100, "test": 20}
     assert new.truth == "gold"
-    assert new.predictions["truth"].to_list() == features["truth"].to_list()
+    assert new.held_out()["truth"].to_list() == features["truth"].to_list()
 
 
 def test_images_have_the_size_of_the_training(tmp_path: Path) -> None:
@@ -110,7 +111,7 @@ def test_images_have_the_size_of_the_training(tmp_path: Path) -> None:
     others = make_images(tmp_path / "others", names, random_state=1)
     new = old.recalibrate(votes, tmp_path / "new", images=others).run
     assert new.facts.inputs.image_size == 8
-    assert len(new.predictions) == 60
+    assert len(new.held_out()) == 60
     with pytest.raises(CredalError, match=r"takes images\. To fix: pass --images"):
         old.recalibrate(votes, tmp_path / "again", features=team.features)
 

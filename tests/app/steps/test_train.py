@@ -253,7 +253,7 @@ def test_what_does_not_fit_changes_nothing(team: Team, tmp_path: Path) -> None:
     before = snapshot(tmp_path)
     for options, message in (
         ({"backbone": "resnet1"}, r"backbone must be one of .*got 'resnet1'"),
-        ({"augment": "crop"}, r"augment='crop' is for images"),
+        ({"augment": "crop"}, r"augment: such options are for networks"),
         ({"weights": Path("none.pt")}, r"none\.pt"),
     ):
         with pytest.raises((cl.CredalError, OSError), match=message):
