@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from credalearn.errors import CredalError
+from credalearn.guarantees import DeferralScore
 from credalearn.methods import METHODS, Method, Model, Outputs, State, decalibration, laplace_bridge
 from credalearn.methods.base import hull_of_outputs
 from credalearn.methods.decalibration import box_of_rows
@@ -77,8 +78,11 @@ def why_not(method: Method) -> str:
 class Graph(nn.Module):
     """A model from inputs to scores, all members in one."""
 
-    def __init__(self, method: str, model: Model) -> None:
+    def __init__(
+        self, method: str, model: Model, *, score: DeferralScore = "lower-probability"
+    ) -> None:
         super().__init__()
+        self.score = score
         why = why_not(model.method)
         if why:
             others = ", ".join(name for name, other in METHODS.items() if not why_not(other))
@@ -101,7 +105,8 @@ class Graph(nn.Module):
         state = {name: getattr(self, f"state_{name}") for name in self.names}
         heads, probs, lower, upper = self.rule(torch.stack(logits, 1), features[0], state)
         label = probs.argmax(1)
-        score = 1 - lower.gather(1, label[:, None])[:, 0]
+        bound = probs if self.score == "top-probability" else lower
+        score = 1 - bound.gather(1, label[:, None])[:, 0]
         return heads, probs, lower, upper, label, score
 
     def _networks(self) -> list[Any]:
