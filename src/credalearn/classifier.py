@@ -537,7 +537,9 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if reset:
                 self._encoder = TableEncoder.fit(X if used is None else _safe_indexing(X, used))
             if self._encoder is None:
-                raise CredalError("the saved model has no encoder of tables. To fix: save it again.")
+                raise CredalError(
+                    "the saved model has no encoder of tables. To fix: save it again."
+                )
             return _as_tensor(self._encoder.transform(X))
         if reset:
             self._encoder = None

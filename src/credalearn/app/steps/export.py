@@ -37,7 +37,7 @@ OUTPUTS = {
     "lower": ("(N, K)", "lower probabilities"),
     "upper": ("(N, K)", "upper probabilities"),
     "label": ("(N,)", "predicted class, an index into the classes, from 0"),
-    "score": ("(N,)", "1 − lower probability of that class"),
+    "score": ("(N,)", "what items are deferred by"),
 }
 TOLERANCE = 1e-5
 _ONNX = Path("model.onnx")
@@ -94,7 +94,8 @@ def export(run: "Run", options: ExportOptions | None = None) -> Exported:
     for card in cards:
         check_card(card)
     clf = run.load_model()
-    graph = Graph(str(clf.method), clf.model_, clf.temperatures_["truth"]).cpu()
+    temperature, score = clf.temperatures_["truth"], run.deferral_score
+    graph = Graph(str(clf.method), clf.model_, temperature, score=score).cpu()
     name, sample = _sample(graph, clf._input_shape)
     program = _exported(graph, name, sample)
     program.model.metadata_props.update(_metadata(run, clf))

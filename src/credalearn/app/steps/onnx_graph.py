@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from credalearn.errors import CredalError
+from credalearn.guarantees import DeferralScore
 from credalearn.methods import METHODS, Method, Model, Outputs, State, decalibration, laplace_bridge
 from credalearn.methods.base import hull_of_outputs
 from credalearn.methods.decalibration import box_of_rows
@@ -92,8 +93,16 @@ def _tempered(outputs: _Outputs, temperature: float, *, is_box: bool) -> _Output
 class Graph(nn.Module):
     """A model from inputs to scores, all members in one; probabilities are about what is right."""
 
-    def __init__(self, method: str, model: Model, temperature: float = 1.0) -> None:
+    def __init__(
+        self,
+        method: str,
+        model: Model,
+        temperature: float = 1.0,
+        *,
+        score: DeferralScore = "lower-probability",
+    ) -> None:
         super().__init__()
+        self.score = score
         why = why_not(model.method)
         if why:
             others = ", ".join(name for name, other in METHODS.items() if not why_not(other))
@@ -119,7 +128,8 @@ class Graph(nn.Module):
             outputs = _tempered(outputs, self.temperature, is_box=self.rule is _shifted)
         heads, probs, lower, upper = outputs
         label = probs.argmax(1)
-        score = 1 - lower.gather(1, label[:, None])[:, 0]
+        bound = probs if self.score == "top-probability" else lower
+        score = 1 - bound.gather(1, label[:, None])[:, 0]
         return heads, probs, lower, upper, label, score
 
     def _networks(self) -> list[Any]:
