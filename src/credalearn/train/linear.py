@@ -11,10 +11,10 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.linalg import cholesky, solve_triangular
-from torch.optim import LBFGS
 
 from credalearn.nets import MLP, Network
 from credalearn.sets import CredalSet
+from credalearn.train._lbfgs import minimize
 from credalearn.train._random import seeded
 
 Inputs = Any  # a tensor or a SciPy sparse matrix, shape (N, D)
@@ -73,32 +73,20 @@ class LinearProblem:
         penalties[-1] = _INTERCEPT_PENALTY
         scaling = self._scaling(penalty * self.length)
 
-        first = torch.zeros(shape, dtype=torch.float64) if start is None else start
-        scaled = scaling.coordinates(first).clone()
-        # Not SciPy's, whose threads are those of the process: two took five times the CPU time.
-        optimizer = LBFGS(
-            [scaled.requires_grad_()],
-            max_iter=most_steps,
-            tolerance_grad=_SLOPE,
-            tolerance_change=gain,
-            history_size=10,
-            line_search_fn="strong_wolfe",
-        )
-
-        @torch.no_grad()
-        def objective() -> float:
+        def objective(scaled: Tensor) -> tuple[float, Tensor]:
             head = scaling.head(scaled)
             logits = self._times(head[:-1]) + head[-1]
             log_probs = logits.log_softmax(1)
             wanted = target(logits)
             error = (log_probs.exp() - wanted) * self.weight
             slope = torch.cat([self._transposed_times(error), error.sum(0, keepdim=True)])
-            scaled.grad = scaling.slope(slope + penalties * head)
             cost = -(self.weight * wanted * log_probs).sum()
-            return float(cost + (penalties * head.square()).sum() / 2)
+            cost += (penalties * head.square()).sum() / 2
+            return float(cost), scaling.slope(slope + penalties * head)
 
-        optimizer.step(objective)  # type: ignore[no-untyped-call]
-        return scaling.head(scaled.detach())
+        first = torch.zeros(shape, dtype=torch.float64) if start is None else start
+        limits = {"most_steps": most_steps, "slope": _SLOPE, "gain": gain}
+        return scaling.head(minimize(objective, scaling.coordinates(first), **limits))
 
     def fit_credal(self, labels: CredalSet, penalty: float, center: Tensor) -> list[Tensor]:
         """The pessimistic, the optimistic and the center head, which is fitted already.
