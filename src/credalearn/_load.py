@@ -57,9 +57,9 @@ def load(
         clf._input_shape = tuple(config["input_shape"])
         encoder, choice = config["encoder"], config["choice"]
         clf._encoder = None if encoder is None else TableEncoder.from_json(encoder)
-        if encoder is None and saved["backbone"] in ("linear", "mlp"):
-            raise KeyError("encoder")
         clf.choice_ = None if choice is None else Choice(**choice)
+        if encoder is None and not clf._selects and clf._backbone() in ("linear", "mlp"):
+            raise KeyError("encoder")
         clf.temperatures_ = {
             meaning: float(config["temperatures"][meaning]) for meaning in MEANINGS
         }

@@ -516,6 +516,8 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _inputs(self, X: Any, *, reset: bool, used: np.ndarray | None = None) -> Inputs:
         """Items as the networks take them; ``reset`` learns how columns of a table are encoded."""
         X = _as_given(X, name="X")
+        if hasattr(X, "__array__") and not (hasattr(X, "columns") or issparse(X)):
+            X = np.asarray(X)
         if issparse(X) and not reset and self._encoder is not None:
             raise CredalError(
                 "X is sparse, but the model was fitted on a dense table. To fix: pass X.toarray()."

@@ -21,7 +21,10 @@ def two_threads() -> Iterator[None]:
     """The other tests have one thread, with which nothing is done."""
     before = torch.get_num_threads()
     torch.set_num_threads(2)
+    # A process that a script started in the background ignores Ctrl-C.
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
+    signal.signal(signal.SIGINT, handler)
     torch.set_num_threads(before)
 
 
@@ -119,7 +122,7 @@ def test_control_c_ends_a_selection(monkeypatch: pytest.MonkeyPatch) -> None:
         reports.append(text)
         control_c()
 
-    monkeypatch.setattr("credalearn.classifier._unheard", report)
+    monkeypatch.setattr("credalearn.classifier.unheard", report)
     with pytest.raises(KeyboardInterrupt):
         cl.CredalClassifier().fit(X, y)
     assert len(reports) < 4

@@ -22,13 +22,15 @@ def on_one_thread(work: Callable[[Event], _T]) -> _T:
     count = torch.get_num_threads()
     if count == 1:
         return work(Event())
-    stopped, ready, done = Event(), Event(), Event()
+    stopped, ready, restored, done = Event(), Event(), Event(), Event()
     results: list[_T] = []
     errors: list[BaseException] = []
 
     def run() -> None:
+        torch.get_num_threads()  # takes the default now: later it would undo the next line
         torch.set_num_threads(1)
         ready.set()
+        restored.wait()
         try:
             results.append(work(stopped))
         except BaseException as error:  # raised again below, in the caller's thread
@@ -40,6 +42,7 @@ def on_one_thread(work: Callable[[Event], _T]) -> _T:
     thread.start()
     ready.wait()
     torch.set_num_threads(count)
+    restored.set()
     try:
         done.wait()  # until Python 3.13, a join after an interrupted join does not wait
     except KeyboardInterrupt:

@@ -85,8 +85,9 @@ class LinearProblem:
             return float(cost), scaling.slope(slope + penalties * head)
 
         first = torch.zeros(shape, dtype=torch.float64) if start is None else start
-        limits = {"most_steps": most_steps, "slope": _SLOPE, "gain": gain}
-        return scaling.head(minimize(objective, scaling.coordinates(first), **limits))
+        at = scaling.coordinates(first)
+        found = minimize(objective, at, most_steps=most_steps, slope=_SLOPE, gain=gain)
+        return scaling.head(found)
 
     def fit_credal(self, labels: CredalSet, penalty: float, center: Tensor) -> list[Tensor]:
         """The pessimistic, the optimistic and the center head, which is fitted already.
