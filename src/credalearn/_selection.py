@@ -43,8 +43,8 @@ _MANY_ITEMS, _LARGE_BATCH = 20_000, 512
 _LARGE_TABLE = 2**22  # numbers: from here on several threads are faster than one
 
 _T = TypeVar("_T")
-Stop = Callable[[Network, int], bool]  # told of a network and the epochs done
-Report = Callable[[str], None]  # told what is being done
+Stop = Callable[[Network, int], bool]  # from a network and the epochs done to whether to stop
+Report = Callable[[str], None]  # takes a line about what is being done
 Rows = NDArray[np.int64]
 
 
@@ -290,11 +290,11 @@ def _better_network(
         return len(means) - int(np.argmin(means)) > _PATIENCE
 
     def fit(rows: Rows, epochs: int, what: str) -> Network:
-        def told(network: Network, epoch: int) -> bool:  # noqa: ARG001
+        def report_epoch(network: Network, epoch: int) -> bool:  # noqa: ARG001
             report(f"network: {what}, epoch {epoch} of {epochs}")  # where Ctrl-C is noticed, too
             return False
 
-        return _fit_network(items[rows], epochs, random_state, device, told)
+        return _fit_network(items[rows], epochs, random_state, device, report_epoch)
 
     others = _others(folds)
     _fit_network(items[others[0]], _RECIPE.epochs, random_state, device, stop)
