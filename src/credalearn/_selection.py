@@ -66,7 +66,7 @@ class Choice:
     def words(self) -> str:
         """In words, such as ``"a linear model with penalty 0.003"``."""
         if self.penalty is None:
-            return f"a network with two hidden layers, trained for {self.epochs} epochs"
+            return f"a network with two hidden layers and {self.epochs} epochs"
         return f"a linear model with penalty {self.penalty:.1g}"
 
 
