@@ -344,17 +344,19 @@ def _flat(value: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield name, held
 
 
-def _stated_bytes(file: IO[bytes]) -> int:
+def _stated_bytes(file: BinaryIO) -> int:
     """The size of the arrays in a file, as their headers state it."""
-    if zipfile.is_zipfile(file):
-        with zipfile.ZipFile(file) as archive:
-            return sum(_stated_bytes(archive.open(name)) for name in archive.namelist())
-    file.seek(0)
+    if not zipfile.is_zipfile(file):
+        file.seek(0)
+        return _stated_size(file)
+    with zipfile.ZipFile(file) as archive:
+        return sum(_stated_size(archive.open(name)) for name in archive.namelist())
+
+
+def _stated_size(file: IO[bytes]) -> int:
     form = np.lib.format
-    read = form.read_array_header_1_0
-    if form.read_magic(file) != (1, 0):  # type: ignore[no-untyped-call]
-        read = form.read_array_header_2_0
-    shape, _, dtype = read(file)  # type: ignore[no-untyped-call]
+    first = form.read_magic(file) == (1, 0)
+    shape, _, dtype = (form.read_array_header_1_0 if first else form.read_array_header_2_0)(file)
     return int(math.prod(shape)) * int(dtype.itemsize)
 
 
