@@ -60,8 +60,9 @@ def read_model(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     if not _is_shape(config.get("input_shape"), sum(x.numel() for x in weights.values())):
         raise damaged(path, "the shape of its inputs is not one of its network", fix=_AGAIN)
     params = config.get("params")
-    seed = params.get("random_state") if isinstance(params, dict) else None
-    if not isinstance(seed, int) or not 0 <= seed < 1 << 63 or config["params"]["device"] != "auto":
+    params = params if isinstance(params, dict) else {}
+    seed = params.get("random_state")
+    if not isinstance(seed, int) or not 0 <= seed < 1 << 63 or params.get("device") != "auto":
         raise damaged(path, "its options are not those of a classifier", fix=_AGAIN)
     names = config.get("classes")
     if not isinstance(names, list) or any(isinstance(name, list | dict) for name in names):

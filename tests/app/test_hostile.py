@@ -43,7 +43,10 @@ def archive() -> bytes:
     """Half a megabyte that unpacks to 600."""
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as file:
-        file.writestr("features.npy", bytes(600_000_000))
+        head = io.BytesIO()
+        form = {"descr": "<f8", "fortran_order": False, "shape": (75_000_000, 1)}
+        np.lib.format.write_array_header_1_0(head, form)
+        file.writestr("features.npy", head.getvalue() + bytes(600_000_000))
     return content.getvalue()
 
 

@@ -1,5 +1,6 @@
 """Tables, JSON and arrays, each opened once: what it is, its columns, its rows in blocks."""
 
+import math
 import os
 import re
 import stat
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field
 from io import BytesIO
 from os import PathLike
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, NoReturn
+from typing import IO, Any, BinaryIO, Literal, NoReturn
 
 import numpy as np
 import polars as pl
@@ -264,9 +265,12 @@ def _series(column: Any) -> pl.Series:
 
 def _arrays(path: Path, file: BinaryIO) -> Source:
     """The one array (items, features) of a file, with its other arrays as columns."""
-    if zipfile.is_zipfile(file):
-        unpacked = sum(each.file_size for each in zipfile.ZipFile(file).infolist())
-        _check_unpacked(path, file, unpacked, fix="save it with numpy.savez, uncompressed")
+    file.seek(0)
+    try:
+        unpacked = _stated_bytes(file)
+    except Exception:  # damaged files raise ten kinds; reading them says which
+        unpacked = 0
+    _check_unpacked(path, file, unpacked, fix="save it with numpy.savez, uncompressed")
     file.seek(0)
     try:
         loaded = np.load(file, allow_pickle=False)
@@ -338,6 +342,22 @@ def _flat(value: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield from ((f"{name}.{key}", each) for key, each in held.items() if not _nested(each))
         elif not isinstance(held, list):
             yield name, held
+
+
+def _stated_bytes(file: BinaryIO) -> int:
+    """The size of the arrays in a file, as their headers state it."""
+    if not zipfile.is_zipfile(file):
+        file.seek(0)
+        return _stated_size(file)
+    with zipfile.ZipFile(file) as archive:
+        return sum(_stated_size(archive.open(name)) for name in archive.namelist())
+
+
+def _stated_size(file: IO[bytes]) -> int:
+    form = np.lib.format
+    first = form.read_magic(file) == (1, 0)
+    shape, _, dtype = (form.read_array_header_1_0 if first else form.read_array_header_2_0)(file)
+    return int(math.prod(shape)) * int(dtype.itemsize)
 
 
 def _check_unpacked(path: Path, file: BinaryIO, unpacked: int, *, fix: str) -> None:

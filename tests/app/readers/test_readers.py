@@ -242,3 +242,8 @@ def test_reader_options_have_help_and_are_fields_of_round_options() -> None:
     assert {each.name for each in fields(ReaderOptions)} < {
         each.name for each in fields(RoundOptions)
     }
+
+
+def test_rejects_bounds_without_rows(write: Write) -> None:
+    with pytest.raises(CredalError, match=r"no row contains a bound\. To fix: export"):
+        read_annotations(write("item,label,at_least\n"))

@@ -215,6 +215,8 @@ def _shares(raw: Raw, name: str, options: ReaderOptions) -> Annotations:
 
 def _bounds(raw: Raw, name: str, options: ReaderOptions) -> Annotations:
     """Statements "at least so much of this class"."""
+    if not len(raw.frame):
+        raw.source.refuse("no row contains a bound", fix="export the annotations again")
     bounds = _numbers(raw, "at_least")[:, 0]
     items, item_names = _coded(raw.frame["item"])
     labels, label_names = _coded(raw.frame["label"], _label_or_none)
