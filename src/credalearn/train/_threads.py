@@ -11,6 +11,7 @@ from typing import TypeVar
 import torch
 
 _T = TypeVar("_T")
+_SECONDS_ASLEEP = 0.1
 
 
 def on_one_thread(work: Callable[[Event], _T]) -> _T:
@@ -44,7 +45,10 @@ def on_one_thread(work: Callable[[Event], _T]) -> _T:
     torch.set_num_threads(count)
     restored.set()
     try:
-        done.wait()  # until Python 3.13, a join after an interrupted join does not wait
+        # Until Python 3.13, a join after an interrupted join does not wait. And polars replaces the
+        # handler of Ctrl-C by one that wakes no thread, so that this one wakes by itself.
+        while not done.wait(_SECONDS_ASLEEP):
+            pass
     except KeyboardInterrupt:
         stopped.set()
         done.wait()
