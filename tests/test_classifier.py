@@ -12,7 +12,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from scipy.sparse import csr_array
 from sklearn.base import clone
+from sklearn.metrics import log_loss
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
@@ -137,6 +139,121 @@ def test_credal_and_soft_labels_split_and_score_like_any_other() -> None:
         search = GridSearchCV(pipe, grid, cv=3).fit(X, labels)
         assert search.best_params_["credalclassifier__learning_rate"] == 1e-2
         assert clone(search.best_estimator_).get_params()["credalclassifier__epochs"] == 12
+
+
+def test_the_default_in_cross_validation_searches_and_pipelines() -> None:
+    X, y, counts = clouds()
+    clf = cl.CredalClassifier()
+    assert cross_val_score(clf, X, NAMES[y], cv=3).min() > 0.9
+    for labels in (NAMES[y], cl.from_votes(counts), counts / counts.sum(1, keepdims=True)):
+        search = GridSearchCV(clf, {"random_state": [0, 1], "collapse": [True]}, cv=3)
+        assert search.fit(X, labels).best_score_ > 0.9
+        assert search.best_estimator_.choice_.backbone == "linear"
+    assert cross_val_score(clf, X, NAMES[y], cv=3, scoring="neg_log_loss").min() > -0.2
+    calibrated = GridSearchCV(classifier(), {"calibrate": [False, True]}, cv=3).fit(X, y)
+    assert len(calibrated.cv_results_["mean_test_score"]) == 2
+    assert clone(clf.fit(X, y)).get_params() == clf.get_params()
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_an_item_without_weight_is_an_item_removed(sparse: bool) -> None:
+    """Exactly, whatever its label and its numbers are."""
+    X, _, counts = clouds()
+    X, counts = X.copy(), counts.copy()
+    out = np.arange(90) % 7 == 0
+    X[out], counts[out] = 1e6, [0, 0, 5]
+    if not sparse:
+        X[out, 1] = np.nan  # only there: no column has missing values once they are removed
+    weights = np.where(out, 0.0, 1 + np.arange(90) % 3)
+    given, labels = (csr_array(X) if sparse else X), cl.from_votes(counts)
+    weighted = cl.CredalClassifier().fit(given, labels, sample_weight=weights)
+    kept = np.flatnonzero(~out)
+    removed = cl.CredalClassifier().fit(given[kept], labels[kept], sample_weight=weights[kept])
+    inside = given[kept]
+    assert np.array_equal(weighted.predict_proba(inside), removed.predict_proba(inside))
+    assert weighted.temperatures_ == removed.temperatures_
+    assert weighted.folds_ is not None
+    assert (weighted.folds_[out] == -1).all()
+    assert removed.folds_ is not None
+    assert np.array_equal(weighted.folds_[kept], removed.folds_)
+    assert weighted.out_of_fold_ is not None
+    assert len(weighted.out_of_fold_) == len(kept)
+    scaled = cl.CredalClassifier().fit(given, labels, sample_weight=1000 * weights)
+    np.testing.assert_allclose(
+        scaled.predict_proba(inside), weighted.predict_proba(inside), atol=1e-6
+    )
+    assert weighted.choice_ is not None
+    assert weighted.choice_.backbone == "linear"
+
+
+def test_weights_move_the_probabilities() -> None:
+    X, y = np.random.default_rng(0).normal(size=(200, 2)), np.arange(200) % 2
+    even, uneven = (
+        cl.CredalClassifier().fit(X, y, sample_weight=np.where(y == 1, weight, 1.0))
+        for weight in (1.0, 9.0)
+    )
+    assert even.predict_proba(X)[:, 1].mean() == pytest.approx(0.5, abs=0.05)
+    assert uneven.predict_proba(X)[:, 1].mean() == pytest.approx(0.9, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([-1.0] + [1.0] * 89, "must be 0 or more; item 0 has -1"),
+        ([1.0] * 89 + [np.nan], "must be 0 or more; item 89 has nan"),
+        ([1.0] * 9, r"shape == \(9,\), expected \(90,\)"),
+        ([0.0] * 90, "must have a weight above zero"),
+    ],
+)
+def test_rejects_bad_weights(weights: list[float], message: str) -> None:
+    X, y, _ = clouds()
+    with pytest.raises(cl.CredalError, match=f"sample_weight.*{message}"):
+        cl.CredalClassifier().fit(X, y, sample_weight=weights)
+
+
+def test_options_that_the_default_would_ignore_are_refused() -> None:
+    X, y, _ = clouds()
+    named = classifier(epochs=1).fit(X, y)
+    with pytest.raises(cl.CredalError, match=r"^members: .* method='pocc'"):
+        cl.CredalClassifier().fit(X, y, members=named.model_.members)
+    with pytest.raises(cl.CredalError, match=r"^sample_weight is for the default learner\. To fix"):
+        classifier().fit(X, y, sample_weight=np.ones(90))
+
+
+def overlapping(num_items: int) -> tuple[np.ndarray, np.ndarray]:
+    """Two classes that no model can tell apart for certain."""
+    random = np.random.default_rng(0)
+    y = np.arange(num_items) % 2
+    return random.normal(size=(num_items, 5)) + 0.5 * y[:, None], y
+
+
+def test_calibrating_a_method_given_by_name_mends_its_confidence(tmp_path: Path) -> None:
+    X, y = overlapping(900)
+    options: dict[str, Any] = {"epochs": 60, "checkpoint": tmp_path / "resume.safetensors"}
+    plain = classifier("softmax", **options).fit(X[:300], y[:300])
+    clf = classifier("softmax", calibrate=True, **options).fit(X[:300], y[:300])
+    assert plain.temperatures_ == {"truth": 1, "votes": 1}
+    assert clf.temperatures_["truth"] > 1.5
+    assert (clf.predict(X) == plain.predict(X)).all()  # the same network, tempered
+    costs = [log_loss(y[300:], each.predict_proba(X[300:])) for each in (clf, plain)]
+    assert costs[0] < costs[1] - 0.1
+    clf.save(tmp_path / "model")
+    loaded = cl.load(tmp_path / "model")
+    assert loaded.temperatures_ == clf.temperatures_
+    np.testing.assert_allclose(loaded.predict_proba(X), clf.predict_proba(X), atol=1e-6)
+    again = clone(clf).fit(X[:300], y[:300])  # both trainings continue from their checkpoints
+    assert again.temperatures_ == clf.temperatures_
+
+
+@pytest.mark.parametrize("method", ["pocc", "edl", "laplace-bridge", "decalibration", "mc-dropout"])
+def test_every_kind_of_prediction_can_be_calibrated(method: str) -> None:
+    X, y = overlapping(120)
+    clf = classifier(method, calibrate=True, epochs=5).fit(X, y)
+    pred = clf.predict_credal(X)
+    assert clf.temperatures_["truth"] != 1
+    assert (pred.lower <= pred.probs).all()
+    assert (pred.probs <= pred.upper).all()
+    assert np.array_equal(pred.classes.numpy(), clf.model_.predict(torch.from_numpy(X)).classes)
 
 
 def test_data_frames_keep_their_column_names() -> None:

@@ -188,6 +188,42 @@ FAULTS = {
         "fitted = self",
         "test_classifier.py::test_a_fit_that_fails_changes_nothing",
     ),
+    "a worst case starts from zero": Fault(
+        "train/linear.py",
+        "self.fit(labels.best_target, penalty, center, **limits)",
+        "self.fit(labels.best_target, penalty, None, **limits)",
+        "train/test_linear.py::test_a_worst_case_learns_where_zero_is_a_tie",
+    ),
+    "a best case starts from zero": Fault(
+        "train/linear.py",
+        "self.fit(labels.worst_target, penalty, center, **limits)",
+        "self.fit(labels.worst_target, penalty, None, **limits)",
+        "train/test_linear.py::test_a_worst_case_learns_where_zero_is_a_tie",
+    ),
+    "folds ignore the groups": Fault(
+        "_selection.py",
+        "names = np.arange(len(truth)) if groups is None else np.asarray(groups)",
+        "names = np.arange(len(truth))",
+        "test_selection.py::test_the_classifier_keeps_groups_together",
+    ),
+    "predictions out of fold come from the own fold": Fault(
+        "_selection.py",
+        "np.flatnonzero(folds != fold) for fold in",
+        "np.flatnonzero(folds == fold) for fold in",
+        "test_selection.py::test_predictions_out_of_fold_come_from_models_without_the_item",
+    ),
+    "the temperature of votes serves for the truth": Fault(
+        "classifier.py",
+        '{"truth": items.truth, "votes": items.labels.reference}',
+        '{"truth": items.labels.reference, "votes": items.labels.reference}',
+        "test_selection.py::test_each_meaning_is_better_at_what_it_is_about",
+    ),
+    "Ctrl-C does not wait for the work": Fault(
+        "train/_threads.py",
+        "done.wait()\n        raise\n    finally:\n        thread.join()",
+        "raise",
+        "train/test_threads.py::test_control_c_ends_a_selection",
+    ),
     "calibration bins are closed on the left": Fault(
         "metrics/calibration.py",
         "edges.to(checked.device))",
