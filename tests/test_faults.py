@@ -188,18 +188,6 @@ FAULTS = {
         "fitted = self",
         "test_classifier.py::test_a_fit_that_fails_changes_nothing",
     ),
-    "a worst case starts from zero": Fault(
-        "train/linear.py",
-        "self.fit(labels.best_target, penalty, center, **limits)",
-        "self.fit(labels.best_target, penalty, None, **limits)",
-        "train/test_linear.py::test_a_worst_case_learns_where_zero_is_a_tie",
-    ),
-    "a best case starts from zero": Fault(
-        "train/linear.py",
-        "self.fit(labels.worst_target, penalty, center, **limits)",
-        "self.fit(labels.worst_target, penalty, None, **limits)",
-        "train/test_linear.py::test_a_worst_case_learns_where_zero_is_a_tie",
-    ),
     "folds ignore the groups": Fault(
         "_selection.py",
         "names = np.arange(len(truth)) if groups is None else np.asarray(groups)",

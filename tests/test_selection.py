@@ -245,7 +245,7 @@ def test_each_meaning_is_better_at_what_it_is_about() -> None:
     assert cost("votes", targets["votes"]) < cost("truth", targets["votes"]) - 0.01
     assert cost("truth", targets["truth"]) < cost("votes", targets["truth"]) - 0.01
     assert clf.temperatures_["truth"] < clf.temperatures_["votes"]
-    truth, votes = (clf.predict_credal(X, meaning=each) for each in ("truth", "votes"))[arg - type]
+    truth, votes = (clf.predict_credal(X, meaning=each) for each in ("truth", "votes"))
     assert torch.equal(truth.classes, votes.classes)
     assert_close(clf.predict_proba(X), truth.probs.double().numpy(), atol=1e-6, rtol=0)
     with pytest.raises(cl.CredalError, match="meaning must be one of 'truth', 'votes'; got 'gold'"):
