@@ -39,7 +39,7 @@ def on_one_thread(work: Callable[[Event], _T]) -> _T:
         finally:
             done.set()
 
-    thread = Thread(target=run)
+    thread = Thread(target=run, name="small work")
     thread.start()
     ready.wait()
     torch.set_num_threads(count)
