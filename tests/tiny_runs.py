@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from credalearn_experiments.runner import RunContext
@@ -55,10 +56,11 @@ def wait_until(condition: Callable[[], object], *, seconds: float = 90) -> None:
 def holders(path: Path) -> list[int]:
     """Processes that have this file open, from the kernel's list."""
     found = []
-    for link in Path("/proc").glob("[0-9]*/fd/*"):
-        try:
-            if link.readlink() == path.resolve():
-                found.append(int(link.parts[2]))
-        except OSError:  # ended, or not ours
-            continue
+    for process in filter(str.isdecimal, os.listdir("/proc")):
+        folder = Path("/proc", process, "fd")
+        with suppress(OSError):  # the process has ended, or is not ours
+            for number in os.listdir(folder):
+                with suppress(FileNotFoundError):  # closed by now
+                    if (folder / number).readlink() == path.resolve():
+                        found.append(int(process))
     return found
