@@ -205,6 +205,7 @@ class RunFacts:
     comparison: ComparisonFacts | None = None  # the model next to simple rivals
     seconds: float = 0.0  # duration of the training
     recalibrated_from: TrainingFacts | None = None  # where another run trained the model
+    imported: str = ""  # whose probabilities these are; empty where the run has its own model
 
     @property
     def method(self) -> str:

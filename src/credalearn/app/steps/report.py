@@ -15,6 +15,7 @@ from credalearn._options import check_options, option
 from credalearn.app.annotations.dawid_skene import dawid_skene
 from credalearn.app.labels import make_labels
 from credalearn.app.outputs import refuse_overwriting
+from credalearn.app.report.card import write_card
 from credalearn.app.report.comparison import ComparedRun
 from credalearn.app.report.held_out import HeldOut
 from credalearn.app.report.label_risk import LabelRisk
@@ -78,6 +79,8 @@ def report(
     page, missing = _page(run, options, others, made)
     with run.writing(path, other=other) as partial:
         partial.write_text(_html(page), encoding="utf-8")
+    if run.facts.imported:  # a trained run gets its card with the exported model
+        write_card(run, run.path / "MODEL_CARD.md", {})
     return ReportResult(path, missing)
 
 
@@ -105,7 +108,7 @@ def _html(page: Page) -> str:
         page=page,
         run=run,
         facts=run.facts,
-        options=asdict(run.facts.options),
+        options={} if run.facts.imported else asdict(run.facts.options),
         run_path=shlex.quote(str(run.path)),
         promising=PROMISING,
         truth=TRUTHS[run.truth],

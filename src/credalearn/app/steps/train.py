@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import polars as pl
@@ -40,6 +40,9 @@ from credalearn.predictions import CredalPredictions
 from credalearn.sets import CredalSet
 from credalearn.train.device import find_device
 from credalearn.train.recipe import Recipe
+
+if TYPE_CHECKING:
+    from credalearn.app.run import Predictor
 
 Skill = Literal["equal", "dawid-skene"]
 Augment = Literal["none", "crop", "crop-flip"]
@@ -90,7 +93,7 @@ def train(data: Dataset, folder: str | Path, options: TrainOptions | None = None
     _check_classes(data, rows)
     labels = training_labels(data, rows, options)
     data = judged_by_skill(data) if options.skill == "dawid-skene" else data
-    used = _recorded(options, images=data.inputs.kind == "images")
+    used = recorded_options(options, images=data.inputs.kind == "images")
     with staged(output, overwrite=options.overwrite) as partial:
         clf = CredalClassifier(
             options.method,
@@ -159,7 +162,10 @@ def training_labels(data: Dataset, rows: np.ndarray, options: TrainOptions) -> C
 
 
 def run_tables(
-    data: Dataset, clf: CredalClassifier, *, trained: pl.DataFrame | None = None
+    data: Dataset,
+    clf: "Predictor",
+    *,
+    trained: pl.DataFrame | None = None,
 ) -> dict[str, pl.DataFrame]:
     """The tables of a run: annotations, items, and predictions by models not trained on them.
 
@@ -233,7 +239,7 @@ def data_facts(data: Dataset) -> dict[str, Any]:
     """What ``run.json`` records about the items."""
     assert data.part is not None
     sizes: dict[str, Any] = {name: int((data.part == name).sum()) for name in SPLITS}
-    options = data.options
+    options, found = data.options, annotation_facts(data.annotations)
     gold = options.gold if options.gold is None or isinstance(options.gold, str) else "a table"
     return {
         "classes": data.annotations.classes,
@@ -243,7 +249,7 @@ def data_facts(data: Dataset) -> dict[str, Any]:
             "torch": torch.__version__,
             "python": platform.python_version(),
         },
-        "annotations": annotation_facts(data.annotations),
+        "annotations": replace(found, items=found.items or len(data.items)),
         "inputs": data.inputs,
         "splits": SplitFacts(**sizes, group=options.group, gold=gold, split=options.split),
         "later_items": int(data.later.sum()),
@@ -251,7 +257,8 @@ def data_facts(data: Dataset) -> dict[str, Any]:
     }
 
 
-def _recorded(options: TrainOptions, *, images: bool) -> TrainingOptions:
+def recorded_options(options: TrainOptions, *, images: bool) -> TrainingOptions:
+    """What ``run.json`` records about the options."""
     asked: dict[str, Any] = {
         each.name: getattr(options, each.name, None) for each in fields(TrainingOptions)
     }
