@@ -23,7 +23,7 @@ from credalearn._files import sha256_of
 from credalearn._formats import listed
 from credalearn._options import check_options, option, same_option
 from credalearn.app._split import SPLITS
-from credalearn.app.annotations.agreement import annotation_facts
+from credalearn.app.annotations.agreement import annotation_facts, majority
 from credalearn.app.annotations.dawid_skene import dawid_skene
 from credalearn.app.dataset import Dataset
 from credalearn.app.facts import SplitFacts, TrainingOptions
@@ -31,6 +31,7 @@ from credalearn.app.labels import make_labels
 from credalearn.app.run import OUT_OF_FOLD, Run, write_run
 from credalearn.app.staging import MODEL, check_place, staged
 from credalearn.app.steps.baselines import compare, one_truth
+from credalearn.app.steps.leaks import find_leaks
 from credalearn.classifier import CredalClassifier
 from credalearn.errors import CredalError
 from credalearn.labels import VoteRule
@@ -121,11 +122,21 @@ def train(data: Dataset, folder: str | Path, options: TrainOptions | None = None
             "model": "" if clf.choice_ is None else clf.choice_.words,
             "temperatures": {name: round(each, 4) for name, each in clf.temperatures_.items()},
             "comparison": compare(data, rows, labels, clf, right),
+            "leaks": _leaks(data, rows),
             "label_diameter": round(float(labels.diameter().mean()), 4),
             "seconds": round(time.monotonic() - started, 2),
         }
         write_run(partial, facts, model_sha256=digest, **run_tables(data, clf))
     return Run.load(output)
+
+
+def _leaks(data: Dataset, rows: np.ndarray) -> dict[str, float]:
+    """Columns that alone tell the class of training items; images and sparse texts have none."""
+    if not isinstance(data.X, np.ndarray | pl.DataFrame) or data.inputs.kind != "features":
+        return {}
+    truth = data.truth[rows]
+    truth = truth if (truth >= 0).any() else majority(data.counts[rows])
+    return find_leaks(data.X[rows], truth, data.inputs.features)
 
 
 def judged_by_skill(data: Dataset) -> Dataset:
