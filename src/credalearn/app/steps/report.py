@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
@@ -41,6 +41,7 @@ class ReportOptions:
         None, "HTML file to write.", show_default="RUN/report.html", flags=("--output", "-o")
     )
     title: str | None = option(None, "Heading of the page.")
+    items: bool = option(True, "Show the least certain items, with their names and images.")
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -88,16 +89,20 @@ def _page(
     run: Run, options: ReportOptions, others: Sequence[Run], made: str
 ) -> tuple[Page, Path | None]:
     held_out = HeldOut.of(run)
-    images, missing = _images(run, options.images)
+    images, missing = _images(run, options.images) if options.items else (None, None)
+    risk = label_risk(run, held_out)
+    if not options.items and risk.why_not:  # which may name an item
+        risk = replace(risk, why_not="the labels of the test items allow none.")
     page = build_page(
         run,
         held_out,
         title=options.title or f"Predict or defer: {run.path.resolve().name}",
         made=made,
-        risk=label_risk(run, held_out),
+        risk=risk,
         widened=_widened(run),
         others=[ComparedRun(each, HeldOut.of(each), _widened(each)) for each in others],
         images=images,
+        items=options.items,
     )
     return page, missing
 
