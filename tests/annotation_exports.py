@@ -154,6 +154,46 @@ def argilla_jsonl() -> bytes:
     return to_lines(records)
 
 
+def argilla_nested_json() -> bytes:
+    """As ``dataset.records.to_json`` of Argilla 2 writes it."""
+    records = [
+        {
+            "id": item,
+            "status": "completed",
+            "fields": {"image": item},
+            "metadata": {},
+            "suggestions": {"animal": {"value": "cat", "score": None, "agent": None}},
+            "responses": {
+                "animal": [
+                    {"value": v or "cat", "user_id": a, "status": "submitted" if v else "draft"}
+                    for a, v in votes.items()
+                ]
+            },
+        }
+        for item, votes in VOTES.items()
+    ]
+    return to_json(records)
+
+
+def chaosnli_jsonl() -> bytes:
+    found = expected()
+    records = [
+        {
+            "uid": item,
+            "label_counter": {each: n for each in CLASSES if (n := found.get((item, each)))},
+            "majority_label": "cat",
+            "label_dist": [found.get((item, name), 0) / 3 for name in CLASSES],
+            "label_count": [found.get((item, name), 0) for name in CLASSES],
+            "entropy": 0.7 + i / 10,
+            "example": {"uid": item, "premise": f"A pet {i}.", "hypothesis": "It sleeps."},
+            "old_label": "cat",
+            "old_labels": [label for label in VOTES[item].values() if label],
+        }
+        for i, item in enumerate(ITEMS)
+    ]
+    return to_lines(records)
+
+
 def prodigy_jsonl() -> bytes:
     records = [
         {
@@ -271,6 +311,8 @@ EXPORTS = {
     "label-studio": Export("label-studio", label_studio_json),
     "label-studio-csv": Export("label-studio-csv", label_studio_csv),
     "argilla": Export("argilla", argilla_jsonl),
+    "argilla-nested": Export("argilla", argilla_nested_json),
+    "nested": Export("nested", chaosnli_jsonl),
     "prodigy": Export("prodigy", prodigy_jsonl),
     "mturk": Export("mturk", mturk_csv),
     "ground-truth": Export("ground-truth", ground_truth_manifest),

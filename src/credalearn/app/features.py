@@ -287,7 +287,8 @@ def _joined(parts: Sequence[FeatureTable]) -> FeatureTable:
         if seen.setdefault(item, row) != row:
             raise CredalError(
                 f"{whole.place(row)}: item {shown(item)} occurs twice, first in "
-                f"{whole.place(seen[item])}. To fix: keep one row per item."
+                f"{whole.place(seen[item])}. To fix: keep one row per item, and give different "
+                "items different names."
             )
     return whole
 

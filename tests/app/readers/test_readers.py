@@ -48,7 +48,7 @@ def test_every_export_is_recognized_by_its_content_and_opened_once(
     assert read_annotations(path, format=export.format).source.words == found.source.words
 
 
-@pytest.mark.parametrize("name", [n for n in VOTES_TOO if EXPORTS[n].format != "counts"])
+@pytest.mark.parametrize("name", [n for n in VOTES_TOO if "count" not in n and n != "nested"])
 def test_answers_that_are_no_votes_are_counted(write: Write, name: str) -> None:
     found = read_annotations(write(EXPORTS[name].write()))
     missing = sum(label is None for votes in VOTES.values() for label in votes.values())
@@ -165,7 +165,20 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "two votes": (LONG + "x,a,cat\nx,a,dog\n", {}, r"line 3: .*'cat' \(line 2\) and 'dog'.*last"),
     "one class": (LONG + "x,a,cat\ny,a,cat\n", {}, "every vote is for one class, 'cat'"),
     "no item": (LONG + "x,a,cat\n,a,dog\n", {}, "line 3: the vote names no item"),
-    "free text": (LONG + "".join(f"x{i},a,t{i}\n" for i in range(2000)), {}, "are free text"),
+    "free text": (LONG + "".join(f"x{i},a,t{i}\n" for i in range(150)), {}, "150 .* free text"),
+    "measurements": (
+        LONG + "".join(f"x{i},{who},{i / 7:.2f}\n" for i in range(60) for who in "abcdef"),
+        {},
+        "60 different numbers in 360 votes, such as '0', '0.14', .* are measurements",
+    ),
+    "several": (LONG + 'x,a,joy\nx,b,"joy, fear"\ny,a,fear\n', {}, "'joy, fear' names several"),
+    "no answer": ("id,a,b,c\nx,0,1,-1\ny,1,1,0\n", {}, "'-1' may mean .* pass --missing=-1"),
+    "nested": ('[{"id": 1, "ann": "cat", "bo": "dog", "tags": []}]', {}, "like the label"),
+    "one name": (
+        "id,text,rater,label\n1,Hi,a,x\n2,Bye,a,y\n1,Ho,b,y\n",
+        {},
+        "item '1' has another 'text' in line 4 than in line 2",
+    ),
     "weight": ("task,worker,label,weight\nx,a,cat,much\nx,b,dog,1\n", {}, "line 2: 'weight' must"),
     "sum": ("item,cat,dog\nx,0.5,0.5\ny,0.5,0.4\n", {}, "line 3: probabilities must sum to 1.*0.9"),
     "percent": ("item,p_cat,p_dog\nx,50,50\n", {}, "divide percentages by 100"),
@@ -235,6 +248,31 @@ def test_votes_may_follow_counts_whatever_the_format_of_the_first(write: Write) 
     unknown = write("item,annotator,label\nx,ann,eel\n", "unknown.csv")
     with pytest.raises(CredalError, match=r"unknown.csv, line 2: 'eel' is none of 'cat', 'dog'"):
         read_rounds(first, RoundOptions(format="counts", merge=(unknown,)))
+
+
+def test_missing_labels_are_no_votes_and_named_classes_are_no_codes(write: Write) -> None:
+    path = write("id,a,b,c\nx,0,1,-1\ny,1,1,0\nz,-1,-1,-1\n")
+    found = read_annotations(path, missing="-1")
+    assert found.counts().tolist() == [[1, 1], [1, 2], [0, 0]]
+    assert found.source.left_out == {"empty cells": 4}
+    assert read_annotations(path, classes=["-1", "0", "1"]).counts().sum() == 9
+    assert read_annotations(write("id,r1,r2\nx,1,-1\ny,1,1\n")).classes == ("-1", "1")
+    joined = write(LONG + 'x,a,joy\nx,b,"joy,fear"\ny,a,fear\n')
+    assert len(read_annotations(joined, classes=["joy", "fear", "joy,fear"]).classes) == 3
+
+
+def test_items_of_another_split_are_not_merged_by_their_names(write: Write) -> None:
+    head = "id,text,rater,label\n"
+    first = write(head + "1,Hi,a,x\n2,Bye,a,y\n", "train.csv")
+    again = write(head + "1, Hi ,b,y\n2,,b,y\n", "again.csv")  # an empty text is not known
+    assert read_rounds(first, RoundOptions(merge=(again,))).counts().tolist() == [[1, 1], [0, 2]]
+    other = write(head + "1,Howdy,b,x\n2,Bye,b,y\n", "dev.csv")
+    for conflicts in ("refuse", "newest"):
+        with pytest.raises(CredalError, match=r"1 item of .*dev.csv have the name of a different"):
+            read_rounds(first, RoundOptions(merge=(other,), merge_conflicts=conflicts))
+    unknown = write("id,rater,label\n1,a,y\n", "votes.csv")
+    with pytest.raises(CredalError, match=r"if the names start again in each file, give every"):
+        read_rounds(first, RoundOptions(merge=(unknown,)))
 
 
 def test_reader_options_have_help_and_are_fields_of_round_options() -> None:

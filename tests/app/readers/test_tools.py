@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from annotation_exports import Write, as_counts, to_json, to_lines
+from annotation_exports import CLASSES, EXPORTS, Write, as_counts, to_json, to_lines
 from credalearn.app.readers import read_annotations
 from credalearn.errors import CredalError
 
@@ -302,3 +302,31 @@ def test_rejects_a_user_of_doccano_that_is_not_a_name(write: Write) -> None:
     record = {"id": 1, "annotations": [{"label": "cat", "user": [1]}]}
     with pytest.raises(CredalError, match=r"line 1: a user must be a name; got .* To fix: export"):
         read_annotations(write(to_lines([record, record])))
+
+
+def test_chaosnlis_fields_are_chosen_by_label(write: Write) -> None:
+    path = write(EXPORTS["nested"].write())
+    old = read_annotations(path, label="old_labels")
+    assert as_counts(old) == EXPORTS["nested"].counts()
+    assert (old.kind, old.annotators) == ("votes", ())
+    with pytest.raises(CredalError, match=r"'label_count' lists 3 counts .* with --classes"):
+        read_annotations(path, label="label_count")
+    listed = read_annotations(path, label="label_count", classes=CLASSES)
+    assert as_counts(listed) == EXPORTS["nested"].counts()
+    own = [{"id": i, "poll": {"yes": 3 - i, "no": i}, "note": []} for i in range(3)]
+    assert read_annotations(write(to_json(own)), label="poll").counts().tolist()[2] == [1, 2]
+
+
+def test_argillas_older_responses_are_read(write: Write) -> None:
+    def response(who: str, label: str, status: str) -> dict[str, object]:
+        return {"user_id": who, "status": status, "values": {"tone": {"value": label}}}
+
+    given = [response("u1", "glad", "submitted"), response("u2", "sad", "discarded")]
+    records = [
+        {"id": "a", "fields": {"text": "Hi"}, "responses": given},
+        {"id": "b", "fields": {"text": "Bye"}, "responses": [response("u2", "sad", "submitted")]},
+        {"id": "c", "fields": {"text": "Oh"}, "responses": []},
+    ]
+    found = read_annotations(write(to_json(records)))
+    assert as_counts(found) == {("a", "glad"): 1, ("b", "sad"): 1}
+    assert found.source.left_out == {"discarded": 1}

@@ -11,6 +11,7 @@ from credalearn.app.annotations.table import Annotations, Conflicts, Origin
 from credalearn.errors import CredalError
 
 _KEYS = {"votes": ["item", "annotator"], "bounds": ["item", "label"]}
+_START_AGAIN = "if the names start again in each file, give every item its own; else "
 _UNITS = {"votes": "vote", "bounds": "bound"}
 
 
@@ -29,6 +30,7 @@ def merge(
     """
     check_choice(conflicts, ("refuse", "newest", "add"), name="conflicts")
     second = _with_names_of(first, second)
+    _refuse_other_items(first, second)
     classes = _classes(first, second)
     kinds = {first.kind, second.kind}
     if kinds == {"counts", "votes"} or (kinds == {"counts"} and conflicts == "add"):
@@ -58,6 +60,19 @@ def merge(
     note += f"; {many(len(changed), unit)} replaced" if len(changed) else ""
     source = _origin(first, second, note)
     return Annotations(first.kind, items, classes, table.drop("_place"), source)
+
+
+def _refuse_other_items(first: Annotations, second: Annotations) -> None:
+    """Refuse items that have the name of another item: their votes would be mixed up."""
+    known, new = first.source.contents, second.source.contents
+    others = [item for item, content in new.items() if known.get(item, content) != content]
+    if others:
+        raise CredalError(
+            f"{many(len(others), 'item')} of {second.source.path} have the name of a different "
+            f"item of {first.source.path}, such as {shown(others[0])}: the names start again in "
+            "each file. To fix: give every item a name of its own, or pass a file of another split "
+            "with --validation or --test."
+        )
 
 
 def _added(first: Annotations, second: Annotations, classes: tuple[str, ...]) -> Annotations:
@@ -121,9 +136,10 @@ def _refuse(
         for each in said
     )
     about = " and ".join(f"{key} {shown(row[key])}" for key in keys)
+    known = row["item"] in first.source.contents and row["item"] in second.source.contents
     raise CredalError(
         f"{about} have {one} in {first.source.path} and {two} in {second.source.path}. To fix: "
-        f"take out one of them, or pass --merge-conflicts newest"
+        f"{'' if known else _START_AGAIN}take out one of them, or pass --merge-conflicts newest"
         f"{' or add' * (first.kind == 'counts')}."
     )
 
@@ -145,4 +161,5 @@ def _origin(first: Annotations, second: Annotations, note: str) -> Origin:
         (*one.later, two.path, *two.later),
         one.item,
         (*one.notes, note, *(f"{two.path}: {each}" for each in two.notes)),
+        {**two.contents, **one.contents},
     )

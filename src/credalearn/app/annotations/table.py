@@ -43,6 +43,7 @@ class Origin:
     later: tuple[Path, ...] = ()  # files of the later rounds
     item: str | None = None  # column or field that names the item
     notes: tuple[str, ...] = ()  # what else people should know
+    contents: Mapping[str, int] = field(default_factory=dict, repr=False)  # digest by item
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,6 +19,7 @@ from credalearn.app.readers import (
     lewidi,
     long,
     mturk,
+    nested,
     prodigy,
     wide,
 )
@@ -47,6 +48,7 @@ _NESTED: dict[str, Reader] = {  # which read the records of JSON
     "argilla": argilla,
     "prodigy": prodigy,
     "lewidi": lewidi,
+    "nested": nested,
     "doccano": doccano,
 }
 READERS: dict[str, Reader] = {
@@ -73,12 +75,13 @@ def read_annotations(source: str | PathLike[str] | Any, **options: Any) -> Annot
     ``probabilities``     one row per item, one column per class
     ``bounds``            ``item, label, at_least``
     ``label-studio``      its JSON; ``label-studio-csv``: its CSV and JSON-MIN
-    ``argilla``           flat records, JSON Lines or Parquet
+    ``argilla``           its records, JSON, JSON Lines or Parquet, nested or flat
     ``prodigy``           the JSON Lines of ``db-out``
     ``mturk``             batch results, CSV
     ``ground-truth``      SageMaker's manifest or consolidation, with the answers of all workers
     ``lewidi``            the JSON of Learning with Disagreements
     ``doccano``           JSON Lines
+    ``nested``            JSON with counts or a list of labels in each record, as in ChaosNLI
     ====================  ==========================================================================
 
     Names are trimmed and brought into Unicode's form NFC; a label 1.0 is the label 1. A canceled,
@@ -88,8 +91,8 @@ def read_annotations(source: str | PathLike[str] | Any, **options: Any) -> Annot
         source: Path of the export; or a pandas or polars table; or an array (items, classes) of
             counts or probabilities, with ``format``.
         **options: Fields of :class:`~credalearn.app.readers.options.ReaderOptions`: ``item``,
-            ``annotator``, ``label``, ``weight``, ``question``, ``classes``, ``unsure``, ``format``,
-            ``encoding``, ``delimiter`` and ``repeats``.
+            ``annotator``, ``label``, ``weight``, ``question``, ``classes``, ``unsure``,
+            ``missing``, ``format``, ``encoding``, ``delimiter`` and ``repeats``.
 
     Returns:
         Items, classes and the table of what people said.

@@ -134,7 +134,8 @@ class Votes:
 
     def __init__(self, content: Content) -> None:
         self._content = content
-        self._rows: list[tuple[str | None, str | None, str | None]] = []
+        self._row_of = {id(each.value): row for row, each in enumerate(content.records)}
+        self._rows: list[tuple[str | None, str | None, str | None, int]] = []
         self._places: list[str] = []
         self.left_out: Counter[str] = Counter()
 
@@ -146,7 +147,7 @@ class Votes:
             label = label[0] if label else None
         names = ("item", item), ("annotator", annotator), ("label", label)
         cells = [self._text(record, name, value) for name, value in names]
-        self._rows.append((cells[0], cells[1], cells[2]))
+        self._rows.append((cells[0], cells[1], cells[2], self._row_of[id(record.value)]))
         self._places.append(record.place)
         return None
 
@@ -156,7 +157,7 @@ class Votes:
 
     def raw(self, words: str, notes: tuple[str, ...] = ()) -> Raw:
         """All of them."""
-        schema = dict.fromkeys(("item", "annotator", "label"), pl.String)
+        schema = dict.fromkeys(("item", "annotator", "label"), pl.String) | {"row": pl.Int64}
         frame = pl.DataFrame(self._rows, schema=schema, orient="row")
         source, left_out, places = self._content.source, dict(self.left_out), tuple(self._places)
         return Raw("votes", frame, source, words, left_out, notes=notes, places=places)

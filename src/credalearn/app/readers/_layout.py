@@ -37,7 +37,7 @@ def find_layout(content: Content) -> Layout | None:
     """The layout by the names and the first rows; None if there is none to see."""
     if not content.columns or content.options.label is not None:
         return None
-    if any(map(_is_nested, content.some_records)):
+    if any(map(_is_nested, content.records)):
         return None
     first = content.columns[0]
     item = content.column("item", column_names.ITEM)
@@ -68,6 +68,8 @@ def _shape(head: pl.DataFrame, others: tuple[str, ...]) -> Shape | None:
             return "probabilities"
     if len(found) < 0.9 * len(filled) or not len(filled):
         return "wide" if filled.n_unique() <= max(20, len(filled) / 4) else None
+    if (found < 0).any():  # no count is negative
+        return "wide"
     # All cells at once: 20,000 columns one by one take seconds.
     sums = numbers(cells).fill_null(0).to_numpy().reshape(len(others), head.height).sum(0)
     varied = head.select(others).n_unique() > 1 and head.height > 2

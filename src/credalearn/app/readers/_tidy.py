@@ -3,7 +3,8 @@
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -13,11 +14,12 @@ from credalearn._checks import nearest
 from credalearn._formats import listed, shown
 from credalearn.app.annotations.table import Annotations, Origin
 from credalearn.app.readers._content import Raw
+from credalearn.app.readers._item_content import item_contents
+from credalearn.app.readers._label_check import check_labels
 from credalearn.app.readers.options import ReaderOptions
 from credalearn.app.sources import numbers
 
 _Codes = NDArray[np.int64]
-_FREE_TEXT = 1000  # classes, if a fifth of the votes or more name another one
 _ROUNDED = 0.02  # how far rounding to two digits takes a sum of probabilities from 1
 _NO_LABEL = ("", "nan", "NaN", "<NA>")  # what software writes for "nothing", and no person does
 # Zero-width space, word joiner, byte order mark, soft hyphen. Joiners that change letters stay.
@@ -27,8 +29,10 @@ _WHOLE = re.compile(r"[+-]?\d{1,15}\.0+")
 
 def tidy(raw: Raw, name: str, options: ReaderOptions) -> Annotations:
     """The annotations of what a reader found."""
+    contents = item_contents(raw)  # first: votes on different items are no conflict
     make = {"votes": _votes, "bounds": _bounds}.get(raw.kind, _shares)
-    return make(raw, name, options)
+    found = make(raw, name, options)
+    return replace(found, source=replace(found.source, contents=contents))
 
 
 def clean_label(label: str) -> str:
@@ -41,7 +45,8 @@ def _votes(raw: Raw, name: str, options: ReaderOptions) -> Annotations:
     frame = raw.frame
     items, item_names = _coded(frame["item"])
     people, person_names = _coded(frame["annotator"])
-    labels, label_names = _coded(frame["label"], _label_or_none)
+    missing = {*_NO_LABEL, *map(clean_label, options.missing)}
+    labels, label_names = _coded(frame["label"], lambda label: _label_or_none(label, missing))
     nameless = (items < 0) & (labels >= 0)
     if nameless.any():
         fix = "name the item, or pass --item COLUMN"
@@ -103,9 +108,9 @@ def _coded(
     return lookup[position.to_numpy()], names
 
 
-def _label_or_none(label: str) -> str | None:
+def _label_or_none(label: str, missing: Collection[str] = _NO_LABEL) -> str | None:
     found = clean_label(label)
-    return None if found in _NO_LABEL else found
+    return None if found in missing else found
 
 
 def _once(
@@ -162,11 +167,7 @@ def _classes(raw: Raw, seen: list[str], options: ReaderOptions, kept: _Codes) ->
             f"every vote is for one class, {shown(seen[0])}",
             fix="export all classes, or pass --label COLUMN",
         )
-    if len(seen) > max(_FREE_TEXT, len(kept) / 5):
-        raw.source.refuse(
-            f"{len(seen):,} different labels in {len(kept):,} votes are free text",
-            fix="name the column of the class with --label",
-        )
+    check_labels(raw, seen, len(kept))
     return tuple(sorted(seen, key=_by_number))
 
 

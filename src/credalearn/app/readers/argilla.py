@@ -1,9 +1,12 @@
-"""Argilla: flat records, with lists of answers, of users and of statuses for each question.
+"""Argilla: its records with their ``responses``, or flat with lists for each question.
 
-``<question>.responses``, ``<question>.responses.users``, ``<question>.responses.status``; only
-submitted answers are votes. A record that nobody has answered lacks these fields.
+Nested: ``responses`` is ``{question: [{value, user_id, status}]}``, or in older versions
+``[{user_id, status, values: {question: {value}}}]``. Flat: ``<question>.responses``,
+``<question>.responses.users``, ``<question>.responses.status``. Only submitted answers are votes. A
+record that nobody has answered lacks these fields.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 from credalearn._formats import shown
@@ -23,28 +26,55 @@ def read(content: Content) -> Raw:
     question = content.choose(_questions(content))
     votes = Votes(content)
     for record in content.records:
-        responses, users, statuses = (
-            _list(content, record, f"{question}{_END}{end}") for end in ("", ".users", ".status")
-        )
-        for name, values in (("users", users), ("statuses", statuses)):
-            if values and len(values) != len(responses):
-                content.refuse_record(record, f"{len(responses)} answers have {len(values)} {name}")
         item = record.value.get("id", record.key)
         if content.options.item is not None:
             item = field_of(record.value, content.options.item)
-        for i, label in enumerate(responses):
-            status = statuses[i] if statuses else "submitted"
-            if status == "submitted":
-                votes.add(record, item, users[i] if users else None, label)
+        flat = f"{question}{_END}" in record.value
+        for label, user, status in (_flat if flat else _nested)(content, record, question):
+            if status in (None, "submitted"):
+                votes.add(record, item, user, label)
             else:
                 votes.leave(str(status))
     by = f"item {content.options.item or 'id'!r}, question {question!r}"
-    return votes.raw(f"Argilla's flat records: {by}")
+    return votes.raw(f"Argilla's records: {by}")
 
 
 def _questions(content: Content) -> list[str]:
-    names = dict.fromkeys(name for record in content.records for name in record.value)
-    return [name.removesuffix(_END) for name in names if name.endswith(_END)]
+    found: dict[str, None] = {}
+    for record in content.records:
+        given = record.value.get("responses")
+        if isinstance(given, dict) and all(
+            isinstance(each, list | None) for each in given.values()
+        ):
+            found |= dict.fromkeys(given)
+        for each in given if isinstance(given, list) else ():
+            values = each.get("values") if isinstance(each, dict) else None
+            found |= dict.fromkeys(values if isinstance(values, dict) else ())
+        flat = (name for name in record.value if name.endswith(_END))
+        found |= dict.fromkeys(name.removesuffix(_END) for name in flat)
+    return list(found)
+
+
+def _flat(content: Content, record: Record, question: str) -> Iterator[tuple[Any, Any, Any]]:
+    """Label, user and status of each answer."""
+    responses, users, statuses = (
+        _list(content, record, f"{question}{_END}{end}") for end in ("", ".users", ".status")
+    )
+    for name, values in (("users", users), ("statuses", statuses)):
+        if values and len(values) != len(responses):
+            content.refuse_record(record, f"{len(responses)} answers have {len(values)} {name}")
+    for i, label in enumerate(responses):
+        yield label, users[i] if users else None, statuses[i] if statuses else None
+
+
+def _nested(content: Content, record: Record, question: str) -> Iterator[tuple[Any, Any, Any]]:
+    given = record.value.get("responses") or []
+    answers = (given.get(question) or []) if isinstance(given, dict) else given
+    for each in answers:
+        if not isinstance(each, dict):
+            content.refuse_record(record, f"a response must be an object; got {shown(each)}")
+        said = each if isinstance(given, dict) else (each.get("values") or {}).get(question) or {}
+        yield said.get("value"), each.get("user_id"), each.get("status")
 
 
 def _list(content: Content, record: Record, name: str) -> list[Any]:

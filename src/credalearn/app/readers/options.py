@@ -23,6 +23,7 @@ Format = Literal[
     "ground-truth",
     "lewidi",
     "doccano",
+    "nested",
 ]
 
 
@@ -39,6 +40,7 @@ class ReaderOptions:
         None, "A class; repeat for each, in order. Other labels are refused."
     )
     unsure: tuple[str, ...] = option((), "A label that means 'I do not know'; may be repeated.")
+    missing: tuple[str, ...] = option((), "A label that means 'no answer'; may be repeated.")
     format: Format | None = option(None, "Name of the format.", show_default="recognized")
     encoding: str | None = option(None, "Encoding of a text file.", show_default="recognized")
     delimiter: str | None = option(None, "Delimiter of a CSV file.", show_default="recognized")
@@ -48,7 +50,7 @@ class ReaderOptions:
 
     def __post_init__(self) -> None:
         check_options(self)
-        for name in ("classes", "unsure"):
+        for name in ("classes", "unsure", "missing"):
             given = getattr(self, name)
             names = (given,) if isinstance(given, str) else None if given is None else tuple(given)
             object.__setattr__(self, name, names)

@@ -121,5 +121,5 @@ def _refuse_duplicates(stream: ItemStream, hashes: list[np.ndarray]) -> None:
         first, second = order[equal[0]], order[equal[0] + 1]
         raise CredalError(
             f"{stream.place(int(second))}: this item already occurred in row {first + 1}. To fix: "
-            "keep one row per item."
+            "keep one row per item, and give different items different names."
         )

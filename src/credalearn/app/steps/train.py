@@ -278,6 +278,6 @@ def _check_classes(data: Dataset, rows: np.ndarray) -> None:
     if missing:
         raise CredalError(
             f"no training item of {data.annotations.source.path} has a vote for "
-            f"{listed(missing, 3)}. To fix: leave that class out of the classes, collect more of "
-            "it, or choose another random_state."
+            f"{listed(missing, 3)}. To fix: leave out its votes with --missing={missing[0]}, merge "
+            "it into another class with --map, or choose another --random-state."
         )
