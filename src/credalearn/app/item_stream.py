@@ -24,7 +24,11 @@ from credalearn.app.features import (
 from credalearn.app.images import IMAGE_SUFFIXES, check_readable, image_files, nfc, read_images
 from credalearn.app.run import Run
 from credalearn.app.sources import Source, open_source
+from credalearn.app.texts import join_texts, text_digests
 from credalearn.errors import CredalError
+
+
+_TEXTS = 2000  # encoded at a time: a text has a thousand terms
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,9 +36,9 @@ class Batch:
     """Some items."""
 
     items: pl.Series  # their names, text, N
-    X: Features  # inputs as the model takes them, shape (N, D) or (N, 3, S, S)
+    X: Features  # inputs as the model takes them, shape (N, D), (N, 3, S, S) or, texts, (N,)
     digests: list[str]  # of the inputs, to recognize items
-    extra: pl.DataFrame  # other columns; of images ``image``, the path within the folder
+    extra: pl.DataFrame  # other columns, and those of the text; of images ``image``, the path within the folder
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,8 +57,11 @@ def open_items(run: Run, data: Any, *, item: str | None = None) -> ItemStream:
     if run.takes_images:
         return _images(run, data)
     inputs = run.facts.inputs
+    if inputs.kind == "texts" and isinstance(data, list | tuple):
+        data = pl.DataFrame({"item": map(str, range(len(data))), inputs.texts[0]: data})
     source = open_source(as_table(data, inputs.features))
-    columns = _feature_columns(source, inputs.features)
+    columns = [source.column(name, option="text") for name in inputs.texts]
+    columns = columns or _feature_columns(source, inputs.features)
     if item is not None:
         item = source.column(item, option="item")
     beside = [name for name in run.other_columns if name != item]
@@ -63,12 +70,15 @@ def open_items(run: Run, data: Any, *, item: str | None = None) -> ItemStream:
 
     def batches() -> Iterator[Batch]:
         row = 0
-        for block in source.blocks():
-            items = item_names(source, block[named], start=row)
-            X = feature_values(
-                source, block.select(columns), items, categories=inputs.categories, start=row
-            )
-            yield Batch(items, X, row_digests(X), block.select(ignored))
+        for block in _small(source.blocks(), most=_TEXTS if inputs.texts else None):
+            items, table = item_names(source, block[named], start=row), block.select(columns)
+            if inputs.texts:
+                X: Features = join_texts(table, inputs.texts)
+                extra = block.select(ignored, **dict(zip(inputs.texts, table, strict=True)))
+                yield Batch(items, X, text_digests(X), extra)
+            else:
+                X = feature_values(source, table, items, categories=inputs.categories, start=row)
+                yield Batch(items, X, row_digests(X), block.select(ignored))
             row += len(block)
         if not row:
             source.refuse("the table has no rows", fix="add the items")
@@ -77,6 +87,12 @@ def open_items(run: Run, data: Any, *, item: str | None = None) -> ItemStream:
         return f"{source.path}, {source.place(row)}"
 
     return ItemStream(str(source.path), batches(), place, ignored)
+
+
+def _small(blocks: Iterator[pl.DataFrame], *, most: int | None) -> Iterator[pl.DataFrame]:
+    """The blocks in parts of at most so many rows."""
+    for block in blocks:
+        yield from block.iter_slices(most or len(block))
 
 
 def _feature_columns(source: Source, names: tuple[str, ...]) -> list[str]:

@@ -99,6 +99,8 @@ def _without_answer(
     clf: "CredalClassifier", batch: Batch, stream: ItemStream
 ) -> CredalError | None:
     """Which item the model fails on, found one by one; None if it fails on none of them."""
+    if np.ndim(batch.X) == 1:  # texts have no largest feature
+        return None
     for row in range(len(batch.items)):
         try:
             clf.predict_credal(batch.X[row : row + 1])
