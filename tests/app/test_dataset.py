@@ -115,7 +115,7 @@ def test_gold_labels_are_classes() -> None:
     with pytest.raises(cl.CredalError, match=r"row 1: the gold label of item 'a' .*write 'dog'"):
         Dataset(votes, features=wrong, gold="is")
     empty = table.with_columns(pl.Series("is", ["", None, " "]))
-    with pytest.raises(cl.CredalError, match=r"no item has a gold label in the column 'is'"):
+    with pytest.raises(cl.CredalError, match=r"no item has a gold label in 'is'"):
         Dataset(votes, features=empty, gold="is")
 
 
@@ -190,3 +190,59 @@ def test_equal_images_are_in_one_split(team: Team, tmp_path: Path) -> None:
     assert data.part is not None
     assert len(set(data.digests)) == 30
     assert (data.part[::2] == data.part[1::2]).all()
+
+
+def test_gold_labeled_items_without_votes_calibrate_and_test(team: Team, tmp_path: Path) -> None:
+    table = pl.read_csv(team.features)
+    votes, features = pl.read_csv(team.votes), table.select("item", "size", "weight")
+    voted = votes.filter(pl.col("item") < "x030")
+    gold = table.select("item", gold="truth").filter(pl.col("item") >= "x030")
+    gold.write_csv(tmp_path / "gold.csv")
+    found = Dataset(cl.read_annotations(voted), features=features, gold=str(tmp_path / "gold.csv"))
+    assert found.truth_source == "gold"
+    assert found.unvoted.tolist() == [False] * 30 + [True] * 30
+    assert found.counts[30:].sum() == 0
+    data = found.split()
+    assert data.part is not None
+    assert (data.part[:30] == "train").all()
+    assert set(data.part[30:]) == {"calibration", "test"}
+    assert (data.truth[:30] == -1).all()
+    assert [CLASSES[index] for index in data.truth[30:]] == gold["gold"].to_list()
+    assert (
+        "30 items with a gold label and no votes: for calibration and test only" in data.inspect()
+    )
+    grouped = features.join(table.select("item", "patient"), on="item")
+    grouped = grouped.with_columns(patient=pl.col("patient").replace("p6", "p5"))
+    held = Dataset(cl.read_annotations(voted), features=grouped, gold=gold, group="patient").split()
+    assert held.part is not None
+    assert "train" not in held.part[25:]  # patient p5 has items of both kinds
+    with pytest.raises(cl.CredalError, match=r"no item is left to train on"):
+        one = grouped.with_columns(patient=pl.lit("p0"))
+        Dataset(cl.read_annotations(voted), features=one, gold=gold, group="patient").split()
+
+
+def test_gold_columns_and_own_splits_may_name_items_without_votes(team: Team) -> None:
+    table = pl.read_csv(team.features).drop("patient")
+    voted = cl.read_annotations(pl.read_csv(team.votes).filter(pl.col("item") < "x030"))
+    data = Dataset(voted, features=table, gold="truth", split="part").split()
+    assert data.inputs.left_out == {"without votes, in training": 18}
+    kept = table.filter((pl.col("item") < "x030") | (pl.col("part") != "train"))
+    assert data.items == kept["item"].to_list()
+    twice = pl.DataFrame({"item": ["x040", "x040"], "gold": ["cat", "dog"]})
+    with pytest.raises(cl.CredalError, match=r"gold label 'dog' here and 'cat' in row 1"):
+        Dataset(voted, features=table, gold=twice)
+    with pytest.raises(cl.CredalError, match=r"no column is called like the true class"):
+        Dataset(voted, features=table, gold=twice.rename({"gold": "size"}))
+    with pytest.raises(cl.CredalError, match=r"row 1: the gold label of item 'x040' .*write 'cat'"):
+        wrong = pl.DataFrame({"item": ["x040"], "gold": ["catt"]})
+        Dataset(voted, features=table.drop("truth", "part"), gold=wrong, skip_missing=True)
+
+
+def test_gold_labeled_images_need_no_votes(team: Team, tmp_path: Path) -> None:
+    table = pl.read_csv(team.features).select("item", "truth")
+    folder = make_images(tmp_path / "images", table["item"].to_list())
+    voted = cl.read_annotations(pl.read_csv(team.votes).filter(pl.col("item") < "x030"))
+    for given in ({"gold": table}, {"gold": "truth", "table": table}):
+        data = Dataset(voted, images=folder, image_size=8, **given)
+        assert data.unvoted.sum() == 30
+        assert (data.truth >= 0).all()

@@ -4,24 +4,27 @@ Shapes: N items, D features, S pixels.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
 from credalearn._formats import listed, shown
 from credalearn.app.annotations.table import Annotations
+from credalearn.app.column_names import LABEL, find
 from credalearn.app.facts import InputFacts
 from credalearn.app.features import Features, item_column, item_names, read_features, row_digests
 from credalearn.app.images import check_readable, find_images, read_images
-from credalearn.app.sources import open_source, texts
+from credalearn.app.sources import Source, open_source, texts
 from credalearn.errors import CredalError
 
 if TYPE_CHECKING:
     from credalearn.app.dataset import DatasetOptions
+
+_GOLD = ("gold", "goldlabel", "truth", "trueclass", "truelabel", "groundtruth", *LABEL)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,11 +37,53 @@ class Joined:
     inputs: InputFacts  # what the inputs are, and which items were left out
     columns: pl.DataFrame  # group, gold label and split of each item, as text
     place: Callable[[int], str]  # from an item's number to where it is, such as "items.csv, line 7"
+    gold: "Gold | None"  # the true classes, where they were given
+    unvoted: np.ndarray  # which items have a gold label and no annotation, bool (N,)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gold:
+    """Labels that are taken for true, by item."""
+
+    labels: dict[str, str]
+    place: Callable[[str], str]  # from an item to where its label is
+
+
+def read_gold(data: Any, named_in: Sequence[str | None]) -> Gold:
+    """The true classes from a table of their own, with a column of items and one of labels."""
+    source = open_source(data)
+    name = find(source.columns, _GOLD)
+    if name is None:
+        source.refuse(
+            f"no column is called like the true class; its columns are: "
+            f"{listed(source.columns, 20)}",
+            fix="call it 'gold'",
+        )
+    named = item_column(source, named_in, (name,))
+    table = source.read((named, name))
+    return _gold(item_names(source, table[named]), table[name], source)
+
+
+def _gold(items: Iterable[str], column: pl.Series, source: Source) -> Gold:
+    labels: dict[str, str] = {}
+    row_of: dict[str, int] = {}
+    values = texts(column.to_frame()).to_series().fill_null("").str.strip_chars()
+    for row, (item, label) in enumerate(zip(items, values.str.normalize("NFC"), strict=True)):
+        if label and labels.setdefault(item, label) != label:
+            source.refuse(
+                f"item {shown(item)} has the gold label {shown(label)} here and "
+                f"{shown(labels[item])} in {source.place(row_of[item])}",
+                row=row,
+                fix="give every item one",
+            )
+        row_of.setdefault(item, row)
+    return Gold(labels, lambda item: f"{source.path}, {source.place(row_of[item])}")
 
 
 def join_features(annotations: Annotations, options: "DatasetOptions") -> Joined:
     """Items that have features, those features, and the columns next to them."""
-    extra = [name for name in (options.group, options.gold, options.split) if name is not None]
+    columns = (options.group, options.gold_column, options.split)
+    extra = [name for name in columns if name is not None]
     named = [name for name in (options.item, annotations.source.item) if name is not None]
     table = read_features(
         options.features,
@@ -51,7 +96,16 @@ def join_features(annotations: Annotations, options: "DatasetOptions") -> Joined
     row_of = {item: row for row, item in enumerate(table.items)}
     where = " and ".join(map(str, table.paths))
     votes = " and ".join(map(str, (annotations.source.path, *annotations.source.later)))
-    annotated = _annotated(annotations)
+    gold = None
+    if options.gold_column is not None:
+        values = table.extra[options.gold_column].fill_null("").str.strip_chars()
+        gold = Gold(
+            {item: value for item, value in zip(table.items, values, strict=True) if value},
+            lambda item: table.place(row_of[item]),
+        )
+    elif options.gold is not None:
+        gold = read_gold(options.gold, named)
+    annotated, unvoted = _annotated(annotations, gold)
     items = [item for item in annotated if item in row_of]
     if not items:
         raise CredalError(
@@ -59,8 +113,10 @@ def join_features(annotations: Annotations, options: "DatasetOptions") -> Joined
             f"{listed(annotations.items, 2)} there and {listed(table.items, 2)} here. To fix: name "
             "the column of the items with --item; both files must use the same names."
         )
-    left_out = _missing(annotated, row_of, f"features in {where}", options)
-    left_out |= _missing(table.items, set(items), f"annotations in {votes}", options)
+    left_out = _missing(annotated, row_of, f"features in {where}", skip=options.skip_missing)
+    left_out |= _missing(
+        table.items, set(items), f"annotations in {votes}", skip=options.skip_missing
+    )
     rows = [row_of[item] for item in items]
     X = table.values[rows]
     inputs = InputFacts(
@@ -73,23 +129,36 @@ def join_features(annotations: Annotations, options: "DatasetOptions") -> Joined
         dropped=options.drop,
         left_out=left_out,
     )
-    columns = table.extra[rows]
-    return Joined(items, X, row_digests(X), inputs, columns, lambda row: table.place(rows[row]))
+    return Joined(
+        items,
+        X,
+        row_digests(X),
+        inputs,
+        table.extra[rows],
+        lambda row: table.place(rows[row]),
+        gold,
+        np.array([item in unvoted for item in items]),
+    )
 
 
 def join_images(annotations: Annotations, options: "DatasetOptions") -> Joined:
     """Items whose image can be read, their pixels, and the columns of the table of images."""
     folder = Path(str(options.images))
-    annotated = _annotated(annotations)
+    table = _image_table(annotations, options)
+    gold = None if table is None else table.gold
+    if options.gold is not None and options.gold_column is None:
+        gold = read_gold(options.gold, (options.item, annotations.source.item))
+    gold = None if gold is None else _by_file(gold, annotations.items, folder)
+    annotated, unvoted = _annotated(annotations, gold)
     matches = find_images(folder, annotated)
     if not matches:
         raise CredalError(
             f"no item of {annotations.source.path} has an image in {folder}: they are called "
             f"{listed(annotations.items, 2)}. To fix: name the files like the items."
         )
-    left_out = _missing(annotated, matches, f"image in {folder}", options)
-    if len(annotated) < len(annotations.items):
-        left_out["without annotations"] = len(annotations.items) - len(annotated)
+    left_out = _missing(annotated, matches, f"image in {folder}", skip=options.skip_missing)
+    if without := set(annotations.items) - set(annotated):
+        left_out["without annotations"] = len(without)
     read: dict[Path, tuple[np.ndarray, str]] = {}
     broken: dict[Path, str] = {}
     files = list(dict.fromkeys(file for file, _ in matches.values()))
@@ -105,7 +174,10 @@ def join_images(annotations: Annotations, options: "DatasetOptions") -> Joined:
         left_out["with an unreadable image"] = len(unreadable)
     items = [item for item in matches if item not in unreadable]
     pixels, digests = zip(*(read[matches[item][0]] for item in items), strict=True)
-    columns, place, path = _image_columns(annotations, options, items, folder)
+    columns, place, path = pl.DataFrame({"": [None] * len(items)}), items.__getitem__, None
+    if table is not None:
+        columns, place = table.rows_of(items, folder)
+        path = str(table.source.path)
     inputs = InputFacts(
         kind="images",
         path=str(folder),
@@ -116,16 +188,56 @@ def join_images(annotations: Annotations, options: "DatasetOptions") -> Joined:
         table=path,
     )
     X = np.stack(pixels).astype(np.float32)
-    return Joined(items, X, list(digests), inputs, columns, place)
+    is_unvoted = np.array([item in unvoted for item in items])
+    return Joined(items, X, list(digests), inputs, columns, place, gold, is_unvoted)
 
 
-def _image_columns(
-    annotations: Annotations, options: "DatasetOptions", items: Sequence[str], folder: Path
-) -> tuple[pl.DataFrame, Callable[[int], str], str | None]:
-    """Group, gold label and split of each image, from a table whose rows agree about an item."""
-    names = [name for name in (options.group, options.gold, options.split) if name is not None]
+def _by_file(gold: Gold, items: Sequence[str], folder: Path) -> Gold:
+    """The gold labels by the names of these items; a table may name the files otherwise."""
+    other = {file: name for name, (file, _) in find_images(folder, gold.labels).items()}
+    names = {
+        other[file]: item for item, (file, _) in find_images(folder, items).items() if file in other
+    }
+    labels = {names.get(name, name): label for name, label in gold.labels.items()}
+    back = {item: name for name, item in names.items()}
+    return Gold(labels, lambda item: gold.place(back.get(item, item)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _ImageTable:
+    """Group, gold label and split of images; rows agree about an item."""
+
+    source: Source
+    names: list[str]
+    values: list[tuple[str | None, ...]]  # by row
+    first: dict[str, int]  # row of each item
+    gold: Gold | None
+
+    def rows_of(
+        self, items: Sequence[str], folder: Path
+    ) -> tuple[pl.DataFrame, Callable[[int], str]]:
+        """The columns of these items, and where each item is."""
+        first, source = self.first, self.source
+        if not all(item in first for item in items):  # the table may name the files otherwise
+            row_of = {file: first[name] for name, (file, _) in find_images(folder, first).items()}
+            files = find_images(folder, items)
+            found = {item: row_of[file] for item, (file, _) in files.items() if file in row_of}
+            first = first | found
+        _missing(items, first, f"row in {source.path}", skip=False)
+        rows = [first[item] for item in items]
+        columns = pl.DataFrame(
+            [self.values[row] for row in rows],
+            schema=dict.fromkeys(self.names, pl.String),
+            orient="row",
+        )
+        return columns, lambda row: f"{source.path}, {source.place(rows[row])}"
+
+
+def _image_table(annotations: Annotations, options: "DatasetOptions") -> _ImageTable | None:
+    columns = (options.group, options.gold_column, options.split)
+    names = [name for name in columns if name is not None]
     if not names:
-        return pl.DataFrame({"": [None] * len(items)}), lambda row: items[row], None
+        return None
     if options.table is None:
         raise CredalError(
             f"images have no column {names[0]!r}. To fix: pass the table that has it, such as "
@@ -137,7 +249,8 @@ def _image_columns(
     table = source.read(dict.fromkeys((named, *wanted)))
     values = texts(table.select(list(dict.fromkeys(wanted)))).rows()
     first: dict[str, int] = {}
-    for row, item in enumerate(item_names(source, table[named])):
+    items = item_names(source, table[named])
+    for row, item in enumerate(items):
         before = first.setdefault(item, row)
         if values[row] != values[before]:
             source.refuse(
@@ -146,32 +259,31 @@ def _image_columns(
                 row=row,
                 fix="give every item one value",
             )
-    if not all(item in first for item in items):  # the table may name the files otherwise
-        row_of = {file: first[name] for name, (file, _) in find_images(folder, first).items()}
-        files = find_images(folder, items)
-        first |= {item: row_of[file] for item, (file, _) in files.items() if file in row_of}
-    _missing(items, first, f"row in {source.path}", replace(options, skip_missing=False))
-    rows = [first[item] for item in items]
-    columns = pl.DataFrame(
-        [values[row] for row in rows], schema=dict.fromkeys(names, pl.String), orient="row"
-    )
-    return columns, lambda row: f"{source.path}, {source.place(rows[row])}", str(source.path)
+    gold = options.gold_column
+    found = None if gold is None else _gold(items, table[wanted[names.index(gold)]], source)
+    return _ImageTable(source, names, values, first, found)
 
 
-def _annotated(annotations: Annotations) -> list[str]:
-    """The items that someone said something about, if only "I do not know"."""
+def _annotated(annotations: Annotations, gold: Gold | None) -> tuple[list[str], set[str]]:
+    """Items that someone said something about, if only "I do not know", or that have a gold label.
+
+    And which of them have a gold label alone.
+    """
     said = set(annotations.codes("item").tolist())
     if annotations.kind == "counts":
         said = set(np.flatnonzero(annotations.sparse_counts().sum(1)).tolist())
-    return [item for number, item in enumerate(annotations.items) if number in said]
+    found = [item for number, item in enumerate(annotations.items) if number in said]
+    known = set(found)
+    unvoted = [item for item in (() if gold is None else gold.labels) if item not in known]
+    return [*found, *unvoted], set(unvoted)
 
 
 def _missing(
-    items: Sequence[str], there: Collection[str], what: str, options: "DatasetOptions"
+    items: Sequence[str], there: Collection[str], what: str, *, skip: bool
 ) -> dict[str, int]:
     """The number of items that lack something; an error unless they may be left out."""
     missing = [item for item in items if item not in there]
-    if missing and not options.skip_missing:
+    if missing and not skip:
         raise CredalError(
             f"{len(missing):,} of {len(items):,} items have no {what}: {listed(missing, 3)}. To "
             "fix: add them, or leave them out with --skip-missing."

@@ -17,8 +17,8 @@ from scipy.sparse import csr_array
 from credalearn._checks import nearest
 from credalearn._formats import listed, many, shown
 from credalearn._options import check_options, option
-from credalearn.app._join import join_features, join_images
-from credalearn.app._split import SPLITS, check_split, draw_split, train_later
+from credalearn.app._join import Gold, join_features, join_images
+from credalearn.app._split import HELD_OUT, SPLITS, check_split, draw_split, train_later
 from credalearn.app.annotations.agreement import majority
 from credalearn.app.annotations.table import Annotations
 from credalearn.app.facts import InputFacts, TruthSource
@@ -27,6 +27,8 @@ from credalearn.errors import CredalError
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_TABLES = (".csv", ".tsv", ".txt", ".parquet", ".json", ".jsonl", ".npz")  # where gold is no column
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +40,9 @@ class DatasetOptions:
     )
     images: Path | None = option(None, "Folder of images, named like the items.")
     group: str | None = option(None, "Column whose items stay in one split, such as the patient.")
-    gold: str | None = option(None, "Column of the true class.")
+    gold: str | Any | None = option(
+        None, "Column of the true class, or a table of items and their true class."
+    )
     split: str | None = option(None, "Column of the split: train, calibration or test.")
     table: Path | Any | None = option(None, "With images: table of group, gold and split.")
     drop: tuple[str, ...] = option((), "Column that is not a feature; may be repeated.")
@@ -63,13 +67,21 @@ class DatasetOptions:
                 "table is for images; the features have their own columns. To fix: leave it out."
             )
 
+    @property
+    def gold_column(self) -> str | None:
+        """The column of the true class; None if it is in a table of its own, or not given."""
+        is_column = isinstance(self.gold, str) and Path(self.gold).suffix.lower() not in _TABLES
+        return self.gold if is_column else None
+
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class Dataset:
     """Annotated items with their inputs, in one order.
 
     Items of later rounds (:meth:`Annotations.merge`) are trained on only: people choose them,
-    usually hard ones, and guarantees are about items as they come.
+    usually hard ones, and guarantees are about items as they come. Items with a gold label and
+    without annotation are never trained on: drawn splits put them into calibration and test, and
+    the other items into training.
 
     Args:
         annotations: What people said about the items.
@@ -85,6 +97,7 @@ class Dataset:
         truth_source: Where it comes from: ``"gold"``, ``"majority"`` or ``"dawid-skene"``.
         groups: Group of each item, or None.
         later: Which items only later rounds have, bool (N,).
+        unvoted: Which items have a gold label and no annotation, bool (N,).
         part: Name of each item's split after :meth:`split`, else None.
         inputs: What the inputs are, and which items were left out.
 
@@ -110,6 +123,7 @@ class Dataset:
     truth_source: TruthSource
     groups: list[str] | None
     later: np.ndarray
+    unvoted: np.ndarray
     part: np.ndarray | None
     inputs: InputFacts
     _counts: csr_array
@@ -126,8 +140,11 @@ class Dataset:
         join = join_features if chosen.images is None else join_images
         found = join(annotations, chosen)
         row_of = {item: row for row, item in enumerate(annotations.items)}
-        rows = [row_of[item] for item in found.items]
-        counts = annotations.sparse_counts()[rows]
+        number = len(annotations.items)
+        rows = np.array([row_of.get(item, number) for item in found.items])
+        every = annotations.sparse_counts()
+        every.resize(number + 1, len(annotations.classes))  # an empty row for items without votes
+        counts = every[rows]
         first = annotations.source.first_items
         self._set(
             annotations=annotations,
@@ -139,7 +156,8 @@ class Dataset:
             truth=majority(counts),
             truth_source="majority",
             groups=None,
-            later=np.array(rows) >= (len(annotations.items) if first is None else first),
+            later=(rows >= (number if first is None else first)) & ~found.unvoted,
+            unvoted=found.unvoted,
             part=None,
             inputs=found.inputs,
             _columns=found.columns,
@@ -147,8 +165,8 @@ class Dataset:
         )
         if chosen.group is not None:
             self._set(groups=self._filled(chosen.group))
-        if chosen.gold is not None:
-            self._set(truth=self._gold(chosen.gold), truth_source="gold")
+        if found.gold is not None:
+            self._set(truth=self._gold(found.gold), truth_source="gold")
 
     @property
     def counts(self) -> np.ndarray:
@@ -179,6 +197,7 @@ class Dataset:
         reasons = np.array([""] * len(self.items) if without is None else without, dtype=object)
         # A later item is in a split only where the user put it there.
         later = self.later & (own == "")
+        reasons[self.unvoted & (own == "train")] = "without votes, in training"
         if "train" not in names:
             reasons[later & (reasons == "")] = "of later exports, which were chosen"
         rows = np.flatnonzero((reasons == "") & ~later)
@@ -187,8 +206,7 @@ class Dataset:
             raise CredalError(f"no item is left to split: {found}. To fix: add new items.")
         part = np.full(len(self.items), "", dtype="<U11")
         if self.options.split is None:
-            state = self.options.random_state
-            part[rows] = draw_split(together[rows].tolist(), random_state=state, names=names)
+            part[rows] = self._drawn(rows, together[rows], names)
         else:
             part[rows] = check_split(
                 own[rows].tolist(),
@@ -203,6 +221,22 @@ class Dataset:
             reasons[held_out] = f"of later exports whose {what} is in calibration or test"
         left_out = Counter(reasons[reasons != ""].tolist())
         return self._taken(np.flatnonzero(reasons == ""), part, later, left_out)
+
+    def _drawn(self, rows: np.ndarray, groups: np.ndarray, names: Sequence[str]) -> np.ndarray:
+        """The splits of some items; gold-labeled items without votes calibrate and test."""
+        state, unvoted = self.options.random_state, self.unvoted[rows]
+        if "train" not in names or not unvoted.any():
+            return draw_split(groups.tolist(), random_state=state, names=names)
+        held = set(groups[unvoted])
+        apart = np.array([group in held for group in groups])
+        if apart.all():
+            raise CredalError(
+                "no item is left to train on: all have a gold label and no votes, or share a group "
+                "with such items. To fix: add votes, or pass a split of your own."
+            )
+        part = np.full(len(rows), "train", dtype="<U11")
+        part[apart] = draw_split(groups[apart].tolist(), random_state=state, names=HELD_OUT)
+        return part
 
     def _own_split(self) -> np.ndarray:
         if self.options.split is None:
@@ -223,6 +257,7 @@ class Dataset:
             truth=self.truth[rows],
             groups=None if self.groups is None else [self.groups[row] for row in rows],
             later=later[rows],
+            unvoted=self.unvoted[rows],
             part=part[rows],
             inputs=replace(self.inputs, left_out={**self.inputs.left_out, **left_out}),
             _columns=self._columns[rows.tolist()],
@@ -247,6 +282,9 @@ class Dataset:
         if self.groups is not None:
             what += f"; {len(set(self.groups)):,} groups by {self.options.group}"
         lines = [f"{len(self.items):,} items with {what}"]
+        if self.unvoted.any():
+            number = many(int(self.unvoted.sum()), "item")
+            lines.append(f"{number} with a gold label and no votes: for calibration and test only")
         if sizes:
             lines.append(", ".join(f"{sizes[name]:,} {name}" for name in SPLITS if sizes[name]))
         if inputs.matched:
@@ -300,21 +338,21 @@ class Dataset:
             )
         return values.to_list()
 
-    def _gold(self, name: str) -> np.ndarray:
+    def _gold(self, gold: Gold) -> np.ndarray:
         classes = self.annotations.classes
         number = {each: index for index, each in enumerate(classes)} | {"": -1}
-        found = self._columns[name].fill_null("").str.strip_chars().to_list()
-        for row, value in enumerate(found):
+        found = [gold.labels.get(item, "") for item in self.items]
+        for item, value in zip(self.items, found, strict=True):
             if value not in number:
                 near = nearest(value, classes)
                 raise CredalError(
-                    f"{self._place(row)}: the gold label of item {shown(self.items[row])} must be "
-                    f"one of {listed(classes)}; got {shown(value)}. To fix: "
+                    f"{gold.place(item)}: the gold label of item {shown(item)} must be one of "
+                    f"{listed(classes)}; got {shown(value)}. To fix: "
                     f"{f'write {near!r}' if near else 'correct it, or leave it empty'}."
                 )
         if not any(found):
             raise CredalError(
-                f"no item has a gold label in the column {name!r}. To fix: fill the column, or "
-                "leave out gold."
+                f"no item has a gold label in {shown(str(self.options.gold))}. To fix: fill the "
+                "column, or leave out gold."
             )
         return np.array([number[value] for value in found])

@@ -124,6 +124,7 @@ class ComparisonFacts:
     items: int  # number of items that have a truth
     most_frequent: str  # the most frequent class
     rows: tuple[ComparisonRow, ...]  # the most frequent class first, this model last
+    truth: TruthSource = "majority"  # what they are compared with
 
     @property
     def beats_most_frequent(self) -> bool:
@@ -135,7 +136,8 @@ class ComparisonFacts:
     def lines(self) -> list[str]:
         """A table for a terminal, and a warning where the model is not worth its name."""
         place = {"out of fold": "training items, out of fold", "calibration": "calibration items"}
-        head = f"{self.items:,} {place[self.where]}"
+        truth = "gold labels" if self.truth == "gold" else self.truth
+        head = f"{self.items:,} {place[self.where]}, by {truth}"
         width = max(len(head), *(len(row.name) for row in self.rows))
         titles = ("accuracy", "log-likelihood", "   ECE", "accuracy, 20 % deferred")
         found = [f"{head:{width}}  " + "  ".join(titles)]

@@ -13,6 +13,7 @@ from torch.nn.functional import one_hot
 from credalearn._selection import logistic_regression
 from credalearn._targets import truth_of
 from credalearn._temperature import log_probs
+from credalearn.app.annotations.agreement import majority
 from credalearn.app.dataset import Dataset
 from credalearn.app.facts import ComparisonFacts, ComparisonRow
 from credalearn.classifier import CredalClassifier
@@ -55,7 +56,9 @@ def compare(
         items = clf.fold_items(data.X[rows], labels, right)
         models["logistic regression"] = logistic_regression(items, clf.folds_)
         models["this model"] = clf.out_of_fold_.probs
-    truth = torch.from_numpy(data.truth[judged])
+    source, truth = data.truth_source, torch.from_numpy(data.truth[judged])
+    if where == "out of fold" and not (truth >= 0).any():  # gold labels of held-out items alone
+        source, truth = "majority", torch.from_numpy(majority(data.counts[judged]))
     known = truth >= 0
     if not known.any():
         return None
@@ -63,6 +66,7 @@ def compare(
         where=where,
         items=int(known.sum()),
         most_frequent=data.annotations.classes[int(shares.argmax())],
+        truth=source,
         rows=tuple(_row(name, probs[known], truth[known]) for name, probs in models.items()),
     )
 

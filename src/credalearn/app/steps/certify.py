@@ -46,7 +46,7 @@ class HeldOutCheck:
             return f"{told}."
         having = f" with {HAVING[guarantee.against]}" if self.judged < self.items else ""
         error = percent(self.errors / self.judged_kept)
-        return f"{told}; {error} of the predicted ones{having} are wrong."
+        return f"{told}; {error} of those{having} differ from {TRUTHS[guarantee.against]}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +292,7 @@ def _check(run: Run, guarantee: Guarantee) -> HeldOutCheck:
 def _score_words(run: Run, found: Guarantee) -> str:
     """The score in words, and that it was chosen on out-of-fold predictions, where it was."""
     assert found.score is not None
-    chosen = (run.predictions["split"] == "out-of-fold").any()
+    chosen = run.predictions.filter(split="out-of-fold")["wrong"].count() > 0
     return SCORE_WORDS[found.score] + (", the better score out of fold" if chosen else "")
 
 

@@ -27,7 +27,7 @@ class RecalibrateOptions:
     features: tuple[Path, ...] | Any = same_option(DatasetOptions, "features")
     images: Path | None = same_option(DatasetOptions, "images")
     group: str | None = same_option(DatasetOptions, "group")
-    gold: str | None = same_option(DatasetOptions, "gold")
+    gold: str | Any | None = same_option(DatasetOptions, "gold")
     split: str | None = same_option(
         DatasetOptions, "split", help="Column of the split: calibration or test."
     )

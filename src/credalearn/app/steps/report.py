@@ -109,6 +109,7 @@ def _html(page: Page) -> str:
         run_path=shlex.quote(str(run.path)),
         promising=PROMISING,
         truth=TRUTHS[run.truth],
+        truths=TRUTHS,
         having=HAVING[run.truth],
         lacking=LACKING[run.truth],
         version=__version__,

@@ -234,6 +234,7 @@ def data_facts(data: Dataset) -> dict[str, Any]:
     assert data.part is not None
     sizes: dict[str, Any] = {name: int((data.part == name).sum()) for name in SPLITS}
     options = data.options
+    gold = options.gold if options.gold is None or isinstance(options.gold, str) else "a table"
     return {
         "classes": data.annotations.classes,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -244,7 +245,7 @@ def data_facts(data: Dataset) -> dict[str, Any]:
         },
         "annotations": annotation_facts(data.annotations),
         "inputs": data.inputs,
-        "splits": SplitFacts(**sizes, group=options.group, gold=options.gold, split=options.split),
+        "splits": SplitFacts(**sizes, group=options.group, gold=gold, split=options.split),
         "later_items": int(data.later.sum()),
         "truth": data.truth_source,
     }
