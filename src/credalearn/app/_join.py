@@ -5,7 +5,7 @@ Shapes: N items, D features, S pixels.
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +16,17 @@ from credalearn._formats import listed, shown
 from credalearn.app.annotations.table import Annotations
 from credalearn.app.column_names import LABEL, find
 from credalearn.app.facts import InputFacts
-from credalearn.app.features import Features, item_column, item_names, read_features, row_digests
+from credalearn.app.features import (
+    Features,
+    FeatureTable,
+    item_column,
+    item_names,
+    read_features,
+    row_digests,
+)
 from credalearn.app.images import check_readable, find_images, read_images
 from credalearn.app.sources import Source, open_source, texts
+from credalearn.app.texts import TextTable, read_texts, text_digests
 from credalearn.errors import CredalError
 
 if TYPE_CHECKING:
@@ -32,7 +40,7 @@ class Joined:
     """Items that have both annotation and input, in one order."""
 
     items: list[str]  # names of the N items
-    X: Features  # inputs, shape (N, D) or (N, 3, S, S)
+    X: Features  # inputs, shape (N, D), (N, 3, S, S) or, texts, (N,)
     digests: list[str]  # SHA-256 of each input
     inputs: InputFacts  # what the inputs are, and which items were left out
     columns: pl.DataFrame  # group, gold label and split of each item, as text
@@ -80,19 +88,25 @@ def _gold(items: Iterable[str], column: pl.Series, source: Source) -> Gold:
     return Gold(labels, lambda item: f"{source.path}, {source.place(row_of[item])}")
 
 
-def join_features(annotations: Annotations, options: "DatasetOptions") -> Joined:
-    """Items that have features, those features, and the columns next to them."""
+def join_table(annotations: Annotations, options: "DatasetOptions") -> Joined:
+    """Items that have features or a text, these inputs, and the columns next to them."""
     columns = (options.group, options.gold_column, options.split)
     extra = [name for name in columns if name is not None]
     named = [name for name in (options.item, annotations.source.item) if name is not None]
-    table = read_features(
-        options.features,
-        named_in=named,
-        extra=extra,
-        drop=options.drop,
-        names=options.names,
-        categories=options.categories,
-    )
+    table: FeatureTable | TextTable
+    if options.has_features:
+        table = read_features(
+            options.features,
+            named_in=named,
+            extra=extra,
+            drop=options.drop,
+            names=options.names,
+            categories=options.categories,
+        )
+    else:
+        table = read_texts(
+            annotations, options.text, table=options.table, extra=extra, named_in=named
+        )
     row_of = {item: row for row, item in enumerate(table.items)}
     where = " and ".join(map(str, table.paths))
     votes = " and ".join(map(str, (annotations.source.path, *annotations.source.later)))
@@ -105,18 +119,19 @@ def join_features(annotations: Annotations, options: "DatasetOptions") -> Joined
         )
     elif options.gold is not None:
         gold = read_gold(options.gold, named)
+    what = "features" if isinstance(table, FeatureTable) else "text"
     annotated, unvoted = _annotated(annotations, gold)
     items = [item for item in annotated if item in row_of]
     if not items:
         raise CredalError(
-            f"no item of {votes} has features in {where}: they are called "
+            f"no item of {votes} has {what} in {where}: they are called "
             f"{listed(annotations.items, 2)} there and {listed(table.items, 2)} here. To fix: name "
             "the column of the items with --item; both files must use the same names."
         )
-    left_out = _missing(annotated, row_of, f"features in {where}", skip=options.skip_missing)
-    left_out |= _missing(
-        table.items, set(items), f"annotations in {votes}", skip=options.skip_missing
-    )
+    left_out = _missing(annotated, row_of, f"{what} in {where}", skip=options.skip_missing)
+    # An export has tasks that nobody has answered yet.
+    skip = options.skip_missing or not (options.has_features or options.table is not None)
+    left_out |= _missing(table.items, set(items), f"annotations in {votes}", skip=skip)
     rows = [row_of[item] for item in items]
     X = table.values[rows]
     inputs = InputFacts(
@@ -124,15 +139,20 @@ def join_features(annotations: Annotations, options: "DatasetOptions") -> Joined
         path=str(table.paths[0]),
         later=tuple(map(str, table.paths[1:])),
         item=table.item,
-        features=tuple(table.names),
-        categories=table.categories,
         dropped=options.drop,
         left_out=left_out,
     )
+    if isinstance(table, FeatureTable):
+        names, digests = tuple(table.names), row_digests(X)
+        inputs = replace(inputs, features=names, categories=table.categories)
+    else:
+        digests = text_digests(X)
+        inputs = replace(inputs, kind="texts", texts=table.columns, encoder="tfidf")
+        inputs = replace(inputs, table=None if options.table is None else inputs.path)
     return Joined(
         items,
         X,
-        row_digests(X),
+        digests,
         inputs,
         table.extra[rows],
         lambda row: table.place(rows[row]),

@@ -27,7 +27,6 @@ from credalearn.app.sources import Source, open_source
 from credalearn.app.texts import join_texts, text_digests
 from credalearn.errors import CredalError
 
-
 _TEXTS = 2000  # encoded at a time: a text has a thousand terms
 
 
@@ -38,7 +37,9 @@ class Batch:
     items: pl.Series  # their names, text, N
     X: Features  # inputs as the model takes them, shape (N, D), (N, 3, S, S) or, texts, (N,)
     digests: list[str]  # of the inputs, to recognize items
-    extra: pl.DataFrame  # other columns, and those of the text; of images ``image``, the path within the folder
+    extra: (
+        pl.DataFrame
+    )  # other columns, and those of the text; of images ``image``, the path within the folder
 
 
 @dataclass(frozen=True, slots=True, eq=False)

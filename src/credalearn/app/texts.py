@@ -5,15 +5,89 @@ Shapes: N items.
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from credalearn._checks import folded
-from credalearn.app.sources import texts
+from credalearn.app.annotations.table import Annotations, ItemTable
+from credalearn.app.features import item_column, item_names
+from credalearn.app.sources import open_source, texts
+from credalearn.errors import CredalError
 
 # In the order in which they are tried.
 _NAMES = ("text", "message", "sentence", "tweet", "comment", "utterance", "post", "document")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TextTable:
+    """Texts of items, in the form of a :class:`~credalearn.app.features.FeatureTable`."""
+
+    tables: tuple[ItemTable, ...]  # where they are from
+    rows: pl.DataFrame  # ``item``, ``table`` and ``row``: where each item is
+    columns: tuple[str, ...]  # columns of the text
+    values: np.ndarray  # text of each item (N,)
+    extra: pl.DataFrame  # ``item``, and the columns asked for next to the text
+    item: str | None  # column that names the items
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The files."""
+        return tuple(each.source.path for each in self.tables)
+
+    @property
+    def items(self) -> list[str]:
+        """Name of each item, all different."""
+        return self.rows["item"].to_list()
+
+    def place(self, row: int) -> str:
+        """Where an item is, such as ``"items.csv, line 7"``."""
+        source = self.tables[self.rows["table"][row]].source
+        return f"{source.path}, {source.place(self.rows['row'][row])}"
+
+
+def read_texts(
+    annotations: Annotations,
+    columns: Sequence[str],
+    *,
+    table: Any,
+    extra: Sequence[str],
+    named_in: Sequence[str],
+) -> TextTable:
+    """Texts from a table, or from the exports themselves; without columns, from those found."""
+    tables, named = annotations.source.tables, annotations.source.item
+    if table is not None:
+        source = open_source(table)
+        named = item_column(source, named_in, (*columns, *extra))
+        items = item_names(source, source.read([named])[named]).alias("item")
+        rows = items.to_frame().with_row_index("row").select("item", pl.col("row").cast(pl.Int64))
+        tables = (ItemTable(source, rows.unique("item", keep="first", maintain_order=True)),)
+    found = tuple(columns) or find_texts(tables[0].source.columns if tables else ())
+    if not found:
+        where = annotations.source.path if table is None else tables[0].source.path
+        raise CredalError(
+            f"{where} has no column that is called like a text. To fix: pass --text COLUMN, "
+            "--features FILE or --images FOLDER."
+        )
+    # A file of later votes may leave out the texts of items that are known.
+    has = [set(found) <= set(each.source.columns) for each in tables]
+    tables = tuple(each for number, each in enumerate(tables) if has[number] or not number)
+    wanted = tuple(dict.fromkeys((*found, *extra)))
+    whole = pl.concat(
+        each.read(wanted, option="text").with_columns(table=pl.lit(number))
+        for number, each in enumerate(tables)
+    ).unique("item", keep="first", maintain_order=True)
+    return TextTable(
+        tables,
+        whole.select("item", "table", "row"),
+        found,
+        join_texts(whole.select(found), found),
+        whole.select(pl.col("item", *extra).str.strip_chars().str.normalize("NFC")),
+        named,
+    )
 
 
 def find_texts(columns: Sequence[str]) -> tuple[str, ...]:
@@ -37,6 +111,6 @@ def join_texts(table: pl.DataFrame, names: Sequence[str]) -> np.ndarray:
     return np.array([*found, ""], dtype=object)[:-1]
 
 
-def text_digests(values: Iterable[str]) -> list[str]:
+def text_digests(values: Any) -> list[str]:
     """SHA-256 of each text."""
     return [hashlib.sha256(text.encode()).hexdigest() for text in values]

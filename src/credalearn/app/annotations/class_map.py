@@ -38,7 +38,7 @@ def map_classes(
     if set(names) != set(groups.values()) or len(names) < 2:
         raise CredalError(
             f"the map must lead to {listed(names)}, two classes or more; it leads to "
-            f"{listed(set(groups.values()))}. To fix: correct --map or --classes."
+            f"{listed(sorted(set(groups.values())))}. To fix: correct --map or --classes."
         )
     table, label = annotations.table, pl.col("label").replace_strict(groups, return_dtype=pl.String)
     if annotations.kind == "votes":
@@ -52,11 +52,14 @@ def map_classes(
         sums = [pl.sum_horizontal(each).alias(name) for name, each in of_class.items()]
         table = table.select("item", *sums)
     found = Annotations(annotations.kind, annotations.items, names, table, annotations.source)
-    counts = found.sparse_counts().sum(0)
-    said = [
-        f"{name} {count:,.10g} ({', '.join(each for each in groups if groups[each] == name)})"
-        for name, count in zip(names, counts, strict=True)
-    ]
-    note = f"votes by class, with their labels: {', '.join(said)}"
-    notes = (*annotations.source.notes, note)
+    notes = (*annotations.source.notes, count_mapped(found, groups))
     return replace(found, source=replace(annotations.source, notes=notes))
+
+
+def count_mapped(annotations: Annotations, groups: Mapping[str, str]) -> str:
+    """How many votes each class has, and from which labels."""
+    said = [
+        f"{name}: {count:,.10g} ({', '.join(each for each in groups if groups[each] == name)})"
+        for name, count in zip(annotations.classes, annotations.sparse_counts().sum(0), strict=True)
+    ]
+    return f"votes by class: {', '.join(said)}"

@@ -125,7 +125,8 @@ def join_splits(
     Where ids start again in each file, those of the later files become ``validation:1`` and
     ``test:1``.
     """
-    found, splits = train, {}
+    found = train
+    splits: dict[str, str] = {}
     for name, part, split in (
         ("validation", validation, "calibration"),
         ("test", test, "test"),

@@ -38,7 +38,9 @@ class DeferOptions:
     item: str | None = same_option(PredictOptions, "item")
     threshold: float | None = same_option(PredictOptions, "threshold")
     limit: int | None = option(None, "Write at most this many items.", least=1)
-    text: str | None = option(None, "Column that annotators read.", show_default="that of the model, or text")
+    text: str | None = option(
+        None, "Column that annotators read.", show_default="that of the model, or text"
+    )
     image_prefix: str = option(LOCAL_FILES, "Text before the path of an image in a task.")
     predictions: bool = option(True, "Show the model's predictions to annotators.")
 

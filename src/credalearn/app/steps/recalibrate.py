@@ -25,6 +25,7 @@ class RecalibrateOptions:
     """Options of ``recalibrate``, in Python and on the command line."""
 
     features: tuple[Path, ...] | Any = same_option(DatasetOptions, "features")
+    text: tuple[str, ...] = same_option(DatasetOptions, "text", show_default="as in training")
     images: Path | None = same_option(DatasetOptions, "images")
     group: str | None = same_option(DatasetOptions, "group")
     gold: str | Any | None = same_option(DatasetOptions, "gold")
@@ -129,6 +130,9 @@ def _check_classes(run: Run, annotations: Annotations) -> None:
 
 def _dataset(run: Run, annotations: Annotations, options: RecalibrateOptions) -> Dataset:
     inputs = run.facts.inputs
+    if inputs.kind == "texts":
+        text = options.text or inputs.texts
+        return Dataset(annotations, **keywords(options) | {"text": text})
     if (inputs.kind == "images") != (options.images is not None):
         raise CredalError(
             f"the model of {run.path} takes {inputs.kind}. To fix: pass --{inputs.kind}."

@@ -95,6 +95,7 @@ def train(data: Dataset, folder: str | Path, options: TrainOptions | None = None
         clf = CredalClassifier(
             options.method,
             backbone=used.backbone,
+            encoder="tfidf" if data.inputs.encoder == "tfidf" else "auto",
             weights=options.weights,
             calibrate=options.calibrate,
             epochs=options.epochs,
