@@ -4,7 +4,7 @@ Shapes: N items, D features, S pixels.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ from credalearn.app.features import (
     row_digests,
 )
 from credalearn.app.images import check_readable, find_images, read_images
-from credalearn.app.sources import Source, open_source, texts
+from credalearn.app.sources import open_source, texts
 from credalearn.app.texts import TextTable, read_texts, text_digests
 from credalearn.errors import CredalError
 
@@ -69,23 +69,23 @@ def read_gold(data: Any, named_in: Sequence[str | None]) -> Gold:
         )
     named = item_column(source, named_in, (name,))
     table = source.read((named, name))
-    return _gold(item_names(source, table[named]), table[name], source)
+    place = lambda row: f"{source.path}, {source.place(row)}"  # noqa: E731
+    return _gold_of(item_names(source, table[named]).to_list(), table[name], place)
 
 
-def _gold(items: Iterable[str], column: pl.Series, source: Source) -> Gold:
+def _gold_of(items: Sequence[str], column: pl.Series, place: Callable[[int], str]) -> Gold:
+    """The labels that are not empty; two different ones of an item are refused."""
+    values = texts(column.to_frame()).to_series().fill_null("").str.strip_chars()
     labels: dict[str, str] = {}
     row_of: dict[str, int] = {}
-    values = texts(column.to_frame()).to_series().fill_null("").str.strip_chars()
     for row, (item, label) in enumerate(zip(items, values.str.normalize("NFC"), strict=True)):
-        if label and labels.setdefault(item, label) != label:
-            source.refuse(
-                f"item {shown(item)} has the gold label {shown(label)} here and "
-                f"{shown(labels[item])} in {source.place(row_of[item])}",
-                row=row,
-                fix="give every item one",
-            )
         row_of.setdefault(item, row)
-    return Gold(labels, lambda item: f"{source.path}, {source.place(row_of[item])}")
+        if label and labels.setdefault(item, label) != label:
+            raise CredalError(
+                f"{place(row)}: item {shown(item)} has the gold label {shown(label)} here and "
+                f"{shown(labels[item])} in {place(row_of[item])}. To fix: give every item one."
+            )
+    return Gold(labels, lambda item: place(row_of[item]))
 
 
 def join_table(annotations: Annotations, options: "DatasetOptions") -> Joined:
@@ -112,11 +112,7 @@ def join_table(annotations: Annotations, options: "DatasetOptions") -> Joined:
     votes = " and ".join(map(str, (annotations.source.path, *annotations.source.later)))
     gold = None
     if options.gold_column is not None:
-        values = table.extra[options.gold_column].fill_null("").str.strip_chars()
-        gold = Gold(
-            {item: value for item, value in zip(table.items, values, strict=True) if value},
-            lambda item: table.place(row_of[item]),
-        )
+        gold = _gold_of(table.items, table.extra[options.gold_column], table.place)
     elif options.gold is not None:
         gold = read_gold(options.gold, named)
     what = "features" if isinstance(table, FeatureTable) else "text"
@@ -164,11 +160,9 @@ def join_table(annotations: Annotations, options: "DatasetOptions") -> Joined:
 def join_images(annotations: Annotations, options: "DatasetOptions") -> Joined:
     """Items whose image can be read, their pixels, and the columns of the table of images."""
     folder = Path(str(options.images))
-    table = _image_table(annotations, options)
-    gold = None if table is None else table.gold
+    gold = None
     if options.gold is not None and options.gold_column is None:
         gold = read_gold(options.gold, (options.item, annotations.source.item))
-    gold = None if gold is None else _by_file(gold, annotations.items, folder)
     annotated, unvoted = _annotated(annotations, gold)
     matches = find_images(folder, annotated)
     if not matches:
@@ -194,10 +188,9 @@ def join_images(annotations: Annotations, options: "DatasetOptions") -> Joined:
         left_out["with an unreadable image"] = len(unreadable)
     items = [item for item in matches if item not in unreadable]
     pixels, digests = zip(*(read[matches[item][0]] for item in items), strict=True)
-    columns, place, path = pl.DataFrame({"": [None] * len(items)}), items.__getitem__, None
-    if table is not None:
-        columns, place = table.rows_of(items, folder)
-        path = str(table.source.path)
+    columns, place, path = _image_columns(annotations, options, items, folder)
+    if options.gold_column is not None:
+        gold = _gold_of(items, columns[options.gold_column], place)
     inputs = InputFacts(
         kind="images",
         path=str(folder),
@@ -212,52 +205,14 @@ def join_images(annotations: Annotations, options: "DatasetOptions") -> Joined:
     return Joined(items, X, list(digests), inputs, columns, place, gold, is_unvoted)
 
 
-def _by_file(gold: Gold, items: Sequence[str], folder: Path) -> Gold:
-    """The gold labels by the names of these items; a table may name the files otherwise."""
-    other = {file: name for name, (file, _) in find_images(folder, gold.labels).items()}
-    names = {
-        other[file]: item for item, (file, _) in find_images(folder, items).items() if file in other
-    }
-    labels = {names.get(name, name): label for name, label in gold.labels.items()}
-    back = {item: name for name, item in names.items()}
-    return Gold(labels, lambda item: gold.place(back.get(item, item)))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _ImageTable:
-    """Group, gold label and split of images; rows agree about an item."""
-
-    source: Source
-    names: list[str]
-    values: list[tuple[str | None, ...]]  # by row
-    first: dict[str, int]  # row of each item
-    gold: Gold | None
-
-    def rows_of(
-        self, items: Sequence[str], folder: Path
-    ) -> tuple[pl.DataFrame, Callable[[int], str]]:
-        """The columns of these items, and where each item is."""
-        first, source = self.first, self.source
-        if not all(item in first for item in items):  # the table may name the files otherwise
-            row_of = {file: first[name] for name, (file, _) in find_images(folder, first).items()}
-            files = find_images(folder, items)
-            found = {item: row_of[file] for item, (file, _) in files.items() if file in row_of}
-            first = first | found
-        _missing(items, first, f"row in {source.path}", skip=False)
-        rows = [first[item] for item in items]
-        columns = pl.DataFrame(
-            [self.values[row] for row in rows],
-            schema=dict.fromkeys(self.names, pl.String),
-            orient="row",
-        )
-        return columns, lambda row: f"{source.path}, {source.place(rows[row])}"
-
-
-def _image_table(annotations: Annotations, options: "DatasetOptions") -> _ImageTable | None:
-    columns = (options.group, options.gold_column, options.split)
-    names = [name for name in columns if name is not None]
+def _image_columns(
+    annotations: Annotations, options: "DatasetOptions", items: Sequence[str], folder: Path
+) -> tuple[pl.DataFrame, Callable[[int], str], str | None]:
+    """Group, gold label and split of each image, from a table whose rows agree about an item."""
+    columns_asked = (options.group, options.gold_column, options.split)
+    names = [name for name in columns_asked if name is not None]
     if not names:
-        return None
+        return pl.DataFrame({"": [None] * len(items)}), lambda row: items[row], None
     if options.table is None:
         raise CredalError(
             f"images have no column {names[0]!r}. To fix: pass the table that has it, such as "
@@ -269,8 +224,7 @@ def _image_table(annotations: Annotations, options: "DatasetOptions") -> _ImageT
     table = source.read(dict.fromkeys((named, *wanted)))
     values = texts(table.select(list(dict.fromkeys(wanted)))).rows()
     first: dict[str, int] = {}
-    items = item_names(source, table[named])
-    for row, item in enumerate(items):
+    for row, item in enumerate(item_names(source, table[named])):
         before = first.setdefault(item, row)
         if values[row] != values[before]:
             source.refuse(
@@ -279,9 +233,16 @@ def _image_table(annotations: Annotations, options: "DatasetOptions") -> _ImageT
                 row=row,
                 fix="give every item one value",
             )
-    gold = options.gold_column
-    found = None if gold is None else _gold(items, table[wanted[names.index(gold)]], source)
-    return _ImageTable(source, names, values, first, found)
+    if not all(item in first for item in items):  # the table may name the files otherwise
+        row_of = {file: first[name] for name, (file, _) in find_images(folder, first).items()}
+        files = find_images(folder, items)
+        first |= {item: row_of[file] for item, (file, _) in files.items() if file in row_of}
+    _missing(items, first, f"row in {source.path}", skip=False)
+    rows = [first[item] for item in items]
+    columns = pl.DataFrame(
+        [values[row] for row in rows], schema=dict.fromkeys(names, pl.String), orient="row"
+    )
+    return columns, lambda row: f"{source.path}, {source.place(rows[row])}", str(source.path)
 
 
 def _annotated(annotations: Annotations, gold: Gold | None) -> tuple[list[str], set[str]]:
