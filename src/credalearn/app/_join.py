@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from credalearn.app.dataset import DatasetOptions
 
 _GOLD = ("gold", "goldlabel", "truth", "trueclass", "truelabel", "groundtruth", *LABEL)
+TEXT = "\0text"  # column of the start of the texts, for people
+_SHOWN = 300  # characters
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -145,12 +147,15 @@ def join_table(annotations: Annotations, options: "DatasetOptions") -> Joined:
         digests = text_digests(X)
         inputs = replace(inputs, kind="texts", texts=table.columns, encoder="tfidf")
         inputs = replace(inputs, table=None if options.table is None else inputs.path)
+    extra_of_items = table.extra[rows]
+    if isinstance(table, TextTable):
+        extra_of_items = extra_of_items.with_columns(pl.Series(TEXT, X).str.head(_SHOWN))
     return Joined(
         items,
         X,
         digests,
         inputs,
-        table.extra[rows],
+        extra_of_items,
         lambda row: table.place(rows[row]),
         gold,
         np.array([item in unvoted for item in items]),

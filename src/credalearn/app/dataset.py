@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 from credalearn._checks import nearest
 from credalearn._formats import listed, many, shown
 from credalearn._options import check_options, option
-from credalearn.app._join import Gold, join_images, join_table
+from credalearn.app._join import TEXT, Gold, join_images, join_table
 from credalearn.app._split import HELD_OUT, SPLITS, check_split, draw_split, train_later
 from credalearn.app.annotations.agreement import majority
 from credalearn.app.annotations.merge import join_splits
@@ -343,7 +343,7 @@ class Dataset:
         return pd.DataFrame(self.to_polars().to_dict(as_series=False))
 
     def table(self) -> pl.DataFrame:
-        """The table of items that a run keeps: all but the inputs."""
+        """The table of items that a run keeps: all but the inputs, and the start of texts."""
         classes = self.annotations.classes
         columns: dict[str, Any] = {
             "item": self.items,
@@ -352,6 +352,8 @@ class Dataset:
             "truth": [classes[index] if index >= 0 else None for index in self.truth],
             "digest": self.digests,
         }
+        if TEXT in self._columns.columns:
+            columns["text"] = self._columns[TEXT].to_list()
         by_class = self._counts.tocsc()
         columns |= {
             f"n:{name}": by_class[:, [number]].toarray()[:, 0]

@@ -169,7 +169,7 @@ def _classes(raw: Raw, seen: list[str], options: ReaderOptions, kept: _Codes) ->
                 for i, each in enumerate(raw.frame["label"])
                 if each and clean_label(each) == unknown
             )
-            near = nearest(unknown, classes)
+            near = None if options.map else nearest(unknown, classes)
             others = "the map" if options.map else "the classes"
             fix = f"write {near!r}" if near else f"add it to {others}, or to the unsure labels"
             raw.refuse(row, f"{shown(unknown)} is none of {listed(classes)}", fix)

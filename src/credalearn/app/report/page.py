@@ -143,7 +143,7 @@ def build_page(
         confusions=confusions(held_out, kept),
         risk=risk,
         widened=widened,
-        gallery=gallery(held_out, kept, images, bounds),
+        gallery=gallery(held_out, kept, images, bounds, run.texts),
         comparison=Comparison(
             (ComparedRun(run, held_out, widened), *others), guarantee and guarantee.max_error
         )
