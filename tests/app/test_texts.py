@@ -123,7 +123,7 @@ def doccano() -> list[Any]:
 def test_the_text_of_an_export_is_found(export: Any, tmp_path: Path) -> None:
     path = write(tmp_path / "export.json", export())
     data = cl.Dataset(cl.read_annotations(path))
-    assert data.X.tolist() == messages(30)[0]
+    assert np.asarray(data.X).tolist() == messages(30)[0]
     assert data.items == [f"m{row}" for row in range(30)]
     assert data.inputs.kind == "texts"
     (line,) = data.inspect()
@@ -152,7 +152,7 @@ def test_texts_groups_and_gold_labels_of_a_table() -> None:
     )
     given = {"text": "message", "group": "author", "gold": "right"}
     data = cl.Dataset(annotations, table=items, **given)
-    assert data.X.tolist() == texts
+    assert np.asarray(data.X).tolist() == texts
     assert data.groups == items["author"].to_list()
     assert data.truth.tolist() == [data.annotations.classes.index("fine")] * 30
     assert data.to_polars()["text"].to_list() == texts
@@ -186,7 +186,7 @@ def test_official_splits_from_raw_files_to_decisions(
     assert "items: 120 train, 90 calibration, 60 test" in done.out
     assert len(done.out.splitlines()) <= 11
     trained = Run.load(run)
-    wanted = ["1", "validation:1", "test:1"]
+    wanted = ["1", "calibration:1", "test:1"]
     assert [trained.items.filter(split=each)["item"][0] for each in trained.facts.splits.sizes] == (
         wanted
     )

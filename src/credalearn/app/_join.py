@@ -16,17 +16,10 @@ from credalearn._formats import listed, shown
 from credalearn.app.annotations.table import Annotations
 from credalearn.app.column_names import LABEL, find
 from credalearn.app.facts import InputFacts
-from credalearn.app.features import (
-    Features,
-    FeatureTable,
-    item_column,
-    item_names,
-    read_features,
-    row_digests,
-)
+from credalearn.app.features import Features, item_column, item_names, read_features, row_digests
 from credalearn.app.images import check_readable, find_images, read_images
 from credalearn.app.sources import open_source, texts
-from credalearn.app.texts import TextTable, read_texts, text_digests
+from credalearn.app.texts import read_texts, text_digests
 from credalearn.errors import CredalError
 
 if TYPE_CHECKING:
@@ -95,7 +88,6 @@ def join_table(annotations: Annotations, options: "DatasetOptions") -> Joined:
     columns = (options.group, options.gold_column, options.split)
     extra = [name for name in columns if name is not None]
     named = [name for name in (options.item, annotations.source.item) if name is not None]
-    table: FeatureTable | TextTable
     if options.has_features:
         table = read_features(
             options.features,
@@ -117,7 +109,7 @@ def join_table(annotations: Annotations, options: "DatasetOptions") -> Joined:
         gold = _gold_of(table.items, table.extra[options.gold_column], table.place)
     elif options.gold is not None:
         gold = read_gold(options.gold, named)
-    what = "features" if isinstance(table, FeatureTable) else "text"
+    what = "features" if options.has_features else "text"
     annotated, unvoted = _annotated(annotations, gold)
     items = [item for item in annotated if item in row_of]
     if not items:
@@ -137,25 +129,23 @@ def join_table(annotations: Annotations, options: "DatasetOptions") -> Joined:
         path=str(table.paths[0]),
         later=tuple(map(str, table.paths[1:])),
         item=table.item,
+        features=tuple(table.names),
+        categories=table.categories,
         dropped=options.drop,
         left_out=left_out,
     )
-    if isinstance(table, FeatureTable):
-        names, digests = tuple(table.names), row_digests(X)
-        inputs = replace(inputs, features=names, categories=table.categories)
-    else:
-        digests = text_digests(X)
-        inputs = replace(inputs, kind="texts", texts=table.columns, encoder="tfidf")
-        inputs = replace(inputs, table=None if options.table is None else inputs.path)
-    extra_of_items = table.extra[rows]
-    if isinstance(table, TextTable):
-        extra_of_items = extra_of_items.with_columns(pl.Series(TEXT, X).str.head(_SHOWN))
+    beside, digests = table.extra[rows], row_digests(X) if options.has_features else text_digests(X)
+    if not options.has_features:
+        path = None if options.table is None else inputs.path
+        inputs = replace(inputs, kind="texts", texts=inputs.features, features=(), table=path)
+        inputs = replace(inputs, encoder="tfidf")
+        beside = beside.with_columns(pl.Series(TEXT, X).str.head(_SHOWN))
     return Joined(
         items,
         X,
         digests,
         inputs,
-        extra_of_items,
+        beside,
         lambda row: table.place(rows[row]),
         gold,
         np.array([item in unvoted for item in items]),

@@ -17,14 +17,13 @@ from scipy.sparse import csr_array
 from credalearn._checks import nearest
 from credalearn._formats import listed, many, shown
 from credalearn._options import check_options, option
-from credalearn.app._join import TEXT, Gold, join_images, join_table
+from credalearn.app._join import TEXT, Gold, Joined, join_images, join_table
 from credalearn.app._split import HELD_OUT, SPLITS, check_split, draw_split, train_later
 from credalearn.app.annotations.agreement import majority
 from credalearn.app.annotations.merge import join_splits
 from credalearn.app.annotations.table import Annotations
 from credalearn.app.facts import InputFacts, TruthSource
 from credalearn.app.features import Features
-from credalearn.app.readers import read_annotations
 from credalearn.errors import CredalError
 
 if TYPE_CHECKING:
@@ -44,17 +43,22 @@ class DatasetOptions:
         (), "Column of the text, in --table or the export; may be repeated.", show_default="found"
     )
     images: Path | None = option(None, "Folder of images, named like the items.")
+    encoder: str | None = option(
+        None,
+        "Of texts: tfidf, wordllama or sentence-transformers:FOLDER; of images, instead of training"
+        " a network: timm:NAME with --weights, or run:FOLDER.",
+        show_default="tfidf for texts",
+    )
+    weights: Path | None = option(None, "File of weights that a network starts from.")
     group: str | None = option(None, "Column whose items stay in one split, such as the patient.")
     gold: str | Any | None = option(
         None, "Column of the true class, or a table of items and their true class."
     )
     split: str | None = option(None, "Column of the split: train, calibration or test.")
     table: Path | Any | None = option(
-        None, "With texts or images: table of texts, groups, gold labels and splits."
+        None, "Of texts or images: table of text, group, gold, split."
     )
-    validation: Path | Any | None = option(
-        None, "Export of the official validation items, which calibrate."
-    )
+    validation: Path | Any | None = option(None, "Export of the validation items: they calibrate.")
     test: Path | Any | None = option(None, "Export of the official test items.")
     drop: tuple[str, ...] = option((), "Column that is not a feature; may be repeated.")
     item: str | None = option(None, "Column that names the items.", show_default="recognized")
@@ -152,15 +156,17 @@ class Dataset:
     _place: Callable[[int], str]
 
     def __init__(self, annotations: Annotations, **options: Any) -> None:
-        if not isinstance(annotations, Annotations):
-            raise CredalError(
-                f"annotations must be Annotations; got {type(annotations).__name__}. To fix: pass "
-                "what credalearn.read_annotations returns."
-            )
         chosen = DatasetOptions(**options)
-        annotations = _with_splits(annotations, chosen)
+        for given in (annotations, chosen.validation or annotations, chosen.test or annotations):
+            if not isinstance(given, Annotations):
+                raise CredalError(
+                    f"annotations must be Annotations; got {type(given).__name__}. To fix: pass "
+                    "what credalearn.read_annotations returns."
+                )
+        splits: dict[str, Any] = {"calibration": chosen.validation, "test": chosen.test}
+        annotations = join_splits(annotations, **splits)
         join = join_table if chosen.images is None else join_images
-        found = join(annotations, chosen)
+        found = _encoded(join(annotations, chosen), chosen)
         row_of = {item: row for row, item in enumerate(annotations.items)}
         number = len(annotations.items)
         rows = np.array([row_of.get(item, number) for item in found.items])
@@ -392,14 +398,13 @@ class Dataset:
         return np.array([number[value] for value in found])
 
 
-def _with_splits(annotations: Annotations, options: DatasetOptions) -> Annotations:
-    """The annotations with those of the official splits."""
-    given = {"validation": options.validation, "test": options.test}
-    read = {
-        name: each
-        if isinstance(each, Annotations)
-        else read_annotations(each, classes=annotations.classes)
-        for name, each in given.items()
-        if each is not None
-    }
-    return join_splits(annotations, **read) if read else annotations
+def _encoded(found: Joined, options: DatasetOptions) -> Joined:
+    """The items as features, where a frozen encoder was asked for."""
+    if options.encoder in (None, found.inputs.encoder):
+        return found
+    from credalearn.app.encoders import encode_once  # imports packages of other people
+
+    weights = None if options.weights is None else str(options.weights)
+    inputs = replace(found.inputs, encoder=options.encoder, encoder_weights=weights)
+    X, inputs = encode_once(np.asarray(found.X), found.digests, inputs)
+    return replace(found, X=X, inputs=inputs)

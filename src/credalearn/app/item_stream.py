@@ -3,8 +3,9 @@
 Shapes: N items of a batch, D features, S pixels.
 """
 
+import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from credalearn._formats import shown
+from credalearn.app.encoders import open_encoder
 from credalearn.app.features import (
     Features,
     as_table,
@@ -55,8 +57,15 @@ class ItemStream:
 
 def open_items(run: Run, data: Any, *, item: str | None = None) -> ItemStream:
     """The items in ``data``, as the run's model takes them."""
-    if run.takes_images:
-        return _images(run, data)
+    stream = _images(run, data) if run.takes_images else _table(run, data, item)
+    if not run.facts.inputs.is_frozen:
+        return stream
+    encode = open_encoder(run.facts.inputs)
+    batches = (replace(each, X=encode(np.asarray(each.X))) for each in stream.batches)
+    return replace(stream, batches=batches)
+
+
+def _table(run: Run, data: Any, item: str | None) -> ItemStream:
     inputs = run.facts.inputs
     if inputs.kind == "texts" and isinstance(data, list | tuple):
         data = pl.DataFrame({"item": map(str, range(len(data))), inputs.texts[0]: data})
@@ -71,7 +80,8 @@ def open_items(run: Run, data: Any, *, item: str | None = None) -> ItemStream:
 
     def batches() -> Iterator[Batch]:
         row = 0
-        for block in _small(source.blocks(), most=_TEXTS if inputs.texts else None):
+        most = _TEXTS if inputs.texts else sys.maxsize
+        for block in (part for each in source.blocks() for part in each.iter_slices(most)):
             items, table = item_names(source, block[named], start=row), block.select(columns)
             if inputs.texts:
                 X: Features = join_texts(table, inputs.texts)
@@ -88,12 +98,6 @@ def open_items(run: Run, data: Any, *, item: str | None = None) -> ItemStream:
         return f"{source.path}, {source.place(row)}"
 
     return ItemStream(str(source.path), batches(), place, ignored)
-
-
-def _small(blocks: Iterator[pl.DataFrame], *, most: int | None) -> Iterator[pl.DataFrame]:
-    """The blocks in parts of at most so many rows."""
-    for block in blocks:
-        yield from block.iter_slices(most or len(block))
 
 
 def _feature_columns(source: Source, names: tuple[str, ...]) -> list[str]:

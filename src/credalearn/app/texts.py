@@ -5,8 +5,6 @@ Shapes: N items.
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,39 +12,12 @@ import polars as pl
 
 from credalearn._checks import folded
 from credalearn.app.annotations.table import Annotations, ItemTable
-from credalearn.app.features import item_column, item_names
+from credalearn.app.features import FeatureTable, item_column, item_names
 from credalearn.app.sources import open_source, texts
 from credalearn.errors import CredalError
 
 # In the order in which they are tried.
 _NAMES = ("text", "message", "sentence", "tweet", "comment", "utterance", "post", "document")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TextTable:
-    """Texts of items, in the form of a :class:`~credalearn.app.features.FeatureTable`."""
-
-    tables: tuple[ItemTable, ...]  # where they are from
-    rows: pl.DataFrame  # ``item``, ``table`` and ``row``: where each item is
-    columns: tuple[str, ...]  # columns of the text
-    values: np.ndarray  # text of each item (N,)
-    extra: pl.DataFrame  # ``item``, and the columns asked for next to the text
-    item: str | None  # column that names the items
-
-    @property
-    def paths(self) -> tuple[Path, ...]:
-        """The files."""
-        return tuple(each.source.path for each in self.tables)
-
-    @property
-    def items(self) -> list[str]:
-        """Name of each item, all different."""
-        return self.rows["item"].to_list()
-
-    def place(self, row: int) -> str:
-        """Where an item is, such as ``"items.csv, line 7"``."""
-        source = self.tables[self.rows["table"][row]].source
-        return f"{source.path}, {source.place(self.rows['row'][row])}"
 
 
 def read_texts(
@@ -56,7 +27,7 @@ def read_texts(
     table: Any,
     extra: Sequence[str],
     named_in: Sequence[str],
-) -> TextTable:
+) -> FeatureTable:
     """Texts from a table, or from the exports themselves; without columns, from those found."""
     tables, named = annotations.source.tables, annotations.source.item
     if table is not None:
@@ -80,12 +51,19 @@ def read_texts(
         each.read(wanted, option="text").with_columns(table=pl.lit(number))
         for number, each in enumerate(tables)
     ).unique("item", keep="first", maintain_order=True)
-    return TextTable(
-        tables,
-        whole.select("item", "table", "row"),
-        found,
+
+    def place(row: int) -> str:
+        source = tables[whole["table"][row]].source
+        return f"{source.path}, {source.place(whole['row'][row])}"
+
+    return FeatureTable(
+        tuple(each.source.path for each in tables),
+        whole["item"].to_list(),
+        list(found),
         join_texts(whole.select(found), found),
+        (),
         whole.select(pl.col("item", *extra).str.strip_chars().str.normalize("NFC")),
+        place,
         named,
     )
 

@@ -13,21 +13,19 @@ from credalearn.errors import CredalError
 def parse_map(given: Sequence[str]) -> dict[str, str]:
     """The class of each label; a text with several ``=`` has one group per word."""
     groups: dict[str, str] = {}
-    for text in given:
-        for group in [text] if text.count("=") == 1 else text.split():
-            labels, _, name = (part.strip() for part in group.rpartition("="))
-            if not labels or not name:
+    for group in (each for text in given for each in _groups(text)):
+        labels, _, name = (part.strip() for part in group.rpartition("="))
+        for label in (each.strip() for each in labels.split(",")):
+            if not label or not name or groups.setdefault(label, name) != name:
                 raise CredalError(
-                    f"a map must be labels, = and their class; got {shown(group)}. To fix: write "
-                    "it as '-3,-2,-1=abusive 0,1=fine', or pass --map once per class."
+                    f"a map must be labels, = and their class, each label once; got {shown(group)}."
+                    " To fix: write it as '-3,-2,-1=abusive 0,1=fine', or one --map per class."
                 )
-            for label in labels.split(","):
-                if groups.setdefault(label.strip(), name) != name:
-                    raise CredalError(
-                        f"label {shown(label.strip())} must have one class; the map has "
-                        f"{shown(groups[label.strip()])} and {shown(name)}. To fix: remove one."
-                    )
     return groups
+
+
+def _groups(text: str) -> list[str]:
+    return [text] if text.count("=") == 1 else text.split()
 
 
 def map_classes(

@@ -117,27 +117,16 @@ def _renamed(annotations: Annotations, names: Mapping[str, str]) -> Annotations:
     )
 
 
-def join_splits(
-    train: Annotations, *, validation: Annotations | None = None, test: Annotations | None = None
-) -> Annotations:
-    """Annotations with their official splits; the validation items calibrate.
-
-    Where ids start again in each file, those of the later files become ``validation:1`` and
-    ``test:1``.
-    """
-    found = train
-    splits: dict[str, str] = {}
-    for name, part, split in (
-        ("validation", validation, "calibration"),
-        ("test", test, "test"),
-    ):
-        if part is None:
-            continue
-        if not set(found.items).isdisjoint(part.items):
-            part = _renamed(part, {item: f"{name}:{item}" for item in part.items})
-        splits |= dict.fromkeys(part.items, split)
-        found = merge(found, part)
-    return replace(found, source=replace(found.source, splits=splits))
+def join_splits(train: Annotations, **splits: Annotations | None) -> Annotations:
+    """Annotations with those of official splits; ids that start again become ``test:1``."""
+    found, split_of = train, dict(train.source.splits)
+    for name, part in splits.items():
+        if part is not None:
+            if not set(found.items).isdisjoint(part.items):
+                part = _renamed(part, {item: f"{name}:{item}" for item in part.items})
+            split_of |= dict.fromkeys(part.items, name)
+            found = merge(found, part)
+    return replace(found, source=replace(found.source, splits=split_of))
 
 
 def _classes(first: Annotations, second: Annotations) -> tuple[str, ...]:

@@ -130,15 +130,17 @@ def _check_classes(run: Run, annotations: Annotations) -> None:
 
 def _dataset(run: Run, annotations: Annotations, options: RecalibrateOptions) -> Dataset:
     inputs = run.facts.inputs
+    encoder = {"encoder": inputs.encoder or None, "weights": inputs.encoder_weights}
     if inputs.kind == "texts":
         text = options.text or inputs.texts
-        return Dataset(annotations, **keywords(options) | {"text": text})
+        return Dataset(annotations, **keywords(options) | {"text": text}, **encoder)
     if (inputs.kind == "images") != (options.images is not None):
         raise CredalError(
             f"the model of {run.path} takes {inputs.kind}. To fix: pass --{inputs.kind}."
         )
     if inputs.kind == "images":
-        return Dataset(annotations, **keywords(options), image_size=inputs.image_size)
+        size = {"image_size": inputs.image_size}
+        return Dataset(annotations, **keywords(options), **size, **encoder)
     known = {"names": inputs.features, "categories": inputs.categories}
     return Dataset(annotations, **keywords(options), **known)
 

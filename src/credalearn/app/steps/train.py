@@ -25,7 +25,7 @@ from credalearn._options import check_options, option, same_option
 from credalearn.app._split import SPLITS
 from credalearn.app.annotations.agreement import annotation_facts
 from credalearn.app.annotations.dawid_skene import dawid_skene
-from credalearn.app.dataset import Dataset
+from credalearn.app.dataset import Dataset, DatasetOptions
 from credalearn.app.facts import SplitFacts, TrainingOptions
 from credalearn.app.labels import make_labels
 from credalearn.app.run import OUT_OF_FOLD, Run, write_run
@@ -60,7 +60,7 @@ class TrainOptions:
         show_default="selected for features, resnet18 for images",
     )
     calibrate: bool = option(False, "Temper the probabilities of a method given by name.")
-    weights: Path | None = option(None, "File of weights that the network starts from.")
+    weights: Path | None = same_option(DatasetOptions, "weights")
     augment: Augment = option("none", "Random changes to images in each epoch.")
     epochs: int = same_option(Recipe, "epochs")
     learning_rate: float = same_option(Recipe, "learning_rate")
@@ -90,13 +90,14 @@ def train(data: Dataset, folder: str | Path, options: TrainOptions | None = None
     _check_classes(data, rows)
     labels = training_labels(data, rows, options)
     data = judged_by_skill(data) if options.skill == "dawid-skene" else data
-    used = _recorded(options, images=data.inputs.kind == "images")
+    frozen = data.inputs.is_frozen
+    used = _recorded(options, images=data.inputs.kind == "images" and not frozen)
     with staged(output, overwrite=options.overwrite) as partial:
         clf = CredalClassifier(
             options.method,
             backbone=used.backbone,
             encoder="tfidf" if data.inputs.encoder == "tfidf" else "auto",
-            weights=options.weights,
+            weights=None if frozen else options.weights,
             calibrate=options.calibrate,
             epochs=options.epochs,
             batch_size=options.batch_size,
