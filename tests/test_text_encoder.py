@@ -134,6 +134,22 @@ def test_classifier_learns_texts_and_is_saved_with_its_encoder(tmp_path: Path) -
     np.testing.assert_array_equal(again.predict_proba(new), clf.predict_proba(new))
 
 
+def test_each_fold_is_encoded_by_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    fitted: list[Any] = []
+    weigh = TextEncoder.weigh
+
+    def watched(encoder: TextEncoder, counts: Any, rows: Any = None) -> Any:
+        fitted.append(rows)
+        return weigh(encoder, counts, rows)
+
+    monkeypatch.setattr(TextEncoder, "weigh", watched)
+    texts, votes = messages(40)
+    clf = cl.CredalClassifier(encoder="tfidf").fit(texts, cl.from_votes(votes))
+    assert clf.folds_ is not None
+    wanted = [np.flatnonzero(clf.folds_ != fold) for fold in range(4)]
+    assert [each.tolist() for each in fitted] == [*(each.tolist() for each in wanted), [*range(40)]]
+
+
 def test_items_without_weight_do_not_reach_the_encoder() -> None:
     texts, votes = messages(40)
     weight = np.ones(41)
