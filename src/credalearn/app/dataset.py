@@ -236,7 +236,7 @@ class Dataset:
         part = np.full(len(self.items), "", dtype="<U11")
         if self.options.split is None:
             free = rows[own[rows] == ""]  # items without an official split
-            left = [name for name in names if name not in own]
+            left = [name for name in names if name not in own] or names[:1]
             own[free] = self._drawn(free, together[free], left) if len(left) > 1 else left[0]
         if self.options.split is None and len(free) == len(rows):
             part[rows] = own[rows]

@@ -39,9 +39,7 @@ class Batch:
     items: pl.Series  # their names, text, N
     X: Features  # inputs as the model takes them, shape (N, D), (N, 3, S, S) or, texts, (N,)
     digests: list[str]  # of the inputs, to recognize items
-    extra: (
-        pl.DataFrame
-    )  # other columns, and those of the text; of images ``image``, the path within the folder
+    extra: pl.DataFrame  # other columns and those of the text; ``image``, the path of an image
 
 
 @dataclass(frozen=True, slots=True, eq=False)

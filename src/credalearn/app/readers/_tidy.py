@@ -43,7 +43,8 @@ def _item_rows(frame: pl.DataFrame) -> pl.DataFrame:
     """Each item with the number of its first row in the source."""
     row = pl.col("row").cast(pl.Int64) if "row" in frame.columns else pl.int_range(pl.len())
     item = pl.col("item").str.strip_chars().str.normalize("NFC")
-    return frame.select(item, row.alias("row")).drop_nulls().unique("item", maintain_order=True)
+    found = frame.select(item, row.alias("row")).drop_nulls()
+    return found.unique("item", keep="first", maintain_order=True)
 
 
 def clean_label(label: str) -> str:
