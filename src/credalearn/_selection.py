@@ -309,7 +309,7 @@ def _better_network(
     _fit_network(items[others[0]], _RECIPE.epochs, random_state, device, stop)
     epochs = int(np.argmin([float(each.mean()) for each in costs])) + 1
     gain = judged.costs(rival[first]) - costs[epochs - 1]
-    if gain.mean() < -_standard_error(gain):
+    if gain.mean() <= 0:  # not even on the fold that chose its epochs
         return None
     pairs = enumerate(others, 1)
     networks = [fit(rows, epochs, f"fold {number} of {len(others)}") for number, rows in pairs]
