@@ -23,7 +23,7 @@ from credalearn.app.annotations.agreement import majority
 from credalearn.app.annotations.merge import join_splits
 from credalearn.app.annotations.table import Annotations
 from credalearn.app.facts import InputFacts, TruthSource
-from credalearn.app.features import Features
+from credalearn.app.features import Features, row_digests
 from credalearn.errors import CredalError
 
 if TYPE_CHECKING:
@@ -298,6 +298,19 @@ class Dataset:
             _place=lambda row: place(int(rows[row])),
         )
         return new
+
+    def with_inputs(self, X: Features, inputs: InputFacts) -> "Dataset":
+        """The dataset with other inputs of the same items, (N, D)."""
+        new = copy.copy(self)
+        new._set(X=X, digests=row_digests(X), inputs=inputs)
+        return new
+
+    def without_training(self) -> "Dataset":
+        """The dataset without the items that :meth:`split` put into training."""
+        assert self.part is not None
+        rows = np.flatnonzero(self.part != "train")
+        left_out = {"in training": len(self.items) - len(rows)}
+        return self._taken(rows, self.part, self.later, left_out)
 
     def with_truth(self, truth: np.ndarray, source: TruthSource) -> "Dataset":
         """The dataset with another true class of each item, −1 for none, shape (N,)."""

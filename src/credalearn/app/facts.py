@@ -4,6 +4,7 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
+from shlex import quote
 from textwrap import shorten
 from typing import Any, Literal, TypeVar
 
@@ -214,6 +215,8 @@ class RunFacts:
     comparison: ComparisonFacts | None = None  # the model next to simple rivals
     seconds: float = 0.0  # duration of the training
     recalibrated_from: TrainingFacts | None = None  # where another run trained the model
+    leaks: dict[str, float] = field(default_factory=dict)  # accuracy of columns that tell the class
+    imported: str = ""  # whose probabilities these are; empty where the run has its own model
 
     @property
     def method(self) -> str:
@@ -224,6 +227,19 @@ class RunFacts:
     def learner(self) -> str:
         """What was trained, in words."""
         return self.model or self.method
+
+    @property
+    def leak_warning(self) -> str:
+        """What to say of columns that alone tell the class; empty without any."""
+        if not self.leaks:
+            return ""
+        name, accuracy = max(self.leaks.items(), key=lambda each: each[1])
+        more = f" and {len(self.leaks) - 1} more columns" if len(self.leaks) > 1 else ""
+        return (
+            f"Column {shown(name)}{more}: it alone tells the class of {percent(accuracy)} of "
+            "held-out training items. If it was made from the labels, new items will not have it. "
+            f"To fix: leave it out with --drop {quote(name)}, or ignore this if they have it."
+        )
 
     @property
     def label_rule(self) -> str:

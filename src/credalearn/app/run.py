@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeVar
 
 import msgspec
 import polars as pl
@@ -40,12 +40,15 @@ if TYPE_CHECKING:
     from credalearn.app.steps.certify import Certificate
     from credalearn.app.steps.defer import Deferred
     from credalearn.app.steps.export import Exported
+    from credalearn.app.steps.import_predictions import GivenProbabilities
     from credalearn.app.steps.predict import Decisions
     from credalearn.app.steps.recalibrate import Recalibration
     from credalearn.app.steps.report import ReportResult
     from credalearn.classifier import CredalClassifier
     from credalearn.conformal import Inflation
     from credalearn.guarantees import DeferralScore, Guarantee
+
+    Predictor: TypeAlias = CredalClassifier | GivenProbabilities
 
 _T = TypeVar("_T")
 OUT_OF_FOLD = "out-of-fold"  # in place of the split, for predictions of training items
@@ -183,14 +186,43 @@ class Run:
 
         return train(data, folder, TrainOptions(**options))
 
+    @classmethod
+    def from_predictions(cls, probs: Any, votes: Any, folder: str | Path, **options: Any) -> "Run":
+        """Write a run of another model's probabilities, to certify, defer and report them.
+
+        Args:
+            probs: File or table with a column of items and one per class; or an array (N, K) in the
+                order of the items and classes of the annotations.
+            votes: A file or table of annotations, ``Annotations`` or a ``Dataset``; None with gold
+                labels.
+            folder: Folder of the run.
+            options: Keywords of ``ImportOptions``, the options of ``credalearn import``.
+        """
+        from credalearn.app.steps.import_predictions import ImportOptions, import_predictions
+
+        return import_predictions(probs, votes, folder, ImportOptions(**options))
+
+    def predictor(self) -> "Predictor":
+        """What predicts items: the model, or for an imported run their given probabilities."""
+        if not self.facts.imported:
+            return self.load_model()
+        from credalearn.app.steps.import_predictions import GivenProbabilities
+
+        return GivenProbabilities()
+
     def load_model(self) -> "CredalClassifier":
         """The trained classifier.
 
         Raises:
-            CredalError: If it is damaged, or not the one that made the predictions.
+            CredalError: If it is damaged, not the one that made the predictions, or not there.
         """
         from credalearn._load import load
 
+        if self.facts.imported:
+            raise CredalError(
+                f"{self.path} was imported: it has the probabilities of {self.facts.imported} and "
+                "no model. To fix: use the model that they come from."
+            )
         try:
             clf = load(self.path / MODEL)
             if clf.weights_sha256_ != self.facts.sha256.model:
@@ -351,6 +383,8 @@ class Run:
         """Score that items are deferred by: the guarantee's, or the better one out of fold."""
         if self.guarantee is not None and self.guarantee.score is not None:
             return self.guarantee.score
+        if self.facts.imported:
+            return "top-probability"
         known = self.predictions.filter(pl.col("wrong").is_not_null(), split=OUT_OF_FOLD)
         if known.is_empty():
             return "lower-probability"

@@ -114,6 +114,8 @@ def open_source(
         >>> source.columns, source.read().rows(), source.place(1)
         (('id', 'size'), [('007', '1.5'), ('b', '2')], 'line 3')
     """
+    if isinstance(data, Source):
+        return data
     if not isinstance(data, str | PathLike):
         return _from_frame(data)
     path = Path(data)

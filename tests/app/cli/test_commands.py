@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from importlib import import_module
+from keyword import iskeyword
 from pathlib import Path
 from typing import get_type_hints
 
@@ -41,7 +42,8 @@ def test_help_lists_every_command() -> None:
 def test_help_shows_every_option(name: str) -> None:
     shown = CliRunner().invoke(app, [name, "--help"], terminal_width=200).output
     assert COMMANDS[name][:30] in shown
-    hints = get_type_hints(getattr(import_module(f"credalearn.app.cli.{name}"), name))
+    function = f"{name}_" if iskeyword(name) else name
+    hints = get_type_hints(getattr(import_module(f"credalearn.app.cli.{function}"), function))
     for kind in (each for each in hints.values() if is_dataclass(each)):
         for each in fields(kind):
             if "help" in each.metadata:

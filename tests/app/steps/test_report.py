@@ -27,6 +27,7 @@ from credalearn.app.steps.report import report
 from credalearn.conformal import score_strata
 from fake_run import add_rule, add_sets, fake_run, with_facts
 from report_pages import Elements, data_of, page_of, words_of
+from team_files import in_process
 
 VENDOR = Path(__file__).parents[3] / "src" / "credalearn" / "app" / "report" / "vendor"
 
@@ -289,6 +290,21 @@ def test_the_gallery_shows_the_least_certain_deferred_items(run: Run, page: str)
             k = run.classes.index(name)
             low, high = (percent(float(bound[row, k]), decimals=0) for bound in bounds)
             assert numbers == f"{low[:-2]}–{high}".replace(" %", "\N{NO-BREAK SPACE}%")
+
+
+def test_no_items_keeps_every_item_out_of_the_page(
+    run: Run, page: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "page.html"
+    assert in_process(capsys, "report", run.path, "--no-items", "-o", path).code == 0
+    text = path.read_text()
+    shown = [item for item in run.items["item"] if re.search(rf"\b{re.escape(item)}\b", page)]
+    assert shown
+    assert not [item for item in run.items["item"] if re.search(rf"\b{re.escape(item)}\b", text)]
+    assert 'class="gallery"' in page
+    assert 'class="gallery"' not in text
+    assert "#gallery" not in text
+    assert data_of(text) == data_of(page)
 
 
 def test_widened_sets_are_checked_on_the_test_items(run: Run, page: str, tmp_path: Path) -> None:

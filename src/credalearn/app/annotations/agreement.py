@@ -20,6 +20,7 @@ def annotation_facts(annotations: Annotations) -> AnnotationFacts:
     """Where annotations come from and what they contain, for the record of a run."""
     source = annotations.source
     counted = annotations.kind in ("votes", "counts")
+    votes = int(vote_counts(annotations).sum()) if counted else None
     return AnnotationFacts(
         kind=annotations.kind,
         path=str(source.path),
@@ -28,9 +29,9 @@ def annotation_facts(annotations: Annotations) -> AnnotationFacts:
         item=source.item,
         items=len(annotations.items),
         annotators=len(annotations.annotators) or None,
-        votes=int(vote_counts(annotations).sum()) if counted else None,
+        votes=votes,
         left_out=dict(source.left_out),
-        agreement=agreement(annotations) if counted else None,
+        agreement=agreement(annotations) if votes else None,
     )
 
 

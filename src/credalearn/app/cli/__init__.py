@@ -14,6 +14,7 @@ COMMANDS = {  # in the order in which a team needs them
     "demo": "Run all steps on radiologists' votes about lung nodules; offline, under a minute.",
     "inspect": "Show what an export contains and where annotators disagree.",
     "train": "Train a model on annotated items; run again after a stop, it resumes.",
+    "import": "Take another model's probabilities, to certify, defer and report them.",
     "certify": "Choose the threshold above which items are deferred, with a guarantee.",
     "predict": "Label items and decide which ones to defer to people.",
     "defer": "Write the deferred items, least certain first, for annotators.",

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import Field, fields, is_dataclass
 from functools import wraps
 from importlib import import_module
+from keyword import iskeyword
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -105,7 +106,8 @@ class LazyCommand(TyperCommand):
     ) -> Any:
         """The context of the real command."""
         with one_line_when_stopped():
-            function = getattr(import_module(f"credalearn.app.cli.{self.name}"), str(self.name))
+            name = f"{self.name}_" if iskeyword(str(self.name)) else str(self.name)
+            function = getattr(import_module(f"credalearn.app.cli.{name}"), name)
             app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
             app.command(self.name, help=self.help)(command(function))
             return typer.main.get_command(app).make_context(info_name, args, parent, **extra)

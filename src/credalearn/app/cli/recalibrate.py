@@ -1,25 +1,33 @@
 """The command ``recalibrate``."""
 
 from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from credalearn._options import keywords
-from credalearn.app.cli._arguments import Export, NewRun, RunFolder
+from credalearn.app.cli._arguments import NewRun, RunFolder
 from credalearn.app.readers import read_annotations
 from credalearn.app.readers.options import ReaderOptions
 from credalearn.app.run import Run
 from credalearn.app.steps.recalibrate import RecalibrateOptions
 from credalearn.app.steps.recalibrate import recalibrate as recalibrate_run
 
+Votes = Annotated[
+    Path | None, typer.Argument(help="Export of the annotation tool, or votes; or pass --gold.")
+]
+
 
 def recalibrate(
     run: RunFolder,
-    export: Export,
     output: NewRun,
     reading: ReaderOptions,
     options: RecalibrateOptions,
+    export: Votes = None,
 ) -> list[str]:
     """See ``steps.recalibrate``."""
     old = Run.load(run)
     reading = replace(reading, classes=reading.classes or old.classes)
-    votes = read_annotations(export, **keywords(reading))
+    votes = None if export is None else read_annotations(export, **keywords(reading))
     return recalibrate_run(old, votes, output, options).lines

@@ -1,5 +1,6 @@
 """Counts of votes, or probabilities: one row per item, one column per class."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -22,9 +23,7 @@ class Shares:
         """One row per item."""
         found = need_layout(content)
         names = found.others
-        prefix = f"{names[0].split('_')[0]}_"
-        same = all(name.startswith(prefix) and len(name) > len(prefix) for name in names)
-        classes = [name.removeprefix(prefix) for name in names] if same else names
+        classes = without_prefix(names)
         if "item" in classes:
             content.source.refuse(
                 "no class can be called 'item'", fix="name the item's column with --item"
@@ -32,3 +31,10 @@ class Shares:
         frame = content.text(item=found.item, **dict(zip(classes, names, strict=True)))
         words = f"one row per item {found.item!r}, one column per class with its {self.kind}"
         return Raw(self.kind, frame, content.source, words, item=found.item)
+
+
+def without_prefix(names: Sequence[str]) -> list[str]:
+    """The names of columns without a prefix such as ``p_`` that all share."""
+    prefix = f"{names[0].split('_')[0]}_"
+    same = all(name.startswith(prefix) and len(name) > len(prefix) for name in names)
+    return [name.removeprefix(prefix) for name in names] if same else list(names)

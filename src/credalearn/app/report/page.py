@@ -72,7 +72,7 @@ class Page:
     confusions: tuple[Confusion, ...]  # of all items, or of the kept and of the deferred items
     risk: LabelRisk  # the risk that the labels leave open
     widened: "WidenedSets | None"  # predicted sets widened to contain what people say, if they were
-    gallery: tuple[GalleryItem, ...]  # the least certain test items
+    gallery: tuple[GalleryItem, ...] | None  # the least certain test items; None to show none
     comparison: Comparison | None  # this run and others; None without others
 
     @property
@@ -119,6 +119,7 @@ def build_page(
     widened: "WidenedSets | None" = None,
     others: Sequence[ComparedRun] = (),
     images: Path | None = None,
+    items: bool = True,
 ) -> Page:
     """Compute the page of a run."""
     guarantee = run.guarantee
@@ -143,7 +144,7 @@ def build_page(
         confusions=confusions(held_out, kept),
         risk=risk,
         widened=widened,
-        gallery=gallery(held_out, kept, images, bounds, run.texts),
+        gallery=gallery(held_out, kept, images, bounds, run.texts) if items else None,
         comparison=Comparison(
             (ComparedRun(run, held_out, widened), *others), guarantee and guarantee.max_error
         )

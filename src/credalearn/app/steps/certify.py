@@ -293,7 +293,8 @@ def _score_words(run: Run, found: Guarantee) -> str:
     """The score in words, and that it was chosen on out-of-fold predictions, where it was."""
     assert found.score is not None
     chosen = run.predictions.filter(split="out-of-fold")["wrong"].count() > 0
-    return SCORE_WORDS[found.score] + (", the better score out of fold" if chosen else "")
+    whose = f", by {run.facts.imported}" if run.facts.imported else ""
+    return SCORE_WORDS[found.score] + (", the better score out of fold" if chosen else whose)
 
 
 def _check_classes(run: Run, promises: tuple[Promise, ...]) -> None:

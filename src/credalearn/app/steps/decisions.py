@@ -4,12 +4,14 @@ Shapes: N items of a batch, K classes.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
 from credalearn._formats import shown
+from credalearn.app.features import Features
 from credalearn.app.item_stream import Batch, ItemStream
 from credalearn.app.run import Run
 from credalearn.app.steps.strata import strata_of_batch
@@ -17,7 +19,7 @@ from credalearn.app.table_writer import Schema
 from credalearn.errors import CredalError
 
 if TYPE_CHECKING:
-    from credalearn.classifier import CredalClassifier
+    from credalearn.app.run import Predictor
 
 Decide = Callable[[np.ndarray, Sequence[str]], np.ndarray]  # by scores and labels
 SCHEMA: Schema = {
@@ -54,19 +56,19 @@ def decisions(
     run: Run, stream: ItemStream, decide: Decide | None, *, all_classes: bool = False
 ) -> Iterator[tuple[Batch, pl.DataFrame]]:
     """Batches of the stream with the columns that ``predict`` writes."""
-    clf = run.load_model()
+    clf = run.predictor()
     hashes: list[np.ndarray] = []
     for batch in stream.batches:
         hashes.append(batch.items.hash(seed=20261115).to_numpy())
         try:
             yield batch, _frame(run, clf, batch, decide, all_classes)
         except CredalError as error:
-            raise _without_answer(clf, batch, stream) or error from error
+            raise _without_answer(run, clf, batch, stream) or error from error
     _refuse_duplicates(stream, hashes)
 
 
 def _frame(
-    run: Run, clf: "CredalClassifier", batch: Batch, decide: Decide | None, all_classes: bool
+    run: Run, clf: "Predictor", batch: Batch, decide: Decide | None, all_classes: bool
 ) -> pl.DataFrame:
     predicted = clf.predict_credal(batch.X)
     index = predicted.classes.numpy()
@@ -95,23 +97,35 @@ def _frame(
     return pl.DataFrame(columns)
 
 
-def _without_answer(
-    clf: "CredalClassifier", batch: Batch, stream: ItemStream
-) -> CredalError | None:
-    """Which item the model fails on, found one by one; None if it fails on none of them."""
-    if np.ndim(batch.X) == 1:  # texts have no largest feature
+def failing_row(model: "Predictor", X: Features) -> tuple[int, CredalError] | None:
+    """The first item that the model fails on, and why; None if it fails on none of them."""
+    with suppress(CredalError):
+        model.predict_credal(X)
         return None
-    for row in range(len(batch.items)):
+    for row in range(len(X)):
         try:
-            clf.predict_credal(batch.X[row : row + 1])
-        except CredalError:
-            largest = float(np.abs(batch.X[row]).max())
-            return CredalError(
-                f"{stream.name}: the model has no answer for item {shown(batch.items[row])}, whose "
-                f"largest feature is {largest:.3g}: too far from the training items. To fix: "
-                "correct the item, or leave it out."
-            )
+            model.predict_credal(X[row : row + 1])
+        except CredalError as error:
+            return row, error
     return None
+
+
+def _without_answer(
+    run: Run, clf: "Predictor", batch: Batch, stream: ItemStream
+) -> CredalError | None:
+    """Which item the model fails on; None if it fails on none of them."""
+    found = failing_row(clf, batch.X)
+    if found is None:
+        return None
+    row, error = found
+    if run.facts.imported or run.facts.inputs.texts:
+        return CredalError(f"{stream.name}, item {shown(batch.items[row])}: {error}")
+    largest = float(np.abs(batch.X[row]).max())
+    return CredalError(
+        f"{stream.name}: the model has no answer for item {shown(batch.items[row])}, whose largest "
+        f"feature is {largest:.3g}: too far from the training items. To fix: correct the item, or "
+        "leave it out."
+    )
 
 
 def _refuse_duplicates(stream: ItemStream, hashes: list[np.ndarray]) -> None:

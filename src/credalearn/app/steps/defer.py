@@ -58,6 +58,7 @@ class Deferred:
     deferred: int  # how many of them are deferred
     written: int  # how many of those were written
     shown: str  # what annotators see of an item
+    trains: bool = True  # whether the run can be trained again with their votes
 
     @property
     def lines(self) -> list[str]:
@@ -68,7 +69,8 @@ class Deferred:
         ]
         if self.config is not None:
             lines.append(f"Wrote {self.config}: the labeling interface; it shows {self.shown}.")
-        return [*lines, "Next: add the new votes with credalearn train … --merge ANNOTATED."]
+        told = ["Next: add the new votes with credalearn train … --merge ANNOTATED."]
+        return [*lines, *(told if self.trains else ())]
 
 
 def defer(run: Run, data: Any, output: str | Path, options: DeferOptions | None = None) -> Deferred:
@@ -98,7 +100,8 @@ def defer(run: Run, data: Any, output: str | Path, options: DeferOptions | None 
     else:
         config = path.with_suffix(".label_config.xml")
         shown = _write_label_studio(run, path, config, chosen, options)
-    return Deferred(path, config, count, len(found), len(chosen), shown)
+    trains = not run.facts.imported
+    return Deferred(path, config, count, len(found), len(chosen), shown, trains)
 
 
 def _deferred(run: Run, stream: ItemStream, options: DeferOptions) -> tuple[int, pl.DataFrame]:
@@ -170,7 +173,9 @@ def _write_label_studio(
         shown, field = text, field_name(text.removeprefix("data:"))
     else:
         shown, field = "item", "item"
-    model = f"{run.path.resolve().name}, {run.facts.method}, {run.facts.created}"
+    model = (
+        f"{run.path.resolve().name}, {run.facts.imported or run.facts.method}, {run.facts.created}"
+    )
 
     def tasks() -> Iterator[dict[str, Any]]:
         for row in chosen.iter_rows(named=True):

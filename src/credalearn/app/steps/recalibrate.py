@@ -24,7 +24,12 @@ from credalearn.guarantees import Guarantee
 class RecalibrateOptions:
     """Options of ``recalibrate``, in Python and on the command line."""
 
-    features: tuple[Path, ...] | Any = same_option(DatasetOptions, "features")
+    features: tuple[Path, ...] | Any = same_option(
+        DatasetOptions,
+        "features",
+        help="Table or array of features, or of another model's probabilities; may be repeated.",
+        flags=("--features", "--predictions"),
+    )
     text: tuple[str, ...] = same_option(DatasetOptions, "text", show_default="as in training")
     images: Path | None = same_option(DatasetOptions, "images")
     group: str | None = same_option(DatasetOptions, "group")
@@ -81,6 +86,12 @@ def recalibrate(
     options, output = options or RecalibrateOptions(), Path(folder)
     recover(output)  # what a killed command left of a finished run
     _check_folder(run, output)
+    if votes is None:
+        from credalearn.app.steps.import_predictions import gold_alone  # imports torch
+
+        if options.gold is None:
+            raise CredalError("Pass votes or gold labels.")
+        votes = gold_alone(options.gold, run.classes)
     if not isinstance(votes, Annotations):
         votes = read_annotations(votes, classes=run.classes)
     _check_classes(run, votes)
@@ -91,14 +102,15 @@ def recalibrate(
     if run.facts.truth == "dawid-skene":
         data = judged_by_skill(data)
     with staged(output) as partial:
-        clf = run.load_model()
-        clf.save(partial / MODEL)
+        clf = run.predictor()
+        if not run.facts.imported:
+            run.load_model().save(partial / MODEL)
         trained = run.items.filter(split="train").select("item", "split", "group", "digest")
         facts = data_facts(data) | {
             name: getattr(run.facts, name)
             for name in (
                 *("options", "label_diameter", "loss_curve", "seconds"),
-                *("model", "temperatures", "comparison"),
+                *("model", "temperatures", "comparison", "imported"),
             )
         }
         facts["recalibrated_from"] = run.training

@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
@@ -15,6 +15,7 @@ from credalearn._options import check_options, option
 from credalearn.app.annotations.dawid_skene import dawid_skene
 from credalearn.app.labels import make_labels
 from credalearn.app.outputs import refuse_overwriting
+from credalearn.app.report.card import write_card
 from credalearn.app.report.comparison import ComparedRun
 from credalearn.app.report.held_out import HeldOut
 from credalearn.app.report.label_risk import LabelRisk
@@ -40,6 +41,7 @@ class ReportOptions:
         None, "HTML file to write.", show_default="RUN/report.html", flags=("--output", "-o")
     )
     title: str | None = option(None, "Heading of the page.")
+    items: bool = option(True, "Show the least certain items, with their names and images.")
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -78,6 +80,8 @@ def report(
     page, missing = _page(run, options, others, made)
     with run.writing(path, other=other) as partial:
         partial.write_text(_html(page), encoding="utf-8")
+    if run.facts.imported:  # a trained run gets its card with the exported model
+        write_card(run, run.path / "MODEL_CARD.md", {})
     return ReportResult(path, missing)
 
 
@@ -85,16 +89,20 @@ def _page(
     run: Run, options: ReportOptions, others: Sequence[Run], made: str
 ) -> tuple[Page, Path | None]:
     held_out = HeldOut.of(run)
-    images, missing = _images(run, options.images)
+    images, missing = _images(run, options.images) if options.items else (None, None)
+    risk = label_risk(run, held_out)
+    if not options.items and risk.why_not:  # which may name an item
+        risk = replace(risk, why_not="the labels of the test items allow none.")
     page = build_page(
         run,
         held_out,
         title=options.title or f"Predict or defer: {run.path.resolve().name}",
         made=made,
-        risk=label_risk(run, held_out),
+        risk=risk,
         widened=_widened(run),
         others=[ComparedRun(each, HeldOut.of(each), _widened(each)) for each in others],
         images=images,
+        items=options.items,
     )
     return page, missing
 
@@ -105,7 +113,7 @@ def _html(page: Page) -> str:
         page=page,
         run=run,
         facts=run.facts,
-        options=asdict(run.facts.options),
+        options={} if run.facts.imported else asdict(run.facts.options),
         run_path=shlex.quote(str(run.path)),
         promising=PROMISING,
         truth=TRUTHS[run.truth],

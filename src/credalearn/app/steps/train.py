@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import polars as pl
@@ -23,7 +23,7 @@ from credalearn._files import sha256_of
 from credalearn._formats import listed
 from credalearn._options import check_options, option, same_option
 from credalearn.app._split import SPLITS
-from credalearn.app.annotations.agreement import annotation_facts
+from credalearn.app.annotations.agreement import annotation_facts, majority
 from credalearn.app.annotations.dawid_skene import dawid_skene
 from credalearn.app.dataset import Dataset, DatasetOptions
 from credalearn.app.facts import SplitFacts, TrainingOptions
@@ -31,6 +31,7 @@ from credalearn.app.labels import make_labels
 from credalearn.app.run import OUT_OF_FOLD, Run, write_run
 from credalearn.app.staging import MODEL, check_place, staged
 from credalearn.app.steps.baselines import compare, one_truth
+from credalearn.app.steps.leaks import find_leaks
 from credalearn.classifier import CredalClassifier
 from credalearn.errors import CredalError
 from credalearn.labels import VoteRule
@@ -40,6 +41,9 @@ from credalearn.predictions import CredalPredictions
 from credalearn.sets import CredalSet
 from credalearn.train.device import find_device
 from credalearn.train.recipe import Recipe
+
+if TYPE_CHECKING:
+    from credalearn.app.run import Predictor
 
 Skill = Literal["equal", "dawid-skene"]
 Augment = Literal["none", "crop", "crop-flip"]
@@ -91,7 +95,7 @@ def train(data: Dataset, folder: str | Path, options: TrainOptions | None = None
     labels = training_labels(data, rows, options)
     data = judged_by_skill(data) if options.skill == "dawid-skene" else data
     frozen = data.inputs.is_frozen
-    used = _recorded(options, images=data.inputs.kind == "images" and not frozen)
+    used = recorded_options(options, images=data.inputs.kind == "images" and not frozen)
     with staged(output, overwrite=options.overwrite) as partial:
         clf = CredalClassifier(
             options.method,
@@ -120,11 +124,21 @@ def train(data: Dataset, folder: str | Path, options: TrainOptions | None = None
             "model": "" if clf.choice_ is None else clf.choice_.words,
             "temperatures": {name: round(each, 4) for name, each in clf.temperatures_.items()},
             "comparison": compare(data, rows, labels, clf, right),
+            "leaks": _leaks(data, rows),
             "label_diameter": round(float(labels.diameter().mean()), 4),
             "seconds": round(time.monotonic() - started, 2),
         }
         write_run(partial, facts, model_sha256=digest, **run_tables(data, clf))
     return Run.load(output)
+
+
+def _leaks(data: Dataset, rows: np.ndarray) -> dict[str, float]:
+    """Columns that alone tell the class of training items; images and sparse texts have none."""
+    if not isinstance(data.X, np.ndarray | pl.DataFrame) or data.inputs.kind != "features":
+        return {}
+    truth = data.truth[rows]
+    truth = truth if (truth >= 0).any() else majority(data.counts[rows])
+    return find_leaks(data.X[rows], truth, data.inputs.features)
 
 
 def judged_by_skill(data: Dataset) -> Dataset:
@@ -161,7 +175,10 @@ def training_labels(data: Dataset, rows: np.ndarray, options: TrainOptions) -> C
 
 
 def run_tables(
-    data: Dataset, clf: CredalClassifier, *, trained: pl.DataFrame | None = None
+    data: Dataset,
+    clf: "Predictor",
+    *,
+    trained: pl.DataFrame | None = None,
 ) -> dict[str, pl.DataFrame]:
     """The tables of a run: annotations, items, and predictions by models not trained on them.
 
@@ -235,7 +252,7 @@ def data_facts(data: Dataset) -> dict[str, Any]:
     """What ``run.json`` records about the items."""
     assert data.part is not None
     sizes: dict[str, Any] = {name: int((data.part == name).sum()) for name in SPLITS}
-    options = data.options
+    options, found = data.options, annotation_facts(data.annotations)
     gold = options.gold if options.gold is None or isinstance(options.gold, str) else "a table"
     return {
         "classes": data.annotations.classes,
@@ -245,7 +262,7 @@ def data_facts(data: Dataset) -> dict[str, Any]:
             "torch": torch.__version__,
             "python": platform.python_version(),
         },
-        "annotations": annotation_facts(data.annotations),
+        "annotations": replace(found, items=found.items or len(data.items)),
         "inputs": data.inputs,
         "splits": SplitFacts(**sizes, group=options.group, gold=gold, split=options.split),
         "later_items": int(data.later.sum()),
@@ -253,7 +270,8 @@ def data_facts(data: Dataset) -> dict[str, Any]:
     }
 
 
-def _recorded(options: TrainOptions, *, images: bool) -> TrainingOptions:
+def recorded_options(options: TrainOptions, *, images: bool) -> TrainingOptions:
+    """What ``run.json`` records about the options."""
     asked: dict[str, Any] = {
         each.name: getattr(options, each.name, None) for each in fields(TrainingOptions)
     }

@@ -1,0 +1,192 @@
+"""``credalearn import``: the probabilities of another model as a run, to certify, defer and report.
+
+Shapes: N items, K classes.
+"""
+
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import torch
+
+from credalearn._formats import listed, many, percent, shown
+from credalearn._options import check_options, keywords, option, same_option
+from credalearn.app.annotations.table import Annotations, Origin
+from credalearn.app.dataset import Dataset, DatasetOptions
+from credalearn.app.features import as_table, find_categories, item_column
+from credalearn.app.readers import read_annotations
+from credalearn.app.readers.options import ReaderOptions
+from credalearn.app.readers.shares import without_prefix
+from credalearn.app.run import Run, write_run
+from credalearn.app.sources import Source, open_source
+from credalearn.app.staging import check_place, staged
+from credalearn.app.steps.decisions import failing_row
+from credalearn.app.steps.train import TrainOptions, data_facts, recorded_options, run_tables
+from credalearn.errors import CredalError
+from credalearn.predictions import CredalPredictions
+
+_ROUNDED = 0.02  # how far rounding to two digits takes a sum of probabilities from 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportOptions:
+    """Options of ``import``, in Python and on the command line."""
+
+    gold: str | Any | None = same_option(DatasetOptions, "gold")
+    model_name: str | None = option(
+        None, "Whose probabilities they are.", show_default="the file's name"
+    )
+    group: str | None = same_option(DatasetOptions, "group")
+    split: str | None = same_option(
+        DatasetOptions, "split", help="Column of the split: calibration or test."
+    )
+    item: str | None = same_option(DatasetOptions, "item")
+    drop: tuple[str, ...] = same_option(
+        DatasetOptions, "drop", help="Column that is not a probability; may be repeated."
+    )
+    skip_missing: bool = same_option(DatasetOptions, "skip_missing")
+    random_state: int = same_option(DatasetOptions, "random_state")
+    overwrite: bool = same_option(TrainOptions, "overwrite")
+
+    def __post_init__(self) -> None:
+        check_options(self)
+
+
+class GivenProbabilities:
+    """A model whose inputs are its probabilities."""
+
+    out_of_fold_ = None
+
+    def predict_credal(self, X: Any) -> CredalPredictions:
+        """Sets of one distribution each; rounded probabilities are divided by their sum."""
+        sums = X.sum(1)
+        wrong = ~((np.abs(sums - 1) <= _ROUNDED) & (X >= 0).all(1))
+        if wrong.any():
+            row = X[int(wrong.argmax())]
+            in_percent = abs(row.sum() - 100) <= 100 * _ROUNDED
+            fix = "divide percentages by 100" if in_percent else "drop columns of other numbers"
+            raise CredalError(
+                "probabilities must be 0 or more and sum to 1; got "
+                f"{', '.join(f'{each:g}' for each in row[:8])}. To fix: {fix}."
+            )
+        probs = torch.from_numpy(X / sums[:, None])
+        return CredalPredictions(probs, probs, probs)
+
+
+def import_predictions(
+    probs: Any,
+    votes: Any,
+    folder: str | Path,
+    options: ImportOptions | None = None,
+    reading: ReaderOptions | None = None,
+) -> Run:
+    """Write a run of another model's probabilities: half of the items calibrate, half test.
+
+    ``votes`` are a file or table of annotations, ``Annotations``, a ``Dataset``, or None with gold
+    labels; ``probs`` a file or table with a column of items and one per class, or an array (N, K)
+    in the order of the items and classes of the annotations.
+    """
+    options, output = options or ImportOptions(), Path(folder)
+    check_place(output, overwrite=options.overwrite)
+    if votes is None and options.gold is None:
+        raise CredalError("Pass votes or gold labels.")
+    name = options.model_name or "another model"
+    if options.model_name is None and isinstance(probs, str | PathLike):
+        name = Path(probs).name
+    if isinstance(votes, Dataset):
+        data = _of_dataset(probs, votes)
+    else:
+        data = _joined(probs, votes, options, reading or ReaderOptions())
+    model = GivenProbabilities()
+    if found := failing_row(model, data.X):
+        row, error = found
+        raise CredalError(f"{data.inputs.path}, item {shown(data.items[row])}: {error}")
+    unsplit = data.part is None
+    data = data.split(("calibration", "test")) if unsplit else data.without_training()
+    with staged(output, overwrite=options.overwrite) as partial:
+        facts = data_facts(data) | {"model": f"probabilities of {name}", "imported": name}
+        used = recorded_options(TrainOptions(random_state=options.random_state), images=False)
+        facts["options"] = replace(used, method="imported", backbone="")
+        write_run(partial, facts, model_sha256="", **run_tables(data, model))
+    return Run.load(output)
+
+
+def imported_lines(run: Run) -> list[str]:
+    """What the command prints."""
+    facts, test = run.facts, run.held_out("test")["wrong"].drop_nulls()
+    sizes = ", ".join(f"{number:,} {name}" for name, number in facts.splits.sizes.items())
+    share = percent(1 - float(test.to_numpy().mean())) if len(test) else ""
+    right = f"; right on {share} of {len(test):,} test items by {facts.truth}" if share else ""
+    return [
+        *(f"Left out: {many(each, 'item')} {why}" for why, each in facts.inputs.left_out.items()),
+        f"{many(len(run.classes), 'class', 'classes')}: {listed(run.classes)}",
+        f"Wrote {run.path}: {facts.learner}; items: {sizes}{right}.",
+        f"Next: credalearn certify {run.path} --max-error 0.10",
+    ]
+
+
+def gold_alone(gold: Any, classes: tuple[str, ...]) -> Annotations:
+    """Annotations without a vote, for items that have gold labels."""
+    path = Path(gold) if isinstance(gold, str | PathLike) else Path("the table")
+    schema = {**dict.fromkeys(("item", "annotator", "label"), pl.String), "weight": pl.Float64}
+    source = Origin(path, "gold", "gold labels, no votes", 0)
+    return Annotations("votes", (), classes, pl.DataFrame(schema=schema), source)
+
+
+def _of_dataset(probs: Any, data: Dataset) -> Dataset:
+    """The items of a dataset, with probabilities as inputs."""
+    classes = data.annotations.classes
+    table = _in_memory(probs, data.items, classes)
+    found = Dataset(data.annotations, features=table, names=classes, skip_missing=True)
+    row_of = {item: row for row, item in enumerate(found.items)}
+    if missing := [item for item in data.items if item not in row_of]:
+        raise CredalError(f"{many(len(missing), 'item')} have no probabilities: {listed(missing)}.")
+    return data.with_inputs(found.X[[row_of[item] for item in data.items]], found.inputs)
+
+
+def _joined(probs: Any, votes: Any, options: ImportOptions, reading: ReaderOptions) -> Dataset:
+    if isinstance(votes, Annotations):
+        probs = _in_memory(probs, votes.items, votes.classes)
+    source = open_source(probs)
+    names = _class_columns(source, options)
+    classes = tuple(without_prefix(names))
+    if votes is None:
+        votes = gold_alone(options.gold, classes)
+    elif isinstance(votes, Annotations):
+        if set(votes.classes) != set(classes):
+            source.refuse(
+                f"its classes are {listed(classes)}; those of the votes: {listed(votes.classes)}",
+                fix="read the votes with these classes",
+            )
+        names = [names[classes.index(each)] for each in votes.classes]
+    else:
+        votes = read_annotations(votes, **keywords(replace(reading, classes=classes)))
+    used = ("gold", "group", "split", "item", "drop", "skip_missing", "random_state")
+    chosen = {each: getattr(options, each) for each in used}
+    return Dataset(votes, features=source, names=tuple(names), **chosen)
+
+
+def _in_memory(probs: Any, items: Any, classes: tuple[str, ...]) -> Any:
+    """An array with the names of its items and classes; a table or path stays as it is."""
+    if isinstance(probs, np.ndarray | torch.Tensor):
+        probs = as_table({"item": np.array(items), "features": np.asarray(probs)}, classes)
+    return probs
+
+
+def _class_columns(source: Source, options: ImportOptions) -> list[str]:
+    """The columns of numbers that are not named for something else."""
+    gold = DatasetOptions(features=[source], gold=options.gold).gold_column
+    beside = [name for name in (options.group, options.split, gold, *options.drop) if name]
+    item = item_column(source, (options.item,), beside)
+    left = [name for name in source.columns if name not in (item, *beside)]
+    texts = find_categories(source.read(left)) if left else ()
+    names = [name for name in left if name not in texts]
+    if len(names) < 2:
+        source.refuse(
+            f"there must be one column of probabilities per class; got {listed(names) or 'none'}",
+            fix="name the columns after the classes",
+        )
+    return names

@@ -1,0 +1,189 @@
+"""Another model's probabilities as a run: whose they are, and what can be done with them."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import credalearn as cl
+from credalearn.app.dataset import Dataset
+from credalearn.app.run import Run
+from opens import count_opens
+from team_files import CLASSES, Done, Team, in_process, make_team
+
+Capture = pytest.CaptureFixture[str]
+
+
+def command(*arguments: object) -> Done:
+    """The command in a process of its own."""
+    line = [sys.executable, "-m", "credalearn", *map(str, arguments)]
+    done = subprocess.run(line, capture_output=True, text=True)
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+def probabilities(table: pl.DataFrame) -> np.ndarray:
+    """What another model says, (N, 3); rounded, as people write it."""
+    values = table.select("size", "weight").to_numpy()
+    shares = np.exp(2.5 * np.stack([values[:, 0], values[:, 1], -values.sum(1)], axis=1))
+    rounded: np.ndarray = (shares / shares.sum(1, keepdims=True)).round(3)
+    return rounded
+
+
+@pytest.fixture(scope="module")
+def team(tmp_path_factory: pytest.TempPathFactory) -> Team:
+    """A team with probabilities, votes and gold labels of 400 old items and 200 new ones."""
+    team = make_team(tmp_path_factory.mktemp("team"), num_items=600)
+    table, votes = pl.read_csv(team.features), pl.read_csv(team.votes)
+    by_class = dict(zip((f"p_{name}" for name in CLASSES), probabilities(table).T, strict=True))
+    scored = table.select("item", "patient", "part", text="Item " + pl.col("item"))
+    scored = scored.with_columns(**{name: pl.Series(each) for name, each in by_class.items()})
+    for name, rows in (("old-", pl.col("item") < "x400"), ("new-", pl.col("item") >= "x400")):
+        scored.drop("part").filter(rows).write_csv(team.folder / f"{name}scored.csv")
+        table.select("item", gold="truth").filter(rows).write_csv(team.folder / f"{name}gold.csv")
+        votes.filter(rows).write_csv(team.folder / f"{name}votes.csv")
+    return team
+
+
+def test_commands_work_on_imported_votes(team: Team, tmp_path: Path) -> None:
+    run, folder = tmp_path / "run", team.folder
+    given = ("import", folder / "old-scored.csv", "--votes", folder / "old-votes.csv", "-o", run)
+    done = command(*given, "--model-name", "Vendor X", "--group", "patient")
+    assert done.code == 0, done.err
+    assert "3 classes: 'cat', 'dog', 'owl'" in done.out
+    assert f"Wrote {run}: probabilities of Vendor X; items: 200 calibration, 200 test" in done.out
+    done = command("certify", run, "--max-error", "0.2")
+    assert "(one minus the probability of the label, by Vendor X)" in done.out
+    assert "wrong compared with the class with the most votes" in done.out
+    assert len(done.out.splitlines()) <= 8
+    done = command("predict", run, folder / "new-scored.csv", "-o", tmp_path / "decisions.csv")
+    assert "Of 200 items, " in done.out, done.err
+    found = pl.read_csv(tmp_path / "decisions.csv")
+    given_probs = (
+        pl.read_csv(folder / "new-scored.csv").select(f"p_{c}" for c in CLASSES).to_numpy()
+    )
+    assert [CLASSES[k] for k in given_probs.argmax(1)] == found["label"].to_list()
+    assert found["probability"].to_numpy() == pytest.approx(given_probs.max(1), abs=2e-3)
+    tasks = tmp_path / "tasks.json"
+    done = command("defer", run, folder / "new-scored.csv", "-o", tasks, "--threshold", "0.1")
+    assert "train" not in done.out
+    assert json.loads(tasks.read_text())[0]["data"]["text"].startswith("Item x")
+    again = tmp_path / "again"
+    done = command(
+        *("recalibrate", run, folder / "new-votes.csv", "--predictions", folder / "new-scored.csv"),
+        *("--group", "patient", "-o", again),
+    )
+    assert "100 calibration and 100 test items; nothing was trained." in done.out, done.err
+    assert command("certify", again, "--max-error", "0.3").code == 0
+    assert Run.load(again).facts.imported == "Vendor X"
+    done = command("export", run, "--onnx", tmp_path / "model.onnx")
+    assert done.code == 2
+    assert "was imported: it has the probabilities of Vendor X and no model" in done.err
+
+
+def test_gold_labels_alone_are_enough_and_no_annotator_is_invented(
+    team: Team, tmp_path: Path, capsys: Capture
+) -> None:
+    run, folder = tmp_path / "run", team.folder
+    given = (
+        "import",
+        folder / "old-scored.csv",
+        "--gold",
+        folder / "old-gold.csv",
+        "--drop",
+        "patient",
+    )
+    done = in_process(capsys, *given, "-o", run)
+    assert done.code == 0, done.err
+    assert "test items by gold." in done.out
+    loaded = Run.load(run)
+    assert loaded.facts.annotations.annotators is None
+    assert loaded.facts.annotations.votes == 0
+    assert loaded.facts.imported == "old-scored.csv"
+    done = in_process(capsys, "certify", run, "--max-error", "0.2")
+    assert "wrong compared with the gold labels" in done.out
+    assert "differ from the gold labels." in done.out
+    assert in_process(capsys, "report", run).code == 0
+    page, card = (run / "report.html").read_text(), (run / "MODEL_CARD.md").read_text()
+    for text in (page, card):
+        assert "probabilities of old-scored.csv" in text
+        assert "gold labels" in text
+    assert "There are no votes: the items have gold labels." in page
+    assert "ONNX" not in card
+    new = ("--gold", folder / "new-gold.csv", "--predictions", folder / "new-scored.csv")
+    done = in_process(capsys, "recalibrate", run, *new, "-o", tmp_path / "again")
+    assert "with a gold label" in done.out, done.err
+    done = in_process(capsys, "recalibrate", run, *new[2:], "-o", tmp_path / "none")
+    assert "Pass votes or gold labels." in done.err
+
+
+def test_python_takes_arrays_annotations_and_datasets(team: Team, tmp_path: Path) -> None:
+    table = pl.read_csv(team.features)
+    votes, probs = cl.read_annotations(team.votes), probabilities(table)
+    run = cl.Run.from_predictions(probs, votes, tmp_path / "votes", model_name="forest")
+    assert run.facts.learner == "probabilities of forest"
+    assert run.facts.splits.sizes == {"calibration": 300, "test": 300}
+    swapped = table.select("item").with_columns(
+        **{name: probs[:, CLASSES.index(name)] for name in reversed(CLASSES)}
+    )
+    other = cl.Run.from_predictions(swapped, votes, tmp_path / "swapped")
+    assert other.predictions.equals(run.predictions)
+    data = Dataset(votes, features=table.drop("patient"), gold="truth", split="part")
+    split = cl.Run.from_predictions(probs, data.split(), tmp_path / "split")
+    assert split.facts.inputs.left_out == {"in training": 360}
+    assert split.truth == "gold"
+    grouped = Dataset(votes, features=table.drop("part", "truth"), group="patient")
+    parts = cl.Run.from_predictions(probs, grouped, tmp_path / "grouped").items
+    assert parts.group_by("group").agg(pl.col("split").n_unique())["split"].max() == 1
+    whole = cl.Run.from_predictions(
+        swapped, Dataset(votes, features=table.select("item", "size")), tmp_path / "whole"
+    )
+    assert whole.facts.splits.sizes == {"calibration": 300, "test": 300}
+    with pytest.raises(cl.CredalError, match=r"1 item have no probabilities: 'x000'"):
+        cl.Run.from_predictions(swapped[1:], data, tmp_path / "few")
+    with pytest.raises(cl.CredalError, match=r"was imported: .* of forest and no model"):
+        run.load_model()
+
+
+def test_own_splits_and_files_opened_once(team: Team, tmp_path: Path) -> None:
+    table = pl.read_csv(team.folder / "old-scored.csv").drop("patient", "text")
+    own = pl.int_range(400).mod(3).replace_strict({0: "test"}, default="calibration")
+    table.with_columns(part=own).write_csv(tmp_path / "scored.csv")
+    pl.read_csv(team.folder / "old-votes.csv").write_csv(tmp_path / "votes.csv")
+    with count_opens(tmp_path) as opens:
+        run = cl.Run.from_predictions(
+            tmp_path / "scored.csv", tmp_path / "votes.csv", tmp_path / "run", split="part"
+        )
+    assert (opens["scored.csv"], opens["votes.csv"]) == (1, 1)
+    assert run.facts.splits.sizes == {"calibration": 266, "test": 134}
+
+
+REFUSED = {
+    "percent": ("item,cat,dog\nx,60,40\n", r"item 'x': .* got 60, 40. To fix: divide percentages"),
+    "sum": ("item,cat,dog\nx,0.6,0.4\ny,0.9,0.4\n", r"item 'y': .* sum to 1; got 0.9, 0.4"),
+    "logits": ("item,cat,dog\nx,1.6,-0.6\n", r"item 'x': .*must be 0 or more.*got 1.6, -0.6"),
+    "missing": ("item,cat,dog\nx,0.6,\n", r"item 'x': .* got 0.6, nan"),
+    "one column": (
+        "item,cat,text\nx,0.6,Hi\n",
+        r"one column of probabilities per class; got 'cat'",
+    ),
+    "other class": ("item,cat,eel\nx,0.6,0.4\n", r"votes.csv, line 3: 'dog' is none of"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refuses_what_is_no_probability(tmp_path: Path, capsys: Capture, name: str) -> None:
+    content, message = REFUSED[name]
+    (tmp_path / "scored.csv").write_text(content)
+    items = content.splitlines()[1:]
+    lines = [f"{row.split(',')[0]},{who},{who}" for row in items for who in ("cat", "dog")]
+    (tmp_path / "votes.csv").write_text("item,annotator,label\n" + "\n".join(lines) + "\n")
+    given = ("import", tmp_path / "scored.csv", "--votes", tmp_path / "votes.csv")
+    done = in_process(capsys, *given, "-o", tmp_path / "run")
+    assert done.code == 2
+    assert re.search(message, done.err), done.err
+    assert not (tmp_path / "run").exists()
