@@ -27,14 +27,16 @@ bench-gpu:
 	PYTHONPATH=src:experiments $(GPU_PYTHON) benchmarks/gpu.py
 
 docs: $(VENV)/.dev
-	$(BIN)/python scripts/fill_docs.py docs/*.md experiments/docs/*.md
+	$(BIN)/python scripts/fill_docs.py docs/*.md docs/*/*.md experiments/docs/*.md
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo "The site is in site/. To read it: $(BIN)/python -m http.server -d site"
 
 format: $(VENV)/.dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf $(VENV) demo-output
+	rm -rf $(VENV) demo-output site
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -1,14 +1,18 @@
 """Put what commands print into the documents that quote it, so that no number is typed by hand.
 
 A block ``<!-- $ credalearn-experiments … -->`` … ``<!-- end -->`` of a document holds what that
-command prints; so does ``<!-- $ python benchmarks/… -->``. ``python scripts/fill_docs.py FILES``
+command prints; so does ``<!-- $ python benchmarks/… -->``. In a block of the language ``console``
+every line that begins with ``$`` is a command, followed by what it prints; those of a page and its
+``python`` blocks run from top to bottom in one empty folder. ``python scripts/fill_docs.py FILES``
 renews all blocks, and a test checks that they are current.
 """
 
+import os
 import re
 import shlex
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,10 +22,42 @@ BLOCK = re.compile(
     re.DOTALL,
 )
 
+CODE = re.compile(r"^```(console|python)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_COMMAND = re.compile(r"^\$ ((?:.*\\\n)*.*)$", re.MULTILINE)
+
 
 def filled(text: str, output: Callable[[str], str]) -> str:
     """The text with every block renewed by what ``output`` returns for its command."""
     return BLOCK.sub(lambda found: f"{found[1]}\n{output(found[2]).strip()}\n\n{found[3]}", text)
+
+
+def run_page(text: str, folder: Path) -> tuple[str, list[tuple[str, str]]]:
+    """The text with fresh output in its ``console`` blocks, and each Python block's output."""
+    printed = []
+
+    def renewed(found: re.Match[str]) -> str:
+        language, block = found[1], found[2]
+        if language == "python":
+            printed.append((block, _output([sys.executable, "-W", "error", "-c", block], folder)))
+            return found[0]
+        shown = [
+            f"$ {command}\n{_output(['bash', '-c', command], folder)}".strip()
+            for command in _COMMAND.findall(block)
+        ]
+        return "```console\n" + "\n\n".join(shown) + "\n```"
+
+    return CODE.sub(renewed, text), printed
+
+
+def _output(words: list[str], folder: Path) -> str:
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "COLUMNS": "100"}
+    done = subprocess.run(
+        words, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise SystemExit(f"{words[-1]} failed:\n{done.stderr}")
+    return done.stdout
 
 
 def run(command: str) -> str:
@@ -36,7 +72,10 @@ def main() -> None:
     """Renew the documents that are named."""
     for name in sys.argv[1:]:
         path = Path(name)
-        path.write_text(filled(path.read_text(encoding="utf-8"), run), encoding="utf-8")
+        text = filled(path.read_text(encoding="utf-8"), run)
+        with tempfile.TemporaryDirectory() as folder:
+            text, _ = run_page(text, Path(folder))
+        path.write_text(text, encoding="utf-8")
         print(f"{path}: filled")
 
 

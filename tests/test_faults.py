@@ -200,6 +200,18 @@ FAULTS = {
         "np.flatnonzero(folds == fold) for fold in",
         "test_selection.py::test_predictions_out_of_fold_come_from_models_without_the_item",
     ),
+    "a fold knows the terms of its own items": Fault(
+        "_text_encoder.py",
+        "if rows is None:",
+        "if True:",
+        "test_text_encoder.py::test_a_fold_encodes_as_an_encoder_of_its_own_texts",
+    ),
+    "predictions out of fold of texts use the encoder of all items": Fault(
+        "_selection.py",
+        "self.encode(self.inputs, rows)",
+        "self.encode(self.inputs, np.arange(len(self)))",
+        "test_text_encoder.py::test_each_fold_is_encoded_by_the_others",
+    ),
     "the temperature of votes serves for the truth": Fault(
         "classifier.py",
         '{"truth": items.truth, "votes": items.labels.reference}',

@@ -24,11 +24,13 @@ LAYERS = [
     *["errors", "_formats", "_checks", "_options", "_files", "_tensors", "_ranks", "_temperature"],
     *["sets", "labels", "scores", "conformal", "predictions", "nets", "train", "methods"],
     *["metrics", "guarantees", "theory", "_backbone", "_targets", "_model_files"],
-    *["_table_columns", "_table_encoder", "_selection", "classifier", "_load", "app"],
+    *["_table_columns", "_table_encoder", "_text_encoder", "_selection", "classifier", "_load"],
+    "app",
 ]
 APP_LAYERS = [
     *["_escape", "nodules", "facts", "column_names", "_csv_file", "_json_file", "sources"],
-    *["annotations", "readers", "labels", "features", "images", "_join", "_split", "dataset"],
+    *["annotations", "readers", "labels", "features", "texts", "images", "_join", "_split"],
+    *["encoders", "dataset"],
     *["staging", "run", "report", "outputs", "known_items", "item_stream", "table_writer"],
     *["steps", "demo", "cli"],
 ]

@@ -56,11 +56,10 @@ def wait_until(condition: Callable[[], object], *, seconds: float = 90) -> None:
 def holders(path: Path) -> list[int]:
     """Processes that have this file open, from the kernel's list."""
     found = []
-    for process in filter(str.isdecimal, os.listdir("/proc")):
-        folder = Path("/proc", process, "fd")
+    for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # the process has ended, or is not ours
-            for number in os.listdir(folder):
+            for link in (folder / "fd").iterdir():
                 with suppress(FileNotFoundError):  # closed by now
-                    if (folder / number).readlink() == path.resolve():
-                        found.append(int(process))
+                    if link.readlink() == path.resolve():
+                        found.append(int(folder.name))
     return found

@@ -238,10 +238,8 @@ def guarantees(
     splits: Annotated[
         int | None, typer.Option(min=1, help="Measure again, on so many random splits.")
     ] = None,
-    data: Annotated[
-        str | None, typer.Option(help="Folders of data sets.", show_default="$CREDALEARN_DATA")
-    ] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The results, CSV.")] = RESULTS
+    workers: Annotated[int, typer.Option(min=1, help="Processes on this machine.")] = 1,
+    file: Annotated[Path, typer.Option(help="CSV file of the results.")] = RESULTS
     / "guarantees_on_data.csv",
 ) -> None:
     """Print what is promised, broken and kept on four sets of annotated items."""
@@ -249,9 +247,10 @@ def guarantees(
     from credalearn_experiments.guarantees import NAMES, measure, table, write
 
     if splits is not None:
-        folders = DataFolders.named(data)
-        write([line for name in NAMES for line in measure(name, folders, splits)], output)
-    print("\n".join(table(output)))
+        folders = DataFolders.named()
+        found = [measure(name, folders, splits, workers=workers) for name in NAMES]
+        write([line for lines in found for line in lines], file)
+    print("\n".join(table(file)))
 
 
 COMMANDS = (

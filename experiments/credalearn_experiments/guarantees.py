@@ -1,36 +1,29 @@
 """Guarantees on real items: what is promised, broken and kept; and sets where the system acts.
 
-Four sets of annotated items, each split at random, by group where there are groups: three fifths
-train a logistic regression and give out-of-fold predictions, a fifth calibrates, a fifth tests.
+The crowd data sets, split at random, by group where there are groups: the default learner is
+selected and trained on one part and gives out-of-fold predictions, one part calibrates, one tests.
 
 Shapes: N items, K classes.
 """
 
 import csv
-import gzip
-import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from scipy.sparse import spmatrix
-from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GroupKFold, KFold, cross_val_predict
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from joblib import Parallel, delayed
 
 import credalearn as cl
 from credalearn._files import whole_file
 from credalearn._formats import percent
-from credalearn.app.nodules import load_nodules
-from credalearn.conformal import score_strata
+from credalearn.conformal import Scale, score_strata
 from credalearn.conformal.calibration import narrowest_scale
 from credalearn.guarantees import CertifyMethod
-from credalearn_experiments.data import DataFolders, load_task
+from credalearn_experiments.data.crowd_sets import CROWD_SETS, CrowdSet
+from credalearn_experiments.data.folders import DataFolders
 
 _SET_COVERAGE = 0.9
 _METHODS: dict[str, CertifyMethod] = {
@@ -38,17 +31,9 @@ _METHODS: dict[str, CertifyMethod] = {
     "learn then test": "learn-then-test",
     "betting": "betting",
 }
+NAMES = ("LIDC", "CIFAR-10H, all votes", "ConvAbuse", "ArMIS")
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Voted:
-    """Items with inputs, votes and groups."""
-
-    inputs: np.ndarray | spmatrix
-    votes: np.ndarray  # (N, K)
-    groups: np.ndarray | None
-    max_error: float
-    model: Callable[[], Any]
+_Values = dict[str, tuple[float, ...]]  # by method, and by kind of sets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,119 +50,80 @@ class Line:
     width: float = 0.0  # of sets: mean width of a class's interval
 
 
-def _logistic() -> Any:
-    return make_pipeline(StandardScaler(with_mean=False), LogisticRegression(C=0.1, max_iter=2000))
-
-
-def _sharp() -> Any:
-    return LogisticRegression(C=3.0, max_iter=2000)
-
-
-def load_voted(name: str, folders: DataFolders) -> Voted:
-    """One of the four sets of items."""
-    if name == "LIDC":
-        nodules = load_nodules()
-        return Voted(nodules.features, nodules.votes, nodules.patients, 0.2, _logistic)
-    if name == "CIFAR-10H features":
-        task = load_task("cifar10h-features", folders)
-        assert task.train_counts is not None
-        assert task.voted_inputs is not None
-        assert task.voted_counts is not None
-        inputs = torch.cat([task.train_inputs, task.voted_inputs]).numpy()
-        votes = torch.cat([task.train_counts, task.voted_counts]).numpy()
-        return Voted(inputs, votes, None, 0.05, _logistic)
-    texts: list[str] = []
-    said_by_class: list[list[int]] = []
-    for part in ("train", "dev", "test"):
-        file = f"lewidi/{name}_{part}.json.gz"
-        path = folders.find(file, what=name, get="put the files of LeWiDi 2023 into lewidi/")
-        for item in json.loads(gzip.decompress(path.read_bytes())).values():
-            texts.append(item["text"])
-            said = [int(each) for each in item["annotations"].split(",")]
-            yes = sum(each < 0 for each in said) if name == "ConvAbuse" else sum(said)
-            said_by_class.append([len(said) - yes, yes])
-    words = TfidfVectorizer(sublinear_tf=True, ngram_range=(1, 2), min_df=2)
-    limit = 0.1 if name == "ConvAbuse" else 0.25
-    return Voted(words.fit_transform(texts), np.array(said_by_class), None, limit, _sharp)
-
-
-NAMES = ("LIDC", "CIFAR-10H features", "ConvAbuse", "ArMIS")
-
-
 @dataclass(frozen=True, slots=True, eq=False)
-class Split:
-    """Predicted probabilities and votes of the three parts of one split."""
+class Part:
+    """Predictions of one part of a split, with what people said."""
 
-    probs: dict[str, np.ndarray]
-    votes: dict[str, np.ndarray]
-    groups: dict[str, np.ndarray | None]
+    predicted: cl.CredalPredictions
+    votes: np.ndarray  # (N, K)
+    truth: np.ndarray  # the right class, −1 for none, shape (N,)
+    groups: np.ndarray | None
 
-    def items(self, part: str, *, by_group: bool) -> dict[str, Any]:
-        """Scores and errors of the items that have a single most-voted class."""
-        probs, votes, groups = self.probs[part], self.votes[part], self.groups[part]
-        known = (votes == votes.max(1, keepdims=True)).sum(1) == 1
-        wrong = probs.argmax(1) != votes.argmax(1)
-        own = None if groups is None or not by_group else groups[known]
-        return {"score": (1 - probs.max(1))[known], "wrong": wrong[known], "groups": own}
+    @property
+    def score(self) -> np.ndarray:
+        """By which items are deferred."""
+        return self.predicted.score("top-probability").double().numpy()
+
+    def items(self, *, by_group: bool) -> dict[str, Any]:
+        """Scores and errors of the items whose right class is known."""
+        known, wrong = self.truth >= 0, self.predicted.classes.numpy() != self.truth
+        own = self.groups[known] if by_group and self.groups is not None else None
+        return {"score": self.score[known], "wrong": wrong[known], "groups": own}
 
 
-def splits(data: Voted, number: int) -> Iterator[Split]:
-    """Random splits, by group where there are groups."""
-    names = np.arange(len(data.votes)) if data.groups is None else data.groups
-    units = np.unique(names)
-    for random_state in range(number):
-        shuffled = np.random.default_rng(random_state).permutation(units)
-        ends = (len(units) * 3 // 5, len(units) * 4 // 5)
-        parts = zip(("train", "calibration", "test"), np.split(shuffled, ends), strict=True)
-        rows = {part: np.flatnonzero(np.isin(names, chosen)) for part, chosen in parts}
-        train = rows["train"]
-        y = data.votes[train].argmax(1)
-        folds: Any = (
-            KFold(4, shuffle=True, random_state=0) if data.groups is None else GroupKFold(4)
+def predict_parts(data: CrowdSet, random_state: int) -> list[Part]:
+    """Training items out of fold, calibration items and test items, by the default learner."""
+    X, new = data.features(data.train, data.others)
+    groups = None if data.groups is None else data.groups[data.train]
+    clf = cl.CredalClassifier(random_state=random_state, device="cpu")
+    clf.fit(X, cl.from_votes(data.counts[data.train]), groups=groups)
+    assert clf.out_of_fold_ is not None
+    found, count = clf.predict_credal(new), len(data.split[1])
+    votes = (data.counts, data.judged, data.judged)
+    return [
+        Part(pred, said[rows], data.truth[rows], None if data.groups is None else data.groups[rows])
+        for pred, said, rows in zip(
+            (clf.out_of_fold_, found[:count], found[count:]), votes, data.split, strict=True
         )
-        probs = {
-            "train": cross_val_predict(
-                data.model(), data.inputs[train], y, cv=folds, method="predict_proba",
-                groups=None if data.groups is None else data.groups[train],
-            )
-        }  # fmt: skip
-        model = data.model().fit(data.inputs[train], y)
-        for part in ("calibration", "test"):
-            probs[part] = model.predict_proba(data.inputs[rows[part]])
-        groups = {p: None if data.groups is None else data.groups[r] for p, r in rows.items()}
-        yield Split(probs, {part: data.votes[each] for part, each in rows.items()}, groups)
+    ]
 
 
-def measure(name: str, folders: DataFolders, number: int) -> list[Line]:
-    """Every method, then sets with one radius and by stratum, on one set of items."""
-    data = load_voted(name, folders)
-    found: dict[str, list[tuple[float, ...]]] = {}
-    for split in splits(data, number):
-        reference = cl.ScoredItems(**split.items("train", by_group=True))
-        tested = split.items("test", by_group=False)
-        for method, how in _METHODS.items():
-            rule = cl.certify(
-                **split.items("calibration", by_group=how == "betting"),
-                max_error=data.max_error,
-                method=how,
-                reference=None if how == "sgr" else reference,
-            )
-            kept = rule.keeps(tested["score"])
-            error = tested["wrong"][kept].mean() if kept.any() else 0.0
-            row = (float(error > data.max_error), kept.mean(), error, 0.0)
-            found.setdefault(method, []).append(row)
-        for what, values in _sets(split, rule).items():
-            found.setdefault(what, []).append(values)
+def measure(name: str, folders: DataFolders, number: int, *, workers: int = 1) -> list[Line]:
+    """Every method, then sets with one radius and by stratum, on random splits of one set."""
+    jobs = (delayed(_measure_split)(name, folders, each) for each in range(1, number + 1))
+    found: list[tuple[float, _Values]] = Parallel(n_jobs=workers)(jobs)
+    max_error = found[0][0]
     return [
         Line(
             data=name,
             what=what,
-            promise=_SET_COVERAGE if "sets" in what else data.max_error,
+            promise=_SET_COVERAGE if "sets" in what else max_error,
             splits=number,
-            **dict(zip(("broken", "kept", "error", "width"), _mean(rows), strict=True)),
+            **dict(zip(("broken", "kept", "error", "width"), values, strict=True)),
         )
-        for what, rows in found.items()
+        for what in found[0][1]
+        for values in [_mean([each[what] for _, each in found])]
     ]
+
+
+def _measure_split(name: str, folders: DataFolders, seed: int) -> tuple[float, _Values]:
+    torch.set_num_threads(1)  # this process is joblib's own
+    data = CROWD_SETS[name](folders, seed)
+    train, calibration, test = predict_parts(data, seed)
+    reference = cl.ScoredItems(**train.items(by_group=True))
+    tested = test.items(by_group=False)
+    found: _Values = {}
+    for method, how in _METHODS.items():
+        rule = cl.certify(
+            **calibration.items(by_group=how == "betting"),
+            max_error=data.max_error,
+            method=how,
+            reference=None if how == "sgr" else reference,
+        )
+        kept = rule.keeps(tested["score"])
+        error = float(tested["wrong"][kept].mean()) if kept.any() else 0.0
+        found[method] = (float(error > data.max_error), float(kept.mean()), error, 0.0)
+    return data.max_error, found | _sets(train, calibration, test, rule)
 
 
 def _mean(rows: list[tuple[float, ...]]) -> list[float]:
@@ -186,29 +132,29 @@ def _mean(rows: list[tuple[float, ...]]) -> list[float]:
     return found
 
 
-def _sets(split: Split, rule: cl.Guarantee) -> dict[str, tuple[float, ...]]:
+def _sets(train: Part, calibration: Part, test: Part, rule: cl.Guarantee) -> _Values:
     """Coverage of all, kept and deferred test items, and mean width: before and now."""
-    parts = {part: cl.CredalPredictions.from_probs(each) for part, each in split.probs.items()}
-    score = {part: 1 - each.max(1) for part, each in split.probs.items()}
     edges = () if rule.expected_threshold is None else (rule.expected_threshold,)
-    strata = {part: score_strata(each, edges) if edges else None for part, each in score.items()}
-    train, old, new = (parts[part] for part in ("train", "calibration", "test"))
-    scale = narrowest_scale(
-        *(split.votes["train"], train.lower, train.upper, train.probs),
-        coverage=_SET_COVERAGE,
-        strata=strata["train"],
+    known, old, strata = (
+        score_strata(part.score, edges) if edges else None for part in (train, calibration, test)
     )
-    kept = rule.keeps(score["test"])
+    pred = train.predicted
+    scale = narrowest_scale(
+        *(train.votes, pred.lower, pred.upper, pred.probs), coverage=_SET_COVERAGE, strata=known
+    )
+    kept = rule.keeps(test.score)
     found = {}
-    for name, options, own in (
-        ("sets, one radius", {}, dict.fromkeys(strata)),
-        ("sets by stratum", {"scale": scale}, strata),
+    plain: Scale = "relative-variance"
+    for name, how, own in (
+        ("sets, one radius", plain, (None, None)),
+        ("sets by stratum", scale, (old, strata)),
     ):
-        fit = old.inflation(split.votes["calibration"], strata=own["calibration"], **options)  # type: ignore[arg-type]
-        covered = new.covers(split.votes["test"], fit, strata=own["test"]).numpy()
-        wide = new.conformalize(fit, strata=own["test"])
-        shares = (covered[rows].mean() if rows.any() else np.nan for rows in (kept, ~kept))
-        found[name] = (covered.mean(), *shares, float((wide.upper - wide.lower).mean()))
+        fit = calibration.predicted.inflation(calibration.votes, strata=own[0], scale=how)
+        covered = test.predicted.covers(test.votes, fit, strata=own[1]).numpy()
+        wide = test.predicted.conformalize(fit, strata=own[1])
+        shares = (float(covered[rows].mean()) if rows.any() else np.nan for rows in (kept, ~kept))
+        width = float((wide.upper - wide.lower).mean())
+        found[name] = (float(covered.mean()), *shares, width)
     return found
 
 

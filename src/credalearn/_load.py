@@ -12,6 +12,7 @@ from credalearn._formats import shown
 from credalearn._model_files import read_model
 from credalearn._selection import Choice
 from credalearn._table_encoder import TableEncoder
+from credalearn._text_encoder import TextEncoder
 from credalearn.classifier import MEANINGS, CredalClassifier
 from credalearn.errors import CredalError
 from credalearn.methods import METHODS, Method, Model
@@ -56,7 +57,8 @@ def load(
         clf.loss_curve_ = config["loss_curve"]
         clf._input_shape = tuple(config["input_shape"])
         encoder, choice = config["encoder"], config["choice"]
-        clf._encoder = None if encoder is None else TableEncoder.from_json(encoder)
+        kind = TextEncoder if clf.encoder == "tfidf" else TableEncoder
+        clf._encoder = None if encoder is None else kind.from_json(encoder)
         clf.choice_ = None if choice is None else Choice(**choice)
         if encoder is None and not clf._selects and clf._backbone() in ("linear", "mlp"):
             raise KeyError("encoder")

@@ -46,6 +46,7 @@ _T = TypeVar("_T")
 Stop = Callable[[Network, int], bool]  # from a network and the epochs done to whether to stop
 Report = Callable[[str], None]  # takes a line about what is being done
 Rows = NDArray[np.int64]
+Encode = Callable[[Inputs, Rows], Inputs]  # by an encoder that is fitted on these rows alone
 
 
 def unheard(text: str) -> None:
@@ -88,17 +89,22 @@ class Items:
     labels: CredalSet
     truth: Tensor  # distribution of the right class, shape (N, K)
     weight: Tensor | None = None  # shape (N,)
+    encode: Encode | None = None  # what each fold does to the inputs first
 
     def __getitem__(self, rows: Rows) -> "Items":
         weight = None if self.weight is None else self.weight[rows]
-        return Items(self.inputs[rows], self.labels[rows], self.truth[rows], weight)
+        return Items(self.inputs[rows], self.labels[rows], self.truth[rows], weight, self.encode)
 
     def __len__(self) -> int:
         return len(self.truth)
 
-    def problem(self) -> LinearProblem:
-        """The items, prepared for linear fits."""
-        return LinearProblem(self.inputs, self.truth.shape[1], weight=self.weight)
+    def encoded(self, rows: Rows) -> Inputs:
+        """The inputs of all items, by an encoder that knows these rows alone."""
+        return self.inputs if self.encode is None else self.encode(self.inputs, rows)
+
+    def problem(self, inputs: Inputs) -> LinearProblem:
+        """The items with encoded inputs, prepared for linear fits."""
+        return LinearProblem(inputs, self.truth.shape[1], weight=self.weight)
 
     def costs(self, probs: Tensor) -> Tensor:
         """Negative log-likelihood of the right class after one temperature, shape (N,)."""
@@ -156,7 +162,7 @@ def _select(
         problem.network(problem.fit_credal(items.labels[rows], path.penalty, center))
         for problem, rows, center in zip(path.problems, _others(folds), path.centers, strict=True)
     ]
-    found = _out_of_fold(networks, items, folds)
+    found = _out_of_fold(networks, path.inputs, folds)
     choice = Choice(
         backbone="linear",
         penalty=path.penalty,
@@ -174,7 +180,7 @@ def _select(
             )
             return Selected(choice, model, folds, found)
     report("linear model: fit on all items")
-    problem = items.problem()
+    problem = items.problem(items.encoded(np.arange(len(items))))
     center = problem.fit(soft_target(items.labels.reference), path.penalty, path.centers[0])
     heads = problem.fit_credal(items.labels, path.penalty, center)
     model = _model(problem.network(heads), random_state=random_state)
@@ -205,6 +211,7 @@ class LinearPath:
 
     penalty: float
     tried: int  # number of penalties that were compared
+    inputs: list[Inputs]  # of all items, one per fold, encoded as the others are
     problems: list[LinearProblem]  # one per fold, of the items of the others
     centers: list[Tensor]  # the head that learned the soft labels, one per fold
     probs: Tensor  # out of fold, not tempered, shape (N, K)
@@ -213,7 +220,9 @@ class LinearPath:
 def linear_path(items: Items, folds: Rows, soft: Tensor, report: Report) -> LinearPath:
     """Linear models that learn ``soft`` (N, K), from the strongest penalty to weaker ones."""
     others = _others(folds)
-    problems = [items[rows].problem() for rows in others]
+    inputs = [items.encoded(rows) for rows in others]
+    pairs = zip(inputs, others, strict=True)
+    problems = [items[rows].problem(each[rows]) for each, rows in pairs]
     targets = [soft_target(soft[rows]) for rows in others]
     centers: list[Tensor | None] = [None] * len(others)
     best: LinearPath | None = None
@@ -224,11 +233,11 @@ def linear_path(items: Items, folds: Rows, soft: Tensor, report: Report) -> Line
             for problem, target, start in zip(problems, targets, centers, strict=True)
         ]
         networks = [problem.network([head]) for problem, head in zip(problems, fitted, strict=True)]
-        probs = _out_of_fold(networks, items, folds, method="softmax").probs
+        probs = _out_of_fold(networks, inputs, folds, method="softmax").probs
         cost = items.cost(probs)
         report(f"linear model: penalty {penalty:.1g}, log-likelihood {-cost:.4f}")
         if best is None or cost < least - _LEAST_GAIN:
-            least, best = cost, LinearPath(penalty, tried, problems, fitted, probs)
+            least, best = cost, LinearPath(penalty, tried, inputs, problems, fitted, probs)
         elif tried - best.tried >= _MOST_WORSE:
             break
         centers = list(fitted)
@@ -246,13 +255,13 @@ def _model(network: Network, method: str = SELECTED_METHOD, *, random_state: int
 
 
 def _out_of_fold(
-    networks: list[Network], items: Items, folds: Rows, *, method: str = SELECTED_METHOD
+    networks: list[Network], inputs: list[Inputs], folds: Rows, *, method: str = SELECTED_METHOD
 ) -> CredalPredictions:
-    """Predictions of each item by the network of the other folds."""
+    """Predictions of each item by the network of the other folds, which has inputs of its own."""
     rows = [np.flatnonzero(folds == fold) for fold in range(len(networks))]
     parts = [
-        _model(network, method).predict(items.inputs[each])
-        for network, each in zip(networks, rows, strict=True)
+        _model(network, method).predict(all_items[each])
+        for network, all_items, each in zip(networks, inputs, rows, strict=True)
     ]
     vertices = torch.cat([part.vertices for part in parts if part.vertices is not None])
     return CredalPredictions.from_vertices(vertices[np.argsort(np.concatenate(rows))])
@@ -300,11 +309,11 @@ def _better_network(
     _fit_network(items[others[0]], _RECIPE.epochs, random_state, device, stop)
     epochs = int(np.argmin([float(each.mean()) for each in costs])) + 1
     gain = judged.costs(rival[first]) - costs[epochs - 1]
-    if gain.mean() < -_standard_error(gain):
+    if gain.mean() <= 0:  # not even on the fold that chose its epochs
         return None
     pairs = enumerate(others, 1)
     networks = [fit(rows, epochs, f"fold {number} of {len(others)}") for number, rows in pairs]
-    found = _out_of_fold(networks, items, folds)
+    found = _out_of_fold(networks, [items.inputs] * len(networks), folds)
     rest = np.flatnonzero(folds != 0)
     gain = items[rest].costs(rival[rest]) - items[rest].costs(found.probs[rest])
     if gain.mean() <= _standard_error(gain):

@@ -26,7 +26,15 @@ import credalearn
 from credalearn._backbone import Backbone, check_backbone, make_backbone
 from credalearn._checks import check_choice
 from credalearn._model_files import write_model
-from credalearn._selection import SELECTED_METHOD, Choice, Items, make_folds, select, unheard
+from credalearn._selection import (
+    SELECTED_METHOD,
+    Choice,
+    Encode,
+    Items,
+    make_folds,
+    select,
+    unheard,
+)
 from credalearn._table_columns import open_table
 from credalearn._table_encoder import TableEncoder
 from credalearn._targets import (
@@ -39,6 +47,7 @@ from credalearn._targets import (
     truth_of,
 )
 from credalearn._temperature import fit_temperature
+from credalearn._text_encoder import TextEncoder, as_texts
 from credalearn.errors import CredalError, TrainingError
 from credalearn.labels.soft import SoftRule, collapse
 from credalearn.methods import METHODS, Method, Model
@@ -85,6 +94,9 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             of them standardize their inputs. Or a ``torch.nn.Module`` that returns features (a
             copy is trained); or a function without arguments that makes one, which methods with
             several networks need.
+        encoder: ``"auto"``, or ``"tfidf"`` where items are texts: the TF-IDF of one and two words
+            and of two to five characters, in any language, for the default learner. It is fitted
+            anew in each of its folds, and saved with the model.
         weights: File with the weights that a backbone given by name starts from: the published
             state dict of a ``torchvision:`` or ``timm:`` network, or ``model.safetensors`` of a
             saved classifier with the same backbone. ``load`` does not need the file.
@@ -151,13 +163,14 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     folds_: np.ndarray | None
     loss_curve_: list[float]
     _input_shape: tuple[int, ...]
-    _encoder: TableEncoder | None
+    _encoder: TableEncoder | TextEncoder | None
 
     def __init__(
         self,
         method: str | Method = "auto",
         *,
         backbone: Backbone = "auto",
+        encoder: Literal["auto", "tfidf"] = "auto",
         weights: str | Path | None = None,
         label_rule: SoftRule = "relax-ties",
         collapse: bool = False,
@@ -181,6 +194,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> None:
         self.method = method
         self.backbone = backbone
+        self.encoder = encoder
         self.weights = weights
         self.label_rule = label_rule
         self.collapse = collapse
@@ -218,7 +232,8 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Args:
             X: Features (N, D): an array, a data frame or, for linear models, a SciPy sparse
                 matrix. Missing values are filled with the mean, and an indicator is added; columns
-                of texts become one 0/1 feature per text. Images (N, channels, height, width) for
+                of texts become one 0/1 feature per text. With ``encoder="tfidf"`` N texts: a list,
+                an array or a column of a table. Images (N, channels, height, width) for
                 the backbones that take them; any shape (N, ...) for a backbone of your own.
             y: Class labels (N,); soft labels (N, K), an array or a data frame whose columns are
                 the class names; or a credal set such as ``from_votes`` returns.
@@ -244,7 +259,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         inputs, labels, fitted.classes_ = fitted._check_data(X, y, classes, used)
         together = None if groups is None else as_groups(groups, len(labels))
         right = truth_of(labels, truth, fitted.classes_)
-        items = Items(inputs, labels.to(dtype=torch.float64), right, weight)
+        items = Items(inputs, labels.to(dtype=torch.float64), right, weight, fitted._encode_fold)
         fitted._input_shape = tuple(inputs.shape[1:])
         fitted.choice_ = fitted.folds_ = fitted.out_of_fold_ = None
         fitted.loss_curve_, fitted.temperatures_ = [], dict.fromkeys(MEANINGS, 1.0)
@@ -286,6 +301,17 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Items as the networks take them: a table as numbers, a sparse matrix in rows (CSR)."""
         check_is_fitted(self, "model_")
         return self._inputs(X, reset=False)
+
+    def fold_items(self, X: Any, labels: CredalSet, truth: Tensor) -> Items:
+        """Training items as the folds take them: they encode texts themselves."""
+        check_is_fitted(self, "model_")
+        if isinstance(self._encoder, TextEncoder):
+            return Items(self._encoder.count(as_texts(X)), labels, truth, encode=self._encode_fold)
+        return Items(self._inputs(X, reset=False), labels, truth)
+
+    @property
+    def _encode_fold(self) -> Encode | None:
+        return self._encoder.weigh if isinstance(self._encoder, TextEncoder) else None
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """How likely each class is right, shape (N, K)."""
@@ -378,8 +404,14 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Reject options that are invalid, or without effect."""
         recipe = self._recipe()
         check_choice(self.augment, AUGMENTS, name="augment")
+        check_choice(self.encoder, ("auto", "tfidf"), name="encoder")
         method = self._method()
         if not self._selects:
+            if self.encoder != "auto":
+                raise CredalError(
+                    f"encoder={self.encoder!r} is for the default learner. To fix: leave out "
+                    "method and backbone, or encode the texts yourself."
+                )
             check_backbone(self._backbone(), self.weights, num_trained=method.num_members)
             if weighted:
                 raise CredalError(
@@ -516,6 +548,15 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _inputs(self, X: Any, *, reset: bool, used: np.ndarray | None = None) -> Inputs:
         """Items as the networks take them; ``reset`` learns how columns of a table are encoded."""
         X = _as_given(X, name="X")
+        if self.encoder == "tfidf":
+            texts = as_texts(X)
+            validate_data(self, texts[:, None], reset=reset, skip_check_array=True)
+            if reset:
+                self._encoder = TextEncoder.fit(texts if used is None else texts[used])
+            if not isinstance(self._encoder, TextEncoder):
+                raise CredalError("the model was fitted without texts. To fix: fit it again.")
+            # Each fold of a selection weighs the counts itself.
+            return self._encoder.count(texts) if reset else self._encoder.transform(texts)
         if hasattr(X, "__array__") and not (hasattr(X, "columns") or issparse(X)):
             X = np.asarray(X)
         if issparse(X) and not reset and self._encoder is not None:
@@ -538,7 +579,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             validate_data(self, X, reset=reset, skip_check_array=True)
             if reset:
                 self._encoder = TableEncoder.fit(X if used is None else _safe_indexing(X, used))
-            if self._encoder is None:
+            if not isinstance(self._encoder, TableEncoder):
                 raise CredalError(
                     "the saved model has no encoder of tables. To fix: save it again."
                 )
@@ -552,6 +593,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self._selects
         tags.input_tags.allow_nan = self._backbone() in ("auto", "linear", "mlp")
+        tags.input_tags.string = self.encoder == "tfidf"
         return tags
 
 

@@ -91,7 +91,7 @@ def test_items_without_a_vote_have_no_annotation(counted: bool) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "Pass either features or images"),
+        ({"features": "f.csv", "text": "t"}, "Pass only one of text, features and images"),
         ({"images": Path("img"), "drop": ("a",)}, "drop is for features"),
         ({"features": "f.csv", "random_state": -1}, "random_state must be 0 or more; got -1"),
     ],

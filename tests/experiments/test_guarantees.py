@@ -1,4 +1,4 @@
-"""Guarantees on real items: the splits, the lines and the tables."""
+"""Guarantees on real items: the parts of a split, the lines and the tables."""
 
 import gzip
 import json
@@ -8,37 +8,31 @@ import numpy as np
 import pytest
 
 from credalearn_experiments.data import DataFolders
-from credalearn_experiments.guarantees import (
-    Voted,
-    _sharp,
-    load_voted,
-    measure,
-    splits,
-    table,
-    write,
-)
+from credalearn_experiments.data.crowd_sets import CROWD_SETS
+from credalearn_experiments.guarantees import measure, predict_parts, table, write
 
 
-def texts(folder: Path, name: str) -> None:
+def write_texts(folder: Path, name: str) -> DataFolders:
     """Files as LeWiDi 2023 has them: a word decides, and annotators disagree."""
     rng = np.random.default_rng(0)
-    (folder / "lewidi").mkdir(exist_ok=True)
+    (folder / "lewidi").mkdir()
     for part, number in (("train", 300), ("dev", 100), ("test", 100)):
         items = {}
         for row in range(number):
             bad = rng.random() < 0.4
             said = rng.random(3) < (0.9 if bad else 0.1)
-            words = [("bad" if bad else "good"), *rng.choice(["a", "b", "c"], 4)]
+            words = [("bad" if bad else "good"), *rng.choice(["one", "two", "three"], 4)]
             votes = ",".join(str(-int(x) if name == "ConvAbuse" else int(x)) for x in said)
-            items[str(row)] = {"text": " ".join(words), "annotations": votes}
+            text = " ".join(words)
+            items[str(row)] = {"text": text, "annotators": "a,b,c", "annotations": votes}
         content = gzip.compress(json.dumps(items).encode())
         (folder / "lewidi" / f"{name}_{part}.json.gz").write_bytes(content)
+    return DataFolders((folder,))
 
 
 @pytest.mark.parametrize("name", ["ConvAbuse", "ArMIS"])
 def test_reports_what_is_kept_and_covered(tmp_path: Path, name: str) -> None:
-    texts(tmp_path, name)
-    lines = measure(name, DataFolders((tmp_path,)), 2)
+    lines = measure(name, write_texts(tmp_path, name), 2)
     assert [each.what for each in lines] == [
         *("SGR", "learn then test", "betting"),
         *("sets, one radius", "sets by stratum"),
@@ -50,17 +44,13 @@ def test_reports_what_is_kept_and_covered(tmp_path: Path, name: str) -> None:
     assert shown[2].startswith(f"| {name} | {100 * lines[0].promise:g} % | SGR | 2 |")
 
 
-def test_groups_stay_in_one_part_and_folds_are_out_of_fold() -> None:
-    rng = np.random.default_rng(0)
-    votes = rng.multinomial(3, [0.5, 0.5], 200)
-    data = Voted(rng.normal(size=(200, 3)), votes, np.arange(200) // 2, 0.1, _sharp)
-    for split in splits(data, 2):
-        parts = [set(each.tolist()) for each in split.groups.values() if each is not None]
-        assert len(set.union(*parts)) == sum(map(len, parts)) == 100
-        assert [len(each) for each in split.probs.values()] == [120, 40, 40]
-
-
-def test_nodules_come_with_the_package() -> None:
-    data = load_voted("LIDC", DataFolders())
-    assert data.groups is not None
-    assert len(data.votes) == len(data.groups) == 1395
+def test_groups_stay_in_one_part() -> None:
+    data = CROWD_SETS["LIDC"](DataFolders(), 1)
+    train, calibration, test = predict_parts(data, 1)
+    parts = [set(each.groups) for each in (train, calibration, test) if each.groups is not None]
+    assert len(parts) == 3
+    assert len(set.union(*parts)) == sum(map(len, parts))
+    for part, rows in zip((train, calibration, test), data.split, strict=True):
+        assert len(part.predicted) == len(rows)
+        items = part.items(by_group=True)
+        assert len(items["groups"]) == len(items["score"]) == (data.truth[rows] >= 0).sum()

@@ -5,7 +5,7 @@ Shapes: N items, D features, S pixels.
 
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,12 +19,15 @@ from credalearn.app.facts import InputFacts
 from credalearn.app.features import Features, item_column, item_names, read_features, row_digests
 from credalearn.app.images import check_readable, find_images, read_images
 from credalearn.app.sources import open_source, texts
+from credalearn.app.texts import read_texts, text_digests
 from credalearn.errors import CredalError
 
 if TYPE_CHECKING:
     from credalearn.app.dataset import DatasetOptions
 
 _GOLD = ("gold", "goldlabel", "truth", "trueclass", "truelabel", "groundtruth", *LABEL)
+TEXT = "\0text"  # column of the start of the texts, for people
+_SHOWN = 300  # characters
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,7 +35,7 @@ class Joined:
     """Items that have both annotation and input, in one order."""
 
     items: list[str]  # names of the N items
-    X: Features  # inputs, shape (N, D) or (N, 3, S, S)
+    X: Features  # inputs, shape (N, D), (N, 3, S, S) or, texts, (N,)
     digests: list[str]  # SHA-256 of each input
     inputs: InputFacts  # what the inputs are, and which items were left out
     columns: pl.DataFrame  # group, gold label and split of each item, as text
@@ -80,19 +83,24 @@ def _gold_of(items: Sequence[str], column: pl.Series, place: Callable[[int], str
     return Gold(labels, lambda item: place(row_of[item]))
 
 
-def join_features(annotations: Annotations, options: "DatasetOptions") -> Joined:
-    """Items that have features, those features, and the columns next to them."""
+def join_table(annotations: Annotations, options: "DatasetOptions") -> Joined:
+    """Items that have features or a text, these inputs, and the columns next to them."""
     columns = (options.group, options.gold_column, options.split)
     extra = [name for name in columns if name is not None]
     named = [name for name in (options.item, annotations.source.item) if name is not None]
-    table = read_features(
-        options.features,
-        named_in=named,
-        extra=extra,
-        drop=options.drop,
-        names=options.names,
-        categories=options.categories,
-    )
+    if options.has_features:
+        table = read_features(
+            options.features,
+            named_in=named,
+            extra=extra,
+            drop=options.drop,
+            names=options.names,
+            categories=options.categories,
+        )
+    else:
+        table = read_texts(
+            annotations, options.text, table=options.table, extra=extra, named_in=named
+        )
     row_of = {item: row for row, item in enumerate(table.items)}
     where = " and ".join(map(str, table.paths))
     votes = " and ".join(map(str, (annotations.source.path, *annotations.source.later)))
@@ -101,18 +109,19 @@ def join_features(annotations: Annotations, options: "DatasetOptions") -> Joined
         gold = _gold_of(table.items, table.extra[options.gold_column], table.place)
     elif options.gold is not None:
         gold = read_gold(options.gold, named)
+    what = "features" if options.has_features else "text"
     annotated, unvoted = _annotated(annotations, gold)
     items = [item for item in annotated if item in row_of]
     if not items:
         raise CredalError(
-            f"no item of {votes} has features in {where}: they are called "
+            f"no item of {votes} has {what} in {where}: they are called "
             f"{listed(annotations.items, 2)} there and {listed(table.items, 2)} here. To fix: name "
             "the column of the items with --item; both files must use the same names."
         )
-    left_out = _missing(annotated, row_of, f"features in {where}", skip=options.skip_missing)
-    left_out |= _missing(
-        table.items, set(items), f"annotations in {votes}", skip=options.skip_missing
-    )
+    left_out = _missing(annotated, row_of, f"{what} in {where}", skip=options.skip_missing)
+    # An export has tasks that nobody has answered yet.
+    skip = options.skip_missing or not (options.has_features or options.table is not None)
+    left_out |= _missing(table.items, set(items), f"annotations in {votes}", skip=skip)
     rows = [row_of[item] for item in items]
     X = table.values[rows]
     inputs = InputFacts(
@@ -125,12 +134,18 @@ def join_features(annotations: Annotations, options: "DatasetOptions") -> Joined
         dropped=options.drop,
         left_out=left_out,
     )
+    beside, digests = table.extra[rows], row_digests(X) if options.has_features else text_digests(X)
+    if not options.has_features:
+        path = None if options.table is None else inputs.path
+        inputs = replace(inputs, kind="texts", texts=inputs.features, features=(), table=path)
+        inputs = replace(inputs, encoder="tfidf")
+        beside = beside.with_columns(pl.Series(TEXT, X).str.head(_SHOWN))
     return Joined(
         items,
         X,
-        row_digests(X),
+        digests,
         inputs,
-        table.extra[rows],
+        beside,
         lambda row: table.place(rows[row]),
         gold,
         np.array([item in unvoted for item in items]),

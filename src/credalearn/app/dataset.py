@@ -17,9 +17,10 @@ from scipy.sparse import csr_array
 from credalearn._checks import nearest
 from credalearn._formats import listed, many, shown
 from credalearn._options import check_options, option
-from credalearn.app._join import Gold, join_features, join_images
+from credalearn.app._join import TEXT, Gold, Joined, join_images, join_table
 from credalearn.app._split import HELD_OUT, SPLITS, check_split, draw_split, train_later
 from credalearn.app.annotations.agreement import majority
+from credalearn.app.annotations.merge import join_splits
 from credalearn.app.annotations.table import Annotations
 from credalearn.app.facts import InputFacts, TruthSource
 from credalearn.app.features import Features, row_digests
@@ -38,13 +39,27 @@ class DatasetOptions:
     features: tuple[Path, ...] | Any = option(
         (), "Table or array of features, one row per item; may be repeated."
     )
+    text: tuple[str, ...] = option(
+        (), "Column of the text, in --table or the export; may be repeated.", show_default="found"
+    )
     images: Path | None = option(None, "Folder of images, named like the items.")
+    encoder: str | None = option(
+        None,
+        "Of texts: tfidf, wordllama or sentence-transformers:FOLDER; of images, instead of training"
+        " a network: timm:NAME with --weights, or run:FOLDER.",
+        show_default="tfidf for texts",
+    )
+    weights: Path | None = option(None, "File of weights that a network starts from.")
     group: str | None = option(None, "Column whose items stay in one split, such as the patient.")
     gold: str | Any | None = option(
         None, "Column of the true class, or a table of items and their true class."
     )
     split: str | None = option(None, "Column of the split: train, calibration or test.")
-    table: Path | Any | None = option(None, "With images: table of group, gold and split.")
+    table: Path | Any | None = option(
+        None, "Of texts or images: table of text, group, gold, split."
+    )
+    validation: Path | Any | None = option(None, "Export of the validation items: they calibrate.")
+    test: Path | Any | None = option(None, "Export of the official test items.")
     drop: tuple[str, ...] = option((), "Column that is not a feature; may be repeated.")
     item: str | None = option(None, "Column that names the items.", show_default="recognized")
     skip_missing: bool = option(False, "Leave out items without input or without annotation.")
@@ -57,15 +72,24 @@ class DatasetOptions:
 
     def __post_init__(self) -> None:
         check_options(self)
-        given = not (isinstance(self.features, tuple | list) and not self.features)
-        if given == (self.images is not None):
-            raise CredalError("Pass either features or images.")
-        if self.images is not None and self.drop:
-            raise CredalError("drop is for features, not for images. To fix: leave it out.")
-        if given and self.table is not None:
+        text = (self.text,) if isinstance(self.text, str) else tuple(self.text)
+        object.__setattr__(self, "text", text)
+        if self.has_features + (self.images is not None) + bool(text) > 1:
+            raise CredalError("Pass only one of text, features and images.")
+        if not self.has_features and self.drop:
+            raise CredalError("drop is for features alone. To fix: leave it out.")
+        if self.has_features and self.table is not None:
             raise CredalError(
-                "table is for images; the features have their own columns. To fix: leave it out."
+                "table is for texts and images; the features have their own columns. To fix: leave "
+                "it out."
             )
+        if self.split is not None and (self.validation, self.test) != (None, None):
+            raise CredalError("Pass either split, or validation and test.")
+
+    @property
+    def has_features(self) -> bool:
+        """Whether features were given."""
+        return not (isinstance(self.features, tuple | list) and not self.features)
 
     @property
     def gold_column(self) -> str | None:
@@ -91,7 +115,8 @@ class Dataset:
 
     Attributes:
         items: Names of the N items that have both annotation and input.
-        X: Inputs, shape (N, D) or (N, 3, S, S); a polars frame where features are categories.
+        X: Inputs, shape (N, D) or (N, 3, S, S), or N texts; a polars frame where features are
+            categories.
         digests: SHA-256 of each input.
         truth: Index of the true class: the gold label, else the most voted; −1 for none, (N,).
         truth_source: Where it comes from: ``"gold"``, ``"majority"`` or ``"dawid-skene"``.
@@ -131,14 +156,17 @@ class Dataset:
     _place: Callable[[int], str]
 
     def __init__(self, annotations: Annotations, **options: Any) -> None:
-        if not isinstance(annotations, Annotations):
-            raise CredalError(
-                f"annotations must be Annotations; got {type(annotations).__name__}. To fix: pass "
-                "what credalearn.read_annotations returns."
-            )
         chosen = DatasetOptions(**options)
-        join = join_features if chosen.images is None else join_images
-        found = join(annotations, chosen)
+        for given in (annotations, chosen.validation or annotations, chosen.test or annotations):
+            if not isinstance(given, Annotations):
+                raise CredalError(
+                    f"annotations must be Annotations; got {type(given).__name__}. To fix: pass "
+                    "what credalearn.read_annotations returns."
+                )
+        splits: dict[str, Any] = {"calibration": chosen.validation, "test": chosen.test}
+        annotations = join_splits(annotations, **splits)
+        join = join_table if chosen.images is None else join_images
+        found = _encoded(join(annotations, chosen), chosen)
         row_of = {item: row for row, item in enumerate(annotations.items)}
         number = len(annotations.items)
         rows = np.array([row_of.get(item, number) for item in found.items])
@@ -190,10 +218,11 @@ class Dataset:
         Raises:
             CredalError: If a split is empty, or a group or an image is in two splits.
         """
-        # Equal images must not be in two splits, whatever they are called.
-        same = self.digests if self.inputs.kind == "images" else self.items
-        together = np.array(same if self.groups is None else self.groups, dtype=object)
         own = self._own_split()
+        # Equal images must not be in two splits, whatever they are called. People repeat texts.
+        drawn = self.inputs.kind == "texts" and not own.any()
+        same = self.digests if self.inputs.kind == "images" or drawn else self.items
+        together = np.array(same if self.groups is None else self.groups, dtype=object)
         reasons = np.array([""] * len(self.items) if without is None else without, dtype=object)
         # A later item is in a split only where the user put it there.
         later = self.later & (own == "")
@@ -206,7 +235,11 @@ class Dataset:
             raise CredalError(f"no item is left to split: {found}. To fix: add new items.")
         part = np.full(len(self.items), "", dtype="<U11")
         if self.options.split is None:
-            part[rows] = self._drawn(rows, together[rows], names)
+            free = rows[own[rows] == ""]  # items without an official split
+            left = [name for name in names if name not in own] or names[:1]
+            own[free] = self._drawn(free, together[free], left) if len(left) > 1 else left[0]
+        if self.options.split is None and len(free) == len(rows):
+            part[rows] = own[rows]
         else:
             part[rows] = check_split(
                 own[rows].tolist(),
@@ -240,7 +273,8 @@ class Dataset:
 
     def _own_split(self) -> np.ndarray:
         if self.options.split is None:
-            return np.full(len(self.items), "", dtype=object)
+            official = self.annotations.source.splits
+            return np.array([official.get(item, "") for item in self.items], dtype=object)
         column = self._columns[self.options.split].fill_null("").str.strip_chars()
         return column.to_numpy().astype(object)
 
@@ -292,6 +326,8 @@ class Dataset:
             more = f" and {len(inputs.features) - 6:,} more" if len(inputs.features) > 8 else ""
             cut = 6 if more else 8
             what = f"features {', '.join(inputs.features[:cut])}{more}"
+        if inputs.kind == "texts":
+            what = f"texts in {' and '.join(map(repr, inputs.texts))} of {inputs.path}"
         if self.groups is not None:
             what += f"; {len(set(self.groups)):,} groups by {self.options.group}"
         lines = [f"{len(self.items):,} items with {what}"]
@@ -315,6 +351,8 @@ class Dataset:
             values = {each.name: each for each in self.X.get_columns()}
         elif self.inputs.kind == "features":
             values = dict(zip(self.inputs.features, self.X.T, strict=True))
+        elif self.X.ndim == 1:
+            values = {"text": pl.Series(self.X)}
         return self.table().with_columns(**{name: pl.Series(each) for name, each in values.items()})
 
     def to_pandas(self) -> "pd.DataFrame":
@@ -324,7 +362,7 @@ class Dataset:
         return pd.DataFrame(self.to_polars().to_dict(as_series=False))
 
     def table(self) -> pl.DataFrame:
-        """The table of items that a run keeps: all but the inputs."""
+        """The table of items that a run keeps: all but the inputs, and the start of texts."""
         classes = self.annotations.classes
         columns: dict[str, Any] = {
             "item": self.items,
@@ -333,6 +371,8 @@ class Dataset:
             "truth": [classes[index] if index >= 0 else None for index in self.truth],
             "digest": self.digests,
         }
+        if TEXT in self._columns.columns:
+            columns["text"] = self._columns[TEXT].to_list()
         by_class = self._counts.tocsc()
         columns |= {
             f"n:{name}": by_class[:, [number]].toarray()[:, 0]
@@ -369,3 +409,15 @@ class Dataset:
                 "column, or leave out gold."
             )
         return np.array([number[value] for value in found])
+
+
+def _encoded(found: Joined, options: DatasetOptions) -> Joined:
+    """The items as features, where a frozen encoder was asked for."""
+    if options.encoder in (None, found.inputs.encoder):
+        return found
+    from credalearn.app.encoders import encode_once  # imports packages of other people
+
+    weights = None if options.weights is None else str(options.weights)
+    inputs = replace(found.inputs, encoder=options.encoder, encoder_weights=weights)
+    X, inputs = encode_once(np.asarray(found.X), found.digests, inputs)
+    return replace(found, X=X, inputs=inputs)

@@ -51,18 +51,27 @@ class AnnotationFacts:
 class InputFacts:
     """What the model takes, and where the inputs of the items were read."""
 
-    kind: Literal["features", "images"]
-    path: str  # the first file of features, or the folder of images
+    kind: Literal["features", "images", "texts"]
+    path: str  # the first file of features or texts, or the folder of images
     later: tuple[str, ...] = ()  # further files of features
     item: str | None = None  # column that names the items in a table of features
     features: tuple[str, ...] = ()  # names of the features, in order
     categories: tuple[str, ...] = ()  # features whose values are texts
+    texts: tuple[str, ...] = ()  # columns of the text, in order
+    encoder: str = ""  # what turns texts or images into features, where that is not trained
+    encoder_weights: str | None = None  # file of its weights, where one was given
+    encoder_sha256: str = ""  # of its weights
     dropped: tuple[str, ...] = ()  # columns that were left out on request
     image_size: int | None = None  # height and width of the images, in pixels
     left_out: dict[str, int] = field(default_factory=dict)  # number of items left out, by reason
     unreadable: dict[str, str] = field(default_factory=dict)  # why, by image
     matched: dict[str, int] = field(default_factory=dict)  # images, by how found
-    table: str | None = None  # the table of groups, splits and gold labels of images
+    table: str | None = None  # the table of texts, groups, splits and gold labels
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether items are encoded before the classifier sees them."""
+        return self.encoder not in ("", "tfidf")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

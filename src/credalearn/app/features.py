@@ -5,7 +5,7 @@ Shapes: N items, D features.
 
 import hashlib
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -34,16 +34,11 @@ class FeatureTable:
     paths: tuple[Path, ...]  # the files, or what messages call a table in memory
     items: list[str]  # name of each item, all different
     names: list[str]  # name of each feature
-    values: Features  # shape (N, D)
+    values: Features  # shape (N, D); texts (N,)
     categories: tuple[str, ...]  # features whose values are texts
     extra: pl.DataFrame  # the column of items and those asked for next to the features, as text
-    parts: tuple[tuple[int, Source], ...]  # the sources, each with the number of its first item
-    item: str  # column that names the items
-
-    def place(self, row: int) -> str:
-        """Where an item is, such as ``"items.csv, line 7"``."""
-        start, source = next(part for part in reversed(self.parts) if part[0] <= row)
-        return f"{source.path}, {source.place(row - start)}"
+    place: Callable[[int], str]  # where an item is, such as "items.csv, line 7"
+    item: str | None  # column that names the items
 
 
 def read_features(
@@ -249,7 +244,7 @@ def _read(
         values,
         tuple(categories),
         texts(table.select(item, *held)).select(pl.all().str.strip_chars().str.normalize("NFC")),
-        ((0, source),),
+        lambda row: f"{source.path}, {source.place(row)}",
         item,
     )
 
@@ -273,14 +268,14 @@ def _joined(parts: Sequence[FeatureTable]) -> FeatureTable:
                 "column out with --drop."
             )
     rows = [_in_order(part, first.names) for part in parts]
-    starts = np.cumsum([0, *(len(part.items) for part in parts[:-1])]).tolist()
+    places = [(part, row) for part in parts for row in range(len(part.items))]
     whole = replace(
         first,
         paths=tuple(path for part in parts for path in part.paths),
         items=[item for part in parts for item in part.items],
         values=pl.concat(rows) if first.categories else np.concatenate(rows),
         extra=pl.concat([part.extra for part in parts], how="diagonal"),
-        parts=tuple(zip(starts, (part.parts[0][1] for part in parts), strict=True)),
+        place=lambda row: places[row][0].place(places[row][1]),
     )
     seen: dict[str, int] = {}
     for row, item in enumerate(whole.items):

@@ -3,8 +3,9 @@
 Shapes: N items of a batch, D features, S pixels.
 """
 
+import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from credalearn._formats import shown
+from credalearn.app.encoders import open_encoder
 from credalearn.app.features import (
     Features,
     as_table,
@@ -24,7 +26,10 @@ from credalearn.app.features import (
 from credalearn.app.images import IMAGE_SUFFIXES, check_readable, image_files, nfc, read_images
 from credalearn.app.run import Run
 from credalearn.app.sources import Source, open_source
+from credalearn.app.texts import join_texts, text_digests
 from credalearn.errors import CredalError
+
+_TEXTS = 2000  # encoded at a time: a text has a thousand terms
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,9 +37,9 @@ class Batch:
     """Some items."""
 
     items: pl.Series  # their names, text, N
-    X: Features  # inputs as the model takes them, shape (N, D) or (N, 3, S, S)
+    X: Features  # inputs as the model takes them, shape (N, D), (N, 3, S, S) or, texts, (N,)
     digests: list[str]  # of the inputs, to recognize items
-    extra: pl.DataFrame  # other columns; of images ``image``, the path within the folder
+    extra: pl.DataFrame  # other columns and those of the text; ``image``, the path of an image
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,11 +55,21 @@ class ItemStream:
 
 def open_items(run: Run, data: Any, *, item: str | None = None) -> ItemStream:
     """The items in ``data``, as the run's model takes them."""
-    if run.takes_images:
-        return _images(run, data)
+    stream = _images(run, data) if run.takes_images else _table(run, data, item)
+    if not run.facts.inputs.is_frozen:
+        return stream
+    encode = open_encoder(run.facts.inputs)
+    batches = (replace(each, X=encode(np.asarray(each.X))) for each in stream.batches)
+    return replace(stream, batches=batches)
+
+
+def _table(run: Run, data: Any, item: str | None) -> ItemStream:
     inputs = run.facts.inputs
+    if inputs.kind == "texts" and isinstance(data, list | tuple):
+        data = pl.DataFrame({"item": map(str, range(len(data))), inputs.texts[0]: data})
     source = open_source(as_table(data, inputs.features))
-    columns = _feature_columns(source, inputs.features)
+    columns = [source.column(name, option="text") for name in inputs.texts]
+    columns = columns or _feature_columns(source, inputs.features)
     if item is not None:
         item = source.column(item, option="item")
     beside = [name for name in run.other_columns if name != item]
@@ -63,12 +78,16 @@ def open_items(run: Run, data: Any, *, item: str | None = None) -> ItemStream:
 
     def batches() -> Iterator[Batch]:
         row = 0
-        for block in source.blocks():
-            items = item_names(source, block[named], start=row)
-            X = feature_values(
-                source, block.select(columns), items, categories=inputs.categories, start=row
-            )
-            yield Batch(items, X, row_digests(X), block.select(ignored))
+        most = _TEXTS if inputs.texts else sys.maxsize
+        for block in (part for each in source.blocks() for part in each.iter_slices(most)):
+            items, table = item_names(source, block[named], start=row), block.select(columns)
+            if inputs.texts:
+                X: Features = join_texts(table, inputs.texts)
+                extra = block.select(ignored, **dict(zip(inputs.texts, table, strict=True)))
+                yield Batch(items, X, text_digests(X), extra)
+            else:
+                X = feature_values(source, table, items, categories=inputs.categories, start=row)
+                yield Batch(items, X, row_digests(X), block.select(ignored))
             row += len(block)
         if not row:
             source.refuse("the table has no rows", fix="add the items")

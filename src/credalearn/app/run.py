@@ -415,6 +415,12 @@ class Run:
         return self.facts.inputs.kind == "images"
 
     @property
+    def texts(self) -> dict[str, str]:
+        """The start of each held-out item's text, where the model takes texts."""
+        known = self.items.filter(pl.col("split") != "train")
+        return dict(known.select("item", "text").iter_rows()) if "text" in known.columns else {}
+
+    @property
     def other_columns(self) -> list[str]:
         """Columns of the training data that are neither features nor names of items."""
         splits = self.facts.splits

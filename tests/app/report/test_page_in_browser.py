@@ -2,7 +2,6 @@
 
 import base64
 import json
-import shutil
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,43 +9,26 @@ import numpy as np
 import polars as pl
 import pytest
 
+from chromium import MISSING, needs_browser, open_browser
 from credalearn._formats import percent
 from credalearn.app.run import Run
 from fake_run import add_rule, add_sets, fake_run
 from report_pages import page_of
 
-MISSING = [name for name in ("chromium", "chromedriver") if shutil.which(name) is None]
-try:
+if not MISSING:
     from selenium import webdriver
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
     from selenium.webdriver.support.ui import WebDriverWait
-except ImportError:
-    MISSING.append("the Python package selenium")
 
-pytestmark = pytest.mark.skipif(
-    bool(MISSING), reason=f"the page is not tested in a browser: {', '.join(MISSING)} not installed"
-)
+pytestmark = needs_browser
 
 EVIL = ("<script>window.ran=1</script>", "</script>", "a & \"b\" 'c'")
-FLAGS = (
-    *("--headless=new", "--no-sandbox", "--disable-background-networking", "--disable-gpu"),
-    *("--disable-dev-shm-usage", "--hide-scrollbars", "--no-first-run", "--window-size=1100,900"),
-)
 
 
 @pytest.fixture(scope="module")
 def browser() -> "Iterator[webdriver.Chrome]":
-    options = webdriver.ChromeOptions()
-    for flag in FLAGS:
-        options.add_argument(flag)
-    options.binary_location = shutil.which("chromium") or ""
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(
-        options=options, service=webdriver.ChromeService(shutil.which("chromedriver"))
-    )
-    yield driver
-    driver.quit()
+    yield from open_browser()
 
 
 @pytest.fixture(scope="module")

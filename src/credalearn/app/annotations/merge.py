@@ -1,6 +1,8 @@
 """Annotations of two rounds as one."""
 
 from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
 
 import polars as pl
 
@@ -98,15 +100,33 @@ def _with_names_of(first: Annotations, second: Annotations) -> Annotations:
         for name in second.items
         if name in escaped and name not in known and escaped[name] not in taken
     }
-    if not names:
-        return second
+    return _renamed(second, names) if names else second
+
+
+def _renamed(annotations: Annotations, names: Mapping[str, str]) -> Annotations:
+    """The annotations with other names of some items."""
+    source, renamed = annotations.source, pl.col("item").replace(names)
+    tables = [replace(each, rows=each.rows.with_columns(renamed)) for each in source.tables]
+    contents = {names.get(item, item): each for item, each in source.contents.items()}
     return Annotations(
-        second.kind,
-        tuple(names.get(name, name) for name in second.items),
-        second.classes,
-        second.table.with_columns(pl.col("item").replace(names)),
-        second.source,
+        annotations.kind,
+        tuple(names.get(item, item) for item in annotations.items),
+        annotations.classes,
+        annotations.table.with_columns(renamed),
+        replace(source, contents=contents, tables=tuple(tables)),
     )
+
+
+def join_splits(train: Annotations, **splits: Annotations | None) -> Annotations:
+    """Annotations with those of official splits; ids that start again become ``test:1``."""
+    found, split_of = train, dict(train.source.splits)
+    for name, part in splits.items():
+        if part is not None:
+            if not set(found.items).isdisjoint(part.items):
+                part = _renamed(part, {item: f"{name}:{item}" for item in part.items})
+            split_of |= dict.fromkeys(part.items, name)
+            found = merge(found, part)
+    return replace(found, source=replace(found.source, splits=split_of))
 
 
 def _classes(first: Annotations, second: Annotations) -> tuple[str, ...]:
@@ -162,4 +182,5 @@ def _origin(first: Annotations, second: Annotations, note: str) -> Origin:
         one.item,
         (*one.notes, note, *(f"{two.path}: {each}" for each in two.notes)),
         {**two.contents, **one.contents},
+        (*one.tables, *two.tables),
     )

@@ -3,7 +3,7 @@
 Shapes: N items, K classes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -16,6 +16,7 @@ from scipy.sparse import coo_array, csr_array, vstack
 
 from credalearn._formats import listed, percent, shown
 from credalearn.app.facts import Kind
+from credalearn.app.sources import Source, texts
 from credalearn.errors import CredalError
 
 Conflicts = Literal["refuse", "newest", "add"]
@@ -26,6 +27,21 @@ _COLUMNS = {
 }
 _TOLERANCE = 1e-6
 _MOST_VOTES = 1e15  # of one class on one item; floats are exact to 9e15
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ItemTable:
+    """The source of annotations as a table of its items, to read their texts from."""
+
+    source: Source
+    rows: pl.DataFrame  # ``item``, all different, and ``row``, where it is first
+
+    def read(self, names: Sequence[str], *, option: str) -> pl.DataFrame:
+        """The items, the number of their row, and these columns as text."""
+        columns = [self.source.column(name, option=option) for name in names]
+        table = texts(self.source.read(columns))[self.rows["row"]]
+        pairs = zip(names, columns, strict=True)
+        return self.rows.with_columns(table[column].alias(name) for name, column in pairs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +60,8 @@ class Origin:
     item: str | None = None  # column or field that names the item
     notes: tuple[str, ...] = ()  # what else people should know
     contents: Mapping[str, int] = field(default_factory=dict, repr=False)  # digest by item
+    tables: tuple[ItemTable, ...] = field(default=(), repr=False)  # one per file
+    splits: Mapping[str, str] = field(default_factory=dict, repr=False)  # official ones, by item
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,14 +5,16 @@ from dataclasses import replace
 
 from credalearn._formats import listed, many
 from credalearn._options import keywords
+from credalearn.app.annotations.class_map import count_mapped, parse_map
 from credalearn.app.cli._arguments import Export, NewRun
 from credalearn.app.dataset import Dataset, DatasetOptions
-from credalearn.app.readers import read_rounds
+from credalearn.app.readers import read_later, read_rounds
 from credalearn.app.readers.options import RoundOptions
 from credalearn.app.run import Run
 from credalearn.app.staging import CHECKPOINTS, check_place, partial_of
 from credalearn.app.steps.train import TrainOptions
 from credalearn.app.steps.train import train as train_run
+from credalearn.app.steps.voted_items import test_scores
 from credalearn.methods import METHODS
 
 # Mean diameter of labels. POCC on Clopper–Pearson labels of CIFAR-10H's features: at .84 (three
@@ -30,9 +32,16 @@ def train(
     """See ``steps.train``."""
     check_place(output, overwrite=options.overwrite)  # before a large export is read
     votes = read_rounds(export, rounds)
-    data = Dataset(votes, **keywords(inputs))
+    official = {
+        name: read_later(path, votes, rounds)
+        for name in ("validation", "test")
+        if (path := getattr(inputs, name)) is not None
+    }
+    data = Dataset(votes, **keywords(inputs) | official)
     classes = f"{many(len(votes.classes), 'class', 'classes')}: {listed(votes.classes)}"
     yield f"{export}: {votes.source.words}; {many(len(votes.items), 'item')}, {classes}"
+    if rounds.map:
+        yield f"Map: {count_mapped(data.annotations, parse_map(rounds.map))}"
     yield from data.inspect()
     try:
         run = train_run(data, output, replace(options, verbose=True))
@@ -46,6 +55,7 @@ def train(
             yield f"Left out: {many(count, 'item')} {why}"
     yield from _advice(run)
     yield from facts.comparison.lines if facts.comparison is not None else ()
+    yield from () if inputs.test is None else test_scores(run)
     sizes = ", ".join(f"{number:,} {name}" for name, number in facts.splits.sizes.items())
     yield f"Wrote {output}: {facts.learner}, trained in {facts.seconds:.1f} s; items: {sizes}."
     yield f"Next: credalearn certify {output} --max-error 0.10"

@@ -91,7 +91,7 @@ def read_annotations(source: str | PathLike[str] | Any, **options: Any) -> Annot
         source: Path of the export; or a pandas or polars table; or an array (items, classes) of
             counts or probabilities, with ``format``.
         **options: Fields of :class:`~credalearn.app.readers.options.ReaderOptions`: ``item``,
-            ``annotator``, ``label``, ``weight``, ``question``, ``classes``, ``unsure``,
+            ``annotator``, ``label``, ``weight``, ``question``, ``classes``, ``map``, ``unsure``,
             ``missing``, ``format``, ``encoding``, ``delimiter`` and ``repeats``.
 
     Returns:

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from credalearn._checks import nearest
 from credalearn._formats import listed, shown
-from credalearn.app.annotations.table import Annotations, Origin
+from credalearn.app.annotations.class_map import map_classes, parse_map
+from credalearn.app.annotations.table import Annotations, ItemTable, Origin
 from credalearn.app.readers._content import Raw
 from credalearn.app.readers._item_content import item_contents
 from credalearn.app.readers._label_check import check_labels
@@ -31,8 +32,19 @@ def tidy(raw: Raw, name: str, options: ReaderOptions) -> Annotations:
     """The annotations of what a reader found."""
     contents = item_contents(raw)  # first: votes on different items are no conflict
     make = {"votes": _votes, "bounds": _bounds}.get(raw.kind, _shares)
-    found = make(raw, name, options)
-    return replace(found, source=replace(found.source, contents=contents))
+    groups = parse_map(options.map)
+    found = make(raw, name, replace(options, classes=tuple(groups)) if groups else options)
+    tables = (ItemTable(raw.source, _item_rows(raw.frame)),)
+    found = replace(found, source=replace(found.source, contents=contents, tables=tables))
+    return map_classes(found, groups, options.classes) if groups else found
+
+
+def _item_rows(frame: pl.DataFrame) -> pl.DataFrame:
+    """Each item with the number of its first row in the source."""
+    row = pl.col("row").cast(pl.Int64) if "row" in frame.columns else pl.int_range(pl.len())
+    item = pl.col("item").str.strip_chars().str.normalize("NFC")
+    found = frame.select(item, row.alias("row")).drop_nulls()
+    return found.unique("item", keep="first", maintain_order=True)
 
 
 def clean_label(label: str) -> str:
@@ -158,8 +170,9 @@ def _classes(raw: Raw, seen: list[str], options: ReaderOptions, kept: _Codes) ->
                 for i, each in enumerate(raw.frame["label"])
                 if each and clean_label(each) == unknown
             )
-            near = nearest(unknown, classes)
-            fix = f"write {near!r}" if near else "add it to the classes, or to the unsure labels"
+            near = None if options.map else nearest(unknown, classes)
+            others = "the map" if options.map else "the classes"
+            fix = f"write {near!r}" if near else f"add it to {others}, or to the unsure labels"
             raw.refuse(row, f"{shown(unknown)} is none of {listed(classes)}", fix)
         return classes
     if len(seen) == 1:

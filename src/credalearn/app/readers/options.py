@@ -39,6 +39,9 @@ class ReaderOptions:
     classes: tuple[str, ...] | None = option(
         None, "A class; repeat for each, in order. Other labels are refused."
     )
+    map: tuple[str, ...] = option(
+        (), "Classes of labels, such as '-3,-2,-1=abusive 0,1=fine'; may be repeated."
+    )
     unsure: tuple[str, ...] = option((), "A label that means 'I do not know'; may be repeated.")
     missing: tuple[str, ...] = option((), "A label that means 'no answer'; may be repeated.")
     format: Format | None = option(None, "Name of the format.", show_default="recognized")
@@ -50,7 +53,7 @@ class ReaderOptions:
 
     def __post_init__(self) -> None:
         check_options(self)
-        for name in ("classes", "unsure", "missing"):
+        for name in ("classes", "map", "unsure", "missing"):
             given = getattr(self, name)
             names = (given,) if isinstance(given, str) else None if given is None else tuple(given)
             object.__setattr__(self, name, names)

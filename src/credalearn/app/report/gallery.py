@@ -34,6 +34,7 @@ class GalleryItem:
     votes: tuple[tuple[str, float], ...]  # votes by class, most first
     bars: tuple[ClassBar, ...]  # the likeliest classes, most probable first
     image: str | None  # thumbnail as a data URI, if there is one
+    text: str  # its text, or the start of it; empty without
 
 
 def gallery(
@@ -41,6 +42,7 @@ def gallery(
     kept: np.ndarray | None,
     folder: Path | None,
     bounds: tuple[np.ndarray, np.ndarray] | None,
+    texts: Mapping[str, str],
 ) -> tuple[GalleryItem, ...]:
     """The least certain deferred items, or of all items where nothing is decided."""
     order = np.argsort(-held_out.score, kind="stable")
@@ -49,7 +51,7 @@ def gallery(
     rows = order[:MOST_ITEMS].tolist()
     files = find_images(folder, [held_out.items[row] for row in rows]) if folder else {}
     images = {item: thumbnail(path) for item, (path, _) in files.items()}
-    return tuple(_item(held_out, row, images, bounds) for row in rows)
+    return tuple(_item(held_out, row, images, bounds, texts) for row in rows)
 
 
 def _item(
@@ -57,6 +59,7 @@ def _item(
     row: int,
     images: Mapping[str, str | None],
     bounds: tuple[np.ndarray, np.ndarray] | None,
+    texts: Mapping[str, str],
 ) -> GalleryItem:
     classes, name = held_out.classes, held_out.items[row]
     probs, votes, truth = held_out.probs[row], held_out.votes[row], int(held_out.truth[row])
@@ -79,4 +82,5 @@ def _item(
             for k in shown
         ),
         image=images.get(name),
+        text=texts.get(name, ""),
     )

@@ -144,7 +144,7 @@ def build_page(
         confusions=confusions(held_out, kept),
         risk=risk,
         widened=widened,
-        gallery=gallery(held_out, kept, images, bounds) if items else None,
+        gallery=gallery(held_out, kept, images, bounds, run.texts) if items else None,
         comparison=Comparison(
             (ComparedRun(run, held_out, widened), *others), guarantee and guarantee.max_error
         )

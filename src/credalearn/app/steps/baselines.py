@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from credalearn._selection import Items, logistic_regression
+from credalearn._selection import logistic_regression
 from credalearn._targets import truth_of
 from credalearn._temperature import log_probs
 from credalearn.app.annotations.agreement import majority
@@ -53,7 +53,7 @@ def compare(
         judged, where = rows, "out of fold"
         others = [right[clf.folds_ != fold].mean(0) for fold in range(clf.folds_.max() + 1)]
         models["most frequent class"] = torch.stack(others)[clf.folds_]
-        items = Items(clf.encode(data.X[rows]), labels, right)
+        items = clf.fold_items(data.X[rows], labels, right)
         models["logistic regression"] = logistic_regression(items, clf.folds_)
         models["this model"] = clf.out_of_fold_.probs
     source, truth = data.truth_source, torch.from_numpy(data.truth[judged])

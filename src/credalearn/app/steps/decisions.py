@@ -118,7 +118,7 @@ def _without_answer(
     if found is None:
         return None
     row, error = found
-    if run.facts.imported:
+    if run.facts.imported or run.facts.inputs.texts:
         return CredalError(f"{stream.name}, item {shown(batch.items[row])}: {error}")
     largest = float(np.abs(batch.X[row]).max())
     return CredalError(

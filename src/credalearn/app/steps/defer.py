@@ -38,7 +38,9 @@ class DeferOptions:
     item: str | None = same_option(PredictOptions, "item")
     threshold: float | None = same_option(PredictOptions, "threshold")
     limit: int | None = option(None, "Write at most this many items.", least=1)
-    text: str | None = option(None, "Column that annotators read.", show_default="text")
+    text: str | None = option(
+        None, "Column that annotators read.", show_default="that of the model, or text"
+    )
     image_prefix: str = option(LOCAL_FILES, "Text before the path of an image in a task.")
     predictions: bool = option(True, "Show the model's predictions to annotators.")
 
@@ -77,10 +79,11 @@ def defer(run: Run, data: Any, output: str | Path, options: DeferOptions | None 
     path = check_file(output, (_SUFFIXES[options.to],))
     refuse_overwriting(path, data, run)
     stream = open_items(run, data, item=options.item)
-    if options.text is not None and options.text not in stream.ignored:
+    columns = (*run.facts.inputs.texts, *stream.ignored)
+    if options.text is not None and options.text not in columns:
         raise CredalError(
             f"{stream.name} has no column {options.text!r} of texts; its other columns are: "
-            f"{listed(stream.ignored) or 'none'}. To fix: name one of these, or leave out --text."
+            f"{listed(columns) or 'none'}. To fix: name one of these, or leave out --text."
         )
     count, found = _deferred(run, stream, options)
     if found.is_empty():
@@ -163,7 +166,7 @@ def _write_label_studio(
 ) -> str:
     """Write tasks and interface; returns what the interface shows."""
     data = [name for name in chosen.columns if name.startswith("data:")]
-    text = f"data:{options.text or 'text'}"
+    text = f"data:{options.text or (*run.facts.inputs.texts, 'text')[0]}"
     if run.takes_images:
         shown, field = "data:image", "image"
     elif text in data:

@@ -61,12 +61,14 @@ class Exported:
 
     onnx: Path
     cards: tuple[Path, ...]
+    encoded: bool = False  # whether the model takes encoded texts
 
     @property
     def lines(self) -> tuple[str, ...]:
         """What the command prints."""
+        after = " It starts after the encoder of the texts." if self.encoded else ""
         return (
-            f"Wrote {self.onnx}: outputs {', '.join(OUTPUTS)}.",
+            f"Wrote {self.onnx}: outputs {', '.join(OUTPUTS)}.{after}",
             f"Wrote the model card: {' and '.join(map(str, self.cards))}.",
         )
 
@@ -75,7 +77,7 @@ def export(run: "Run", options: ExportOptions | None = None) -> Exported:
     """Write the run's model as one ONNX file with its card, and check it under onnxruntime.
 
     The input is ``features``, float64 (N, D), raw: standardization is part of the model. Missing
-    values and categories are not: then the metadata names the encoded features. Or it is
+    values, categories and texts are not: then the metadata names the encoded features. Or it is
     ``images``, float32 (N, 3, S, S) with values from 0 to 255. The outputs are :data:`OUTPUTS`. The
     metadata has the classes, the features, the method and the guarantee.
     """
@@ -96,7 +98,7 @@ def export(run: "Run", options: ExportOptions | None = None) -> Exported:
     clf = run.load_model()
     temperature, score = clf.temperatures_["truth"], run.deferral_score
     graph = Graph(str(clf.method), clf.model_, temperature, score=score).cpu()
-    name, sample = _sample(graph, clf._input_shape)
+    name, sample = _sample(run, graph, clf._input_shape)
     program = _exported(graph, name, sample)
     program.model.metadata_props.update(_metadata(run, clf))
     program.model.producer_name, program.model.producer_version = "credalearn", __version__
@@ -105,10 +107,10 @@ def export(run: "Run", options: ExportOptions | None = None) -> Exported:
         _check_same(partial, graph, name, sample)
     for card in cards:
         write_card(run, card, OUTPUTS)
-    return Exported(path, cards)
+    return Exported(path, cards, bool(run.facts.inputs.texts))
 
 
-def _sample(graph: "Graph", shape: tuple[int, ...]) -> tuple[str, "torch.Tensor"]:
+def _sample(run: "Run", graph: "Graph", shape: tuple[int, ...]) -> tuple[str, "torch.Tensor"]:
     """The name of the input, and random items: features as spread as those of training."""
     import torch
 
@@ -120,7 +122,8 @@ def _sample(graph: "Graph", shape: tuple[int, ...]) -> tuple[str, "torch.Tensor"
     noise = torch.randn(_CHECKED, *shape, generator=generator, dtype=torch.float64)
     for layer in graph.modules():
         if isinstance(layer, Standardize):
-            return "features", layer.mean + 3 * layer.scale * noise
+            spread = 3 if run.facts.inputs.encoder != "tfidf" else shape[0] ** -0.5  # of length 1
+            return "features", layer.mean + spread * layer.scale * noise
     return "features", noise
 
 

@@ -146,7 +146,7 @@ def predict(
         items=counts["items"],
         deferred=counts["deferred"] if options.decision else None,
         trained_on=counts["trained on"],
-        ignored=stream.ignored,
+        ignored=() if run.facts.inputs.texts else stream.ignored,
         unreadable=dict(stream.unreadable),
         output=path,
         table=table,

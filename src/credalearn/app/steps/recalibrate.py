@@ -30,6 +30,7 @@ class RecalibrateOptions:
         help="Table or array of features, or of another model's probabilities; may be repeated.",
         flags=("--features", "--predictions"),
     )
+    text: tuple[str, ...] = same_option(DatasetOptions, "text", show_default="as in training")
     images: Path | None = same_option(DatasetOptions, "images")
     group: str | None = same_option(DatasetOptions, "group")
     gold: str | Any | None = same_option(DatasetOptions, "gold")
@@ -141,12 +142,17 @@ def _check_classes(run: Run, annotations: Annotations) -> None:
 
 def _dataset(run: Run, annotations: Annotations, options: RecalibrateOptions) -> Dataset:
     inputs = run.facts.inputs
+    encoder = {"encoder": inputs.encoder or None, "weights": inputs.encoder_weights}
+    if inputs.kind == "texts":
+        text = options.text or inputs.texts
+        return Dataset(annotations, **keywords(options) | {"text": text}, **encoder)
     if (inputs.kind == "images") != (options.images is not None):
         raise CredalError(
             f"the model of {run.path} takes {inputs.kind}. To fix: pass --{inputs.kind}."
         )
     if inputs.kind == "images":
-        return Dataset(annotations, **keywords(options), image_size=inputs.image_size)
+        size = {"image_size": inputs.image_size}
+        return Dataset(annotations, **keywords(options), **size, **encoder)
     known = {"names": inputs.features, "categories": inputs.categories}
     return Dataset(annotations, **keywords(options), **known)
 

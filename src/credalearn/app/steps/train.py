@@ -25,7 +25,7 @@ from credalearn._options import check_options, option, same_option
 from credalearn.app._split import SPLITS
 from credalearn.app.annotations.agreement import annotation_facts, majority
 from credalearn.app.annotations.dawid_skene import dawid_skene
-from credalearn.app.dataset import Dataset
+from credalearn.app.dataset import Dataset, DatasetOptions
 from credalearn.app.facts import SplitFacts, TrainingOptions
 from credalearn.app.labels import make_labels
 from credalearn.app.run import OUT_OF_FOLD, Run, write_run
@@ -64,7 +64,7 @@ class TrainOptions:
         show_default="selected for features, resnet18 for images",
     )
     calibrate: bool = option(False, "Temper the probabilities of a method given by name.")
-    weights: Path | None = option(None, "File of weights that the network starts from.")
+    weights: Path | None = same_option(DatasetOptions, "weights")
     augment: Augment = option("none", "Random changes to images in each epoch.")
     epochs: int = same_option(Recipe, "epochs")
     learning_rate: float = same_option(Recipe, "learning_rate")
@@ -94,12 +94,14 @@ def train(data: Dataset, folder: str | Path, options: TrainOptions | None = None
     _check_classes(data, rows)
     labels = training_labels(data, rows, options)
     data = judged_by_skill(data) if options.skill == "dawid-skene" else data
-    used = recorded_options(options, images=data.inputs.kind == "images")
+    frozen = data.inputs.is_frozen
+    used = recorded_options(options, images=data.inputs.kind == "images" and not frozen)
     with staged(output, overwrite=options.overwrite) as partial:
         clf = CredalClassifier(
             options.method,
             backbone=used.backbone,
-            weights=options.weights,
+            encoder="tfidf" if data.inputs.encoder == "tfidf" else "auto",
+            weights=None if frozen else options.weights,
             calibrate=options.calibrate,
             epochs=options.epochs,
             batch_size=options.batch_size,

@@ -1,0 +1,94 @@
+"""Texts of items: which columns contain them, and several columns as one text.
+
+Shapes: N items.
+"""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from credalearn._checks import folded
+from credalearn.app.annotations.table import Annotations, ItemTable
+from credalearn.app.features import FeatureTable, item_column, item_names
+from credalearn.app.sources import open_source, texts
+from credalearn.errors import CredalError
+
+# In the order in which they are tried.
+_NAMES = ("text", "message", "sentence", "tweet", "comment", "utterance", "post", "document")
+
+
+def read_texts(
+    annotations: Annotations,
+    columns: Sequence[str],
+    *,
+    table: Any,
+    extra: Sequence[str],
+    named_in: Sequence[str],
+) -> FeatureTable:
+    """Texts from a table, or from the exports themselves; without columns, from those found."""
+    tables, named = annotations.source.tables, annotations.source.item
+    if table is not None:
+        source = open_source(table)
+        named = item_column(source, named_in, (*columns, *extra))
+        items = item_names(source, source.read([named])[named]).alias("item")
+        rows = items.to_frame().with_row_index("row").select("item", pl.col("row").cast(pl.Int64))
+        tables = (ItemTable(source, rows.unique("item", keep="first", maintain_order=True)),)
+    found = tuple(columns) or find_texts(tables[0].source.columns if tables else ())
+    if not found:
+        where = annotations.source.path if table is None else tables[0].source.path
+        raise CredalError(
+            f"{where} has no column that is called like a text. To fix: pass --text COLUMN, "
+            "--features FILE or --images FOLDER."
+        )
+    # A file of later votes may leave out the texts of items that are known.
+    has = [set(found) <= set(each.source.columns) for each in tables]
+    tables = tuple(each for number, each in enumerate(tables) if has[number] or not number)
+    wanted = tuple(dict.fromkeys((*found, *extra)))
+    whole = pl.concat(
+        each.read(wanted, option="text").with_columns(table=pl.lit(number))
+        for number, each in enumerate(tables)
+    ).unique("item", keep="first", maintain_order=True)
+
+    def place(row: int) -> str:
+        source = tables[whole["table"][row]].source
+        return f"{source.path}, {source.place(whole['row'][row])}"
+
+    return FeatureTable(
+        tuple(each.source.path for each in tables),
+        whole["item"].to_list(),
+        list(found),
+        join_texts(whole.select(found), found),
+        (),
+        whole.select(pl.col("item", *extra).str.strip_chars().str.normalize("NFC")),
+        place,
+        named,
+    )
+
+
+def find_texts(columns: Sequence[str]) -> tuple[str, ...]:
+    """The columns that are called like a text: ``text``, ``data.text``, ``text.post``; or none."""
+    for name in _NAMES:
+        found = [each for each in columns if folded(each.split(".")[-1]) == name]
+        found = found or [each for each in columns if folded(each.split(".")[0]) == name]
+        if found:
+            return tuple(found)
+    return ()
+
+
+def join_texts(table: pl.DataFrame, names: Sequence[str]) -> np.ndarray:
+    """The text of each row (N,): that of the one column, or of several after their names."""
+    columns = [column.fill_null("") for column in texts(table).get_columns()]
+    if len(columns) == 1:
+        found: Iterable[str] = columns[0]
+    else:
+        rows = zip(*columns, strict=True)
+        found = ("\n".join(f"{n}: {x}" for n, x in zip(names, row, strict=True)) for row in rows)
+    return np.array([*found, ""], dtype=object)[:-1]
+
+
+def text_digests(values: Any) -> list[str]:
+    """SHA-256 of each text."""
+    return [hashlib.sha256(text.encode()).hexdigest() for text in values]

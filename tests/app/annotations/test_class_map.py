@@ -1,0 +1,85 @@
+"""Labels that are read as classes."""
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import credalearn as cl
+from credalearn.app.annotations.class_map import parse_map
+from team_files import in_process
+
+MAP = "-3,-2,-1=abusive 0,1=fine"
+
+
+def severity() -> pl.DataFrame:
+    rows = [("a", "ann", -3), ("a", "bo", 1), ("b", "ann", 0), ("b", "bo", -1), ("b", "cy", 1)]
+    return pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+
+
+def test_votes_are_counted_by_class(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = cl.read_annotations(severity(), map=MAP)
+    assert found.classes == ("abusive", "fine")
+    assert found.counts().tolist() == [[1, 1], [1, 2]]
+    path = tmp_path / "votes.csv"
+    severity().write_csv(path)
+    done = in_process(capsys, "inspect", path, "--map", MAP)
+    assert "votes by class: abusive: 2 (-3, -2, -1), fine: 3 (0, 1)" in done.out
+    again = in_process(capsys, "inspect", path, "--map", "-3,-2,-1=abusive", "--map", "0,1=fine")
+    assert again.out == done.out
+
+
+def test_a_class_of_one_map_may_have_spaces() -> None:
+    given = ("very bad,bad=not fine", "good = fine")
+    assert parse_map(given) == {"very bad": "not fine", "bad": "not fine", "good": "fine"}
+
+
+@pytest.mark.parametrize(
+    ("table", "kind", "wanted"),
+    [
+        (
+            {"item": ["a", "b"], "n_0": [2, 0], "n_1": [1, 3], "n_2": [0, 1]},
+            "counts",
+            [[2, 1], [0, 4]],
+        ),
+        (
+            {"item": ["a", "b"], "p_0": [0.5, 0.0], "p_1": [0.25, 0.5], "p_2": [0.25, 0.5]},
+            "probabilities",
+            [[0.5, 0.5], [0, 1]],
+        ),
+        (
+            {"item": ["a", "a", "b"], "label": ["1", "2", "0"], "at_least": [0.25, 0.5, 0.75]},
+            "bounds",
+            [[0, 0.75], [0.75, 0]],
+        ),
+    ],
+)
+def test_counts_probabilities_and_bounds_add_up(
+    table: dict[str, Any], kind: str, wanted: list[list[float]]
+) -> None:
+    found = cl.read_annotations(pl.DataFrame(table), map="0=none 1,2=some")
+    assert found.kind == kind
+    assert found.counts().tolist() == wanted
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("-3,-2,-1", r"a map must be labels, = and their class, each label once; got '-3,-2,-1'"),
+        ("-3=a -3=b", r"each label once; got '-3=b'"),
+        ("-3,-2,-1=bad 0=fine", r"'1' is none of .*add it to the map"),
+        ("-3,-2,-1,0,1=all", r"two classes or more; it leads to 'all'"),
+    ],
+)
+def test_refuses_a_map_that_does_not_fit(given: str, message: str) -> None:
+    with pytest.raises(cl.CredalError, match=message):
+        cl.read_annotations(severity(), map=given)
+
+
+def test_classes_order_the_map() -> None:
+    found = cl.read_annotations(severity(), map=MAP, classes=("fine", "abusive"))
+    assert found.classes == ("fine", "abusive")
+    assert found.counts().tolist() == [[1, 1], [2, 1]]
+    with pytest.raises(cl.CredalError, match="the map must lead to 'fine', 'rude'"):
+        cl.read_annotations(severity(), map=MAP, classes=("fine", "rude"))

@@ -1,0 +1,293 @@
+"""Models of texts: from exports and tables to decisions, in Python and on the command line."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import credalearn as cl
+from credalearn.app.run import Run
+from team_files import Done, in_process
+from text_items import messages
+
+Capture = pytest.CaptureFixture[str]
+PEOPLE = ("ann", "bo", "cy", "dee")
+
+
+def run_command(capsys: Capture, *arguments: object) -> Done:
+    done = in_process(capsys, *arguments)
+    assert done.code == 0, done.err
+    return done
+
+
+def severities(votes: np.ndarray, row: int) -> list[int]:
+    """Votes for fine and rude as severities, below 0 where rude."""
+    fine, rude = votes[row].tolist()
+    return [1 - row % 2] * fine + [-1 - row % 3] * rude
+
+
+def lewidi(num_items: int, *, random_state: int = 0, fields: bool = False) -> dict[str, Any]:
+    """An official split; its ids start at 1."""
+    texts, votes = messages(num_items, random_state=random_state)
+    return {
+        str(row + 1): {
+            "text": {"post": "hello", "reply": text} if fields else text,
+            "annotation task": "abuse detection",
+            "annotations": ",".join(map(str, severities(votes, row))),
+            "annotators": ",".join(PEOPLE),
+            "hard_label": str(int(votes[row, 1] > votes[row, 0])),
+        }
+        for row, text in enumerate(texts)
+    }
+
+
+def write(path: Path, content: object) -> Path:
+    path.write_text(json.dumps(content))
+    return path
+
+
+@pytest.fixture(scope="module")
+def official(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a training, a validation and a test export."""
+    folder = tmp_path_factory.mktemp("official")
+    for number, (name, size) in enumerate({"train": 120, "dev": 90, "test": 60}.items()):
+        write(folder / f"{name}.json", lewidi(size, random_state=number))
+    return folder
+
+
+def train_arguments(folder: Path, run: Path) -> list[object]:
+    names = ("train", folder / "train.json", "--validation", folder / "dev.json")
+    return [*names, "--test", folder / "test.json", "--map", "-3,-2,-1=rude 0,1=fine", "-o", run]
+
+
+def tone(number: int, rude: int) -> str:
+    """What the person of this number says, the first of whom say rude."""
+    return "fine" if number >= rude else "rude"
+
+
+def label_studio() -> list[Any]:
+    return [
+        {
+            "id": row,
+            "data": {"id": f"m{row}", "text": text},
+            "annotations": [
+                {
+                    "completed_by": who,
+                    "result": [{"from_name": "tone", "value": {"choices": [tone(who, rude)]}}],
+                }
+                for who in range(4)
+            ],
+        }
+        for row, (text, (_, rude)) in enumerate(zip(*messages(30), strict=True))
+    ]
+
+
+def argilla() -> list[Any]:
+    return [
+        {
+            "id": f"m{row}",
+            "text": text,
+            "tone.responses": ["rude"] * int(rude) + ["fine"] * int(fine),
+            "tone.responses.users": list(PEOPLE),
+        }
+        for row, (text, (fine, rude)) in enumerate(zip(*messages(30), strict=True))
+    ]
+
+
+def prodigy() -> list[Any]:
+    return [
+        {
+            "text": text,
+            "meta": {"id": f"m{row}"},
+            "accept": [tone(who, rude)],
+            "answer": "accept",
+            "_annotator_id": PEOPLE[who],
+            "_input_hash": row,
+        }
+        for row, (text, (_, rude)) in enumerate(zip(*messages(30), strict=True))
+        for who in range(4)
+    ]
+
+
+def doccano() -> list[Any]:
+    return [
+        {"id": f"m{row}", "text": text, "label": [tone(fine, rude)]}
+        for row, (text, (fine, rude)) in enumerate(zip(*messages(30), strict=True))
+    ]
+
+
+@pytest.mark.parametrize("export", [label_studio, argilla, prodigy, doccano])
+def test_the_text_of_an_export_is_found(export: Any, tmp_path: Path) -> None:
+    path = write(tmp_path / "export.json", export())
+    data = cl.Dataset(cl.read_annotations(path))
+    assert np.asarray(data.X).tolist() == messages(30)[0]
+    assert data.items == [f"m{row}" for row in range(30)]
+    assert data.inputs.kind == "texts"
+    (line,) = data.inspect()
+    assert line.startswith("30 items with texts in '")
+    assert str(path) in line
+
+
+def test_several_columns_are_joined_with_their_names(tmp_path: Path) -> None:
+    path = write(tmp_path / "train.json", lewidi(20, fields=True))
+    votes = cl.read_annotations(path)
+    data = cl.Dataset(votes)
+    assert data.inputs.texts == ("text.post", "text.reply")
+    assert data.X[0] == f"text.post: hello\ntext.reply: {messages(20)[0][0]}"
+    assert cl.Dataset(votes, text="reply").X[0] == messages(20)[0][0]
+
+
+def test_texts_groups_and_gold_labels_of_a_table() -> None:
+    texts, votes = messages(30)
+    rows = [(f"m{row}", who) for row in range(30) for who in PEOPLE]
+    labels = [tone(who, votes[row, 1]) for row in range(30) for who in range(4)]
+    table = pl.DataFrame(rows, schema=["item", "annotator"], orient="row")
+    annotations = cl.read_annotations(table.with_columns(label=pl.Series(labels)))
+    items = pl.DataFrame({"item": [f"m{row}" for row in range(30)], "message": texts})
+    items = items.with_columns(
+        author=pl.Series([f"a{row // 3}" for row in range(30)]), right=pl.lit("fine")
+    )
+    given = {"text": "message", "group": "author", "gold": "right"}
+    data = cl.Dataset(annotations, table=items, **given)
+    assert np.asarray(data.X).tolist() == texts
+    assert data.groups == items["author"].to_list()
+    assert data.truth.tolist() == [data.annotations.classes.index("fine")] * 30
+    assert data.to_polars()["text"].to_list() == texts
+    with pytest.raises(cl.CredalError, match=r"no column 'mesage'.*did you mean 'message'"):
+        cl.Dataset(annotations, table=items, text="mesage")
+    with pytest.raises(cl.CredalError, match=r"called like a text\. To fix: pass --text COLUMN"):
+        cl.Dataset(annotations)
+    with pytest.raises(cl.CredalError, match="5 of 30 items have no text in"):
+        cl.Dataset(annotations, table=items[:25], text="message")
+    with pytest.raises(cl.CredalError, match="drop is for features"):
+        cl.Dataset(annotations, table=items, text="message", drop=("author",))
+
+
+def test_equal_texts_are_drawn_into_one_split(tmp_path: Path) -> None:
+    content = lewidi(40)
+    for number in range(1, 11):
+        content[str(number)]["text"] = "the same text"
+    data = cl.Dataset(cl.read_annotations(write(tmp_path / "train.json", content))).split()
+    assert data.part is not None
+    assert len(set(data.part[:10])) == 1
+
+
+def test_official_splits_from_raw_files_to_decisions(
+    official: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    run = tmp_path / "run"
+    done = run_command(capsys, *train_arguments(official, run))
+    assert "Map: votes by class: rude: " in done.out
+    assert "(-3, -2, -1), fine: " in done.out
+    assert "270 items with texts in 'text' of" in done.out
+    assert "items: 120 train, 90 calibration, 60 test" in done.out
+    assert len(done.out.splitlines()) <= 11
+    trained = Run.load(run)
+    wanted = ["1", "calibration:1", "test:1"]
+    assert [trained.items.filter(split=each)["item"][0] for each in trained.facts.splits.sizes] == (
+        wanted
+    )
+    # The scores of the shared task, from the files alone.
+    votes = json.loads((official / "test.json").read_text()).values()
+    rude = [np.mean([int(x) < 0 for x in each["annotations"].split(",")]) for each in votes]
+    clf = trained.load_model()
+    texts = [each["text"] for each in votes]
+    probs = clf.predict_credal(texts, meaning="votes").probs.double().numpy()
+    shares = np.column_stack([rude, 1 - np.array(rude)])
+    cost = -(shares * np.log(probs)).sum(1).mean()
+    clear = shares.max(1) > 0.5
+    right = (probs.argmax(1) == shares.argmax(1))[clear].mean()
+    assert f"60 test items: cross-entropy {cost:.3f} to the votes; micro-F1" in done.out
+    assert f"(accuracy) {right:.3f} against the class with the most votes" in done.out
+
+    run_command(capsys, "report", run)
+    run_command(capsys, "certify", run, "--max-error", "0.2")
+    page = (run / "report.html").read_text()
+    held_out = [text for text in texts if text in page]
+    assert held_out, "the page shows no text"
+
+    new = write(tmp_path / "new.json", lewidi(30, random_state=9))
+    done = run_command(capsys, "predict", run, new, "-o", tmp_path / "decisions.csv")
+    assert "Ignored" not in done.out
+    found = pl.read_csv(tmp_path / "decisions.csv")
+    again = clf.predict_proba(messages(30, random_state=9)[0])
+    np.testing.assert_allclose(found["probability"], again.max(1), atol=1e-6)
+
+    content = {f"new-{name}": each for name, each in lewidi(30, random_state=9).items()}
+    new = write(tmp_path / "new.json", content)
+    tasks = tmp_path / "tasks.json"
+    options = ("--threshold", "0", "--limit", "3", "-o", tasks)
+    done = run_command(capsys, "defer", run, new, *options)
+    assert "it shows the column 'text'" in done.out
+    assert json.loads(tasks.read_text())[0]["data"]["text"] in messages(30, random_state=9)[0]
+
+    later = tmp_path / "later"
+    done = run_command(
+        capsys, "recalibrate", run, new, "--map", "-3,-2,-1=rude 0,1=fine", "-o", later
+    )
+    assert Run.load(later).facts.splits.sizes == {"calibration": 15, "test": 15}
+
+
+def test_one_official_split_is_enough(official: Path) -> None:
+    train, test = (cl.read_annotations(official / f"{name}.json") for name in ("train", "test"))
+    data = cl.Dataset(train, test=test).split()
+    assert data.part is not None
+    assert (data.part == "test").sum() == 60
+    assert 0 < (data.part == "calibration").sum() < (data.part == "train").sum()
+    assert all(
+        name.startswith("test:") == (part == "test")
+        for name, part in zip(data.items, data.part, strict=True)
+    )
+    with pytest.raises(cl.CredalError, match="Pass either split, or validation and test"):
+        cl.Dataset(train, test=test, split="part")
+
+
+def test_python_takes_texts_and_tables_of_them(official: Path, tmp_path: Path) -> None:
+    annotations = cl.read_annotations(official / "train.json", map="-3,-2,-1=rude 0,1=fine")
+    run = cl.Run.train(cl.Dataset(annotations, text="text"), tmp_path / "run")
+    texts = messages(5, random_state=5)[0]
+    listed = run.predict(texts, threshold=0.5).to_polars()
+    table = pl.DataFrame({"id": range(5), "text": texts, "author": "x"})
+    assert (
+        listed["label"].to_list()
+        == run.predict(table, threshold=0.5).to_polars()["label"].to_list()
+    )
+    with pytest.raises(cl.CredalError, match="has no column 'text'"):
+        run.predict(table.rename({"text": "message"}), threshold=0.5)
+
+
+def test_prediction_of_texts_takes_small_batches(
+    official: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    annotations = cl.read_annotations(official / "train.json", map="-3,-2,-1=rude 0,1=fine")
+    run = cl.Run.train(cl.Dataset(annotations), tmp_path / "run")
+    monkeypatch.setattr("credalearn.app.item_stream._TEXTS", 7)
+    seen: list[int] = []
+    encode = cl.CredalClassifier.encode
+
+    def watched(clf: cl.CredalClassifier, X: Any) -> Any:
+        seen.append(len(X))
+        return encode(clf, X)
+
+    monkeypatch.setattr(cl.CredalClassifier, "encode", watched)
+    texts, _ = messages(20, random_state=3)
+    table = pl.DataFrame({"id": range(20), "text": texts})
+    assert len(run.predict(table, threshold=0.5).to_polars()) == 20
+    assert seen == [7, 7, 6]
+
+
+def test_onnx_starts_after_the_encoder(official: Path, tmp_path: Path, capsys: Capture) -> None:
+    onnxruntime = pytest.importorskip("onnxruntime")
+    run = tmp_path / "run"
+    run_command(capsys, *train_arguments(official, run))
+    done = run_command(capsys, "export", run, "--onnx", tmp_path / "model.onnx")
+    assert "starts after the encoder" in done.out
+    card = (tmp_path / "model.md").read_text()
+    assert "The ONNX model starts after the encoder of the texts." in card
+    clf, texts = cl.load(run / "model"), messages(10, random_state=4)[0]
+    session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
+    (found,) = session.run(["probabilities"], {"features": clf.encode(texts).toarray()})
+    np.testing.assert_allclose(found, clf.predict_proba(texts), atol=1e-5)
