@@ -2,6 +2,7 @@
 
 import hashlib
 import resource
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -111,6 +112,13 @@ def in_process(capsys: pytest.CaptureFixture[str], *arguments: object) -> Done:
         sys.argv = before
     out, err = capsys.readouterr()
     return Done(code, out, err)
+
+
+def in_new_process(*arguments: object) -> Done:
+    """The command, in a process of its own."""
+    line = [sys.executable, "-m", "credalearn", *map(str, arguments)]
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    return Done(done.returncode, done.stdout, done.stderr)
 
 
 def snapshot(folder: Path) -> dict[str, str]:

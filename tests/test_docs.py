@@ -6,13 +6,20 @@ import runpy
 import shlex
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
+import polars as pl
 import pytest
 from fill_docs import CODE, filled, run_page
+from polars.testing import assert_frame_equal
 
+import credalearn as cl
 from credalearn.app.readers import read_annotations
 from credalearn_experiments.cli import main
+from ray_cluster import QUIET, ray_cluster
+from team_files import make_team
+from tiny_runs import start
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [
@@ -110,6 +117,26 @@ def test_exports_made_in_parallel_become_one_table(tmp_path: Path) -> None:
     assert run.returncode == 0, run.stderr
     found = read_annotations(tmp_path / "votes.csv")
     assert found.counts().tolist() == [[2, 1], [1, 0]]
+
+
+@pytest.mark.skipif(not (find_spec("ray") and find_spec("pyarrow")), reason="needs ray[data]")
+def test_a_ray_cluster_predicts_what_this_machine_predicts(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "inputs.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```\n(import ray[^`]*)```", text)
+    team = make_team(tmp_path)
+    items = pl.read_csv(team.features).select("item", "size", "weight")
+    items.write_parquet(tmp_path / "items.parquet")
+    run = cl.Run.train(cl.Dataset(cl.read_annotations(team.votes), features=items), team.run)
+    run.certify(capacity=0.3)
+    code = block.replace("/data/", f"{tmp_path}/").replace("10_000", "16")
+    with ray_cluster() as address:
+        process = start([sys.executable, "-c", code], RAY_ADDRESS=address, **QUIET)
+        _, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    found = pl.read_parquet(tmp_path / "decisions" / "*.parquet").sort("item")
+    here = run.predict(tmp_path / "items.parquet").to_polars()
+    assert_frame_equal(found, here.sort("item"), check_exact=True)
+    assert set(found["decision"]) == {"predict", "defer"}
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))

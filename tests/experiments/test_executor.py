@@ -2,10 +2,7 @@
 
 import os
 import re
-import shutil
 import signal
-import sys
-import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
@@ -22,22 +19,8 @@ from credalearn_experiments.log import read_log
 from credalearn_experiments.runner import Runner
 from credalearn_experiments.runs import Run
 from credalearn_experiments.store import Store
+from ray_cluster import QUIET, ray_cluster
 from tiny_runs import holders, run_command, start, tiny_context, tiny_plan, wait_until
-
-# Ray has processes of its own here: it warns about its future, and warnings are errors in tests.
-QUIET = {
-    "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
-    "RAY_AUTH_MODE": "disabled",
-}
-CLUSTER = """
-import time
-import ray
-
-started = ray.init(num_cpus=2, include_dashboard=False, object_store_memory=80_000_000)
-print(started.address_info["gcs_address"], flush=True)
-time.sleep(150)
-"""
 
 
 def epochs_logged(store: Store, run: Run) -> list[int]:
@@ -145,16 +128,8 @@ def test_time_that_is_up_leaves_the_rest_to_be_resumed(tmp_path: Path) -> None:
 
 @pytest.fixture
 def ray_address() -> Iterator[str]:
-    """A running cluster of two workers; its files need a short path, for its sockets."""
-    folder = Path(tempfile.mkdtemp(prefix="ray-"))
-    cluster = start([sys.executable, "-c", CLUSTER], RAY_TMPDIR=str(folder), **QUIET)
-    assert cluster.stdout is not None
-    address = cluster.stdout.readline().strip()
-    assert re.fullmatch(r"[\d.]+:\d+", address), address
-    yield address
-    cluster.terminate()
-    cluster.communicate(timeout=30)
-    shutil.rmtree(folder, ignore_errors=True)
+    with ray_cluster() as address:
+        yield address
 
 
 @pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")

@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,16 +12,9 @@ import credalearn as cl
 from credalearn.app.dataset import Dataset
 from credalearn.app.run import Run
 from opens import count_opens
-from team_files import CLASSES, Done, Team, in_process, make_team
+from team_files import CLASSES, Team, in_new_process, in_process, make_team
 
 Capture = pytest.CaptureFixture[str]
-
-
-def command(*arguments: object) -> Done:
-    """The command in a process of its own."""
-    line = [sys.executable, "-m", "credalearn", *map(str, arguments)]
-    done = subprocess.run(line, capture_output=True, text=True)
-    return Done(done.returncode, done.stdout, done.stderr)
 
 
 def probabilities(table: pl.DataFrame) -> np.ndarray:
@@ -52,15 +43,17 @@ def team(tmp_path_factory: pytest.TempPathFactory) -> Team:
 def test_commands_work_on_imported_votes(team: Team, tmp_path: Path) -> None:
     run, folder = tmp_path / "run", team.folder
     given = ("import", folder / "old-scored.csv", "--votes", folder / "old-votes.csv", "-o", run)
-    done = command(*given, "--model-name", "Vendor X", "--group", "patient")
+    done = in_new_process(*given, "--model-name", "Vendor X", "--group", "patient")
     assert done.code == 0, done.err
     assert "3 classes: 'cat', 'dog', 'owl'" in done.out
     assert f"Wrote {run}: probabilities of Vendor X; items: 200 calibration, 200 test" in done.out
-    done = command("certify", run, "--max-error", "0.2")
+    done = in_new_process("certify", run, "--max-error", "0.2")
     assert "(one minus the probability of the label, by Vendor X)" in done.out
     assert "wrong compared with the class with the most votes" in done.out
     assert len(done.out.splitlines()) <= 8
-    done = command("predict", run, folder / "new-scored.csv", "-o", tmp_path / "decisions.csv")
+    done = in_new_process(
+        "predict", run, folder / "new-scored.csv", "-o", tmp_path / "decisions.csv"
+    )
     assert "Of 200 items, " in done.out, done.err
     found = pl.read_csv(tmp_path / "decisions.csv")
     given_probs = (
@@ -69,18 +62,20 @@ def test_commands_work_on_imported_votes(team: Team, tmp_path: Path) -> None:
     assert [CLASSES[k] for k in given_probs.argmax(1)] == found["label"].to_list()
     assert found["probability"].to_numpy() == pytest.approx(given_probs.max(1), abs=2e-3)
     tasks = tmp_path / "tasks.json"
-    done = command("defer", run, folder / "new-scored.csv", "-o", tasks, "--threshold", "0.1")
+    done = in_new_process(
+        "defer", run, folder / "new-scored.csv", "-o", tasks, "--threshold", "0.1"
+    )
     assert "train" not in done.out
     assert json.loads(tasks.read_text())[0]["data"]["text"].startswith("Item x")
     again = tmp_path / "again"
-    done = command(
+    done = in_new_process(
         *("recalibrate", run, folder / "new-votes.csv", "--predictions", folder / "new-scored.csv"),
         *("--group", "patient", "-o", again),
     )
     assert "100 calibration and 100 test items; nothing was trained." in done.out, done.err
-    assert command("certify", again, "--max-error", "0.3").code == 0
+    assert in_new_process("certify", again, "--max-error", "0.3").code == 0
     assert Run.load(again).facts.imported == "Vendor X"
-    done = command("export", run, "--onnx", tmp_path / "model.onnx")
+    done = in_new_process("export", run, "--onnx", tmp_path / "model.onnx")
     assert done.code == 2
     assert "was imported: it has the probabilities of Vendor X and no model" in done.err
 
