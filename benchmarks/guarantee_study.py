@@ -1,6 +1,6 @@
 """How often certified thresholds break their promise, and how much they keep.
 
-Prints the table of docs/guarantees.md from ``experiments/results/guarantees.csv``. With
+Prints the table of docs/concepts/guarantees.md from ``experiments/results/guarantees.csv``. With
 ``--measure`` that file is made again, in a few minutes: 1,000 calibration sets from each of several
 populations whose true error is known at every threshold. The tests run the same simulation.
 

@@ -58,8 +58,11 @@ def on_page_content(html: str, **rest: Any) -> str:  # noqa: ARG001
 
 
 def _mathml(found: re.Match[str]) -> str:
-    display = "block" if found[1] == "div" else "inline"
-    return convert(html.unescape(found[2]).strip(), display=display)
+    formula = html.unescape(found[2]).strip()
+    if found[1] == "span":
+        return str(convert(formula))
+    shown = convert(formula, display="block")
+    return f'<div style="overflow-x: auto">{shown}</div>'  # on narrow screens it scrolls
 
 
 class MarkdownDocstrings(Extension):

@@ -101,7 +101,7 @@ def test_a_page_runs_from_top_to_bottom(path: Path, tmp_path: Path) -> None:
 
 
 def test_exports_made_in_parallel_become_one_table(tmp_path: Path) -> None:
-    text = (ROOT / "docs" / "inputs.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "how-to" / "inputs.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"```\n(import polars[^`]*votes\.csv[^`]*)```", text)
     answer = {"from_name": "l", "to_name": "t", "type": "choices", "value": {"choices": ["dog"]}}
     votes = [{"completed_by": {"email": "ann@x.org"}, "result": [answer]}]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from selenium import webdriver
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("", "guarantees/", "reference/labels/", "experiments/docs/learners/")
+PAGES = ("", "concepts/guarantees/", "methods/", "reference/labels/", "experiments/docs/learners/")
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,7 @@
 """Methods, tasks and settings of a user's own, from a Python file that is read before any command.
 
 ``credalearn-experiments --plugin FILE`` reads it, and so do the processes that do the runs;
-docs/extending.md shows one.
+docs/how-to/extending.md shows one.
 """
 
 import inspect

@@ -68,62 +68,29 @@ def tone(number: int, rude: int) -> str:
     return "fine" if number >= rude else "rude"
 
 
-def label_studio() -> list[Any]:
-    return [
-        {
-            "id": row,
-            "data": {"id": f"m{row}", "text": text},
-            "annotations": [
-                {
-                    "completed_by": who,
-                    "result": [{"from_name": "tone", "value": {"choices": [tone(who, rude)]}}],
-                }
-                for who in range(4)
-            ],
-        }
-        for row, (text, (_, rude)) in enumerate(zip(*messages(30), strict=True))
-    ]
+def task(tool: str, row: int, text: str, rude: int) -> list[dict[str, Any]]:
+    """What a tool exports of a message."""
+    said, name = [tone(who, rude) for who in range(4)], f"m{row}"
+    if tool == "label-studio":
+        answers = [[{"from_name": "tone", "value": {"choices": [each]}}] for each in said]
+        given = [{"completed_by": who, "result": each} for who, each in enumerate(answers)]
+        return [{"id": row, "data": {"id": name, "text": text}, "annotations": given}]
+    if tool == "argilla":
+        return [{"id": name, "text": text, "tone.responses": said}]
+    if tool == "prodigy":
+        shown = {"text": text, "meta": {"id": name}, "answer": "accept", "_input_hash": row}
+        people = enumerate(said)
+        return [{**shown, "accept": [each], "_annotator_id": str(who)} for who, each in people]
+    return [{"id": name, "text": text, "label": said[:1]}]
 
 
-def argilla() -> list[Any]:
-    return [
-        {
-            "id": f"m{row}",
-            "text": text,
-            "tone.responses": ["rude"] * int(rude) + ["fine"] * int(fine),
-            "tone.responses.users": list(PEOPLE),
-        }
-        for row, (text, (fine, rude)) in enumerate(zip(*messages(30), strict=True))
-    ]
-
-
-def prodigy() -> list[Any]:
-    return [
-        {
-            "text": text,
-            "meta": {"id": f"m{row}"},
-            "accept": [tone(who, rude)],
-            "answer": "accept",
-            "_annotator_id": PEOPLE[who],
-            "_input_hash": row,
-        }
-        for row, (text, (_, rude)) in enumerate(zip(*messages(30), strict=True))
-        for who in range(4)
-    ]
-
-
-def doccano() -> list[Any]:
-    return [
-        {"id": f"m{row}", "text": text, "label": [tone(fine, rude)]}
-        for row, (text, (fine, rude)) in enumerate(zip(*messages(30), strict=True))
-    ]
-
-
-@pytest.mark.parametrize("export", [label_studio, argilla, prodigy, doccano])
-def test_the_text_of_an_export_is_found(export: Any, tmp_path: Path) -> None:
-    path = write(tmp_path / "export.json", export())
+@pytest.mark.parametrize("tool", ["label-studio", "argilla", "prodigy", "doccano"])
+def test_the_text_of_an_export_is_found(tool: str, tmp_path: Path) -> None:
+    texts, votes = messages(30)
+    tasks = (task(tool, row, texts[row], votes[row, 1]) for row in range(30))
+    path = write(tmp_path / "export.json", [record for each in tasks for record in each])
     data = cl.Dataset(cl.read_annotations(path))
-    assert np.asarray(data.X).tolist() == messages(30)[0]
+    assert np.asarray(data.X).tolist() == texts
     assert data.items == [f"m{row}" for row in range(30)]
     assert data.inputs.kind == "texts"
     (line,) = data.inspect()
@@ -137,7 +104,9 @@ def test_several_columns_are_joined_with_their_names(tmp_path: Path) -> None:
     data = cl.Dataset(votes)
     assert data.inputs.texts == ("text.post", "text.reply")
     assert data.X[0] == f"text.post: hello\ntext.reply: {messages(20)[0][0]}"
-    assert cl.Dataset(votes, text="reply").X[0] == messages(20)[0][0]
+    test = cl.read_annotations(write(tmp_path / "test.json", lewidi(9, fields=True)))
+    data = cl.Dataset(votes, text="reply", test=test)
+    assert np.asarray(data.X).tolist() == [*messages(20)[0], *messages(9)[0]]
 
 
 def test_texts_groups_and_gold_labels_of_a_table() -> None:
@@ -245,25 +214,16 @@ def test_one_official_split_is_enough(official: Path) -> None:
         cl.Dataset(train, test=test, split="part")
 
 
-def test_python_takes_texts_and_tables_of_them(official: Path, tmp_path: Path) -> None:
-    annotations = cl.read_annotations(official / "train.json", map="-3,-2,-1=rude 0,1=fine")
-    run = cl.Run.train(cl.Dataset(annotations, text="text"), tmp_path / "run")
-    texts = messages(5, random_state=5)[0]
-    listed = run.predict(texts, threshold=0.5).to_polars()
-    table = pl.DataFrame({"id": range(5), "text": texts, "author": "x"})
-    assert (
-        listed["label"].to_list()
-        == run.predict(table, threshold=0.5).to_polars()["label"].to_list()
-    )
-    with pytest.raises(cl.CredalError, match="has no column 'text'"):
-        run.predict(table.rename({"text": "message"}), threshold=0.5)
-
-
-def test_prediction_of_texts_takes_small_batches(
+def test_python_takes_texts_and_tables_of_them_in_small_batches(
     official: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     annotations = cl.read_annotations(official / "train.json", map="-3,-2,-1=rude 0,1=fine")
-    run = cl.Run.train(cl.Dataset(annotations), tmp_path / "run")
+    run = cl.Run.train(cl.Dataset(annotations, text="text"), tmp_path / "run")
+    texts = messages(20, random_state=5)[0]
+    whole = run.predict(texts, threshold=0.5).to_polars()
+    table = pl.DataFrame({"id": range(20), "text": texts, "author": "x"})
+    with pytest.raises(cl.CredalError, match="has no column 'text'"):
+        run.predict(table.rename({"text": "message"}), threshold=0.5)
     monkeypatch.setattr("credalearn.app.item_stream._TEXTS", 7)
     seen: list[int] = []
     encode = cl.CredalClassifier.encode
@@ -273,9 +233,7 @@ def test_prediction_of_texts_takes_small_batches(
         return encode(clf, X)
 
     monkeypatch.setattr(cl.CredalClassifier, "encode", watched)
-    texts, _ = messages(20, random_state=3)
-    table = pl.DataFrame({"id": range(20), "text": texts})
-    assert len(run.predict(table, threshold=0.5).to_polars()) == 20
+    assert run.predict(table, threshold=0.5).to_polars()["score"].equals(whole["score"])
     assert seen == [7, 7, 6]
 
 

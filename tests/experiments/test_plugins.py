@@ -1,4 +1,4 @@
-"""Methods, tasks and settings of a user's own, with the files of docs/extending.md."""
+"""Methods, tasks and settings of a user's own, with the files of docs/how-to/extending.md."""
 
 import os
 import re
@@ -27,7 +27,7 @@ from tiny_runs import command, start
 
 ROOT = Path(__file__).parents[2]
 MINE, OWN, TEMPERED, READING, PANDAS = re.findall(
-    r"```py\n(.*?)```", (ROOT / "docs/extending.md").read_text(encoding="utf-8"), re.DOTALL
+    r"```py\n(.*?)```", (ROOT / "docs/how-to/extending.md").read_text(encoding="utf-8"), re.DOTALL
 )
 TINY = ("--epochs", 1, "--limit", 20, "--seeds", 1, "--device", "cpu")
 

@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 from credalearn._checks import nearest
 from credalearn._formats import listed, many, shown
 from credalearn._options import check_options, option
-from credalearn.app._join import TEXT, Gold, Joined, join_images, join_table
+from credalearn.app._join import TEXT, Gold, join_images, join_table
 from credalearn.app._split import HELD_OUT, SPLITS, check_split, draw_split, train_later
 from credalearn.app.annotations.agreement import majority
 from credalearn.app.annotations.merge import join_splits
@@ -170,7 +170,11 @@ class Dataset:
         splits: dict[str, Any] = {"calibration": chosen.validation, "test": chosen.test}
         annotations = join_splits(annotations, **splits)
         join = join_table if chosen.images is None else join_images
-        found = _encoded(join(annotations, chosen), chosen)
+        found = join(annotations, chosen)
+        if chosen.encoder not in (None, found.inputs.encoder):
+            from credalearn.app.encoders import encode_once
+
+            found = encode_once(found, chosen.encoder, chosen.weights)
         row_of = {item: row for row, item in enumerate(annotations.items)}
         number = len(annotations.items)
         rows = np.array([row_of.get(item, number) for item in found.items])
@@ -413,15 +417,3 @@ class Dataset:
                 "column, or leave out gold."
             )
         return np.array([number[value] for value in found])
-
-
-def _encoded(found: Joined, options: DatasetOptions) -> Joined:
-    """The items as features, where a frozen encoder was asked for."""
-    if options.encoder in (None, found.inputs.encoder):
-        return found
-    from credalearn.app.encoders import encode_once  # imports packages of other people
-
-    weights = None if options.weights is None else str(options.weights)
-    inputs = replace(found.inputs, encoder=options.encoder, encoder_weights=weights)
-    X, inputs = encode_once(np.asarray(found.X), found.digests, inputs)
-    return replace(found, X=X, inputs=inputs)

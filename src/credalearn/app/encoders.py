@@ -5,7 +5,7 @@ Shapes: N items, D features.
 
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from credalearn._files import sha256_of, whole_file
+from credalearn.app._join import Joined
 from credalearn.app.facts import InputFacts
 from credalearn.errors import CredalError
 
@@ -22,25 +23,24 @@ Encode = Callable[[np.ndarray], np.ndarray]  # from items to features, float32 (
 _BATCH = 256
 
 
-def encode_once(
-    X: np.ndarray, digests: Sequence[str], inputs: InputFacts
-) -> tuple[np.ndarray, InputFacts]:
-    """The features of all items, and what is known of their encoder.
+def encode_once(joined: Joined, encoder: str | None, weights: str | Path | None) -> Joined:
+    """The items with their features in place of texts or images.
 
     Computed once: they are kept in ``$CREDALEARN_CACHE``, by default ``~/.cache/credalearn``, under
     a digest of the items and the encoder.
     """
+    file = None if weights is None else str(weights)
+    inputs = replace(joined.inputs, encoder=encoder or "", encoder_weights=file)
     encode, sha256 = _opened(inputs)
-    key = hashlib.sha256("".join((inputs.encoder, sha256, *digests)).encode()).hexdigest()
+    key = hashlib.sha256("".join((inputs.encoder, sha256, *joined.digests)).encode()).hexdigest()
     cache = Path(os.environ.get("CREDALEARN_CACHE") or Path.home() / ".cache" / "credalearn")
-    path, inputs = cache / f"{key}.npy", replace(inputs, encoder_sha256=sha256)
-    if path.is_file():
-        return np.load(path, allow_pickle=False), inputs
-    found = _in_batches(encode, X)
-    cache.mkdir(parents=True, exist_ok=True)
-    with whole_file(path) as partial, partial.open("wb") as file:
-        np.save(file, found)
-    return found, inputs
+    path = cache / f"{key}.npy"
+    if not path.is_file():
+        cache.mkdir(parents=True, exist_ok=True)
+        with whole_file(path) as partial, partial.open("wb") as output:
+            np.save(output, _in_batches(encode, np.asarray(joined.X)))
+    X = np.load(path, allow_pickle=False)
+    return replace(joined, X=X, inputs=replace(inputs, encoder_sha256=sha256))
 
 
 def open_encoder(inputs: InputFacts) -> Encode:

@@ -5,6 +5,7 @@ Shapes: N items.
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext, suppress
 from typing import Any
 
 import numpy as np
@@ -43,14 +44,13 @@ def read_texts(
             f"{where} has no column that is called like a text. To fix: pass --text COLUMN, "
             "--features FILE or --images FOLDER."
         )
-    # A file of later votes may leave out the texts of items that are known.
-    has = [set(found) <= set(each.source.columns) for each in tables]
-    tables = tuple(each for number, each in enumerate(tables) if has[number] or not number)
-    wanted = tuple(dict.fromkeys((*found, *extra)))
-    whole = pl.concat(
-        each.read(wanted, option="text").with_columns(table=pl.lit(number))
-        for number, each in enumerate(tables)
-    ).unique("item", keep="first", maintain_order=True)
+    parts = []
+    for number, each in enumerate(tables):
+        # A file of later votes may leave out the texts of items that are known.
+        with suppress(CredalError) if number else nullcontext():
+            part = each.read(tuple(dict.fromkeys((*found, *extra))))
+            parts.append(part.with_columns(table=pl.lit(number)))
+    whole = pl.concat(parts).unique("item", keep="first", maintain_order=True)
 
     def place(row: int) -> str:
         source = tables[whole["table"][row]].source

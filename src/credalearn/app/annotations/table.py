@@ -36,9 +36,9 @@ class ItemTable:
     source: Source
     rows: pl.DataFrame  # ``item``, all different, and ``row``, where it is first
 
-    def read(self, names: Sequence[str], *, option: str) -> pl.DataFrame:
+    def read(self, names: Sequence[str]) -> pl.DataFrame:
         """The items, the number of their row, and these columns as text."""
-        columns = [self.source.column(name, option=option) for name in names]
+        columns = [self.source.column(name, option="text") for name in names]
         table = texts(self.source.read(columns))[self.rows["row"]]
         pairs = zip(names, columns, strict=True)
         return self.rows.with_columns(table[column].alias(name) for name, column in pairs)
