@@ -1,6 +1,7 @@
 """The command ``recalibrate``."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
+from typing import Any
 
 from credalearn._options import keywords
 from credalearn.app.cli._arguments import Export, NewRun, RunFolder
@@ -17,9 +18,11 @@ def recalibrate(
     output: NewRun,
     reading: ReaderOptions,
     options: RecalibrateOptions,
-) -> list[str]:
+) -> list[str | dict[str, Any]]:
     """See ``steps.recalibrate``."""
     old = Run.load(run)
     reading = replace(reading, classes=reading.classes or old.classes)
     votes = read_annotations(export, **keywords(reading))
-    return recalibrate_run(old, votes, output, options).lines
+    found = recalibrate_run(old, votes, output, options)
+    facts = {"run": output, "drift": asdict(found.drift), "splits": asdict(found.run.facts.splits)}
+    return [*found.lines, facts]
