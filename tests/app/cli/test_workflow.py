@@ -186,7 +186,7 @@ def test_wide_labels_are_reported_where_sets_are_learned(tmp_path: Path, run: Co
 
 def test_every_command_prints_facts_as_json(tmp_path: Path, capsys: Capture) -> None:
     team = make_team(tmp_path)
-    new, trained = new_items(team), tmp_path / "run"
+    new, trained = new_items(team), team.run
 
     def facts(*arguments: object) -> dict[str, Any]:
         done = in_process(capsys, *arguments, "--json")
@@ -195,7 +195,7 @@ def test_every_command_prints_facts_as_json(tmp_path: Path, capsys: Capture) -> 
         return found
 
     assert facts("inspect", team.votes)["items"] == 60
-    found = facts(*train_arguments(team, trained))
+    found = facts(*train_arguments(team))
     assert found["run"] == str(trained)
     assert found["splits"]["train"] == Run.load(trained).facts.splits.train
     found = facts("certify", trained, "--max-error", "0.9", "--set-coverage", "0.5")
