@@ -121,7 +121,7 @@ def test_exports_made_in_parallel_become_one_table(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not (find_spec("ray") and find_spec("pyarrow")), reason="needs ray[data]")
 def test_a_ray_cluster_predicts_what_this_machine_predicts(tmp_path: Path) -> None:
-    text = (ROOT / "docs" / "inputs.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "how-to" / "inputs.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"```\n(import ray[^`]*)```", text)
     team = make_team(tmp_path)
     items = pl.read_csv(team.features).select("item", "size", "weight")

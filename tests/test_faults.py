@@ -272,6 +272,24 @@ FAULTS = {
         "off.sort().values[max(rank - 2, 0)]",
         "conformal/test_calibration.py::test_radius_is_the_counted_quantile",
     ),
+    "items of one name are merged whatever they are": Fault(
+        "app/annotations/merge.py",
+        "known.get(item, content) != content",
+        "known.get(item, content) is None",
+        "app/readers/test_readers.py::test_items_of_another_split_are_not_merged_by_their_names",
+    ),
+    "items without votes are trained on": Fault(
+        "app/dataset.py",
+        "held = set(groups[unvoted])",
+        "held = set(groups[~unvoted])",
+        "app/test_dataset.py::test_gold_labeled_items_without_votes_calibrate_and_test",
+    ),
+    "columns are judged on the items that grew the tree": Fault(
+        "app/steps/leaks.py",
+        "tree.score(column[held_out], truth[held_out])",
+        "tree.score(column[seen], truth[seen])",
+        "app/steps/test_leaks.py::test_says_nothing_of_rare_classes_and_few_items",
+    ),
 }
 
 # Importing torch and the rest takes longer than most guards: once, and a fork for each fault.

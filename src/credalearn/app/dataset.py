@@ -94,8 +94,12 @@ class DatasetOptions:
     @property
     def gold_column(self) -> str | None:
         """The column of the true class; None if it is in a table of its own, or not given."""
-        is_column = isinstance(self.gold, str) and Path(self.gold).suffix.lower() not in _TABLES
-        return self.gold if is_column else None
+        return self.gold if is_column(self.gold) else None
+
+
+def is_column(gold: Any) -> bool:
+    """Whether gold labels are in a column, and not in a table of their own."""
+    return isinstance(gold, str) and Path(gold).suffix.lower() not in _TABLES
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)

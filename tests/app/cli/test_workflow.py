@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -181,3 +182,34 @@ def test_wide_labels_are_reported_where_sets_are_learned(tmp_path: Path, run: Co
     assert "pass --labels relax-ties, or collect more votes" in done.out
     done = run(*train_arguments(make_team(tmp_path), *wide, "--method", "softmax"))
     assert "The labels are wide" not in done.out
+
+
+def test_every_command_prints_facts_as_json(tmp_path: Path, capsys: Capture) -> None:
+    team = make_team(tmp_path)
+    new, trained = new_items(team), team.run
+
+    def facts(*arguments: object) -> dict[str, Any]:
+        done = in_process(capsys, *arguments, "--json")
+        assert done.code == 0, done.err
+        found: dict[str, Any] = json.loads(done.out)
+        return found
+
+    assert facts("inspect", team.votes)["items"] == 60
+    found = facts(*train_arguments(team))
+    assert found["run"] == str(trained)
+    assert found["splits"]["train"] == Run.load(trained).facts.splits.train
+    found = facts("certify", trained, "--max-error", "0.9", "--set-coverage", "0.5")
+    guarantee = Run.load(trained).guarantee
+    assert guarantee is not None
+    assert found["guarantee"]["sentence"] == guarantee.sentence()
+    assert found["sets"]["coverage"] == 0.5
+    decisions = facts("predict", trained, new, "-o", tmp_path / "decisions.csv")
+    deferred = facts("defer", trained, new, "--to", "csv", "-o", tmp_path / "tasks.csv")
+    assert decisions["items"] == deferred["items"] == 40
+    assert decisions["deferred"] == deferred["deferred"]
+    assert facts("report", trained)["path"] == str(trained / "report.html")
+
+
+def test_quiet_prints_nothing(tmp_path: Path, capsys: Capture) -> None:
+    done = in_process(capsys, "inspect", make_team(tmp_path).votes, "--quiet")
+    assert (done.code, done.out) == (0, "")

@@ -92,6 +92,8 @@ def test_gold_labels_alone_are_enough_and_no_annotator_is_invented(
         "--drop",
         "patient",
     )
+    done = in_process(capsys, *given, "-o", tmp_path / "json", "--json")
+    assert json.loads(done.out)["imported"] == "old-scored.csv"
     done = in_process(capsys, *given, "-o", run)
     assert done.code == 0, done.err
     assert "test items by gold." in done.out

@@ -14,17 +14,21 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
+import msgspec
 import typer
 from typer.core import TyperCommand
 
 from credalearn._formats import check_unicode, visible
 from credalearn.errors import CredalError, TrainingError
 
-Lines = Iterable[str] | None
+# What a command prints: lines for people, and facts for programs, by name.
+Output = Iterable[str | dict[str, Any]] | None
+Json = Annotated[bool, typer.Option("--json", help="Print facts for programs instead of text.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 
 
-def command(function: Callable[..., Lines]) -> Callable[..., None]:
-    """A function for Typer that prints the lines that ``function`` returns.
+def command(function: Callable[..., Output]) -> Callable[..., None]:
+    """A function for Typer that prints what ``function`` returns: text, or facts with ``--json``.
 
     A parameter whose type is a dataclass becomes one command option per field; two dataclasses may
     share an option, which then has one value. Ranges and choices are checked by the dataclass
@@ -46,19 +50,30 @@ def command(function: Callable[..., Lines]) -> Callable[..., None]:
                 stated[each.name] = _parameter(each, get_type_hints(kind)[each.name])
 
     @wraps(function)
-    def run(**given: Any) -> None:
+    def run(*, json: bool, quiet: bool, **given: Any) -> None:
         chosen = {name: given.pop(name) for name in stated}
         for name, kind in given_options.items():
             stated_here = (each for each in fields(kind) if each.name in chosen)
             given[name] = kind(**{each.name: _value(each, chosen) for each in stated_here})
+        facts: dict[str, Any] = {}
         with one_line_when_stopped():
-            for line in function(**given) or ():
-                print(visible(line))
+            for part in function(**given) or ():
+                if isinstance(part, dict):
+                    facts |= part
+                elif not (json or quiet):
+                    print(visible(part))
+        if json:
+            print(msgspec.json.encode(facts, enc_hook=str).decode())
 
-    parameters = [*own, *stated.values()]
+    parameters = [*own, *stated.values(), _flag("json", Json), _flag("quiet", Quiet)]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {each.name: each.annotation for each in parameters}
     return run
+
+
+def _flag(name: str, kind: Any) -> inspect.Parameter:
+    only = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, only, default=False, annotation=kind)
 
 
 def _parameter(option: Field[Any], kind: Any) -> inspect.Parameter:

@@ -1,13 +1,18 @@
 """The command ``certify``."""
 
+from collections.abc import Iterator
+from typing import Any
+
 from credalearn.app.cli._arguments import RunFolder
 from credalearn.app.run import Run
 from credalearn.app.steps.certify import certify as certify_run
 from credalearn.app.steps.certify_options import CertifyOptions
 
 
-def certify(run: RunFolder, options: CertifyOptions) -> list[str]:
+def certify(run: RunFolder, options: CertifyOptions) -> Iterator[str | dict[str, Any]]:
     """See ``steps.certify``."""
     found = certify_run(Run.load(run), options)
-    told = [*found.run.warnings, *found.lines][:8]
-    return [*told, *found.assumptions] if options.explain else told
+    yield from [*found.run.warnings, *found.lines][:8]
+    if options.explain:
+        yield from found.assumptions
+    yield {"warnings": found.run.warnings, **found.facts}

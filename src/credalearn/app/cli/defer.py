@@ -1,7 +1,8 @@
 """The command ``defer``."""
 
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,7 +14,11 @@ from credalearn.app.steps.defer import defer as defer_items
 Output = Annotated[Path, typer.Option("--output", "-o", help="File of tasks, .json or .csv.")]
 
 
-def defer(run: RunFolder, data: Data, output: Output, options: DeferOptions) -> list[str]:
+def defer(
+    run: RunFolder, data: Data, output: Output, options: DeferOptions
+) -> list[str | dict[str, Any]]:
     """See ``steps.defer``."""
     loaded = Run.load(run)
-    return [*loaded.warnings, *defer_items(loaded, data, output, options).lines]
+    found = defer_items(loaded, data, output, options)
+    facts = {"warnings": loaded.warnings, **asdict(found)}
+    return [*loaded.warnings, *found.lines, facts]

@@ -1,7 +1,8 @@
 """The command ``import``."""
 
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -25,6 +26,8 @@ def import_(
     options: ImportOptions,
     reading: ReaderOptions,
     votes: Votes = None,
-) -> list[str]:
+) -> list[str | dict[str, Any]]:
     """See ``steps.import_predictions``."""
-    return imported_lines(import_predictions(predictions, votes, output, options, reading))
+    run = import_predictions(predictions, votes, output, options, reading)
+    names = ("classes", "imported", "truth", "splits")
+    return [*imported_lines(run), {name: asdict(run.facts)[name] for name in names}]

@@ -1,8 +1,9 @@
 """The command ``inspect``."""
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -23,12 +24,15 @@ Output = Annotated[
 
 def inspect(
     export: Export, options: RoundOptions, rules: Rules = False, output: Output = None
-) -> Iterator[str]:
+) -> Iterator[str | dict[str, Any]]:
     """See ``steps.inspect`` and ``steps.rules``."""
     if output is not None:  # before the work
         refuse_overwriting(check_output(output), export)
     found = read_rounds(export, options)
-    yield from inspect_annotations(found).lines()
+    inspected = inspect_annotations(found)
+    yield from inspected.lines()
+    facts = asdict(inspected)
+    yield {**facts.pop("facts"), **facts}
     table = None
     if rules:
         from credalearn.app.steps.rules import compare_rules  # imports torch
@@ -36,8 +40,10 @@ def inspect(
         compared = compare_rules(found)
         yield from compared.lines()
         table = compared.table()
+        yield {"rules": table.to_dicts()}
     if output is not None:
         table = consensus(found) if table is None else table
         schema = {name: type(kind) for name, kind in table.schema.items()}
         write_frames(output, iter([table]), schema)
         yield f"Wrote {output}."
+        yield {"output": output}

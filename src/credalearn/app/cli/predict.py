@@ -1,9 +1,10 @@
 """The command ``predict``."""
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from shlex import quote
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -17,11 +18,16 @@ Output = Annotated[
 ]
 
 
-def predict(run: RunFolder, data: Data, output: Output, options: PredictOptions) -> Iterator[str]:
+def predict(
+    run: RunFolder, data: Data, output: Output, options: PredictOptions
+) -> Iterator[str | dict[str, Any]]:
     """See ``steps.predict``."""
     loaded = Run.load(run)
     found = predict_items(loaded, data, output, options)
     yield from [*loaded.warnings, *found.lines]
+    facts = asdict(found)
+    del facts["table"]  # it is in the file
+    yield {"warnings": loaded.warnings, **facts}
     if found.deferred:
         yield f"Next: credalearn defer {run} {data} -o tasks.json{_same_items(options)}"
 

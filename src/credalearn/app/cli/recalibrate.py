@@ -1,8 +1,8 @@
 """The command ``recalibrate``."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -25,9 +25,11 @@ def recalibrate(
     reading: ReaderOptions,
     options: RecalibrateOptions,
     export: Votes = None,
-) -> list[str]:
+) -> list[str | dict[str, Any]]:
     """See ``steps.recalibrate``."""
     old = Run.load(run)
     reading = replace(reading, classes=reading.classes or old.classes)
     votes = None if export is None else read_annotations(export, **keywords(reading))
-    return recalibrate_run(old, votes, output, options).lines
+    found = recalibrate_run(old, votes, output, options)
+    facts = {"run": output, "drift": asdict(found.drift), "splits": asdict(found.run.facts.splits)}
+    return [*found.lines, facts]

@@ -1,7 +1,8 @@
 """The command ``report``."""
 
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,7 +13,8 @@ from credalearn.app.steps.report import report as write_report
 Runs = Annotated[list[Path], typer.Argument(help="The run; others are compared with it.")]
 
 
-def report(runs: Runs, options: ReportOptions) -> list[str]:
+def report(runs: Runs, options: ReportOptions) -> list[str | dict[str, Any]]:
     """See ``steps.report``."""
     first, *others = (Run.load(path) for path in runs)
-    return [*first.warnings, *write_report(first, options, others).lines]
+    found = write_report(first, options, others)
+    return [*first.warnings, *found.lines, {"warnings": first.warnings, **asdict(found)}]

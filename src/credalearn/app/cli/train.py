@@ -1,7 +1,8 @@
 """The command ``train``."""
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
+from typing import Any
 
 from credalearn._formats import listed, many
 from credalearn._options import keywords
@@ -28,7 +29,7 @@ def train(
     rounds: RoundOptions,
     inputs: DatasetOptions,
     options: TrainOptions,
-) -> Iterator[str]:
+) -> Iterator[str | dict[str, Any]]:
     """See ``steps.train``."""
     check_place(output, overwrite=options.overwrite)  # before a large export is read
     votes = read_rounds(export, rounds)
@@ -59,6 +60,7 @@ def train(
     sizes = ", ".join(f"{number:,} {name}" for name, number in facts.splits.sizes.items())
     yield f"Wrote {output}: {facts.learner}, trained in {facts.seconds:.1f} s; items: {sizes}."
     yield f"Next: credalearn certify {output} --max-error 0.10"
+    yield {"run": output, **asdict(facts)}
 
 
 def _advice(run: Run) -> Iterator[str]:

@@ -1,6 +1,5 @@
 """What the items are, from columns such as ``text``: equal names of different items are refused."""
 
-import numpy as np
 import polars as pl
 
 from credalearn._checks import folded
@@ -20,11 +19,8 @@ def item_contents(raw: Raw) -> dict[str, int]:
     columns = [name for name in raw.source.columns if name != raw.item and _is_content(name)]
     if not columns or not len(raw.frame):
         return {}
-    digests = _digests(raw.source, columns)
-    row = np.arange(len(raw.frame)) if "row" not in raw.frame.columns else raw.frame["row"]
-    pairs = raw.frame.select(
-        pl.col("item").str.strip_chars(), row=pl.Series(row), content=digests.gather(row)
-    )
+    found = item_rows(raw.frame)
+    pairs = found.with_columns(content=_digests(raw.source, columns).gather(found["row"]))
     pairs = pairs.drop_nulls().unique(["item", "content"], keep="first", maintain_order=True)
     twice = pairs.filter(pl.col("item").is_duplicated())
     if len(twice):
@@ -36,6 +32,13 @@ def item_contents(raw: Raw) -> dict[str, int]:
             fix="name them by another column with --item, or give each its own name",
         )
     return dict(pairs.select("item", "content").iter_rows())
+
+
+def item_rows(frame: pl.DataFrame) -> pl.DataFrame:
+    """The item of each vote and the number of its row in the source."""
+    row = pl.col("row").cast(pl.Int64) if "row" in frame.columns else pl.int_range(pl.len())
+    item = pl.col("item").str.strip_chars().str.normalize("NFC")
+    return frame.select(item, row.alias("row")).drop_nulls()
 
 
 def _is_content(name: str) -> bool:

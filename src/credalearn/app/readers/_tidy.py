@@ -15,7 +15,7 @@ from credalearn._formats import listed, shown
 from credalearn.app.annotations.class_map import map_classes, parse_map
 from credalearn.app.annotations.table import Annotations, ItemTable, Origin
 from credalearn.app.readers._content import Raw
-from credalearn.app.readers._item_content import item_contents
+from credalearn.app.readers._item_content import item_contents, item_rows
 from credalearn.app.readers._label_check import check_labels
 from credalearn.app.readers.options import ReaderOptions
 from credalearn.app.sources import numbers
@@ -34,17 +34,10 @@ def tidy(raw: Raw, name: str, options: ReaderOptions) -> Annotations:
     make = {"votes": _votes, "bounds": _bounds}.get(raw.kind, _shares)
     groups = parse_map(options.map)
     found = make(raw, name, replace(options, classes=tuple(groups)) if groups else options)
-    tables = (ItemTable(raw.source, _item_rows(raw.frame)),)
+    first = item_rows(raw.frame).unique("item", keep="first", maintain_order=True)
+    tables = (ItemTable(raw.source, first),)
     found = replace(found, source=replace(found.source, contents=contents, tables=tables))
     return map_classes(found, groups, options.classes) if groups else found
-
-
-def _item_rows(frame: pl.DataFrame) -> pl.DataFrame:
-    """Each item with the number of its first row in the source."""
-    row = pl.col("row").cast(pl.Int64) if "row" in frame.columns else pl.int_range(pl.len())
-    item = pl.col("item").str.strip_chars().str.normalize("NFC")
-    found = frame.select(item, row.alias("row")).drop_nulls()
-    return found.unique("item", keep="first", maintain_order=True)
 
 
 def clean_label(label: str) -> str:

@@ -3,6 +3,7 @@
 Imports torch only where sets are widened.
 """
 
+import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -81,6 +82,21 @@ class Certificate:
         path, without = self.run.path, " --no-decision" if self.run.guarantee is None else ""
         next_step = f"credalearn predict {path} DATA -o decisions.csv{without}"
         return [*told, f"Next: {next_step}; credalearn report {path}"]
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The same for programs."""
+        found, sets = self.guarantee, self.sets
+        return {
+            "run": self.run.path,
+            "guarantee": None if found is None else json.loads(found.to_json()),
+            "test": self.check,
+            "baseline": self.baseline,
+            "sets": None
+            if sets is None
+            else {**json.loads(sets.inflation.to_json()), **sets.facts},
+            "assumptions": self.assumptions,
+        }
 
     @property
     def assumptions(self) -> list[str]:

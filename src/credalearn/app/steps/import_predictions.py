@@ -3,7 +3,7 @@
 Shapes: N items, K classes.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,9 @@ import polars as pl
 import torch
 
 from credalearn._formats import listed, many, percent, shown
-from credalearn._options import check_options, keywords, option, same_option
+from credalearn._options import keywords, option, same_option
 from credalearn.app.annotations.table import Annotations, Origin
-from credalearn.app.dataset import Dataset, DatasetOptions
+from credalearn.app.dataset import Dataset, DatasetOptions, is_column
 from credalearn.app.features import as_table, find_categories, item_column
 from credalearn.app.readers import read_annotations
 from credalearn.app.readers.options import ReaderOptions
@@ -24,6 +24,7 @@ from credalearn.app.run import Run, write_run
 from credalearn.app.sources import Source, open_source
 from credalearn.app.staging import check_place, staged
 from credalearn.app.steps.decisions import failing_row
+from credalearn.app.steps.recalibrate import HeldOutOptions
 from credalearn.app.steps.train import TrainOptions, data_facts, recorded_options, run_tables
 from credalearn.errors import CredalError
 from credalearn.predictions import CredalPredictions
@@ -32,27 +33,16 @@ _ROUNDED = 0.02  # how far rounding to two digits takes a sum of probabilities f
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ImportOptions:
+class ImportOptions(HeldOutOptions):
     """Options of ``import``, in Python and on the command line."""
 
-    gold: str | Any | None = same_option(DatasetOptions, "gold")
     model_name: str | None = option(
         None, "Whose probabilities they are.", show_default="the file's name"
     )
-    group: str | None = same_option(DatasetOptions, "group")
-    split: str | None = same_option(
-        DatasetOptions, "split", help="Column of the split: calibration or test."
-    )
-    item: str | None = same_option(DatasetOptions, "item")
     drop: tuple[str, ...] = same_option(
         DatasetOptions, "drop", help="Column that is not a probability; may be repeated."
     )
-    skip_missing: bool = same_option(DatasetOptions, "skip_missing")
-    random_state: int = same_option(DatasetOptions, "random_state")
     overwrite: bool = same_option(TrainOptions, "overwrite")
-
-    def __post_init__(self) -> None:
-        check_options(self)
 
 
 class GivenProbabilities:
@@ -164,9 +154,8 @@ def _joined(probs: Any, votes: Any, options: ImportOptions, reading: ReaderOptio
         names = [names[classes.index(each)] for each in votes.classes]
     else:
         votes = read_annotations(votes, **keywords(replace(reading, classes=classes)))
-    used = ("gold", "group", "split", "item", "drop", "skip_missing", "random_state")
-    chosen = {each: getattr(options, each) for each in used}
-    return Dataset(votes, features=source, names=tuple(names), **chosen)
+    chosen = {each.name: getattr(options, each.name) for each in fields(HeldOutOptions)}
+    return Dataset(votes, features=source, names=tuple(names), drop=options.drop, **chosen)
 
 
 def _in_memory(probs: Any, items: Any, classes: tuple[str, ...]) -> Any:
@@ -178,7 +167,7 @@ def _in_memory(probs: Any, items: Any, classes: tuple[str, ...]) -> Any:
 
 def _class_columns(source: Source, options: ImportOptions) -> list[str]:
     """The columns of numbers that are not named for something else."""
-    gold = DatasetOptions(features=[source], gold=options.gold).gold_column
+    gold = options.gold if is_column(options.gold) else None
     beside = [name for name in (options.group, options.split, gold, *options.drop) if name]
     item = item_column(source, (options.item,), beside)
     left = [name for name in source.columns if name not in (item, *beside)]

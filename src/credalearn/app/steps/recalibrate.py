@@ -21,7 +21,24 @@ from credalearn.guarantees import Guarantee
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RecalibrateOptions:
+class HeldOutOptions:
+    """Options of items that nothing is trained on."""
+
+    group: str | None = same_option(DatasetOptions, "group")
+    gold: str | Any | None = same_option(DatasetOptions, "gold")
+    split: str | None = same_option(
+        DatasetOptions, "split", help="Column of the split: calibration or test."
+    )
+    item: str | None = same_option(DatasetOptions, "item")
+    skip_missing: bool = same_option(DatasetOptions, "skip_missing")
+    random_state: int = same_option(DatasetOptions, "random_state")
+
+    def __post_init__(self) -> None:
+        check_options(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecalibrateOptions(HeldOutOptions):
     """Options of ``recalibrate``, in Python and on the command line."""
 
     features: tuple[Path, ...] | Any = same_option(
@@ -32,18 +49,7 @@ class RecalibrateOptions:
     )
     text: tuple[str, ...] = same_option(DatasetOptions, "text", show_default="as in training")
     images: Path | None = same_option(DatasetOptions, "images")
-    group: str | None = same_option(DatasetOptions, "group")
-    gold: str | Any | None = same_option(DatasetOptions, "gold")
-    split: str | None = same_option(
-        DatasetOptions, "split", help="Column of the split: calibration or test."
-    )
     table: Path | Any | None = same_option(DatasetOptions, "table")
-    item: str | None = same_option(DatasetOptions, "item")
-    skip_missing: bool = same_option(DatasetOptions, "skip_missing")
-    random_state: int = same_option(DatasetOptions, "random_state")
-
-    def __post_init__(self) -> None:
-        check_options(self)
 
 
 @dataclass(frozen=True, slots=True)

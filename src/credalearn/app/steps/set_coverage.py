@@ -71,6 +71,12 @@ class WidenedSets:
         return low, high
 
     @property
+    def facts(self) -> dict[str, float]:
+        """Coverage and widths on the test items."""
+        names = ("seen", "covered", "width_before", "width_after")
+        return {name: getattr(self, name) for name in names}
+
+    @property
     def short(self) -> bool:
         """Whether fewer items are covered than usual."""
         return self.seen > 0 and self.covered / self.seen < self.usual[0]
