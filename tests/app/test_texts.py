@@ -96,6 +96,10 @@ def test_the_text_of_an_export_is_found(tool: str, tmp_path: Path) -> None:
     (line,) = data.inspect()
     assert line.startswith("30 items with texts in '")
     assert str(path) in line
+    if tool == "label-studio":
+        run = cl.Run.train(data, tmp_path / "run")
+        new = pl.DataFrame({"id": range(4), "text": messages(4, random_state=2)[0]})
+        assert len(run.predict(new, threshold=0.5).to_polars()) == 4
 
 
 def test_several_columns_are_joined_with_their_names(tmp_path: Path) -> None:
@@ -247,5 +251,6 @@ def test_onnx_starts_after_the_encoder(official: Path, tmp_path: Path, capsys: C
     assert "The ONNX model starts after the encoder of the texts." in card
     clf, texts = cl.load(run / "model"), messages(10, random_state=4)[0]
     session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
-    (found,) = session.run(["probabilities"], {"features": clf.encode(texts).toarray()})
+    features = clf.encode(texts).toarray().astype(np.float64)
+    (found,) = session.run(["probabilities"], {"features": features})
     np.testing.assert_allclose(found, clf.predict_proba(texts), atol=1e-5)

@@ -171,7 +171,7 @@ class Dataset:
         annotations = join_splits(annotations, **splits)
         join = join_table if chosen.images is None else join_images
         found = join(annotations, chosen)
-        if chosen.encoder not in (None, found.inputs.encoder):
+        if chosen.encoder is not None and chosen.encoder != found.inputs.encoder:
             from credalearn.app.encoders import encode_once
 
             found = encode_once(found, chosen.encoder, chosen.weights)

@@ -23,14 +23,17 @@ Encode = Callable[[np.ndarray], np.ndarray]  # from items to features, float32 (
 _BATCH = 256
 
 
-def encode_once(joined: Joined, encoder: str | None, weights: str | Path | None) -> Joined:
+def encode_once(joined: Joined, encoder: str, weights: str | Path | None) -> Joined:
     """The items with their features in place of texts or images.
 
     Computed once: they are kept in ``$CREDALEARN_CACHE``, by default ``~/.cache/credalearn``, under
     a digest of the items and the encoder.
     """
-    file = None if weights is None else str(weights)
-    inputs = replace(joined.inputs, encoder=encoder or "", encoder_weights=file)
+    name, _, rest = encoder.partition(":")
+    if name in ("run", "sentence-transformers"):  # so that later commands may run elsewhere
+        encoder = f"{name}:{Path(rest).resolve()}"
+    file = None if weights is None else str(Path(weights).resolve())
+    inputs = replace(joined.inputs, encoder=encoder, encoder_weights=file)
     encode, sha256 = _opened(inputs)
     key = hashlib.sha256("".join((inputs.encoder, sha256, *joined.digests)).encode()).hexdigest()
     cache = Path(os.environ.get("CREDALEARN_CACHE") or Path.home() / ".cache" / "credalearn")

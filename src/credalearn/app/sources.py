@@ -65,12 +65,16 @@ class Source:
         return pl.concat(parts) if parts else pl.DataFrame(schema=dict.fromkeys(wanted, pl.String))
 
     def column(self, name: str, *, option: str) -> str:
-        """The column that the user named: as written, in other case, or as a field of a field."""
+        """The column that the user named: as written, in other case, or as a field of a field.
+
+        ``data.text`` of an export is ``text`` in a table.
+        """
         if name in self.columns:
             return name
         for same in (
             [each for each in self.columns if each.casefold() == name.casefold()],
             [each for each in self.columns if each.endswith(f".{name}")],
+            [each for each in self.columns if each == name.rpartition(".")[2]],
         ):
             if len(same) == 1:
                 return same[0]

@@ -93,7 +93,7 @@ class Network(nn.Module):
         layer, heads = self.backbone.standardize, self.heads
         weight = heads.weight.double().cpu() / layer.scale.cpu()
         bias = heads.bias.double().cpu() - weight @ layer.mean.cpu()
-        logits = torch.from_numpy(X @ weight.T.detach().numpy()) + bias.detach()
+        logits = torch.from_numpy(X @ weight.T.detach().numpy().astype(X.dtype)) + bias.detach()
         return logits.view(-1, *self.shape)
 
     def compiled(self) -> Callable[[Tensor], Tensor]:

@@ -134,13 +134,13 @@ class LinearProblem:
     def _times(self, weights: Tensor) -> Tensor:
         if isinstance(self.X, Tensor):
             return linear(self.X, weights.T.float()).double()
-        return torch.from_numpy(self.X @ weights.numpy())
+        return torch.from_numpy(self.X @ weights.numpy().astype(self.X.dtype)).double()
 
     def _transposed_times(self, error: Tensor) -> Tensor:
         if isinstance(self.X, Tensor):
             # Twelve times as fast as self.X.T @ error, which walks down the columns.
             return (error.float().T @ self.X).T.double()
-        return torch.from_numpy(self.X.T @ error.numpy())
+        return torch.from_numpy(self.X.T @ error.numpy().astype(self.X.dtype)).double()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

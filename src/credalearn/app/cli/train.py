@@ -15,7 +15,8 @@ from credalearn.app.run import Run
 from credalearn.app.staging import CHECKPOINTS, check_place, partial_of
 from credalearn.app.steps.train import TrainOptions
 from credalearn.app.steps.train import train as train_run
-from credalearn.app.steps.voted_items import test_scores
+from credalearn.app.steps.voted_items import soft_scores
+from credalearn.guarantees.truths import TRUTHS
 from credalearn.methods import METHODS
 
 # Mean diameter of labels. POCC on Clopper–Pearson labels of CIFAR-10H's features: at .84 (three
@@ -56,11 +57,17 @@ def train(
             yield f"Left out: {many(count, 'item')} {why}"
     yield from _advice(run)
     yield from facts.comparison.lines if facts.comparison is not None else ()
-    yield from () if inputs.test is None else test_scores(run)
+    scores = {} if inputs.test is None else soft_scores(run)
+    if scores:
+        yield (
+            f"{scores['items']:,} test items: cross-entropy {scores['cross_entropy']:.3f} to the "
+            f"votes; micro-F1 (accuracy) {scores['micro_f1']:.3f} against {TRUTHS[run.truth]}, "
+            f"{scores['judged_items']:,} items"
+        )
     sizes = ", ".join(f"{number:,} {name}" for name, number in facts.splits.sizes.items())
     yield f"Wrote {output}: {facts.learner}, trained in {facts.seconds:.1f} s; items: {sizes}."
     yield f"Next: credalearn certify {output} --max-error 0.10"
-    yield {"run": output, **asdict(facts)}
+    yield {"run": output, **asdict(facts), "test_scores": scores}
 
 
 def _advice(run: Run) -> Iterator[str]:

@@ -14,7 +14,6 @@ from credalearn.app.annotations.table import Annotations, Origin
 from credalearn.app.report.held_out import matrix
 from credalearn.app.run import Run
 from credalearn.errors import CredalError
-from credalearn.guarantees.truths import TRUTHS
 from credalearn.predictions import CredalPredictions
 
 _FEWEST = 2  # the shares of a single vote are always 1 and 0
@@ -52,20 +51,17 @@ def voted_items(run: Run, split: str) -> VotedItems:
     return VotedItems(about_votes(run, predicted), observed, usable, counted, table)
 
 
-def test_scores(run: Run) -> list[str]:
-    """Cross-entropy to the votes on the test items, and accuracy, in lines for people."""
+def soft_scores(run: Run) -> dict[str, float]:
+    """Cross-entropy to the votes on the test items, and micro-F1; empty without votes."""
     found = voted_items(run, "test")
     total = found.observed.sum(1, keepdims=True)
     voted, probs = total[:, 0] > 0, found.predicted.probs.double().clamp(min=1e-12).numpy()
     wrong = found.table["wrong"].drop_nulls().to_numpy()
     if not voted.any() or not len(wrong):
-        return []
-    shares = found.observed[voted] / total[voted]
-    cost = -(shares * np.log(probs[voted])).sum(1).mean()
-    return [
-        f"{voted.sum():,} test items: cross-entropy {cost:.3f} to the votes; micro-F1 (accuracy) "
-        f"{1 - wrong.mean():.3f} against {TRUTHS[run.truth]}, {len(wrong):,} items"
-    ]
+        return {}
+    cost = -(found.observed[voted] / total[voted] * np.log(probs[voted])).sum(1).mean()
+    right = {"judged_items": len(wrong), "micro_f1": float(1 - wrong.mean())}
+    return {"items": int(voted.sum()), "cross_entropy": float(cost), **right}
 
 
 def about_votes(run: Run, predicted: CredalPredictions) -> CredalPredictions:
