@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import credalearn
-from credalearn._formats import many, percent, visible
+from credalearn._formats import aligned, many, percent, visible
 
 SOURCE = Path(credalearn.__file__).parent
 # A placeholder with a percent sign behind it, or a number format that ends in one.
@@ -66,3 +66,8 @@ def test_percentages_are_formatted_in_one_place() -> None:
         if BY_HAND.search(line)
     ]
     assert not found, "use credalearn._formats.percent:\n" + "\n".join(found)
+
+
+def test_tables_are_aligned() -> None:
+    rows = [("items", "kept"), ("a", "9 %"), ("test items", "100 %")]
+    assert aligned(rows) == ["items        kept", "a             9 %", "test items  100 %"]

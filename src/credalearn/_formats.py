@@ -64,3 +64,17 @@ def enumerated(names: Sequence[str]) -> str:
 def many(count: int, one: str, more: str | None = None) -> str:
     """A count with its noun, as in "2,000 items"."""
     return f"{count:,} {one if count == 1 else more or f'{one}s'}"
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """A table for a terminal: the first column to the left, the others to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            [
+                row[0].ljust(widths[0]),
+                *(f"{x:>{w}}" for x, w in zip(row[1:], widths[1:], strict=True)),
+            ]
+        )
+        for row in rows
+    ]

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from credalearn._formats import percent, shown
+from credalearn._formats import aligned, percent, shown
 from credalearn.errors import CredalError
 
 Kind = Literal["votes", "bounds", "counts", "probabilities"]
@@ -146,16 +146,12 @@ class ComparisonFacts:
         place = {"out of fold": "training items, out of fold", "calibration": "calibration items"}
         truth = "gold labels" if self.truth == "gold" else self.truth
         head = f"{self.items:,} {place[self.where]}, by {truth}"
-        width = max(len(head), *(len(row.name) for row in self.rows))
-        titles = ("accuracy", "log-likelihood", "   ECE", "accuracy, 20 % deferred")
-        found = [f"{head:{width}}  " + "  ".join(titles)]
+        rows = [(head, "accuracy", "log-likelihood", "ECE", "accuracy, 20 % deferred")]
         for row in self.rows:
             each = (row.accuracy, row.ece, row.accuracy_kept)
-            shares = [percent(share, decimals=1) for share in each]
-            cells = (shares[0], f"{row.log_likelihood:.3f}", *shares[1:])
-            aligned = (f"{cell:>{len(title)}}" for cell, title in zip(cells, titles, strict=True))
-            found.append(f"{row.name:{width}}  " + "  ".join(aligned))
-        return [*found, *filter(None, [self.warning])]
+            right, error, kept = (percent(share, decimals=1) for share in each)
+            rows.append((row.name, right, f"{row.log_likelihood:.3f}", error, kept))
+        return [*aligned(rows), *filter(None, [self.warning])]
 
     @property
     def warning(self) -> str:

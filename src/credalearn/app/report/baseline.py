@@ -46,42 +46,31 @@ class Baseline:
     def cautions(self) -> list[str]:
         """Why the verdict is amber, not green; empty where it is green."""
         silent = [each for each in self.recalls if not each.predicted]
-        told = []
+        cautions = []
         if silent:
             missed = sum(each.items for each in silent)
             names = listed([each.name for each in silent], 3)
-            told.append(
+            cautions.append(
                 f"{names} is never predicted"
                 + (f": {many(missed, 'kept test item')} of it missed" if missed else "")
             )
         if self.certified:
-            told.append(
+            cautions.append(
                 f"always answering {self.name!r} would have been certified too, without deferring"
             )
-        return told
+        return cautions
 
-    def sentence(self) -> str:
-        """Baseline and recalls in one line; then why the verdict is amber, if it is."""
-        told = []
-        if self.accuracy is not None:
-            kept = (
-                ""
-                if self.accuracy_kept is None
-                else f" and {percent(self.accuracy_kept)} of the kept"
-            )
-            told.append(
-                f"Baseline: always answering {self.name!r} is right for {percent(self.accuracy)} "
-                f"of the test items{kept}."
-            )
-        shown = [
+    @property
+    def lines(self) -> list[str]:
+        """The recalls in one line; then why the verdict is amber, if it is."""
+        shares = [
             f"{each.name} {percent(each.recall)} of {each.items:,}"
             for each in self.recalls[:_MOST_CLASSES]
         ]
-        if shown:
-            told.append(f"Found among the kept: {enumerated(shown)}.")
+        lines = [f"Found among the kept test items: {enumerated(shares)}."] if shares else []
         if self.cautions:
-            told.append(f"Caution: {'; and '.join(self.cautions)}.")
-        return " ".join(told)
+            lines.append(f"Caution: {'; and '.join(self.cautions)}.")
+        return lines
 
 
 def baseline(run: Run, guarantee: Guarantee) -> Baseline | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from credalearn._formats import listed, many, percent
+from credalearn._formats import aligned, listed, many, percent, shown
 from credalearn.app.report.baseline import Baseline, baseline
 from credalearn.app.run import Request, Run
 from credalearn.app.steps.certify_options import CertifyOptions
@@ -23,7 +23,7 @@ from credalearn.guarantees import (
 )
 from credalearn.guarantees import certify as certify_scores
 from credalearn.guarantees.deferral_score import SCORE_WORDS
-from credalearn.guarantees.truths import HAVING, LACKING, TRUTHS, Truth
+from credalearn.guarantees.truths import LACKING, TRUTHS, Truth
 
 if TYPE_CHECKING:
     from credalearn.app.steps.set_coverage import WidenedSets
@@ -39,15 +39,10 @@ class HeldOutCheck:
     judged_kept: int  # how many of those are predicted
     errors: float  # how many of these are wrong, or the sum of the shares that disagree
 
-    def sentence(self, guarantee: Guarantee) -> str:
-        """What the test items show, in one sentence."""
-        share = percent(self.kept / self.items) if self.kept else "none"
-        told = f"It predicts {share} of {many(self.items, 'test item')}"
-        if not self.judged_kept:
-            return f"{told}."
-        having = f" with {HAVING[guarantee.against]}" if self.judged < self.items else ""
-        error = percent(self.errors / self.judged_kept)
-        return f"{told}; {error} of those{having} differ from {TRUTHS[guarantee.against]}."
+    @property
+    def error(self) -> float | None:
+        """Share of the predicted test items that are wrong; None where none can be judged."""
+        return self.errors / self.judged_kept if self.judged_kept else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,26 +57,39 @@ class Certificate:
 
     @property
     def lines(self) -> list[str]:
-        """What to tell the user, in at most eight lines."""
-        told, found = [], self.guarantee
+        """What the command prints: a table, and at most eight lines."""
+        lines, found = [], self.guarantee
         if found is not None and self.check is not None:
+            lines = [*self._table(found, self.check), found.sentence()]
             if found.threshold is not None:
                 limit = f"a score above {found.threshold:.4g}"
                 if found.class_thresholds:
                     limit = "a score above the threshold of their class"
-                told.append(
-                    f"Keep {percent(found.coverage)} and defer {percent(1 - found.coverage)} of "
-                    f"{many(found.num_items + found.left_out, 'calibration item')}: those with "
-                    f"{limit} ({_score_words(self.run, found)})."
-                )
-            told += [found.sentence(), self.check.sentence(found)]
+                lines.append(f"Items with {limit} are deferred: {_score_words(self.run, found)}.")
             if self.baseline is not None:
-                told.append(self.baseline.sentence())
+                lines += self.baseline.lines
         if self.sets is not None:
-            told += self.sets.lines
+            lines += self.sets.lines
         path, without = self.run.path, " --no-decision" if self.run.guarantee is None else ""
         next_step = f"credalearn predict {path} DATA -o decisions.csv{without}"
-        return [*told, f"Next: {next_step}; credalearn report {path}"]
+        return [*lines, f"Next: {next_step}; credalearn report {path}"]
+
+    def _table(self, found: Guarantee, check: HeldOutCheck) -> list[str]:
+        """What is kept and wrong, on calibration and test items and by the most frequent class."""
+
+        def row(name: str, kept: float, error: float | None) -> tuple[str, ...]:
+            return name, percent(kept, decimals=1), percent(error, decimals=1)
+
+        calibration = many(found.num_items + found.left_out, "calibration item")
+        rows = [
+            (f"Compared with {TRUTHS[found.against]}", "kept", "wrong"),
+            row(calibration, found.coverage, found.error),
+            row(many(check.items, "test item"), check.kept / check.items, check.error),
+        ]
+        if self.baseline is not None and self.baseline.accuracy is not None:
+            name = f"always {shown(self.baseline.name)}, test items"
+            rows.append(row(name, 1.0, 1 - self.baseline.accuracy))
+        return aligned(rows)
 
     @property
     def facts(self) -> dict[str, Any]:
