@@ -222,6 +222,23 @@ def test_gold_labeled_items_without_votes_calibrate_and_test(team: Team, tmp_pat
         alone.split()
 
 
+def test_a_few_items_without_votes_do_not_calibrate_alone(team: Team) -> None:
+    table = pl.read_csv(team.features).drop("patient", "part")
+    voted = cl.read_annotations(pl.read_csv(team.votes).filter(pl.col("item") < "x055"))
+    data = Dataset(voted, features=table, gold="truth").split()
+    assert data.part is not None
+    assert set(data.part[55:]) == {"calibration", "test"}
+    sizes = [(data.part == name).sum() for name in ("train", "calibration", "test")]
+    assert min(sizes) >= 10
+    one = Dataset(voted, features=table.filter(pl.col("item") < "x056"), gold="truth").split()
+    assert one.part is not None
+    assert one.part[55] == "test"
+    few = table.with_columns(pl.when(pl.col("item") >= "x055").then("truth").alias("truth"))
+    alone = Dataset(voted, features=few, gold="truth").split()
+    assert alone.part is not None
+    assert (alone.part[:55] == "train").all()  # nothing else has a gold label
+
+
 def test_gold_columns_and_own_splits_may_name_items_without_votes(team: Team) -> None:
     table = pl.read_csv(team.features).drop("patient")
     voted = cl.read_annotations(pl.read_csv(team.votes).filter(pl.col("item") < "x030"))

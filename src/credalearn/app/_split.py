@@ -13,7 +13,7 @@ from credalearn.errors import CredalError
 
 SPLITS = ("train", "calibration", "test")
 HELD_OUT = SPLITS[1:]  # where nothing is trained
-_SHARES = {"train": 0.6, "calibration": 0.2, "test": 0.2}
+SHARES = {"train": 0.6, "calibration": 0.2, "test": 0.2}
 _DRAWS = 100  # of few large groups some draws leave a split empty
 
 
@@ -28,7 +28,7 @@ def draw_split(
     codes: dict[object, int] = {}
     labels = np.array([codes.setdefault(group, len(codes)) for group in groups], dtype=int)
     sizes = np.bincount(labels)
-    ends = np.cumsum([_SHARES[name] for name in names])
+    ends = np.cumsum([SHARES[name] for name in names])
     edges = ends[:-1] / ends[-1] * len(labels)
     random = np.random.default_rng(random_state)
     for _ in range(_DRAWS):

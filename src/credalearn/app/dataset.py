@@ -18,7 +18,7 @@ from credalearn._checks import nearest
 from credalearn._formats import listed, many, shown
 from credalearn._options import check_options, option
 from credalearn.app._join import TEXT, Gold, join_images, join_table
-from credalearn.app._split import HELD_OUT, SPLITS, check_split, draw_split, train_later
+from credalearn.app._split import HELD_OUT, SHARES, SPLITS, check_split, draw_split, train_later
 from credalearn.app.annotations.agreement import majority
 from credalearn.app.annotations.merge import join_splits
 from credalearn.app.annotations.table import Annotations
@@ -109,7 +109,7 @@ class Dataset:
     Items of later rounds (:meth:`Annotations.merge`) are trained on only: people choose them,
     usually hard ones, and guarantees are about items as they come. Items with a gold label and
     without annotation are never trained on: drawn splits put them into calibration and test, and
-    the other items into training.
+    the other items into training, unless the former are few and the latter have gold labels too.
 
     Args:
         annotations: What people said about the items.
@@ -276,7 +276,12 @@ class Dataset:
                 "with such items. To fix: add votes, or pass a split of your own."
             )
         part = np.full(len(rows), "train", dtype="<U11")
-        part[apart] = draw_split(groups[apart].tolist(), random_state=state, names=HELD_OUT)
+        # A few of them cannot calibrate and test alone, where other items have gold labels too.
+        judged = (self.truth[rows][~unvoted] >= 0).mean() > 0.5
+        if judged and unvoted.mean() < 1 - SHARES["train"]:
+            part = draw_split(groups.tolist(), random_state=state, names=names)
+        held_out = HELD_OUT if len(held) > 1 else ("test",)
+        part[apart] = draw_split(groups[apart].tolist(), random_state=state, names=held_out)
         return part
 
     def _own_split(self) -> np.ndarray:

@@ -110,6 +110,8 @@ def test_gold_labels_alone_are_enough_and_no_annotator_is_invented(
         assert "probabilities of old-scored.csv" in text
         assert "gold labels" in text
     assert "There are no votes: the items have gold labels." in page
+    assert "There is no risk profile: no test item has votes." in page
+    assert "A few votes" not in page
     assert "ONNX" not in card
     new = ("--gold", folder / "new-gold.csv", "--predictions", folder / "new-scored.csv")
     done = in_process(capsys, "recalibrate", run, *new, "-o", tmp_path / "again")

@@ -9,7 +9,7 @@ from credalearn.app.sources import Source, texts
 
 _CONTENT = (
     *("text", "message", "sentence", "tweet", "utterance", "document", "content", "context"),
-    *("premise", "hypothesis", "image", "imageurl", "url"),
+    *("premise", "hypothesis"),  # no addresses of images: signed ones differ in every export
 )
 _INSIDE = ("data", "fields", "example", "meta", "input")  # where tools keep what people see
 

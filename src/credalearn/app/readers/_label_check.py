@@ -10,7 +10,7 @@ from credalearn.app.readers._content import Raw
 from credalearn.app.sources import numbers
 
 _NO_ANSWER = ("-1", "-9", "-99", "-999", "99", "999", "9999", "na", "n/a", "null", "?", "-", ".")
-_MANY = 100  # classes, if a fifth of the votes or more name another one
+_MANY = {100: 2, 1000: 5}  # labels, of which each has fewer votes than this
 _MEASURED = 20  # different numbers, of which half or more have decimals
 _SEVERAL = re.compile(r"[,;|]")
 
@@ -31,7 +31,7 @@ def check_labels(raw: Raw, labels: list[str], votes: int) -> None:
             "are measurements, not classes",
             fix="round them to a few classes, or name the column of the class with --label",
         )
-    if len(labels) > max(_MANY, votes / 5):
+    if any(len(labels) > max(least, votes / share) for least, share in _MANY.items()):
         raw.source.refuse(
             f"{len(labels):,} different labels in {votes:,} votes are free text or names, not "
             "classes",

@@ -13,16 +13,7 @@ from credalearn.app.column_names import find
 from credalearn.app.readers._content import Content, Raw, Votes, field_of
 
 ITEM_FIELDS = (
-    "item",
-    "id",
-    "itemid",
-    "image",
-    "imageurl",
-    "img",
-    "url",
-    "filename",
-    "file",
-    "text",
+    *("item", "id", "itemid", "image", "imageurl", "img", "url", "filename", "file", "text"),
 )
 _VALUES = ("choices", "rating", "taxonomy")
 

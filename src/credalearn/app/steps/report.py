@@ -131,6 +131,8 @@ def label_risk(run: Run, held_out: HeldOut) -> LabelRisk:
     skilled = not stated and options.skill != "equal"
     profile, posterior, why_not = None, None, ""
     try:
+        if not held_out.votes.any():
+            raise CredalError("no test item has votes.")
         if skilled:
             found = dict(zip(said.items, dawid_skene(said), strict=True))
             posterior = np.stack([found[item] for item in held_out.items])
