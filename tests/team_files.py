@@ -121,6 +121,13 @@ def in_new_process(*arguments: object) -> Done:
     return Done(done.returncode, done.stdout, done.stderr)
 
 
+def succeed(capsys: pytest.CaptureFixture[str], *arguments: object) -> Done:
+    """The command, which must succeed."""
+    done = in_process(capsys, *arguments)
+    assert done.code == 0, done.err
+    return done
+
+
 def snapshot(folder: Path) -> dict[str, str]:
     """Every file below a folder with a digest of its bytes, and every folder."""
     return {

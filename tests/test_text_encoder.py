@@ -46,14 +46,11 @@ def test_a_fold_encodes_as_an_encoder_of_its_own_texts() -> None:
     encoder, rows = TextEncoder.fit(TEXTS), np.array([0, 1, 3])
     found = encoder.weigh(encoder.count(TEXTS), rows).toarray()
     alone = TextEncoder.fit(TEXTS[rows])
-    own = alone.transform(TEXTS).toarray()
-    for kind in ("words", "characters"):  # the same text may be a word and characters
-        start = 0 if kind == "words" else len(encoder.words)
-        known = 0 if kind == "words" else len(alone.words)
-        for column, term in enumerate(getattr(encoder, kind)):
-            names = list(getattr(alone, kind))
-            wanted = own[:, known + names.index(term)] if term in names else np.zeros(len(TEXTS))
-            np.testing.assert_allclose(found[:, start + column], wanted, atol=1e-12)
+    kinds = [(each, name) for name in ("words", "characters") for each in getattr(encoder, name)]
+    known = [(each, name) for name in ("words", "characters") for each in getattr(alone, name)]
+    own = dict(zip(known, alone.transform(TEXTS).toarray().T, strict=True))
+    wanted = np.transpose([own.get(each, np.zeros(len(TEXTS))) for each in kinds])
+    np.testing.assert_allclose(found, wanted, atol=1e-6)
 
 
 def test_keeps_the_most_frequent_terms(monkeypatch: pytest.MonkeyPatch) -> None:

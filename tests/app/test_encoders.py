@@ -13,7 +13,7 @@ from safetensors.numpy import load_file
 import credalearn as cl
 from credalearn.app import encoders
 from credalearn.app.run import Run
-from team_files import Done, in_process, make_images, make_team
+from team_files import in_process, make_images, make_team, succeed
 from text_items import messages
 
 Capture = pytest.CaptureFixture[str]
@@ -24,12 +24,6 @@ SIZE = 32
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("CREDALEARN_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
-
-
-def run_command(capsys: Capture, *arguments: object) -> Done:
-    done = in_process(capsys, *arguments)
-    assert done.code == 0, done.err
-    return done
 
 
 def write_messages(folder: Path, num_items: int = 60) -> tuple[Path, Path]:
@@ -107,11 +101,11 @@ def test_wordllama_reads_the_files_of_its_package(tmp_path: Path, capsys: Captur
     tokenizers: Any = pytest.importorskip("tokenizers")
     wordllama: Any = pytest.importorskip("wordllama.inference")
     votes, new = write_messages(tmp_path, 120)
-    done = run_command(
+    done = succeed(
         capsys, "train", votes, "--text", "text", "--encoder", "wordllama", "-o", tmp_path / "run"
     )
     assert "120 items with texts" in done.out
-    run_command(capsys, "predict", tmp_path / "run", new, "--no-decision", "-o", tmp_path / "p.csv")
+    succeed(capsys, "predict", tmp_path / "run", new, "--no-decision", "-o", tmp_path / "p.csv")
     right = np.array(["fine", "rude"])[messages(20, random_state=1)[1].argmax(1)]
     assert (pl.read_csv(tmp_path / "p.csv")["label"].to_numpy() == right).mean() > 0.8
     folder = Path(wordllama.__file__).parent
@@ -154,45 +148,47 @@ def test_sentence_transformers_from_a_folder(tmp_path: Path, capsys: Capture) ->
     votes, new = write_messages(tmp_path)
     encoder = f"sentence-transformers:{folder}"
     run = tmp_path / "run"
-    run_command(capsys, "train", votes, "--text", "text", "--encoder", encoder, "-o", run)
+    succeed(capsys, "train", votes, "--text", "text", "--encoder", encoder, "-o", run)
     assert Run.load(run).facts.inputs.encoder == encoder
-    run_command(capsys, "predict", run, new, "--no-decision", "-o", tmp_path / "p.csv")
+    succeed(capsys, "predict", run, new, "--no-decision", "-o", tmp_path / "p.csv")
     assert len(pl.read_csv(tmp_path / "p.csv")) == 20
 
 
-def test_the_backbone_of_a_run_encodes_images(tmp_path: Path, capsys: Capture) -> None:
-    team = make_team(tmp_path)
+def image_arguments(folder: Path, size: int) -> tuple[list[object], Path]:
+    """The train command on images of 60 items, and their folder."""
+    team = make_team(folder)
     names = pl.read_csv(team.features)["item"].to_list()
-    images = make_images(tmp_path / "images", names)
-    given = ("train", team.votes, "--images", images, "--image-size", "8")
+    images = make_images(folder / "images", names, size=size)
+    return ["train", team.votes, "--images", images, "--image-size", size], images
+
+
+def test_the_backbone_of_a_run_encodes_images(tmp_path: Path, capsys: Capture) -> None:
+    given, images = image_arguments(tmp_path, 8)
     quick = ("--epochs", "1", "--device", "cpu")
-    run_command(capsys, *given, *quick, "-o", tmp_path / "network")
+    succeed(capsys, *given, *quick, "-o", tmp_path / "network")
     encoder = ("--encoder", f"run:{tmp_path / 'network'}")
     run = tmp_path / "run"
-    done = run_command(capsys, *given, *encoder, "-o", run)
+    done = succeed(capsys, *given, *encoder, "-o", run)
     assert "a linear model with penalty" in done.out
     facts = Run.load(run).facts
     assert facts.options.backbone == "auto"
     network = cl.load(tmp_path / "network" / "model")
     assert facts.inputs.encoder_sha256 == network.weights_sha256_
-    run_command(capsys, "predict", run, images, "--no-decision", "-o", tmp_path / "p.csv")
-    assert len(pl.read_csv(tmp_path / "p.csv")) == len(names)
-    done = in_process(capsys, *given[:-1], "9", *encoder, "-o", tmp_path / "other")
+    succeed(capsys, "predict", run, images, "--no-decision", "-o", tmp_path / "p.csv")
+    assert len(pl.read_csv(tmp_path / "p.csv")) == 60
+    done = in_process(capsys, *given[:-1], 9, *encoder, "-o", tmp_path / "other")
     assert done.code == 2
     assert "--image-size 8" in done.err
 
 
 def test_a_published_network_encodes_images(tmp_path: Path, capsys: Capture) -> None:
     timm: Any = pytest.importorskip("timm")
-    team = make_team(tmp_path)
-    names = pl.read_csv(team.features)["item"].to_list()
-    images = make_images(tmp_path / "images", names, size=SIZE)
+    given, _ = image_arguments(tmp_path, SIZE)
     torch.manual_seed(0)
     network = timm.create_model("resnet18", pretrained=False)
     torch.save(network.state_dict(), tmp_path / "weights.pt")
-    given = ("train", team.votes, "--images", images, "--image-size", SIZE)
     encoder = ("--encoder", "timm:resnet18", "--weights", tmp_path / "weights.pt")
-    done = run_command(capsys, *given, *encoder, "-o", tmp_path / "run")
+    done = succeed(capsys, *given, *encoder, "-o", tmp_path / "run")
     assert "a linear model with penalty" in done.out
     facts = json.loads((tmp_path / "run" / "run.json").read_text())["inputs"]
     assert facts["encoder"] == "timm:resnet18"

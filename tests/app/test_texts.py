@@ -10,17 +10,11 @@ import pytest
 
 import credalearn as cl
 from credalearn.app.run import Run
-from team_files import Done, in_process
+from team_files import succeed
 from text_items import messages
 
 Capture = pytest.CaptureFixture[str]
 PEOPLE = ("ann", "bo", "cy", "dee")
-
-
-def run_command(capsys: Capture, *arguments: object) -> Done:
-    done = in_process(capsys, *arguments)
-    assert done.code == 0, done.err
-    return done
 
 
 def severities(votes: np.ndarray, row: int) -> list[int]:
@@ -152,7 +146,7 @@ def test_official_splits_from_raw_files_to_decisions(
     official: Path, tmp_path: Path, capsys: Capture
 ) -> None:
     run = tmp_path / "run"
-    done = run_command(capsys, *train_arguments(official, run))
+    done = succeed(capsys, *train_arguments(official, run))
     assert "Map: votes by class: rude: " in done.out
     assert "(-3, -2, -1), fine: " in done.out
     assert "270 items with texts in 'text' of" in done.out
@@ -176,14 +170,14 @@ def test_official_splits_from_raw_files_to_decisions(
     assert f"60 test items: cross-entropy {cost:.3f} to the votes; micro-F1" in done.out
     assert f"(accuracy) {right:.3f} against the class with the most votes" in done.out
 
-    run_command(capsys, "report", run)
-    run_command(capsys, "certify", run, "--max-error", "0.2")
+    succeed(capsys, "report", run)
+    succeed(capsys, "certify", run, "--max-error", "0.2")
     page = (run / "report.html").read_text()
     held_out = [text for text in texts if text in page]
     assert held_out, "the page shows no text"
 
     new = write(tmp_path / "new.json", lewidi(30, random_state=9))
-    done = run_command(capsys, "predict", run, new, "-o", tmp_path / "decisions.csv")
+    done = succeed(capsys, "predict", run, new, "-o", tmp_path / "decisions.csv")
     assert "Ignored" not in done.out
     found = pl.read_csv(tmp_path / "decisions.csv")
     again = clf.predict_proba(messages(30, random_state=9)[0])
@@ -193,14 +187,12 @@ def test_official_splits_from_raw_files_to_decisions(
     new = write(tmp_path / "new.json", content)
     tasks = tmp_path / "tasks.json"
     options = ("--threshold", "0", "--limit", "3", "-o", tasks)
-    done = run_command(capsys, "defer", run, new, *options)
+    done = succeed(capsys, "defer", run, new, *options)
     assert "it shows the column 'text'" in done.out
     assert json.loads(tasks.read_text())[0]["data"]["text"] in messages(30, random_state=9)[0]
 
     later = tmp_path / "later"
-    done = run_command(
-        capsys, "recalibrate", run, new, "--map", "-3,-2,-1=rude 0,1=fine", "-o", later
-    )
+    done = succeed(capsys, "recalibrate", run, new, "--map", "-3,-2,-1=rude 0,1=fine", "-o", later)
     assert Run.load(later).facts.splits.sizes == {"calibration": 15, "test": 15}
 
 
@@ -244,8 +236,8 @@ def test_python_takes_texts_and_tables_of_them_in_small_batches(
 def test_onnx_starts_after_the_encoder(official: Path, tmp_path: Path, capsys: Capture) -> None:
     onnxruntime = pytest.importorskip("onnxruntime")
     run = tmp_path / "run"
-    run_command(capsys, *train_arguments(official, run))
-    done = run_command(capsys, "export", run, "--onnx", tmp_path / "model.onnx")
+    succeed(capsys, *train_arguments(official, run))
+    done = succeed(capsys, "export", run, "--onnx", tmp_path / "model.onnx")
     assert "starts after the encoder" in done.out
     card = (tmp_path / "model.md").read_text()
     assert "The ONNX model starts after the encoder of the texts." in card

@@ -37,8 +37,10 @@ def item_contents(raw: Raw) -> dict[str, int]:
 def item_rows(frame: pl.DataFrame) -> pl.DataFrame:
     """The item of each vote and the number of its row in the source."""
     row = pl.col("row").cast(pl.Int64) if "row" in frame.columns else pl.int_range(pl.len())
-    item = pl.col("item").str.strip_chars().str.normalize("NFC")
-    return frame.select(item, row.alias("row")).drop_nulls()
+    items = frame["item"].str.strip_chars()
+    if (items.str.len_bytes() != items.str.len_chars()).any():  # ASCII is in form NFC
+        items = items.str.normalize("NFC")
+    return frame.select(items, row.alias("row")).drop_nulls()
 
 
 def _is_content(name: str) -> bool:
