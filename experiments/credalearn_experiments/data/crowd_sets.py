@@ -7,6 +7,7 @@ import gzip
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -167,8 +168,9 @@ def _on_features(
     )
 
 
+@cache
 def _cifar10h(folders: DataFolders) -> tuple[np.ndarray, np.ndarray]:
-    """Features of all 10,000 images, and their votes."""
+    """Features of all 10,000 images, and their votes; computing them takes longer than a fit."""
     from credalearn_experiments.data import load_task
 
     task = load_task("cifar10h-features", folders)
