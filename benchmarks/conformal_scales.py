@@ -1,10 +1,10 @@
 """How large widened sets are at equal coverage: by scale, by distance, by method.
 
-Prints the two tables of docs/concepts/sets.md from ``experiments/results/conformal_scales.csv``. With
-``--measure`` that file is made again, in a few minutes: the methods are trained on lung nodules,
-which come with the package, and on CIFAR-10H's features, from ``--data`` or ``CREDALEARN_DATA``.
-Predictions for items outside the training set are split in half at random, 500 times, to calibrate
-and to measure.
+Prints the two tables of docs/concepts/sets.md from ``experiments/results/conformal_scales.csv``.
+With ``--measure`` that file is made again, in a few minutes: the methods are trained on lung
+nodules, which come with the package, and on CIFAR-10H's features, from ``--data`` or
+``CREDALEARN_DATA``. Predictions for items outside the training set are split in half at random,
+500 times, to calibrate and to measure.
 
 The default scale was chosen by the widths of about 200 variants (33 formulas, up to six floors) on
 the items that are used for training here: the nodules of the second half of the patients and the

@@ -35,8 +35,8 @@ class TextEncoder:
         >>> encoder = TextEncoder.fit(["a cat", "a dog"])
         >>> encoder.words, len(encoder.characters)
         ({'cat': 1, 'dog': 1}, 23)
-        >>> encoder.transform(["my dog"])[0, [0, 1]].toarray()
-        array([[0., 1.]])
+        >>> encoder.transform(["my dog"])[0, [0, 1]].toarray().tolist()
+        [[0.0, 1.0]]
     """
 
     num_texts: int

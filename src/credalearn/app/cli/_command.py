@@ -14,7 +14,6 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-import msgspec
 import typer
 from typer.core import TyperCommand
 
@@ -63,6 +62,8 @@ def command(function: Callable[..., Output]) -> Callable[..., None]:
                 elif not (json or quiet):
                     print(visible(part))
         if json:
+            import msgspec  # training and measuring work without it
+
             print(msgspec.json.encode(facts, enc_hook=str).decode())
 
     parameters = [*own, *stated.values(), _flag("json", Json), _flag("quiet", Quiet)]
