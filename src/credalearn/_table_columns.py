@@ -39,7 +39,7 @@ def open_table(X: Any) -> tuple[list[str], np.ndarray | list[np.ndarray]]:
         if array.ndim != 2:
             raise CredalError(
                 f"X must have two dimensions, items and features; got shape {array.shape}. "
-                "Reshape your data."
+                "Reshape your data, or pass encoder='tfidf' for texts."
             )
         shape, names = array.shape, default_names(array.shape[1])
         is_numeric = array.dtype.kind in "biuf"

@@ -68,7 +68,7 @@ def _table(run: Run, data: Any, item: str | None) -> ItemStream:
     if inputs.kind == "texts" and isinstance(data, list | tuple):
         data = pl.DataFrame({"item": map(str, range(len(data))), inputs.texts[0]: data})
     source = open_source(as_table(data, inputs.features))
-    columns = [source.column(name, option="text") for name in inputs.texts]
+    columns = [source.column(name, option=None) for name in inputs.texts]
     columns = columns or _feature_columns(source, inputs.features)
     if item is not None:
         item = source.column(item, option="item")

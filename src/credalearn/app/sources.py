@@ -64,7 +64,7 @@ class Source:
         parts = list(self.blocks(wanted))
         return pl.concat(parts) if parts else pl.DataFrame(schema=dict.fromkeys(wanted, pl.String))
 
-    def column(self, name: str, *, option: str) -> str:
+    def column(self, name: str, *, option: str | None) -> str:
         """The column that the user named: as written, in other case, or as a field of a field.
 
         ``data.text`` of an export is ``text`` in a table.
@@ -79,7 +79,8 @@ class Source:
             if len(same) == 1:
                 return same[0]
         near = nearest(name, [*self.columns, *(each.split(".")[-1] for each in self.columns)])
-        fix = f"did you mean {near!r}?" if near else f"name a column with --{option}."
+        fix = f"name a column with --{option}." if option else "add it, as in the training."
+        fix = f"did you mean {near!r}?" if near else fix
         raise CredalError(
             f"{self.path} has no column {name!r}; its columns are: {', '.join(self.columns[:20])}. "
             f"To fix: {fix}"

@@ -1,5 +1,6 @@
 """Counts of votes, or probabilities: one row per item, one column per class."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -34,7 +35,8 @@ class Shares:
 
 
 def without_prefix(names: Sequence[str]) -> list[str]:
-    """The names of columns without a prefix such as ``p_`` that all share."""
-    prefix = f"{names[0].split('_')[0]}_"
+    """The names of columns without a prefix such as ``p_`` or ``probs.`` that all share."""
+    found = re.match(r"[^\W\d_]+[_.]", names[0])
+    prefix = "" if found is None else found[0]
     same = all(name.startswith(prefix) and len(name) > len(prefix) for name in names)
     return [name.removeprefix(prefix) for name in names] if same else list(names)

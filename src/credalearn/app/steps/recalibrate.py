@@ -152,10 +152,10 @@ def _dataset(run: Run, annotations: Annotations, options: RecalibrateOptions) ->
     if inputs.kind == "texts":
         text = options.text or inputs.texts
         return Dataset(annotations, **keywords(options) | {"text": text}, **encoder)
-    if (inputs.kind == "images") != (options.images is not None):
-        raise CredalError(
-            f"the model of {run.path} takes {inputs.kind}. To fix: pass --{inputs.kind}."
-        )
+    without = isinstance(options.features, tuple | list) and not options.features
+    if options.images is None if inputs.kind == "images" else without:
+        what = "predictions" if run.facts.imported else inputs.kind
+        raise CredalError(f"{run.path} takes {inputs.kind}. To fix: pass --{what}.")
     if inputs.kind == "images":
         size = {"image_size": inputs.image_size}
         return Dataset(annotations, **keywords(options), **size, **encoder)
