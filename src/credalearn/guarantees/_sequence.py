@@ -128,10 +128,10 @@ class Sequence:
         return cls(
             thresholds,
             shares,
-            tuple(_evidence(items, each, thresholds, by_group) for each in promises),
+            tuple(evidence(items, each, thresholds, by_group) for each in promises),
             None
             if reference is None
-            else tuple(_evidence(reference, each, thresholds, by_group) for each in promises),
+            else tuple(evidence(reference, each, thresholds, by_group) for each in promises),
             tuple(each.rate for each in promises),
         )
 
@@ -208,9 +208,10 @@ def _last_passing(p_values: np.ndarray, start: int, risk: float) -> int | None:
     return start + number - 1 if number else None
 
 
-def _evidence(
+def evidence(
     items: ScoredItems, promise: Promise, thresholds: np.ndarray, by_group: bool
 ) -> Evidence:
+    """What the items say about the promise at each threshold."""
     about, losses, binary = promise.losses(items)
     place = np.searchsorted(thresholds, items.score)  # the first threshold that keeps the item
     inside = place < len(thresholds)  # reference thresholds keep every reference item

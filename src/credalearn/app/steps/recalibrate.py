@@ -1,6 +1,6 @@
 """``credalearn recalibrate``: a trained model on newly annotated items, as a run of its own."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -66,12 +66,16 @@ class Recalibration:
         facts, sets = self.run.facts, self.old.sets
         left_out = [f"{count:,} items {why}" for why, count in facts.inputs.left_out.items()]
         more = "" if sets is None else f" --set-coverage {sets.coverage:g}"
+        again = ""
+        if self.run.requests:
+            again = f" Some calibrated {self.old.path}: its requests count here, too."
+            more += " --again"
         return [
             *([f"Left out: {', '.join(left_out)}."] if left_out else []),
             *filter(None, [self.run.lost_group]),
             *self.drift.lines,
             f"Wrote {self.run.path}: the same model with {facts.splits.calibration:,} calibration "
-            f"and {facts.splits.test:,} test items; nothing was trained.",
+            f"and {facts.splits.test:,} test items; nothing was trained.{again}",
             f"Next: credalearn certify {self.run.path} {_as_before(self.old.guarantee)}{more}",
         ]
 
@@ -124,11 +128,20 @@ def recalibrate(
         folds = run.predictions.filter(split="out-of-fold")
         tables["predictions"] = pl.concat([tables["predictions"], folds], how="diagonal")
         write_run(partial, facts, model_sha256=run.facts.sha256.model, **tables)
-    new = Run.load(output)
+    new = _remembering(Run.load(output), run)
     drift = drift_check(run, new)
     if drift.outdated is not None:
         run = run.mark_outdated(drift.outdated)
     return Recalibration(run, new, drift)
+
+
+def _remembering(new: Run, old: Run) -> Run:
+    """The new run with the old requests, if some of its calibration items have answered them."""
+    items = new.items.filter(split="calibration")
+    if any(KnownItems(old, ("calibration",)).among(items["item"], items["digest"])):
+        for each in old.requests:  # never the same request again: other items answer it
+            new = new.with_request(replace(each, asked=each.asked | {"run": str(old.path)}))
+    return new
 
 
 def _check_folder(run: Run, output: Path) -> None:
