@@ -304,8 +304,8 @@ def _check_classes(data: Dataset, rows: np.ndarray) -> None:
     if number > _MOST_CLASSES:
         raise CredalError(
             f"{data.annotations.source.path} has {number:,} classes; train takes at most "
-            f"{_MOST_CLASSES:,}, as each prediction keeps bounds for every class. To fix: merge rare "
-            "classes with --map."
+            f"{_MOST_CLASSES:,}, as each prediction keeps bounds for every class. To fix: merge "
+            "rare classes with --map."
         )
     seen = data.counts[rows].sum(0) > 0
     missing = [name for name, ok in zip(data.annotations.classes, seen, strict=True) if not ok]
