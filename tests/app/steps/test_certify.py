@@ -224,7 +224,12 @@ def test_out_of_fold_predictions_fix_the_sequence_and_the_score(tmp_path: Path) 
     assert (found.threshold, found.score) == (wanted.threshold, "top-probability")
     assert found.expected_threshold == wanted.expected_threshold is not None
     assert "deferred: one minus the probability of the label, the better" in certificate.lines[4]
-    assert "fixed by out-of-fold predictions" in " ".join(certificate.assumptions)
+    fixed = "start and order of the tests are fixed by out-of-fold predictions"
+    assert fixed in " ".join(certificate.assumptions)
+    by_class = certified(run, max_error=0.2, per_class=True, again=True)[1]
+    assert fixed in " ".join(by_class.assumptions)
+    sgr = certified(run, max_error=0.2, method="sgr", again=True)[1]
+    assert "Thresholds are the calibration scores: exact" in " ".join(sgr.assumptions)
     lower, _ = certified(run, max_error=0.3, score="lower-probability")
     assert lower.score == "lower-probability"
     kept = lower.keeps(run.held_out("test", score="lower-probability")["score"].to_numpy())

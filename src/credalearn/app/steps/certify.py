@@ -12,7 +12,7 @@ import polars as pl
 
 from credalearn._formats import aligned, listed, many, percent, shown
 from credalearn.app.report.baseline import Baseline, baseline
-from credalearn.app.run import Request, Run
+from credalearn.app.run import OUT_OF_FOLD, Request, Run
 from credalearn.app.steps.certify_options import CertifyOptions
 from credalearn.errors import CredalError
 from credalearn.guarantees import DeferralScore, Guarantee, Promise, ScoredItems, by_capacity
@@ -22,6 +22,8 @@ from credalearn.guarantees.truths import LACKING, TRUTHS, Truth
 
 if TYPE_CHECKING:
     from credalearn.app.steps.set_coverage import WidenedSets
+
+_BY_NAME = ("sgr", "conformal-risk-control")  # which take no reference items
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,32 +110,29 @@ class Certificate:
         """What the guarantee and the sets assume, for ``--explain``."""
         found, told = self.guarantee, []
         if found is not None and found.certified:
-            if found.by_group:
-                told.append(
-                    "Groups are independent and drawn like new groups; items of a group need not "
-                    "be. Small and large groups count alike."
+            exact = "where the error does not fall as more items are kept."
+            if found.method in _BY_NAME:
+                how = f"Thresholds are the calibration scores: exact without ties, {exact}"
+            elif _has_folds(self.run):
+                how = (
+                    "Thresholds, start and order of the tests are fixed by out-of-fold predictions."
                 )
             else:
-                told.append("Items are independent and drawn like new items.")
-            told.append(
+                how = "Thresholds are quantiles of the calibration scores, and their number fixes "
+                how += f"the start of the tests: exact {exact}"
+            spent = percent(sum(each.risk for each in self.run.requests))
+            told = [
+                "Groups are independent and drawn like new groups; items of a group need not be. "
+                "Small and large groups count alike."
+                if found.by_group
+                else "Items are independent and drawn like new items.",
                 f"Right and wrong are judged by {TRUTHS[found.against]}; people can be wrong "
-                "together."
-            )
-            told.append(
-                "Thresholds, start and order of the tests were fixed by out-of-fold predictions."
-                if found.expected_threshold is not None
-                else "Thresholds are quantiles of the calibration scores; the start of the tests "
-                "is fixed by their number. This is exact where the error does not fall as more "
-                "items are kept."
-            )
-            told.append(
-                f"{many(len(self.run.requests), 'request')} on these items spent "
-                f"{percent(sum(each.risk for each in self.run.requests))} of risk in all. Further "
-                "targets must not be read off the errors of these items."
-            )
-        if self.sets is not None:
-            told += self.sets.assumptions
-        return told
+                "together.",
+                how,
+                f"{many(len(self.run.requests), 'request')} on these items spent {spent} of risk "
+                "in all. Further targets must not be read off the errors of these items.",
+            ]
+        return told + (self.sets.assumptions if self.sets is not None else [])
 
 
 def certify(run: Run, options: CertifyOptions) -> Certificate:
@@ -158,14 +157,9 @@ def certify(run: Run, options: CertifyOptions) -> Certificate:
     if options.set_coverage is not None:
         from credalearn.app.steps.set_coverage import certify_sets
 
-        sets = certify_sets(
-            run,
-            options.set_coverage,
-            distance=options.distance,
-            scale=options.scale,
-            stratum=options.stratum,
-            table=options.table,
-        )
+        names = ("distance", "scale", "stratum", "table")
+        chosen = {name: getattr(options, name) for name in names}
+        sets = certify_sets(run, options.set_coverage, **chosen)
     if guarantee is not None:
         run = replace(run, guarantee=before.guarantee).with_guarantee(guarantee)
     if sets is not None:
@@ -216,8 +210,8 @@ def _certified(run: Run, options: CertifyOptions) -> tuple[Run, Guarantee]:
     risk, confidence, known = _risk(run, options)
     items = _Calibration.of(run, options)
     _check_classes(run, options.promises)
-    fold = run.held_out("out-of-fold", score=items.score).filter(judged_by(items.truth)[1])
-    by_name = options.method in ("sgr", "conformal-risk-control") or fold.is_empty()
+    fold = run.held_out(OUT_OF_FOLD, score=items.score).filter(judged_by(items.truth)[1])
+    by_name = options.method in _BY_NAME or fold.is_empty()
     found = certify_scores(
         **item_arrays(items.judged, items.column),
         max_error=None if options.cost else options.target,
@@ -331,9 +325,12 @@ def _check(run: Run, guarantee: Guarantee) -> HeldOutCheck:
 def _score_words(run: Run, found: Guarantee) -> str:
     """The score in words, and that it was chosen on out-of-fold predictions, where it was."""
     assert found.score is not None
-    chosen = run.predictions.filter(split="out-of-fold")["wrong"].count() > 0
     whose = f", by {run.facts.imported}" if run.facts.imported else ""
-    return SCORE_WORDS[found.score] + (", the better score out of fold" if chosen else whose)
+    return SCORE_WORDS[found.score] + (", the better score out of fold" * _has_folds(run) or whose)
+
+
+def _has_folds(run: Run) -> bool:
+    return run.predictions.filter(split=OUT_OF_FOLD)["wrong"].count() > 0
 
 
 def _check_classes(run: Run, promises: tuple[Promise, ...]) -> None:

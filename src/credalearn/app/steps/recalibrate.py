@@ -17,7 +17,6 @@ from credalearn.app.run import Run, write_run
 from credalearn.app.staging import MODEL, recover, staged
 from credalearn.app.steps.drift_check import Drift, drift_check
 from credalearn.errors import CredalError
-from credalearn.guarantees import Guarantee
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +75,7 @@ class Recalibration:
             *self.drift.lines,
             f"Wrote {self.run.path}: the same model with {facts.splits.calibration:,} calibration "
             f"and {facts.splits.test:,} test items; nothing was trained.{again}",
-            f"Next: credalearn certify {self.run.path} {_as_before(self.old.guarantee)}{more}",
+            f"Next: credalearn certify {self.run.path} {_as_before(self.old)}{more}",
         ]
 
 
@@ -191,20 +190,16 @@ def _reasons(run: Run, data: Dataset) -> list[str]:
     return reasons
 
 
-def _as_before(guarantee: Guarantee | None) -> str:
-    """The options of ``certify`` that ask for such a guarantee."""
-    if guarantee is None:
-        return "--max-error 0.10"
-    if guarantee.method == "capacity":
-        return f"--capacity {1 - guarantee.coverage:.2g}"
-    told = [] if guarantee.max_error is None else [f"--max-error {guarantee.max_error:g}"]
-    for each in guarantee.promises:
-        told += [f"--{each.kind} {quote(f'{each.name}={each.limit:g}')}"] if each.name else []
-        told += [f"--max-error {each.limit:g}"] if each.costs else []
-        told += [f"--cost {quote(f'{a}:{b}={cost:g}')}" for a, b, cost in each.costs]
-    alone = (guarantee.num_groups or guarantee.num_items) == guarantee.num_items
-    by_name = guarantee.method != ("learn-then-test" if alone else "betting")
-    told += [f"--method {guarantee.method}"] if by_name else []
-    told += ["--per-class"] if guarantee.class_thresholds else []
-    told += ["--against annotator"] if guarantee.against == "a random annotator" else []
+def _as_before(run: Run) -> str:
+    """The options of ``certify`` that ask for what the run promises."""
+    if run.guarantee is not None and run.guarantee.method == "capacity":
+        return f"--capacity {1 - run.guarantee.coverage:.2g}"
+    asked = run.requests[-1].asked if run.requests else {"max_error": 0.1}
+    usual = {"confidence": 0.95, "against": "truth", "per_class": False, "run": asked.get("run")}
+    told = []
+    for name, value in asked.items():
+        if value is not None and value != usual.get(name):
+            flag = f"--{name.replace('_', '-')}"
+            several = value if isinstance(value, list) else [value]
+            told += [flag if each is True else f"{flag} {quote(str(each))}" for each in several]
     return " ".join(told)
