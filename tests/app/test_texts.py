@@ -106,12 +106,15 @@ def test_several_columns_are_joined_with_their_names(tmp_path: Path) -> None:
     test = cl.read_annotations(write(tmp_path / "test.json", other))
     data = cl.Dataset(votes, text="reply", test=test)
     assert np.asarray(data.X).tolist() == [*messages(20)[0], *messages(9, random_state=1)[0]]
-    with pytest.raises(cl.CredalError, match="20 items .* have the name and content of an item of"):
+    with pytest.raises(
+        cl.CredalError, match=r"20 items .* have the name and content of an item of"
+    ):
         cl.Dataset(votes, validation=votes, test=test)
-    with pytest.raises(cl.CredalError, match="9 items .* have the name and content of an item of"):
+    with pytest.raises(cl.CredalError, match=r"9 items .* have the name and content of an item of"):
         cl.Dataset(votes, validation=test, test=test)
-    with pytest.raises(cl.CredalError, match=r"no column 'text\.post'; .* as in the training"):
-        cl.Run.train(data, tmp_path / "run").predict(pl.DataFrame({"item": ["a"], "x": [1]}))
+    run = cl.Run.train(data, tmp_path / "run")
+    with pytest.raises(cl.CredalError, match=r"no column 'reply'; .* as in the training"):
+        run.predict(pl.DataFrame({"item": ["a"], "x": [1]}), threshold=0.5)
 
 
 def test_texts_groups_and_gold_labels_of_a_table() -> None:

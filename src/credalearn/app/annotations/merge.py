@@ -125,8 +125,8 @@ def join_splits(train: Annotations, **splits: Annotations | None) -> Annotations
         if part is not None:
             if same := known & set(part.source.contents.items()):
                 raise CredalError(
-                    f"{many(len(same), 'item')} of {part.source.path} have the name and content of an "
-                    f"item of another split, such as {shown(min(same)[0])}. To fix: take them "
+                    f"{many(len(same), 'item')} of {part.source.path} have the name and content of "
+                    f"an item of another split, such as {shown(min(same)[0])}. To fix: take them "
                     "out of one of the files."
                 )
             known |= set(part.source.contents.items())
