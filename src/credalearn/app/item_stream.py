@@ -16,8 +16,7 @@ from credalearn._formats import shown
 from credalearn.app.encoders import open_encoder
 from credalearn.app.features import (
     Features,
-    as_table,
-    check_features,
+    feature_columns,
     feature_values,
     item_column,
     item_names,
@@ -25,7 +24,7 @@ from credalearn.app.features import (
 )
 from credalearn.app.images import IMAGE_SUFFIXES, check_readable, image_files, nfc, read_images
 from credalearn.app.run import Run
-from credalearn.app.sources import Source, open_source
+from credalearn.app.sources import open_source
 from credalearn.app.texts import join_texts, text_digests
 from credalearn.errors import CredalError
 
@@ -67,9 +66,9 @@ def _table(run: Run, data: Any, item: str | None) -> ItemStream:
     inputs = run.facts.inputs
     if inputs.kind == "texts" and isinstance(data, list | tuple):
         data = pl.DataFrame({"item": map(str, range(len(data))), inputs.texts[0]: data})
-    source = open_source(as_table(data, inputs.features))
+    source = open_source(data)
     columns = [source.column(name, option=None) for name in inputs.texts]
-    columns = columns or _feature_columns(source, inputs.features)
+    columns = columns or feature_columns(source, inputs.features)
     if item is not None:
         item = source.column(item, option="item")
     beside = [name for name in run.other_columns if name != item]
@@ -96,21 +95,6 @@ def _table(run: Run, data: Any, item: str | None) -> ItemStream:
         return f"{source.path}, {source.place(row)}"
 
     return ItemStream(str(source.path), batches(), place, ignored)
-
-
-def _feature_columns(source: Source, names: tuple[str, ...]) -> list[str]:
-    """The columns that are the features: by name, or of an array by position."""
-    if source.kind != "array":
-        check_features(source, source.columns, names)
-        return list(names)
-    columns = [f"f{number}" for number in range(len(source.columns))]
-    width = sum(name in source.columns for name in columns)
-    if width != len(names):
-        source.refuse(
-            f"the array has {width} features per item, and the model takes {len(names)}",
-            fix="save the features of the training, in their order",
-        )
-    return columns[:width]
 
 
 def _images(run: Run, data: Any) -> ItemStream:

@@ -18,7 +18,6 @@ from credalearn._options import keywords, option, same_option
 from credalearn.app.annotations.table import Annotations, Origin
 from credalearn.app.dataset import Dataset, DatasetOptions, is_column
 from credalearn.app.features import (
-    as_table,
     feature_values,
     find_categories,
     item_column,
@@ -26,7 +25,7 @@ from credalearn.app.features import (
 )
 from credalearn.app.readers import read_annotations
 from credalearn.app.readers.options import ReaderOptions
-from credalearn.app.readers.shares import without_prefix
+from credalearn.app.readers.tables import without_prefix
 from credalearn.app.run import Run, write_run
 from credalearn.app.sources import Source, open_source
 from credalearn.app.staging import check_place, staged
@@ -174,7 +173,8 @@ def _in_memory(probs: Any, items: Any, classes: tuple[str, ...]) -> Any:
                 f"the annotations; got {tuple(probs.shape)}. To fix: pass a table with a column of "
                 "items."
             )
-        probs = as_table({"item": np.array(items), "features": np.asarray(probs)}, classes)
+        by_class = dict(zip(classes, np.asarray(probs).T, strict=True))
+        probs = pl.DataFrame({"item": list(items), **by_class})
     return probs
 
 
