@@ -11,7 +11,7 @@ from credalearn._formats import listed
 from credalearn._options import check_options, keywords, same_option
 from credalearn.app.annotations.table import Annotations
 from credalearn.app.dataset import Dataset, DatasetOptions
-from credalearn.app.known_items import KnownItems
+from credalearn.app.item_stream import KnownItems
 from credalearn.app.readers import read_annotations
 from credalearn.app.run import Run, write_run
 from credalearn.app.staging import MODEL, recover, staged
