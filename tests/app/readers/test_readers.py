@@ -204,6 +204,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
         {},
         "line 4: .*two different rows",
     ),
+    "no bound": ("item,label,at_least\n", {}, "no row contains a bound"),
     "no label": ("item,label,at_least\nx,cat,0.4\nx,nan,0.3\n", {}, "line 3: a lower bound needs"),
     "class item": ("id,p_item,p_dog\nx,0.5,0.5\n", {}, "no class can be called 'item'"),
     "ambiguous": ("item,cat,dog\nx,1,0\ny,1,1\n", {}, "pass --format wide or --format counts"),
@@ -297,8 +298,3 @@ def test_reader_options_have_help_and_are_fields_of_round_options() -> None:
     assert {each.name for each in fields(ReaderOptions)} < {
         each.name for each in fields(RoundOptions)
     }
-
-
-def test_rejects_bounds_without_rows(write: Write) -> None:
-    with pytest.raises(CredalError, match=r"no row contains a bound\. To fix: export"):
-        read_annotations(write("item,label,at_least\n"))
