@@ -161,23 +161,27 @@ def run_learners(
     path: Path, folders: DataFolders, *, seeds: Sequence[int], workers: int
 ) -> Iterator[str]:
     """Do what is missing in the file, set by set and seed by seed; a line for each."""
-    done = {(score.data, score.seed) for score in read_scores(path)}
-    missing = [(name, seed) for seed in seeds for name in CROWD_SETS if (name, seed) not in done]
-    jobs = (delayed(_scores)(name, seed, folders) for name, seed in missing)
+    done = {(score.data, score.seed, score.learner) for score in read_scores(path)}
+
+    def missing(name: str, seed: int) -> list[str]:
+        return [learner for learner in LEARNERS if (name, seed, learner) not in done]
+
+    jobs = (
+        delayed(_scores)(name, seed, folders, missing(name, seed))
+        for seed in seeds
+        for name in CROWD_SETS
+    )
     for found in Parallel(n_jobs=workers, return_as="generator_unordered")(jobs):
         write_scores(path, [*read_scores(path), *found])
-        yield f"{found[0].data}, seed {found[0].seed}: {found[0].accuracy:.4f} by the default"
+        for score in found:
+            yield f"{score.data}, seed {score.seed}, {score.learner}: {score.accuracy:.4f}"
 
 
-def _scores(name: str, seed: int, folders: DataFolders) -> list[Score]:
+def _scores(name: str, seed: int, folders: DataFolders, learners: Sequence[str]) -> list[Score]:
     torch.set_num_threads(1)  # this process is joblib's own
     data = CROWD_SETS[name](folders, seed)
-    chosen = {
-        learner: learn
-        for learner, learn in LEARNERS.items()
-        if data.named is not None or "Skene" not in learner
-    }
-    return [_judged(name, learner, seed, data, learn) for learner, learn in chosen.items()]
+    known = [each for each in learners if data.named is not None or "Skene" not in each]
+    return [_judged(name, learner, seed, data, LEARNERS[learner]) for learner in known]
 
 
 def _judged(name: str, learner: str, seed: int, data: CrowdSet, learn: Learner) -> Score:
