@@ -23,7 +23,7 @@ EXPERIMENTS = ROOT / "experiments" / "credalearn_experiments"
 LAYERS = [
     *["errors", "_formats", "_checks", "_options", "_files", "_tensors", "_ranks", "_temperature"],
     *["sets", "labels", "scores", "conformal", "predictions", "nets", "train", "methods"],
-    *["metrics", "guarantees", "theory", "_backbone", "_targets", "_model_files"],
+    *["metrics", "guarantees", "theory", "_targets", "_model_files"],
     *["_table_columns", "_table_encoder", "_text_encoder", "_selection", "classifier", "_load"],
     "app",
 ]

@@ -25,7 +25,7 @@ from credalearn.app.annotations.dawid_skene import posteriors
 from credalearn.classifier import CredalClassifier
 from credalearn.errors import CredalError
 from credalearn.guarantees import certify
-from credalearn.labels import from_votes
+from credalearn.labels import from_posterior, from_votes
 from credalearn.metrics import accuracy, accuracy_rejection, ece
 from credalearn_experiments.data.crowd_sets import CROWD_SETS, CrowdSet
 from credalearn_experiments.data.folders import DataFolders
@@ -70,16 +70,23 @@ class Predicted:
 Learner = Callable[[CrowdSet, int], Predicted]
 
 
-def _classifier(method: str) -> Learner:
+def _classifier(method: str, *, skill: bool = False) -> Learner:
+    """A classifier on votes; with ``skill``, on Dawid and Skene's posteriors in their place."""
+
     def learn(data: CrowdSet, seed: int) -> Predicted:
         makes = data.features if method == "auto" else data.words
         X, new = makes(data.train, data.others)
         groups = None if data.groups is None else data.groups[data.train]
         clf = CredalClassifier(method, random_state=seed, device="cpu")
-        clf.fit(X, from_votes(data.counts[data.train]), groups=groups)
+        counts = data.counts[data.train]
+        labels = votes = from_votes(counts)
+        if skill:
+            labels = from_posterior(_by_skill(data)[data.train], counts.sum(1))
+        right = truth_of(votes, None, np.arange(counts.shape[1]))
+        clf.fit(X, labels, groups=groups, truth=right)
         found = clf.predict_credal(new)
-        votes = clf.predict_credal(new, meaning="votes").probs
-        return Predicted(found.probs, votes, found.score("top-probability"))
+        said = clf.predict_credal(new, meaning="votes").probs
+        return Predicted(found.probs, said, found.score("top-probability"))
 
     return learn
 
@@ -149,6 +156,7 @@ def _by_skill(data: CrowdSet) -> np.ndarray:
 
 LEARNERS: dict[str, Learner] = {
     _DEFAULT: _classifier("auto"),
+    "default, Dawid–Skene": _classifier("auto", skill=True),
     "logistic regression, majority": _logistic(_majority_votes),
     "logistic regression, Dawid–Skene": _logistic(_by_skill),
     "logistic regression, soft labels": _logistic(_shares),

@@ -23,7 +23,6 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, validate_dat
 from torch import Tensor
 
 import credalearn
-from credalearn._backbone import Backbone, check_backbone, make_backbone
 from credalearn._checks import check_choice
 from credalearn._model_files import write_model
 from credalearn._selection import (
@@ -52,7 +51,7 @@ from credalearn._text_encoder import TextEncoder, as_texts
 from credalearn.errors import CredalError, TrainingError
 from credalearn.labels.soft import SoftRule, collapse
 from credalearn.methods import METHODS, Method, Model
-from credalearn.nets import Network, Standardize
+from credalearn.nets import Backbone, Network, Standardize, build_backbone, check_backbone
 from credalearn.predictions import CredalPredictions
 from credalearn.sets import CredalSet
 from credalearn.sets.checks import refuse_masked, refuse_no_array
@@ -476,7 +475,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         for number in range(method.num_members if members is None else 0):
             training = self._training(number, inputs, labels, labels.num_classes)
             with self._progress(number) as progress:
-                (end,) = train([training], listener=progress)
+                (end,) = train([replace(training, listener=progress)])
             if isinstance(end, TrainingError):
                 raise end
             networks.append(training.network)
@@ -518,7 +517,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Network:
         """An untrained network for such inputs; its backbone may start from a file of weights."""
         method, shape = self._method(), tuple(inputs.shape[1:])
-        backbone = make_backbone(self._backbone(), shape, dropout=method.dropout, weights=weights)
+        backbone = build_backbone(self._backbone(), shape, dropout=method.dropout, weights=weights)
         for layer in backbone.modules():
             if isinstance(layer, Standardize):
                 layer.fit(inputs)
