@@ -16,7 +16,6 @@ from fill_docs import CODE, as_notebook, filled, run_page
 from polars.testing import assert_frame_equal
 
 import credalearn as cl
-from credalearn.app.readers import read_annotations
 from credalearn_experiments.cli import main
 from ray_cluster import QUIET, ray_cluster
 from team_files import make_team
@@ -116,25 +115,6 @@ def test_the_notebook_is_the_tutorial_and_its_cells_run_in_one_process(tmp_path:
     _, [(_, output)] = run_page(f"```python\n{page}\n```", tmp_path)
     assert "n3,complaint,defer" in output
     assert output.rstrip().endswith("['complaint'] linear")
-
-
-def test_exports_made_in_parallel_become_one_table(tmp_path: Path) -> None:
-    text = (ROOT / "docs" / "how-to" / "inputs.md").read_text(encoding="utf-8")
-    (block,) = re.findall(r"```\n(import polars[^`]*votes\.csv[^`]*)```", text)
-    answer = {"from_name": "l", "to_name": "t", "type": "choices", "value": {"choices": ["dog"]}}
-    votes = [{"completed_by": {"email": "ann@x.org"}, "result": [answer]}]
-    task = {"id": 1, "data": {"msg_id": "m1"}, "annotations": votes}
-    (tmp_path / "export.json").write_text(json.dumps([task]))
-    (tmp_path / "doccano").mkdir()
-    record = {"id": 1, "text": "hello", "msg_id": "m1", "label": ["cat"]}
-    (tmp_path / "doccano" / "ann.jsonl").write_text(json.dumps(record))
-    (tmp_path / "sheet.csv").write_text("Message No,annotator,label\nm1,cy,cat\nm2,cy,cat\n")
-    run = subprocess.run(
-        [sys.executable, "-c", block], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert run.returncode == 0, run.stderr
-    found = read_annotations(tmp_path / "votes.csv")
-    assert found.counts().tolist() == [[2, 1], [1, 0]]
 
 
 @pytest.mark.skipif(not (find_spec("ray") and find_spec("pyarrow")), reason="needs ray[data]")
