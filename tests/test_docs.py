@@ -4,7 +4,6 @@ import json
 import re
 import runpy
 import shlex
-import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
