@@ -35,6 +35,11 @@ class Record:
     seconds: float = 0.0
 
     def __post_init__(self) -> None:
+        # What is of another type raises a TypeError here, which read_record reports.
+        for name in ("metrics", "config", "versions"):
+            object.__setattr__(self, name, dict(getattr(self, name)))
+        curves = {name: tuple(each) for name, each in self.curves.items()}
+        object.__setattr__(self, "curves", curves)
         curve = self.curves.get("accuracy_rejection", ())
         numbers = [*self.metrics.values(), *(x for each in self.curves.values() for x in each)]
         rules = {
@@ -87,13 +92,11 @@ def read_records(folder: str | Path) -> Found:
 
 def read_record(path: Path) -> Record:
     """The record in this file; a ``CredalError`` if there is none."""
-    import msgspec  # here, so that training does not need it
-
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         metrics = content["metrics"]
         content["metrics"] = {_RENAMED.get(name, name): x for name, x in metrics.items()}
-        return msgspec.convert(content, Record)
+        return Record(**content)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         names = ", ".join(each.name for each in fields(Record))
         raise CredalError(f"this is not a record, a JSON object of {names} ({error}).") from error
