@@ -23,7 +23,7 @@ EXPERIMENTS = ROOT / "experiments" / "credalearn_experiments"
 LAYERS = [
     *["errors", "_formats", "_checks", "_options", "_files", "_tensors", "_ranks", "_temperature"],
     *["sets", "labels", "scores", "conformal", "predictions", "nets", "train", "methods"],
-    *["metrics", "guarantees", "theory", "_backbone", "_targets", "_model_files"],
+    *["metrics", "guarantees", "theory", "_targets", "_model_files"],
     *["_table_columns", "_table_encoder", "_text_encoder", "_selection", "classifier", "_load"],
     "app",
 ]
@@ -31,7 +31,7 @@ APP_LAYERS = [
     *["_escape", "nodules", "facts", "column_names", "_csv_file", "_json_file", "sources"],
     *["annotations", "readers", "labels", "features", "texts", "images", "_join", "_split"],
     *["encoders", "dataset"],
-    *["staging", "run", "report", "item_stream", "table_writer"],
+    *["staging", "run", "report", "outputs", "known_items", "item_stream", "table_writer"],
     *["steps", "demo", "cli"],
 ]
 
@@ -197,7 +197,7 @@ def test_sizes_stay_within_the_design() -> None:
     def lines(folder: Path) -> int:
         return sum(path.read_text(encoding="utf-8").count("\n") for path in folder.rglob("*.py"))
 
-    assert lines(LIBRARY) - lines(APP) <= 11_600
+    assert lines(LIBRARY) - lines(APP) <= 11_475
     assert lines(APP) <= 11_800
-    assert lines(EXPERIMENTS) <= 6_300
+    assert lines(EXPERIMENTS) <= 6_000
     assert lines(ROOT / "tests") <= 23_200

@@ -29,6 +29,7 @@ from credalearn.train._threads import on_one_thread
 from credalearn.train.linear import Inputs, LinearProblem, soft_target
 
 SELECTED_METHOD = "pocc-center"
+CENTER = 2  # number of its head that learns the soft labels
 NUM_FOLDS = 4
 PENALTIES = tuple(10.0 ** -(1 + step / 2) for step in range(12))  # 0.1 to 3e-7, strongest first
 # A smaller gain than this, in nats per item, is noise: the stronger penalty stays. After so many
@@ -194,9 +195,12 @@ def make_folds(
     names = np.arange(len(truth)) if groups is None else np.asarray(groups)
     _, first, group = np.unique(names, return_index=True, return_inverse=True)
     if len(first) < 2:
+        what, fix = (
+            ("items", "") if groups is None else ("groups of items", "leave groups out, or ")
+        )
         raise CredalError(
-            f"the items must be in two groups or more, to be compared with each other; got "
-            f"{len(first)}. To fix: leave groups out, or add items of another group."
+            f"there must be two {what} or more, to compare models; got {len(first)}. To fix: {fix}"
+            "add items."
         )
     order = np.random.default_rng(random_state).permutation(len(first))
     order = order[np.argsort(truth.argmax(1).numpy()[first[order]], kind="stable")]

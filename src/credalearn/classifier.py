@@ -23,10 +23,10 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, validate_dat
 from torch import Tensor
 
 import credalearn
-from credalearn._backbone import Backbone, check_backbone, make_backbone
 from credalearn._checks import check_choice
 from credalearn._model_files import write_model
 from credalearn._selection import (
+    CENTER,
     SELECTED_METHOD,
     Choice,
     Encode,
@@ -51,7 +51,7 @@ from credalearn._text_encoder import TextEncoder, as_texts
 from credalearn.errors import CredalError, TrainingError
 from credalearn.labels.soft import SoftRule, collapse
 from credalearn.methods import METHODS, Method, Model
-from credalearn.nets import Network, Standardize
+from credalearn.nets import Backbone, Network, Standardize, build_backbone, check_backbone
 from credalearn.predictions import CredalPredictions
 from credalearn.sets import CredalSet
 from credalearn.sets.checks import refuse_masked, refuse_no_array
@@ -273,7 +273,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 aside = copy.copy(self)
                 aside.checkpoint = _beside(self.checkpoint, "calibration")
                 model, _ = aside._trained(inputs[rows], labels[rows], None)
-                fitted._set_temperatures(model.predict(inputs[held_out]).probs, items[held_out])
+                fitted._set_temperatures(model.predict(inputs[held_out]), items[held_out])
         self.__dict__ = fitted.__dict__
         return self
 
@@ -284,7 +284,8 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             X: Items as in :meth:`fit`.
             meaning: What a probability is about: ``"truth"``, how likely a class is right (the
                 most voted class, or the gold label), or ``"votes"``, how likely the next annotator
-                chooses it. They differ in the temperature, where people disagree.
+                chooses it. Where people disagree, they differ: in the temperature and, by the
+                default learner, in the center, which is then the head that learned vote shares.
         """
         inputs = self.encode(X)
         check_choice(meaning, MEANINGS, name="meaning")
@@ -294,8 +295,15 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"{tuple(inputs.shape[1:])}. To fix: bring the items to that shape."
             )
         temperature = self.temperatures_[meaning]
-        predicted = self.model_.predict(inputs)
+        predicted = self._centered(self.model_.predict(inputs), meaning)
         return predicted if temperature == 1 else predicted.temper(temperature)
+
+    def _centered(self, predicted: CredalPredictions, meaning: Meaning) -> CredalPredictions:
+        """For votes, the head of the default learner that learned their shares, in the middle."""
+        if meaning == "truth" or self.choice_ is None or predicted.vertices is None:
+            return predicted
+        center = predicted.vertices[:, CENTER]
+        return CredalPredictions(center, predicted.lower, predicted.upper, predicted.vertices)
 
     def encode(self, X: Any) -> Inputs:
         """Items as the networks take them: a table as numbers, a sparse matrix in rows (CSR)."""
@@ -449,14 +457,15 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.model_, self.choice_ = found.model, found.choice
         self.folds_ = np.full(len(items), -1)
         self.folds_[used] = found.folds
-        self._set_temperatures(found.out_of_fold.probs, chosen)
+        self._set_temperatures(found.out_of_fold, chosen)
         temperature, out_of_fold = self.temperatures_["truth"], found.out_of_fold
         self.out_of_fold_ = out_of_fold if temperature == 1 else out_of_fold.temper(temperature)
 
-    def _set_temperatures(self, probs: Tensor, items: Items) -> None:
-        """Learn them from probabilities of items that were not trained on."""
+    def _set_temperatures(self, predicted: CredalPredictions, items: Items) -> None:
+        """Learn them from predictions of items that were not trained on."""
         targets: dict[Meaning, Tensor] = {"truth": items.truth, "votes": items.labels.reference}
         for meaning, target in targets.items():
+            probs = self._centered(predicted, meaning).probs
             self.temperatures_[meaning] = fit_temperature(probs, target, weight=items.weight)
 
     def _trained(
@@ -467,7 +476,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         for number in range(method.num_members if members is None else 0):
             training = self._training(number, inputs, labels, labels.num_classes)
             with self._progress(number) as progress:
-                (end,) = train([training], listener=progress)
+                (end,) = train([replace(training, listener=progress)])
             if isinstance(end, TrainingError):
                 raise end
             networks.append(training.network)
@@ -509,7 +518,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Network:
         """An untrained network for such inputs; its backbone may start from a file of weights."""
         method, shape = self._method(), tuple(inputs.shape[1:])
-        backbone = make_backbone(self._backbone(), shape, dropout=method.dropout, weights=weights)
+        backbone = build_backbone(self._backbone(), shape, dropout=method.dropout, weights=weights)
         for layer in backbone.modules():
             if isinstance(layer, Standardize):
                 layer.fit(inputs)
@@ -572,6 +581,11 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 )
             if reset:
                 self._encoder = None
+            if issparse(X) and not np.isfinite(X.tocsr().data).all():
+                raise CredalError(
+                    "a sparse X must contain no NaN and no infinity. To fix: fill or drop such "
+                    "values, or pass X.toarray(), where NaN means missing."
+                )
             rules = {"accept_sparse": "csr", "dtype": np.float64, "order": "C"}
             X = validate_data(self, X, reset=reset, **rules)
             return X if issparse(X) else _as_tensor(X)

@@ -94,7 +94,7 @@ def test_a_log_survives_half_a_line_and_adds_up_the_time_of_all_processes(tmp_pa
     assert (read_log(path), seconds_spent(path)) == ([], 0.0)
     path.write_text('{"epoch": 1, "seconds": 5.0}\n[]\n{"epoch": null}\n{"epoch": 2, "of')
     assert read_log(path) == [LogLine(1, 5.0)]
-    log = EpochLog(path, share=0.5)
+    log = EpochLog(path, beside=2)
     log.started -= 8.0  # half of 8 s belongs to this model
     log.epoch(2, of=4, loss=0.5, items=4)
     assert [line.epoch for line in read_log(path)] == [1, 2]
@@ -126,7 +126,7 @@ def test_status_counts_states_and_estimates_the_time_left(store: Store) -> None:
 
 
 def test_runs_are_found_as_the_rehearsal_that_they_are(store: Store) -> None:
-    asked = Run(SETTING.narrowed(epochs=3), "deep-ensemble", 1, independent=True, limit=9)
+    asked = Run(SETTING.narrowed(epochs=3), "deep-ensemble", 1, limit=9)
     other = Run(SETTING.narrowed(epochs=3), "pocc-center", 77, limit=9)  # not of the setting
     for run in (asked, other):
         store.start(run)
@@ -134,6 +134,6 @@ def test_runs_are_found_as_the_rehearsal_that_they_are(store: Store) -> None:
     assert {asked.name, other.name} <= {run.name for run in found}
     assert next(run for run in found if run.name == asked.name).asked == asked.asked
     assert [store.state(run) for run in found].count("started") == 2
-    assert len(found) == 1 + len(plan([SETTING], independent=True))
+    assert len(found) == 1 + len(plan([SETTING]))
     store.start(replace(asked, setting=replace(SETTING, name="mine")))
     assert store.settings() == ["cifar10h", "mine"]
