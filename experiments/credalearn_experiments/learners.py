@@ -170,26 +170,21 @@ def run_learners(
 ) -> Iterator[str]:
     """Do what is missing in the file, set by set and seed by seed; a line for each."""
     done = {(score.data, score.seed, score.learner) for score in read_scores(path)}
-
-    def missing(name: str, seed: int) -> list[str]:
-        return [learner for learner in LEARNERS if (name, seed, learner) not in done]
-
-    jobs = (
-        delayed(_scores)(name, seed, folders, missing(name, seed))
-        for seed in seeds
-        for name in CROWD_SETS
-    )
+    jobs = (delayed(_scores)(name, seed, folders, done) for seed in seeds for name in CROWD_SETS)
     for found in Parallel(n_jobs=workers, return_as="generator_unordered")(jobs):
         write_scores(path, [*read_scores(path), *found])
         for score in found:
             yield f"{score.data}, seed {score.seed}, {score.learner}: {score.accuracy:.4f}"
 
 
-def _scores(name: str, seed: int, folders: DataFolders, learners: Sequence[str]) -> list[Score]:
+def _scores(
+    name: str, seed: int, folders: DataFolders, done: set[tuple[str, int, str]]
+) -> list[Score]:
     torch.set_num_threads(1)  # this process is joblib's own
     data = CROWD_SETS[name](folders, seed)
-    known = [each for each in learners if data.named is not None or _SKILL not in each]
-    return [_judged(name, learner, seed, data, LEARNERS[learner]) for learner in known]
+    known = [each for each in LEARNERS if data.named is not None or _SKILL not in each]
+    missing = [each for each in known if (name, seed, each) not in done]
+    return [_judged(name, learner, seed, data, LEARNERS[learner]) for learner in missing]
 
 
 def _judged(name: str, learner: str, seed: int, data: CrowdSet, learn: Learner) -> Score:
