@@ -130,12 +130,10 @@ def test_frames_and_arrays_in_memory_are_predicted(run: Run) -> None:
             predict(run, nothing)
 
 
-@pytest.mark.parametrize("defer", [None, 9])
-def test_all_classes_are_written_after_the_predicted_one(run: Run, defer: int | None) -> None:
+def test_all_classes_are_written_after_the_predicted_one(run: Run) -> None:
     frame = table(lower_cat=["theirs"] * 50)  # a column of the data has the name of one of ours
-    plain = predict(run, frame, options=PredictOptions(defer=defer)).to_polars()
-    options = PredictOptions(defer=defer, all_classes=True)
-    found = predict(run, frame, options=options).to_polars()
+    plain = predict(run, frame).to_polars()
+    found = predict(run, frame, options=PredictOptions(all_classes=True)).to_polars()
     close(found.select(list(SCHEMA)), plain)
     pred = run.load_model().predict_credal(frame.select(FEATURES).to_numpy())
     parts = {"probability": pred.probs, "lower": pred.lower, "upper": pred.upper}
@@ -150,24 +148,6 @@ def test_class_columns_have_unique_names(classes: list[str]) -> None:
     names = class_schema([*classes, "lower", "upper_lower", "probability_upper"])
     assert len(names) == 3 * len({*classes, "lower", "upper_lower", "probability_upper"})
     assert not {*SCHEMA, *SET_SCHEMA} & set(names)
-
-
-@pytest.mark.parametrize("count", [0, 7, 80])
-def test_defer_takes_the_least_certain_items(
-    bare: Run, count: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("credalearn.app.sources._NUMBERS", 24)
-    found = predict(bare, table(), options=PredictOptions(defer=count))
-    frame = found.to_polars()
-    order = np.argsort(-frame["score"].to_numpy(), kind="stable")[:count]
-    assert set(np.flatnonzero(frame["decision"] == "defer")) == set(order.tolist())
-    assert found.deferred == min(count, 50)
-
-
-def test_equal_scores_are_deferred_in_order(bare: Run) -> None:
-    frame = pl.concat([table(1)] * 4).with_columns(item=pl.Series(["a", "b", "c", "d"]))
-    found = predict(bare, frame, options=PredictOptions(defer=2)).to_polars()
-    assert found["decision"].to_list() == ["defer", "defer", "predict", "predict"]
 
 
 def test_items_of_the_training_are_counted(run: Run) -> None:
@@ -196,9 +176,7 @@ def test_without_a_guarantee_the_message_says_what_to_do(bare: Run, tmp_path: Pa
     ("options", "message"),
     [
         ({"threshold": float("nan")}, "threshold must be a number of 0 or more and at most 1"),
-        ({"defer": -1}, "defer must be 0 or more"),
-        ({"defer": 3, "threshold": 0.5}, "threshold and defer exclude each other"),
-        ({"defer": 3, "decision": False}, "defer and no decision exclude each other"),
+        ({"threshold": 0.5, "decision": False}, "threshold and no decision exclude each other"),
     ],
 )
 def test_rejects_bad_options(options: dict[str, Any], message: str) -> None:
