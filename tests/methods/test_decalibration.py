@@ -163,7 +163,7 @@ def test_alpha_must_be_a_share(alpha: float) -> None:
         shift_interval(torch.full((2, 2), 0.5), torch.tensor([0.5, 0.5]), alpha=alpha)
 
 
-def test_memory_holds_no_matrix_an_item(generator: torch.Generator) -> None:
+def test_memory_has_no_matrix_per_item(generator: torch.Generator) -> None:
     probs, mean_label = problem(500, 40, generator)
     with LargestTensor() as seen:
         box_of_shifts(probs, shift_interval(probs, mean_label))

@@ -41,7 +41,7 @@ def read_texts(
     if not found:
         where = annotations.source.path if table is None else tables[0].source.path
         raise CredalError(
-            f"{where} has no column that is called like a text. To fix: pass --text COLUMN, "
+            f"{where} has no column whose name suggests a text. To fix: pass --text COLUMN, "
             "--features FILE or --images FOLDER."
         )
     parts = []
