@@ -31,31 +31,6 @@ _HEAD = ("rule", "diameter", "agree %", "testable %", "states %", "held out %", 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-<<<<<<< HEAD
-=======
-class RuleOptions:
-    """How label rules are compared."""
-
-    splits: int = option(20, "Number of random splits into building and held-out votes.", least=2)
-    share: float = option(
-        0.5,
-        "Share of the annotators, or of the votes, that labels are built from.",
-        above=0,
-        below=1,
-    )
-    s: float = option(1.0, "Strength of the imprecise Dirichlet model (rule idm).", above=0)
-    confidence: float = option(
-        0.95, "Confidence level of the sets, and of the rules that take one.", above=0, below=1
-    )
-    skill: Skill = option("equal", "Whether votes count equally, or by the annotators' skill.")
-    random_state: int = option(0, "Random seed.", least=0)
-
-    def __post_init__(self) -> None:
-        check_options(self)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
->>>>>>> main
 class RuleComparison:
     """How every label rule did on held-out votes."""
 
