@@ -1,7 +1,6 @@
 """Streaming predictions against predicting the whole table at once, and bad input."""
 
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ from credalearn.app.run import Run
 from credalearn.app.steps.decisions import SCHEMA, SET_SCHEMA, class_schema
 from credalearn.app.steps.predict import PredictOptions, predict
 from small_run import CLASSES, FEATURES, features, make_image_run, make_pictures, make_run, votes
-from team_files import full_disk
 
 
 @pytest.fixture(scope="module")
@@ -214,29 +212,6 @@ def test_bad_tables_are_refused_and_nothing_is_written(
     assert [path.name for path in tmp_path.iterdir()] == ["data.csv"]
 
 
-def test_damaged_files_are_refused_or_read_and_never_crash(run: Run, tmp_path: Path) -> None:
-    random = np.random.default_rng(0)
-    table().write_csv(tmp_path / "data.csv")
-    table().write_parquet(tmp_path / "data.parquet")
-    np.savez_compressed(tmp_path / "data.npz", X=features(50), items=table()["item"].to_list())
-    refused = 0
-    for data in sorted(tmp_path.iterdir()):
-        whole = data.read_bytes()
-        for number in range(12):
-            content = bytearray(whole)
-            if number % 2:
-                del content[int(random.integers(len(content))) :]
-            else:
-                for place in random.integers(len(content), size=3):
-                    content[place] = random.integers(256)
-            (tmp_path / "bad").write_bytes(content)
-            try:
-                assert predict(run, tmp_path / "bad").items <= 50
-            except CredalError:
-                refused += 1
-    assert refused > 18
-
-
 def test_the_output_is_checked_before_the_work(run: Run, tmp_path: Path) -> None:
     table().write_csv(tmp_path / "data.csv")
     with pytest.raises(CredalError, match=r"must end in one of .csv, .tsv, .parquet, .jsonl"):
@@ -245,17 +220,6 @@ def test_the_output_is_checked_before_the_work(run: Run, tmp_path: Path) -> None
         predict(run, tmp_path / "data.csv", tmp_path / "data.csv")
     with pytest.raises(CredalError, match=r"is an input of this command"):
         predict(run, tmp_path / "data.csv", run.path / "predictions.parquet")
-
-
-@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-def test_a_full_disk_leaves_the_old_file(run: Run, tmp_path: Path, suffix: str) -> None:
-    old = tmp_path / f"out{suffix}"
-    old.write_text("old")
-    said = re.escape(f"{old} cannot be written: ")
-    with full_disk(200_000), pytest.raises(CredalError, match=said):
-        predict(run, table(20_000), old)
-    assert old.read_text() == "old"
-    assert [path.name for path in tmp_path.iterdir()] == [old.name]
 
 
 def test_duplicates_in_different_blocks_are_found(
