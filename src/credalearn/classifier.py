@@ -410,7 +410,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _check_options(self, *, weighted: bool, on_members: bool) -> None:
         """Reject options that are invalid, or without effect."""
-        recipe = self._recipe()
+        self._recipe()  # checks its options
         check_choice(self.augment, AUGMENTS, name="augment")
         check_choice(self.encoder, ("auto", "tfidf"), name="encoder")
         method = self._method()
@@ -427,13 +427,13 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     "backbone, or leave out sample_weight."
                 )
             return
-        asked = replace(recipe, random_state=_RECIPE.random_state)
+        defaults = type(self)().get_params(deep=False)
+        names = [*(each.name for each in fields(Recipe)), "weights", "augment"]
         changed = [
-            each.name
-            for each in fields(Recipe)
-            if getattr(asked, each.name) != getattr(_RECIPE, each.name)
+            name
+            for name in names
+            if name != "random_state" and getattr(self, name) != defaults[name]
         ]
-        changed += ["weights"] * (self.weights is not None) + ["augment"] * (self.augment != "none")
         changed += ["members"] * on_members
         if changed:
             raise CredalError(
