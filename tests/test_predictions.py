@@ -121,3 +121,10 @@ def test_bounds_that_are_off_by_a_rounding_are_moved(
 def test_rejects_bad_predictions(make: Callable[[torch.Tensor], object], message: str) -> None:
     with pytest.raises(CredalError, match=message):
         make(torch.tensor([[0.5, 0.5]]))
+
+
+def test_tempering_gives_equal_and_different_heads_the_same_number_of_vertices() -> None:
+    equal = torch.full((4, 3, 2), 0.5)
+    mixed = torch.rand(4, 3, 2, generator=torch.Generator().manual_seed(0)).softmax(2)
+    found = [CredalPredictions.from_vertices(each).temper(1.5) for each in (equal, mixed)]
+    assert [each.vertices.shape[1] for each in found if each.vertices is not None] == [4, 4]

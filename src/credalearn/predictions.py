@@ -166,9 +166,8 @@ class CredalPredictions:
         probs = temper(self.probs, temperature)
         vertices = self.vertices
         if vertices is not None:
-            has_center = bool((vertices[:, -1] == self.probs).all())
             vertices = temper(vertices, temperature)
-            if not has_center:
+            if vertices.shape[1] > 1:  # whatever the values, so that batches fit together
                 vertices = cat([vertices, probs[:, None]], 1)
             lower, upper = vertices.aminmax(dim=1)
         else:
