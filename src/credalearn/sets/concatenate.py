@@ -13,6 +13,7 @@ from credalearn.errors import CredalError
 from credalearn.sets.base import CredalSet
 from credalearn.sets.intervals import Intervals
 from credalearn.sets.lower_bounds import LowerBounds
+from credalearn.sets.mean_intervals import MeanIntervals
 from credalearn.sets.possibility import Possibility
 from credalearn.sets.total_variation import TotalVariationBall
 from credalearn.sets.vertices import Vertices
@@ -23,6 +24,7 @@ _BOX_CLASSES: dict[type[CredalSet], float] = {
     Intervals: float("inf"),
     TotalVariationBall: 3,
     Possibility: 3,
+    MeanIntervals: 3,
     Vertices: 2,
 }
 
@@ -50,7 +52,10 @@ def concatenate(sets: Sequence[CredalSet]) -> CredalSet:
     joined: CredalSet = object.__new__(kinds[0])  # of sets that are checked already
     for each in fields(kinds[0]):
         parts = [getattr(batch, each.name) for batch in batches]
-        parts = _as_many_points(parts) if each.name == "points" else parts
+        if each.name == "points":
+            parts = _as_many_points(parts)
+        elif kinds[0] is MeanIntervals and each.name in ("person_lower", "person_upper", "share"):
+            parts = _as_many_people(parts)
         joined._keep(**{each.name: soft if each.name == "soft" else torch.cat(parts)})
     return joined
 
@@ -77,3 +82,12 @@ def _as_many_points(parts: list[Tensor]) -> list[Tensor]:
     most = max(part.shape[1] for part in parts)
     means = [part.mean(1, keepdim=True).expand(-1, most - part.shape[1], -1) for part in parts]
     return [torch.cat(pair, 1) for pair in zip(parts, means, strict=True)]
+
+
+def _as_many_people(parts: list[Tensor]) -> list[Tensor]:
+    """Bounds (N, P, K) or shares (N, P) of one P: people without a share change nothing."""
+    most = max(part.shape[1] for part in parts)
+    return [
+        torch.cat([part, part.new_zeros(len(part), most - part.shape[1], *part.shape[2:])], 1)
+        for part in parts
+    ]

@@ -64,19 +64,11 @@ class Intervals(CredalSet):
 
     def _extreme(self, cost: Tensor, *, largest: bool) -> Tensor:
         """Free mass poured into the dearest (or cheapest) classes first (de Campos et al.)."""
-        order = cost.argsort(dim=1, descending=largest, stable=True)
-        room = (self.upper - self.lower).gather(1, order)
-        free = 1 - self.lower.sum(1, keepdim=True)
-        poured = (free - (room.cumsum(1) - room)).clamp(min=0).minimum(room)
-        return self.lower.scatter_add(1, order, poured)
+        return poured(self.lower, self.upper, cost, largest=largest)
 
     def center(self) -> Tensor:
         r"""The same share of the way up per class, :math:`\ell + t(u - \ell)`, shape (N, K)."""
-        width = self.upper - self.lower
-        total = width.sum(1, keepdim=True)
-        free = (1 - self.lower.sum(1, keepdim=True)).clamp(min=0)
-        share = torch.where(total > 0, free / total, 0).clamp(max=1)
-        return self.lower + share * width
+        return middle(self.lower, self.upper)
 
     def diameter(self) -> Tensor:
         r"""Largest total-variation distance between two members, shape (N,).
@@ -101,3 +93,20 @@ def _tighten(lower: Tensor, upper: Tensor) -> tuple[Tensor, Tensor]:
     tight_lower = torch.minimum(torch.maximum(lower, reachable_lower), upper)
     tight_upper = torch.maximum(torch.minimum(upper, reachable_upper), tight_lower)
     return tight_lower, tight_upper
+
+
+def poured(lower: Tensor, upper: Tensor, cost: Tensor, *, largest: bool) -> Tensor:
+    """The member of largest or smallest expected cost of each box (..., K), by one sort."""
+    order = cost.argsort(dim=-1, descending=largest, stable=True)
+    room = (upper - lower).gather(-1, order)
+    free = 1 - lower.sum(-1, keepdim=True)
+    taken = (free - (room.cumsum(-1) - room)).clamp(min=0).minimum(room)
+    return lower.scatter_add(-1, order, taken)
+
+
+def middle(lower: Tensor, upper: Tensor) -> Tensor:
+    """The same share of the way up for each class of boxes (..., K)."""
+    width = upper - lower
+    total = width.sum(-1, keepdim=True)
+    free = (1 - lower.sum(-1, keepdim=True)).clamp(min=0)
+    return lower + torch.where(total > 0, free / total, 0).clamp(max=1) * width

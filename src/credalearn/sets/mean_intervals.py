@@ -1,0 +1,133 @@
+"""Credal sets that average the intervals of several people about one item.
+
+Shapes: N items, P people, K classes.
+"""
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+from scipy.optimize import linprog
+from torch import Tensor
+
+from credalearn.errors import CredalError
+from credalearn.sets.base import CredalSet
+from credalearn.sets.checks import as_floats, require
+from credalearn.sets.diameter import ENUMERATED_SPLITS, class_sets
+from credalearn.sets.intervals import Intervals, middle, poured
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
+class MeanIntervals(CredalSet):
+    r"""A batch of Minkowski averages :math:`Q = \{\sum_p w_p q_p : q_p \in Q_p\}` of boxes.
+
+    The worst and the best case are the weighted means of those of the people's own boxes
+    :math:`Q_p = \{q \in \Delta : \ell_p \le q \le u_p\}`, so that a loss on Q is the mean of their
+    losses. The box of the mean bounds contains Q and is larger from four classes on.
+
+    Args:
+        lower: Lower probabilities of each person, shape (N, P, K).
+        upper: Upper probabilities, same shape.
+        weight: Weight of each person, shape (N, P), 0 or more and not all 0; 0 where a person said
+            nothing about an item, whose bounds are then ignored. Default: equal.
+
+    Example:
+        One person says "at least 0.8 cat", the other nothing at all.
+
+        >>> import torch
+        >>> sets = MeanIntervals([[[0.8, 0.0], [0.0, 0.0]]], [[[1.0, 1.0], [1.0, 1.0]]])
+        >>> sets.lower, sets.diameter()
+        (tensor([[0.4000, 0.0000]]), tensor([0.6000]))
+    """
+
+    person_lower: Tensor  # tightened, shape (N, P, K); 0 without a weight
+    person_upper: Tensor
+    share: Tensor  # of each person, shape (N, P), sums to 1
+
+    def __init__(self, lower: ArrayLike, upper: ArrayLike, weight: ArrayLike | None = None) -> None:
+        low = as_floats(lower, name="lower", ndim=3).detach()
+        high = as_floats(upper, name="upper", ndim=3).detach().to(low)
+        weights = torch.ones_like(low[:, :, 0]) if weight is None else weight
+        weights = as_floats(weights, name="weight", ndim=2).detach().to(low)
+        if high.shape != low.shape or weights.shape != low.shape[:2]:
+            shapes = [tuple(each.shape) for each in (low, high, weights)]
+            raise CredalError(
+                "lower, upper and weight must have the shapes (items, people, classes), the same, "
+                f"and (items, people); got {shapes[0]}, {shapes[1]} and {shapes[2]}."
+            )
+        require(
+            (weights >= 0) & (weights.sum(1, keepdim=True) > 0),
+            rule="weights must be 0 or more, and one person of each item must have one above 0",
+            remedy="drop items that nobody said anything about",
+            weight=weights,
+        )
+        said = weights > 0
+        boxes = Intervals(low[said], high[said])
+        low, high = (
+            torch.zeros_like(low).masked_scatter_(said[:, :, None], each)
+            for each in (boxes.lower, boxes.upper)
+        )
+        share = weights / weights.sum(1, keepdim=True)
+        self._keep(person_lower=low, person_upper=high, share=share, soft=None)
+        self._keep(lower=self._mean(low), upper=self._mean(high))
+
+    def _mean(self, values: Tensor) -> Tensor:
+        return torch.einsum("np,npk->nk", self.share, values)
+
+    def _extreme(self, cost: Tensor, *, largest: bool) -> Tensor:
+        """The mean of everyone's own extreme."""
+        each = cost[:, None].expand_as(self.person_lower)
+        return self._mean(poured(self.person_lower, self.person_upper, each, largest=largest))
+
+    def center(self) -> Tensor:
+        """The mean of the centers of the people's boxes, shape (N, K)."""
+        return self._mean(middle(self.person_lower, self.person_upper))
+
+    def diameter(self) -> Tensor:
+        """Largest total-variation distance between two members, shape (N,).
+
+        The widest range of an event, whose upper probability is the mean of everyone's. Exact up to
+        12 classes, where every event is tried; beyond, the mean of the diameters' upper bounds.
+        """
+        low, high = self.person_lower, self.person_upper
+        free = torch.minimum(1 - low.sum(2), high.sum(2) - 1).clamp(min=0)
+        if self.num_classes > ENUMERATED_SPLITS:
+            return (self.share * free).sum(1)
+        events = class_sets(self.num_classes)[: 2 ** (self.num_classes - 1)].to(low).T
+        ranges = torch.zeros(len(self), events.shape[1]).to(low)
+        for person in range(low.shape[1]):
+            width = high[:, person] - low[:, person]
+            inside = width @ events
+            split = torch.minimum(inside, width.sum(1, keepdim=True) - inside)
+            ranges += self.share[:, person, None] * split.minimum(free[:, person, None])
+        return ranges.amax(1)
+
+    def _inside(self, q: Tensor, tolerance: float) -> Tensor:
+        """By a linear program for each item: some choice of everyone's members has the mean q."""
+        rows = zip(*(each.double().numpy(force=True) for each in self._boxes(q)), strict=True)
+        gaps = [_distance(*row) for row in rows]
+        return torch.tensor(gaps).le(tolerance).to(self.lower.device)
+
+    def _boxes(self, q: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        return self.person_lower, self.person_upper, self.share, q
+
+
+def _distance(lower: np.ndarray, upper: np.ndarray, share: np.ndarray, q: np.ndarray) -> float:
+    """The largest difference of a class between q (K,) and the nearest mean of members."""
+    lower, upper, share = (each[share > 0] for each in (lower, upper, share))
+    people, classes = lower.shape
+    mean = np.kron(share, np.eye(classes))  # (K, P · K): from everyone's members to their mean
+    gap = -np.ones((classes, 1))
+    found = linprog(
+        np.append(np.zeros(lower.size), 1.0),
+        A_ub=np.vstack([np.hstack([mean, gap]), np.hstack([-mean, gap])]),
+        b_ub=np.append(q, -q),
+        A_eq=np.hstack([np.kron(np.eye(people), np.ones(classes)), np.zeros((people, 1))]),
+        b_eq=np.ones(people),
+        bounds=[*zip(lower.ravel() - 1e-9, upper.ravel() + 1e-9, strict=True), (0, None)],
+        method="highs",
+    )
+    return float(found.fun)
