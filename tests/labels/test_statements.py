@@ -63,11 +63,9 @@ def test_the_loss_of_several_people_is_the_mean_of_their_losses(
         own = getattr(alone, worst_or_best)(cost[[1, 0, 1]])
         expected = torch.stack([own[1], (own[0] + own[2]) / 2])
         assert_close(getattr(together, worst_or_best)(cost), expected)
-    heads = [torch.randn(2, 4, generator=generator) for _ in range(2)]
-    spread = [pocc_loss(*(head[[row]] for head in heads), together[row]) for row in (0, 1)]
-    people = [pocc_loss(*(head[[1]] for head in heads), alone[row]) for row in (0, 2)]
-    assert_close(spread[1], sum(people) / 2)
-    assert_close(pocc_loss(heads[0], heads[1], together), sum(spread) / 2)
+    first, second = (torch.randn(2, 4, generator=generator) for _ in range(2))
+    people = [pocc_loss(first[[1]], second[[1]], alone[row]) for row in (0, 2)]
+    assert_close(pocc_loss(first[[1]], second[[1]], together[1]), (people[0] + people[1]) / 2)
 
 
 def test_one_statement_per_item_gives_intervals_in_the_order_of_the_items() -> None:
@@ -122,13 +120,13 @@ def test_counts_the_contradictions_of_cifar10s() -> None:
         columns.append([None if each[name] == "No" else each[name] for each in stated])
         percents = [each[f"{name} Prob"] for each in stated]
         columns.append([NAN if each is None else each for each in percents])
-    impossible = [each["Impossible Class(es)"] for each in stated]
-    classes = sorted({name for names in impossible for name in names})
-    assert cl.statement_conflicts(*columns, impossible, classes=classes) == {
+    columns.append([each["Impossible Class(es)"] for each in stated])
+    classes = sorted({name for names in columns[-1] for name in names})
+    assert cl.statement_conflicts(*columns, classes=classes) == {
         "second is top": 153,
         "second is larger": 36,
         "named but impossible": 45,
         "above 100 %": 674,
         "no other class, below 100 %": 473,
     }
-    assert len(cl.from_statements(*columns, impossible, classes=classes)) == 6723
+    assert len(cl.from_statements(*columns, classes=classes)) == 6723

@@ -85,7 +85,7 @@ def from_statements(
     weight[sorted_items, place] = 1
     boxes = torch.zeros(2, count, people, len(classes), dtype=lower.dtype)
     boxes[:, sorted_items, place] = torch.stack([lower, upper])[:, order]
-    return MeanIntervals(*boxes, weight)
+    return MeanIntervals(boxes[0], boxes[1], weight)
 
 
 def statement_conflicts(
