@@ -62,8 +62,8 @@ def from_statements(
         >>> from_statements(["cat", "dog"], [60, 80], classes=["cat", "dog"], items=[0, 0]).lower
         tensor([[0.3000, 0.4000]])
     """
-    stated = _Stated.read(top, top_percent, second, second_percent, impossible, classes)
-    lower, upper = stated.bounds()
+    columns = (top, top_percent, second, second_percent, impossible)
+    lower, upper = _read(*columns, classes=classes).bounds()
     if items is None:
         return Intervals(lower, upper)
     number = as_tensor(items, name="items")
@@ -88,16 +88,8 @@ def from_statements(
     return MeanIntervals(boxes[0], boxes[1], weight)
 
 
-def statement_conflicts(
-    top: Sequence[Any],
-    top_percent: ArrayLike,
-    second: Sequence[Any] | None = None,
-    second_percent: ArrayLike | None = None,
-    impossible: Sequence[Collection[Any]] | None = None,
-    *,
-    classes: Sequence[Any],
-) -> dict[str, int]:
-    """How many statements contradict themselves, by kind; arguments as of ``from_statements``.
+def statement_conflicts(*columns: Any, classes: Sequence[Any]) -> dict[str, int]:
+    """How many statements contradict themselves, by kind; columns as of ``from_statements``.
 
     Counted as stated, before any rule is applied; a statement may count more than once, and so do
     two named classes that are both called impossible.
@@ -107,8 +99,8 @@ def statement_conflicts(
         >>> {kind: count for kind, count in found.items() if count}
         {'second is top': 1, 'second is larger': 1, 'above 100 %': 1}
     """
-    stated = _Stated.read(top, top_percent, second, second_percent, impossible, classes)
-    return {kind: int(rows.sum()) for kind, rows in stated.conflicts().items()}
+    conflicts = _read(*columns, classes=classes).conflicts()
+    return {kind: int(rows.sum()) for kind, rows in conflicts.items()}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,47 +110,6 @@ class _Stated:
     named: Tensor  # of top and second class, one-hot or 0, shape (2, S, K), bool
     percent: Tensor  # of both, 0 where there is none, shape (2, S)
     impossible: Tensor  # shape (S, K), bool
-
-    @classmethod
-    def read(
-        cls,
-        top: Sequence[Any],
-        top_percent: ArrayLike,
-        second: Sequence[Any] | None,
-        second_percent: ArrayLike | None,
-        impossible: Sequence[Collection[Any]] | None,
-        classes: Sequence[Any],
-    ) -> "_Stated":
-        number = {name: place for place, name in enumerate(classes)}
-        count = len(top)
-        second = [None] * count if second is None else second
-        impossible = [()] * count if impossible is None else impossible
-        percents = [
-            torch.zeros(count) if each is None else _percent(each, name, count)
-            for each, name in ((top_percent, "top_percent"), (second_percent, "second_percent"))
-        ]
-        if len(second) != count or len(impossible) != count:
-            raise CredalError(
-                f"second and impossible must have one entry for each of the {count} statements; "
-                f"got {len(second)} and {len(impossible)}."
-            )
-        named = torch.tensor([[_place(name, number) for name in each] for each in (top, second)])
-        excluded = torch.zeros(count, len(number), dtype=torch.bool)
-        pairs = [
-            (row, _place(name, number))
-            for row, names in enumerate(impossible)
-            for name in ([names] if isinstance(names, str) else names)
-        ]
-        rows, columns = torch.tensor([pair for pair in pairs if pair[1] >= 0]).reshape(-1, 2).T
-        excluded[rows.long(), columns.long()] = True
-        flags = one_hot(named + 1, len(number) + 1)[..., 1:].bool()
-        require(
-            ~excluded.all(1, keepdim=True) | flags.any(0).any(1, keepdim=True),
-            rule="a statement must leave a class possible",
-            remedy="drop the statement",
-            impossible=excluded.int(),
-        )
-        return cls(flags, torch.where(flags.any(2), torch.stack(percents), 0), excluded)
 
     def conflicts(self) -> dict[str, Tensor]:
         """Which statements contradict themselves in each way, shape (S,), bool or counts."""
@@ -182,6 +133,47 @@ class _Stated:
         scaled = (total > 1) | (is_full & (total > 0))
         lower = torch.where(scaled, lower / total, lower)
         return lower, (~self.impossible | named).to(lower.dtype)
+
+
+def _read(
+    top: Sequence[Any],
+    top_percent: ArrayLike,
+    second: Sequence[Any] | None = None,
+    second_percent: ArrayLike | None = None,
+    impossible: Sequence[Collection[Any]] | None = None,
+    *,
+    classes: Sequence[Any],
+) -> _Stated:
+    number = {name: place for place, name in enumerate(classes)}
+    count = len(top)
+    second = [None] * count if second is None else second
+    impossible = [()] * count if impossible is None else impossible
+    second_percent = torch.zeros(count) if second_percent is None else second_percent
+    if len(second) != count or len(impossible) != count:
+        raise CredalError(
+            f"second and impossible must have one entry for each of the {count} statements; "
+            f"got {len(second)} and {len(impossible)}."
+        )
+    percent = torch.stack(
+        [
+            _percent(top_percent, "top_percent", count),
+            _percent(second_percent, "second_percent", count),
+        ]
+    )
+    places = torch.tensor([[_place(name, number) for name in each] for each in (top, second)])
+    named = one_hot(places + 1, len(number) + 1)[..., 1:].bool()
+    excluded = [
+        [_place(name, number) for name in ([each] if isinstance(each, str) else each)]
+        for each in impossible
+    ]
+    ruled_out = torch.tensor([[k in each for k in range(len(number))] for each in excluded])
+    require(
+        ~ruled_out.all(1, keepdim=True) | named.any(0).any(1, keepdim=True),
+        rule="a statement must leave a class possible",
+        remedy="drop the statement",
+        impossible=ruled_out.int(),
+    )
+    return _Stated(named, torch.where(named.any(2), percent, 0), ruled_out)
 
 
 def _percent(values: ArrayLike, name: str, count: int) -> Tensor:

@@ -107,12 +107,10 @@ class MeanIntervals(CredalSet):
 
     def _inside(self, q: Tensor, tolerance: float) -> Tensor:
         """By a linear program for each item: some choice of everyone's members has the mean q."""
-        rows = zip(*(each.double().numpy(force=True) for each in self._boxes(q)), strict=True)
-        gaps = [_distance(*row) for row in rows]
-        return torch.tensor(gaps).le(tolerance).to(self.lower.device)
-
-    def _boxes(self, q: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        return self.person_lower, self.person_upper, self.share, q
+        columns = (self.person_lower, self.person_upper, self.share, q)
+        rows = zip(*(each.double().numpy(force=True) for each in columns), strict=True)
+        gaps = torch.tensor([_distance(*row) for row in rows])
+        return (gaps <= tolerance).to(self.lower.device)
 
 
 def _distance(lower: np.ndarray, upper: np.ndarray, share: np.ndarray, q: np.ndarray) -> float:
