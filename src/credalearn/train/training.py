@@ -34,6 +34,7 @@ class Training:
         loss: Maps logits, labels and the epoch (from 0) to a scalar, a mean over items.
         recipe: Training options.
         augment: Changes the inputs at random, again in each epoch.
+        teach: Makes the labels of augmented inputs, in the place of ``labels``; of the same kind.
         checkpoint: File that keeps the state, written after each epoch; of recorded steps every two
             minutes and at the end. If it contains the state of this run, training continues from
             there. It stays when training ends.
@@ -53,6 +54,7 @@ class Training:
     loss: Loss
     recipe: Recipe
     augment: Augment | None = None
+    teach: Callable[[Tensor], CredalSet] | None = None
     checkpoint: Path | None = None
     listener: Listener | None = None
     stop: Callable[[int], bool] | None = None
