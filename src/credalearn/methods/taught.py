@@ -16,8 +16,9 @@ from credalearn.methods.base import Method, Outputs, State
 from credalearn.methods.pocc import three_heads
 from credalearn.predictions import CredalPredictions
 from credalearn.sets import CredalSet, Intervals
+from credalearn.train.linear import log_odds
 
-_STRETCHES = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0)
+_STRETCHES = tuple(2.0**power for power in range(9))  # 1 to 256
 _COVERAGE = 0.9  # at which the factor gives the narrowest sets
 
 
@@ -28,8 +29,12 @@ def taught_labels(probs: Tensor) -> Intervals:
 
 
 def bounds_loss(logits: Tensor, labels: CredalSet, epoch: int | Tensor) -> Tensor:  # noqa: ARG001
-    """The mean of three losses on logits (N, 3, K): lower bounds, upper bounds and center."""
-    ends = zip(logits.unbind(1), (labels.lower, labels.upper), strict=False)
+    """The mean of three losses on logits (N, 3, K): lower bounds, upper bounds and center.
+
+    Heads 0 and 1 are how far the log-odds of the bounds are from those of the center.
+    """
+    odds = logits[:, :2] + log_odds(logits[:, 2].detach())[:, None]
+    ends = zip(odds.unbind(1), (labels.lower, labels.upper), strict=True)
     # Summed over classes, as the cross-entropy of the center is.
     costs = [binary_cross_entropy_with_logits(z, q.to(z), reduction="sum") for z, q in ends]
     center = cross_entropy(logits[:, 2], labels.reference.to(logits.dtype))
@@ -37,9 +42,10 @@ def bounds_loss(logits: Tensor, labels: CredalSet, epoch: int | Tensor) -> Tenso
 
 
 def learned_bounds(outputs: Outputs, state: State) -> CredalPredictions:
-    """The box of the sigmoids of heads 0 and 1, stretched around the softmax of head 2."""
+    """The box of the bounds of heads 0 and 1, stretched around the softmax of head 2."""
     logits = outputs.logits[:, 0]
-    return stretched(logits[:, 2].softmax(1), logits[:, :2].sigmoid(), state)
+    ends = (logits[:, :2] + log_odds(logits[:, 2])[:, None]).sigmoid()
+    return stretched(logits[:, 2].softmax(1), ends, state)
 
 
 def distilled(outputs: Outputs, state: State) -> CredalPredictions:
