@@ -18,9 +18,8 @@ import numpy as np
 import credalearn as cl
 from credalearn._files import whole_file
 from credalearn.guarantees import CertifyMethod
-from credalearn.guarantees._sample import as_sample
-from credalearn.guarantees._search import selective_guaranteed_risk
-from credalearn.guarantees._sequence import Sequence
+from credalearn.guarantees._search import CERTIFIERS
+from credalearn.guarantees._sequence import ItemEvidence, Sequence, evidence
 
 RESULTS = Path(__file__).parents[1] / "experiments" / "results" / "guarantees.csv"
 DRAWS, CONFIDENCE, SEED = 1_000, 0.95, 20261115
@@ -145,15 +144,16 @@ def certified_threshold(
     reference: cl.ScoredItems | None = None,
 ) -> float | None:
     """What ``certify`` finds, without looking for what it would take where it finds nothing."""
-    risk = 1 - CONFIDENCE
-    if how == "sgr":
-        sample = as_sample(items)
-        place = selective_guaranteed_risk(sample, max_error, risk)
-        return None if place is None else float(sample.thresholds[place])
-    promises, by_group = (cl.Promise(limit=max_error),), how == "betting"
-    sequence = Sequence.of(items, promises, by_group=by_group, reference=reference)
-    place = sequence.search(risk)
-    return None if place is None else float(sequence.thresholds[place])
+    promises, risk = (cl.Promise(limit=max_error),), 1 - CONFIDENCE
+    if how in CERTIFIERS:
+        thresholds = np.unique(items.score)
+        found = evidence(items, promises[0], thresholds)
+        assert isinstance(found, ItemEvidence)
+        place = CERTIFIERS[how].search(found, max_error, risk)
+    else:
+        sequence = Sequence.of(items, promises, by_group=how == "betting", reference=reference)
+        thresholds, place = sequence.thresholds, sequence.search(risk)
+    return None if place is None else float(thresholds[place])
 
 
 def wanted(name: str) -> list[str]:

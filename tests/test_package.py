@@ -198,6 +198,6 @@ def test_sizes_stay_within_the_design() -> None:
         return sum(path.read_text(encoding="utf-8").count("\n") for path in folder.rglob("*.py"))
 
     assert lines(LIBRARY) - lines(APP) <= 11_600
-    assert lines(APP) <= 11_800
+    assert lines(APP) <= 11_820
     assert lines(EXPERIMENTS) <= 6_300
     assert lines(ROOT / "tests") <= 23_200

@@ -7,10 +7,10 @@ Shapes: N items, K classes.
 """
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import torch
@@ -21,7 +21,7 @@ from credalearn._files import whole_file
 from credalearn._formats import percent
 from credalearn.conformal import Scale, score_strata
 from credalearn.conformal.calibration import narrowest_scale
-from credalearn.guarantees import CertifyMethod
+from credalearn.guarantees import CertifyMethod, DeferralScore, better_score
 from credalearn_experiments.data.crowd_sets import CROWD_SETS, CrowdSet
 from credalearn_experiments.data.folders import DataFolders
 
@@ -55,20 +55,20 @@ class Part:
     """Predictions of one part of a split, with what people said."""
 
     predicted: cl.CredalPredictions
+    sets: cl.CredalPredictions  # the same about what people say
     votes: np.ndarray  # (N, K)
     truth: np.ndarray  # the right class, −1 for none, shape (N,)
     groups: np.ndarray | None
 
-    @property
-    def score(self) -> np.ndarray:
-        """By which items are deferred."""
-        return self.predicted.score("top-probability").double().numpy()
+    def score(self, name: DeferralScore) -> np.ndarray:
+        """An uncertainty by which items may be deferred."""
+        return self.predicted.score(name).double().numpy()
 
-    def items(self, *, by_group: bool) -> dict[str, Any]:
+    def items(self, score: DeferralScore, *, by_group: bool) -> dict[str, Any]:
         """Scores and errors of the items whose right class is known."""
         known, wrong = self.truth >= 0, self.predicted.classes.numpy() != self.truth
         own = self.groups[known] if by_group and self.groups is not None else None
-        return {"score": self.score[known], "wrong": wrong[known], "groups": own}
+        return {"score": self.score(score)[known], "wrong": wrong[known], "groups": own}
 
 
 def predict_parts(data: CrowdSet, random_state: int) -> list[Part]:
@@ -79,12 +79,22 @@ def predict_parts(data: CrowdSet, random_state: int) -> list[Part]:
     clf.fit(X, cl.from_votes(data.counts[data.train]), groups=groups)
     assert clf.out_of_fold_ is not None
     found, count = clf.predict_credal(new), len(data.split[1])
-    votes = (data.counts, data.judged, data.judged)
+    parts = zip(
+        (clf.out_of_fold_, found[:count], found[count:]),
+        (data.counts, data.judged, data.judged),
+        data.split,
+        strict=True,
+    )
+    about_votes = clf.temperatures_["votes"] / clf.temperatures_["truth"]
     return [
-        Part(pred, said[rows], data.truth[rows], None if data.groups is None else data.groups[rows])
-        for pred, said, rows in zip(
-            (clf.out_of_fold_, found[:count], found[count:]), votes, data.split, strict=True
+        Part(
+            pred,
+            cl.CredalPredictions(pred.probs, pred.lower, pred.upper).temper(about_votes),
+            votes[rows],
+            data.truth[rows],
+            None if data.groups is None else data.groups[rows],
         )
+        for pred, votes, rows in parts
     ]
 
 
@@ -110,12 +120,16 @@ def _measure_split(name: str, folders: DataFolders, seed: int) -> tuple[float, _
     torch.set_num_threads(1)  # this process is joblib's own
     data = CROWD_SETS[name](folders, seed)
     train, calibration, test = predict_parts(data, seed)
-    reference = cl.ScoredItems(**train.items(by_group=True))
-    tested = test.items(by_group=False)
+    names = get_args(DeferralScore)
+    known = [train.items(each, by_group=True) for each in names]
+    scores = {each: items["score"] for each, items in zip(names, known, strict=True)}
+    score = better_score(scores, known[0]["wrong"])
+    reference = cl.ScoredItems(**train.items(score, by_group=True))
+    tested = test.items(score, by_group=False)
     found: _Values = {}
     for method, how in _METHODS.items():
         rule = cl.certify(
-            **calibration.items(by_group=how == "betting"),
+            **calibration.items(score, by_group=how == "betting"),
             max_error=data.max_error,
             method=how,
             reference=None if how == "sgr" else reference,
@@ -123,7 +137,7 @@ def _measure_split(name: str, folders: DataFolders, seed: int) -> tuple[float, _
         kept = rule.keeps(tested["score"])
         error = float(tested["wrong"][kept].mean()) if kept.any() else 0.0
         found[method] = (float(error > data.max_error), float(kept.mean()), error, 0.0)
-    return data.max_error, found | _sets(train, calibration, test, rule)
+    return data.max_error, found | _sets((train, calibration, test), rule, score)
 
 
 def _mean(rows: list[tuple[float, ...]]) -> list[float]:
@@ -132,26 +146,27 @@ def _mean(rows: list[tuple[float, ...]]) -> list[float]:
     return found
 
 
-def _sets(train: Part, calibration: Part, test: Part, rule: cl.Guarantee) -> _Values:
-    """Coverage of all, kept and deferred test items, and mean width: before and now."""
+def _sets(parts: Sequence[Part], rule: cl.Guarantee, score: DeferralScore) -> _Values:
+    """Coverage of all, kept and deferred test items, and mean width: by version 0.1, and now."""
+    scores = [part.score(score) for part in parts]
     edges = () if rule.expected_threshold is None else (rule.expected_threshold,)
-    known, old, strata = (
-        score_strata(part.score, edges) if edges else None for part in (train, calibration, test)
-    )
-    pred = train.predicted
+    strata = [score_strata(each, edges) if edges else None for each in scores]
+    train, calibration, test = parts
     scale = narrowest_scale(
-        *(train.votes, pred.lower, pred.upper, pred.probs), coverage=_SET_COVERAGE, strata=known
+        *(train.votes, train.sets.lower, train.sets.upper, train.sets.probs),
+        coverage=_SET_COVERAGE,
+        strata=strata[0],
     )
-    kept = rule.keeps(test.score)
+    kept = rule.keeps(scores[2])
     found = {}
     plain: Scale = "relative-variance"
-    for name, how, own in (
-        ("sets, one radius", plain, (None, None)),
-        ("sets by stratum", scale, (old, strata)),
+    for name, how, (_, old, new) in (
+        ("sets, one radius", plain, (None, None, None)),
+        ("sets by stratum", scale, strata),
     ):
-        fit = calibration.predicted.inflation(calibration.votes, strata=own[0], scale=how)
-        covered = test.predicted.covers(test.votes, fit, strata=own[1]).numpy()
-        wide = test.predicted.conformalize(fit, strata=own[1])
+        fit = calibration.sets.inflation(calibration.votes, strata=old, scale=how)
+        covered = test.sets.covers(test.votes, fit, strata=new).numpy()
+        wide = test.sets.conformalize(fit, strata=new)
         shares = (float(covered[rows].mean()) if rows.any() else np.nan for rows in (kept, ~kept))
         width = float((wide.upper - wide.lower).mean())
         found[name] = (float(covered.mean()), *shares, width)

@@ -52,5 +52,5 @@ def test_groups_stay_in_one_part() -> None:
     assert len(set.union(*parts)) == sum(map(len, parts))
     for part, rows in zip((train, calibration, test), data.split, strict=True):
         assert len(part.predicted) == len(rows)
-        items = part.items(by_group=True)
+        items = part.items("top-probability", by_group=True)
         assert len(items["groups"]) == len(items["score"]) == (data.truth[rows] >= 0).sum()

@@ -180,7 +180,8 @@ def join_images(annotations: Annotations, options: "DatasetOptions") -> Joined:
     check_readable(list(broken.values()), len(files))
     unreadable = {item: broken[file] for item, (file, _) in matches.items() if file in broken}
     if unreadable:
-        left_out["with an unreadable image"] = len(unreadable)
+        first = next(iter(unreadable.values()))
+        left_out[f"with an unreadable image; the first is {first}"] = len(unreadable)
     items = [item for item in matches if item not in unreadable]
     pixels, digests = zip(*(read[matches[item][0]] for item in items), strict=True)
     columns, place, path = _image_columns(annotations, options, items, folder)

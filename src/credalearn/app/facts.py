@@ -222,7 +222,10 @@ class RunFacts:
     @property
     def learner(self) -> str:
         """What was trained, in words."""
-        return self.model or self.method
+        backbone = self.options.backbone
+        return self.model or (
+            self.method if backbone == "auto" else f"{backbone} with {self.method}"
+        )
 
     @property
     def leak_warning(self) -> str:

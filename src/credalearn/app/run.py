@@ -167,7 +167,7 @@ class Run:
             **{name: _table(path / f"{name}.parquet", facts, name) for name in _TABLES},
             guarantee=_certified(path / "guarantee.json", facts, _guarantee, "--max-error 0.10"),
             sets=_certified(path / "sets.json", facts, _sets, "--set-coverage 0.90"),
-            requests=_certified(path / "requests.json", facts, _requests, "--max-error 0.10") or (),
+            requests=_certified(path / "requests.json", facts, _requests, "") or (),
             outdated=_certified(path / "drift.json", facts, _outdated, "--max-error 0.10"),
         )
 
@@ -552,7 +552,9 @@ def _columns(name: str, facts: RunFacts, table: pl.DataFrame) -> Iterator[tuple[
 def _certified(path: Path, facts: RunFacts, parse: Callable[[str], _T], how: str) -> _T | None:
     if not path.exists():
         return None
-    fix = f"remove the file and run credalearn certify {path.parent} {how}"
+    # Without its requests a run would forget which looks at its items were paid for.
+    fix = "restore the file, or recalibrate on new items"
+    fix = f"remove the file and run credalearn certify {path.parent} {how}" if how else fix
     content = parse_json(_bytes(path), dict[str, Any], path, fix=fix)
     if content.pop(_MADE_FROM, None) != facts.sha256.predictions:
         raise _foreign(path, fix)

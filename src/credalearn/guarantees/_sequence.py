@@ -47,17 +47,24 @@ class ItemEvidence:
         found = p_value(self.errors, n, rate, binary=self.binary)
         return np.where(self.kept > 0, found, 1.0)
 
+    def grown(self, number: float) -> Self:
+        """As if there were so many items with the same scores and rates."""
+        factor = number / self.number
+        return replace(self, kept=self.kept * factor, errors=self.errors * factor, number=number)
+
+    def at(self, place: int) -> Self:
+        """At one threshold alone."""
+        here = slice(place, place + 1)
+        return replace(self, kept=self.kept[here], errors=self.errors[here])
+
     def expected(self, number: float, rate: float, risk: float) -> np.ndarray:
         """The p-values of so many items with the same rates, shape (T,)."""
-        factor = number / self.number
-        grown = replace(self, kept=self.kept * factor, errors=self.errors * factor)
-        return grown.p_values(rate, risk)
+        return self.grown(number).p_values(rate, risk)
 
     def bound(self, place: int, risk: float) -> float:
         """The smallest rate whose p-value at a threshold is at most the risk."""
-        here = slice(place, place + 1)
-        found = upper_bound(self.errors[here], self.kept[here], level=risk, binary=self.binary)
-        return float(found[0])
+        one = self.at(place)
+        return float(upper_bound(one.errors, one.kept, level=risk, binary=self.binary)[0])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -128,10 +135,10 @@ class Sequence:
         return cls(
             thresholds,
             shares,
-            tuple(_evidence(items, each, thresholds, by_group) for each in promises),
+            tuple(evidence(items, each, thresholds, by_group) for each in promises),
             None
             if reference is None
-            else tuple(_evidence(reference, each, thresholds, by_group) for each in promises),
+            else tuple(evidence(reference, each, thresholds, by_group) for each in promises),
             tuple(each.rate for each in promises),
         )
 
@@ -208,9 +215,10 @@ def _last_passing(p_values: np.ndarray, start: int, risk: float) -> int | None:
     return start + number - 1 if number else None
 
 
-def _evidence(
-    items: ScoredItems, promise: Promise, thresholds: np.ndarray, by_group: bool
+def evidence(
+    items: ScoredItems, promise: Promise, thresholds: np.ndarray, by_group: bool = False
 ) -> Evidence:
+    """What the items say about the promise at each threshold."""
     about, losses, binary = promise.losses(items)
     place = np.searchsorted(thresholds, items.score)  # the first threshold that keeps the item
     inside = place < len(thresholds)  # reference thresholds keep every reference item

@@ -119,6 +119,15 @@ class Guarantee:
         return self.method == "betting"
 
     @property
+    def all_promises(self) -> tuple[Promise, ...]:
+        """Everything that is promised at ``confidence``, ``max_error`` included."""
+        if self.class_thresholds and self.max_error is not None:
+            names = [name for name, limit in self.class_thresholds if limit is not None]
+            return tuple(Promise(kind="called", name=name, limit=self.max_error) for name in names)
+        first = () if self.max_error is None else (Promise(limit=self.max_error),)
+        return (*first, *self.promises)
+
+    @property
     def coverage(self) -> float:
         """Share of the calibration items that are predicted, including those left out."""
         return (self.kept + self.left_out_kept) / (self.num_items + self.left_out)
@@ -167,14 +176,12 @@ class Guarantee:
                 "predicted items alone the error may be larger, and no confidence level is stated."
             )
         else:
-            parts = [each.sentence(truth) for each in self.promises]
+            parts = [each.sentence(truth) for each in self.all_promises]
             if self.class_thresholds:
                 parts = [
                     f"of each class at most {percent(self.max_error)} of the predicted items are "
                     f"wrong compared with {truth}"
                 ]
-            elif self.max_error is not None:
-                parts = [Promise(limit=self.max_error).sentence(truth), *parts]
             told = "; and ".join(parts)
             promise = f"With {percent(self.confidence)} confidence, {told}, {self._drawn()}."
         about = [promise, self._about_left_out(), self._about_groups(), self._about_requests()]

@@ -3,7 +3,6 @@
 Shapes: N items.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, final
 
@@ -110,11 +109,3 @@ class Promise:
                 "fix: check its name, or leave the promise out."
             )
         return about, wrong, True
-
-
-def all_promises(max_error: float | None, promises: Sequence[Promise]) -> tuple[Promise, ...]:
-    """The promise about all items first, then the others; at least one."""
-    first = () if max_error is None else (Promise(limit=max_error),)
-    if not (*first, *promises):
-        raise CredalError("nothing is to be promised. To fix: pass max_error, or promises.")
-    return (*first, *promises)

@@ -14,18 +14,15 @@ from numpy.typing import ArrayLike
 
 from credalearn._checks import check_choice, check_number
 from credalearn.errors import CredalError
-from credalearn.guarantees._sample import Sample, as_sample
 from credalearn.guarantees._search import CERTIFIERS
-from credalearn.guarantees._sequence import Sequence
+from credalearn.guarantees._sequence import ItemEvidence, Sequence, evidence
 from credalearn.guarantees.betting import groups_without_error
 from credalearn.guarantees.bounds import interval
 from credalearn.guarantees.guarantee import CertifyMethod, Guarantee
 from credalearn.guarantees.items import ScoredItems
-from credalearn.guarantees.promises import Promise, all_promises
+from credalearn.guarantees.promises import Promise
 from credalearn.guarantees.shortfall import Shortfall, find_shortfall, least
 from credalearn.guarantees.truths import Truth
-
-_THRESHOLDS = 500  # enough for an estimate of how many items it would take
 
 
 def certify(
@@ -108,15 +105,17 @@ def certify(
     if method is None:
         method = "betting" if grouped else "learn-then-test"
     check_choice(method, get_args(CertifyMethod), name="method")
-    wanted = all_promises(None if max_error is None else float(max_error), promises)
-    risk = 1 - float(confidence)
+    overall = [] if max_error is None else [Promise(limit=float(max_error))]
+    wanted, risk = [*overall, *promises], 1 - float(confidence)
+    if not wanted:
+        raise CredalError("nothing is to be promised. To fix: pass max_error, or promises.")
     if method in CERTIFIERS:
-        if max_error is None or promises or per_class or reference is not None:
+        if wanted != overall or per_class or reference is not None:
             raise CredalError(
                 f"method {method!r} certifies max_error alone. To fix: use learn-then-test for "
                 "promises about classes, and for reference items."
             )
-        return _by_name(items, method, float(max_error), risk, against)
+        return _by_name(items, method, wanted[0], risk, against)
     if method == "betting" and items.groups is None:
         items = ScoredItems(
             score, wrong, groups=range(len(items)), predicted=predicted, truth=truth
@@ -132,30 +131,28 @@ def certify(
 
 
 def _by_name(
-    items: ScoredItems, method: CertifyMethod, max_error: float, risk: float, against: Truth | None
+    items: ScoredItems, method: CertifyMethod, promise: Promise, risk: float, against: Truth | None
 ) -> Guarantee:
-    sample, certifier = as_sample(items), CERTIFIERS[method]
-    place = certifier.search(sample, max_error, risk)
-    short = None
+    thresholds, limit = np.unique(items.score), promise.limit
+    found, certifier = evidence(items, promise, thresholds), CERTIFIERS[method]
+    assert isinstance(found, ItemEvidence)
+
+    def attempt(number: int | None, error: float | None) -> float | None:
+        grown = found if number is None else found.grown(number)
+        place = certifier.search(grown, error or limit, risk)
+        return None if place is None else float(grown.kept[place] / grown.kept[-1])
+
+    place, short, bound = certifier.search(found, limit, risk), None, None
     if place is None:
-        few = sample.thinned(_THRESHOLDS)
-
-        def attempt(number: int | None, error: float | None) -> float | None:
-            grown = sample if number is None else few.grown(number)
-            found = certifier.search(grown, error or max_error, risk)
-            return None if found is None else float(grown.kept[found] / grown.kept[-1])
-
-        def flawless(number: int) -> bool:
-            return certifier.search(_errorless(number, sample), max_error, risk) is not None
-
-        fewest = least(flawless, 1) or 0
-        short = find_shortfall(attempt, number=len(items), fewest=fewest, max_error=max_error)
-    # The search compares p-values; the bound that inverts them may differ in its last bit.
-    bound = None if place is None else min(certifier.bound(sample, place, risk), max_error)
+        flawless = replace(found, errors=np.zeros_like(found.errors))
+        fewest = least(lambda n: certifier.search(flawless.grown(n), limit, risk) is not None, 1)
+        short = find_shortfall(attempt, number=len(items), fewest=fewest or 0, max_error=limit)
+    else:  # the search compares p-values; the bound that inverts them may differ in its last bit
+        bound = min(certifier.bound(found, place, risk), limit)
     return Guarantee(
         method=method,
-        **_found(items, None if place is None else float(sample.thresholds[place]), against),
-        max_error=max_error,
+        **_found(items, None if place is None else float(thresholds[place]), against),
+        max_error=limit,
         confidence=None if method == "conformal-risk-control" else 1 - risk,
         bound=bound,
         shortfall=short,
@@ -165,7 +162,7 @@ def _by_name(
 def _by_sequence(
     items: ScoredItems,
     method: CertifyMethod,
-    promises: tuple[Promise, ...],
+    promises: Several[Promise],
     risk: float,
     against: Truth | None,
     reference: ScoredItems | None,
@@ -207,7 +204,7 @@ def _made(
 
 
 def _shortfall(
-    items: ScoredItems, sequence: Sequence, promises: tuple[Promise, ...], risk: float
+    items: ScoredItems, sequence: Sequence, promises: Several[Promise], risk: float
 ) -> Shortfall:
     number = round(sequence.evidence[0].number)
     by_group, rate = number != len(items), min(sequence.rates)
@@ -259,7 +256,7 @@ def _per_class(
     limits = {name: each.threshold for name, each in found.items()}
     if all(limit is None for limit in limits.values()):
         largest = max(found.values(), key=lambda each: each.num_items)
-        return replace(_nothing(items, against, largest), confidence=1 - risk)
+        return replace(largest, **_found(items, None, against), confidence=1 - risk)
     per_item = np.array([-math.inf if limits[k] is None else limits[k] for k in items.predicted])
     kept = items.score <= per_item
     return Guarantee(
@@ -275,10 +272,6 @@ def _per_class(
         bound=max(each.bound for each in found.values() if each.bound is not None),
         class_thresholds=tuple(limits.items()),
     )
-
-
-def _nothing(items: ScoredItems, against: Truth | None, like: Guarantee) -> Guarantee:
-    return replace(like, **_found(items, None, against))
 
 
 def by_capacity(
@@ -309,18 +302,16 @@ def by_capacity(
     """
     check_number(confidence, name="confidence", above=0, below=1)
     items = ScoredItems(score, wrong, groups=groups)
-    sample = as_sample(items)
-    fewest_kept = sample.num_items - _number_deferred(defer, sample.num_items)
-    place = int((sample.kept < fewest_kept).sum()) if fewest_kept else None
-    ends = threshold = None
-    if place is not None:
-        here = slice(place, place + 1)
-        errors, kept = sample.errors[here], sample.kept[here]
-        low, high = interval(errors, kept, confidence=confidence, binary=sample.binary)
-        ends, threshold = (float(low[0]), float(high[0])), float(sample.thresholds[place])
+    fewest_kept = len(items) - _number_deferred(defer, len(items))
+    threshold = float(np.sort(items.score)[fewest_kept - 1]) if fewest_kept else None
+    known, ends = _found(items, threshold, against), None
+    if threshold is not None:
+        counts = (np.array([known[name]]) for name in ("errors", "kept"))
+        low, high = interval(*counts, confidence=confidence, binary=items.binary)
+        ends = float(low[0]), float(high[0])
     return Guarantee(
         method="capacity",
-        **_found(items, threshold, against),
+        **known,
         max_error=None,
         confidence=float(confidence),
         bound=None,
@@ -342,14 +333,6 @@ def _found(items: ScoredItems, threshold: float | None, against: Truth | None) -
         "errors": float(items.wrong[kept].sum()),
         "num_groups": items.num_groups,
     }
-
-
-def _errorless(num_items: int, like: Sample) -> Sample:
-    """As many items without an error; equal scores where all are."""
-    constant = len(like.kept) == 1 < like.num_items
-    groups = 1 if constant else min(num_items, 10 * _THRESHOLDS)
-    kept = np.arange(1, groups + 1, dtype=np.float64)
-    return Sample(kept, kept, np.zeros_like(kept), binary=True).grown(num_items)
 
 
 def _number_deferred(defer: float, num_items: int) -> int:

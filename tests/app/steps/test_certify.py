@@ -223,8 +223,13 @@ def test_out_of_fold_predictions_fix_the_sequence_and_the_score(tmp_path: Path) 
     wanted = cl.certify(known[0], known[1], max_error=0.1, reference=reference)
     assert (found.threshold, found.score) == (wanted.threshold, "top-probability")
     assert found.expected_threshold == wanted.expected_threshold is not None
-    assert "deferred: one minus the probability of the label, the better" in certificate.lines[5]
-    assert "fixed by out-of-fold predictions" in " ".join(certificate.assumptions)
+    assert "deferred: one minus the probability of the label, the better" in certificate.lines[4]
+    fixed = "start and order of the tests are fixed by out-of-fold predictions"
+    assert fixed in " ".join(certificate.assumptions)
+    by_class = certified(run, max_error=0.2, per_class=True, again=True)[1]
+    assert fixed in " ".join(by_class.assumptions)
+    sgr = certified(run, max_error=0.2, method="sgr", again=True)[1]
+    assert "Thresholds are the calibration scores: exact" in " ".join(sgr.assumptions)
     lower, _ = certified(run, max_error=0.3, score="lower-probability")
     assert lower.score == "lower-probability"
     kept = lower.keeps(run.held_out("test", score="lower-probability")["score"].to_numpy())
@@ -252,7 +257,7 @@ def test_promises_about_classes(run: Run) -> None:
     kept = own.keeps(tested["score"].to_numpy(), tested["label"].to_list())
     assert certificate.check is not None
     assert certificate.check.kept == kept.sum()
-    assert "the threshold of their class" in certificate.lines[5]
+    assert "the threshold of their class" in certificate.lines[4]
     with pytest.raises(cl.CredalError, match=r"no class 'cat'; its classes are: 'benign'"):
         certify(run, CertifyOptions(called=("cat=0.1",)))
 
@@ -296,6 +301,22 @@ def test_further_requests_spend_half_of_what_is_left(tmp_path: Path) -> None:
     assert back.confidence == pytest.approx(0.9125)  # the first one, chosen after all others
     with pytest.raises(cl.CredalError, match="already answered"):
         Run.load(run.path).certify(max_error=0.3, method="conformal-risk-control", again=True)
+
+
+def test_requests_are_not_forgotten_with_their_file(tmp_path: Path) -> None:
+    run = fake_run(tmp_path / "run")
+    run.certify(max_error=0.1)
+    run.certify(max_error=0.15, again=True)
+    path = run.path / "requests.json"
+    path.write_text(path.read_text().replace("asked", "unasked"))
+    with pytest.raises(cl.CredalError, match="restore the file, or recalibrate on new items"):
+        Run.load(run.path)
+    path.unlink()
+    with pytest.raises(cl.CredalError, match=r"already answered a request \(max_error=0\.15\)"):
+        Run.load(run.path).certify(max_error=0.2)
+    found = Run.load(run.path).certify(max_error=0.2, again=True).guarantee
+    assert found is not None
+    assert [found.requests, found.confidence] == pytest.approx([3, 0.9125])
 
 
 def test_requests_that_fail_count(tmp_path: Path) -> None:
@@ -357,11 +378,31 @@ def test_one_answer_for_everything_is_certified_with_caution(tmp_path: Path) -> 
         ("benign", len(kept) - missed, len(kept) - missed),
         ("malignant", missed, 0),
     ]
-    *_, recall, caution, _ = certificate.lines
-    assert f"the kept test items: benign 100 % of {len(kept) - missed}" in recall
+    told = certificate.lines[-2]
+    assert f"the kept test items: benign 100 % of {len(kept) - missed}" in told
     missing = f"Caution: 'malignant' is never predicted: {missed} kept test items of it missed"
-    assert missing in caution
-    assert "always answering 'benign' would have been certified too" in caution
+    assert missing in told
+    assert "always answering 'benign' would have been certified too" in told
+
+
+@pytest.mark.parametrize(
+    ("options", "certified_too"),
+    [
+        ({"max_error": 0.1, "cost": ("malignant:benign=2",)}, True),
+        ({"max_error": 0.04, "cost": ("malignant:benign=5",)}, False),  # its mean cost is 12.5 %
+        ({"missed": ("benign=0.1",)}, True),
+        ({"max_error": 0.1, "method": "conformal-risk-control"}, True),
+        ({"max_error": 0.4, "against": "annotator"}, False),
+    ],
+)
+def test_the_rival_is_judged_by_the_same_promises(
+    tmp_path: Path, options: dict[str, Any], certified_too: bool
+) -> None:
+    run = skewed(tmp_path / "run", label=pl.col("truth"), disagreement=pl.lit(0.0))
+    run = with_facts(run, predictions=run.predictions.with_columns(wrong=pl.lit(False)))
+    rival = certified(run, **options)[1].baseline
+    assert rival is not None
+    assert (rival.name, rival.certified) == ("benign", certified_too)
 
 
 def test_a_useful_model_needs_no_caution(run: Run) -> None:
@@ -374,10 +415,12 @@ def test_a_useful_model_needs_no_caution(run: Run) -> None:
 
 def test_prints_at_most_eight_lines(tmp_path: Path) -> None:
     run = skewed(tmp_path / "run").mark_outdated("accuracy dropped.")
-    certificate = certify(run, CertifyOptions(max_error=0.1, set_coverage=0.9))
-    assert len(certificate.lines) <= 4 + 8  # a table of four rows, and eight lines
-    assert run.warnings == ["Out of date: accuracy dropped."]
-    assert len(certificate.assumptions) <= 8
+    both = certify(run, CertifyOptions(max_error=0.1, set_coverage=0.9))
+    alone = certify(run, CertifyOptions(set_coverage=0.9))
+    assert (len(both.lines), len(alone.lines)) == (8, 3)
+    for found in (both, alone):
+        assert sum("Out of date: accuracy dropped." in line for line in found.lines) == 1
+    assert len(both.assumptions) <= 8
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def test_new_items_calibrate_and_test_half_and_half(old: Run, later: Team, tmp_p
     assert new.facts.recalibrated_from == old.training
     assert new.facts.sha256.model == old.facts.sha256.model
     assert new.facts.options == old.facts.options
-    assert new.guarantee is None
+    assert (new.guarantee, new.requests) == (None, ())
     features = pl.read_csv(later.features)
     pred = old.load_model().predict_credal(features.select("size", "weight").to_numpy())
     table = new.held_out(score="lower-probability")
@@ -88,6 +88,21 @@ def test_items_of_the_training_are_left_out_whatever_their_name(
     names = set(found.run.held_out()["item"])
     assert not names & {f"renamed-{item}" for item in trained}
     assert len(names) == 220 - len(trained)
+
+
+def test_requests_count_where_items_have_answered_them(old: Run, tmp_path: Path) -> None:
+    """The whole export again: the old calibration items calibrate once more."""
+    given = {"features": old.facts.inputs.path, "group": "patient"}
+    found = old.recalibrate(old.facts.annotations.path, tmp_path / "new", **given)
+    again = Run.load(tmp_path / "new")
+    assert [each.risk for each in again.requests] == [each.risk for each in old.requests]
+    assert found.lines[-2].endswith(f"Some calibrated {old.path}: its requests count here, too.")
+    assert found.lines[-1].endswith(" --again")
+    with pytest.raises(CredalError, match="already answered a request"):  # even the same one
+        again.certify(max_error=0.3, method="learn-then-test")
+    promised = again.certify(max_error=0.3, method="learn-then-test", again=True).guarantee
+    assert promised is not None
+    assert [promised.requests, promised.confidence] == pytest.approx([2, 0.925])
 
 
 def test_a_split_of_ones_own_and_gold_labels(old: Run, later: Team, tmp_path: Path) -> None:

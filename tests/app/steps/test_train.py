@@ -272,12 +272,28 @@ def test_a_class_that_training_never_sees_is_refused(team: Team, tmp_path: Path)
         train(data, tmp_path / "run")
 
 
+def test_too_many_classes_are_refused_before_any_table_is_built(tmp_path: Path) -> None:
+    row = np.arange(14_400)
+    said = {"item": row % 1200, "annotator": row // 1200, "label": row * 7 % 1200}
+    votes = pl.DataFrame(said).with_columns(label=pl.format("c{}", "label"))
+    votes.write_csv(tmp_path / "votes.csv")
+    table = pl.DataFrame({"item": row[:1200], "x": row[:1200] / 9})
+    data = Dataset(cl.read_annotations(tmp_path / "votes.csv"), features=table)
+    with pytest.raises(cl.CredalError, match=r"has 1,200 classes; train takes at most 1,000"):
+        train(data, tmp_path / "run")
+
+
 def test_images_train(team: Team, tmp_path: Path) -> None:
     votes = cl.read_annotations(team.votes)
-    data = Dataset(votes, images=make_images(tmp_path / "img", list(votes.items)), image_size=8)
+    images = make_images(tmp_path / "img", list(votes.items))
+    bad = next(images.iterdir())
+    bad.write_bytes(b"%!PS-Adobe-3.0 EPSF-3.0\n")
+    data = Dataset(votes, images=images, image_size=8)
+    (why,) = data.inputs.left_out
+    assert why.startswith(f"with an unreadable image; the first is {bad}: ")
     run = Run.train(data, tmp_path / "run", epochs=1)
     assert run.takes_images
-    assert run.facts.options.backbone == "resnet18"
+    assert run.facts.learner == "resnet18 with pocc-center"
     assert run.facts.inputs.image_size == 8
     assert len(run.predictions) == 24
 

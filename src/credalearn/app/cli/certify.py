@@ -12,7 +12,7 @@ from credalearn.app.steps.certify_options import CertifyOptions
 def certify(run: RunFolder, options: CertifyOptions) -> Iterator[str | dict[str, Any]]:
     """See ``steps.certify``."""
     found = certify_run(Run.load(run), options)
-    yield from [*found.run.warnings, *found.lines]
+    yield from found.lines
     if options.explain:
         yield from found.assumptions
     yield {"warnings": found.run.warnings, **found.facts}

@@ -5,12 +5,14 @@ any other class.
 """
 
 from dataclasses import dataclass
+from typing import cast
 
 import polars as pl
 
 from credalearn._formats import enumerated, listed, many, percent
 from credalearn.app.run import Run
-from credalearn.guarantees import Guarantee, certify
+from credalearn.errors import CredalError
+from credalearn.guarantees import CertifyMethod, Guarantee, certify
 from credalearn.guarantees.truths import TRUTHS
 
 _MOST_CLASSES = 6  # whose recall a line names
@@ -114,15 +116,23 @@ def _share(right: pl.Series) -> float | None:
 
 def _would_pass(calibration: pl.DataFrame, name: str, guarantee: Guarantee) -> bool:
     """Whether a model that always answers this class would have been certified on all items."""
-    if guarantee.max_error is None or calibration.is_empty():
+    if calibration.is_empty():
         return False
-    grouped = guarantee.by_group and calibration["group"].count() > 0
-    found = certify(
-        [0.0] * len(calibration),
-        (calibration["truth"] != name).to_numpy(),
-        max_error=guarantee.max_error,
-        confidence=guarantee.confidence or 0.95,
-        method="betting" if grouped else "learn-then-test",
-        groups=calibration["group"].to_list() if grouped else None,
-    )
-    return found.certified
+    wrong = (calibration["truth"] != name).to_numpy()
+    if guarantee.against == "a random annotator":
+        votes = calibration.select(pl.col("^n:.*$"))
+        wrong = 1 - votes[f"n:{name}"].to_numpy() / votes.sum_horizontal().to_numpy()
+    try:
+        return certify(
+            [0.0] * len(calibration),
+            wrong,
+            max_error=guarantee.max_error,
+            confidence=guarantee.confidence or 0.95,
+            method=cast(CertifyMethod, guarantee.method),
+            groups=calibration["group"].to_list() if calibration["group"].count() else None,
+            predicted=[name] * len(calibration),
+            truth=calibration["truth"].to_list(),
+            promises=guarantee.promises,
+        ).certified
+    except CredalError:  # a promise about a class that is never called
+        return False

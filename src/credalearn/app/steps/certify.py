@@ -4,29 +4,26 @@ Imports torch only where sets are widened.
 """
 
 import json
+import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
 import polars as pl
 
 from credalearn._formats import aligned, listed, many, percent, shown
 from credalearn.app.report.baseline import Baseline, baseline
-from credalearn.app.run import Request, Run
+from credalearn.app.run import OUT_OF_FOLD, Request, Run
 from credalearn.app.steps.certify_options import CertifyOptions
 from credalearn.errors import CredalError
-from credalearn.guarantees import (
-    Guarantee,
-    Promise,
-    ScoredItems,
-    by_capacity,
-)
+from credalearn.guarantees import DeferralScore, Guarantee, Promise, ScoredItems, by_capacity
 from credalearn.guarantees import certify as certify_scores
 from credalearn.guarantees.deferral_score import SCORE_WORDS
 from credalearn.guarantees.truths import LACKING, TRUTHS, Truth
 
 if TYPE_CHECKING:
     from credalearn.app.steps.set_coverage import WidenedSets
+
+_BY_NAME = ("sgr", "conformal-risk-control")  # which take no reference items
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,19 +54,21 @@ class Certificate:
 
     @property
     def lines(self) -> list[str]:
-        """What the command prints: a table, and at most eight lines."""
-        lines, found = [], self.guarantee
+        """What the command prints, in at most eight lines, the rows of a table among them."""
+        lines, found, told = [], self.guarantee, self.run.warnings
         if found is not None and self.check is not None:
-            lines = [*self._table(found, self.check), found.sentence()]
+            lines = self._table(found, self.check)
+            told.append(found.sentence())
             if found.threshold is not None:
                 limit = f"a score above {found.threshold:.4g}"
                 if found.class_thresholds:
                     limit = "a score above the threshold of their class"
-                lines.append(f"Items with {limit} are deferred: {_score_words(self.run, found)}.")
-            if self.baseline is not None:
-                lines += self.baseline.lines
+                told.append(f"Items with {limit} are deferred: {_score_words(self.run, found)}.")
+        lines += [" ".join(told)] if told else []
+        if self.baseline is not None:
+            lines.append(" ".join(self.baseline.lines))
         if self.sets is not None:
-            lines += self.sets.lines
+            lines.append(" ".join(self.sets.lines))
         path, without = self.run.path, " --no-decision" if self.run.guarantee is None else ""
         next_step = f"credalearn predict {path} DATA -o decisions.csv{without}"
         return [*lines, f"Next: {next_step}; credalearn report {path}"]
@@ -111,32 +110,29 @@ class Certificate:
         """What the guarantee and the sets assume, for ``--explain``."""
         found, told = self.guarantee, []
         if found is not None and found.certified:
-            if found.by_group:
-                told.append(
-                    "Groups are independent and drawn like new groups; items of a group need not "
-                    "be. Small and large groups count alike."
+            exact = "where the error does not fall as more items are kept."
+            if found.method in _BY_NAME:
+                how = f"Thresholds are the calibration scores: exact without ties, {exact}"
+            elif _has_folds(self.run):
+                how = (
+                    "Thresholds, start and order of the tests are fixed by out-of-fold predictions."
                 )
             else:
-                told.append("Items are independent and drawn like new items.")
-            told.append(
+                how = "Thresholds are quantiles of the calibration scores, and their number fixes "
+                how += f"the start of the tests: exact {exact}"
+            spent = percent(sum(each.risk for each in self.run.requests))
+            told = [
+                "Groups are independent and drawn like new groups; items of a group need not be. "
+                "Small and large groups count alike."
+                if found.by_group
+                else "Items are independent and drawn like new items.",
                 f"Right and wrong are judged by {TRUTHS[found.against]}; people can be wrong "
-                "together."
-            )
-            told.append(
-                "Thresholds, start and order of the tests were fixed by out-of-fold predictions."
-                if found.expected_threshold is not None
-                else "Thresholds are quantiles of the calibration scores; the start of the tests "
-                "is fixed by their number. This is exact where the error does not fall as more "
-                "items are kept."
-            )
-            told.append(
-                f"{many(len(self.run.requests), 'request')} on these items spent "
-                f"{percent(sum(each.risk for each in self.run.requests))} of risk in all. Further "
-                "targets must not be read off the errors of these items."
-            )
-        if self.sets is not None:
-            told += self.sets.assumptions
-        return told
+                "together.",
+                how,
+                f"{many(len(self.run.requests), 'request')} on these items spent {spent} of risk "
+                "in all. Further targets must not be read off the errors of these items.",
+            ]
+        return told + (self.sets.assumptions if self.sets is not None else [])
 
 
 def certify(run: Run, options: CertifyOptions) -> Certificate:
@@ -161,14 +157,9 @@ def certify(run: Run, options: CertifyOptions) -> Certificate:
     if options.set_coverage is not None:
         from credalearn.app.steps.set_coverage import certify_sets
 
-        sets = certify_sets(
-            run,
-            options.set_coverage,
-            distance=options.distance,
-            scale=options.scale,
-            stratum=options.stratum,
-            table=options.table,
-        )
+        names = ("distance", "scale", "stratum", "table")
+        chosen = {name: getattr(options, name) for name in names}
+        sets = certify_sets(run, options.set_coverage, **chosen)
     if guarantee is not None:
         run = replace(run, guarantee=before.guarantee).with_guarantee(guarantee)
     if sets is not None:
@@ -182,41 +173,60 @@ def judged_by(truth: Truth) -> tuple[str, pl.Expr]:
     return column, pl.col(column).cast(pl.Float64).is_finite().fill_null(False)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Calibration:
+    """The calibration items as a request looks at them."""
+
+    score: DeferralScore  # that items are deferred by
+    truth: Truth  # what their labels are compared with
+    column: str  # how wrong each label is
+    judged: pl.DataFrame  # those that can be right or wrong
+    others: pl.DataFrame
+
+    @classmethod
+    def of(cls, run: Run, options: CertifyOptions) -> Self:
+        score = options.score or replace(run, guarantee=None).deferral_score
+        truth: Truth = run.truth if options.against == "truth" else "a random annotator"
+        column, known = judged_by(truth)
+        every = run.held_out("calibration", score=score)
+        found = cls(score, truth, column, every.filter(known), every.filter(~known))
+        if found.judged.is_empty():
+            remedy = "truth" if truth == "a random annotator" else "annotator"
+            raise CredalError(
+                f"no calibration item of {run.path} can be right or wrong: {LACKING[truth]}. To "
+                f"fix: train with --gold COLUMN, or certify with --against {remedy}."
+            )
+        return found
+
+    def complete(self, found: Guarantee, run: Run, **known: Any) -> Guarantee:
+        """The guarantee with what the library does not know."""
+        kept = found.keeps(self.others["score"].to_numpy(), self.others["label"].to_list())
+        known |= {"left_out": len(kept), "left_out_kept": int(kept.sum())}
+        return replace(found, group=run.group, score=self.score, **known)
+
+
 def _certified(run: Run, options: CertifyOptions) -> tuple[Run, Guarantee]:
     """The guarantee, and the run that remembers the request; an error if nothing is certified."""
     risk, confidence, known = _risk(run, options)
-    score = options.score or replace(run, guarantee=None).deferral_score
-    truth: Truth = run.truth if options.against == "truth" else "a random annotator"
-    column, judged = judged_by(truth)
-    every = run.held_out("calibration", score=score)
-    calibration = every.filter(judged)
-    if not len(calibration):
-        raise _without_truth(run, truth)
-    promises = options.promises
-    _check_classes(run, promises)
-    fold = run.held_out("out-of-fold", score=score).filter(judged)
-    by_name = options.method in ("sgr", "conformal-risk-control")
-    items = _items(calibration, column)
+    items = _Calibration.of(run, options)
+    _check_classes(run, options.promises)
+    fold = run.held_out(OUT_OF_FOLD, score=items.score).filter(judged_by(items.truth)[1])
+    by_name = options.method in _BY_NAME or fold.is_empty()
     found = certify_scores(
-        **items,
+        **item_arrays(items.judged, items.column),
         max_error=None if options.cost else options.target,
         confidence=1 - risk,
         method=options.method,
-        against=truth,
-        promises=promises,
+        against=items.truth,
+        promises=options.promises,
         per_class=options.per_class,
-        reference=None if by_name or fold.is_empty() else ScoredItems(**_items(fold, column)),
+        reference=None if by_name else ScoredItems(**item_arrays(fold, items.column)),
     )
-    unknown = every.filter(~judged)
-    kept = found.keeps(unknown["score"].to_numpy(), unknown["label"].to_list())
-    found = replace(
+    found = items.complete(
         found,
-        left_out=len(unknown),
-        left_out_kept=int(kept.sum()),
-        group=run.group,
-        score=score,
+        run,
         confidence=None if found.confidence is None else confidence,
-        requests=len(run.requests) + (not known),
+        requests=_number_asked(run) + (not known),
     )
     if not known:
         spent = 0.0 if found.confidence is None else risk
@@ -228,19 +238,30 @@ def _certified(run: Run, options: CertifyOptions) -> tuple[Run, Guarantee]:
     return run, found
 
 
+def _number_asked(run: Run) -> int:
+    """Number of requests that the calibration items have answered.
+
+    A guarantee counts them, too, so that they are not forgotten with ``requests.json``.
+    """
+    stored = run.guarantee
+    return max(len(run.requests), stored.requests if stored and stored.certified else 0)
+
+
 def _risk(run: Run, options: CertifyOptions) -> tuple[float, float, bool]:
     """What the request may spend, the confidence it then has, and whether it was made before."""
-    risk = 1 - options.confidence
+    risk, stored, asked = 1 - options.confidence, run.guarantee, _number_asked(run)
     spent = sum(each.risk for each in run.requests)
+    if stored is not None and stored.certified and stored.confidence is not None:
+        spent = max(spent, 1 - stored.confidence)
     same = [each for each in run.requests if each.asked == options.asked]
     if same:
         return same[0].risk or risk, 1 - (spent or risk), True
-    if not run.requests:
+    if not asked:
         return risk, options.confidence, False
-    risk /= 2 ** len(run.requests)
+    risk /= 2**asked
     left = 1 - spent - risk
     if not options.again or options.method == "conformal-risk-control":
-        first = run.requests[0].asked["max_error"]
+        first = run.requests[0].asked["max_error"] if run.requests else stored and stored.max_error
         limit = "other promises" if first is None else f"max_error={first:g}"
         again = f", or pass --again: the confidence is then {percent(left)}"
         raise CredalError(
@@ -250,13 +271,13 @@ def _risk(run: Run, options: CertifyOptions) -> tuple[float, float, bool]:
         )
     if left <= 0:
         raise CredalError(
-            f"{many(len(run.requests), 'request')} have spent all risk of {run.path}. To fix: "
+            f"{many(asked, 'request')} have spent all risk of {run.path}. To fix: "
             "recalibrate on new items."
         )
     return risk, left, False
 
 
-def _items(table: pl.DataFrame, column: str) -> dict[str, Any]:
+def item_arrays(table: pl.DataFrame, column: str) -> dict[str, Any]:
     """The arguments of the library's ``certify`` that describe items."""
     known = table["truth"].is_not_null().all()
     return {
@@ -271,31 +292,19 @@ def _items(table: pl.DataFrame, column: str) -> dict[str, Any]:
 def _by_capacity(run: Run, options: CertifyOptions) -> Guarantee:
     """A threshold by the scores alone; reviewers also get items that cannot be right or wrong."""
     assert options.capacity is not None
-    score = options.score or replace(run, guarantee=None).deferral_score
-    truth: Truth = run.truth if options.against == "truth" else "a random annotator"
-    column, judged = judged_by(truth)
-    every = run.held_out("calibration", score=score)
-    calibration = every.filter(judged)
-    if not len(calibration):
-        raise _without_truth(run, truth)
-    scores = every["score"].to_numpy()
-    nothing_wrong = np.zeros(len(scores), bool)
-    threshold = by_capacity(scores, nothing_wrong, defer=float(options.capacity)).threshold
-    known = calibration["score"].to_numpy()
-    deferred = len(known) if threshold is None else int((known > threshold).sum())
+    items = _Calibration.of(run, options)
+    scores = pl.concat([items.judged["score"], items.others["score"]]).to_numpy()
+    threshold = by_capacity(scores, scores < 0, defer=float(options.capacity)).threshold
+    known = item_arrays(items.judged, items.column)
+    deferred = known["score"] > (-math.inf if threshold is None else threshold)
     found = by_capacity(
-        known,
-        calibration[column].to_numpy(),
-        defer=deferred,
+        *(known["score"], known["wrong"]),
+        defer=int(deferred.sum()),
         confidence=options.confidence,
-        against=truth,
-        groups=calibration["group"].to_list() if calibration["group"].count() else None,
+        against=items.truth,
+        groups=known["groups"],
     )
-    found = replace(found, threshold=threshold if found.kept else None, group=run.group)
-    left_out = every.filter(~judged)["score"].to_numpy()
-    return replace(
-        found, left_out=len(left_out), left_out_kept=int(found.keeps(left_out).sum()), score=score
-    )
+    return items.complete(replace(found, threshold=threshold if found.kept else None), run)
 
 
 def _check(run: Run, guarantee: Guarantee) -> HeldOutCheck:
@@ -316,9 +325,12 @@ def _check(run: Run, guarantee: Guarantee) -> HeldOutCheck:
 def _score_words(run: Run, found: Guarantee) -> str:
     """The score in words, and that it was chosen on out-of-fold predictions, where it was."""
     assert found.score is not None
-    chosen = run.predictions.filter(split="out-of-fold")["wrong"].count() > 0
     whose = f", by {run.facts.imported}" if run.facts.imported else ""
-    return SCORE_WORDS[found.score] + (", the better score out of fold" if chosen else whose)
+    return SCORE_WORDS[found.score] + (", the better score out of fold" * _has_folds(run) or whose)
+
+
+def _has_folds(run: Run) -> bool:
+    return run.predictions.filter(split=OUT_OF_FOLD)["wrong"].count() > 0
 
 
 def _check_classes(run: Run, promises: tuple[Promise, ...]) -> None:
@@ -330,14 +342,6 @@ def _check_classes(run: Run, promises: tuple[Promise, ...]) -> None:
                     f"{run.path} has no class {name!r}; its classes are: {listed(run.classes)}. To "
                     "fix: name one of these."
                 )
-
-
-def _without_truth(run: Run, truth: Truth) -> CredalError:
-    remedy = "truth" if truth == "a random annotator" else "annotator"
-    return CredalError(
-        f"no calibration item of {run.path} can be right or wrong: {LACKING[truth]}. To fix: "
-        f"train with --gold COLUMN, or certify with --against {remedy}."
-    )
 
 
 def _too_few(found: Guarantee) -> CredalError:

@@ -8,17 +8,21 @@ import polars as pl
 from scipy.special import betaincinv
 from scipy.stats import fisher_exact
 
-from credalearn._formats import many, percent
+from credalearn._formats import many, number, percent
 from credalearn.app.known_items import KnownItems
 from credalearn.app.run import Run
-from credalearn.app.steps.certify import judged_by
-from credalearn.guarantees import Guarantee
-from credalearn.guarantees.betting import betting_p_value, growth
+from credalearn.app.steps.certify import item_arrays, judged_by
+from credalearn.errors import CredalError
+from credalearn.guarantees import Guarantee, Promise, ScoredItems
+from credalearn.guarantees._sequence import GroupEvidence, evidence
+from credalearn.guarantees.betting import betting_p_value
 from credalearn.guarantees.bounds import interval
 from credalearn.guarantees.truths import HAVING, LACKING, TRUTHS
 
 _LEVEL = 0.05  # significance level of both tests
 _POWER = 0.8  # probability with which a drop counts as noticed
+_DRAWS = 200  # to find it for groups
+_KEPT, _DEFERRED = 0.0, 1.0  # scores that say what the old threshold decided
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,87 +111,84 @@ def _share_right(wrong: np.ndarray) -> str:
 
 
 def _guarantee(new: Run, guarantee: Guarantee, fresh: pl.DataFrame) -> tuple[list[str], bool]:
-    """How the old threshold does on the new items, and whether that contradicts its guarantee."""
+    """How the old threshold does on the new items, and whether that contradicts a promise."""
     kept = guarantee.keeps(fresh["score"].to_numpy(), fresh["label"].to_list())
     line = f"The old threshold predicts {percent(float(kept.mean()))} of {len(fresh):,} new items "
     line += f"({percent(guarantee.coverage)} of its calibration items)"
-    by_vote = guarantee.against == "a random annotator"
-    if not by_vote and guarantee.against != new.truth:
+    if guarantee.against not in ("a random annotator", new.truth):
         return [f"{line}; its guarantee is about {TRUTHS[guarantee.against]}."], False
     column, known = judged_by(guarantee.against)
     judged = fresh.select(known).to_series().to_numpy()
-    wrong = np.where(judged, fresh[column].cast(pl.Float64).to_numpy(), 0.0)
-    errors, number = float(wrong[kept].sum()), int((kept & judged).sum())
-    if not number:
+    predicted = int((kept & judged).sum())
+    if not predicted:
         return [f"{line}."], False
+    decided = fresh.with_columns(score=np.where(kept, _KEPT, _DEFERRED)).filter(judged)
+    items = ScoredItems(**item_arrays(decided, column))
+    error = float(items.wrong[items.score == _KEPT].mean())
     having = HAVING[guarantee.against]
-    line += f"; of the {number:,} predicted with {having}, {percent(errors / number)} are wrong."
-    if guarantee.max_error is None:
+    line += f"; of the {predicted:,} predicted with {having}, {percent(error)} are wrong."
+    if guarantee.method == "capacity":
         return [line], False
     if guarantee.confidence is None:
-        share, limit = percent(errors / int(judged.sum())), percent(guarantee.max_error)
+        share, limit = percent(error * predicted / len(items)), percent(guarantee.max_error)
         average = f"the {limit} are an average over calibration sets, which one set cannot violate"
         return [line, f"{share} of the new items are predicted and wrong; {average}."], False
-    if guarantee.by_group and fresh["group"].count():
-        told, broken = _group_verdict(
-            guarantee.max_error, fresh.filter(judged), kept[judged], column
-        )
-    else:
-        told, broken = _verdict(guarantee.max_error, errors, number, binary=not by_vote)
-    return [line, told], broken
+    promises = guarantee.all_promises
+    by_group = guarantee.by_group and items.groups is not None
+    found = [_verdict(each, items, by_group, _LEVEL / len(promises)) for each in promises]
+    return [line, " ".join(told for told, _ in found)], any(broken for _, broken in found)
 
 
-def _verdict(max_error: float, errors: float, number: int, *, binary: bool) -> tuple[str, bool]:
-    """Whether the errors contradict the guarantee, by a lower bound at level 5 %; and the power."""
-    counts = np.arange(number + 1.0)
-    two_sided = 1 - 2 * _LEVEL
-    low, _ = interval(counts, np.full_like(counts, number), confidence=two_sided, binary=binary)
-    limit, least = percent(max_error), int((low <= max_error).sum())
-    power = f"{number:,} items are too few to contradict it"
-    if least <= number:
-        power = f"an error of {percent(_noticed(least, number))} would be noticed in 8 of 10 cases"
-    now, _ = interval(np.array([errors]), np.array([number]), confidence=two_sided, binary=binary)
-    if now[0] > max_error:
-        above = percent(float(now[0]))
-        told = f"Above the guaranteed {limit}: with 95 % confidence the error is above {above}"
-        return f"{told}; {power}.", True
-    if errors > max_error * number:
-        told = f"Above the guaranteed {limit}, but with {number:,} items this may be chance"
-        return f"{told}; {power}.", False
-    return f"This does not contradict the guaranteed {limit}; {power}.", False
-
-
-def _group_verdict(
-    max_error: float, judged: pl.DataFrame, kept: np.ndarray, column: str
+def _verdict(
+    promise: Promise, items: ScoredItems, by_group: bool, level: float
 ) -> tuple[str, bool]:
-    """The same for a promise about a random item of a random group, by betting."""
-    table = judged.select("group", wrong=pl.col(column).cast(pl.Float64)).with_columns(kept=kept)
-    shares = table.group_by("group").agg(
-        wrong=(pl.col("wrong") * pl.col("kept")).mean(), kept=pl.col("kept").mean()
-    )
-    order = np.random.default_rng(0).permutation(len(shares))
-    sorted_shares = shares.sort("group")[order]
-    wrong, share = (sorted_shares[name].to_numpy()[:, None] for name in ("wrong", "kept"))
-    # The error is above r exactly where the share of right ones is below 1 − r.
-    p = float(betting_p_value(share - wrong, share, 1 - max_error, risk=_LEVEL)[0])
-    mean, limit = float(wrong.sum() / share.sum()), percent(max_error)
-    groups, error = many(len(shares), "group"), f"{percent(mean)} for a random item of a group"
-    if p <= _LEVEL:
-        return f"Above the guaranteed {limit}: the error is {error} (betting, level 5 %).", True
-    noticed = _noticed_by_groups(wrong, share, max_error)
-    power = f"with {groups}, an error of {percent(noticed)} would be noticed"
-    if noticed >= 1:
-        power = f"{groups} are too few to contradict it"
-    if mean > max_error:
-        return f"Above the guaranteed {limit} ({error}), but this may be chance; {power}.", False
-    return f"This does not contradict the guaranteed {limit} ({error}); {power}.", False
+    """What the items say about a promise, with the power of the test; and whether it is broken."""
+    about = "" if promise.name is None else f"{promise.kind.capitalize()} {promise.name}: "
+    try:
+        found = evidence(items, promise, np.array([_KEPT]), by_group)
+    except CredalError:  # no item is of this class
+        return f"{about}no new item to compare.", False
+    kept, errors = found.kept[..., 0], found.errors[..., 0]
+    if not kept.sum():
+        return f"{about}no new item is predicted.", False
+
+    def shown(rate: float) -> str:
+        return number(rate * promise.largest) if promise.costs else percent(rate)
+
+    share = float(errors.sum() / kept.sum())
+    if isinstance(found, GroupEvidence):
+        units, told = many(len(kept), "group"), f" ({shown(share)} for a random item of a group)"
+        # The rate is above r exactly where that of right ones is below 1 − r.
+        right = found.kept - found.errors
+        broken = betting_p_value(right, found.kept, 1 - promise.rate, risk=level)[0] <= level
+        noticed = _noticed_by_groups(found.kept, promise.rate, level)
+    else:
+        count = int(kept)
+        units, told = many(count, "item"), f" ({shown(share)})"
+        numbers = np.append(np.arange(count + 1.0), errors)
+        low, _ = interval(
+            *(numbers, np.full_like(numbers, count)),
+            confidence=1 - 2 * level,
+            binary=found.binary,
+        )
+        broken, least = low[-1] > promise.rate, int((low[:-1] <= promise.rate).sum())
+        noticed = _noticed(least, count) if least <= count else None
+    power = f"too few to contradict it ({units})"
+    if noticed is not None:
+        power = f"with {units}, {shown(noticed)} would be noticed in 8 of 10 cases"
+    limit = f"the guaranteed {shown(promise.rate)}{told}"
+    if broken:
+        return f"{about}Above {limit}, at {percent(1 - level)} confidence; {power}.", True
+    if share > promise.rate:
+        return f"{about}Above {limit}, but this may be chance; {power}.", False
+    return f"{about}This does not contradict {limit}; {power}.", False
 
 
-def _noticed_by_groups(wrong: np.ndarray, kept: np.ndarray, max_error: float) -> float:
-    """About the error at which so many groups with the same shares kept would contradict it."""
-    number = len(kept)
-    for step in range(int(100 * max_error) + 1, 100):
-        rate = np.broadcast_to(kept * step / 100, wrong.shape)
-        if number * growth(kept - rate, kept, 1 - max_error)[0] >= -np.log(_LEVEL):
+def _noticed_by_groups(kept: np.ndarray, rate: float, level: float) -> float | None:
+    """The error that would contradict the promise in 8 of 10 cases if whole groups are wrong."""
+    luck = np.random.default_rng(0).random((len(kept), _DRAWS))
+    for step in range(int(100 * rate) + 1, 100):
+        p_values = betting_p_value(kept * (luck >= step / 100), kept, 1 - rate, risk=level)
+        if (p_values <= level).mean() >= _POWER:
             return step / 100
-    return 1.0
+    return None

@@ -1,6 +1,6 @@
 """``credalearn recalibrate``: a trained model on newly annotated items, as a run of its own."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -17,7 +17,6 @@ from credalearn.app.run import Run, write_run
 from credalearn.app.staging import MODEL, recover, staged
 from credalearn.app.steps.drift_check import Drift, drift_check
 from credalearn.errors import CredalError
-from credalearn.guarantees import Guarantee
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,13 +65,17 @@ class Recalibration:
         facts, sets = self.run.facts, self.old.sets
         left_out = [f"{count:,} items {why}" for why, count in facts.inputs.left_out.items()]
         more = "" if sets is None else f" --set-coverage {sets.coverage:g}"
+        again = ""
+        if self.run.requests:
+            again = f" Some calibrated {self.old.path}: its requests count here, too."
+            more += " --again"
         return [
             *([f"Left out: {', '.join(left_out)}."] if left_out else []),
             *filter(None, [self.run.lost_group]),
             *self.drift.lines,
             f"Wrote {self.run.path}: the same model with {facts.splits.calibration:,} calibration "
-            f"and {facts.splits.test:,} test items; nothing was trained.",
-            f"Next: credalearn certify {self.run.path} {_as_before(self.old.guarantee)}{more}",
+            f"and {facts.splits.test:,} test items; nothing was trained.{again}",
+            f"Next: credalearn certify {self.run.path} {_as_before(self.old)}{more}",
         ]
 
 
@@ -124,11 +127,20 @@ def recalibrate(
         folds = run.predictions.filter(split="out-of-fold")
         tables["predictions"] = pl.concat([tables["predictions"], folds], how="diagonal")
         write_run(partial, facts, model_sha256=run.facts.sha256.model, **tables)
-    new = Run.load(output)
+    new = _remembering(Run.load(output), run)
     drift = drift_check(run, new)
     if drift.outdated is not None:
         run = run.mark_outdated(drift.outdated)
     return Recalibration(run, new, drift)
+
+
+def _remembering(new: Run, old: Run) -> Run:
+    """The new run with the old requests, if some of its calibration items have answered them."""
+    items = new.items.filter(split="calibration")
+    if any(KnownItems(old, ("calibration",)).among(items["item"], items["digest"])):
+        for each in old.requests:  # never the same request again: other items answer it
+            new = new.with_request(replace(each, asked=each.asked | {"run": str(old.path)}))
+    return new
 
 
 def _check_folder(run: Run, output: Path) -> None:
@@ -178,20 +190,16 @@ def _reasons(run: Run, data: Dataset) -> list[str]:
     return reasons
 
 
-def _as_before(guarantee: Guarantee | None) -> str:
-    """The options of ``certify`` that ask for such a guarantee."""
-    if guarantee is None:
-        return "--max-error 0.10"
-    if guarantee.method == "capacity":
-        return f"--capacity {1 - guarantee.coverage:.2g}"
-    told = [] if guarantee.max_error is None else [f"--max-error {guarantee.max_error:g}"]
-    for each in guarantee.promises:
-        told += [f"--{each.kind} {quote(f'{each.name}={each.limit:g}')}"] if each.name else []
-        told += [f"--max-error {each.limit:g}"] if each.costs else []
-        told += [f"--cost {quote(f'{a}:{b}={cost:g}')}" for a, b, cost in each.costs]
-    alone = (guarantee.num_groups or guarantee.num_items) == guarantee.num_items
-    by_name = guarantee.method != ("learn-then-test" if alone else "betting")
-    told += [f"--method {guarantee.method}"] if by_name else []
-    told += ["--per-class"] if guarantee.class_thresholds else []
-    told += ["--against annotator"] if guarantee.against == "a random annotator" else []
+def _as_before(run: Run) -> str:
+    """The options of ``certify`` that ask for what the run promises."""
+    if run.guarantee is not None and run.guarantee.method == "capacity":
+        return f"--capacity {1 - run.guarantee.coverage:.2g}"
+    asked = run.requests[-1].asked if run.requests else {"max_error": 0.1}
+    usual = {"confidence": 0.95, "against": "truth", "per_class": False, "run": asked.get("run")}
+    told = []
+    for name, value in asked.items():
+        if value is not None and value != usual.get(name):
+            flag = f"--{name.replace('_', '-')}"
+            several = value if isinstance(value, list) else [value]
+            told += [flag if each is True else f"{flag} {quote(str(each))}" for each in several]
     return " ".join(told)

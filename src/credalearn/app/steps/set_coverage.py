@@ -11,7 +11,7 @@ import numpy as np
 from scipy.stats import betabinom
 
 from credalearn._formats import enumerated, many, percent
-from credalearn.app.run import Run
+from credalearn.app.run import OUT_OF_FOLD, Run
 from credalearn.app.steps.strata import LABEL, REST, column_values, score_edges, strata_of_table
 from credalearn.app.steps.voted_items import VotedItems, voted_items
 from credalearn.conformal import Distance, Inflation, Scale, score_strata
@@ -202,11 +202,8 @@ def _strata(
     if by in SCORE_WORDS:
         return score_strata(rows["score"].to_numpy(), edges) if edges else None
     assert by is not None
-    values = (
-        rows[LABEL].to_list()
-        if by == LABEL
-        else column_values(run, by, rows["item"].to_list(), table)
-    )
+    label = by == LABEL
+    values = rows[LABEL] if label else column_values(run, by, rows["item"].to_list(), table)
     names = [str(each) for each in values]
     enough = {name for name, count in Counter(names).items() if _enough(count, coverage)}
     if not enough:
@@ -223,20 +220,14 @@ def _enough(items: int, coverage: float) -> bool:
 
 def _narrowest(run: Run, coverage: float, by: str | None, edges: tuple[float, ...]) -> Scale:
     """The scale with the narrowest sets on out-of-fold predictions, or the default."""
-    if not (run.predictions["split"] == "out-of-fold").any():
-        return "relative-variance"
-    items = voted_items(run, "out-of-fold")
+    items = voted_items(run, OUT_OF_FOLD)
     if items.usable.sum() < _ENOUGH:
         return "relative-variance"
     pred, score = items.predicted[items.usable], items.table["score"].to_numpy()[items.usable]
     strata = score_strata(score, edges) if by in SCORE_WORDS and edges else None
+    said = items.observed[items.usable]
     return narrowest_scale(
-        items.observed[items.usable],
-        pred.lower,
-        pred.upper,
-        pred.probs,
-        coverage=coverage,
-        strata=strata,
+        said, pred.lower, pred.upper, pred.probs, coverage=coverage, strata=strata
     )
 
 
@@ -248,11 +239,7 @@ def widened(run: Run, inflation: Inflation, items: VotedItems, *, table: Any = N
     seen = int(usable.sum())
     covered, before, after = np.zeros(seen, dtype=bool), 0.0, 0.0
     if seen:
-        own = (
-            None
-            if strata is None
-            else [name for name, ok in zip(strata, usable, strict=True) if ok]
-        )
+        own = None if strata is None else np.array(strata)[usable].tolist()
         covered = predicted[usable].covers(items.observed[usable], inflation, strata=own).numpy()
         before, after = (float((s.upper - s.lower)[usable].mean()) for s in (predicted, wide))
     kept = None

@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 Skill = Literal["equal", "dawid-skene"]
 Augment = Literal["none", "crop", "crop-flip"]
 
+_MOST_CLASSES = 1_000  # with 5,000, labels and predictions of 20,000 items took 6 GB
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainOptions:
@@ -57,7 +59,9 @@ class TrainOptions:
     s: float = option(1.0, "Strength of the imprecise Dirichlet model (idm).", above=0)
     confidence: float = option(0.95, "Confidence level of the label rule.", above=0, below=1)
     skill: Skill = option("equal", "Whether votes count equally, or by the annotators' skill.")
-    method: str = option("auto", "Name of a method; auto selects a model for features.")
+    method: str = option(
+        "auto", "Name of a method; auto selects a model for features, pocc-center for images."
+    )
     backbone: str | None = option(
         None,
         "Network: linear, mlp, resnet18, wrn-28-4, timm:NAME or torchvision:NAME.",
@@ -98,7 +102,7 @@ def train(data: Dataset, folder: str | Path, options: TrainOptions | None = None
     used = recorded_options(options, images=data.inputs.kind == "images" and not frozen)
     with staged(output, overwrite=options.overwrite) as partial:
         clf = CredalClassifier(
-            options.method,
+            used.method,
             backbone=used.backbone,
             encoder="tfidf" if data.inputs.encoder == "tfidf" else "auto",
             weights=None if frozen else options.weights,
@@ -276,6 +280,8 @@ def recorded_options(options: TrainOptions, *, images: bool) -> TrainingOptions:
         each.name: getattr(options, each.name, None) for each in fields(TrainingOptions)
     }
     asked["backbone"] = options.backbone or ("resnet18" if images else "auto")
+    if images and options.method == "auto":
+        asked["method"] = "pocc-center"  # level with softmax in accuracy, and better calibrated
     if options.weights is not None:
         asked |= {"weights": str(options.weights), "weights_sha256": sha256_of(options.weights)}
     return TrainingOptions(**asked)
@@ -294,6 +300,13 @@ def _digest(data: Dataset, rows: np.ndarray, labels: CredalSet, used: TrainingOp
 
 def _check_classes(data: Dataset, rows: np.ndarray) -> None:
     """Every class must occur in training, or the model can never predict it."""
+    number = len(data.annotations.classes)
+    if number > _MOST_CLASSES:
+        raise CredalError(
+            f"{data.annotations.source.path} has {number:,} classes; train takes at most "
+            f"{_MOST_CLASSES:,}, as each prediction keeps bounds for every class. To fix: merge "
+            "rare classes with --map."
+        )
     seen = data.counts[rows].sum(0) > 0
     missing = [name for name, ok in zip(data.annotations.classes, seen, strict=True) if not ok]
     if missing:
