@@ -94,8 +94,10 @@ def test_rejects_sparse_matrices_where_they_do_not_fit() -> None:
         classifier().fit(X, y)
     with pytest.raises(cl.CredalError, match=r"fitted on a dense table\. To fix: pass X\.toarray"):
         cl.CredalClassifier().fit(X.toarray(), y).predict(X)
-    with pytest.raises(ValueError, match="Input X contains NaN"):
+    with pytest.raises(cl.CredalError, match=r"sparse X must contain no NaN.* X\.toarray\(\)"):
         cl.CredalClassifier().fit(X * np.nan, y)
+    with pytest.raises(cl.CredalError, match=r"For texts: encoder='tfidf'\."):
+        cl.CredalClassifier().fit(TEXTS, KINDS)
     with pytest.raises(ValueError, match="expecting 5 features"):
         cl.CredalClassifier().fit(X, y).predict(random_array((3, 4), rng=0))
 

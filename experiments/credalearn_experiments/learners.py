@@ -25,7 +25,7 @@ from credalearn.app.annotations.dawid_skene import posteriors
 from credalearn.classifier import CredalClassifier
 from credalearn.errors import CredalError
 from credalearn.guarantees import certify
-from credalearn.labels import from_votes
+from credalearn.labels import from_posterior, from_votes
 from credalearn.metrics import accuracy, accuracy_rejection, ece
 from credalearn_experiments.data.crowd_sets import CROWD_SETS, CrowdSet
 from credalearn_experiments.data.folders import DataFolders
@@ -70,16 +70,23 @@ class Predicted:
 Learner = Callable[[CrowdSet, int], Predicted]
 
 
-def _classifier(method: str) -> Learner:
+def _classifier(method: str, *, skill: bool = False) -> Learner:
+    """A classifier on votes; with ``skill``, on Dawid and Skene's posteriors in their place."""
+
     def learn(data: CrowdSet, seed: int) -> Predicted:
         makes = data.features if method == "auto" else data.words
         X, new = makes(data.train, data.others)
         groups = None if data.groups is None else data.groups[data.train]
         clf = CredalClassifier(method, random_state=seed, device="cpu")
-        clf.fit(X, from_votes(data.counts[data.train]), groups=groups)
+        counts = data.counts[data.train]
+        labels = votes = from_votes(counts)
+        if skill:
+            labels = from_posterior(_by_skill(data)[data.train], counts.sum(1))
+        right = truth_of(votes, None, np.arange(counts.shape[1]))
+        clf.fit(X, labels, groups=groups, truth=right)
         found = clf.predict_credal(new)
-        votes = clf.predict_credal(new, meaning="votes").probs
-        return Predicted(found.probs, votes, found.score("top-probability"))
+        said = clf.predict_credal(new, meaning="votes").probs
+        return Predicted(found.probs, said, found.score("top-probability"))
 
     return learn
 
@@ -149,6 +156,7 @@ def _by_skill(data: CrowdSet) -> np.ndarray:
 
 LEARNERS: dict[str, Learner] = {
     _DEFAULT: _classifier("auto"),
+    "default, Dawid–Skene": _classifier("auto", skill=True),
     "logistic regression, majority": _logistic(_majority_votes),
     "logistic regression, Dawid–Skene": _logistic(_by_skill),
     "logistic regression, soft labels": _logistic(_shares),
@@ -161,23 +169,27 @@ def run_learners(
     path: Path, folders: DataFolders, *, seeds: Sequence[int], workers: int
 ) -> Iterator[str]:
     """Do what is missing in the file, set by set and seed by seed; a line for each."""
-    done = {(score.data, score.seed) for score in read_scores(path)}
-    missing = [(name, seed) for seed in seeds for name in CROWD_SETS if (name, seed) not in done]
-    jobs = (delayed(_scores)(name, seed, folders) for name, seed in missing)
+    done = {(score.data, score.seed, score.learner) for score in read_scores(path)}
+
+    def missing(name: str, seed: int) -> list[str]:
+        return [learner for learner in LEARNERS if (name, seed, learner) not in done]
+
+    jobs = (
+        delayed(_scores)(name, seed, folders, missing(name, seed))
+        for seed in seeds
+        for name in CROWD_SETS
+    )
     for found in Parallel(n_jobs=workers, return_as="generator_unordered")(jobs):
         write_scores(path, [*read_scores(path), *found])
-        yield f"{found[0].data}, seed {found[0].seed}: {found[0].accuracy:.4f} by the default"
+        for score in found:
+            yield f"{score.data}, seed {score.seed}, {score.learner}: {score.accuracy:.4f}"
 
 
-def _scores(name: str, seed: int, folders: DataFolders) -> list[Score]:
+def _scores(name: str, seed: int, folders: DataFolders, learners: Sequence[str]) -> list[Score]:
     torch.set_num_threads(1)  # this process is joblib's own
     data = CROWD_SETS[name](folders, seed)
-    chosen = {
-        learner: learn
-        for learner, learn in LEARNERS.items()
-        if data.named is not None or "Skene" not in learner
-    }
-    return [_judged(name, learner, seed, data, learn) for learner, learn in chosen.items()]
+    known = [each for each in learners if data.named is not None or "Skene" not in each]
+    return [_judged(name, learner, seed, data, LEARNERS[learner]) for learner in known]
 
 
 def _judged(name: str, learner: str, seed: int, data: CrowdSet, learn: Learner) -> Score:

@@ -5,6 +5,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from credalearn.train import Listener
+
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
@@ -33,21 +35,25 @@ def seconds_spent(path: Path) -> float:
 
 
 class EpochLog:
-    """Appends one line per epoch to a log; ``share`` is this model's share of the time."""
+    """Appends a line per epoch to a log of one of ``beside`` models, and passes all of them on."""
 
-    def __init__(self, path: Path, *, share: float = 1.0) -> None:
-        self.path, self.share = path, share
+    def __init__(self, path: Path, beside: int = 1, shown: Listener | None = None) -> None:
+        self.path, self.beside, self.shown = path, beside, shown
         self.started, self.before = time.monotonic(), seconds_spent(path)
         if path.exists() and not path.read_bytes().endswith(b"\n"):
             self._append("")
 
-    def epoch(self, number: int, *, of: int, loss: float, items: int) -> None:  # noqa: ARG002
-        """Append a line."""
-        seconds = round(self.before + self.share * (time.monotonic() - self.started), 3)
+    def epoch(self, number: int, *, of: int, loss: float, items: int) -> None:
+        """Append a line; a model's share of the time is that of its number."""
+        seconds = round(self.before + (time.monotonic() - self.started) / self.beside, 3)
         self._append(json.dumps({"epoch": number, "of": of, "loss": loss, "seconds": seconds}))
+        if self.shown is not None:
+            self.shown.epoch(number, of=of, loss=loss, items=items * self.beside)
 
     def resumed(self, done: int, *, of: int, source: str) -> None:
         """The log has these epochs already."""
+        if self.shown is not None:
+            self.shown.resumed(done, of=of, source=source)
 
     def _append(self, line: str) -> None:
         with self.path.open("a", encoding="utf-8") as file:

@@ -159,15 +159,14 @@ class Runner:
         together = trainings[runs[0]].execution != "eager"
         ends: list[list[float] | TrainingError] = []
         for group in [runs] if together else [[run] for run in runs]:
-            share = 1 / len(group)
-            logged = [
-                replace(trainings[run], listener=EpochLog(self.store.log(run), share=share))
-                for run in group
-            ]
             others = f" and {len(group) - 1} more" if len(group) > 1 else ""
             with Progress(f"{group[0].name}{others}") as progress:
-                shown = progress if self.context.verbose else None
-                ends += train(logged, listener=shown, deadline=deadline)
+                shown = [progress if self.context.verbose else None] + [None] * (len(group) - 1)
+                logged = [
+                    replace(trainings[run], listener=EpochLog(self.store.log(run), len(group), to))
+                    for run, to in zip(group, shown, strict=True)
+                ]
+                ends += train(logged, deadline=deadline)
         return ends
 
     def _training(self, run: Run, *, beside: int) -> Training:

@@ -7,7 +7,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from credalearn._backbone import Backbone, check_backbone
 from credalearn._formats import shown
 from credalearn._model_files import read_model
 from credalearn._selection import Choice
@@ -16,6 +15,7 @@ from credalearn._text_encoder import TextEncoder
 from credalearn.classifier import MEANINGS, CredalClassifier
 from credalearn.errors import CredalError
 from credalearn.methods import METHODS, Method, Model
+from credalearn.nets import Backbone, check_backbone
 from credalearn.train.device import find_device
 
 

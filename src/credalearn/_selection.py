@@ -20,7 +20,8 @@ from torch import Tensor
 
 from credalearn._temperature import fit_temperature, log_probs, temper
 from credalearn.errors import CredalError, TrainingError
-from credalearn.methods import METHODS, Model
+from credalearn.methods import METHODS, Method, Model, Outputs
+from credalearn.methods.taught import as_wide_as, narrowest, taught_labels
 from credalearn.nets import MLP, Network
 from credalearn.predictions import CredalPredictions
 from credalearn.sets import CredalSet
@@ -29,6 +30,7 @@ from credalearn.train._threads import on_one_thread
 from credalearn.train.linear import Inputs, LinearProblem, soft_target
 
 SELECTED_METHOD = "pocc-center"
+CENTER = 2  # number of its head that learns the soft labels
 NUM_FOLDS = 4
 PENALTIES = tuple(10.0 ** -(1 + step / 2) for step in range(12))  # 0.1 to 3e-7, strongest first
 # A smaller gain than this, in nats per item, is noise: the stronger penalty stays. After so many
@@ -119,26 +121,34 @@ class Items:
 def select(
     items: Items,
     *,
+    method: Method,
     groups: NDArray[Any] | None,
     random_state: int,
     device: torch.device,
     report: Report,
 ) -> Selected:
-    """Compare the candidates on folds, and fit the best one on all items."""
-    folds = make_folds(items.truth, groups, random_state=random_state)
+    """Compare the candidates on folds, and fit the best one on all items.
 
-    return with_threads(
+    Methods with teachers have linear candidates only, and the models of the folds teach.
+    """
+    folds = make_folds(items.truth, groups, random_state=random_state)
+    if method.teachers is not None:
+        return _with_threads(
+            items, report, lambda tell: _select_taught(items, folds, method, random_state, tell)
+        )
+
+    return _with_threads(
         items, report, lambda tell: _select(items, folds, random_state, device, tell)
     )
 
 
 def logistic_regression(items: Items, folds: Rows) -> Tensor:
     """Out-of-fold probabilities of the rival: one linear head on the right class, tempered."""
-    path = with_threads(items, unheard, lambda tell: linear_path(items, folds, items.truth, tell))
+    path = _with_threads(items, unheard, lambda tell: linear_path(items, folds, items.truth, tell))
     return temper(path.probs, fit_temperature(path.probs, items.truth, weight=items.weight))
 
 
-def with_threads(items: Items, report: Report, work: Callable[[Report], _T]) -> _T:
+def _with_threads(items: Items, report: Report, work: Callable[[Report], _T]) -> _T:
     """What ``work`` returns, on one thread of torch unless the table is large."""
 
     def run(stopped: Event) -> _T:
@@ -160,9 +170,7 @@ def _select(
     report("linear model: pessimistic and optimistic heads")
     networks = [
         problem.network(problem.fit_credal(items.labels[rows], path.penalty, center))
-        for problem, rows, center in zip(
-            path.problems, rows_outside(folds), path.centers, strict=True
-        )
+        for problem, rows, center in zip(path.problems, _others(folds), path.centers, strict=True)
     ]
     found = _out_of_fold(networks, path.inputs, folds)
     choice = Choice(
@@ -189,6 +197,41 @@ def _select(
     return Selected(choice, model, folds, found)
 
 
+def _select_taught(
+    items: Items, folds: Rows, method: Method, random_state: int, report: Report
+) -> Selected:
+    """A linear model that learns how far the models of the folds disagree, with their penalty."""
+    path = linear_path(items, folds, items.labels.reference, report)
+    report("linear model: bounds of the fold models")
+    solved = list(zip(path.problems, path.centers, path.inputs, strict=True))
+    teachers = [
+        _model(problem.network([head]), "softmax").predict(inputs).probs.double()
+        for problem, head, inputs in solved
+    ]
+    taught = taught_labels(torch.stack(teachers, 1))
+    crossed = method.teachers == "cross-fitted"
+    fit = LinearProblem.fit_bounds if crossed else LinearProblem.fit_credal
+    logits = torch.empty(len(items), 1, method.num_heads, items.truth.shape[1])
+    for fold, (problem, center, inputs) in enumerate(solved):
+        here = np.flatnonzero(folds == fold)
+        heads = fit(problem, taught[np.flatnonzero(folds != fold)], path.penalty, center)
+        logits[here] = _model(problem.network(heads), "softmax").outputs(inputs[here]).logits
+    outside = Outputs(logits, torch.empty(len(items), 0))
+    predict = partial(method.predictions, outside)
+    state = narrowest(predict, items.labels.reference) if crossed else as_wide_as(predict, taught)
+    problem = items.problem(items.encoded(np.arange(len(items))))
+    center = problem.fit(soft_target(items.labels.reference), path.penalty, path.centers[0])
+    network = problem.network(fit(problem, taught, path.penalty, center))
+    found = predict(state)
+    choice = Choice(
+        backbone="linear",
+        penalty=path.penalty,
+        candidates=path.tried,
+        log_likelihood=-items.cost(found.probs),
+    )
+    return Selected(choice, Model(method, (network,), state, random_state), folds, found)
+
+
 def make_folds(
     truth: Tensor, groups: NDArray[Any] | None, *, random_state: int, count: int = NUM_FOLDS
 ) -> Rows:
@@ -196,9 +239,12 @@ def make_folds(
     names = np.arange(len(truth)) if groups is None else np.asarray(groups)
     _, first, group = np.unique(names, return_index=True, return_inverse=True)
     if len(first) < 2:
+        what, fix = (
+            ("items", "") if groups is None else ("groups of items", "leave groups out, or ")
+        )
         raise CredalError(
-            f"the items must be in two groups or more, to be compared with each other; got "
-            f"{len(first)}. To fix: leave groups out, or add items of another group."
+            f"there must be two {what} or more, to compare models; got {len(first)}. To fix: {fix}"
+            "add items."
         )
     order = np.random.default_rng(random_state).permutation(len(first))
     order = order[np.argsort(truth.argmax(1).numpy()[first[order]], kind="stable")]
@@ -221,7 +267,7 @@ class LinearPath:
 
 def linear_path(items: Items, folds: Rows, soft: Tensor, report: Report) -> LinearPath:
     """Linear models that learn ``soft`` (N, K), from the strongest penalty to weaker ones."""
-    others = rows_outside(folds)
+    others = _others(folds)
     inputs = [items.encoded(rows) for rows in others]
     pairs = zip(inputs, others, strict=True)
     problems = [items[rows].problem(each[rows]) for each, rows in pairs]
@@ -247,7 +293,7 @@ def linear_path(items: Items, folds: Rows, soft: Tensor, report: Report) -> Line
     return replace(best, tried=tried)
 
 
-def rows_outside(folds: Rows) -> list[Rows]:
+def _others(folds: Rows) -> list[Rows]:
     """The rows outside each fold."""
     return [np.flatnonzero(folds != fold) for fold in range(folds.max() + 1)]
 
@@ -307,7 +353,7 @@ def _better_network(
 
         return _fit_network(items[rows], epochs, random_state, device, report_epoch)
 
-    others = rows_outside(folds)
+    others = _others(folds)
     _fit_network(items[others[0]], _RECIPE.epochs, random_state, device, stop)
     epochs = int(np.argmin([float(each.mean()) for each in costs])) + 1
     gain = judged.costs(rival[first]) - costs[epochs - 1]

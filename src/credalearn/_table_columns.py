@@ -37,9 +37,10 @@ def open_table(X: Any) -> tuple[list[str], np.ndarray | list[np.ndarray]]:
         if array.dtype.kind == "U" and not isinstance(X, np.ndarray):
             array = np.asarray(X, dtype=object)  # NumPy made texts of numbers
         if array.ndim != 2:
+            texts = array.ndim == 1 and array.dtype.kind in "UO"
+            fix = "For texts: encoder='tfidf'." if texts else "Reshape your data."
             raise CredalError(
-                f"X must have two dimensions, items and features; got shape {array.shape}. "
-                "Reshape your data."
+                f"X must have two dimensions, items and features; got shape {array.shape}. {fix}"
             )
         shape, names = array.shape, default_names(array.shape[1])
         is_numeric = array.dtype.kind in "biuf"

@@ -161,8 +161,8 @@ def _fitted(name: str, values: np.ndarray) -> NumberColumn | CategoryColumn:
         if count > _MOST_VALUES or (num_rows >= _MANY_ROWS and count > num_rows / 2):
             raise CredalError(
                 f"column {name!r} has {count:,} different texts in {num_rows:,} rows, so it looks "
-                "like free text or names, not a category. To fix: leave the column out, or convert "
-                "it to numbers."
+                "like free text or names, not a category. To fix: leave the column out, convert it "
+                "to numbers, or pass it alone with encoder='tfidf'."
             )
         return CategoryColumn(name, tuple(texts))
     known = values[~np.isnan(values)]

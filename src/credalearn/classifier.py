@@ -9,7 +9,6 @@ import copy
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, fields, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -24,10 +23,10 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, validate_dat
 from torch import Tensor
 
 import credalearn
-from credalearn._backbone import Backbone, check_backbone, make_backbone
 from credalearn._checks import check_choice
 from credalearn._model_files import write_model
 from credalearn._selection import (
+    CENTER,
     SELECTED_METHOD,
     Choice,
     Encode,
@@ -47,7 +46,6 @@ from credalearn._targets import (
     top_classes,
     truth_of,
 )
-from credalearn._taught_linear import select_taught
 from credalearn._temperature import fit_temperature
 from credalearn._text_encoder import TextEncoder, as_texts
 from credalearn.errors import CredalError, TrainingError
@@ -55,7 +53,7 @@ from credalearn.labels.soft import SoftRule, collapse
 from credalearn.methods import METHODS, Method, Model
 from credalearn.methods.softmax import ENSEMBLE_SIZE
 from credalearn.methods.taught import as_wide_as, narrowest, stretch, stretched, taught_labels
-from credalearn.nets import Network, Standardize
+from credalearn.nets import Backbone, Network, Standardize, build_backbone, check_backbone
 from credalearn.predictions import CredalPredictions
 from credalearn.sets import CredalSet
 from credalearn.sets.checks import refuse_masked, refuse_no_array
@@ -280,7 +278,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 aside = copy.copy(self)
                 aside.checkpoint = _beside(self.checkpoint, "calibration")
                 model, _ = aside._trained(inputs[rows], labels[rows], None)
-                fitted._set_temperatures(model.predict(inputs[held_out]).probs, items[held_out])
+                fitted._set_temperatures(model.predict(inputs[held_out]), items[held_out])
         self.__dict__ = fitted.__dict__
         return self
 
@@ -291,7 +289,8 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             X: Items as in :meth:`fit`.
             meaning: What a probability is about: ``"truth"``, how likely a class is right (the
                 most voted class, or the gold label), or ``"votes"``, how likely the next annotator
-                chooses it. They differ in the temperature, where people disagree.
+                chooses it. Where people disagree, they differ: in the temperature and, by the
+                default learner, in the center, which is then the head that learned vote shares.
         """
         inputs = self.encode(X)
         check_choice(meaning, MEANINGS, name="meaning")
@@ -301,8 +300,15 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"{tuple(inputs.shape[1:])}. To fix: bring the items to that shape."
             )
         temperature = self.temperatures_[meaning]
-        predicted = self.model_.predict(inputs)
+        predicted = self._centered(self.model_.predict(inputs), meaning)
         return predicted if temperature == 1 else predicted.temper(temperature)
+
+    def _centered(self, predicted: CredalPredictions, meaning: Meaning) -> CredalPredictions:
+        """For votes, the head of the default learner that learned their shares, in the middle."""
+        if meaning == "truth" or self.choice_ is None or predicted.vertices is None:
+            return predicted
+        center = predicted.vertices[:, CENTER]
+        return CredalPredictions(center, predicted.lower, predicted.upper, predicted.vertices)
 
     def encode(self, X: Any) -> Inputs:
         """Items as the networks take them: a table as numbers, a sparse matrix in rows (CSR)."""
@@ -391,9 +397,8 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not isinstance(self.method, str) or not isinstance(self.backbone, str):
             return False
         taught = self.method in METHODS and METHODS[self.method].teachers is not None
-        return (self.method, self.backbone) == ("auto", "auto") or (
-            taught and self.backbone == "linear"
-        )
+        both = (self.method, self.backbone)
+        return both == ("auto", "auto") or (taught and self.backbone == "linear")
 
     def _method(self) -> Method:
         if isinstance(self.method, Method):
@@ -424,7 +429,8 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     f"encoder={self.encoder!r} is for the default learner. To fix: leave out "
                     "method and backbone, or encode the texts yourself."
                 )
-            check_backbone(self._backbone(), self.weights, num_trained=method.num_members)
+            networks = method.num_members + (0 if method.teachers is None else ENSEMBLE_SIZE)
+            check_backbone(self._backbone(), self.weights, num_trained=networks)
             if weighted:
                 raise CredalError(
                     "sample_weight is for the default learner. To fix: leave out method and "
@@ -450,27 +456,26 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         weight = items.weight
         used = np.arange(len(items)) if weight is None else np.flatnonzero(weight.numpy() > 0)
         chosen = items if len(used) == len(items) else items[used]
-        method, together = self._method(), None if groups is None else groups[used]
         with self._progress(0) as progress:
-            report = unheard if progress is None else progress.note
-            select_model = select if method.teachers is None else partial(select_taught, method)
-            found = select_model(
+            found = select(
                 chosen,
-                groups=together,
+                method=self._method(),
+                groups=None if groups is None else groups[used],
                 random_state=self.random_state,
                 device=find_device(self.device),
-                report=report,
+                report=unheard if progress is None else progress.note,
             )
         self.model_, self.choice_ = found.model, found.choice
         self.folds_ = np.full(len(items), -1)
         self.folds_[used] = found.folds
-        self._set_temperatures(found.out_of_fold.probs, chosen)
+        self._set_temperatures(found.out_of_fold, chosen)
         self.out_of_fold_ = found.out_of_fold.temper(self.temperatures_["truth"])
 
-    def _set_temperatures(self, probs: Tensor, items: Items) -> None:
-        """Learn them from probabilities of items that were not trained on."""
+    def _set_temperatures(self, predicted: CredalPredictions, items: Items) -> None:
+        """Learn them from predictions of items that were not trained on."""
         targets: dict[Meaning, Tensor] = {"truth": items.truth, "votes": items.labels.reference}
         for meaning, target in targets.items():
+            probs = self._centered(predicted, meaning).probs
             self.temperatures_[meaning] = fit_temperature(probs, target, weight=items.weight)
 
     def _trained(
@@ -483,7 +488,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         for number in range(method.num_members if members is None else 0):
             training = self._training(number, inputs, labels, labels.num_classes)
             with self._progress(number) as progress:
-                (end,) = train([training], listener=progress)
+                (end,) = train([replace(training, listener=progress)])
             if isinstance(end, TrainingError):
                 raise end
             networks.append(training.network)
@@ -515,7 +520,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             device = next(training.network.parameters()).device
             training = replace(training, teach=lambda new: taught_labels(say(new)).to(device))
         with self._progress(0) as progress:
-            (end,) = train([training], listener=progress)
+            (end,) = train([replace(training, listener=progress)])
         if isinstance(end, TrainingError):
             raise end
         model = Model(method, (training.network,), stretch(1.0), self.random_state)
@@ -564,7 +569,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Network:
         """An untrained network for such inputs; its backbone may start from a file of weights."""
         method, shape = self._method(), tuple(inputs.shape[1:])
-        backbone = make_backbone(self._backbone(), shape, dropout=method.dropout, weights=weights)
+        backbone = build_backbone(self._backbone(), shape, dropout=method.dropout, weights=weights)
         for layer in backbone.modules():
             if isinstance(layer, Standardize):
                 layer.fit(inputs)
@@ -627,6 +632,11 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 )
             if reset:
                 self._encoder = None
+            if issparse(X) and not np.isfinite(X.tocsr().data).all():
+                raise CredalError(
+                    "a sparse X must contain no NaN and no infinity. To fix: fill or drop such "
+                    "values, or pass X.toarray(), where NaN means missing."
+                )
             rules = {"accept_sparse": "csr", "dtype": np.float64, "order": "C"}
             X = validate_data(self, X, reset=reset, **rules)
             return X if issparse(X) else _as_tensor(X)

@@ -135,12 +135,6 @@ class ComparisonFacts:
     truth: TruthSource = "majority"  # what they are compared with
 
     @property
-    def beats_most_frequent(self) -> bool:
-        """Whether the model is better than the most frequent class."""
-        first, last = self.rows[0], self.rows[-1]
-        return last.accuracy > first.accuracy and last.log_likelihood > first.log_likelihood
-
-    @property
     def lines(self) -> list[str]:
         """A table for a terminal, and a warning where the model is not worth its name."""
         place = {"out of fold": "training items, out of fold", "calibration": "calibration items"}
@@ -156,13 +150,21 @@ class ComparisonFacts:
     @property
     def warning(self) -> str:
         """What to say of a model that is not worth its name; empty otherwise."""
-        if self.beats_most_frequent:
-            return ""
         first, last = self.rows[0], self.rows[-1]
+        own, other = (percent(each.accuracy, decimals=1) for each in (last, first))
+        gain = last.accuracy - first.accuracy
+        if gain > 0 and last.log_likelihood > first.log_likelihood:
+            return ""
+        if gain > 2 * (0.5 / self.items) ** 0.5:  # two standard errors at most: not by chance
+            return (
+                f"This model is more often right than always answering {shown(self.most_frequent)},"
+                f" {own} against {other}, but its probabilities are worse than the shares of the "
+                "classes. To fix: pass --calibrate, or leave --method out."
+            )
         return (
             f"This model is no better than always answering {shown(self.most_frequent)}: accuracy "
-            f"{percent(last.accuracy)} against {percent(first.accuracy)}. The inputs may say "
-            "little about the classes. To fix: add better features or more items."
+            f"{own} against {other}. The inputs may say little about the classes. To fix: add "
+            "better features or more items."
         )
 
 

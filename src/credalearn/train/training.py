@@ -23,39 +23,27 @@ Execution = Literal["eager", "recorded", "compiled"]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Training:
-    """One model to train by :func:`~credalearn.train.train`.
+    """One model to train by :func:`~credalearn.train.train`, in place and on its device.
 
-    Args:
-        network: Maps a batch of inputs to logits (N, H, K); trained in place on the device it is
-            on. If torch.distributed joins several processes, all must give the same network, data
-            and recipe.
-        inputs: All inputs, shape (N, ...).
-        labels: One credal set per input.
-        loss: Maps logits, labels and the epoch (from 0) to a scalar, a mean over items.
-        recipe: Training options.
-        augment: Changes the inputs at random, again in each epoch.
-        teach: Makes the labels of augmented inputs, in the place of ``labels``; of the same kind.
-        checkpoint: File that keeps the state, written after each epoch; of recorded steps every two
-            minutes and at the end. If it contains the state of this run, training continues from
-            there. It stays when training ends.
-        listener: Told after each epoch; of several processes, only that of the first.
-        stop: Called after each epoch with the number of epochs done; training ends if it is true.
-            For eager steps in one process.
-        execution: How steps run. ``"eager"``: operation by operation, on any device.
-            ``"recorded"``: each step is one CUDA graph, which lets several models share a GPU;
-            network and loss must not make decisions on values. ``"compiled"``: recorded, with the
-            layers of the backbone fused by torch.compile, which takes most of a minute once per
-            machine and makes steps a sixth faster; where it fails, the layers stay as they are.
+    If torch.distributed joins several processes, all must give the same network, data and recipe.
     """
 
-    network: Network
-    inputs: Tensor
-    labels: CredalSet
+    network: Network  # maps inputs to logits (N, H, K)
+    inputs: Tensor  # shape (N, ...)
+    labels: CredalSet  # one set per input
     loss: Loss
     recipe: Recipe
-    augment: Augment | None = None
-    teach: Callable[[Tensor], CredalSet] | None = None
+    augment: Augment | None = None  # again in each epoch
+    teach: Callable[[Tensor], CredalSet] | None = None  # labels of augmented inputs, of that kind
+    # Keeps the state, after each epoch; of recorded steps every two minutes and at the end. If it
+    # contains the state of this run, training continues from there. It stays when training ends.
     checkpoint: Path | None = None
-    listener: Listener | None = None
+    listener: Listener | None = None  # told after each epoch; of several processes, the first one's
+    # Called after each epoch with the number of epochs done; training ends if it is true. For eager
+    # steps in one process.
     stop: Callable[[int], bool] | None = None
+    # "eager": operation by operation. "recorded": each step is one CUDA graph, so that several
+    # models share a GPU; network and loss must not make decisions on values. "compiled": recorded,
+    # the layers of the backbone fused by torch.compile, which takes most of a minute once per
+    # machine and makes steps a sixth faster; where that fails, they stay as they are.
     execution: Execution = "eager"

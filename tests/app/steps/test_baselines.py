@@ -1,5 +1,6 @@
 """The model next to simple rivals: where they are judged, and what is said of a useless model."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,6 @@ def test_the_default_is_judged_out_of_fold(tmp_path: Path) -> None:
     assert found.rows[-1].log_likelihood == pytest.approx(right.log().mean(), abs=1e-3)
     share = judged["truth"].value_counts()["count"].max() / len(judged)  # type: ignore[operator]
     assert found.rows[0].accuracy == pytest.approx(share, abs=0.02)
-    assert found.beats_most_frequent
     assert not found.warning
 
 
@@ -77,7 +77,13 @@ def test_a_model_without_signal_is_called_so(tmp_path: Path, capsys: Capture) ->
 
 
 def test_a_named_method_is_judged_on_calibration_items(tmp_path: Path) -> None:
-    run, found = trained(tmp_path, signal=3.0, method="softmax", epochs=2)
+    run, found = trained(tmp_path, signal=9.0, method="softmax", epochs=2)
+    assert not found.warning
+    first, last = found.rows
+    too_sure = replace(found, rows=(first, replace(last, log_likelihood=-2.0)))
+    assert "but its probabilities are worse than the shares of the classes" in too_sure.warning
+    by_chance = replace(last, accuracy=first.accuracy + 0.05, log_likelihood=-2.0)
+    assert "is no better than always" in replace(found, rows=(first, by_chance)).warning
     assert found.where == "calibration"
     assert [row.name for row in found.rows] == ["most frequent class", "this model"]
     table = run.predictions.filter(split="calibration").filter(pl.col("wrong").is_not_null())

@@ -149,25 +149,23 @@ def judged_by_skill(data: Dataset) -> Dataset:
     """The dataset whose truth is the class that Dawid and Skene's model of all votes favors."""
     if data.options.gold is not None:
         return data
-    row_of = {item: row for row, item in enumerate(data.annotations.items)}
-    posterior = dawid_skene(data.annotations)[[row_of[item] for item in data.items]]
-    voted = data.counts.sum(1) > 0
+    posterior, voted = _posterior(data, data.items), data.counts.sum(1) > 0
     return data.with_truth(np.where(voted, posterior.argmax(1), -1), "dawid-skene")
 
 
-def training_labels(data: Dataset, rows: np.ndarray, options: TrainOptions) -> CredalSet:
-    """Labels of the training items.
+def _posterior(data: Dataset, items: Sequence[str], among: np.ndarray | None = None) -> np.ndarray:
+    """Dawid and Skene's posterior of these items, shape (N, K), from the votes about ``among``."""
+    row_of = {item: row for row, item in enumerate(data.annotations.items)}
+    return dawid_skene(data.annotations, among=among)[[row_of[item] for item in items]]
 
-    A model of the annotators uses the votes about these items alone: otherwise the labels would
-    depend on the items that the classifier is calibrated and tested on.
-    """
+
+def training_labels(data: Dataset, rows: np.ndarray, options: TrainOptions) -> CredalSet:
+    """Labels of the training items, which depend on the votes about these alone."""
     posterior = None
     if options.skill == "dawid-skene":
         items = [data.items[row] for row in rows]
         among = np.isin(np.array(data.annotations.items, dtype=object), items)
-        found = dawid_skene(data.annotations, among=among)
-        row_of = {item: row for row, item in enumerate(data.annotations.items)}
-        posterior = found[[row_of[item] for item in items]]
+        posterior = _posterior(data, items, among)
     return make_labels(
         data.annotations,
         data.counts[rows],
@@ -179,15 +177,9 @@ def training_labels(data: Dataset, rows: np.ndarray, options: TrainOptions) -> C
 
 
 def run_tables(
-    data: Dataset,
-    clf: "Predictor",
-    *,
-    trained: pl.DataFrame | None = None,
+    data: Dataset, clf: "Predictor", *, trained: pl.DataFrame | None = None
 ) -> dict[str, pl.DataFrame]:
-    """The tables of a run: annotations, items, and predictions by models not trained on them.
-
-    ``trained`` are rows of items that were trained on in another run.
-    """
+    """Annotations, items (``trained``: of another run), and predictions by models new to them."""
     assert data.part is not None
     held_out = np.flatnonzero(data.part != "train")
     found = [(held_out, data.part[held_out], clf.predict_credal(data.X[held_out]))]
@@ -227,22 +219,16 @@ def prediction_table(
     if counts is not None:
         total = counts.sum(1)
         np.divide(counts[row, index], total, out=agree, where=total > 0)
+    parts = {"p": predicted.probs, "lower": predicted.lower, "upper": predicted.upper}
     scores = {"score": "lower-probability", "mmi": "mmi", "top_probability": "top-probability"}
     columns: dict[str, Any] = {"item": list(items), "split": split.tolist()}
     columns["label"] = names[index].tolist()
-    columns |= {
-        name: values.double().numpy()[row, index]
-        for name, values in (
-            ("probability", predicted.probs),
-            ("lower", predicted.lower),
-            ("upper", predicted.upper),
-        )
-    }
+    for name, values in zip(("probability", "lower", "upper"), parts.values(), strict=True):
+        columns[name] = values.double().numpy()[row, index]
     columns |= {name: predicted.score(each).double().numpy() for name, each in scores.items()}
     columns["truth"] = [None if t < 0 else names[t] for t in truth]
     columns["wrong"] = [None if t < 0 else bool(i != t) for i, t in zip(index, truth, strict=True)]
     columns["disagreement"] = 1 - agree
-    parts = {"p": predicted.probs, "lower": predicted.lower, "upper": predicted.upper}
     if predicted.vertices is not None and predicted.vertices.shape[1] > 1:
         heads = predicted.vertices.unbind(1)
         parts |= {f"v{number}": head for number, head in enumerate(heads)}

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 import torch
 
+from credalearn._selection import CENTER
 from credalearn.app.annotations.table import Annotations, Origin
 from credalearn.app.report.held_out import matrix
 from credalearn.app.run import Run
@@ -34,8 +35,9 @@ def voted_items(run: Run, split: str) -> VotedItems:
     """The items of one split, in the order of ``run.predictions``."""
     annotations = annotations_of(run)
     table = run.held_out(split)
+    center = f"v{CENTER}" if run.facts.model else "p"  # see about_votes
     probs, lower, upper, observed = (
-        matrix(table, part, run.classes) for part in ("p", "lower", "upper", "n")
+        matrix(table, part, run.classes) for part in (center, "lower", "upper", "n")
     )
     counted = annotations.kind != "probabilities"
     number = observed.sum(1)
@@ -65,9 +67,15 @@ def soft_scores(run: Run) -> dict[str, float]:
 
 
 def about_votes(run: Run, predicted: CredalPredictions) -> CredalPredictions:
-    """Predictions about what is right as predictions about what people say, by their bounds."""
-    known = run.facts.temperatures
-    box = CredalPredictions(predicted.probs, predicted.lower, predicted.upper)
+    """Predictions about what is right as predictions about what people say, by their bounds.
+
+    The center of the default learner is then its head that learned vote shares.
+    """
+    known, vertices = run.facts.temperatures, predicted.vertices
+    center = predicted.probs
+    if vertices is not None and run.facts.model:
+        center = vertices[:, CENTER]
+    box = CredalPredictions(center, predicted.lower, predicted.upper)
     return box.temper(known["votes"] / known["truth"]) if known else box
 
 
