@@ -99,15 +99,16 @@ def _tighten(lower: Tensor, upper: Tensor) -> tuple[Tensor, Tensor]:
 
 def poured(lower: Tensor, upper: Tensor, cost: Tensor, *, largest: bool) -> Tensor:
     """The member of largest or smallest expected cost of each box (N, ..., K), by one sort."""
-    if cost.device.type == "cpu" and cost.numel() > _BLOCK:
-        size = max(1, len(cost) * _BLOCK // cost.numel())
-        blocks = zip(*(torch.split(each, size) for each in (lower, upper, cost)), strict=True)
-        return torch.cat([poured(*block, largest=largest) for block in blocks])
-    order = _ranked(cost, largest=largest)
-    room = (upper - lower).gather(-1, order)
-    free = 1 - lower.sum(-1, keepdim=True)
-    taken = (free - (room.cumsum(-1) - room)).clamp(min=0).minimum(room)
-    return lower.scatter_add(-1, order, taken)
+    found, size = lower.clone(), max(1, len(cost))
+    if cost.device.type == "cpu":
+        size = max(1, size * _BLOCK // max(1, cost.numel()))
+    for low, high, costs in zip(*(torch.split(x, size) for x in (found, upper, cost)), strict=True):
+        order = _ranked(costs, largest=largest)
+        room = (high - low).gather(-1, order)
+        free = 1 - low.sum(-1, keepdim=True)
+        left = room.cumsum(-1).sub_(room).neg_().add_(free).clamp_(min=0)
+        low.scatter_add_(-1, order, torch.minimum(left, room, out=left))
+    return found
 
 
 def _ranked(cost: Tensor, *, largest: bool) -> Tensor:
@@ -118,10 +119,10 @@ def _ranked(cost: Tensor, *, largest: bool) -> Tensor:
     """
     if cost.device.type != "cpu" or cost.dtype != torch.float32:
         return cost.argsort(dim=-1, descending=largest, stable=True)
-    rising = (-cost if largest else cost) + 0.0  # no −0.0, whose bits differ from those of 0.0
+    rising = 0.0 - cost if largest else cost + 0.0  # no −0.0, whose bits are not those of 0.0
     bits = rising.numpy().view(np.int32)
     bits ^= (bits >> 31) & 0x7FFFFFFF  # negative numbers in the order of their values
-    keys = bits.astype(np.int64) << 32
+    keys = np.left_shift(bits, 32, dtype=np.int64)
     keys |= np.arange(cost.shape[-1])
     keys.sort(axis=-1)
     keys &= 0xFFFFFFFF
