@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from credalearn_experiments.records import CURVE_POINTS, Record
+from credalearn_experiments.runs import member_seeds
 from credalearn_experiments.settings.catalog import ALL_SETTINGS
-from credalearn_experiments.settings.members import member_seeds
 
 VOTED = ("cifar10h-voted", "cifar10h-features", "cifar10n")
 VOTED_METRICS = (
@@ -49,7 +49,7 @@ def fake_records(
                 key = name.replace("-", "_")
                 metrics |= {f"auroc_{key}": own, f"auroc_top_probability_{key}": own + 0.01}
             curve = accuracy + (0.999 - accuracy) * (1 - (1 - rejected) ** (2 + place / 4))
-            used = member_seeds(method, seed, known.seeds, members == "independent")
+            used = member_seeds(method, seed, known.seeds)
             record = Record(
                 setting=setting,
                 method=method,

@@ -4,18 +4,17 @@ import json
 import re
 import runpy
 import shlex
-import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 import polars as pl
 import pytest
-from fill_docs import CODE, filled, run_page
+from figures import FIGURES
+from fill_docs import CODE, as_notebook, filled, run_page
 from polars.testing import assert_frame_equal
 
 import credalearn as cl
-from credalearn.app.readers import read_annotations
 from credalearn_experiments.cli import main
 from ray_cluster import QUIET, ray_cluster
 from team_files import make_team
@@ -100,28 +99,26 @@ def test_a_page_runs_from_top_to_bottom(path: Path, tmp_path: Path) -> None:
             assert line in output
 
 
-def test_exports_made_in_parallel_become_one_table(tmp_path: Path) -> None:
-    text = (ROOT / "docs" / "how-to" / "inputs.md").read_text(encoding="utf-8")
-    (block,) = re.findall(r"```\n(import polars[^`]*votes\.csv[^`]*)```", text)
-    answer = {"from_name": "l", "to_name": "t", "type": "choices", "value": {"choices": ["dog"]}}
-    votes = [{"completed_by": {"email": "ann@x.org"}, "result": [answer]}]
-    task = {"id": 1, "data": {"msg_id": "m1"}, "annotations": votes}
-    (tmp_path / "export.json").write_text(json.dumps([task]))
-    (tmp_path / "doccano").mkdir()
-    record = {"id": 1, "text": "hello", "msg_id": "m1", "label": ["cat"]}
-    (tmp_path / "doccano" / "ann.jsonl").write_text(json.dumps(record))
-    (tmp_path / "sheet.csv").write_text("Message No,annotator,label\nm1,cy,cat\nm2,cy,cat\n")
-    run = subprocess.run(
-        [sys.executable, "-c", block], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert run.returncode == 0, run.stderr
-    found = read_annotations(tmp_path / "votes.csv")
-    assert found.counts().tolist() == [[2, 1], [1, 0]]
+def test_the_notebook_is_the_tutorial_and_its_cells_run_in_one_process(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "tutorials" / "texts.md").read_text(encoding="utf-8")
+    notebook = (ROOT / "docs" / "tutorials" / "texts.ipynb").read_text(encoding="utf-8")
+    assert notebook == as_notebook(text), "run `make docs`"
+    cells = [
+        "".join(cell["source"])
+        for cell in json.loads(notebook)["cells"]
+        if cell["cell_type"] == "code"
+    ]
+    assert [cell.split()[1] for cell in cells if cell.startswith("!")][:2] == ["inspect", "train"]
+    lines = [f"assert not os.system({cell[1:]!r})" if cell[0] == "!" else cell for cell in cells]
+    page = "\n".join(["import os", *lines])
+    _, [(_, output)] = run_page(f"```python\n{page}\n```", tmp_path)
+    assert "n3,complaint,defer" in output
+    assert output.rstrip().endswith("['complaint'] linear")
 
 
 @pytest.mark.skipif(not (find_spec("ray") and find_spec("pyarrow")), reason="needs ray[data]")
 def test_a_ray_cluster_predicts_what_this_machine_predicts(tmp_path: Path) -> None:
-    text = (ROOT / "docs" / "how-to" / "inputs.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "how-to" / "ray.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"```\n(import ray[^`]*)```", text)
     team = make_team(tmp_path)
     items = pl.read_csv(team.features).select("item", "size", "weight")
@@ -137,6 +134,13 @@ def test_a_ray_cluster_predicts_what_this_machine_predicts(tmp_path: Path) -> No
     here = run.predict(tmp_path / "items.parquet").to_polars()
     assert_frame_equal(found, here.sort("item"), check_exact=True)
     assert set(found["decision"]) == {"predict", "defer"}
+
+
+def test_the_readme_is_short_and_every_picture_comes_from_a_command() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
+    drawn = {f"{name}.png" for name in FIGURES} | {"concepts/coverage-broken.png", "report.png"}
+    docs = ROOT / "docs"
+    assert {path.relative_to(docs).as_posix() for path in docs.rglob("*.png")} == drawn
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))

@@ -34,9 +34,6 @@ Limit = Annotated[
     int | None,
     typer.Option(min=2, help="Maximum number of training and of test items, for a rehearsal."),
 ]
-Independent = Annotated[
-    bool, typer.Option("--independent-members", help="Train separate networks for each ensemble.")
-]
 Weights = Annotated[
     Path | None, typer.Option(help="Weights that pretrained networks start from; 'none': random.")
 ]
@@ -75,7 +72,6 @@ def list_settings(
     method: Method = None,
     seeds: Seeds = None,
     epochs: Epochs = None,
-    independent: Independent = False,
     every: Annotated[
         bool, typer.Option("--all", help="One line for every setting of a family.")
     ] = False,
@@ -85,8 +81,8 @@ def list_settings(
     from rich.console import Console
     from rich.table import Table
 
+    from credalearn_experiments.runs import plan
     from credalearn_experiments.settings.catalog import family_of
-    from credalearn_experiments.settings.members import networks
 
     groups: dict[str, list[Setting]] = {}
     for setting in _settings(names, method, seeds, epochs):
@@ -100,7 +96,7 @@ def list_settings(
     for name, group in groups.items():
         first = group[0]  # settings of a family share network, seeds and recipe
         methods = {each for setting in group for each in setting.methods}
-        trainings = sum(len(networks(each, independent)) for each in group)
+        trainings = sum(not run.bases for run in plan(group))
         counts = (len(methods), len(first.seeds), first.recipe.epochs, trainings)
         table.add_row(name, first.backbone.rpartition(":")[2], *map(str, counts))
     Console(width=None if sys.stdout.isatty() else 110).print(table)
@@ -127,7 +123,6 @@ def run(
     minutes: Annotated[
         float | None, typer.Option(min=0.01, help="Stop after this time, to be resumed.")
     ] = None,
-    independent: Independent = False,
     weights: Weights = None,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Try runs again that failed before.")
@@ -141,7 +136,7 @@ def run(
     from credalearn_experiments.store import Store
 
     settings = _settings(names, method, seeds, epochs)
-    runs = plan(settings, independent=independent, limit=limit, weights=weights)
+    runs = plan(settings, limit=limit, weights=weights)
     folders = DataFolders.named(data)
     for setting in settings:
         if setting.task not in WITHOUT_FOLDER:

@@ -191,28 +191,6 @@ def records(
     print(f"{many(len(found), 'record')} in {output}")
 
 
-def nodules(
-    methods: Annotated[
-        Literal["basic", "all"], typer.Option(help="POCC and softmax, or every method.")
-    ] = "basic",
-    splits: Annotated[int, typer.Option(min=1, help="Random splits by patient.")] = 10,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The figure.")] = Path(
-        "nodules.png"
-    ),
-) -> None:
-    """Compare methods on the lung nodules that come with the package: a table and a figure."""
-    import torch
-
-    from credalearn._files import check_file
-    from credalearn_experiments.nodules import compare_nodules
-
-    check_file(output, (".png", ".svg", ".pdf"))  # before the training
-    # The networks are tiny: on two busy cores, two threads took 132 s where one took 16.
-    torch.set_num_threads(1)
-    for line in compare_nodules(methods, output, num_splits=splits):
-        print(line, flush=True)
-
-
 def learners(
     run: Annotated[bool, typer.Option("--run", help="Do what is missing in the file.")] = False,
     seeds: Annotated[int, typer.Option(min=1, help="Seeds of each data set.")] = 10,
@@ -254,7 +232,7 @@ def guarantees(
 
 
 COMMANDS = (
-    *(state, table, differences, votes, rule, sets, compare, figures, records, nodules),
+    *(state, table, differences, votes, rule, sets, compare, figures, records),
     *(learners, guarantees),
 )
 

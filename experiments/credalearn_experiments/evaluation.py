@@ -8,7 +8,9 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn.functional import one_hot
 
+from credalearn._temperature import fit_temperature, temper
 from credalearn.methods import METHODS
 from credalearn.metrics import (
     accuracy,
@@ -21,9 +23,9 @@ from credalearn.metrics import (
 )
 from credalearn.predictions import CredalPredictions
 from credalearn_experiments.data import Task
+from credalearn_experiments.data.cifar import split_in_two
 from credalearn_experiments.records import CURVE_POINTS
 from credalearn_experiments.runs import Run
-from credalearn_experiments.tempering import tempered_ece
 from credalearn_experiments.vote_evaluation import evaluate_voted
 
 # Scores other than the method's own: one that all methods have, and those of a set.
@@ -107,6 +109,20 @@ def evaluate(
         for place, predictions in foreign.items():
             metrics[f"{metric}_{_key(place)}"] = auroc(scores, predictions.score(name))
     return metrics
+
+
+def tempered_ece(probs: Tensor, y: Tensor) -> float:
+    """The calibration error of each half of the items, tempered by the other half; their mean.
+
+    The temperature is fitted to items like those of the test: the best case for every method.
+    """
+    probs, y = probs.double().cpu(), y.cpu()
+    right, halves = one_hot(y, probs.shape[1]), split_in_two(len(y), len(y) // 2)
+    errors = [
+        ece(temper(probs[test], fit_temperature(probs[rest], right[rest])), y[test])
+        for rest, test in (halves, halves[::-1])
+    ]
+    return sum(errors) / 2
 
 
 def rejection_curve(method: str, test: CredalPredictions, y: Tensor) -> tuple[float, ...]:

@@ -35,38 +35,28 @@ class Record:
     seconds: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("setting", "method"):
-            value = getattr(self, name)
-            self._check(isinstance(value, str) and value != "", f"{name} must be a name", value)
-        whole = isinstance(self.seed, int) and not isinstance(self.seed, bool) and self.seed >= 0
-        self._check(whole, "seed must be a whole number, 0 or more", self.seed)
-        self._check(_is_number(self.seconds), "seconds must be a finite number", self.seconds)
-        for name in ("metrics", "curves", "config", "versions"):
-            value = getattr(self, name)
-            self._check(isinstance(value, Mapping), f"{name} must be an object", value)
-            object.__setattr__(self, name, dict(value))
-        self._check(bool(self.metrics), "metrics must have at least one entry", self.metrics)
-        for name, value in self.metrics.items():
-            self._check(_is_number(value), f"metrics[{name!r}] must be a finite number", value)
-        for name, given in self.curves.items():
-            right = isinstance(given, list | tuple) and all(_is_number(each) for each in given)
-            self._check(right, f"curves[{name!r}] must be a list of finite numbers", given)
-            if name == "accuracy_rejection":
-                rule = f"curves[{name!r}] must have {CURVE_POINTS} numbers"
-                self._check(len(given) == CURVE_POINTS, rule, len(given))
-        curves = {name: tuple(given) for name, given in self.curves.items()}
+        # What is of another type raises a TypeError here, which read_record reports.
+        for name in ("metrics", "config", "versions"):
+            object.__setattr__(self, name, dict(getattr(self, name)))
+        curves = {name: tuple(each) for name, each in self.curves.items()}
         object.__setattr__(self, "curves", curves)
+        curve = self.curves.get("accuracy_rejection", ())
+        numbers = [*self.metrics.values(), *(x for each in self.curves.values() for x in each)]
+        rules = {
+            "setting and method must be names": bool(self.setting and self.method),
+            "seed must be 0 or more": self.seed >= 0,
+            "metrics must have at least one entry": bool(self.metrics),
+            "numbers must be finite": all(map(math.isfinite, [*numbers, self.seconds])),
+            f"a curve must have {CURVE_POINTS} numbers": len(curve) in (0, CURVE_POINTS),
+        }
+        for rule, holds in rules.items():
+            if not holds:
+                raise CredalError(f"{rule}; the record of {self.name} breaks this.")
 
     @property
     def name(self) -> str:
         """Setting, method and seed in one line."""
         return f"{self.setting} {self.method} seed {self.seed}"
-
-    def _check(self, ok: bool, rule: str, value: object) -> None:
-        if not ok:
-            shown = repr(value)
-            shown = shown if len(shown) <= 60 else f"{shown[:60]}…"
-            raise CredalError(f"{rule}; the record of {self.name} has {shown}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,10 +146,6 @@ def _check_place(path: Path, record: Record) -> None:
         expected = result_path(Path(), record.setting, record.method, record.seed)
     if path.parts[-len(expected.parts) :] != expected.parts:
         raise CredalError(f"this record of {record.name} belongs at {expected.as_posix()}.")
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _rounded(value: float) -> float:

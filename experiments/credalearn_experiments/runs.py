@@ -11,7 +11,6 @@ from credalearn.methods import BASES, METHODS
 from credalearn_experiments.plugins import PLUGIN_METHODS, PLUGIN_TASKS
 from credalearn_experiments.settings import Setting
 from credalearn_experiments.settings.catalog import ALL_SETTINGS
-from credalearn_experiments.settings.members import member_seeds
 
 _MAX_SEEDS = 1000
 
@@ -20,14 +19,13 @@ _MAX_SEEDS = 1000
 class Run:
     """One method with one seed in one setting.
 
-    ``independent`` ensembles have their own networks; ``limit`` is the maximum number of training
-    and of test items; ``weights`` describes the file that a pretrained network starts from.
+    ``limit`` is the maximum number of training and of test items; ``weights`` describes the file
+    that a pretrained network starts from.
     """
 
     setting: Setting
     method: str
     seed: int
-    independent: bool = False
     limit: int | None = None
     weights: str | None = None
 
@@ -78,22 +76,34 @@ class Run:
         if self.method in PLUGIN_METHODS:
             asked["method_plugin"] = PLUGIN_METHODS[self.method]
         if self.bases:
-            asked["members"] = "independent" if self.independent else "shared"
+            asked["members"] = "shared"
             asked["member_seeds"] = list(self._member_seeds)
         return asked
 
     @property
     def _member_seeds(self) -> tuple[int, ...]:
         known = ALL_SETTINGS.get(self.setting.name, self.setting).seeds
-        return member_seeds(self.method, self.seed, known, self.independent)
+        return member_seeds(self.method, self.seed, known)
+
+
+def member_seeds(method: str, seed: int, seeds: Sequence[int]) -> tuple[int, ...]:
+    """Seeds of the trained networks that a run uses, given all seeds of its setting.
+
+    A deep ensemble of five uses the softmax networks of seeds s … s + 4, an ensemble of POCC the
+    setting's own networks from s on, cyclically. With five seeds or fewer this would make all
+    ensembles equal; there, and for a seed outside the setting, it uses s … s + 4.
+    """
+    base, size = BASES.get(method), METHODS[method].num_members
+    if base is None or size == 1:
+        return (seed,)
+    if base == "softmax" or len(seeds) <= size or seed not in seeds:
+        return tuple(range(seed, seed + size))
+    place = list(seeds).index(seed)
+    return tuple(seeds[(place + member) % len(seeds)] for member in range(size))
 
 
 def plan(
-    settings: Sequence[Setting],
-    *,
-    independent: bool = False,
-    limit: int | None = None,
-    weights: Path | None = None,
+    settings: Sequence[Setting], *, limit: int | None = None, weights: Path | None = None
 ) -> list[Run]:
     """Every run of the settings, each once, after the runs that it is built on."""
     runs: dict[Run, None] = {}
@@ -103,7 +113,6 @@ def plan(
                 setting,
                 method,
                 seed,
-                independent=independent and METHODS[method].num_members > 1,
                 limit=limit,
                 weights=_describe_weights(weights) if setting.pretrained else None,
             )

@@ -174,11 +174,10 @@ class Store:
         found = [asked for path in paths if (asked := _read_asked(path)) is not None]
         first = found[0] if found else {}
         setting = setting.narrowed(epochs=first.get("epochs"))
-        independent = any(each.get("members") == "independent" for each in found)
         limit, weights = first.get("limit"), first.get("weights")
-        planned = plan([setting], independent=independent, limit=limit)
+        planned = plan([setting], limit=limit)
         stored = [
-            Run(setting, each["method"], each["seed"], each.get("members") == "independent", limit)
+            Run(setting, each["method"], each["seed"], limit)
             for each in found
             if each["method"] in METHODS
         ]

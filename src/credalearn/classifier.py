@@ -469,7 +469,8 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.folds_ = np.full(len(items), -1)
         self.folds_[used] = found.folds
         self._set_temperatures(found.out_of_fold, chosen)
-        self.out_of_fold_ = found.out_of_fold.temper(self.temperatures_["truth"])
+        temperature, out_of_fold = self.temperatures_["truth"], found.out_of_fold
+        self.out_of_fold_ = out_of_fold if temperature == 1 else out_of_fold.temper(temperature)
 
     def _set_temperatures(self, predicted: CredalPredictions, items: Items) -> None:
         """Learn them from predictions of items that were not trained on."""

@@ -98,8 +98,6 @@ def test_list_shows_every_setting_or_family(experiments: Callable[..., Done]) ->
     assert set(ALL_SETTINGS) <= {line.split()[0] for line in out.splitlines() if line.split()}
     _, out, _ = experiments("list", "cifar10h", "--method", "pocc", "--seeds", 2, "--epochs", 3)
     assert re.search(r"cifar10h +resnet18 +1 +2 +3 +2 ", out)
-    _, out, _ = experiments("list", "cifar10h", "--independent-members")
-    assert re.search(r"cifar10h +resnet18 +8 +10 +150 +150 ", out)
 
 
 @pytest.mark.parametrize(

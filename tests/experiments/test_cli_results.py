@@ -196,7 +196,3 @@ def test_records_are_copied_or_written_as_one_table(command: Command, results: P
             assert {name: float(x) for name, x in row.items() if x} == record.metrics
     command("records", "--store", results, "-o", "copy")
     assert read_records("copy").records == records
-
-
-def test_nodules_refuses_a_figure_before_training(command: Command) -> None:
-    refused(command("nodules", "-o", "a.gif"), "must end in one of .png")

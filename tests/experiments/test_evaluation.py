@@ -7,10 +7,9 @@ from torch import Tensor
 from credalearn import metrics as direct
 from credalearn.predictions import CredalPredictions
 from credalearn_experiments.data import Task
-from credalearn_experiments.evaluation import evaluate, measure, rejection_curve
+from credalearn_experiments.evaluation import evaluate, measure, rejection_curve, tempered_ece
 from credalearn_experiments.runs import Run
 from credalearn_experiments.settings.catalog import ALL_SETTINGS
-from credalearn_experiments.tempering import tempered_ece
 from credalearn_experiments.vote_evaluation import evaluate_voted
 
 CLASSES = 4
@@ -133,3 +132,14 @@ def test_every_part_is_predicted_evaluated_and_kept(generator: torch.Generator) 
     assert found.predictions.keys() == names | {"y", "voted_counts"}
     assert torch.equal(found.predictions["voted.lower"], voted.lower)
     assert torch.equal(found.predictions["voted_counts"], counts)
+
+
+@pytest.mark.parametrize("temperature", [0.3, 2.5])
+def test_tempering_removes_the_calibration_error(temperature: float) -> None:
+    generator = torch.Generator().manual_seed(0)
+    logits = 3 * torch.randn(4000, 5, generator=generator, dtype=torch.float64)
+    y = torch.multinomial(logits.softmax(1), 1, generator=generator)[:, 0]
+    probs = (logits * temperature).softmax(1)
+    assert direct.ece(probs, y) > 0.1
+    assert tempered_ece(probs, y) < 0.03
+    assert 0 <= tempered_ece(torch.eye(5).repeat(8, 1), y[:40]) <= 1  # probabilities of 0

@@ -46,14 +46,12 @@ def test_a_record_is_written_with_six_digits_and_read_back(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"setting": ""}, "setting must be a name; the record of  pocc seed 1 has ''"),
-        ({"seed": -1}, "seed must be a whole number, 0 or more; .* has -1"),
+        ({"setting": ""}, "setting and method must be names; the record of  pocc seed 1 breaks"),
+        ({"seed": -1}, "seed must be 0 or more"),
         ({"metrics": {}}, "metrics must have at least one entry"),
-        ({"metrics": {"ece": math.nan}}, r"metrics\['ece'\] must be a finite number; .* has nan"),
-        ({"curves": {"a": [0.1, None]}}, r"curves\['a'\] must be a list of finite numbers"),
-        ({"curves": {"accuracy_rejection": [1.0] * 100}}, "must have 101 numbers; .* has 100"),
-        ({"config": None}, "config must be an object"),
-        ({"seconds": math.inf}, "seconds must be a finite number"),
+        ({"metrics": {"ece": math.nan}}, "numbers must be finite; the record of cifar10h pocc"),
+        ({"curves": {"accuracy_rejection": [1.0] * 100}}, "a curve must have 101 numbers"),
+        ({"seconds": math.inf}, "numbers must be finite"),
     ],
 )
 def test_rejects_a_wrong_record(changes: dict[str, Any], message: str) -> None:
@@ -70,6 +68,9 @@ def test_damaged_files_of_a_folder_are_reported_and_the_others_read(tmp_path: Pa
     (store / "config.json").write_text("not looked at")
     folder = tmp_path / "cifar10h"
     contents = [b'{"setting": "cif', b"\xff\xfe", b"[1]", b'{"color": 1}', b'{"metrics": {}}', b"3"]
+    wrong: tuple[dict[str, Any], ...] = ({"seed": "1"}, {"curves": {"a": [0, None]}}, {"config": 3})
+    whole = {"setting": "cifar10h", "method": "pocc", "seed": 1, "metrics": {"accuracy": 1}}
+    contents += [json.dumps(whole | each).encode() for each in wrong]
     for number, content in enumerate(contents):
         (folder / f"{number}.json").write_bytes(content)
     write_record(folder / "pocc-seed-7.json", good[0])

@@ -13,6 +13,7 @@ from credalearn.labels.votes import VoteRule
 from credalearn.methods import BASES, METHODS
 from credalearn_experiments.data import TASKS
 from credalearn_experiments.results.published import published
+from credalearn_experiments.runs import member_seeds
 from credalearn_experiments.settings import Smoothing, Teacher, Votes
 from credalearn_experiments.settings.catalog import (
     ALL_SETTINGS,
@@ -20,7 +21,6 @@ from credalearn_experiments.settings.catalog import (
     family_of,
     settings_named,
 )
-from credalearn_experiments.settings.members import member_seeds, networks
 from credalearn_experiments.settings.paper import FOREIGN_SETS, PAPER_METHODS, SETTINGS
 from credalearn_experiments.settings.votes import BASELINE, FAMILIES, VOTE_SETTINGS
 
@@ -139,14 +139,3 @@ def test_members_of_every_method() -> None:
             assert len(set(members)) == (1 if alone else 5)
     # Five seeds, taken cyclically, would make every ensemble the same.
     assert member_seeds("pocc-ensemble", 3, (1, 2, 3, 4, 5)) == (3, 4, 5, 6, 7)
-    own = [m for seed in ten for m in member_seeds("pocc-ensemble", seed, ten, independent=True)]
-    assert len(set(own)) == 50
-    assert not set(own) & set(ten)
-
-
-def test_networks_by_hand() -> None:
-    setting = SETTINGS["cifar10h"]
-    trained = Counter(method for method, _ in networks(setting))
-    assert trained == {"edl": 10, "dappr": 10, "pocc": 10, "mc-dropout": 10, "softmax": 14}
-    assert len(networks(SETTINGS["micebone"])) == 30 + 14
-    assert len(networks(SETTINGS["cifar10h-warm"])) == 5 * 5 + (5 + 4) * 2

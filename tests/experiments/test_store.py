@@ -126,7 +126,7 @@ def test_status_counts_states_and_estimates_the_time_left(store: Store) -> None:
 
 
 def test_runs_are_found_as_the_rehearsal_that_they_are(store: Store) -> None:
-    asked = Run(SETTING.narrowed(epochs=3), "deep-ensemble", 1, independent=True, limit=9)
+    asked = Run(SETTING.narrowed(epochs=3), "deep-ensemble", 1, limit=9)
     other = Run(SETTING.narrowed(epochs=3), "pocc-center", 77, limit=9)  # not of the setting
     for run in (asked, other):
         store.start(run)
@@ -134,6 +134,6 @@ def test_runs_are_found_as_the_rehearsal_that_they_are(store: Store) -> None:
     assert {asked.name, other.name} <= {run.name for run in found}
     assert next(run for run in found if run.name == asked.name).asked == asked.asked
     assert [store.state(run) for run in found].count("started") == 2
-    assert len(found) == 1 + len(plan([SETTING], independent=True))
+    assert len(found) == 1 + len(plan([SETTING]))
     store.start(replace(asked, setting=replace(SETTING, name="mine")))
     assert store.settings() == ["cifar10h", "mine"]

@@ -42,34 +42,26 @@ def rejection_figure(records: Sequence[Record], setting: str, path: Path) -> Non
     same = len(set(counts.values())) == 1
 
     def draw(figure: Figure) -> None:
-        axes = figure.subplots()
-        named = {
-            method if same else f"{method} ({seeds(count)})": curves[method][:, :_SHOWN]
-            for method, count in counts.items()
-        }
-        draw_rejection(axes, np.linspace(0, 1, CURVE_POINTS)[:_SHOWN], named)
-        if max(counts.values()) > 1:
-            axes.set_ylabel(f"{axes.get_ylabel()}, ± one standard deviation")
+        axes, deferred = figure.subplots(), 100 * np.linspace(0, 1, CURVE_POINTS)[:_SHOWN]
+        every = -(-len(deferred) // _MARKERS_PER_CURVE)
+        for place, (method, count) in enumerate(counts.items()):
+            values, line = 100 * curves[method][:, :_SHOWN], line_of(place)
+            mean, spread = values.mean(0), values.std(0)
+            name = method if same else f"{method} ({seeds(count)})"
+            # Each curve starts its markers elsewhere, so that they do not hide each other.
+            first = place * every // len(counts)
+            axes.plot(deferred, mean, label=name, markevery=(first, every), **line)
+            low, high = (mean - spread).clip(min=0), (mean + spread).clip(max=100)
+            axes.fill_between(deferred, low, high, color=line["color"], alpha=0.12, linewidth=0)
+        about = ", ± one standard deviation" if max(counts.values()) > 1 else ""
+        axes.set(xlabel="deferred to a human (%)", ylabel=f"accuracy of the rest (%){about}")
+        axes.margins(x=0)
+        inside = {"loc": "upper left"}
+        beside = {"loc": "center left", "bbox_to_anchor": (1.02, 0.5)}
+        axes.legend(handlelength=3, **(inside if len(counts) <= _LEGEND_INSIDE else beside))
         axes.set_title("\n".join(figure_title(runs, setting, counts.values())))
 
     save_figure(draw, path, width=7.2, height=4.2)
-
-
-def draw_rejection(axes: Axes, deferred: np.ndarray, curves: Mapping[str, np.ndarray]) -> None:
-    """Mean and one standard deviation of accuracies (R, S) at the shares deferred (S,)."""
-    every = -(-len(deferred) // _MARKERS_PER_CURVE)
-    for place, (name, values) in enumerate(curves.items()):
-        mean, spread, line = values.mean(0), values.std(0), line_of(place)
-        # Each curve starts its markers elsewhere, so that they do not hide each other.
-        first = place * every // len(curves)
-        axes.plot(100 * deferred, 100 * mean, label=name, markevery=(first, every), **line)
-        low, high = 100 * (mean - spread).clip(min=0), 100 * (mean + spread).clip(max=1)
-        axes.fill_between(100 * deferred, low, high, color=line["color"], alpha=0.12, linewidth=0)
-    axes.set(xlabel="deferred to a human (%)", ylabel="accuracy of the rest (%)")
-    axes.margins(x=0)
-    inside = {"loc": "upper left"}
-    beside = {"loc": "center left", "bbox_to_anchor": (1.02, 0.5)}
-    axes.legend(handlelength=3, **(inside if len(curves) <= _LEGEND_INSIDE else beside))
 
 
 def significance_figure(records: Sequence[Record], setting: str, path: Path) -> None:

@@ -76,15 +76,6 @@ def test_tasks_are_the_deferred_items_least_certain_first(
         ]
 
 
-def test_limit_and_threshold_choose_the_least_certain(run: Run, data: Path, tmp_path: Path) -> None:
-    wanted = deferred(run, data, defer=5)
-    options = DeferOptions(threshold=0.0, limit=5)
-    found = defer(run, data, tmp_path / "tasks.json", options)
-    assert (found.deferred, found.written) == (50, 5)
-    tasks = read_tasks(tmp_path / "tasks.json")
-    assert [task["data"]["item"] for task in tasks] == wanted["item"].to_list()
-
-
 def test_the_interface_fits_the_tasks(run: Run, data: Path, tmp_path: Path) -> None:
     found = defer(run, data, tmp_path / "tasks.json")
     assert found.config == tmp_path / "tasks.label_config.xml"

@@ -31,6 +31,13 @@ def test_finds_numbers_and_texts_that_tell_the_class() -> None:
     assert find_leaks(matrix, truth, ["honest", "code", "gaps"]) == {"code": 1.0}
 
 
+def test_votes_may_differ_from_the_label_that_a_column_was_made_from() -> None:
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 400)
+    column = np.where(rng.random(400) < 0.03, 1 - truth, truth).astype(float)[:, None]
+    assert list(find_leaks(column, truth, ["queue"])) == ["queue"]
+
+
 def test_says_nothing_of_rare_classes_and_few_items() -> None:
     rare = np.zeros(1000, int)
     rare[::100] = 1  # answering 0 is right for 99 %

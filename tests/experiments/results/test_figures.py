@@ -15,7 +15,7 @@ from credalearn_experiments.results import figures as charts
 from credalearn_experiments.results.balance import DEFERRED_BY, compared, deferred_by
 from credalearn_experiments.results.figures import FIGURES
 from credalearn_experiments.results.seeds import runs_of
-from credalearn_experiments.results.style import CLASS_COLORS, COLORS, line_of
+from credalearn_experiments.results.style import line_of
 from credalearn_experiments.results.vote_figure import PANELS, vote_figure
 from credalearn_experiments.results.votes import METRICS, family_cells
 from credalearn_experiments.settings.paper import FOREIGN_SETS, SEVEN
@@ -51,7 +51,6 @@ def test_methods_differ_without_color_and_from_classes() -> None:
     assert len({(look["linestyle"], look["marker"]) for look in looks}) == 36
     for one, other in pairwise(looks):
         assert all(one[what] != other[what] for what in ("color", "linestyle", "marker"))
-    assert not set(CLASS_COLORS) & set(COLORS)
 
 
 def test_curves_are_means_over_seeds(drawn: Draw) -> None:

@@ -31,8 +31,8 @@ def test_runs_are_in_the_papers_order_without_members_of_ensembles() -> None:
     assert all(list(found) == list(range(1, 11)) for found in runs.values())
     # Without an ensemble, every seed counts.
     assert list(runs_of(members[10:], "cifar10h")["softmax"]) == [11, 12, 13, 14]
-    independent = fake_records(methods=["deep-ensemble"], seeds=[1], members="independent")
-    assert list(runs_of(members[10:] + independent, "cifar10h")) == ["deep-ensemble"]
+    ensemble = fake_records(methods=["deep-ensemble"], seeds=[1])
+    assert list(runs_of(members[10:] + ensemble, "cifar10h")) == ["deep-ensemble"]
 
 
 def test_rejects_records_of_different_kinds() -> None:

@@ -11,7 +11,6 @@ from credalearn._files import check_file, whole_file
 from credalearn._formats import listed
 from credalearn._options import check_options, option, same_option
 from credalearn.app.item_stream import Batch, ItemStream, open_items
-from credalearn.app.outputs import refuse_overwriting
 from credalearn.app.run import Run
 from credalearn.app.steps.decisions import decisions, find_decision
 from credalearn.app.steps.label_studio import (
@@ -23,7 +22,7 @@ from credalearn.app.steps.label_studio import (
     write_tasks,
 )
 from credalearn.app.steps.predict import PredictOptions
-from credalearn.app.table_writer import write_frames
+from credalearn.app.table_writer import refuse_overwriting, write_frames
 from credalearn.errors import CredalError
 
 _SUFFIXES = {"label-studio": ".json", "csv": ".csv"}

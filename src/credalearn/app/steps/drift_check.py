@@ -9,7 +9,7 @@ from scipy.special import betaincinv
 from scipy.stats import fisher_exact
 
 from credalearn._formats import many, number, percent
-from credalearn.app.known_items import KnownItems
+from credalearn.app.item_stream import KnownItems
 from credalearn.app.run import Run
 from credalearn.app.steps.certify import item_arrays, judged_by
 from credalearn.errors import CredalError

@@ -19,8 +19,8 @@ import numpy as np
 from credalearn import __version__
 from credalearn._files import check_file, whole_file
 from credalearn._options import check_options, option
-from credalearn.app.outputs import refuse_overwriting
 from credalearn.app.staging import MODEL
+from credalearn.app.table_writer import refuse_overwriting
 from credalearn.errors import CredalError
 
 if TYPE_CHECKING:

@@ -1,0 +1,257 @@
+"""Draw the pictures of the documentation: ``python scripts/figures.py docs``.
+
+Points of a triangle are distributions over three classes; each corner is one class.
+"""
+
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from fill_docs import run_page
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from PIL import Image
+
+import credalearn as cl
+from credalearn.app.demo import run_demo
+from credalearn_experiments.results.style import CLASS_COLORS, COLORS, GRAY, save_figure
+
+_DOCS = Path(__file__).parents[1] / "docs"
+_CORNERS = np.array([[0.0, 0.0], [0.5, np.sqrt(3) / 2], [1.0, 0.0]])
+_CLASSES = ("cat", "dog", "fox")
+_STEPS = 160  # of the grid that fills a set
+_BLUE, _RED, _GREEN = COLORS[:3]
+
+
+def _triangle(axes: Axes, title: str) -> None:
+    axes.set_aspect("equal")
+    axes.axis("off")
+    axes.fill(*_CORNERS.T, facecolor="#f5f5f5", edgecolor=GRAY, linewidth=1)
+    places = ((-0.03, -0.03, "right"), (0.5, 0.9, "center"), (1.03, -0.03, "left"))
+    for name, (x, y, side) in zip(_CLASSES, places, strict=True):
+        axes.text(x, y, name, ha=side, va="center" if side != "center" else "bottom")
+    axes.set_title(title, loc="center", pad=14)
+
+
+def _fill(axes: Axes, labels: cl.CredalSet) -> None:
+    """Every distribution of a grid that is in the set."""
+    first, second = np.meshgrid(*[np.linspace(0, 1, _STEPS)] * 2)
+    inside = first + second <= 1
+    points = np.stack([first[inside], second[inside], 1 - first[inside] - second[inside]], 1)
+    rows = labels[np.zeros(len(points), dtype=int)]
+    points = points[np.asarray(rows.contains(points.clip(0, 1)))]
+    x, y = (points @ _CORNERS).T
+    axes.scatter(x, y, s=3, color=_BLUE, alpha=0.25, linewidths=0)
+
+
+def _dot(axes: Axes, point: list[float], color: str, name: str, shift: tuple[int, int]) -> None:
+    place = np.array(point) @ _CORNERS
+    axes.plot(*place, "o", color=color, markersize=7)
+    axes.annotate(name, place, shift, textcoords="offset points", color=color, ha="center")
+
+
+def draw_sets(figure: Figure) -> None:
+    """Three ways to be imprecise about one item."""
+    kinds = {
+        "at least 50 % cat": cl.LowerBounds([[0.5, 0.0, 0.0]]),
+        "between two opinions": cl.Vertices([[[0.7, 0.2, 0.1], [0.2, 0.7, 0.1]]]),
+        "close to (60, 30, 10) %": cl.TotalVariationBall([[0.6, 0.3, 0.1]], [0.15]),
+    }
+    for axes, (title, labels) in zip(figure.subplots(1, 3), kinds.items(), strict=True):
+        _triangle(axes, title)
+        if isinstance(labels, cl.Vertices):
+            axes.plot(*(labels.points[0].numpy() @ _CORNERS).T, color=_BLUE, linewidth=4, alpha=0.6)
+        else:
+            _fill(axes, labels)
+
+
+def draw_pocc(figure: Figure) -> None:
+    """A label of three votes in five, and what each head learns from it."""
+    left, right = figure.subplots(1, 2)
+    _triangle(left, "label: 3 of 5 votes for cat")
+    _fill(left, cl.from_votes([[3, 2, 0]]))
+    _dot(left, [0.6, 0.4, 0.0], _RED, "votes", (-24, 4))
+    _triangle(right, "prediction: three heads and their hull")
+    heads = {
+        "pessimist": ([0.6, 0.2, 0.2], _RED, (38, 2)),
+        "optimist": ([0.97, 0.02, 0.01], _GREEN, (44, 8)),
+        "center": ([0.6, 0.38, 0.02], _BLUE, (-28, 4)),
+    }
+    hull = np.array([point for point, _, _ in heads.values()]) @ _CORNERS
+    right.fill(*hull.T, color=_BLUE, alpha=0.2)
+    for name, (point, color, shift) in heads.items():
+        _dot(right, point, color, name, shift)
+
+
+def draw_scores(figure: Figure) -> None:
+    """Three predictions of the same class: which one should a human see?"""
+    axes = figure.subplots()
+    items = {
+        "sure": (0.9, 0.86, 0.94),
+        "unclear": (0.55, 0.5, 0.6),
+        "unknown": (0.7, 0.4, 0.95),
+    }
+    for row, (name, (prob, lower, upper)) in enumerate(items.items()):
+        axes.plot([lower, upper], [-row, -row], color=_BLUE, linewidth=6, alpha=0.35)
+        axes.plot([lower], [-row], "|", color=_RED, markersize=18, markeredgewidth=3)
+        axes.plot([prob], [-row], "o", color=_BLUE, markersize=9)
+        words = f"lower {100 * lower:.0f} %, top {100 * prob:.0f} %"
+        axes.annotate(words, (lower, -row), (0, 12), textcoords="offset points", color=GRAY)
+        axes.text(0.28, -row, name, va="center")
+    axes.set(
+        xlim=(0.27, 1), ylim=(-2.5, 0.7), yticks=[], xlabel="probability of the predicted class"
+    )
+    axes.spines["left"].set_visible(False)
+
+
+def draw_guarantee(figure: Figure) -> None:
+    """Error against the share kept, and the certified threshold."""
+    random = np.random.default_rng(3)
+    score = np.sort(random.random(600))
+    wrong = random.random(600) < 0.35 * score**1.5
+    found = cl.certify(score, wrong, max_error=0.10)
+    kept = np.arange(1, len(score) + 1)
+    axes = figure.subplots()
+    axes.plot(100 * kept / 600, 100 * wrong.cumsum() / kept, color=_BLUE)
+    axes.axhline(10, color=_RED, linestyle="--", linewidth=1)
+    share = 100 * float(found.keeps(score).mean())
+    axes.axvline(share, color=_GREEN, linestyle=":", linewidth=2)
+    axes.text(3, 10.4, "promised: at most 10 %", color=_RED)
+    axes.text(share - 1, 1, f"certified: {share:.0f} % kept", color=_GREEN, ha="right")
+    axes.text(66, 5, "error among\nthe kept", color=_BLUE)
+    axes.set(xlabel="kept, most certain first (%)", ylabel="wrong (%)", xlim=(2, 100), ylim=(0, 16))
+
+
+def draw_demo(figure: Figure) -> None:
+    """Three nodules with their votes, and what deferring the others buys."""
+    with tempfile.TemporaryDirectory() as folder:
+        list(run_demo(Path(folder)))
+        run = cl.Run.load(Path(folder) / "run")
+    left, right = figure.subplots(1, 2, width_ratios=[1.25, 1])
+    _items(left, run, title="Radiologists disagree, and the model knows")
+    _errors(right, run, title="So it answers alone where it is safe")
+
+
+def draw_texts(figure: Figure) -> None:
+    """Error among the kept messages of the tutorial."""
+    _errors(figure.subplots(), _run_of("tutorials/texts.md", "run"), title="")
+
+
+def draw_images(figure: Figure) -> None:
+    """Images of the tutorial, with their votes and decisions."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        run_page((_DOCS / "tutorials" / "images.md").read_text(encoding="utf-8"), folder)
+        votes = cl.read_annotations(folder / "votes.csv")
+        standing = pl.DataFrame({"item": votes.items, "standing": votes.counts()[:, 1]})
+        items = pl.read_csv(folder / "decisions.csv").join(standing, on="item")
+        places = figure.subplots(2, 5)
+        for line, decision in zip(places, ("predict", "defer"), strict=True):
+            chosen = items.filter(pl.col("decision") == decision).head(5)
+            for axes, item in zip(line, chosen.rows(named=True), strict=True):
+                axes.imshow(Image.open(folder / "bars" / f"{item['item']}.png"), cmap="gray")
+                axes.axis("off")
+                words = "ask a human" if decision == "defer" else item["label"]
+                color = _RED if decision == "defer" else _GREEN
+                title = f"{item['standing']:.0f} of 3: standing\n"
+                axes.set_title(title, loc="center", fontsize=9, color=GRAY)
+                axes.text(7.5, -1.2, words, ha="center", color=color, weight="bold", fontsize=9)
+
+
+def _run_of(page: str, name: str) -> cl.Run:
+    """Run a page in an empty folder and load the run that it makes."""
+    text = (_DOCS / page).read_text(encoding="utf-8")
+    with tempfile.TemporaryDirectory() as folder:
+        run_page(text, Path(folder))
+        return cl.Run.load(Path(folder) / name)
+
+
+def _items(axes: Axes, run: cl.Run, *, title: str) -> None:
+    """Votes, the predicted range and the decision for one typical item of each kind."""
+    classes = run.classes
+    assert run.guarantee is not None
+    kept = pl.col("score") <= run.guarantee.threshold
+    kinds = [
+        kept & (pl.col("n:malignant") == 4) & (pl.col("label") == "malignant"),
+        kept & (pl.col("n:benign") == 3) & (pl.col("label") == "benign"),
+        ~kept & pl.all_horizontal(pl.col(f"n:{name}") > 0 for name in classes),
+    ]
+    for place, kind in enumerate(kinds):
+        item = run.held_out("test").filter(kind).row(0, named=True)
+        votes = [k for k, name in enumerate(classes) for _ in range(int(item[f"n:{name}"]))]
+        for number, k in enumerate(votes):
+            axes.plot(-0.62 + 0.1 * number, -place, "o", color=CLASS_COLORS[k], markersize=11)
+        label, lower, upper = item["label"], item["lower"], item["upper"]
+        color = CLASS_COLORS[classes.index(label)]
+        for ends, shade in (([0, 1], "#dddddd"), ([lower, upper], color)):
+            axes.plot(ends, [-place] * 2, color=shade, linewidth=9, solid_capstyle="butt")
+        words = f"{label}: {100 * lower:.0f} to {100 * upper:.0f} %"
+        axes.text(0, 0.2 - place, words, color=color, fontsize=9)
+        decision, shade = ("ask a human", _RED) if place == 2 else ("predict", _GREEN)
+        axes.text(1.06, -place, decision, va="center", weight="bold", color=shade)
+    for x, head in ((-0.66, "votes"), (0, "predicted probability"), (1.06, "decision")):
+        axes.text(x, 0.62, head, color=GRAY, fontsize=9)
+    for k, name in enumerate(classes):
+        axes.plot(-0.62 + 0.62 * k, -2.72, "o", color=CLASS_COLORS[k], markersize=8)
+        axes.text(-0.55 + 0.62 * k, -2.72, name, va="center", fontsize=9)
+    axes.set(xlim=(-0.75, 1.6), ylim=(-3, 0.8))
+    axes.axis("off")
+    axes.set_title(title, loc="left")
+
+
+def _errors(axes: Axes, run: cl.Run, *, title: str) -> None:
+    """Error among the kept test items against the share kept, and the certified threshold."""
+    items = run.held_out("test").drop_nulls("wrong").sort("score")
+    found = run.guarantee
+    assert found is not None
+    assert found.max_error is not None
+    kept = np.arange(1, len(items) + 1)
+    error = 100 * items["wrong"].to_numpy().cumsum() / kept
+    share = 100 * float(found.keeps(items["score"].to_numpy()).mean())
+    first, place = len(items) // 20, max(round(share * len(items) / 100) - 1, 0)
+    limit = 100 * found.max_error
+    axes.plot(100 * kept[first:] / len(items), error[first:], color=_BLUE)
+    axes.axhline(limit, color=_RED, linestyle="--", linewidth=1.5)
+    axes.plot(share, error[place], "o", color=_GREEN, markersize=8)
+    top = 1.25 * max(limit, error.max())
+    axes.vlines(share, 0, 0.78 * top, color=_GREEN, linestyle=":", linewidth=2)
+    axes.text(2, limit + 0.015 * top, f"promised: at most {limit:.0f} %", color=_RED)
+    words = f"{share:.0f} % answered alone,\n{error[place]:.0f} % of them wrong"
+    side, at = ("left", share + 2) if share < 60 else ("right", share - 2)
+    axes.text(at, (0.03 if share < 60 else 0.6) * top, words, color=_GREEN, ha=side)
+    axes.annotate(
+        f"everything: {error[-1]:.0f} % wrong",
+        (100, error[-1]),
+        (-4, 10),
+        textcoords="offset points",
+        color=_BLUE,
+        ha="right",
+    )
+    axes.set(xlabel="answered by the model (%)", ylabel="wrong (%)", xlim=(0, 102), ylim=(0, top))
+    axes.set_title(title, loc="left")
+
+
+FIGURES: dict[str, tuple[Callable[[Figure], None], float, float]] = {
+    "demo": (draw_demo, 10, 3.6),
+    "tutorials/texts": (draw_texts, 6, 3.4),
+    "tutorials/images": (draw_images, 7, 3.4),
+    "concepts/credal-sets": (draw_sets, 9, 3.2),
+    "concepts/pocc": (draw_pocc, 7.5, 3.4),
+    "concepts/scores": (draw_scores, 6.5, 2.6),
+    "concepts/guarantee": (draw_guarantee, 6, 3.4),
+}
+
+
+def main() -> None:
+    """Draw all pictures into a folder, or those whose names follow it."""
+    folder, *names = sys.argv[1:]
+    for name in names or FIGURES:
+        draw, width, height = FIGURES[name]
+        save_figure(draw, Path(folder) / f"{name}.png", width=width, height=height)
+
+
+if __name__ == "__main__":
+    main()
