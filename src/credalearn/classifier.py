@@ -9,6 +9,7 @@ import copy
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -89,10 +90,9 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             ``"pocc-center"`` with a third head; ``"pocc-ensemble"``; ``"softmax"`` (a single
             point); ``"edl"``, ``"edl-soft"``, ``"dappr"``, ``"laplace-bridge"`` (a Dirichlet);
             ``"mc-dropout"``, ``"deep-ensemble"`` (a hull); ``"decalibration"`` (a box);
-            ``"credal-bounds"`` and ``"pocc-distilled"`` (a box that several teachers, trained
-            first, taught to one network; with ``backbone="linear"`` the fold models of the
-            selection teach). Or a ``credalearn.methods.Method`` of your own, which ``load`` then
-            needs too.
+            ``"credal-bounds"``, ``"pocc-distilled"`` (a box that five networks, or with
+            ``backbone="linear"`` the fold models of the selection, taught to one). Or a
+            ``credalearn.methods.Method`` of your own, which ``load`` then needs too.
         backbone: ``"auto"``: what the default learner selects, ``"mlp"`` for other methods.
             ``"linear"`` and ``"mlp"`` for tables; ``"resnet18"`` or ``"wrn-28-4"`` for small
             images; ``"torchvision:NAME"`` or ``"timm:NAME"`` for a network of these packages. All
@@ -507,8 +507,8 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             one = copy.copy(self)
             one.method, one.random_state = "softmax", self.random_state + 1 + number
             one.checkpoint = _beside(self.checkpoint, f"teacher-{number}")
-            rows = np.flatnonzero(folds != number)
-            rows = rows if method.teachers == "cross-fitted" else np.arange(len(labels))
+            left_out = number if method.teachers == "cross-fitted" else -1
+            rows = np.flatnonzero(folds != left_out)
             teachers.append(one._trained(inputs[rows], labels[rows], None)[0])
 
         def say(items: Tensor) -> Tensor:
@@ -525,16 +525,16 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(end, TrainingError):
             raise end
         model = Model(method, (training.network,), stretch(1.0), self.random_state)
-        outputs = model.outputs(inputs)
+        predict = partial(method.predictions, model.outputs(inputs))
         if method.teachers == "ensemble":
-            state = as_wide_as(lambda state: method.predictions(outputs, state), taught)
-        else:
-            # Around what the one teacher says that did not see the item: it errs as for new items.
-            box, count = model.predict(inputs), torch.arange(len(folds))
-            unseen = probs[count, torch.from_numpy(folds)]
-            gaps = torch.stack([box.lower - box.probs, box.upper - box.probs], 1)
-            ends = unseen[:, None] + gaps
-            state = narrowest(lambda state: stretched(unseen, ends, state), labels.reference)
+            return replace(model, state=as_wide_as(predict, taught)), end
+        # Around what the one teacher says that did not see the item: it errs as for new items.
+        box, unseen = (
+            predict(stretch(1.0)),
+            probs[torch.arange(len(folds)), torch.from_numpy(folds)],
+        )
+        ends = unseen[:, None] + torch.stack([box.lower, box.upper], 1) - box.probs[:, None]
+        state = narrowest(lambda state: stretched(unseen, ends, state), labels.reference)
         return replace(model, state=state), end
 
     def _training(

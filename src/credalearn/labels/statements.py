@@ -32,8 +32,8 @@ def from_statements(
 
     A statement is the box of all distributions with at least these percentages and nothing on the
     impossible classes; everything else is open. Several people's sets about one item are averaged
-    (Minkowski), so that a worst or best case is the mean of theirs. Statements that contradict
-    themselves are read as follows; :func:`~credalearn.statement_conflicts` counts them:
+    (Minkowski): a worst or best case is the mean of theirs. Contradictions, which
+    :func:`~credalearn.statement_conflicts` counts, are read like this:
 
     - the second class is the top class: the second percentage is dropped;
     - the second percentage is the larger one: both bounds stay;
@@ -46,7 +46,7 @@ def from_statements(
         top_percent: Its percentage, 0 to 100, shape (S,); NaN counts as 0.
         second: The second most probable class, likewise; None, "" or NaN for no such class.
         second_percent: Its percentage.
-        impossible: The classes without any probability, a list or set of names per statement.
+        impossible: The classes without any probability, a list of names per statement.
         classes: The K class names, in the order of the columns.
         items: Number of the item that each statement is about, 0 to N − 1, shape (S,). Default: one
             statement per item.
@@ -75,29 +75,24 @@ def from_statements(
             "gaps. To fix: drop items without a statement, and number the others again."
         )
     order = number.argsort(stable=True)
-    sorted_items = number[order]
-    # Place of each statement among those about its item.
-    place = torch.arange(len(order)) - torch.searchsorted(sorted_items, sorted_items)
-    people = int(place.max()) + 1
-    if people == 1:
+    item = number[order]
+    place = torch.arange(len(order)) - torch.searchsorted(item, item)  # among those of its item
+    if not place.any():
         return Intervals(lower[order], upper[order])
-    weight = torch.zeros(count, people, dtype=lower.dtype)
-    weight[sorted_items, place] = 1
-    boxes = torch.zeros(2, count, people, len(classes), dtype=lower.dtype)
-    boxes[:, sorted_items, place] = torch.stack([lower, upper])[:, order]
-    return MeanIntervals(boxes[0], boxes[1], weight)
+    # Of everyone's place: lower and upper probabilities, and a weight of 1.
+    boxes = torch.zeros(3, count, int(place.max()) + 1, len(classes), dtype=lower.dtype)
+    boxes[:, item, place] = torch.stack([lower, upper, torch.ones_like(lower)])[:, order]
+    return MeanIntervals(boxes[0], boxes[1], boxes[2, :, :, 0])
 
 
 def statement_conflicts(*columns: Any, classes: Sequence[Any]) -> dict[str, int]:
     """How many statements contradict themselves, by kind; columns as of ``from_statements``.
 
-    Counted as stated, before any rule is applied; a statement may count more than once, and so do
-    two named classes that are both called impossible.
+    Counted as stated, before any rule is applied; a statement may count more than once.
 
     Example:
-        >>> found = statement_conflicts(["cat"], [60], ["cat"], [70], classes=["cat", "dog"])
-        >>> {kind: count for kind, count in found.items() if count}
-        {'second is top': 1, 'second is larger': 1, 'above 100 %': 1}
+        >>> statement_conflicts(["cat"], [60], ["cat"], [30], classes=["cat", "dog"])["above 100 %"]
+        0
     """
     conflicts = _read(*columns, classes=classes).conflicts()
     return {kind: int(rows.sum()) for kind, rows in conflicts.items()}
@@ -149,23 +144,16 @@ def _read(
     second = [None] * count if second is None else second
     impossible = [()] * count if impossible is None else impossible
     second_percent = torch.zeros(count) if second_percent is None else second_percent
-    if len(second) != count or len(impossible) != count:
+    if {len(second), len(impossible)} != {count}:
         raise CredalError(
             f"second and impossible must have one entry for each of the {count} statements; "
             f"got {len(second)} and {len(impossible)}."
         )
-    percent = torch.stack(
-        [
-            _percent(top_percent, "top_percent", count),
-            _percent(second_percent, "second_percent", count),
-        ]
-    )
+    given = {"top_percent": top_percent, "second_percent": second_percent}
+    percent = torch.stack([_percent(values, name, count) for name, values in given.items()])
     places = torch.tensor([[_place(name, number) for name in each] for each in (top, second)])
     named = one_hot(places + 1, len(number) + 1)[..., 1:].bool()
-    excluded = [
-        [_place(name, number) for name in ([each] if isinstance(each, str) else each)]
-        for each in impossible
-    ]
+    excluded = [{_place(name, number) for name in each} for each in impossible]
     ruled_out = torch.tensor([[k in each for k in range(len(number))] for each in excluded])
     require(
         ~ruled_out.all(1, keepdim=True) | named.any(0).any(1, keepdim=True),

@@ -1,7 +1,7 @@
 """Networks that learn what several teachers say: their mean, and how far they disagree.
 
-The labels of a student are the boxes between the teachers' smallest and largest probabilities, with
-their mean as the soft label. Its predicted box is stretched around the center by one factor.
+A student's labels are the boxes between their smallest and largest probabilities, with the mean as
+the soft label. Its predicted box is stretched around the center by one factor.
 
 Shapes: N items, M teachers, K classes.
 """
@@ -64,10 +64,7 @@ def stretched(center: Tensor, ends: Tensor, state: State) -> CredalPredictions:
 
 
 def narrowest(predict: Callable[[State], CredalPredictions], observed: Tensor) -> State:
-    """The factor whose boxes, widened alike until they cover 90 % of shares (N, K), are narrowest.
-
-    For predictions by models that did not see their items; valid sets need other items still.
-    """
+    """The factor whose boxes, widened alike to cover 90 % of shares (N, K), are narrowest."""
 
     def width(state: State) -> float:
         boxes = predict(state)
@@ -90,17 +87,10 @@ def stretch(factor: float) -> State:
     return {"stretch": torch.tensor(factor, dtype=torch.float64)}
 
 
+_LOWER = "lower-probability"
 CREDAL_BOUNDS = Method(
-    loss=bounds_loss,
-    predictions=learned_bounds,
-    num_heads=3,
-    score="lower-probability",
-    teachers="cross-fitted",
+    loss=bounds_loss, predictions=learned_bounds, num_heads=3, score=_LOWER, teachers="cross-fitted"
 )
 POCC_DISTILLED = Method(
-    loss=three_heads,
-    predictions=distilled,
-    num_heads=3,
-    score="lower-probability",
-    teachers="ensemble",
+    loss=three_heads, predictions=distilled, num_heads=3, score=_LOWER, teachers="ensemble"
 )

@@ -12,9 +12,8 @@ from numpy.typing import ArrayLike
 from scipy.optimize import linprog
 from torch import Tensor
 
-from credalearn.errors import CredalError
 from credalearn.sets.base import CredalSet
-from credalearn.sets.checks import as_floats, require
+from credalearn.sets.checks import as_floats, require, require_shape
 from credalearn.sets.diameter import ENUMERATED_SPLITS, class_sets
 from credalearn.sets.intervals import Intervals, middle, poured
 
@@ -28,15 +27,10 @@ class MeanIntervals(CredalSet):
     :math:`Q_p = \{q \in \Delta : \ell_p \le q \le u_p\}`, so that a loss on Q is the mean of their
     losses. The box of the mean bounds contains Q and is larger from four classes on.
 
-    Args:
-        lower: Lower probabilities of each person, shape (N, P, K).
-        upper: Upper probabilities, same shape.
-        weight: Weight of each person, shape (N, P), 0 or more and not all 0; 0 where a person said
-            nothing about an item, whose bounds are then ignored. Default: equal.
+    ``lower`` and ``upper`` have shape (N, P, K). The ``weight`` of each person (N, P) is equal if
+    not given, and 0 where a person said nothing about an item, whose bounds are then ignored.
 
     Example:
-        One person says "at least 0.8 cat", the other nothing at all.
-
         >>> import torch
         >>> sets = MeanIntervals([[[0.8, 0.0], [0.0, 0.0]]], [[[1.0, 1.0], [1.0, 1.0]]])
         >>> sets.lower, sets.diameter()
@@ -52,12 +46,8 @@ class MeanIntervals(CredalSet):
         high = as_floats(upper, name="upper", ndim=3).detach().to(low)
         weights = torch.ones_like(low[:, :, 0]) if weight is None else weight
         weights = as_floats(weights, name="weight", ndim=2).detach().to(low)
-        if high.shape != low.shape or weights.shape != low.shape[:2]:
-            shapes = [tuple(each.shape) for each in (low, high, weights)]
-            raise CredalError(
-                "lower, upper and weight must have the shapes (items, people, classes), the same, "
-                f"and (items, people); got {shapes[0]}, {shapes[1]} and {shapes[2]}."
-            )
+        require_shape(high, low.shape, name="upper, like lower,")
+        require_shape(weights, low.shape[:2], name="weight, one per person,")
         require(
             (weights >= 0) & (weights.sum(1, keepdim=True) > 0),
             rule="weights must be 0 or more, and one person of each item must have one above 0",
