@@ -49,10 +49,7 @@ def from_statements(
         impossible: The classes without any probability, a list of names per statement.
         classes: The K class names, in the order of the columns.
         items: Number of the item that each statement is about, 0 to N − 1, shape (S,). Default: one
-            statement per item.
-
-    Returns:
-        :class:`Intervals`, or :class:`MeanIntervals` where an item has several statements.
+            statement per item. Several give :class:`MeanIntervals`.
 
     Example:
         >>> sets = from_statements(["cat"], [70], ["dog"], [20], [["ship"]],

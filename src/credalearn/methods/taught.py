@@ -29,10 +29,8 @@ def taught_labels(probs: Tensor) -> Intervals:
 
 
 def bounds_loss(logits: Tensor, labels: CredalSet, epoch: int | Tensor) -> Tensor:  # noqa: ARG001
-    """The mean of three losses on logits (N, 3, K): lower bounds, upper bounds and center.
-
-    Heads 0 and 1 are how far the log-odds of the bounds are from those of the center.
-    """
+    """The mean of three losses on logits (N, 3, K): lower bounds, upper bounds and center."""
+    # Heads 0 and 1 are how far the log-odds of the bounds are from those of the center.
     odds = logits[:, :2] + log_odds(logits[:, 2].detach())[:, None]
     ends = zip(odds.unbind(1), (labels.lower, labels.upper), strict=True)
     # Summed over classes, as the cross-entropy of the center is.

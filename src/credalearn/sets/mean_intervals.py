@@ -6,10 +6,8 @@ Shapes: N items, P people, K classes.
 from dataclasses import dataclass
 from typing import final
 
-import numpy as np
 import torch
 from numpy.typing import ArrayLike
-from scipy.optimize import linprog
 from torch import Tensor
 
 from credalearn.sets.base import CredalSet
@@ -79,43 +77,25 @@ class MeanIntervals(CredalSet):
     def diameter(self) -> Tensor:
         """Largest total-variation distance between two members, shape (N,).
 
-        The widest range of an event, whose upper probability is the mean of everyone's. Exact up to
-        12 classes, where every event is tried; beyond, the mean of the diameters' upper bounds.
+        Exact up to 12 classes, where every event is tried; beyond, an upper bound.
         """
-        low, high = self.person_lower, self.person_upper
-        free = torch.minimum(1 - low.sum(2), high.sum(2) - 1).clamp(min=0)
         if self.num_classes > ENUMERATED_SPLITS:
-            return (self.share * free).sum(1)
-        events = class_sets(self.num_classes)[: 2 ** (self.num_classes - 1)].to(low).T
-        ranges = torch.zeros(len(self), events.shape[1]).to(low)
-        for person in range(low.shape[1]):
-            width = high[:, person] - low[:, person]
-            inside = width @ events
-            split = torch.minimum(inside, width.sum(1, keepdim=True) - inside)
-            ranges += self.share[:, person, None] * split.minimum(free[:, person, None])
-        return ranges.amax(1)
+            low, high = self.person_lower.sum(2), self.person_upper.sum(2)
+            return (self.share * torch.minimum(1 - low, high - 1).clamp(min=0)).sum(1)
+        upper = self._upper(class_sets(self.num_classes).to(self.lower).T)
+        return (upper + upper.flip(1) - 1).amax(1).clamp(min=0)  # an event and its complement
 
     def _inside(self, q: Tensor, tolerance: float) -> Tensor:
-        """By a linear program for each item: some choice of everyone's members has the mean q."""
-        columns = (self.person_lower, self.person_upper, self.share, q)
-        rows = zip(*(each.double().numpy(force=True) for each in columns), strict=True)
-        gaps = torch.tensor([_distance(*row) for row in rows])
-        return (gaps <= tolerance).to(self.lower.device)
+        """Whether no event is too probable: all of them up to 12 classes, then single classes."""
+        if self.num_classes > ENUMERATED_SPLITS:
+            return ((q >= self.lower - tolerance) & (q <= self.upper + tolerance)).all(1)
+        events = class_sets(self.num_classes).to(self.lower).T
+        return (q @ events <= self._upper(events) + tolerance).all(1)
 
-
-def _distance(lower: np.ndarray, upper: np.ndarray, share: np.ndarray, q: np.ndarray) -> float:
-    """The largest difference of a class between q (K,) and the nearest mean of members."""
-    lower, upper, share = (each[share > 0] for each in (lower, upper, share))
-    people, classes = lower.shape
-    mean = np.kron(share, np.eye(classes))  # (K, P · K): from everyone's members to their mean
-    gap = -np.ones((classes, 1))
-    found = linprog(
-        np.append(np.zeros(lower.size), 1.0),
-        A_ub=np.vstack([np.hstack([mean, gap]), np.hstack([-mean, gap])]),
-        b_ub=np.append(q, -q),
-        A_eq=np.hstack([np.kron(np.eye(people), np.ones(classes)), np.zeros((people, 1))]),
-        b_eq=np.ones(people),
-        bounds=[*zip(lower.ravel() - 1e-9, upper.ravel() + 1e-9, strict=True), (0, None)],
-        method="highs",
-    )
-    return float(found.fun)
+    def _upper(self, events: Tensor) -> Tensor:
+        """Upper probabilities of events, 0/1 columns (K, E): the mean of everyone's, (N, E)."""
+        total = torch.zeros(len(self), events.shape[1]).to(self.lower)
+        people = (self.person_lower, self.person_upper, self.share[:, :, None])
+        for low, high, share in zip(*(each.unbind(1) for each in people), strict=True):
+            total += share * torch.minimum(high @ events, 1 - low @ (1 - events))
+        return total

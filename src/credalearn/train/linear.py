@@ -69,11 +69,8 @@ class LinearProblem:
         most_steps: int = _MOST_STEPS,
         gain: float = _GAIN,
     ) -> Tensor:
-        """One head, weights and then the intercept, shape (D + 1, K), from ``start``.
-
-        With an ``offset`` (N, K), the head is added to these log-odds, and each class is learned on
-        its own, by binary cross-entropy.
-        """
+        """One head, weights and then the intercept, shape (D + 1, K), from ``start``."""
+        # With an offset (N, K), the head is added to these log-odds and learned class by class.
         shape = (self.num_features + 1, self.num_classes)
         penalties = torch.full((shape[0], 1), penalty * self.length, dtype=torch.float64)
         penalties[-1] = _INTERCEPT_PENALTY
