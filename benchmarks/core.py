@@ -1,4 +1,4 @@
-"""What the core costs: each measurement beside its limit.
+"""What the core costs: each measurement next to its limit.
 
 Times are the fastest of several repetitions, ratios are of runs in turn: other work on the machine
 can only slow a run down.

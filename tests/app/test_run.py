@@ -110,7 +110,7 @@ def test_a_missing_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(cl.CredalError, match=r"no finished run at .*: credalearn train"):
         Run.load(tmp_path / "none")
     partial_of(tmp_path / "none").mkdir()
-    with pytest.raises(cl.CredalError, match=r"give the train command again; it resumes"):
+    with pytest.raises(cl.CredalError, match=r"run the train command again; it resumes"):
         Run.load(tmp_path / "none")
 
 
@@ -118,7 +118,9 @@ def test_nothing_is_written_about_a_run_that_was_replaced(run: Run) -> None:
     before = snapshot(run.path)
     old = Run.load(run.path)
     with_facts(run, truth="gold")
-    with pytest.raises(cl.CredalError, match=r"process has replaced the run\. To fix: give"):
+    with pytest.raises(
+        cl.CredalError, match=r"process has replaced the run\. To fix: run the command"
+    ):
         add_rule(old, max_error=0.2)
     with pytest.raises(cl.CredalError, match="another process has replaced the run"):
         old.load_model()

@@ -148,7 +148,7 @@ def test_predictions_are_a_box_around_the_unshifted_softmax(generator: torch.Gen
     assert pred.score("entropy-difference").mean() > 0.01
 
 
-def test_memory_holds_no_matrix_an_item(generator: torch.Generator) -> None:
+def test_memory_has_no_matrix_per_item(generator: torch.Generator) -> None:
     probs, mean_label = problem(500, 40, generator)
     with LargestTensor() as seen:
         box_of_shifts(probs, shift_interval(probs, mean_label))

@@ -69,7 +69,7 @@ _TABLES = {
     },
 }
 _HEAD = re.compile(r"v\d+:")
-_AGAIN = "give the train command again; it resumes where it stopped"
+_AGAIN = "run the train command again; it resumes where it stopped"
 _SCORE_COLUMNS: "dict[DeferralScore, str]" = {  # of the table that held_out returns
     "lower-probability": "lower_probability",
     "top-probability": "top_probability",
@@ -499,7 +499,7 @@ def _stamp(path: Path) -> tuple[int, ...]:
 
 def _replaced(path: Path) -> CredalError:
     return CredalError(
-        f"{path} is busy: another process has replaced the run. To fix: give the command again."
+        f"{path} is busy: another process has replaced the run. To fix: run the command again."
     )
 
 

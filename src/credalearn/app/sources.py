@@ -155,7 +155,7 @@ def _regular_file(path: Path) -> BinaryIO:
         content = pipe.read(_MOST_PIPED + 1)
     if len(content) > _MOST_PIPED:
         raise CredalError(
-            f"{path} brings more than {_MOST_PIPED:,} bytes. To fix: save the data in a file."
+            f"{path} contains more than {_MOST_PIPED:,} bytes. To fix: save the data in a file."
         )
     return BytesIO(content)
 

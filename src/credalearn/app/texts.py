@@ -42,7 +42,7 @@ def read_texts(
         where = annotations.source.path if table is None else tables[0].source.path
         of = f"; its columns are: {', '.join(tables[0].source.columns[:20])}" if tables else ""
         raise CredalError(
-            f"{where} has no column that is called like a text{of}. To fix: pass --text COLUMN, "
+            f"{where} has no column whose name suggests a text{of}. To fix: pass --text COLUMN, "
             "--features FILE or --images FOLDER."
         )
     parts = []

@@ -8,7 +8,7 @@ _SECONDS_BETWEEN_LINES = 5.0
 
 
 class Listener(Protocol):
-    """Told of a training run: :class:`Progress` is one, a log file another."""
+    """Receives the progress of a training run: :class:`Progress` is one, a log file another."""
 
     def epoch(self, number: int, *, of: int, loss: float, items: int) -> None:
         """Epoch ``number`` (from 1) of ``of`` is done, with so many items."""

@@ -161,7 +161,7 @@ def test_the_last_votes_are_those_of_a_loop(
 
 REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "header only": (LONG, {}, "no vote is left of 0 answers"),
-    "missing column": ("task,worker,lable\nx,a,cat\n", {}, "no column is called like the label"),
+    "missing column": ("task,worker,lable\nx,a,cat\n", {}, "no column name looks like the label"),
     "two votes": (LONG + "x,a,cat\nx,a,dog\n", {}, r"line 3: .*'cat' \(line 2\) and 'dog'.*last"),
     "one class": (LONG + "x,a,cat\ny,a,cat\n", {}, "every vote is for one class, 'cat'"),
     "no item": (LONG + "x,a,cat\n,a,dog\n", {}, "line 3: the vote names no item"),
@@ -218,7 +218,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "no JSON": (LONG, {"format": "prodigy"}, "prodigy is JSON, and this is a table"),
     "column": (LONG + "x,a,cat\n", {"item": "tsak"}, r"no column 'tsak'; its columns are: task"),
     "field": ('[{"answer": "accept", "_input_hash": 1}]', {"item": "id"}, "has no column 'id'"),
-    "nothing flat": ('[{"a": []}]', {}, "no column is called like the item"),
+    "nothing flat": ('[{"a": []}]', {}, "no column name looks like the item"),
     "surrogate": ('{"item": "x", "label": "\\ud800"}\n' * 2, {}, "is not valid Unicode text"),
 }
 

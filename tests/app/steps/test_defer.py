@@ -55,7 +55,7 @@ def test_tasks_are_the_deferred_items_least_certain_first(
         found = defer(run, data, tmp_path / "tasks.json")
     assert opens["data.csv"] == 1
     assert (found.items, found.deferred, found.written) == (50, len(wanted), len(wanted))
-    assert found.lines[0] == f"Of 50 items, {len(wanted)} are deferred."
+    assert found.lines[0] == f"50 items: {len(wanted)} deferred."
     rows = {row["item"]: row for row in pl.read_csv(data).iter_rows(named=True)}
     tasks = read_tasks(tmp_path / "tasks.json")
     assert [task["data"]["item"] for task in tasks] == wanted["item"].to_list()

@@ -37,7 +37,7 @@ OUTPUTS = {
     "lower": ("(N, K)", "lower probabilities"),
     "upper": ("(N, K)", "upper probabilities"),
     "label": ("(N,)", "predicted class, an index into the classes, from 0"),
-    "score": ("(N,)", "what items are deferred by"),
+    "score": ("(N,)", "uncertainty; items above the threshold are deferred"),
 }
 TOLERANCE = 1e-5
 _ONNX = Path("model.onnx")

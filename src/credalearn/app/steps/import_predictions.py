@@ -43,7 +43,7 @@ class ImportOptions(HeldOutOptions):
     """Options of ``import``, in Python and on the command line."""
 
     model_name: str | None = option(
-        None, "Whose probabilities they are.", show_default="the file's name"
+        None, "Name of the model that made the probabilities.", show_default="the file's name"
     )
     drop: tuple[str, ...] = same_option(
         DatasetOptions, "drop", help="Column that is not a probability; may be repeated."

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from credalearn._formats import percent
+from credalearn._formats import many, percent
 from credalearn._options import check_options, option
 from credalearn.app.item_stream import Batch, KnownItems, open_items
 from credalearn.app.run import Run
@@ -97,8 +97,8 @@ class Decisions:
         else:
             kept = self.items - self.deferred
             lines.append(
-                f"Of {self.items:,} items, {kept:,} are predicted ({percent(kept / self.items)}) "
-                f"and {self.deferred:,} are deferred."
+                f"{many(self.items, 'item')}: {kept:,} predicted ({percent(kept / self.items)}), "
+                f"{self.deferred:,} deferred."
             )
         if self.trained_on:
             lines.append(

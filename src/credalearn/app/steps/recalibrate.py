@@ -196,10 +196,10 @@ def _as_before(run: Run) -> str:
         return f"--capacity {1 - run.guarantee.coverage:.2g}"
     asked = run.requests[-1].asked if run.requests else {"max_error": 0.1}
     usual = {"confidence": 0.95, "against": "truth", "per_class": False, "run": asked.get("run")}
-    told = []
+    notes = []
     for name, value in asked.items():
         if value is not None and value != usual.get(name):
             flag = f"--{name.replace('_', '-')}"
             several = value if isinstance(value, list) else [value]
-            told += [flag if each is True else f"{flag} {quote(str(each))}" for each in several]
-    return " ".join(told)
+            notes += [flag if each is True else f"{flag} {quote(str(each))}" for each in several]
+    return " ".join(notes)
