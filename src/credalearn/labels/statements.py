@@ -76,7 +76,6 @@ def from_statements(
     place = torch.arange(len(order)) - torch.searchsorted(item, item)  # among those of its item
     if not place.any():
         return Intervals(lower[order], upper[order])
-    # Of everyone's place: lower and upper probabilities, and a weight of 1.
     boxes = torch.zeros(3, count, int(place.max()) + 1, len(classes), dtype=lower.dtype)
     boxes[:, item, place] = torch.stack([lower, upper, torch.ones_like(lower)])[:, order]
     return MeanIntervals(boxes[0], boxes[1], boxes[2, :, :, 0])

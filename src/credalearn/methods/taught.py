@@ -33,7 +33,6 @@ def bounds_loss(logits: Tensor, labels: CredalSet, epoch: int | Tensor) -> Tenso
     # Heads 0 and 1 are how far the log-odds of the bounds are from those of the center.
     odds = logits[:, :2] + log_odds(logits[:, 2].detach())[:, None]
     ends = zip(odds.unbind(1), (labels.lower, labels.upper), strict=True)
-    # Summed over classes, as the cross-entropy of the center is.
     costs = [binary_cross_entropy_with_logits(z, q.to(z), reduction="sum") for z, q in ends]
     center = cross_entropy(logits[:, 2], labels.reference.to(logits.dtype))
     return ((costs[0] + costs[1]) / len(logits) + center) / 3
