@@ -25,8 +25,8 @@ from credalearn.metrics import accuracy, ece
 from credalearn_experiments.data.cifar import CIFAR10_CLASSES, split_in_two
 from credalearn_experiments.data.crowd_sets import CROWD_SETS, read_cifar10s, voted_features
 from credalearn_experiments.data.folders import DataFolders
+from credalearn_experiments.evaluation import tempered_ece
 from credalearn_experiments.results.table import Column
-from credalearn_experiments.tempering import tempered_ece
 
 COVERAGE = 0.9
 _PEOPLE, _IMAGES = (1, 2, 6), (100, 300, 1000)
