@@ -202,7 +202,7 @@ def _select_taught(
 ) -> Selected:
     """A linear model that learns how far the models of the folds disagree, with their penalty."""
     path = linear_path(items, folds, items.labels.reference, report)
-    report("linear model: bounds of the fold models")
+    report("linear model: bounds of the fold models", 0.6)
     solved = list(zip(path.problems, path.centers, path.inputs, strict=True))
     teachers = [
         _model(problem.network([head]), "softmax").predict(inputs).probs.double()
