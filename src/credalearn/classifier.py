@@ -9,6 +9,7 @@ import copy
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -51,6 +52,8 @@ from credalearn._text_encoder import TextEncoder, as_texts
 from credalearn.errors import CredalError, TrainingError
 from credalearn.labels.soft import SoftRule, collapse
 from credalearn.methods import METHODS, Method, Model
+from credalearn.methods.softmax import ENSEMBLE_SIZE
+from credalearn.methods.taught import as_wide_as, narrowest, stretch, stretched, taught_labels
 from credalearn.nets import Backbone, Network, Standardize, build_backbone, check_backbone
 from credalearn.predictions import CredalPredictions
 from credalearn.sets import CredalSet
@@ -86,7 +89,9 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             whose losses are averaged, not summed, which is more accurate with SGD;
             ``"pocc-center"`` with a third head; ``"pocc-ensemble"``; ``"softmax"`` (a single
             point); ``"edl"``, ``"edl-soft"``, ``"dappr"``, ``"laplace-bridge"`` (a Dirichlet);
-            ``"mc-dropout"``, ``"deep-ensemble"`` (a hull); ``"decalibration"`` (a box). Or a
+            ``"mc-dropout"``, ``"deep-ensemble"`` (a hull); ``"decalibration"`` (a box);
+            ``"credal-bounds"``, ``"pocc-distilled"`` (a box that five networks, or with
+            ``backbone="linear"`` the fold models of the selection, taught to one). Or a
             ``credalearn.methods.Method`` of your own, which ``load`` then needs too.
         backbone: ``"auto"``: what the default learner selects, ``"mlp"`` for other methods.
             ``"linear"`` and ``"mlp"`` for tables; ``"resnet18"`` or ``"wrn-28-4"`` for small
@@ -389,7 +394,11 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def _selects(self) -> bool:
         """Whether this is the default learner."""
-        return isinstance(self.method, str) and (self.method, self.backbone) == ("auto", "auto")
+        if not isinstance(self.method, str) or not isinstance(self.backbone, str):
+            return False
+        taught = self.method in METHODS and METHODS[self.method].teachers is not None
+        both = (self.method, self.backbone)
+        return both == ("auto", "auto") or (taught and self.backbone == "linear")
 
     def _method(self) -> Method:
         if isinstance(self.method, Method):
@@ -410,7 +419,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _check_options(self, *, weighted: bool, on_members: bool) -> None:
         """Reject options that are invalid, or without effect."""
-        recipe = self._recipe()
+        self._recipe()  # checks its options
         check_choice(self.augment, AUGMENTS, name="augment")
         check_choice(self.encoder, ("auto", "tfidf"), name="encoder")
         method = self._method()
@@ -420,20 +429,21 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     f"encoder={self.encoder!r} is for the default learner. To fix: leave out "
                     "method and backbone, or encode the texts yourself."
                 )
-            check_backbone(self._backbone(), self.weights, num_trained=method.num_members)
+            networks = method.num_members + (0 if method.teachers is None else ENSEMBLE_SIZE)
+            check_backbone(self._backbone(), self.weights, num_trained=networks)
             if weighted:
                 raise CredalError(
                     "sample_weight is for the default learner. To fix: leave out method and "
                     "backbone, or leave out sample_weight."
                 )
             return
-        asked = replace(recipe, random_state=_RECIPE.random_state)
+        defaults = type(self)().get_params(deep=False)
+        names = [*(each.name for each in fields(Recipe)), "weights", "augment"]
         changed = [
-            each.name
-            for each in fields(Recipe)
-            if getattr(asked, each.name) != getattr(_RECIPE, each.name)
+            name
+            for name in names
+            if name != "random_state" and getattr(self, name) != defaults[name]
         ]
-        changed += ["weights"] * (self.weights is not None) + ["augment"] * (self.augment != "none")
         changed += ["members"] * on_members
         if changed:
             raise CredalError(
@@ -449,6 +459,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         with self._progress(0) as progress:
             found = select(
                 chosen,
+                method=self._method(),
                 groups=None if groups is None else groups[used],
                 random_state=self.random_state,
                 device=find_device(self.device),
@@ -473,6 +484,8 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> tuple[Model, list[float]]:
         """A model of the method given by name, and its losses; on ``members`` if there are any."""
         method, losses, networks = self._method(), [], list(members or ())
+        if method.teachers is not None and members is None:
+            return self._taught(inputs, labels)
         for number in range(method.num_members if members is None else 0):
             training = self._training(number, inputs, labels, labels.num_classes)
             with self._progress(number) as progress:
@@ -484,6 +497,45 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         state = self.random_state
         model = Model.from_members(method, networks, inputs, labels, random_state=state)
         return model, np.array(losses).mean(0).tolist() if losses else []
+
+    def _taught(self, inputs: Inputs, labels: CredalSet) -> tuple[Model, list[float]]:
+        """A student of softmax networks that the same backbone, recipe and data make."""
+        method, teachers = self._method(), []
+        right = truth_of(labels, None, np.arange(labels.num_classes))
+        folds = make_folds(right, None, random_state=self.random_state, count=ENSEMBLE_SIZE)
+        for number in range(ENSEMBLE_SIZE):
+            one = copy.copy(self)
+            one.method, one.random_state = "softmax", self.random_state + 1 + number
+            one.checkpoint = _beside(self.checkpoint, f"teacher-{number}")
+            left_out = number if method.teachers == "cross-fitted" else -1
+            rows = np.flatnonzero(folds != left_out)
+            teachers.append(one._trained(inputs[rows], labels[rows], None)[0])
+
+        def say(items: Tensor) -> Tensor:
+            return torch.stack([each.predict(items).probs for each in teachers], 1)
+
+        probs = say(inputs)
+        taught = taught_labels(probs)
+        training = self._training(0, inputs, taught, labels.num_classes)
+        if training.augment is not None:
+            device = next(training.network.parameters()).device
+            training = replace(training, teach=lambda new: taught_labels(say(new)).to(device))
+        with self._progress(0) as progress:
+            (end,) = train([replace(training, listener=progress)])
+        if isinstance(end, TrainingError):
+            raise end
+        model = Model(method, (training.network,), stretch(1.0), self.random_state)
+        predict = partial(method.predictions, model.outputs(inputs))
+        if method.teachers == "ensemble":
+            return replace(model, state=as_wide_as(predict, taught)), end
+        # Around what the one teacher says that did not see the item: it errs as for new items.
+        box, unseen = (
+            predict(stretch(1.0)),
+            probs[torch.arange(len(folds)), torch.from_numpy(folds)],
+        )
+        ends = unseen[:, None] + torch.stack([box.lower, box.upper], 1) - box.probs[:, None]
+        state = narrowest(lambda state: stretched(unseen, ends, state), labels.reference)
+        return replace(model, state=state), end
 
     def _training(
         self, number: int, inputs: Inputs, labels: CredalSet, num_classes: int
@@ -556,53 +608,49 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return inputs, labels.to(dtype=torch.float32), names
 
     def _inputs(self, X: Any, *, reset: bool, used: np.ndarray | None = None) -> Inputs:
-        """Items as the networks take them; ``reset`` learns how columns of a table are encoded."""
+        """Items as the networks take them; ``reset`` learns how texts and columns are encoded."""
         X = _as_given(X, name="X")
-        if self.encoder == "tfidf":
+        if reset:
+            self._encoder = None
+        if self.encoder == "tfidf" if reset else isinstance(self._encoder, TextEncoder):
             texts = as_texts(X)
             validate_data(self, texts[:, None], reset=reset, skip_check_array=True)
             if reset:
                 self._encoder = TextEncoder.fit(texts if used is None else texts[used])
-            if not isinstance(self._encoder, TextEncoder):
-                raise CredalError("the model was fitted without texts. To fix: fit it again.")
+            assert isinstance(self._encoder, TextEncoder)
             # Each fold of a selection weighs the counts itself.
             return self._encoder.count(texts) if reset else self._encoder.transform(texts)
         if hasattr(X, "__array__") and not (hasattr(X, "columns") or issparse(X)):
             X = np.asarray(X)
-        if issparse(X) and not reset and self._encoder is not None:
-            raise CredalError(
-                "X is sparse, but the model was fitted on a dense table. To fix: pass X.toarray()."
-            )
+        if issparse(X):
+            self._check_sparse(X)
         if issparse(X) or (not reset and self._encoder is None and self._selects):
-            if not self._selects:
-                raise CredalError(
-                    "a sparse X is for the default learner. To fix: leave out method and backbone, "
-                    "or pass X.toarray()."
-                )
-            if reset:
-                self._encoder = None
-            if issparse(X) and not np.isfinite(X.tocsr().data).all():
-                raise CredalError(
-                    "a sparse X must contain no NaN and no infinity. To fix: fill or drop such "
-                    "values, or pass X.toarray(), where NaN means missing."
-                )
             rules = {"accept_sparse": "csr", "dtype": np.float64, "order": "C"}
             X = validate_data(self, X, reset=reset, **rules)
             return X if issparse(X) else _as_tensor(X)
-        if self._backbone() in ("auto", "linear", "mlp"):
+        if self._backbone() in ("auto", "linear", "mlp") if reset else self._encoder is not None:
             open_table(X)  # refuses what is no table
             validate_data(self, X, reset=reset, skip_check_array=True)
             if reset:
                 self._encoder = TableEncoder.fit(X if used is None else _safe_indexing(X, used))
-            if not isinstance(self._encoder, TableEncoder):
-                raise CredalError(
-                    "the saved model has no encoder of tables. To fix: save it again."
-                )
+            assert isinstance(self._encoder, TableEncoder)
             return _as_tensor(self._encoder.transform(X))
-        if reset:
-            self._encoder = None
         X = validate_data(self, X, reset=reset, dtype=np.float32, order="C", allow_nd=True)
         return _as_tensor(X)
+
+    def _check_sparse(self, X: Any) -> None:
+        """Reject a sparse matrix where the model takes none, or has missing values."""
+        fix = "To fix: pass X.toarray()"
+        if self._encoder is not None:
+            raise CredalError(f"X is sparse, but the model was fitted on a dense table. {fix}.")
+        if not self._selects:
+            raise CredalError(
+                f"a sparse X is for the default learner. {fix}, or leave out method and backbone."
+            )
+        if not np.isfinite(X.tocsr().data).all():
+            raise CredalError(
+                f"a sparse X must contain no NaN and no infinity. {fix}, where NaN means missing."
+            )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

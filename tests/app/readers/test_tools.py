@@ -320,3 +320,7 @@ def test_argillas_older_responses_are_read(write: Write) -> None:
     found = read_annotations(write(to_json(records)))
     assert as_counts(found) == {("a", "glad"): 1, ("b", "sad"): 1}
     assert found.source.left_out == {"discarded": 1}
+    for damaged in (7, [7], [{"values": 7}], [{"values": {"tone": 7}}]):
+        path = write(to_json([*records, {"id": "d", "responses": damaged}]))
+        with pytest.raises(CredalError, match=r"record 4: a response must be an object; got 7"):
+            read_annotations(path)
