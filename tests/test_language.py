@@ -11,7 +11,9 @@ ROOT = Path(__file__).parents[1]
 CODE = ("src", "experiments", "scripts", "benchmarks", "tests")
 DOCUMENTS = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "CITATION.cff", "docs", "experiments")
 # Words that are meant: misspelled input of tests, names in other packages, a title.
-MEANT = "atleast,certi,dialogues,itme,judgement,lable,larg,mesage,nd,trian,wieght,writeable,cancelled"
+MEANT = (
+    "atleast,certi,dialogues,itme,judgement,lable,larg,mesage,nd,trian,wieght,writeable,cancelled"
+)
 FORBIDDEN = re.compile(
     r"\b(told|whoever|beside|of which|Read are|of everything random|in words that travel)\b"
     r"|\b(row|vote|item|annotator|matrix|label|answer|head|file)s? an? "
