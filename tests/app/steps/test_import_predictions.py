@@ -54,7 +54,7 @@ def test_commands_work_on_imported_votes(team: Team, tmp_path: Path) -> None:
     done = in_new_process(
         "predict", run, folder / "new-scored.csv", "-o", tmp_path / "decisions.csv"
     )
-    assert "Of 200 items, " in done.out, done.err
+    assert "200 items: " in done.out, done.err
     found = pl.read_csv(tmp_path / "decisions.csv")
     given_probs = (
         pl.read_csv(folder / "new-scored.csv").select(f"p_{c}" for c in CLASSES).to_numpy()
