@@ -177,8 +177,9 @@ def test_one_answer_for_everything_is_amber_and_an_old_rule_is_marked(tmp_path: 
     assert "! Certified, with caution" in words
     assert "Caution: 'malignant' is never predicted: " in words
     assert "never predicted" in words.split("recall")[1]
-    old = page_of(run.mark_outdated("accuracy dropped significantly for newer items."))
-    assert "Caution: out of date, accuracy dropped significantly" in words_of(old, "verdict")
+    for each in (run, fake_run(tmp_path / "uncertified", num_items=60)):
+        old = page_of(each.mark_outdated("accuracy dropped significantly for newer items."))
+        assert "Caution: out of date, accuracy dropped significantly" in words_of(old, "verdict")
 
 
 def test_thresholds_per_class_have_a_verdict_and_no_place_on_the_slider(tmp_path: Path) -> None:
