@@ -1,4 +1,4 @@
-"""What reading votes costs: seconds, memory, and the time beside crowd-kit's majority vote.
+"""What reading votes costs: seconds, memory, and the time next to crowd-kit's majority vote.
 
 The table: five votes per item by 2,000 people, in any order. Both start from the same file, each in
 a process of its own, in turn.

@@ -1,4 +1,4 @@
-"""What the core costs: each measurement beside its limit.
+"""What the core costs: each measurement next to its limit.
 
 Times are the fastest of several repetitions, ratios are of runs in turn: other work on the machine
 can only slow a run down.
@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 import credalearn as cl
-from credalearn.sets.box_entropy import _best_greedy, _searched
+from credalearn.sets.box_entropy import _searched
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,8 @@ def entropy_misses() -> list[Measurement]:
     # What the search that serves more than ten classes misses, where enumeration still tells.
     lower, upper = two_head_boxes(2000, 10, torch.float64)
     exact = cl.min_entropy_box(lower, upper)
-    greedy = [cl.entropy(_best_greedy(lower, upper, key)) for key in (lower, upper, lower + upper)]
+    box = cl.Intervals(lower, upper)
+    greedy = [cl.entropy(box.worst_target(key)) for key in (lower, upper, lower + upper)]
     found = {
         "the three orders": torch.stack(greedy).amin(0),
         "with exchanges": _searched(lower, upper) / math.log(2),

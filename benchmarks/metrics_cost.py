@@ -1,4 +1,4 @@
-"""What the metrics cost on a million predictions, beside torchmetrics' calibration error."""
+"""What the metrics cost on a million predictions, next to torchmetrics' calibration error."""
 
 import sys
 from importlib import import_module

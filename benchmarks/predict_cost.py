@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -54,6 +55,29 @@ def predict_cost() -> list[Measurement]:
     return found
 
 
+def predict_texts_cost() -> list[Measurement]:
+    """The command on 10,000 short texts, from the file to the decisions."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        votes = _texts(1000).with_columns(label=pl.Series(["fine", "rude", "fine", "fine"] * 250))
+        Run.train(Dataset(read_annotations(votes), text="text"), folder / "run")
+        _texts(10_000).with_columns(item="new " + pl.col("item")).write_csv(folder / "new.csv")
+        out = ["-o", str(folder / "out.csv"), "--threshold", "0.5"]
+        command = [sys.executable, "-m", "credalearn", "predict", str(folder / "run")]
+        started = time.monotonic()
+        subprocess.run([*command, str(folder / "new.csv"), *out], capture_output=True, check=True)
+        seconds = time.monotonic() - started
+    return [Measurement("predict, 10,000 short texts, with the start", seconds, "s", 30.0)]
+
+
+def _texts(rows: int) -> pl.DataFrame:
+    """Messages of five to twenty words, of a vocabulary of 5,000."""
+    random = np.random.default_rng(0)
+    words = np.array(["".join(random.choice(list("abcdeiknorst"), 5)) for _ in range(5000)])
+    texts = [" ".join(random.choice(words, random.integers(5, 21))) for _ in range(rows)]
+    return pl.DataFrame({"item": [f"item-{row}" for row in range(rows)], "text": texts})
+
+
 _WRITE: dict[str, Callable[[pl.DataFrame, Path], object]] = {
     ".csv": lambda table, path: table.write_csv(path),
     ".parquet": lambda table, path: table.write_parquet(path),
@@ -85,4 +109,4 @@ def _measured(run: Path, data: Path, output: Path) -> tuple[float, float]:
     return speed, peak
 
 
-PREDICT_COST = (predict_cost,)
+PREDICT_COST = (predict_cost, predict_texts_cost)

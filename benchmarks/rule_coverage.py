@@ -1,7 +1,7 @@
-"""How often each vote rule's set holds the distribution that the votes were drawn from.
+"""How often each vote rule's set contains the distribution that the votes were drawn from.
 
 Prints a table for the documents: by rule and number of votes, the share of 4,000 simulated items
-whose set holds the known distribution, and the sets' mean diameter.
+whose set contains the known distribution, and the sets' mean diameter.
 """
 
 from typing import get_args
@@ -23,7 +23,7 @@ TRUTHS = {  # what people would say of an item, if all were asked: ten classes
 
 
 def measured(truth: np.ndarray, rule: VoteRule, num_votes: int) -> tuple[float, float]:
-    """Share of items whose set holds the truth, and the mean diameter."""
+    """Share of items whose set contains the truth, and the mean diameter."""
     random = np.random.default_rng([num_votes, round(1000 * truth[0])])  # the same for every rule
     counts = random.multinomial(num_votes, truth, size=DRAWN).astype(np.float64)
     sets = from_votes(counts, rule=rule, confidence=CONFIDENCE)
@@ -57,8 +57,8 @@ def main() -> None:
         [f"{100 * covered[name, 'relax', number]:.0f} %" for name in TRUTHS] for number in (3, 100)
     )
     print(
-        f"\nCoverage · mean diameter (0: a point, 1: everything); {DRAWN:,} items a cell, ten "
-        f"classes, confidence {CONFIDENCE}. The paper's relaxation of three votes holds the "
+        f"\nCoverage · mean diameter (0: a point, 1: everything); {DRAWN:,} items per cell, ten "
+        f"classes, confidence {CONFIDENCE}. The paper's relaxation of three votes contains the "
         f"distribution behind them for {', '.join(few[:-1])} and {few[-1]} of these items; of a "
         f"hundred votes, for {', '.join(many[:-1])} and {many[-1]}."
     )

@@ -32,8 +32,8 @@ def main() -> None:
 
 
 def votes_table() -> str:
-    """What the rules hold, on the items trained on and on fresh ones."""
-    headings = ["votes", "rule", "sets that hold p₀", "diameter", "trained on: R₊ · R₀ · R₋"]
+    """What the rules contain, on the items trained on and on fresh ones."""
+    headings = ["votes", "rule", "sets that contain p₀", "diameter", "trained on: R₊ · R₀ · R₋"]
     headings += ["R₀ is", "fresh: R₊ · R₀ · R₋", "R₀ is", "fresh items inside"]
     rows = [
         [
@@ -48,7 +48,7 @@ def votes_table() -> str:
 
 def share_table() -> str:
     """What broken labels do, on fresh items."""
-    headings = ["labels broken", "sets that hold p₀", "R₊ · R₀ · R₋", "R₀ is", "outside by"]
+    headings = ["labels broken", "sets that contain p₀", "R₊ · R₀ · R₋", "R₀ is", "outside by"]
     headings += ["at most", "items inside", "right class"]
     rows = []
     for case in by_share():
@@ -111,7 +111,7 @@ def _shown(ends: Found) -> tuple[str, str]:
 
 
 def _markdown(headings: Sequence[str], rows: Sequence[Sequence[str]], *, words: int) -> str:
-    """A table whose first ``words`` columns hold words, the others numbers."""
+    """A table whose first ``words`` columns are words, the others numbers."""
     rule = [":--"] * words + ["--:"] * (len(headings) - words)
     return "\n".join(f"| {' | '.join(row)} |" for row in (headings, rule, *rows))
 

@@ -1,4 +1,4 @@
-"""A simulation where the true label distributions are known: the risk profile beside the true risk.
+"""A simulation where the true label distributions are known: risk profile and true risk.
 
 Items in the plane, p0 = softmax of a known function of them, labels from votes drawn from p0 or
 made around p0 and broken on purpose; POCC learns from them, and its averaged prediction is judged.
@@ -31,7 +31,7 @@ Place = Literal["inside", "above", "below"]
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A network's risk profile on some items beside its true risk, in nats.
+    """A network's risk profile on some items next to its true risk, in nats.
 
     Args:
         optimistic: R₊.
@@ -53,8 +53,8 @@ class Case:
     """One way to make labels, and what came of training on them.
 
     Args:
-        rule: Of the labels.
-        amount: Votes an item, or the share of broken labels.
+        rule: Rule of the labels.
+        amount: Votes per item, or the share of broken labels.
         coverage: Share of fresh items whose set holds the truth.
         diameter: Mean of the fresh labels'.
         training: On the items trained on.
@@ -113,7 +113,7 @@ def by_share() -> Iterator[Case]:
 
 
 def found(probs: Tensor, labels: cl.LowerBounds, p0: Tensor) -> Found:
-    """The profile of predictions (N, K) on labels, beside the risk under p0."""
+    """The profile of predictions (N, K) on labels, next to the risk under p0."""
     profile = risk_profile(probs, labels, draws=1)  # the intervals are not asked for
     cost = -probs.log()
     best, true, worst = labels.best(cost), (p0 * cost).sum(1), labels.worst(cost)

@@ -49,7 +49,7 @@ def fake_run(
         random_state: Of the numbers; the items of a number are the same for every sharpness.
         sharpness: How much the model knows: 4 is right on about nine of ten.
         method: Two heads for ``pocc``; one distribution and no set for others.
-        images: Whether there is a folder of images, ``images`` beside the run.
+        images: Whether there is a folder of images, ``images`` next to the run.
         item_names: Names of the items instead of ``item-0000.png`` and so on.
     """
     noise = np.random.default_rng(random_state)
@@ -185,7 +185,7 @@ def softmax(logits: np.ndarray) -> np.ndarray:
 
 
 def long_votes(items: list[str], votes: np.ndarray, classes: Sequence[str]) -> pl.DataFrame:
-    """A row a vote: the k-th vote of an item is the k-th annotator's."""
+    """One row per vote: the k-th vote of an item is the k-th annotator's."""
     rows, columns = np.nonzero(votes)
     times = votes[rows, columns].astype(int)
     rows, columns = np.repeat(rows, times), np.repeat(columns, times)

@@ -21,7 +21,7 @@ def noisy() -> nn.Module:
 
 
 class Heard:
-    """A listener that keeps what it is told, and stops training after an epoch."""
+    """A listener that keeps what it receives, and stops training after an epoch."""
 
     def __init__(self, stop_after: int | None = None) -> None:
         self.stop_after = stop_after

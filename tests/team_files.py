@@ -22,7 +22,7 @@ PEOPLE = ("ann", "bo", "cy", "dee", "eve")
 
 @dataclass(frozen=True)
 class Team:
-    """A folder with ``votes.csv`` (one row a vote) and ``features.csv`` (one row an item)."""
+    """A folder with ``votes.csv`` (one row per vote) and ``features.csv`` (one row per item)."""
 
     folder: Path
 

@@ -1,4 +1,4 @@
-"""Files are whole whoever writes at the same time, and writing that fails has a fitting remedy."""
+"""Files are whole when several processes write, and errors of writing name a remedy."""
 
 import errno
 import os

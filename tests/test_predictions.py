@@ -1,14 +1,12 @@
 """Predicted sets: their scores, files, rows and refusals."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import torch
 from torch.testing import assert_close
 
 from credalearn import CredalError, CredalPredictions, Intervals
-from credalearn._tensors import write_tensors
 from credalearn.scores import SCORES
 from random_sets import bits, distributions
 
@@ -86,30 +84,6 @@ def test_every_score_is_finite_and_not_negative(name: str, generator: torch.Gene
         assert_close(score[:20], torch.zeros(20), atol=1e-5, rtol=0)
 
 
-def test_saved_and_loaded_without_loss(pred: CredalPredictions, tmp_path: Path) -> None:
-    path = tmp_path / "deep" / "pred.safetensors"
-    point = CredalPredictions(pred.probs, pred.probs, pred.probs)  # one tensor three times
-    for each in (pred, box(pred), point):
-        each.save(path)
-        again = CredalPredictions.load(path)
-        assert torch.equal(again.probs, each.probs)
-        assert torch.equal(again.lower, each.lower)
-        assert (again.vertices is None) == (each.vertices is None)
-        assert torch.equal(again.score("mmi"), each.score("mmi"))
-    assert [file.name for file in path.parent.iterdir()] == ["pred.safetensors"]
-
-
-def test_rejects_damaged_and_other_files(pred: CredalPredictions, tmp_path: Path) -> None:
-    path = tmp_path / "pred.safetensors"
-    pred.save(path)
-    path.write_bytes(path.read_bytes()[:-10])
-    with pytest.raises(CredalError, match=r"pred\.safetensors is damaged .* To fix: save the pred"):
-        CredalPredictions.load(path)
-    write_tensors(path, {"weights": torch.zeros(2)})
-    with pytest.raises(CredalError, match=r"contains \['weights'\], not predictions. To fix: name"):
-        CredalPredictions.load(path)
-
-
 @pytest.mark.parametrize(
     ("probs", "lower", "upper"),
     [
@@ -147,3 +121,10 @@ def test_bounds_that_are_off_by_a_rounding_are_moved(
 def test_rejects_bad_predictions(make: Callable[[torch.Tensor], object], message: str) -> None:
     with pytest.raises(CredalError, match=message):
         make(torch.tensor([[0.5, 0.5]]))
+
+
+def test_tempering_gives_equal_and_different_heads_the_same_number_of_vertices() -> None:
+    equal = torch.full((4, 3, 2), 0.5)
+    mixed = torch.rand(4, 3, 2, generator=torch.Generator().manual_seed(0)).softmax(2)
+    found = [CredalPredictions.from_vertices(each).temper(1.5) for each in (equal, mixed)]
+    assert [each.vertices.shape[1] for each in found if each.vertices is not None] == [4, 4]

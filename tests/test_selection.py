@@ -10,7 +10,7 @@ from torch.testing import assert_close
 import credalearn as cl
 from clouds import clouds
 from credalearn import _selection
-from credalearn._selection import Items, linear_path, make_folds
+from credalearn._selection import Items, linear_path, make_folds, unheard
 from credalearn._targets import truth_of
 from credalearn._temperature import fit_temperature
 
@@ -19,10 +19,6 @@ def items_of(X: np.ndarray, labels: cl.CredalSet) -> Items:
     labels = labels.to(dtype=torch.float64)
     classes = np.arange(labels.num_classes)
     return Items(torch.from_numpy(X), labels, truth_of(labels, None, classes))
-
-
-def no_report(text: str) -> None:
-    pass
 
 
 def rings(num_items: int) -> tuple[np.ndarray, np.ndarray]:
@@ -149,7 +145,7 @@ def test_predictions_out_of_fold_come_from_models_without_the_item(
     changed[17] = changed[17, [1, 2, 0]]
     assert not np.allclose(changed[17], shares[17])
     first, second = (
-        linear_path(items_of(X, cl.relax(each)), folds, torch.from_numpy(each), no_report).probs
+        linear_path(items_of(X, cl.relax(each)), folds, torch.from_numpy(each), unheard).probs
         for each in (shares, changed)
     )
     own = folds == folds[17]
@@ -163,7 +159,7 @@ def test_a_penalty_is_chosen_by_the_tempered_likelihood_out_of_fold() -> None:
     y = (X[:, 0] + random.normal(size=200) > 0).astype(int)
     items = items_of(X, cl.precise(one_hot(y, 2)))
     folds = make_folds(items.truth, None, random_state=0)
-    path = linear_path(items, folds, items.truth, no_report)
+    path = linear_path(items, folds, items.truth, unheard)
     costs = {}
     for penalty in _selection.PENALTIES:
         probs = np.empty((200, 2))

@@ -1,4 +1,4 @@
-"""Tensors in files: of whatever memory order, read back as they were, damage told in one way."""
+"""Tensors in files: any memory order, read back unchanged; damage is reported in one way."""
 
 from pathlib import Path
 

@@ -1,6 +1,6 @@
 """torchvision, where it is installed, made importable: ``import torchvision_shim``.
 
-A torchvision built for a GPU does not import beside a torch without one: ``operator
+A torchvision built for a GPU does not import next to a torch without one: ``operator
 torchvision::nms does not exist``. Nothing here calls its operators, so that declaring them is
 enough. torchmetrics and timm import it too.
 """

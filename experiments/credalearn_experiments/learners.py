@@ -33,7 +33,7 @@ from credalearn_experiments.results.table import Column, Table, Value
 
 _STRENGTHS = tuple(10.0**power for power in range(-3, 4))  # C of logistic regression
 _CONFIDENCE = 0.9
-_DEFAULT, _RIVAL = "default", "logistic regression"
+_DEFAULT, _RIVAL, _SKILL = "default", "logistic regression", ", Dawid–Skene"
 _METRICS = (
     Column("accuracy"),
     Column("ECE", better="lower"),
@@ -156,9 +156,9 @@ def _by_skill(data: CrowdSet) -> np.ndarray:
 
 LEARNERS: dict[str, Learner] = {
     _DEFAULT: _classifier("auto"),
-    "default, Dawid–Skene": _classifier("auto", skill=True),
+    _DEFAULT + _SKILL: _classifier("auto", skill=True),
     "logistic regression, majority": _logistic(_majority_votes),
-    "logistic regression, Dawid–Skene": _logistic(_by_skill),
+    _RIVAL + _SKILL: _logistic(_by_skill),
     "logistic regression, soft labels": _logistic(_shares),
     "pocc (default of 0.1)": _classifier("pocc"),
     "softmax": _classifier("softmax"),
@@ -170,26 +170,21 @@ def run_learners(
 ) -> Iterator[str]:
     """Do what is missing in the file, set by set and seed by seed; a line for each."""
     done = {(score.data, score.seed, score.learner) for score in read_scores(path)}
-
-    def missing(name: str, seed: int) -> list[str]:
-        return [learner for learner in LEARNERS if (name, seed, learner) not in done]
-
-    jobs = (
-        delayed(_scores)(name, seed, folders, missing(name, seed))
-        for seed in seeds
-        for name in CROWD_SETS
-    )
+    jobs = (delayed(_scores)(name, seed, folders, done) for seed in seeds for name in CROWD_SETS)
     for found in Parallel(n_jobs=workers, return_as="generator_unordered")(jobs):
         write_scores(path, [*read_scores(path), *found])
         for score in found:
             yield f"{score.data}, seed {score.seed}, {score.learner}: {score.accuracy:.4f}"
 
 
-def _scores(name: str, seed: int, folders: DataFolders, learners: Sequence[str]) -> list[Score]:
+def _scores(
+    name: str, seed: int, folders: DataFolders, done: set[tuple[str, int, str]]
+) -> list[Score]:
     torch.set_num_threads(1)  # this process is joblib's own
     data = CROWD_SETS[name](folders, seed)
-    known = [each for each in learners if data.named is not None or "Skene" not in each]
-    return [_judged(name, learner, seed, data, LEARNERS[learner]) for learner in known]
+    known = [each for each in LEARNERS if data.named is not None or _SKILL not in each]
+    missing = [each for each in known if (name, seed, each) not in done]
+    return [_judged(name, learner, seed, data, LEARNERS[learner]) for learner in missing]
 
 
 def _judged(name: str, learner: str, seed: int, data: CrowdSet, learn: Learner) -> Score:
@@ -253,6 +248,9 @@ def learners_page(scores: Sequence[Score]) -> Iterator[Table | str]:
         rows = {learner: _spread(values) for learner, values in found.items() if len(values)}
         yield Table(f"{name}", _METRICS, rows, corner="learner")
     rows = {name: _differences(scores, name) for name in names}
+    for name in names:
+        if len(_values(scores, name, _DEFAULT + _SKILL)):
+            rows[f"{name}, both on Dawid–Skene"] = _differences(scores, name, _SKILL)
     columns = [replace(each, marked=False) for each in _METRICS]
     yield Table("Default less the best logistic regression", columns, rows, corner="data")
     count = min(len(_values(scores, name, _DEFAULT)) for name in names)
@@ -280,9 +278,9 @@ def _spread(values: np.ndarray) -> dict[str, Value]:
     return {column.name: (float(mean), float(spread)) for column, (mean, spread) in named}
 
 
-def _differences(scores: Sequence[Score], data: str) -> dict[str, Value]:
-    own = _values(scores, data, _DEFAULT)
-    rivals = [_values(scores, data, name) for name in LEARNERS if name.startswith(_RIVAL)]
+def _differences(scores: Sequence[Score], data: str, labels: str = "") -> dict[str, Value]:
+    own, kind = _values(scores, data, _DEFAULT + labels), _RIVAL + labels
+    rivals = [_values(scores, data, name) for name in LEARNERS if name.startswith(kind)]
     found: dict[str, Value] = {}
     for number, column in enumerate(_METRICS):
         sign = -1 if column.better == "lower" else 1

@@ -30,8 +30,8 @@ def status_lines(store: Store, runs: Sequence[Run]) -> list[str]:
         if not run.bases and state in ("new", "started"):
             epochs_left += epochs - done
     counts = Counter(states.values())
-    told = [f"{counts[state]} {word}" for state, word in _WORDS.items() if counts[state]]  # type: ignore[index]
-    head = ", ".join([f"{counts['done']} of {len(runs)} runs done", *told])
+    notes = [f"{counts[state]} {word}" for state, word in _WORDS.items() if counts[state]]  # type: ignore[index]
+    head = ", ".join([f"{counts['done']} of {len(runs)} runs done", *notes])
     if epochs_left and epochs_done:
         head += f"; about {_duration(epochs_left * seconds / epochs_done)} left"
     return [f"{runs[0].setting.name}: {head}", *lines]

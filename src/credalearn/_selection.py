@@ -45,12 +45,12 @@ _LARGE_TABLE = 2**22  # numbers: from here on several threads are faster than on
 
 _T = TypeVar("_T")
 Stop = Callable[[Network, int], bool]  # from a network and the epochs done to whether to stop
-Report = Callable[[str], None]  # takes a line about what is being done
+Report = Callable[[str, float], None]  # takes what is being done, and the share that is done
 Rows = NDArray[np.int64]
 Encode = Callable[[Inputs, Rows], Inputs]  # by an encoder that is fitted on these rows alone
 
 
-def unheard(text: str) -> None:
+def unheard(text: str, share: float) -> None:
     """Report to nobody."""
 
 
@@ -143,10 +143,10 @@ def _with_threads(items: Items, report: Report, work: Callable[[Report], _T]) ->
     """What ``work`` returns, on one thread of torch unless the table is large."""
 
     def run(stopped: Event) -> _T:
-        def tell(text: str) -> None:
+        def tell(text: str, share: float) -> None:
             if stopped.is_set():
                 raise KeyboardInterrupt
-            report(text)
+            report(text, share)
 
         return work(tell)
 
@@ -158,7 +158,7 @@ def _select(
     items: Items, folds: Rows, random_state: int, device: torch.device, report: Report
 ) -> Selected:
     path = linear_path(items, folds, items.labels.reference, report)
-    report("linear model: pessimistic and optimistic heads")
+    report("linear model: pessimistic and optimistic heads", 0.6)
     networks = [
         problem.network(problem.fit_credal(items.labels[rows], path.penalty, center))
         for problem, rows, center in zip(path.problems, _others(folds), path.centers, strict=True)
@@ -180,7 +180,7 @@ def _select(
                 backbone="mlp", epochs=epochs, candidates=choice.candidates, log_likelihood=-cost
             )
             return Selected(choice, model, folds, found)
-    report("linear model: fit on all items")
+    report("linear model: fit on all items", 0.95)
     problem = items.problem(items.encoded(np.arange(len(items))))
     center = problem.fit(soft_target(items.labels.reference), path.penalty, path.centers[0])
     heads = problem.fit_credal(items.labels, path.penalty, center)
@@ -239,7 +239,8 @@ def linear_path(items: Items, folds: Rows, soft: Tensor, report: Report) -> Line
         networks = [problem.network([head]) for problem, head in zip(problems, fitted, strict=True)]
         probs = _out_of_fold(networks, inputs, folds, method="softmax").probs
         cost = items.cost(probs)
-        report(f"linear model: penalty {penalty:.1g}, log-likelihood {-cost:.4f}")
+        done = 0.6 * tried / len(PENALTIES)
+        report(f"linear model: penalty {penalty:.1g}, log-likelihood {-cost:.4f}", done)
         if best is None or cost < least - _LEAST_GAIN:
             least, best = cost, LinearPath(penalty, tried, inputs, problems, fitted, probs)
         elif tried - best.tried >= _MOST_WORSE:
@@ -299,12 +300,15 @@ def _better_network(
         costs.append(judged.costs(_model(network).predict(judged.inputs).probs))
         network.train()
         means = [float(each.mean()) for each in costs]
-        report(f"network: epoch {epoch}, log-likelihood {-means[-1]:.4f}")
+        done = 0.6 + 0.2 * epoch / _RECIPE.epochs
+        report(f"network: epoch {epoch}, log-likelihood {-means[-1]:.4f}", done)
         return len(means) - int(np.argmin(means)) > _PATIENCE
 
-    def fit(rows: Rows, epochs: int, what: str) -> Network:
+    def fit(number: int, rows: Rows) -> Network:
         def report_epoch(network: Network, epoch: int) -> bool:  # noqa: ARG001
-            report(f"network: {what}, epoch {epoch} of {epochs}")  # where Ctrl-C is noticed, too
+            done = 0.8 + 0.2 * (number + epoch / epochs) / (len(others) + 1)
+            what = f"fold {number + 1} of {len(others)}" if number < len(others) else "all items"
+            report(f"network: {what}, epoch {epoch} of {epochs}", done)  # notices Ctrl-C, too
             return False
 
         return _fit_network(items[rows], epochs, random_state, device, report_epoch)
@@ -315,14 +319,13 @@ def _better_network(
     gain = judged.costs(rival[first]) - costs[epochs - 1]
     if gain.mean() <= 0:  # not even on the fold that chose its epochs
         return None
-    pairs = enumerate(others, 1)
-    networks = [fit(rows, epochs, f"fold {number} of {len(others)}") for number, rows in pairs]
+    networks = [fit(number, rows) for number, rows in enumerate(others)]
     found = _out_of_fold(networks, [items.inputs] * len(networks), folds)
     rest = np.flatnonzero(folds != 0)
     gain = items[rest].costs(rival[rest]) - items[rest].costs(found.probs[rest])
     if gain.mean() <= _standard_error(gain):
         return None
-    network = fit(np.arange(len(items)), epochs, "all items")
+    network = fit(len(others), np.arange(len(items)))
     return epochs, _model(network, random_state=random_state), found
 
 

@@ -80,15 +80,7 @@ class CategoryColumn:
 
 @dataclass(frozen=True, slots=True)
 class TableEncoder:
-    """How each column of a table becomes numbers, learned from the training items.
-
-    Example:
-        >>> encoder = TableEncoder.fit([["London", 30], ["Oslo", None], ["London", 50]])
-        >>> encoder.names
-        ['x0=London', 'x0=Oslo', 'x1', 'x1 missing']
-        >>> encoder.transform([["Rome", 20]])
-        array([[ 0.,  0., 20.,  0.]])
-    """
+    """How each column of a table becomes numbers, learned from the training items."""
 
     columns: tuple[NumberColumn | CategoryColumn, ...]
 

@@ -18,12 +18,8 @@ def fit_temperature(probs: Tensor, target: Tensor, *, weight: Tensor | None = No
     :math:`p^{(T)} \propto p^{1/T}`: the logits divided by T (Guo, Pleiss, Sun and Weinberger,
     2017). :math:`\tilde q = (n q + 1/K) / (n + 1)` smooths the targets by one of n + 1 items, as
     Platt (1999) does: where all of n predictions are right, the best T without it would be 0 and
-    all probabilities 1. Exact up to 1e-4 of log T: the mean is convex in 1/T.
-
-    Args:
-        probs: Predicted probabilities of items that were not trained on, shape (N, K).
-        target: What they are judged by: the right class or people's votes, as distributions (N, K).
-        weight: Weight of each item, shape (N,); equal if not given.
+    all probabilities 1. Exact up to 1e-4 of log T: the mean is convex in 1/T. The
+    probabilities, of items that were not trained on, and targets have shape (N, K), weights (N,).
     """
     logits, wanted = log_probs(probs), target.double()
     weights = torch.ones(len(logits), dtype=torch.float64) if weight is None else weight.double()

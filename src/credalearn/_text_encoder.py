@@ -30,13 +30,6 @@ class TextEncoder:
 
     A term that occurs c times in a text has the value (1 + ln c) (1 + ln((1 + n) / (1 + d))), where
     d of n training texts contain it. The values of words and those of characters have length 1.
-
-    Example:
-        >>> encoder = TextEncoder.fit(["a cat", "a dog"])
-        >>> encoder.words, len(encoder.characters)
-        ({'cat': 1, 'dog': 1}, 23)
-        >>> encoder.transform(["my dog"])[0, [0, 1]].toarray().tolist()
-        [[0.0, 1.0]]
     """
 
     num_texts: int
@@ -80,11 +73,7 @@ class TextEncoder:
         return csr_matrix(values, shape=(len(texts), len(self.names)))
 
     def weigh(self, counts: csr_matrix, rows: np.ndarray | None = None) -> csr_matrix:
-        """Encoded texts from their counts (N, D).
-
-        With ``rows``, as an encoder that is fitted on these texts alone: a term that none of them
-        contains is 0.
-        """
+        """Encoded texts from their counts (N, D); with ``rows``, as if fitted on these alone."""
         if rows is None:
             size = self.num_texts
             known = np.array([*self.words.values(), *self.characters.values()])

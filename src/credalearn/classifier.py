@@ -410,7 +410,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _check_options(self, *, weighted: bool, on_members: bool) -> None:
         """Reject options that are invalid, or without effect."""
-        recipe = self._recipe()
+        self._recipe()  # checks its options
         check_choice(self.augment, AUGMENTS, name="augment")
         check_choice(self.encoder, ("auto", "tfidf"), name="encoder")
         method = self._method()
@@ -427,13 +427,13 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     "backbone, or leave out sample_weight."
                 )
             return
-        asked = replace(recipe, random_state=_RECIPE.random_state)
+        defaults = type(self)().get_params(deep=False)
+        names = [*(each.name for each in fields(Recipe)), "weights", "augment"]
         changed = [
-            each.name
-            for each in fields(Recipe)
-            if getattr(asked, each.name) != getattr(_RECIPE, each.name)
+            name
+            for name in names
+            if name != "random_state" and getattr(self, name) != defaults[name]
         ]
-        changed += ["weights"] * (self.weights is not None) + ["augment"] * (self.augment != "none")
         changed += ["members"] * on_members
         if changed:
             raise CredalError(
@@ -458,7 +458,8 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.folds_ = np.full(len(items), -1)
         self.folds_[used] = found.folds
         self._set_temperatures(found.out_of_fold, chosen)
-        self.out_of_fold_ = found.out_of_fold.temper(self.temperatures_["truth"])
+        temperature, out_of_fold = self.temperatures_["truth"], found.out_of_fold
+        self.out_of_fold_ = out_of_fold if temperature == 1 else out_of_fold.temper(temperature)
 
     def _set_temperatures(self, predicted: CredalPredictions, items: Items) -> None:
         """Learn them from predictions of items that were not trained on."""
@@ -555,53 +556,49 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return inputs, labels.to(dtype=torch.float32), names
 
     def _inputs(self, X: Any, *, reset: bool, used: np.ndarray | None = None) -> Inputs:
-        """Items as the networks take them; ``reset`` learns how columns of a table are encoded."""
+        """Items as the networks take them; ``reset`` learns how texts and columns are encoded."""
         X = _as_given(X, name="X")
-        if self.encoder == "tfidf":
+        if reset:
+            self._encoder = None
+        if self.encoder == "tfidf" if reset else isinstance(self._encoder, TextEncoder):
             texts = as_texts(X)
             validate_data(self, texts[:, None], reset=reset, skip_check_array=True)
             if reset:
                 self._encoder = TextEncoder.fit(texts if used is None else texts[used])
-            if not isinstance(self._encoder, TextEncoder):
-                raise CredalError("the model was fitted without texts. To fix: fit it again.")
+            assert isinstance(self._encoder, TextEncoder)
             # Each fold of a selection weighs the counts itself.
             return self._encoder.count(texts) if reset else self._encoder.transform(texts)
         if hasattr(X, "__array__") and not (hasattr(X, "columns") or issparse(X)):
             X = np.asarray(X)
-        if issparse(X) and not reset and self._encoder is not None:
-            raise CredalError(
-                "X is sparse, but the model was fitted on a dense table. To fix: pass X.toarray()."
-            )
+        if issparse(X):
+            self._check_sparse(X)
         if issparse(X) or (not reset and self._encoder is None and self._selects):
-            if not self._selects:
-                raise CredalError(
-                    "a sparse X is for the default learner. To fix: leave out method and backbone, "
-                    "or pass X.toarray()."
-                )
-            if reset:
-                self._encoder = None
-            if issparse(X) and not np.isfinite(X.tocsr().data).all():
-                raise CredalError(
-                    "a sparse X must contain no NaN and no infinity. To fix: fill or drop such "
-                    "values, or pass X.toarray(), where NaN means missing."
-                )
             rules = {"accept_sparse": "csr", "dtype": np.float64, "order": "C"}
             X = validate_data(self, X, reset=reset, **rules)
             return X if issparse(X) else _as_tensor(X)
-        if self._backbone() in ("auto", "linear", "mlp"):
+        if self._backbone() in ("auto", "linear", "mlp") if reset else self._encoder is not None:
             open_table(X)  # refuses what is no table
             validate_data(self, X, reset=reset, skip_check_array=True)
             if reset:
                 self._encoder = TableEncoder.fit(X if used is None else _safe_indexing(X, used))
-            if not isinstance(self._encoder, TableEncoder):
-                raise CredalError(
-                    "the saved model has no encoder of tables. To fix: save it again."
-                )
+            assert isinstance(self._encoder, TableEncoder)
             return _as_tensor(self._encoder.transform(X))
-        if reset:
-            self._encoder = None
         X = validate_data(self, X, reset=reset, dtype=np.float32, order="C", allow_nd=True)
         return _as_tensor(X)
+
+    def _check_sparse(self, X: Any) -> None:
+        """Reject a sparse matrix where the model takes none, or has missing values."""
+        fix = "To fix: pass X.toarray()"
+        if self._encoder is not None:
+            raise CredalError(f"X is sparse, but the model was fitted on a dense table. {fix}.")
+        if not self._selects:
+            raise CredalError(
+                f"a sparse X is for the default learner. {fix}, or leave out method and backbone."
+            )
+        if not np.isfinite(X.tocsr().data).all():
+            raise CredalError(
+                f"a sparse X must contain no NaN and no infinity. {fix}, where NaN means missing."
+            )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

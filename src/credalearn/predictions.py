@@ -5,7 +5,6 @@ Shapes: N items, V vertices, K classes.
 
 from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, fields
-from pathlib import Path
 from typing import Any, Self, final
 
 from numpy.typing import ArrayLike
@@ -13,7 +12,6 @@ from torch import Tensor, cat
 
 from credalearn._checks import check_choice
 from credalearn._temperature import temper
-from credalearn._tensors import read_tensors, write_tensors
 from credalearn.conformal import Distance, Inflation, Scale
 from credalearn.conformal.calibration import calibrate
 from credalearn.errors import CredalError
@@ -168,9 +166,8 @@ class CredalPredictions:
         probs = temper(self.probs, temperature)
         vertices = self.vertices
         if vertices is not None:
-            has_center = bool((vertices[:, -1] == self.probs).all())
             vertices = temper(vertices, temperature)
-            if not has_center:
+            if vertices.shape[1] > 1:  # whatever the values, so that batches fit together
                 vertices = cat([vertices, probs[:, None]], 1)
             lower, upper = vertices.aminmax(dim=1)
         else:
@@ -236,24 +233,6 @@ class CredalPredictions:
         """
         sets = (self.lower, self.upper, self.probs)
         return inflation.covers(observed, *sets, vertices=self.vertices, strata=strata)
-
-    def save(self, path: str | Path) -> None:
-        """Write to one safetensors file, whole or not at all; :meth:`load` reads it back."""
-        tensors = {each.name: getattr(self, each.name) for each in fields(self)}
-        write_tensors(Path(path), {name: x for name, x in tensors.items() if x is not None})
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read what :meth:`save` wrote; runs no code from the file."""
-        fix = "save the predictions again, or name another file"
-        tensors, _ = read_tensors(Path(path), fix=fix)
-        names = {each.name for each in fields(cls)}
-        if not {"probs", "lower", "upper"} <= tensors.keys() <= names:
-            raise CredalError(
-                f"{path} contains {sorted(tensors)}, not predictions. To fix: name a file that "
-                "CredalPredictions.save wrote."
-            )
-        return cls(**tensors)
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """The same predictions on another device or in another dtype, as ``torch.Tensor.to``."""

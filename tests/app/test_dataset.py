@@ -92,7 +92,7 @@ def test_items_without_a_vote_have_no_annotation(counted: bool) -> None:
     ("options", "message"),
     [
         ({"features": "f.csv", "text": "t"}, "Pass only one of text, features and images"),
-        ({"images": Path("img"), "drop": ("a",)}, "drop is for features"),
+        ({"images": Path("img"), "drop": ("a",)}, "drop works with features"),
         ({"features": "f.csv", "random_state": -1}, "random_state must be 0 or more; got -1"),
     ],
 )
@@ -251,7 +251,7 @@ def test_gold_columns_and_own_splits_may_name_items_without_votes(team: Team) ->
         cl.CredalError, match=r"gold label 'dog' here and 'cat' in the table, row 1"
     ):
         Dataset(voted, features=table, gold=twice)
-    with pytest.raises(cl.CredalError, match=r"no column is called like the true class"):
+    with pytest.raises(cl.CredalError, match=r"no column name looks like a true class"):
         Dataset(voted, features=table, gold=twice.rename({"gold": "size"}))
     wrong = pl.DataFrame({"item": ["x040"], "gold": ["catt"]})
     with pytest.raises(cl.CredalError, match=r"row 1: the gold label of item 'x040' .*write 'cat'"):

@@ -91,8 +91,11 @@ def _others(votes: Path, folder: Path) -> Path:
 
 def test_refuses_encoders_of_other_items(tmp_path: Path) -> None:
     annotations = cl.read_annotations(write_messages(tmp_path)[0])
-    with pytest.raises(cl.CredalError, match="encoder of texts must be one of wordllama, sentence"):
+    with pytest.raises(cl.CredalError, match="encoder of texts must be one of tfidf, wordllama"):
         cl.Dataset(annotations, text="text", encoder="timm:resnet18")
+    table = pl.DataFrame({"item": annotations.items, "size": range(60)})
+    with pytest.raises(cl.CredalError, match="features need no encoder; got 'wordllama'"):
+        cl.Dataset(annotations, features=table, encoder="wordllama")
     with pytest.raises(cl.CredalError, match=r"contains no \.safetensors file"):
         cl.Dataset(annotations, text="text", encoder=f"sentence-transformers:{tmp_path}")
 

@@ -223,7 +223,7 @@ def test_a_full_disk_is_one_message_and_leaves_nothing(tmp_path: Path, capsys: C
 
 
 @AS_ROOT
-def test_another_user_reads_a_run_and_is_told_where_nothing_can_be_written() -> None:
+def test_another_user_reads_a_run_and_learns_where_nothing_can_be_written() -> None:
     # A folder that others may enter, unlike tmp_path.
     with tempfile.TemporaryDirectory() as made, Server() as server:
         folder = Path(made) / "work"

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from credalearn import CredalError
 from credalearn.app._escape import escape_csv
-from credalearn.app.outputs import refuse_overwriting
-from credalearn.app.table_writer import Schema, without_formulas, write_frames
+from credalearn.app.table_writer import Schema, refuse_overwriting, without_formulas, write_frames
 
 SCHEMA: Schema = {"item": pl.String, "score": pl.Float64}
 READ: dict[str, Callable[[Path], pl.DataFrame]] = {

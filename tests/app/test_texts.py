@@ -102,9 +102,19 @@ def test_several_columns_are_joined_with_their_names(tmp_path: Path) -> None:
     data = cl.Dataset(votes)
     assert data.inputs.texts == ("text.post", "text.reply")
     assert data.X[0] == f"text.post: hello\ntext.reply: {messages(20)[0][0]}"
-    test = cl.read_annotations(write(tmp_path / "test.json", lewidi(9, fields=True)))
+    other = lewidi(9, random_state=1, fields=True)
+    test = cl.read_annotations(write(tmp_path / "test.json", other))
     data = cl.Dataset(votes, text="reply", test=test)
-    assert np.asarray(data.X).tolist() == [*messages(20)[0], *messages(9)[0]]
+    assert np.asarray(data.X).tolist() == [*messages(20)[0], *messages(9, random_state=1)[0]]
+    with pytest.raises(
+        cl.CredalError, match=r"20 items .* have the name and content of an item of"
+    ):
+        cl.Dataset(votes, validation=votes, test=test)
+    with pytest.raises(cl.CredalError, match=r"9 items .* have the name and content of an item of"):
+        cl.Dataset(votes, validation=test, test=test)
+    run = cl.Run.train(data, tmp_path / "run")
+    with pytest.raises(cl.CredalError, match=r"no column 'reply'; .* as in the training"):
+        run.predict(pl.DataFrame({"item": ["a"], "x": [1]}), threshold=0.5)
 
 
 def test_texts_groups_and_gold_labels_of_a_table() -> None:
@@ -125,7 +135,9 @@ def test_texts_groups_and_gold_labels_of_a_table() -> None:
     assert data.to_polars()["text"].to_list() == texts
     with pytest.raises(cl.CredalError, match=r"no column 'mesage'.*did you mean 'message'"):
         cl.Dataset(annotations, table=items, text="mesage")
-    with pytest.raises(cl.CredalError, match=r"called like a text\. To fix: pass --text COLUMN"):
+    with pytest.raises(
+        cl.CredalError, match=r"text; its columns are: .*, label\. To fix: pass --text COLUMN"
+    ):
         cl.Dataset(annotations)
     with pytest.raises(cl.CredalError, match="5 of 30 items have no text in"):
         cl.Dataset(annotations, table=items[:25], text="message")

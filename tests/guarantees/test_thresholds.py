@@ -165,7 +165,7 @@ def test_rejects_bad_capacities(defer: float) -> None:
         ([0.1], [0], {"confidence": 1.0}, "confidence must be above 0 and below 1; got 1.0"),
         ([0.1], [0], {"method": "capacity"}, "method must be one of 'learn-then-test', 'betting'"),
         ([0.1], None, {}, "certifying needs errors. To fix: pass wrong, or predicted and truth"),
-        ([0.1], [0], {"max_error": None}, "nothing is to be promised"),
+        ([0.1], [0], {"max_error": None}, "nothing was requested"),
         (
             [0.1],
             [0],

@@ -63,8 +63,8 @@ def dense_variance(training: Outputs, features: Tensor) -> Tensor:
     found = []
     for phi in features:
         jacobian = torch.cat([torch.kron(eye, phi[None]), eye], 1)
-        centerd = jacobian - jacobian.mean(0)
-        found.append((centerd @ covariance @ centerd.T).diagonal())
+        centered = jacobian - jacobian.mean(0)
+        found.append((centered @ covariance @ centered.T).diagonal())
     return torch.stack(found)
 
 
@@ -130,7 +130,7 @@ def test_a_very_sure_network_stays_finite(generator: torch.Generator) -> None:
         assert pred.probs[0, 0] == pytest.approx(1)
 
 
-def test_memory_holds_no_matrix_an_item(generator: torch.Generator) -> None:
+def test_memory_has_no_matrix_per_item(generator: torch.Generator) -> None:
     outputs = random_outputs(500, 40, generator)
     with LargestTensor() as seen:
         predictions(outputs, fit_curvature(outputs, None))  # type: ignore[arg-type]

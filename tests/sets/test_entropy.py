@@ -111,9 +111,7 @@ def test_min_entropy_of_a_box_is_never_above_the_named_orders(
     for row, (low, high) in enumerate(zip(lower, upper, strict=True)):
         for key in (low, high, low + high):
             order = key.argsort(descending=True, stable=True).tolist()
-            orders = [order, *([k, *(j for j in order if j != k)] for k in range(num_classes))]
-            least = min(float(bits(poured(low, high, each))) for each in orders)
-            assert float(found[row]) <= least + 1e-9
+            assert float(found[row]) <= float(bits(poured(low, high, order))) + 1e-9
 
 
 def test_the_search_reaches_what_enumeration_finds_on_nearly_all_boxes(
@@ -125,7 +123,7 @@ def test_the_search_reaches_what_enumeration_finds_on_nearly_all_boxes(
     searched = min_entropy_box(lower, upper)
     assert (searched >= exact - 1e-9).all()
     missed = searched > exact + 1e-9
-    assert 0 < missed.double().mean() < 0.05  # the docstring says 1 to 3 %
+    assert 0 < missed.double().mean() < 0.03  # the docstring says about 1 %
     assert (searched - exact).max() < 0.1
 
 

@@ -71,8 +71,8 @@ def test_a_set_is_testable_where_some_outcome_rejects_it(
     _, lower, upper = box
     every = outcomes(total, len(lower))
     rows = len(every)
-    told = consistent(every, [lower] * rows, [upper] * rows)
-    assert can_reject([total], [lower], [upper]).item() == (not told.all().item())
+    notes = consistent(every, [lower] * rows, [upper] * rows)
+    assert can_reject([total], [lower], [upper]).item() == (not notes.all().item())
 
 
 def test_the_fewest_votes_that_can_reject() -> None:
@@ -125,8 +125,8 @@ def test_rounding_in_float32_changes_nothing() -> None:
     for rule in VOTE_RULES:
         exact = from_votes(torch.from_numpy(votes).double(), rule=rule)
         rounded = exact.to(torch.float32)
-        told = consistent(held, exact.lower, exact.upper)
-        assert torch.equal(told, consistent(held, rounded.lower, rounded.upper)), rule
+        notes = consistent(held, exact.lower, exact.upper)
+        assert torch.equal(notes, consistent(held, rounded.lower, rounded.upper)), rule
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,7 @@ def test_the_complexity_is_above_that_of_the_losses_over_all_signs(
     scores = torch.linspace(-1, 1, 201, dtype=torch.float64)
     signs = torch.tensor(list(product([-1.0, 1.0], repeat=8)), dtype=torch.float64)
     complexity = 0.0
-    for limit, extreme in zip((1.0, 0.5), (sets.worst, sets.best), strict=True):  # centerd by hand
+    for limit, extreme in zip((1.0, 0.5), (sets.worst, sets.best), strict=True):  # centered by hand
         losses = torch.stack(
             [
                 extreme(-(a * limit * features * torch.tensor([[1, -1]])).log_softmax(1))

@@ -31,3 +31,9 @@ def test_a_terminal_gets_one_line_that_updates() -> None:
         f"pocc: epoch {n}/5" for n in range(2, 6)
     ]
     assert shown(Terminal()).count("\n") <= 2
+
+
+def test_a_selection_has_a_bar() -> None:
+    stream = Terminal()
+    Progress("auto", stream=stream).note("linear model", 0.25)
+    assert "auto: [#####...............] linear model" in stream.getvalue()

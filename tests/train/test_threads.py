@@ -125,7 +125,7 @@ def test_control_c_ends_a_selection(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y, _ = clouds()
     reports: list[str] = []
 
-    def report(text: str) -> None:
+    def report(text: str, share: float) -> None:
         reports.append(text)
         control_c()
         time.sleep(1)  # until the main thread has noticed

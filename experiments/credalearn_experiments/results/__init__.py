@@ -1,1 +1,1 @@
-"""From records to people: tables, figures, differences, and the published figures beside ours."""
+"""From records to people: tables, figures, differences, and the published figures next to ours."""

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from credalearn._files import check_file, whole_file
 
-# Methods. Okabe and Ito (2008): told apart with every kind of color vision.
+# Methods. Okabe and Ito (2008): distinguishable with every kind of color vision.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 # And without color: 4 lines and 9 markers share no factor, so 36 methods look different.
 _LINES = ("-", "--", ":", "-.")

@@ -58,7 +58,7 @@ def read_gold(data: Any, named_in: Sequence[str | None]) -> Gold:
     name = find(source.columns, _GOLD)
     if name is None:
         source.refuse(
-            f"no column is called like the true class; its columns are: "
+            f"no column name looks like a true class; its columns are: "
             f"{listed(source.columns, 20)}",
             fix="call it 'gold'",
         )

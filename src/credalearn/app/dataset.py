@@ -45,8 +45,8 @@ class DatasetOptions:
     images: Path | None = option(None, "Folder of images, named like the items.")
     encoder: str | None = option(
         None,
-        "Of texts: tfidf, wordllama or sentence-transformers:FOLDER; of images, instead of training"
-        " a network: timm:NAME with --weights, or run:FOLDER.",
+        "For texts: tfidf, wordllama or sentence-transformers:FOLDER; for images, instead of "
+        "training a network: timm:NAME with --weights, or run:FOLDER.",
         show_default="tfidf for texts",
     )
     weights: Path | None = option(None, "File of weights that a network starts from.")
@@ -56,9 +56,9 @@ class DatasetOptions:
     )
     split: str | None = option(None, "Column of the split: train, calibration or test.")
     table: Path | Any | None = option(
-        None, "Of texts or images: table of text, group, gold, split."
+        None, "For texts or images: table with the columns of text, group, gold and split."
     )
-    validation: Path | Any | None = option(None, "Export of the validation items: they calibrate.")
+    validation: Path | Any | None = option(None, "Export of the validation items, to calibrate.")
     test: Path | Any | None = option(None, "Export of the official test items.")
     drop: tuple[str, ...] = option((), "Column that is not a feature; may be repeated.")
     item: str | None = option(None, "Column that names the items.", show_default="recognized")
@@ -77,7 +77,7 @@ class DatasetOptions:
         if self.has_features + (self.images is not None) + bool(text) > 1:
             raise CredalError("Pass only one of text, features and images.")
         if not self.has_features and self.drop:
-            raise CredalError("drop is for features alone. To fix: leave it out.")
+            raise CredalError("drop works with features only. To fix: leave it out.")
         if self.has_features and self.table is not None:
             raise CredalError(
                 "table is for texts and images; the features have their own columns. To fix: leave "

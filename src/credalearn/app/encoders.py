@@ -71,9 +71,11 @@ def _opened(inputs: InputFacts) -> tuple[Encode, str]:
     known = every.get(inputs.kind, {})
     name, _, rest = inputs.encoder.partition(":")
     if name not in known:
+        names = ["tfidf", *known] if inputs.kind == "texts" else known
+        rule = f"the encoder of {inputs.kind} must be one of {', '.join(names)}"
+        rule = rule if known else "features need no encoder"
         raise CredalError(
-            f"the encoder of {inputs.kind} must be one of {', '.join(known) or 'none'}; got "
-            f"{inputs.encoder!r}. To fix: correct or leave out --encoder."
+            f"{rule}; got {inputs.encoder!r}. To fix: correct or leave out --encoder."
         )
     return known[name](inputs, Path(rest))
 
@@ -159,9 +161,11 @@ def _backbone(inputs: InputFacts, folder: Path) -> tuple[Encode, str]:
     from credalearn._load import load
 
     clf = load(folder / "model")
+    if len(clf._input_shape) != 3:
+        raise CredalError(f"the model of {folder} takes no images. To fix: pass a run of images.")
     if clf._input_shape != (3, inputs.image_size, inputs.image_size):
         raise CredalError(
             f"the model of {folder} takes items of shape {clf._input_shape}. To fix: pass "
-            f"--image-size {clf._input_shape[-1]}, or the run of images of this size."
+            f"--image-size {clf._input_shape[-1]}."
         )
     return lambda x: clf.model_.outputs(torch.from_numpy(x)).features.numpy(), clf.weights_sha256_

@@ -163,8 +163,8 @@ class ComparisonFacts:
             )
         return (
             f"This model is no better than always answering {shown(self.most_frequent)}: accuracy "
-            f"{own} against {other}. The inputs may say little about the classes. To fix: add "
-            "better features or more items."
+            f"{own} against {other}. The inputs may contain little information about the classes. "
+            "To fix: add better features or more items."
         )
 
 
@@ -237,7 +237,7 @@ class RunFacts:
         name, accuracy = max(self.leaks.items(), key=lambda each: each[1])
         more = f" and {len(self.leaks) - 1} more columns" if len(self.leaks) > 1 else ""
         return (
-            f"Column {shown(name)}{more}: it alone tells the class of {percent(accuracy)} of "
+            f"Column {shown(name)}{more}: it alone predicts the class of {percent(accuracy)} of "
             "held-out training items. If it was made from the labels, new items will not have it. "
             f"To fix: leave it out with --drop {quote(name)}, or ignore this if they have it."
         )

@@ -5,7 +5,7 @@ Shapes: N items, D features.
 
 import hashlib
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -56,7 +56,7 @@ def read_features(
     features of a trained model, where there is one, and ``categories`` those that are texts.
     """
     several = data if isinstance(data, list | tuple) else [data]
-    sources = [open_source(as_table(each, names)) for each in several]
+    sources = [open_source(each) for each in several]
     known = {name for source in sources for name in source.columns}
     for name in (*extra, *drop):
         if name not in known:
@@ -64,36 +64,6 @@ def read_features(
             sources[0].column(name, option=option)  # refuses it, with the nearest
     parts = [_read(each, named_in, extra, drop, names, categories) for each in sources]
     return _joined(parts)
-
-
-def as_table(data: Any, names: Sequence[str] | None = None) -> Any:
-    """An array (N, D), or a mapping with one and arrays of N values, as a table; else the same."""
-    if isinstance(data, np.ndarray):
-        data = {"features": data}
-    if not isinstance(data, Mapping):
-        return data
-    arrays = {str(name): np.asarray(each) for name, each in data.items()}
-    matrices = [each for each in arrays.values() if each.ndim == 2]
-    others = {name: each for name, each in arrays.items() if each.ndim == 1}
-    if len(matrices) != 1 or any(len(each) != len(matrices[0]) for each in others.values()):
-        shapes = ", ".join(f"{name} {each.shape}" for name, each in arrays.items())
-        raise CredalError(
-            "arrays of features must be one of shape (items, features) and others with one value "
-            f"per item; got {shapes}. To fix: pass {{'item': names, 'features': array}}."
-        )
-    matrix = matrices[0]
-    width = matrix.shape[1]
-    columns = [f"f{number}" for number in range(width)] if names is None else list(names)
-    if len(columns) != width:
-        raise CredalError(
-            f"the array has {width} features per item, and the model takes {len(columns)}. To fix: "
-            "pass the features of the training, in their order."
-        )
-    item = find(list(others), _ARRAY_ITEM)
-    ids = range(len(matrix)) if item is None else others.pop(item)
-    named = {"item": ids, **others}
-    text = {name: [str(value) for value in each] for name, each in named.items()}
-    return pl.DataFrame({**text, **dict(zip(columns, matrix.T, strict=True))})
 
 
 def item_column(source: Source, named_in: Sequence[str | None], others: Sequence[str]) -> str:
@@ -180,15 +150,29 @@ def _is_missing(column: pl.Series) -> pl.Series:
     return word.is_null() | word.is_in(_MISSING)
 
 
-def check_features(source: Source, columns: Sequence[str], names: Sequence[str]) -> None:
-    """Refuse a table that lacks features of a model."""
-    missing = [name for name in names if name not in columns]
+def feature_columns(source: Source, names: Sequence[str]) -> list[str]:
+    """The columns that are the features of a model: by name, or of an array by position."""
+    if source.kind == "array":
+        columns = _array_columns(source)
+        if len(columns) != len(names):
+            source.refuse(
+                f"the array has {len(columns)} features per item, and the model takes {len(names)}",
+                fix="pass the features of the training, in their order",
+            )
+        return columns
+    missing = [name for name in names if name not in source.columns]
     if missing:
-        near = nearest(missing[0], [name for name in columns if name not in names])
+        near = nearest(missing[0], [name for name in source.columns if name not in names])
         fix = f"rename {near!r}" if near else "add them, with the names of the training"
         source.refuse(
             f"{len(missing)} of {len(names)} features are missing: {listed(missing)}", fix=fix
         )
+    return list(names)
+
+
+def _array_columns(source: Source) -> list[str]:
+    every = (f"f{number}" for number in range(len(source.columns)))
+    return [name for name in every if name in set(source.columns)]
 
 
 def row_digests(values: Features) -> list[str]:
@@ -216,15 +200,9 @@ def _read(
     item = item_column(source, named_in, (*extra, *drop, *(known or ())))
     names = [name for name in columns if name not in (item, *extra, *drop)]
     if is_array:  # the arrays next to the features are no features
-        names = [f"f{number}" for number in range(len(columns)) if f"f{number}" in columns]
-    if known is not None and is_array and len(names) != len(known):
-        source.refuse(
-            f"the array has {len(names)} features per item, and the model takes {len(known)}",
-            fix="save the features of the training, in their order",
-        )
-    if known is not None and not is_array:
-        check_features(source, columns, known)
-        names = list(known)
+        names = _array_columns(source)
+    if known is not None:
+        names = feature_columns(source, known)
     if not names:
         source.refuse(f"there is no column of features next to {item!r}", fix="add one")
     held = [name for name in dict.fromkeys(extra) if name in columns]

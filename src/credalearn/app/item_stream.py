@@ -4,7 +4,7 @@ Shapes: N items of a batch, D features, S pixels.
 """
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,7 @@ from credalearn._formats import shown
 from credalearn.app.encoders import open_encoder
 from credalearn.app.features import (
     Features,
-    as_table,
-    check_features,
+    feature_columns,
     feature_values,
     item_column,
     item_names,
@@ -25,11 +24,13 @@ from credalearn.app.features import (
 )
 from credalearn.app.images import IMAGE_SUFFIXES, check_readable, image_files, nfc, read_images
 from credalearn.app.run import Run
-from credalearn.app.sources import Source, open_source
+from credalearn.app.sources import open_source
 from credalearn.app.texts import join_texts, text_digests
 from credalearn.errors import CredalError
 
 _TEXTS = 2000  # encoded at a time: a text has a thousand terms
+# With more equal rows than this, a new item may have the features of another by chance.
+_EQUAL_ROWS = 0.01
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,9 +68,9 @@ def _table(run: Run, data: Any, item: str | None) -> ItemStream:
     inputs = run.facts.inputs
     if inputs.kind == "texts" and isinstance(data, list | tuple):
         data = pl.DataFrame({"item": map(str, range(len(data))), inputs.texts[0]: data})
-    source = open_source(as_table(data, inputs.features))
-    columns = [source.column(name, option="text") for name in inputs.texts]
-    columns = columns or _feature_columns(source, inputs.features)
+    source = open_source(data)
+    columns = [source.column(name, option=None) for name in inputs.texts]
+    columns = columns or feature_columns(source, inputs.features)
     if item is not None:
         item = source.column(item, option="item")
     beside = [name for name in run.other_columns if name != item]
@@ -96,21 +97,6 @@ def _table(run: Run, data: Any, item: str | None) -> ItemStream:
         return f"{source.path}, {source.place(row)}"
 
     return ItemStream(str(source.path), batches(), place, ignored)
-
-
-def _feature_columns(source: Source, names: tuple[str, ...]) -> list[str]:
-    """The columns that are the features: by name, or of an array by position."""
-    if source.kind != "array":
-        check_features(source, source.columns, names)
-        return list(names)
-    columns = [f"f{number}" for number in range(len(source.columns))]
-    width = sum(name in source.columns for name in columns)
-    if width != len(names):
-        source.refuse(
-            f"the array has {width} features per item, and the model takes {len(names)}",
-            fix="save the features of the training, in their order",
-        )
-    return columns[:width]
 
 
 def _images(run: Run, data: Any) -> ItemStream:
@@ -148,3 +134,26 @@ def _images(run: Run, data: Any) -> ItemStream:
 
 def _within(file: Path, folder: Path) -> str:
     return file.relative_to(folder).as_posix()
+
+
+class KnownItems:
+    """Items of some splits of a run, recognized by the digest of their input.
+
+    Where many items of the run have the features of another, an equal digest says little: there
+    the names must be equal, too (``by_name``).
+    """
+
+    def __init__(self, run: Run, splits: Sequence[str]) -> None:
+        equal = int(run.items["digest"].is_duplicated().sum())
+        self.by_name = not run.takes_images and equal > _EQUAL_ROWS * len(run.items)
+        known = run.items.filter(pl.col("split").is_in(splits))
+        self._known = set(known.select("item", "digest").iter_rows())
+        if not self.by_name:
+            self._known = {("", digest) for _, digest in self._known}
+
+    def among(self, items: Iterable[str], digests: Iterable[str]) -> list[bool]:
+        """Which of these items are known."""
+        return [
+            (name if self.by_name else "", digest) in self._known
+            for name, digest in zip(items, digests, strict=True)
+        ]

@@ -69,7 +69,7 @@ _TABLES = {
     },
 }
 _HEAD = re.compile(r"v\d+:")
-_AGAIN = "give the train command again; it resumes where it stopped"
+_AGAIN = "run the train command again; it resumes where it stopped"
 _SCORE_COLUMNS: "dict[DeferralScore, str]" = {  # of the table that held_out returns
     "lower-probability": "lower_probability",
     "top-probability": "top_probability",
@@ -239,8 +239,7 @@ class Run:
     def certify(self, **options: Any) -> "Certificate":
         """Choose a threshold with a guarantee, or widen the sets; the run then has the result.
 
-        Args:
-            options: Keywords of ``CertifyOptions``, the options of ``credalearn certify``.
+        ``options`` are those of ``credalearn certify``, as keywords: see ``CertifyOptions``.
         """
         from credalearn.app.steps.certify import certify
         from credalearn.app.steps.certify_options import CertifyOptions
@@ -303,8 +302,7 @@ class Run:
     def export(self, **options: Any) -> "Exported":
         """Write the model as ONNX, with its model card.
 
-        Args:
-            options: Keywords of ``ExportOptions``, the options of ``credalearn export``.
+        ``options`` are those of ``credalearn export``, as keywords: see ``ExportOptions``.
         """
         from credalearn.app.steps.export import ExportOptions, export
 
@@ -501,7 +499,7 @@ def _stamp(path: Path) -> tuple[int, ...]:
 
 def _replaced(path: Path) -> CredalError:
     return CredalError(
-        f"{path} is busy: another process has replaced the run. To fix: give the command again."
+        f"{path} is busy: another process has replaced the run. To fix: run the command again."
     )
 
 

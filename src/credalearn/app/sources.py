@@ -64,7 +64,7 @@ class Source:
         parts = list(self.blocks(wanted))
         return pl.concat(parts) if parts else pl.DataFrame(schema=dict.fromkeys(wanted, pl.String))
 
-    def column(self, name: str, *, option: str) -> str:
+    def column(self, name: str, *, option: str | None) -> str:
         """The column that the user named: as written, in other case, or as a field of a field.
 
         ``data.text`` of an export is ``text`` in a table.
@@ -79,7 +79,8 @@ class Source:
             if len(same) == 1:
                 return same[0]
         near = nearest(name, [*self.columns, *(each.split(".")[-1] for each in self.columns)])
-        fix = f"did you mean {near!r}?" if near else f"name a column with --{option}."
+        fix = f"name a column with --{option}." if option else "add it, as in the training."
+        fix = f"did you mean {near!r}?" if near else fix
         raise CredalError(
             f"{self.path} has no column {name!r}; its columns are: {', '.join(self.columns[:20])}. "
             f"To fix: {fix}"
@@ -97,13 +98,14 @@ def open_source(
     encoding: str | None = None,
     delimiter: str | None = None,
 ) -> Source:
-    r"""Open a CSV, TSV, Parquet, JSON, JSON Lines, npy or npz file, or take a table in memory.
+    r"""Open a CSV, TSV, Parquet, JSON, JSON Lines, npy or npz file, or what is in memory.
 
     The content decides, not the name of the file. The file is opened once and stays open as long as
     the source is in use.
 
     Args:
-        data: Path of the file, or a pandas or polars table.
+        data: Path of the file, a pandas or polars table, an array (items, features), or a mapping
+            with one and arrays of one value per item, such as ``{"item": names, "X": array}``.
         encoding: Encoding of a text file; found from its first 4 MB unless given.
         delimiter: Character between the cells of a CSV file; found from its first rows.
 
@@ -120,6 +122,10 @@ def open_source(
     """
     if isinstance(data, Source):
         return data
+    if isinstance(data, np.ndarray | Mapping):
+        arrays = data if isinstance(data, Mapping) else {"": data}
+        given = {str(name): np.asarray(each) for name, each in arrays.items()}
+        return _of_arrays(Path("the array"), given)
     if not isinstance(data, str | PathLike):
         return _from_frame(data)
     path = Path(data)
@@ -149,7 +155,7 @@ def _regular_file(path: Path) -> BinaryIO:
         content = pipe.read(_MOST_PIPED + 1)
     if len(content) > _MOST_PIPED:
         raise CredalError(
-            f"{path} brings more than {_MOST_PIPED:,} bytes. To fix: save the data in a file."
+            f"{path} contains more than {_MOST_PIPED:,} bytes. To fix: save the data in a file."
         )
     return BytesIO(content)
 
@@ -182,7 +188,7 @@ def _opened(path: Path, file: BinaryIO, encoding: str | None, delimiter: str | N
     if start.startswith(b"PAR1"):
         return _parquet(path, file)
     if start.startswith(b"\x93NUMPY") or (start.startswith(b"PK") and _is_npz(file)):
-        return _arrays(path, file)
+        return _array_file(path, file)
     found = find_encoding(path, start, encoding)
     bare = start[:4096].replace(b"\0", b"").lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n")
     if _JSON.match(bare):
@@ -269,8 +275,7 @@ def _series(column: Any) -> pl.Series:
     return pl.Series([None if missing else each for each, missing in cells], strict=False)
 
 
-def _arrays(path: Path, file: BinaryIO) -> Source:
-    """The one array (items, features) of a file, with its other arrays as columns."""
+def _array_file(path: Path, file: BinaryIO) -> Source:
     file.seek(0)
     try:
         unpacked = _stated_bytes(file)
@@ -286,6 +291,11 @@ def _arrays(path: Path, file: BinaryIO) -> Source:
             f"{path} cannot be read as an array: {error}. To fix: write it again with numpy.save "
             "or numpy.savez."
         ) from error
+    return _of_arrays(path, arrays)
+
+
+def _of_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> Source:
+    """The one array (items, features), with the others as columns."""
     held = ", ".join(f"{name or 'one'} of shape {each.shape}" for name, each in arrays.items())
     matrices = [each for each in arrays.values() if each.ndim == 2]
     if len(matrices) != 1 or matrices[0].dtype.kind not in "biuf":

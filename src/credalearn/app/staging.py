@@ -2,8 +2,8 @@
 
 ``RUN`` is made in ``.RUN.partial``; ``run.json`` is written last. An older run stays as it is until
 then, and waits in ``.RUN.old`` during the move. Killed at any moment, there is the old run or the
-new one, and the same command resumes from the last checkpoint. Whoever changes a folder holds its
-lock, ``.lock`` inside it, which ends with the process.
+new one, and the same command resumes from the last checkpoint. A process
+that changes a folder holds its lock, ``.lock`` inside it, until it ends.
 """
 
 import hashlib

@@ -1,4 +1,4 @@
-"""Tables written a frame at a time, whole or not at all: CSV, TSV, Parquet or JSON Lines."""
+"""Tables written a frame at a time, whole or not at all, and never over an input."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,16 +10,39 @@ from polars.io.plugins import register_io_source
 
 from credalearn._files import check_file, whole_file
 from credalearn.app._escape import escape_csv
+from credalearn.app.run import Run
+from credalearn.app.staging import FILES
+from credalearn.errors import CredalError
 
 Schema = dict[str, type[pl.DataType]]
 _Frames = Iterator[pl.DataFrame]
 _FORMULA = r"^[=+\-@\t\r]"  # where escape_csv may have to act
 _ROWS_PER_GROUP = 1 << 15
+_OWN = (
+    *(*FILES, "guarantee.json", "sets.json", "requests.json", "drift.json"),
+    *("model/config.json", "model/model.safetensors"),
+)
 
 
 def check_output(path: str | Path) -> Path:
     """The path, if its suffix is that of a table and it can be written."""
     return check_file(path, _WRITERS)
+
+
+def refuse_overwriting(output: Path, data: object = None, *runs: Run) -> None:
+    """Refuse an output that is an input of this command or of a run, or a file of the run."""
+    if not output.exists():
+        return
+    used = {str(data)} if isinstance(data, str | Path) else set()
+    for run in runs:
+        used |= {str(run.path / name) for name in _OWN}
+        for facts in (run.facts, run.training):
+            used |= {facts.annotations.path, *facts.annotations.later}
+            used |= {facts.inputs.path, *facts.inputs.later, facts.inputs.table or ""}
+    if any(path and Path(path).exists() and output.samefile(path) for path in used):
+        raise CredalError(
+            f"{output} is an input of this command or of the run. To fix: choose another output."
+        )
 
 
 def write_frames(path: str | Path, frames: _Frames, schema: Schema) -> None:

@@ -40,8 +40,9 @@ def read_texts(
     found = tuple(columns) or find_texts(tables[0].source.columns if tables else ())
     if not found:
         where = annotations.source.path if table is None else tables[0].source.path
+        of = f"; its columns are: {', '.join(tables[0].source.columns[:20])}" if tables else ""
         raise CredalError(
-            f"{where} has no column that is called like a text. To fix: pass --text COLUMN, "
+            f"{where} has no column whose name suggests a text{of}. To fix: pass --text COLUMN, "
             "--features FILE or --images FOLDER."
         )
     parts = []

@@ -182,8 +182,8 @@ class Guarantee:
                     f"of each class at most {percent(self.max_error)} of the predicted items are "
                     f"wrong compared with {truth}"
                 ]
-            told = "; and ".join(parts)
-            promise = f"With {percent(self.confidence)} confidence, {told}, {self._drawn()}."
+            notes = "; and ".join(parts)
+            promise = f"With {percent(self.confidence)} confidence, {notes}, {self._drawn()}."
         about = [promise, self._about_left_out(), self._about_groups(), self._about_requests()]
         return " ".join(filter(None, about))
 

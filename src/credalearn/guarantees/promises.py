@@ -76,10 +76,10 @@ class Promise:
                 "called something else"
             )
         if self.costs:
-            told = [f"calling {a} {b} costs {number(cost)}" for a, b, cost in self.costs]
+            notes = [f"calling {a} {b} costs {number(cost)}" for a, b, cost in self.costs]
             return (
                 f"the mean cost of the predicted items compared with {truth} is at most "
-                f"{number(self.limit)}, where {enumerated([*told, 'any other error 1'])}"
+                f"{number(self.limit)}, where {enumerated([*notes, 'any other error 1'])}"
             )
         called = "" if self.name is None else f" called {self.name}"
         return f"at most {limit} of the predicted items{called} are wrong compared with {truth}"

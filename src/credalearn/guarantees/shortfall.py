@@ -45,22 +45,22 @@ class Shortfall:
 
     def __str__(self) -> str:
         units = "groups of calibration items" if self.groups else "calibration items"
-        told = [
+        notes = [
             f"No number of {units} like these would do."
             if self.items_needed is None
             else f"It would take about {self.items_needed:,} {units} like these."
         ]
         if self.reachable_error is not None and self.reachable_coverage is not None:
-            told.append(
+            notes.append(
                 f"With these items an error of {percent(self.reachable_error)} can be certified, "
                 f"keeping {percent(self.reachable_coverage)}."
             )
         if self.if_independent is not None:
-            told.append(
+            notes.append(
                 "Only if the items of a group were independent would the target be certified, "
                 f"keeping {percent(self.if_independent)}."
             )
-        return " ".join(told)
+        return " ".join(notes)
 
 
 def find_shortfall(

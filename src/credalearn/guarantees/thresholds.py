@@ -108,7 +108,7 @@ def certify(
     overall = [] if max_error is None else [Promise(limit=float(max_error))]
     wanted, risk = [*overall, *promises], 1 - float(confidence)
     if not wanted:
-        raise CredalError("nothing is to be promised. To fix: pass max_error, or promises.")
+        raise CredalError("nothing was requested. To fix: pass max_error, or promises.")
     if method in CERTIFIERS:
         if wanted != overall or per_class or reference is not None:
             raise CredalError(

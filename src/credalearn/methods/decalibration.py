@@ -5,19 +5,16 @@ log-likelihood of the training labels by
 
 .. math:: g_k(c) = c\,\bar q_k - \frac1N\sum_i \log(1 - p_{ik} + p_{ik}e^c),
 
-which is concave with g_k(0) = 0. The shifts with :math:`g_k(c) \ge \log\alpha` are an interval; its
-two ends for each class give 2K shifted softmaxes, and an item's set is the box around them.
+which is concave with g_k(0) = 0. The shifts with :math:`g_k(c) \ge 0` are an interval; its two ends
+for each class give 2K shifted softmaxes, and an item's set is the box around them.
 
 Shapes: N items, K classes.
 """
-
-import math
 
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from credalearn._checks import check_number
 from credalearn.methods.base import Method, Outputs, State
 from credalearn.methods.softmax import softmax_loss
 from credalearn.predictions import CredalPredictions
@@ -29,39 +26,26 @@ _BLOCK = 1 << 18  # numbers worked on at once: 2 MB stay in the cache, four time
 _FARTHEST = 700.0  # e^709 is float64's largest: a root beyond is no different from none
 
 
-def shift_interval(probs: Tensor, mean_label: Tensor, *, alpha: float = 1.0) -> Tensor:
-    r"""The smallest and largest shift of each class with g(c) ≥ log α, shape (2, K), float64.
+def shift_interval(probs: Tensor, mean_label: Tensor) -> Tensor:
+    r"""The smallest and largest shift of each class with g(c) ≥ 0, shape (2, K), float64.
 
-    With α = 1 one end is 0 and the other the second root of g, on the side of the mismatch between
-    the labels' and the predictions' share of the class. A class that the labels never or always
-    name has no root on one side: the end is −∞ or +∞, as is a root beyond ±700.
+    One end is 0 and the other the second root of g, on the side of the mismatch between the labels'
+    and the predictions' share of the class. A class that the labels never or always name has no
+    root on one side: the end is −∞ or +∞, as is a root beyond ±700.
     """
-    check_number(alpha, name="alpha", above=0, most=1)
     probs, mean_label = probs.double(), mean_label.double()
-    level = math.log(alpha)
-    if level == 0:
-        up = (mean_label >= probs.mean(0)) & (mean_label > 0)
-        root = torch.where(up, 1.0, -1.0) * _ends(probs, mean_label, level, up)
-        return torch.stack([root.clamp(max=0), root.clamp(min=0)])
-    up = torch.ones_like(mean_label, dtype=torch.bool)
-    return torch.stack([-_ends(probs, mean_label, level, ~up), _ends(probs, mean_label, level, up)])
-
-
-def _ends(probs: Tensor, mean_label: Tensor, level: float, up: Tensor) -> Tensor:
-    """How far from 0 g falls to ``level`` on this side of each class, shape (K,).
-
-    Shifting a class down is shifting the rest up, so that every root sought is positive and no sum
-    cancels.
-    """
+    up = (mean_label >= probs.mean(0)) & (mean_label > 0)
+    # Shifting a class down is shifting the rest up: every root is positive, and no sum cancels.
     share = torch.where(up, probs, _sum_of_others(probs)).T.contiguous()
     target = torch.where(up, mean_label, 1 - mean_label)
     blocks = 1 + share.numel() // _BLOCK
     pairs = zip(share.tensor_split(blocks), target.tensor_split(blocks), strict=True)
-    return torch.cat([_outer_root(*pair, level) for pair in pairs])
+    root = torch.where(up, 1.0, -1.0) * torch.cat([_outer_root(*pair) for pair in pairs])
+    return torch.stack([root.clamp(max=0), root.clamp(min=0)])
 
 
-def _outer_root(share: Tensor, target: Tensor, level: float) -> Tensor:
-    """The positive root of s·target − mean log(1 + share·(e^s − 1)) = ``level``, for each row.
+def _outer_root(share: Tensor, target: Tensor) -> Tensor:
+    """The positive root of s·target − mean log(1 + share·(e^s − 1)), for each row.
 
     It is concave: from beyond the root, Newton's steps approach it without overshooting. Rows leave
     the loops as they are done.
@@ -76,12 +60,11 @@ def _outer_root(share: Tensor, target: Tensor, level: float) -> Tensor:
     # Start at twice the root of the parabola that touches g at 0; no farther than 1, as it is a
     # poor guide there.
     slope, bend = target - share.mean(1), (share * (1 - share)).mean(1)
-    shift = 4 * slope.clamp(min=0) / bend + math.sqrt(-8 * level)
-    shift = shift.nan_to_num(nan=0.0).clamp(max=1.0)
+    shift = (4 * slope.clamp(min=0) / bend).nan_to_num(nan=0.0).clamp(max=1.0)
     endless = target >= 1  # it rises to a limit above 0, which rounding can hide
     near = (~endless).nonzero()[:, 0]
     for _ in range(_MAX_STEPS):
-        near = near[gain(shift, near)[0] > level]
+        near = near[gain(shift, near)[0] > 0]
         endless[near[shift[near] >= _FARTHEST]] = True
         near = near[shift[near] < _FARTHEST]
         if not len(near):
@@ -90,7 +73,7 @@ def _outer_root(share: Tensor, target: Tensor, level: float) -> Tensor:
     moving = (~endless).nonzero()[:, 0]
     for _ in range(_MAX_STEPS):
         value, slope = gain(shift, moving)
-        step = torch.where(slope < 0, (value - level) / slope, 0)
+        step = torch.where(slope < 0, value / slope, 0)
         shift[moving] = (shift[moving] - step).clamp(min=0)
         # A step back, or below 1e-11, is rounding: a sum over items knows no more digits.
         moving = moving[step > _PRECISION / 10 * (1 + shift[moving])]

@@ -14,17 +14,10 @@ from credalearn.nets.mlp import MLP
 
 
 class Network(nn.Module):
-    """Features of any backbone, then H linear heads over K classes.
+    """Features of any backbone, flattened to (N, D), then H linear heads over K classes.
 
-    Args:
-        backbone: Any module that maps a batch of inputs to features (N, D); features of more
-            dimensions are flattened.
-        num_features: D.
-        num_heads: H.
-        num_classes: K.
-        dropout: Probability of dropping a feature before the heads. A backbone that places dropout
-            itself (``places_dropout = True``) must have been built with this one; there is none
-            before the heads then.
+    Dropout is before the heads. A backbone that places it itself (``places_dropout = True``) must
+    have been built with the same probability; there is none before the heads then.
     """
 
     def __init__(
@@ -97,9 +90,7 @@ class Network(nn.Module):
         return logits.view(-1, *self.shape)
 
     def compiled(self) -> Callable[[Tensor], Tensor]:
-        """The forward pass with the backbone's layers fused by torch.compile, at its first call.
-
-        Only the backbone: networks that differ in their heads share what was compiled.
-        """
+        """The forward pass with the backbone's layers fused by torch.compile, at its first call."""
+        # Only the backbone: networks that differ in their heads share what was compiled.
         backbone = torch.compile(self.backbone, dynamic=False)
         return lambda inputs: self.logits(backbone(inputs).flatten(1))

@@ -63,9 +63,9 @@ def min_entropy_box(lower: ArrayLike, upper: ArrayLike) -> Tensor:
 
     Exact up to 10 classes, where every vertex is tried, and for any number of classes when
     :math:`\ell` and :math:`u` are ordered alike. Beyond, the entropy of a member of the box: never
-    below the minimum, and never above the best of the greedy orders by :math:`\ell`, :math:`u` and
-    :math:`\ell + u`, with any one class put first, improved by exchanges. With 10 classes that
-    missed the minimum on up to 3 % of 60,000 random boxes, by at most 0.13 bits.
+    below the minimum, and never above those of the greedy orders by :math:`\ell`, :math:`u` and
+    :math:`\ell + u`, each improved by exchanges. With 10 classes that missed the minimum on about
+    1 % of 6,000 random boxes, by at most 0.13 bits.
 
     Both bounds have shape (N, K).
 
@@ -105,50 +105,9 @@ def _enumerated(lower: Tensor, upper: Tensor) -> Tensor:
 
 def _searched(lower: Tensor, upper: Tensor) -> Tensor:
     """Entropy (in nats) of the best vertex found by greedy orders and exchanges, shape (N,)."""
-    keys = (lower, upper, lower + upper)
-    candidates = [_best_greedy(lower, upper, key) for key in keys]
-    values = torch.stack([entr(point).sum(1) for point in candidates])
-    points = torch.stack(candidates)
-    best = points[values.argmin(0), torch.arange(len(lower), device=lower.device)]
-    least: Tensor = entr(_exchanged(lower, upper, best)).sum(1)
-    return least
-
-
-def _best_greedy(lower: Tensor, upper: Tensor, key: Tensor) -> Tensor:
-    """Pour the free mass by falling ``key``, with the best class put first, shape (N, K)."""
-    # All K choices of the first class cost O(K log K) together: with sums along the order, how far
-    # the rest of the mass reaches is a binary search, and its entropy a difference of sums.
-    order = key.argsort(dim=1, descending=True, stable=True)
-    low, high = lower.gather(1, order), upper.gather(1, order)
-    width, free = _free_mass(low, high)
-    gain = entr(high) - entr(low)
-    none = torch.zeros_like(free)
-    reach = torch.cat([none, width.cumsum(1)], 1)
-    saved = torch.cat([none, gain.cumsum(1)], 1)
-
-    def poured(mass: Tensor) -> tuple[Tensor, Tensor]:
-        """How many classes ``mass`` fills in this order, and the change in entropy."""
-        full = torch.searchsorted(reach, mass, right=True) - 1
-        partial = full.clamp(max=low.shape[1] - 1)
-        rest = (mass - reach.gather(1, full)).minimum(width.gather(1, partial))
-        start = low.gather(1, partial)
-        change = torch.where(full < low.shape[1], entr(start + rest) - entr(start), 0)
-        return full, saved.gather(1, full) + change
-
-    plain_full, plain = poured(free)
-    left = (free - width).clamp(min=0)
-    first_full, change = poured(left)
-    first = torch.where(width < free, gain + change, entr((low + free).minimum(high)) - entr(low))
-    # A class that the plain order fills anyway is no other choice.
-    position = torch.arange(low.shape[1], device=low.device)
-    first = torch.where((position < plain_full) | (first_full > position), plain, first)
-    chosen = first.argmin(1, keepdim=True)
-
-    at_first = torch.zeros_like(width).scatter(1, chosen, width.gather(1, chosen).minimum(free))
-    room = width.scatter(1, chosen, 0)
-    left = free - at_first.sum(1, keepdim=True)
-    rest = (left - (room.cumsum(1) - room)).clamp(min=0).minimum(room)
-    return lower.scatter_add(1, order, at_first + rest)
+    box = Intervals(lower, upper)
+    starts = (box.worst_target(key) for key in (lower, upper, lower + upper))
+    return torch.stack([entr(_exchanged(lower, upper, start)).sum(1) for start in starts]).amin(0)
 
 
 def _exchanged(lower: Tensor, upper: Tensor, point: Tensor) -> Tensor:

@@ -8,12 +8,7 @@ import torch
 
 
 class RandomStream:
-    """Random numbers of one model.
-
-    Inside :meth:`active`, torch's default generators, from which layers such as dropout draw,
-    continue this stream; outside they are what they were. So models that take turns draw the same
-    numbers as a model alone.
-    """
+    """Random numbers of one model, the same whether it trains alone or takes turns with others."""
 
     def __init__(self, device: torch.device) -> None:
         self._cpu = torch.Generator()

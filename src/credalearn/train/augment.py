@@ -19,10 +19,7 @@ def crop(images: Tensor, generator: Generator | None = None) -> Tensor:
 
 
 def crop_and_flip(images: Tensor, generator: Generator | None = None) -> Tensor:
-    """Each image shifted as by :func:`crop`, and half of them mirrored left to right.
-
-    One gather does both for all images, and leaves them in channels-last order in memory.
-    """
+    """Each image shifted as by :func:`crop`, and half of them mirrored left to right."""
     return _shifted(images, generator, flip=True)
 
 

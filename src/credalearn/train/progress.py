@@ -5,10 +5,11 @@ import time
 from typing import Protocol, Self, TextIO
 
 _SECONDS_BETWEEN_LINES = 5.0
+_BAR = 20  # characters
 
 
 class Listener(Protocol):
-    """Told of a training run: :class:`Progress` is one, a log file another."""
+    """Receives the progress of a training run: :class:`Progress` is one, a log file another."""
 
     def epoch(self, number: int, *, of: int, loss: float, items: int) -> None:
         """Epoch ``number`` (from 1) of ``of`` is done, with so many items."""
@@ -18,12 +19,7 @@ class Listener(Protocol):
 
 
 class Progress:
-    """Shows loss, speed and time left after each epoch; use as a context manager.
-
-    Args:
-        label: What is being trained.
-        stream: Where to write; standard error by default.
-    """
+    """Shows loss, speed and time left after each epoch; use as a context manager."""
 
     def __init__(self, label: str, *, stream: TextIO | None = None) -> None:
         self.label = label
@@ -48,9 +44,11 @@ class Progress:
         )
         self._show(text, always=number in (self.first_epoch, of))
 
-    def note(self, text: str) -> None:
-        """Show what is being done."""
-        self._show(f"{self.label}: {text}", always=False)
+    def note(self, text: str, share: float) -> None:
+        """Show what is being done, and how much of the work is done, at most 1."""
+        done = round(_BAR * share)
+        bar = f"[{'#' * done}{'.' * (_BAR - done)}]"
+        self._show(f"{self.label}: {bar} {text}", always=False)
 
     def _show(self, text: str, *, always: bool) -> None:
         self.shown = True

@@ -37,7 +37,7 @@ class Training:
     # Keeps the state, after each epoch; of recorded steps every two minutes and at the end. If it
     # contains the state of this run, training continues from there. It stays when training ends.
     checkpoint: Path | None = None
-    listener: Listener | None = None  # told after each epoch; of several processes, the first one's
+    listener: Listener | None = None  # called after each epoch, in the first of several processes
     # Called after each epoch with the number of epochs done; training ends if it is true. For eager
     # steps in one process.
     stop: Callable[[int], bool] | None = None

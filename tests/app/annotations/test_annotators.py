@@ -1,4 +1,4 @@
-"""Annotators next to the others, against a loop; and nobody is named without reason."""
+"""Annotators next to the others, against a loop; and no one is named without reason."""
 
 import numpy as np
 import pytest
@@ -52,7 +52,7 @@ def test_somebody_far_from_the_rest_is_named_and_three_votes_accuse_nobody() -> 
     assert not any(each.far for each in annotator_agreement(crowd(200, of_bad=3)))
 
 
-def test_nobody_is_accused_where_all_are_alike() -> None:
+def test_similar_annotators_are_not_flagged() -> None:
     """At 95 % for everyone together; with the margin it is far fewer than one crowd in twenty."""
     dice = np.random.default_rng(1)
     accused = 0

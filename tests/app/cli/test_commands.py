@@ -1,6 +1,5 @@
 """Every command: its help, what it imports, bad input and Ctrl-C."""
 
-import csv
 import os
 import signal
 import subprocess
@@ -115,21 +114,6 @@ def test_bad_input_is_one_message_and_nothing_is_written(
     assert snapshot(tmp_path) == before
 
 
-def test_names_from_outside_cannot_change_the_terminal(tmp_path: Path, capsys: Capture) -> None:
-    bad = "\x1b]0;hacked\x07\x9b2J\u202e\r"
-    rows = [(f"x{bad}", f"ann{bad}", f"cat{bad}z"), (f"x{bad}", "bo", "dog"), ("w", "ann", "dog")]
-    votes = tmp_path / "votes.csv"
-    with votes.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([("item", "annotator", "label"), *rows])
-    seen = in_process(capsys, "inspect", votes)
-    assert (seen.code, seen.err) == (0, "")
-    assert r"cat\x1b]0;hacked\x07\x9b2J\u202e\rz" in seen.out
-    refused = in_process(capsys, "inspect", tmp_path / f"none{bad}.csv")
-    assert refused.code == 2
-    for text in (seen.out, refused.err):
-        assert text.replace("\n", "").isprintable()
-
-
 def test_an_argument_that_is_not_unicode_is_refused(capsys: Capture) -> None:
     refused = in_process(capsys, "inspect", os.fsdecode(b"\xff.csv"))
     message = "credalearn: '\\udcff.csv' is not valid Unicode. To fix: rename it.\n"
@@ -141,13 +125,6 @@ def test_an_unknown_command_or_option_has_exit_code_2(capsys: Capture) -> None:
         done = in_process(capsys, *arguments)
         assert done.code == 2
         assert "Traceback" not in done.err
-
-
-@pytest.mark.parametrize("name", ["certify", "report", "export"])
-def test_a_missing_run_is_reported(tmp_path: Path, capsys: Capture, name: str) -> None:
-    done = in_process(capsys, name, tmp_path / "run")
-    assert done.code == 2
-    assert f"there is no finished run at {tmp_path / 'run'}" in done.err
 
 
 def test_ctrl_c_is_one_line_and_exit_code_130(tmp_path: Path) -> None:

@@ -89,20 +89,3 @@ def test_the_table_of_deferred_items_needs_no_truth_and_no_split(
     assert run.facts.inputs.left_out == left_out
     truths = run.items.filter(pl.col("item").is_in(new["item"].to_list()))["truth"]
     assert truths.null_count() == 9
-
-
-def test_rounds_that_differ_are_refused_or_the_newest_holds(
-    tmp_path: Path, capsys: Capture
-) -> None:
-    team = make_team(tmp_path)
-    first = team.votes.read_text().splitlines()[1].rpartition(",")
-    later = tmp_path / "later.csv"
-    other = "dog" if first[2] == "cat" else "cat"
-    later.write_text(f"item,annotator,label\n{first[0]},{other}\n")
-    arguments = train_arguments(team, "--merge", later)
-    done = in_process(capsys, *arguments)
-    assert done.code == 2
-    assert "pass --merge-conflicts newest" in done.err
-    done = in_process(capsys, *arguments, "--merge-conflicts", "newest")
-    assert done.code == 0, done.err
-    assert Run.load(team.run).facts.annotations.votes == 300

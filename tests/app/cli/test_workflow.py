@@ -164,17 +164,6 @@ def test_gold_labels_own_splits_and_other_names(tmp_path: Path, run: Command) ->
     run("predict", team.run, team.features, "-o", tmp_path / "d.csv", "--threshold", "0.5")
 
 
-def test_a_run_with_a_guarantee_is_not_replaced(tmp_path: Path, capsys: Capture) -> None:
-    team = make_team(tmp_path)
-    assert in_process(capsys, *train_arguments(team)).code == 0
-    assert in_process(capsys, "certify", team.run, "--capacity", "0.5").code == 0
-    refused = in_process(capsys, *train_arguments(team))
-    assert refused.code == 2
-    assert "contains a guarantee" in refused.err
-    assert in_process(capsys, *train_arguments(team), "--overwrite").code == 0
-    assert Run.load(team.run).guarantee is None
-
-
 def test_wide_labels_are_reported_where_sets_are_learned(tmp_path: Path, run: Command) -> None:
     wide = ("--labels", "clopper-pearson")
     done = run(*train_arguments(make_team(tmp_path), *wide))

@@ -161,7 +161,7 @@ def test_the_last_votes_are_those_of_a_loop(
 
 REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "header only": (LONG, {}, "no vote is left of 0 answers"),
-    "missing column": ("task,worker,lable\nx,a,cat\n", {}, "no column is called like the label"),
+    "missing column": ("task,worker,lable\nx,a,cat\n", {}, "no column name looks like the label"),
     "two votes": (LONG + "x,a,cat\nx,a,dog\n", {}, r"line 3: .*'cat' \(line 2\) and 'dog'.*last"),
     "one class": (LONG + "x,a,cat\ny,a,cat\n", {}, "every vote is for one class, 'cat'"),
     "no item": (LONG + "x,a,cat\n,a,dog\n", {}, "line 3: the vote names no item"),
@@ -170,6 +170,17 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
         LONG + "".join(f"x{i},{who},{i / 7:.2f}\n" for i in range(60) for who in "abcdef"),
         {},
         "60 different numbers in 360 votes, such as '0', '0.14', .* are measurements",
+    ),
+    "ratings": (
+        LONG
+        + "".join(f"x{i},{who},{(i * 7 + ord(who)) % 101}\n" for i in range(60) for who in "abc"),
+        {},
+        "different numbers in 180 votes, .* are measurements",
+    ),
+    "several listed": (
+        LONG + "x,a,['joy']\nx,b,\"['joy', 'fear']\"\ny,a,['fear']\n",
+        {},
+        "names several",
     ),
     "several": (LONG + 'x,a,joy\nx,b,"joy, fear"\ny,a,fear\n', {}, "'joy, fear' names several"),
     "no answer": ("id,a,b,c\nx,0,1,-1\ny,1,1,0\n", {}, "'-1' may mean .* pass --missing=-1"),
@@ -193,16 +204,21 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
         {},
         "line 4: .*two different rows",
     ),
+    "no bound": ("item,label,at_least\n", {}, "no row contains a bound"),
     "no label": ("item,label,at_least\nx,cat,0.4\nx,nan,0.3\n", {}, "line 3: a lower bound needs"),
     "class item": ("id,p_item,p_dog\nx,0.5,0.5\n", {}, "no class can be called 'item'"),
     "ambiguous": ("item,cat,dog\nx,1,0\ny,1,1\n", {}, "pass --format wide or --format counts"),
-    "class": (LONG + "x,a,horse\nx,b,hrose\n", {"classes": ["horse", "cat"]}, "line 3: 'hrose' is"),
+    "class": (
+        LONG + "x,a,horse\nx,b,hrose\n",
+        {"classes": ["horse", "cat"]},
+        "line 3: 'hrose' is.*write 'horse', or leave",
+    ),
     "one asked": (LONG, {"classes": "cat"}, "classes must name two or more; got 'cat'"),
     "format": (LONG, {"format": "label-studo"}, "format must be one of .*'label-studio'"),
     "no JSON": (LONG, {"format": "prodigy"}, "prodigy is JSON, and this is a table"),
     "column": (LONG + "x,a,cat\n", {"item": "tsak"}, r"no column 'tsak'; its columns are: task"),
     "field": ('[{"answer": "accept", "_input_hash": 1}]', {"item": "id"}, "has no column 'id'"),
-    "nothing flat": ('[{"a": []}]', {}, "no column is called like the item"),
+    "nothing flat": ('[{"a": []}]', {}, "no column name looks like the item"),
     "surrogate": ('{"item": "x", "label": "\\ud800"}\n' * 2, {}, "is not valid Unicode text"),
 }
 
@@ -246,7 +262,9 @@ def test_votes_may_follow_counts_whatever_the_format_of_the_first(write: Write) 
     found = read_rounds(first, RoundOptions(format="counts", merge=(later,)))
     assert found.counts().tolist() == [[1, 1], [1, 1]]
     unknown = write("item,annotator,label\nx,ann,eel\n", "unknown.csv")
-    with pytest.raises(CredalError, match=r"unknown.csv, line 2: 'eel' is none of 'cat', 'dog'"):
+    with pytest.raises(
+        CredalError, match=r"line 2: 'eel' is none of 'cat', 'dog'.*--missing=eel, .* --map"
+    ):
         read_rounds(first, RoundOptions(format="counts", merge=(unknown,)))
 
 
@@ -280,8 +298,3 @@ def test_reader_options_have_help_and_are_fields_of_round_options() -> None:
     assert {each.name for each in fields(ReaderOptions)} < {
         each.name for each in fields(RoundOptions)
     }
-
-
-def test_rejects_bounds_without_rows(write: Write) -> None:
-    with pytest.raises(CredalError, match=r"no row contains a bound\. To fix: export"):
-        read_annotations(write("item,label,at_least\n"))

@@ -47,16 +47,6 @@ def test_prodigys_binary_answers(write: Write) -> None:
     assert found.source.left_out == {"rejected": 1}
 
 
-def test_the_last_of_prodigys_binary_answers_is_the_last_in_the_file(write: Write) -> None:
-    answers = [("reject", 1), ("accept", 1), ("accept", 2), ("reject", 2)]
-    records = [
-        {"label": "SPAM", "answer": answer, "_input_hash": number, "_session_id": "s"}
-        for answer, number in answers
-    ]
-    found = read_annotations(write(to_lines(records)), repeats="last")
-    assert as_counts(found) == {("1", "SPAM"): 1, ("2", "not SPAM"): 1}
-
-
 def test_prodigys_options_go_by_their_texts_where_each_has_its_own(write: Write) -> None:
     def records(*texts: str) -> list[dict[str, object]]:
         return [
@@ -330,3 +320,7 @@ def test_argillas_older_responses_are_read(write: Write) -> None:
     found = read_annotations(write(to_json(records)))
     assert as_counts(found) == {("a", "glad"): 1, ("b", "sad"): 1}
     assert found.source.left_out == {"discarded": 1}
+    for damaged in (7, [7], [{"values": 7}], [{"values": {"tone": 7}}]):
+        path = write(to_json([*records, {"id": "d", "responses": damaged}]))
+        with pytest.raises(CredalError, match=r"record 4: a response must be an object; got 7"):
+            read_annotations(path)

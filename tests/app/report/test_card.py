@@ -38,6 +38,9 @@ def test_the_card_has_the_facts_of_the_run(tmp_path: Path) -> None:
     y = [run.classes.index(name) for name in known["truth"]]
     assert row(text, "accuracy") == percent(metrics.accuracy(probs, y))
     assert "initial weights" not in text
+    many = (*(f"pixel_{number}" for number in range(512)), "age")
+    wide = with_facts(run, inputs=replace(run.facts.inputs, features=many))
+    assert row(card(wide, OUTPUTS), "input") == r"513 features: pixel\_0 to pixel\_511, age"
     weights = training_options(weights="start.pt", weights_sha256="abc", augment="crop-flip")
     text = card(with_facts(run, options=weights), OUTPUTS)
     assert row(text, "initial weights") == "start.pt (SHA-256 abc)"

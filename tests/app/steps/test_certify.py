@@ -223,7 +223,7 @@ def test_out_of_fold_predictions_fix_the_sequence_and_the_score(tmp_path: Path) 
     wanted = cl.certify(known[0], known[1], max_error=0.1, reference=reference)
     assert (found.threshold, found.score) == (wanted.threshold, "top-probability")
     assert found.expected_threshold == wanted.expected_threshold is not None
-    assert "deferred: one minus the probability of the label, the better" in certificate.lines[4]
+    assert "the score is one minus the probability of the label, chosen" in certificate.lines[4]
     fixed = "start and order of the tests are fixed by out-of-fold predictions"
     assert fixed in " ".join(certificate.assumptions)
     by_class = certified(run, max_error=0.2, per_class=True, again=True)[1]
@@ -380,11 +380,11 @@ def test_one_answer_for_everything_is_certified_with_caution(tmp_path: Path) -> 
         ("benign", len(kept) - missed, len(kept) - missed),
         ("malignant", missed, 0),
     ]
-    told = certificate.lines[-2]
-    assert f"the kept test items: benign 100 % of {len(kept) - missed}" in told
+    notes = certificate.lines[-2]
+    assert f"the kept test items: benign 100 % of {len(kept) - missed}" in notes
     missing = f"Caution: 'malignant' is never predicted: {missed} kept test items of it missed"
-    assert missing in told
-    assert "always answering 'benign' would have been certified too" in told
+    assert missing in notes
+    assert "always answering 'benign' would have been certified too" in notes
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def test_tasks_are_the_deferred_items_least_certain_first(
         found = defer(run, data, tmp_path / "tasks.json")
     assert opens["data.csv"] == 1
     assert (found.items, found.deferred, found.written) == (50, len(wanted), len(wanted))
-    assert found.lines[0] == f"Of 50 items, {len(wanted)} are deferred."
+    assert found.lines[0] == f"50 items: {len(wanted)} deferred."
     rows = {row["item"]: row for row in pl.read_csv(data).iter_rows(named=True)}
     tasks = read_tasks(tmp_path / "tasks.json")
     assert [task["data"]["item"] for task in tasks] == wanted["item"].to_list()
@@ -74,15 +74,6 @@ def test_tasks_are_the_deferred_items_least_certain_first(
                 "value": {"choices": [row["label"]]},
             }
         ]
-
-
-def test_limit_and_threshold_choose_the_least_certain(run: Run, data: Path, tmp_path: Path) -> None:
-    wanted = deferred(run, data, defer=5)
-    options = DeferOptions(threshold=0.0, limit=5)
-    found = defer(run, data, tmp_path / "tasks.json", options)
-    assert (found.deferred, found.written) == (50, 5)
-    tasks = read_tasks(tmp_path / "tasks.json")
-    assert [task["data"]["item"] for task in tasks] == wanted["item"].to_list()
 
 
 def test_the_interface_fits_the_tasks(run: Run, data: Path, tmp_path: Path) -> None:

@@ -30,26 +30,26 @@ def certified(run: Run, **options: Any) -> Run:
 
 
 def new_run(folder: Path, *, sharpness: float = 4.0) -> Run:
-    """A run on other items, of which none was seen before."""
+    """A run on other items, none of them seen before."""
     return fake_run(folder / "new", random_state=1, sharpness=sharpness)
 
 
 def test_the_lines_have_the_numbers_of_the_tables(old: Run, tmp_path: Path) -> None:
     old, new = certified(old, max_error=0.2), new_run(tmp_path)
-    told = "\n".join(drift_check(old, new).lines)
+    note = "\n".join(drift_check(old, new).lines)
     wrong, before = new.predictions["wrong"], old.predictions.filter(split="test")["wrong"]
     for errors in (wrong.drop_nulls(), before.drop_nulls()):
         mean = errors.mean()
         assert isinstance(mean, float)
-        assert f"{percent(1 - mean)} (95 % interval" in told
+        assert f"{percent(1 - mean)} (95 % interval" in note
     assert old.guarantee is not None
     kept = old.guarantee.keeps(new.predictions["score"].to_numpy())
     judged = kept & wrong.is_not_null().to_numpy()
     error = float(wrong.fill_null(False).to_numpy()[judged].mean())
-    assert f"predicts {percent(kept.mean())} of {len(kept):,} new items" in told
-    assert f"of the {judged.sum():,} predicted with a single most-voted class" in told
-    assert f"{percent(error)} are wrong." in told
-    assert f"This does not contradict the guaranteed 20 % ({percent(error)}); with " in told
+    assert f"predicts {percent(kept.mean())} of {len(kept):,} new items" in note
+    assert f"of the {judged.sum():,} predicted with a single most-voted class" in note
+    assert f"{percent(error)} are wrong." in note
+    assert f"This does not contradict the guaranteed 20 % ({percent(error)}); with " in note
     assert drift_check(old, new).outdated is None
 
 
@@ -95,20 +95,20 @@ def test_a_guarantee_is_contradicted_where_the_exact_test_rejects_it() -> None:
     rate = brentq(lambda x: binom.sf(least - 1, 100, x) - 0.8, 0, 1)
     for errors in range(8, 24):
         items = decided([row < errors for row in range(100)])
-        told, broken = _verdict(promise, items, by_group=False, level=0.05)
+        note, broken = _verdict(promise, items, by_group=False, level=0.05)
         by_chance = binom.sf(errors - 1, 100, 0.1)
-        assert broken == ("at 95 % confidence" in told) == (by_chance < 0.05)
-        assert ("may be chance" in told) == (by_chance >= 0.05 and errors > 10)
-        assert ("does not contradict" in told) == (errors <= 10)
-        assert f"with 100 items, {percent(rate)} would be noticed in 8 of 10 cases" in told
-    told, broken = _verdict(promise, decided([True]), by_group=False, level=0.05)
-    assert told.endswith("but this may be chance; too few to contradict it (1 item).")
+        assert broken == ("at 95 % confidence" in note) == (by_chance < 0.05)
+        assert ("may be chance" in note) == (by_chance >= 0.05 and errors > 10)
+        assert ("does not contradict" in note) == (errors <= 10)
+        assert f"with 100 items, {percent(rate)} would be noticed in 8 of 10 cases" in note
+    note, broken = _verdict(promise, decided([True]), by_group=False, level=0.05)
+    assert note.endswith("but this may be chance; too few to contradict it (1 item).")
 
 
 def test_the_error_that_groups_notice_is_noticed_in_eight_of_ten_cases() -> None:
     random, groups = np.random.default_rng(1), np.repeat(np.arange(60), 3)
-    told, _ = _verdict(Promise(limit=0.1), decided([False] * 180, groups), True, 0.05)
-    stated = re.search(r"with 60 groups, (\d+) % would be noticed in 8 of 10 cases", told)
+    note, _ = _verdict(Promise(limit=0.1), decided([False] * 180, groups), True, 0.05)
+    stated = re.search(r"with 60 groups, (\d+) % would be noticed in 8 of 10 cases", note)
     assert stated is not None
     found = []
     for _ in range(300):
@@ -137,17 +137,17 @@ def test_promises_about_classes_are_checked(old: Run, tmp_path: Path) -> None:
 def test_the_detectable_accuracy_is_where_the_exact_test_has_power(
     number: int, errors: int
 ) -> None:
-    told = _detectable(np.arange(241) < errors, number)
+    note = _detectable(np.arange(241) < errors, number)
     worse = [each for each in range(number + 1) if each / number > errors / 241]
     tables = ([[each, number - each], [errors, 241 - errors]] for each in worse)
     found = [fisher_exact(table).pvalue <= 0.05 for table in tables]
     if not any(found):
-        assert told == "too few items to detect a difference"
+        assert note == "too few items to detect a difference"
         return
     least = worse[found.index(True)]
     assert all(found[found.index(True) :])
     rate = brentq(lambda x: binom.sf(least - 1, number, x) - 0.8, 0, 1)
-    assert f"a drop to {percent(1 - rate)} would be noticed in 8 of 10 cases" in told
+    assert f"a drop to {percent(1 - rate)} would be noticed in 8 of 10 cases" in note
 
 
 def test_other_guarantees_are_checked_for_what_they_promise(old: Run, tmp_path: Path) -> None:

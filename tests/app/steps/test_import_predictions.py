@@ -144,6 +144,15 @@ def test_python_takes_arrays_annotations_and_datasets(team: Team, tmp_path: Path
     assert whole.facts.splits.sizes == {"calibration": 300, "test": 300}
     with pytest.raises(cl.CredalError, match=r"1 item have no probabilities: 'x000'"):
         cl.Run.from_predictions(swapped[1:], data, tmp_path / "few")
+    from_file = cl.Run.from_predictions(probs, team.votes, tmp_path / "file")
+    assert from_file.predictions.equals(run.predictions)
+    nested = swapped.select("item", probs=pl.struct(CLASSES))
+    from_model = cl.Run.from_predictions(nested, votes, tmp_path / "nested")
+    assert from_model.predictions.equals(run.predictions)
+    with pytest.raises(cl.CredalError, match=r"must have the shape \(600, 3\), .* got \(5, 3\)"):
+        cl.Run.from_predictions(probs[:5], votes, tmp_path / "five")
+    with pytest.raises(cl.CredalError, match=r"takes features. To fix: pass --predictions"):
+        run.recalibrate(votes, tmp_path / "again")
     with pytest.raises(cl.CredalError, match=r"was imported: .* of forest and no model"):
         run.load_model()
 
@@ -170,6 +179,7 @@ REFUSED = {
         "item,cat,text\nx,0.6,Hi\n",
         r"one column of probabilities per class; got 'cat'",
     ),
+    "other number": ("item,cat,dog,seconds\nx,0.6,0.4,3\n", r"got 0.6, 0.4, 3. To fix: --drop"),
     "other class": ("item,cat,eel\nx,0.6,0.4\n", r"votes.csv, line 3: 'dog' is none of"),
 }
 

@@ -44,8 +44,8 @@ def test_lines_name_what_to_check() -> None:
     for said in (
         "31 items, 5 annotators, 120 votes, 2 classes: cow, horse",
         "4 votes per item (0 to 4), 1 item without a vote; ",
-        "most confused: cow and horse (",
-        "agree with the others on few items: far (0 of 30)",
+        "most confused (share of disagreements): cow and horse (",
+        "rarely agree with the others: far (0 of 30)",
     ):
         assert said in text
 

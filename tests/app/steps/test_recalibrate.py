@@ -10,7 +10,7 @@ import pytest
 
 import credalearn as cl
 from credalearn import CredalError
-from credalearn.app.known_items import KnownItems
+from credalearn.app.item_stream import KnownItems
 from credalearn.app.run import Run
 from team_files import Team, make_images, make_team, snapshot
 

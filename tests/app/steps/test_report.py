@@ -88,8 +88,11 @@ def test_the_headline_and_the_slider_are_about_the_same_items(run: Run, page: st
     assert start["kept"] == percent(share)  # type: ignore[arg-type]
     words = words_of(page, "verdict")
     assert f"Keep the model’s label for {start['kept']} of the items" in words
-    assert "on the slider are those of all 300 test items" in words
-    assert f"it keeps {percent(run.guarantee.coverage)} of those" in words
+    assert f"300 test items (not used before) {start['kept']} {start['error']}" in words
+    found = (
+        f"{percent(run.guarantee.coverage)} {percent(run.guarantee.errors / run.guarantee.kept)}"
+    )
+    assert f"calibration items (used to choose the threshold) {found}" in words
     assert run.guarantee.sentence() in words
     shown = words_of(page, "curve")
     for text in (start["kept"], start["error"], start["deferred"]):
@@ -149,7 +152,6 @@ def test_a_guarantee_about_groups_says_so(tmp_path: Path) -> None:
     plain = page_of(certify(run, CertifyOptions(max_error=0.25, method="sgr")).run)
     assert "Guarantees and intervals assume independent items" in words_of(plain, "assumptions")
     page = page_of(certify(run, CertifyOptions(max_error=0.25)).run)
-    assert "Of 300 test items the threshold keeps" in words_of(page, "verdict")
     assert "a random item of a random new group (patient)" in words_of(page, "verdict")
     assert "The guarantee allows for that. The intervals" in words_of(page, "assumptions")
 
@@ -161,6 +163,9 @@ def test_the_verdict_shows_the_baseline_and_every_class(run: Run, page: str) -> 
     rival = baseline(run, run.guarantee)
     assert rival is not None
     assert f"Always answering {rival.name}, the most frequent class, is right for" in words
+    assert rival.accuracy is not None
+    baseline_row = f"always answering {rival.name}, test items 100 % {percent(1 - rival.accuracy)}"
+    assert baseline_row in words
     for each in rival.recalls:
         assert f"{each.name} {each.items} {each.found} {percent(each.recall)}" in words
 
@@ -243,7 +248,7 @@ def test_the_page_reads_without_a_script(page: str) -> None:
     sections = [attrs["id"] for tag, attrs in parsed.tags if tag == "section"]
     assert links == [f"#{name}" for name in sections]
     charts = [attrs for _, attrs in parsed.tags if attrs.get("role") == "img"]
-    assert len(charts) == 3
+    assert len(charts) == 4
     assert all(len(attrs["aria-label"] or "") > 80 for attrs in charts)
 
 
@@ -326,18 +331,16 @@ def test_widened_sets_are_checked_on_the_test_items(run: Run, page: str, tmp_pat
 
 
 def test_runs_are_compared(run: Run, tmp_path: Path) -> None:
-    same = add_sets(add_rule(fake_run(tmp_path / "softmax", method="softmax")))
+    same = add_rule(fake_run(tmp_path / "softmax", method="softmax"))
     page = page_of(run, same, output=tmp_path / "two.html")
     words = words_of(page, "comparison")
     assert "kept at an observed error of 10 %" in words
-    assert "width of sets with coverage 90 %" in words
     assert "not tested on the same items" not in words
     assert [each["name"] for each in data_of(page)["runs"]["curves"]] == ["nodules", "softmax"]
-    other = add_sets(fake_run(tmp_path / "nodules", num_items=800, sharpness=3), coverage=0.8)
+    other = fake_run(tmp_path / "nodules", num_items=800, sharpness=3)
     page = page_of(run, other, output=tmp_path / "two.html")
     words = words_of(page, "comparison")
     assert "not tested on the same items" in words
-    assert "width of sets" not in words  # another coverage
     names = [each["name"] for each in data_of(page)["runs"]["curves"]]
     assert names == [str(run.path), str(other.path)]  # two runs of one name
     assert 'id="comparison"' not in page_of(run, output=tmp_path / "one.html")

@@ -82,7 +82,7 @@ def test_calibrates_on_calibration_items_and_checks_on_test_items(
     assert after > before
     rank = found.inflation.rank
     low, high = betabinom(300, rank, 301 - rank).ppf([0.025, 0.975]) / 300
-    assert f"300 test items (usual: {100 * low:.3g} % to {100 * high:.3g} %)" in found.lines[1]
+    assert f"300 test items (expected: {100 * low:.3g} % to {100 * high:.3g} %)" in found.lines[1]
 
 
 def test_leaves_out_items_with_one_vote(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def dawid_skene(
 def named_votes(annotations: Annotations) -> tuple[Codes, Codes, Codes]:
     """Item, annotator and class of each vote, unsure ones left out, as numbers of shape (V,)."""
     path = annotations.source.path
-    fix = "leave --skill out, so that every vote counts alike"
+    fix = "leave --skill out, so that all votes count equally"
     if annotations.kind != "votes":
         raise CredalError(
             f"the skill of annotators is known from their votes; {path} contains "

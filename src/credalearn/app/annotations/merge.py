@@ -120,8 +120,16 @@ def _renamed(annotations: Annotations, names: Mapping[str, str]) -> Annotations:
 def join_splits(train: Annotations, **splits: Annotations | None) -> Annotations:
     """Annotations with those of official splits; ids that start again become ``test:1``."""
     found, split_of = train, dict(train.source.splits)
+    known = set(train.source.contents.items())
     for name, part in splits.items():
         if part is not None:
+            if same := known & set(part.source.contents.items()):
+                raise CredalError(
+                    f"{many(len(same), 'item')} of {part.source.path} have the name and content of "
+                    f"an item of another split, such as {shown(min(same)[0])}. To fix: take them "
+                    "out of one of the files."
+                )
+            known |= set(part.source.contents.items())
             if not set(found.items).isdisjoint(part.items):
                 part = _renamed(part, {item: f"{name}:{item}" for item in part.items})
             split_of |= dict.fromkeys(part.items, name)

@@ -8,12 +8,11 @@ from typing import Annotated, Any
 import typer
 
 from credalearn.app.cli._arguments import Export
-from credalearn.app.outputs import refuse_overwriting
 from credalearn.app.readers import read_rounds
 from credalearn.app.readers.options import RoundOptions
 from credalearn.app.steps.inspect import consensus
 from credalearn.app.steps.inspect import inspect as inspect_annotations
-from credalearn.app.table_writer import check_output, write_frames
+from credalearn.app.table_writer import check_output, refuse_overwriting, write_frames
 
 Rules = Annotated[bool, typer.Option("--rules", help="Compare label rules on held-out votes.")]
 Output = Annotated[

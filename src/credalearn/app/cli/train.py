@@ -15,7 +15,6 @@ from credalearn.app.run import Run
 from credalearn.app.staging import CHECKPOINTS, check_place, partial_of
 from credalearn.app.steps.train import TrainOptions
 from credalearn.app.steps.train import train as train_run
-from credalearn.app.steps.voted_items import soft_scores
 from credalearn.guarantees.truths import TRUTHS
 from credalearn.methods import METHODS
 
@@ -57,7 +56,11 @@ def train(
             yield f"Left out: {many(count, 'item')} {why}"
     yield from _advice(run)
     yield from facts.comparison.lines if facts.comparison is not None else ()
-    scores = {} if inputs.test is None else soft_scores(run)
+    scores: dict[str, float] = {}
+    if inputs.test is not None:
+        from credalearn.app.steps.voted_items import soft_scores
+
+        scores = soft_scores(run)
     if scores:
         yield (
             f"{scores['items']:,} test items: cross-entropy {scores['cross_entropy']:.3f} to the "

@@ -11,28 +11,25 @@ from credalearn._formats import shown
 from credalearn.app.annotations.table import Annotations
 from credalearn.app.readers import (
     argilla,
-    bounds,
     doccano,
     ground_truth,
     label_studio,
     label_studio_csv,
     lewidi,
-    long,
     mturk,
     nested,
     prodigy,
-    wide,
 )
 from credalearn.app.readers._content import Content, Raw, field_of
 from credalearn.app.readers._tidy import tidy
 from credalearn.app.readers.options import ReaderOptions, RoundOptions
-from credalearn.app.readers.shares import Shares
+from credalearn.app.readers.tables import TABLES, TableReader
 from credalearn.app.sources import Source, open_source
 from credalearn.errors import CredalError
 
 
-class Reader(Protocol):
-    """What recognizes and reads one format, most often a module."""
+class Module(Protocol):
+    """A module that recognizes and reads one format."""
 
     def recognize(self, content: Content) -> bool:
         """Whether the content is of this format."""
@@ -42,7 +39,7 @@ class Reader(Protocol):
 
 
 # In the order in which they look at a content: formats with fields of their own come first.
-_NESTED: dict[str, Reader] = {  # which read the records of JSON
+_NESTED: dict[str, Module] = {  # which read the records of JSON
     "label-studio": label_studio,
     "ground-truth": ground_truth,
     "argilla": argilla,
@@ -51,15 +48,11 @@ _NESTED: dict[str, Reader] = {  # which read the records of JSON
     "nested": nested,
     "doccano": doccano,
 }
-READERS: dict[str, Reader] = {
+READERS: dict[str, Module | TableReader] = {
     **_NESTED,
     "mturk": mturk,
     "label-studio-csv": label_studio_csv,
-    "bounds": bounds,
-    "long": long,
-    "counts": Shares("counts"),
-    "probabilities": Shares("probabilities"),
-    "wide": wide,
+    **TABLES,
 }
 
 

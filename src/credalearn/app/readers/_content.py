@@ -68,7 +68,7 @@ class Content:
         found = self.column(role, names)
         if found is None:
             self.source.refuse(
-                f"no column is called like the {role}; the columns are {listed(self.columns, 20)}",
+                f"no column name looks like the {role}; the columns are {listed(self.columns, 20)}",
                 fix=f"name it with --{role}",
             )
         return found

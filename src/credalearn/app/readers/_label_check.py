@@ -11,7 +11,8 @@ from credalearn.app.sources import numbers
 
 _NO_ANSWER = ("-1", "-9", "-99", "-999", "99", "999", "9999", "na", "n/a", "null", "?", "-", ".")
 _MANY = {100: 2, 1000: 5}  # labels, of which each has fewer votes than this
-_MEASURED = 20  # different numbers, of which half or more have decimals
+_MEASURED = 20  # different numbers, of which half or more have decimals, or few votes each
+_RATED = 10  # votes per number, from which on whole numbers may be classes
 _SEVERAL = re.compile(r"[,;|]")
 
 
@@ -25,7 +26,8 @@ def check_labels(raw: Raw, labels: list[str], votes: int) -> None:
         )
     found = numbers(pl.Series(labels, dtype=pl.String)).drop_nulls()
     decimals = int((found != found.round()).sum())
-    if len(labels) > _MEASURED and decimals > len(labels) / 2:
+    rare = len(found) == len(labels) > votes / _RATED
+    if len(labels) > _MEASURED and (decimals > len(labels) / 2 or rare):
         raw.source.refuse(
             f"{len(labels):,} different numbers in {votes:,} votes, such as {listed(labels, 3)}, "
             "are measurements, not classes",
@@ -37,7 +39,7 @@ def check_labels(raw: Raw, labels: list[str], votes: int) -> None:
             "classes",
             fix="name the column of the class with --label",
         )
-    parts = {each: [part.strip() for part in _SEVERAL.split(each)] for each in labels}
+    parts = {each: [part.strip("[]{} '\"") for part in _SEVERAL.split(each)] for each in labels}
     known = Counter(part for each in parts.values() for part in set(each))
     several = [
         each for each, of in parts.items() if len(of) > 1 and min(known[part] for part in of) > 1

@@ -1,6 +1,7 @@
 """Columns of text, as a reader found them, into ``Annotations``: cleaned and counted."""
 
 import re
+import shlex
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection
@@ -164,8 +165,10 @@ def _classes(raw: Raw, seen: list[str], options: ReaderOptions, kept: _Codes) ->
                 if each and clean_label(each) == unknown
             )
             near = None if options.map else nearest(unknown, classes)
-            others = "the map" if options.map else "the classes"
-            fix = f"write {near!r}" if near else f"add it to {others}, or to the unsure labels"
+            fix = (
+                f"leave it out with --missing={shlex.quote(unknown)}, or give it a class with --map"
+            )
+            fix = f"write {near!r}, or {fix}" if near else fix
             raw.refuse(row, f"{shown(unknown)} is none of {listed(classes)}", fix)
         return classes
     if len(seen) == 1:

@@ -70,10 +70,13 @@ def _flat(content: Content, record: Record, question: str) -> Iterator[tuple[Any
 def _nested(content: Content, record: Record, question: str) -> Iterator[tuple[Any, Any, Any]]:
     given = record.value.get("responses") or []
     answers = (given.get(question) or []) if isinstance(given, dict) else given
-    for each in answers:
-        if not isinstance(each, dict):
-            content.refuse_record(record, f"a response must be an object; got {shown(each)}")
-        said = each if isinstance(given, dict) else (each.get("values") or {}).get(question) or {}
+    for each in answers if isinstance(answers, list) else [answers]:
+        said = each
+        if isinstance(each, dict) and not isinstance(given, dict):
+            values = each.get("values") or {}
+            said = (values.get(question) or {}) if isinstance(values, dict) else values
+        if not isinstance(said, dict):
+            content.refuse_record(record, f"a response must be an object; got {shown(said)}")
         yield said.get("value"), each.get("user_id"), each.get("status")
 
 

@@ -69,7 +69,7 @@ class Baseline:
             f"{each.name} {percent(each.recall)} of {each.items:,}"
             for each in self.recalls[:_MOST_CLASSES]
         ]
-        lines = [f"Found among the kept test items: {enumerated(shares)}."] if shares else []
+        lines = [f"Recall among the kept test items: {enumerated(shares)}."] if shares else []
         if self.cautions:
             lines.append(f"Caution: {'; and '.join(self.cautions)}.")
         return lines

@@ -142,7 +142,7 @@ def build_page(
         widened=widened,
         gallery=gallery(held_out, kept, images, bounds, run.texts) if items else None,
         comparison=Comparison(
-            (ComparedRun(run, held_out, widened), *others), guarantee and guarantee.max_error
+            (ComparedRun(run, held_out), *others), guarantee and guarantee.max_error
         )
         if others
         else None,

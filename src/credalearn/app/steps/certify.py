@@ -55,16 +55,17 @@ class Certificate:
     @property
     def lines(self) -> list[str]:
         """What the command prints, in at most eight lines, the rows of a table among them."""
-        lines, found, told = [], self.guarantee, self.run.warnings
+        lines, found, notes = [], self.guarantee, self.run.warnings
         if found is not None and self.check is not None:
             lines = self._table(found, self.check)
-            told.append(found.sentence())
+            notes.append(found.sentence())
             if found.threshold is not None:
                 limit = f"a score above {found.threshold:.4g}"
                 if found.class_thresholds:
                     limit = "a score above the threshold of their class"
-                told.append(f"Items with {limit} are deferred: {_score_words(self.run, found)}.")
-        lines += [" ".join(told)] if told else []
+                score = _score_words(self.run, found)
+                notes.append(f"Items with {limit} are deferred; the score is {score}.")
+        lines += [" ".join(notes)] if notes else []
         if self.baseline is not None:
             lines.append(" ".join(self.baseline.lines))
         if self.sets is not None:
@@ -108,7 +109,7 @@ class Certificate:
     @property
     def assumptions(self) -> list[str]:
         """What the guarantee and the sets assume, for ``--explain``."""
-        found, told = self.guarantee, []
+        found, notes = self.guarantee, []
         if found is not None and found.certified:
             exact = "where the error does not fall as more items are kept."
             if found.method in _BY_NAME:
@@ -121,26 +122,25 @@ class Certificate:
                 how = "Thresholds are quantiles of the calibration scores, and their number fixes "
                 how += f"the start of the tests: exact {exact}"
             spent = percent(sum(each.risk for each in self.run.requests))
-            told = [
+            notes = [
                 "Groups are independent and drawn like new groups; items of a group need not be. "
-                "Small and large groups count alike."
+                "Small and large groups count equally."
                 if found.by_group
                 else "Items are independent and drawn like new items.",
                 f"Right and wrong are judged by {TRUTHS[found.against]}; people can be wrong "
                 "together.",
                 how,
                 f"{many(len(self.run.requests), 'request')} on these items spent {spent} of risk "
-                "in all. Further targets must not be read off the errors of these items.",
+                "in all. Do not choose further targets by looking at the errors of these items.",
             ]
-        return told + (self.sets.assumptions if self.sets is not None else [])
+        return notes + (self.sets.assumptions if self.sets is not None else [])
 
 
 def certify(run: Run, options: CertifyOptions) -> Certificate:
     """Choose a threshold on the run's calibration items, or widen its sets, and store the result.
 
-    Another request on the same items is choosing after looking. It is refused, or with ``again``
-    spends half of the risk that is left: what all requests have spent is subtracted from 1, and
-    that is the confidence of whatever the run promises afterwards. ``requests.json``,
+    A second request on the same items is refused, or with ``again`` spends half of the risk that
+    is left; the confidence of the new promise is 1 minus all risk spent. ``requests.json``,
     ``guarantee.json`` and ``sets.json`` are each written whole.
     """
     check = guarantee = rival = None
@@ -265,13 +265,13 @@ def _risk(run: Run, options: CertifyOptions) -> tuple[float, float, bool]:
         limit = "other promises" if first is None else f"max_error={first:g}"
         again = f", or pass --again: the confidence is then {percent(left)}"
         raise CredalError(
-            f"the calibration items of {run.path} have already answered a request ({limit}); "
-            "choosing after looking would make the promise untrue. To fix: recalibrate on new "
-            f"items{'' if options.method == 'conformal-risk-control' else again}."
+            f"the calibration items of {run.path} have already answered a request ({limit}); a "
+            "target chosen after looking at the result is not guaranteed. To fix: recalibrate on "
+            f"new items{'' if options.method == 'conformal-risk-control' else again}."
         )
     if left <= 0:
         raise CredalError(
-            f"{many(asked, 'request')} have spent all risk of {run.path}. To fix: "
+            f"{many(asked, 'request')} have used up the risk of {run.path}. To fix: "
             "recalibrate on new items."
         )
     return risk, left, False
@@ -326,7 +326,7 @@ def _score_words(run: Run, found: Guarantee) -> str:
     """The score in words, and that it was chosen on out-of-fold predictions, where it was."""
     assert found.score is not None
     whose = f", by {run.facts.imported}" if run.facts.imported else ""
-    return SCORE_WORDS[found.score] + (", the better score out of fold" * _has_folds(run) or whose)
+    return SCORE_WORDS[found.score] + (", chosen on out-of-fold items" * _has_folds(run) or whose)
 
 
 def _has_folds(run: Run) -> bool:

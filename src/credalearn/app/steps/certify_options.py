@@ -1,4 +1,4 @@
-"""The options of ``certify``: what is to be promised, and how."""
+"""The options of ``certify``: what to promise, and how."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,7 +87,7 @@ class CertifyOptions:
         widening = (self.distance, self.scale, self.stratum, self.table)
         if self.set_coverage is None and widening != ("box", None, None, None):
             raise CredalError(
-                "distance, scale and stratum say how sets are widened. To fix: pass "
+                "distance, scale and stratum apply to widened sets only. To fix: pass "
                 "set_coverage=0.90 too."
             )
         if self.cost and self.target is None:
@@ -106,7 +106,7 @@ class CertifyOptions:
 
     @property
     def promises(self) -> tuple[Promise, ...]:
-        """What is to be promised besides the error of all items; with costs, instead of it."""
+        """What to promise besides the error of all items; with costs, instead of it."""
         found = []
         if self.cost and self.target is not None:
             pairs = [_classes(each, "cost", "malignant:benign=5", 2) for each in self.cost]
@@ -126,16 +126,16 @@ class CertifyOptions:
 
     @property
     def certifies(self) -> bool:
-        """Whether an error is to be certified, or something about classes."""
+        """Whether to certify an error, or something about classes."""
         return self.target is not None or bool(self.promises)
 
     @property
     def asked(self) -> dict[str, Any]:
         """What a guarantee depends on: with the same, ``certify`` finds the same."""
         names = ("called", "missed", "cost", "per_class", "confidence", "method", "score")
-        told = {name: getattr(self, name) for name in (*names, "against")}
-        told |= {name: list(each) for name, each in told.items() if isinstance(each, tuple)}
-        return {"max_error": self.target, **told}
+        fields = {name: getattr(self, name) for name in (*names, "against")}
+        fields |= {name: list(each) for name, each in fields.items() if isinstance(each, tuple)}
+        return {"max_error": self.target, **fields}
 
 
 def _classes(text: str, name: str, example: str, number: int) -> list[str]:

@@ -8,10 +8,9 @@ from typing import Any, Literal
 import polars as pl
 
 from credalearn._files import check_file, whole_file
-from credalearn._formats import listed
+from credalearn._formats import listed, many
 from credalearn._options import check_options, option, same_option
 from credalearn.app.item_stream import Batch, ItemStream, open_items
-from credalearn.app.outputs import refuse_overwriting
 from credalearn.app.run import Run
 from credalearn.app.steps.decisions import decisions, find_decision
 from credalearn.app.steps.label_studio import (
@@ -23,7 +22,7 @@ from credalearn.app.steps.label_studio import (
     write_tasks,
 )
 from credalearn.app.steps.predict import PredictOptions
-from credalearn.app.table_writer import write_frames
+from credalearn.app.table_writer import refuse_overwriting, write_frames
 from credalearn.errors import CredalError
 
 _SUFFIXES = {"label-studio": ".json", "csv": ".csv"}
@@ -64,13 +63,13 @@ class Deferred:
     def lines(self) -> list[str]:
         """What the command prints."""
         lines = [
-            f"Of {self.items:,} items, {self.deferred:,} are deferred.",
+            f"{many(self.items, 'item')}: {self.deferred:,} deferred.",
             f"Wrote {self.output}: the {self.written:,} least certain items, most uncertain first.",
         ]
         if self.config is not None:
             lines.append(f"Wrote {self.config}: the labeling interface; it shows {self.shown}.")
-        told = ["Next: add the new votes with credalearn train … --merge ANNOTATED."]
-        return [*lines, *(told if self.trains else ())]
+        notes = ["Next: add the new votes with credalearn train … --merge ANNOTATED."]
+        return [*lines, *(notes if self.trains else ())]
 
 
 def defer(run: Run, data: Any, output: str | Path, options: DeferOptions | None = None) -> Deferred:

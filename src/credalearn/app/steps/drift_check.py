@@ -9,7 +9,7 @@ from scipy.special import betaincinv
 from scipy.stats import fisher_exact
 
 from credalearn._formats import many, number, percent
-from credalearn.app.known_items import KnownItems
+from credalearn.app.item_stream import KnownItems
 from credalearn.app.run import Run
 from credalearn.app.steps.certify import item_arrays, judged_by
 from credalearn.errors import CredalError
@@ -70,15 +70,15 @@ def _accuracy(old: Run, new: Run, fresh: pl.DataFrame) -> tuple[list[str], bool]
         return [f"{line}."], False
     line += f"; on the {len(before):,} test items of {old.path}: {_share_right(before)}."
     if new.truth != old.truth:
-        told = f"Not comparable: the test items were compared with {TRUTHS[old.truth]}."
-        return [line, told], False
+        note = f"Not comparable: the test items were compared with {TRUTHS[old.truth]}."
+        return [line, note], False
     power = _detectable(before, len(wrong))
     if _may_be_chance(before, int(wrong.sum()), len(wrong)):
         return [line, f"The difference may be chance; {power}."], False
     dropped = bool(wrong.mean() > before.mean())
     change = "dropped" if dropped else "rose"
-    told = f"Accuracy {change} significantly (Fisher's exact test, level 5 %); {power}."
-    return [line, told], dropped
+    note = f"Accuracy {change} significantly (Fisher's exact test, level 5 %); {power}."
+    return [line, note], dropped
 
 
 def _may_be_chance(before: np.ndarray, errors: int, number: int) -> bool:
@@ -136,7 +136,7 @@ def _guarantee(new: Run, guarantee: Guarantee, fresh: pl.DataFrame) -> tuple[lis
     promises = guarantee.all_promises
     by_group = guarantee.by_group and items.groups is not None
     found = [_verdict(each, items, by_group, _LEVEL / len(promises)) for each in promises]
-    return [line, " ".join(told for told, _ in found)], any(broken for _, broken in found)
+    return [line, " ".join(note for note, _ in found)], any(broken for _, broken in found)
 
 
 def _verdict(
@@ -157,14 +157,14 @@ def _verdict(
 
     share = float(errors.sum() / kept.sum())
     if isinstance(found, GroupEvidence):
-        units, told = many(len(kept), "group"), f" ({shown(share)} for a random item of a group)"
+        units, note = many(len(kept), "group"), f" ({shown(share)} for a random item of a group)"
         # The rate is above r exactly where that of right ones is below 1 − r.
         right = found.kept - found.errors
         broken = betting_p_value(right, found.kept, 1 - promise.rate, risk=level)[0] <= level
         noticed = _noticed_by_groups(found.kept, promise.rate, level)
     else:
         count = int(kept)
-        units, told = many(count, "item"), f" ({shown(share)})"
+        units, note = many(count, "item"), f" ({shown(share)})"
         numbers = np.append(np.arange(count + 1.0), errors)
         low, _ = interval(
             *(numbers, np.full_like(numbers, count)),
@@ -176,7 +176,7 @@ def _verdict(
     power = f"too few to contradict it ({units})"
     if noticed is not None:
         power = f"with {units}, {shown(noticed)} would be noticed in 8 of 10 cases"
-    limit = f"the guaranteed {shown(promise.rate)}{told}"
+    limit = f"the guaranteed {shown(promise.rate)}{note}"
     if broken:
         return f"{about}Above {limit}, at {percent(1 - level)} confidence; {power}.", True
     if share > promise.rate:

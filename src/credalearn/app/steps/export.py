@@ -19,8 +19,8 @@ import numpy as np
 from credalearn import __version__
 from credalearn._files import check_file, whole_file
 from credalearn._options import check_options, option
-from credalearn.app.outputs import refuse_overwriting
 from credalearn.app.staging import MODEL
+from credalearn.app.table_writer import refuse_overwriting
 from credalearn.errors import CredalError
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ OUTPUTS = {
     "lower": ("(N, K)", "lower probabilities"),
     "upper": ("(N, K)", "upper probabilities"),
     "label": ("(N,)", "predicted class, an index into the classes, from 0"),
-    "score": ("(N,)", "what items are deferred by"),
+    "score": ("(N,)", "uncertainty; items above the threshold are deferred"),
 }
 TOLERANCE = 1e-5
 _ONNX = Path("model.onnx")

@@ -3,6 +3,7 @@
 Shapes: N items, K classes.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from os import PathLike
 from pathlib import Path
@@ -16,10 +17,15 @@ from credalearn._formats import listed, many, percent, shown
 from credalearn._options import keywords, option, same_option
 from credalearn.app.annotations.table import Annotations, Origin
 from credalearn.app.dataset import Dataset, DatasetOptions, is_column
-from credalearn.app.features import as_table, find_categories, item_column
+from credalearn.app.features import (
+    feature_values,
+    find_categories,
+    item_column,
+    item_names,
+)
 from credalearn.app.readers import read_annotations
 from credalearn.app.readers.options import ReaderOptions
-from credalearn.app.readers.shares import without_prefix
+from credalearn.app.readers.tables import without_prefix
 from credalearn.app.run import Run, write_run
 from credalearn.app.sources import Source, open_source
 from credalearn.app.staging import check_place, staged
@@ -37,7 +43,7 @@ class ImportOptions(HeldOutOptions):
     """Options of ``import``, in Python and on the command line."""
 
     model_name: str | None = option(
-        None, "Whose probabilities they are.", show_default="the file's name"
+        None, "Name of the model that made the probabilities.", show_default="the file's name"
     )
     drop: tuple[str, ...] = same_option(
         DatasetOptions, "drop", help="Column that is not a probability; may be repeated."
@@ -57,7 +63,7 @@ class GivenProbabilities:
         if wrong.any():
             row = X[int(wrong.argmax())]
             in_percent = abs(row.sum() - 100) <= 100 * _ROUNDED
-            fix = "divide percentages by 100" if in_percent else "drop columns of other numbers"
+            fix = "divide percentages by 100" if in_percent else "--drop columns of other numbers"
             raise CredalError(
                 "probabilities must be 0 or more and sum to 1; got "
                 f"{', '.join(f'{each:g}' for each in row[:8])}. To fix: {fix}."
@@ -90,17 +96,13 @@ def import_predictions(
         data = _of_dataset(probs, votes)
     else:
         data = _joined(probs, votes, options, reading or ReaderOptions())
-    model = GivenProbabilities()
-    if found := failing_row(model, data.X):
-        row, error = found
-        raise CredalError(f"{data.inputs.path}, item {shown(data.items[row])}: {error}")
     unsplit = data.part is None
     data = data.split(("calibration", "test")) if unsplit else data.without_training()
     with staged(output, overwrite=options.overwrite) as partial:
         facts = data_facts(data) | {"model": f"probabilities of {name}", "imported": name}
         used = recorded_options(TrainOptions(random_state=options.random_state), images=False)
         facts["options"] = replace(used, method="imported", backbone="")
-        write_run(partial, facts, model_sha256="", **run_tables(data, model))
+        write_run(partial, facts, model_sha256="", **run_tables(data, GivenProbabilities()))
     return Run.load(output)
 
 
@@ -134,10 +136,14 @@ def _of_dataset(probs: Any, data: Dataset) -> Dataset:
     row_of = {item: row for row, item in enumerate(found.items)}
     if missing := [item for item in data.items if item not in row_of]:
         raise CredalError(f"{many(len(missing), 'item')} have no probabilities: {listed(missing)}.")
+    _check(found.inputs.path, found.items, found.X)
     return data.with_inputs(found.X[[row_of[item] for item in data.items]], found.inputs)
 
 
 def _joined(probs: Any, votes: Any, options: ImportOptions, reading: ReaderOptions) -> Dataset:
+    if isinstance(probs, np.ndarray | torch.Tensor) and votes is not None:
+        given = isinstance(votes, Annotations)
+        votes = votes if given else read_annotations(votes, **keywords(reading))
     if isinstance(votes, Annotations):
         probs = _in_memory(probs, votes.items, votes.classes)
     source = open_source(probs)
@@ -161,7 +167,14 @@ def _joined(probs: Any, votes: Any, options: ImportOptions, reading: ReaderOptio
 def _in_memory(probs: Any, items: Any, classes: tuple[str, ...]) -> Any:
     """An array with the names of its items and classes; a table or path stays as it is."""
     if isinstance(probs, np.ndarray | torch.Tensor):
-        probs = as_table({"item": np.array(items), "features": np.asarray(probs)}, classes)
+        if tuple(probs.shape) != (len(items), len(classes)):
+            raise CredalError(
+                f"probs must have the shape ({len(items)}, {len(classes)}), items and classes of "
+                f"the annotations; got {tuple(probs.shape)}. To fix: pass a table with a column of "
+                "items."
+            )
+        by_class = dict(zip(classes, np.asarray(probs).T, strict=True))
+        probs = pl.DataFrame({"item": list(items), **by_class})
     return probs
 
 
@@ -171,11 +184,21 @@ def _class_columns(source: Source, options: ImportOptions) -> list[str]:
     beside = [name for name in (options.group, options.split, gold, *options.drop) if name]
     item = item_column(source, (options.item,), beside)
     left = [name for name in source.columns if name not in (item, *beside)]
-    texts = find_categories(source.read(left)) if left else ()
+    table = source.read((item, *left))
+    texts = find_categories(table.select(left)) if left else ()
     names = [name for name in left if name not in texts]
     if len(names) < 2:
         source.refuse(
             f"there must be one column of probabilities per class; got {listed(names) or 'none'}",
             fix="name the columns after the classes",
         )
+    items = item_names(source, table[item])
+    _check(source.path, items, feature_values(source, table.select(names), items))
     return names
+
+
+def _check(path: str | Path, items: Sequence[str] | pl.Series, X: Any) -> None:
+    """Refuse an item whose numbers are no probabilities."""
+    if found := failing_row(GivenProbabilities(), X):
+        row, error = found
+        raise CredalError(f"{path}, item {shown(items[row])}: {error}")

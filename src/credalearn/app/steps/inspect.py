@@ -55,14 +55,14 @@ class Inspection:
         alpha = "undefined" if found.alpha is None else f"{found.alpha:.3f}"
         line += f"; {percent(found.unanimous)} unanimous, {percent(found.tied)} tied; "
         pairs = [f"{a} and {b} ({percent(share)})" for a, b, share in found.confused[:_SHOWN]]
-        confused = [f"most confused: {', '.join(pairs)}"] if pairs else []
+        confused = [f"most confused (share of disagreements): {', '.join(pairs)}"] if pairs else []
         return [f"{line}Krippendorff's alpha {alpha}", *confused]
 
     def _far(self) -> list[str]:
         if not self.far:
             return []
         named = [f"{each.name} ({each.agreed} of {each.compared})" for each in self.far]
-        line = f"agree with the others on few items: {', '.join(named[:_SHOWN])}"
+        line = f"rarely agree with the others: {', '.join(named[:_SHOWN])}"
         return [line + f" and {len(named) - _SHOWN} more" * (len(named) > _SHOWN)]
 
 

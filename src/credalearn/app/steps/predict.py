@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from credalearn._formats import percent
+from credalearn._formats import many, percent
 from credalearn._options import check_options, option
-from credalearn.app.item_stream import Batch, open_items
-from credalearn.app.known_items import KnownItems
-from credalearn.app.outputs import refuse_overwriting
+from credalearn.app.item_stream import Batch, KnownItems, open_items
 from credalearn.app.run import Run
 from credalearn.app.sources import open_source
 from credalearn.app.steps.decisions import (
@@ -24,7 +22,7 @@ from credalearn.app.steps.decisions import (
     decisions,
     find_decision,
 )
-from credalearn.app.table_writer import Schema, check_output, write_frames
+from credalearn.app.table_writer import Schema, check_output, refuse_overwriting, write_frames
 from credalearn.errors import CredalError
 
 if TYPE_CHECKING:
@@ -99,8 +97,8 @@ class Decisions:
         else:
             kept = self.items - self.deferred
             lines.append(
-                f"Of {self.items:,} items, {kept:,} are predicted ({percent(kept / self.items)}) "
-                f"and {self.deferred:,} are deferred."
+                f"{many(self.items, 'item')}: {kept:,} predicted ({percent(kept / self.items)}), "
+                f"{self.deferred:,} deferred."
             )
         if self.trained_on:
             lines.append(

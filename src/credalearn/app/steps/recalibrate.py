@@ -11,7 +11,7 @@ from credalearn._formats import listed
 from credalearn._options import check_options, keywords, same_option
 from credalearn.app.annotations.table import Annotations
 from credalearn.app.dataset import Dataset, DatasetOptions
-from credalearn.app.known_items import KnownItems
+from credalearn.app.item_stream import KnownItems
 from credalearn.app.readers import read_annotations
 from credalearn.app.run import Run, write_run
 from credalearn.app.staging import MODEL, recover, staged
@@ -164,10 +164,10 @@ def _dataset(run: Run, annotations: Annotations, options: RecalibrateOptions) ->
     if inputs.kind == "texts":
         text = options.text or inputs.texts
         return Dataset(annotations, **keywords(options) | {"text": text}, **encoder)
-    if (inputs.kind == "images") != (options.images is not None):
-        raise CredalError(
-            f"the model of {run.path} takes {inputs.kind}. To fix: pass --{inputs.kind}."
-        )
+    without = isinstance(options.features, tuple | list) and not options.features
+    if options.images is None if inputs.kind == "images" else without:
+        what = "predictions" if run.facts.imported else inputs.kind
+        raise CredalError(f"{run.path} takes {inputs.kind}. To fix: pass --{what}.")
     if inputs.kind == "images":
         size = {"image_size": inputs.image_size}
         return Dataset(annotations, **keywords(options), **size, **encoder)
@@ -196,10 +196,10 @@ def _as_before(run: Run) -> str:
         return f"--capacity {1 - run.guarantee.coverage:.2g}"
     asked = run.requests[-1].asked if run.requests else {"max_error": 0.1}
     usual = {"confidence": 0.95, "against": "truth", "per_class": False, "run": asked.get("run")}
-    told = []
+    notes = []
     for name, value in asked.items():
         if value is not None and value != usual.get(name):
             flag = f"--{name.replace('_', '-')}"
             several = value if isinstance(value, list) else [value]
-            told += [flag if each is True else f"{flag} {quote(str(each))}" for each in several]
-    return " ".join(told)
+            notes += [flag if each is True else f"{flag} {quote(str(each))}" for each in several]
+    return " ".join(notes)

@@ -14,7 +14,6 @@ from credalearn._files import check_file
 from credalearn._options import check_options, option
 from credalearn.app.annotations.dawid_skene import dawid_skene
 from credalearn.app.labels import make_labels
-from credalearn.app.outputs import refuse_overwriting
 from credalearn.app.report.card import write_card
 from credalearn.app.report.comparison import ComparedRun
 from credalearn.app.report.held_out import HeldOut
@@ -24,6 +23,7 @@ from credalearn.app.report.render import render_page
 from credalearn.app.run import Run
 from credalearn.app.steps.set_coverage import WidenedSets, widened
 from credalearn.app.steps.voted_items import annotations_of, voted_items
+from credalearn.app.table_writer import refuse_overwriting
 from credalearn.errors import CredalError
 from credalearn.guarantees.truths import HAVING, LACKING, TRUTHS
 from credalearn.labels import PROMISING, VoteRule
@@ -100,7 +100,7 @@ def _page(
         made=made,
         risk=risk,
         widened=_widened(run),
-        others=[ComparedRun(each, HeldOut.of(each), _widened(each)) for each in others],
+        others=[ComparedRun(each, HeldOut.of(each)) for each in others],
         images=images,
         items=options.items,
     )

@@ -49,7 +49,7 @@ class RuleOptions:
     confidence: float = option(
         0.95, "Confidence level of the sets, and of the rules that take one.", above=0, below=1
     )
-    skill: Skill = option("equal", "Whether votes count alike, or by the annotators' skill.")
+    skill: Skill = option("equal", "Whether votes count equally, or by the annotators' skill.")
     random_state: int = option(0, "Random seed.", least=0)
 
     def __post_init__(self) -> None:

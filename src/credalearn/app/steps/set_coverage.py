@@ -98,41 +98,41 @@ class WidenedSets:
     @property
     def assumptions(self) -> list[str]:
         """What the promise about the sets assumes."""
-        told = [
+        notes = [
             "Items are exchangeable with new ones, and new items have as many votes. The promise "
             "about sets is an average over calibration sets, not one about each item."
         ]
         if self.inflation.by in SCORE_WORDS:
-            told.append(
+            notes.append(
                 f"Strata are divided at {enumerated([f'{x:.4g}' for x in self.inflation.edges])} "
                 f"({SCORE_WORDS[self.inflation.by]}), fixed without the calibration labels."
             )
-        return told
+        return notes
 
     @property
     def lines(self) -> list[str]:
         """What to tell the user, in at most three lines."""
-        told = [self.inflation.sentence()]
+        notes = [self.inflation.sentence()]
         if self.left_out:
             what = "fewer than two votes" if self.counted else "no shares"
-            told = [f"{told[0]} {self.left_out:,} with {what} were left out."]
+            notes = [f"{notes[0]} {self.left_out:,} with {what} were left out."]
         if not self.seen:
-            return [*told, "No test item has enough votes to check the widened sets on."]
+            return [*notes, "No test item has enough votes to check the widened sets on."]
         low, high = map(percent, self.usual)
-        told.append(
+        notes.append(
             f"The widened sets contain the vote shares of {percent(self.covered / self.seen)} of "
-            f"{many(self.seen, 'test item')} (usual: {low} to {high}). A class's interval is "
+            f"{many(self.seen, 'test item')} (expected: {low} to {high}). A class's interval is "
             f"{self.width_after:.3g} wide on average; it was {self.width_before:.3g}. "
             f"{self.by_decision}".rstrip()
         )
         if self.short:
-            told[-1] += " Fewer than usual: are the test items drawn like the calibration items?"
+            notes[-1] += " Fewer than expected: do test items differ from calibration items?"
         if self.saying_nothing > 0.5:
-            told.append(
+            notes.append(
                 f"{percent(self.saying_nothing)} of the test items' sets leave some class anything "
                 "from 0 to 1: with few votes per item, or hard items, they say very little."
             )
-        return told
+        return notes
 
 
 def certify_sets(

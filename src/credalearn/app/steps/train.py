@@ -67,7 +67,7 @@ class TrainOptions:
         "Network: linear, mlp, resnet18, wrn-28-4, timm:NAME or torchvision:NAME.",
         show_default="selected for features, resnet18 for images",
     )
-    calibrate: bool = option(False, "Temper the probabilities of a method given by name.")
+    calibrate: bool = option(False, "Calibrate the probabilities of a method given by name.")
     weights: Path | None = same_option(DatasetOptions, "weights")
     augment: Augment = option("none", "Random changes to images in each epoch.")
     epochs: int = same_option(Recipe, "epochs")

@@ -1,0 +1,216 @@
+"""Tables: one row per vote or bound, or one per item with columns of annotators or classes."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import polars as pl
+
+from credalearn._checks import folded
+from credalearn._formats import listed
+from credalearn.app.column_names import ANNOTATOR, AT_LEAST, ITEM, LABEL, find
+from credalearn.app.readers._content import Content, Raw
+from credalearn.app.sources import numbers
+
+# Columns that are often next to votes and are not votes.
+_BESIDE = (
+    *("text", "title", "description", "comment", "url", "image", "split", "fold", "group", "gold"),
+    *("goldlabel", "hardlabel", "majority", "consensus", "truth", "date", "time", "timestamp"),
+    *("index", "source", "total", "sum", "nvotes", "numvotes", "patient", "patientid"),
+)
+_PEOPLE = (*ANNOTATOR, "ann", "person")
+_COUNTS = ("count", "counts", "n", "num", "votes", "vote")
+_PROBABILITIES = ("p", "prob", "probability", "share", "soft")
+
+
+class TableReader(NamedTuple):
+    """The reader of one kind of table."""
+
+    recognize: Callable[[Content], bool]
+    read: Callable[[Content], Raw]
+
+
+def _is_long(content: Content) -> bool:
+    """A table with a column for the item and one for the label."""
+    item, label = content.column("item", ITEM), content.column("label", LABEL)
+    return item is not None and label is not None and item != label
+
+
+def _read_long(content: Content) -> Raw:
+    """One vote per row, as crowd-kit, Toloka and most scripts write them."""
+    item, label = content.need("item", ITEM), content.need("label", LABEL)
+    annotator = content.column("annotator", ANNOTATOR)
+    weight = content.column("weight", ("weight",))
+    if len({item, label, annotator}) < 3:
+        content.source.refuse(
+            f"item {item!r}, annotator {annotator!r} and label {label!r} must be three columns",
+            fix="name them with --item, --annotator and --label",
+        )
+    columns = {"item": item, "annotator": annotator, "label": label, "weight": weight}
+    frame = content.text(**{name: column for name, column in columns.items() if column})
+    notes: tuple[str, ...] = ()
+    who = f"annotator {annotator!r}"
+    if annotator is None:
+        who = "no annotator"
+        frame = frame.with_columns(annotator=pl.lit(None, pl.String))
+        others = [name for name in content.columns if name not in (item, label, weight)]
+        if others:
+            note = f"if one of {listed(others)} names the annotator, pass it with --annotator"
+            notes = (note,)
+    words = f"one row per vote: item {item!r}, {who}, label {label!r}"
+    return Raw("votes", frame, content.source, words, item=item, notes=notes)
+
+
+def _read_bounds(content: Content) -> Raw:
+    """One statement per row: the least probability that an annotator gives a label."""
+    item, label = content.need("item", ITEM), content.need("label", LABEL)
+    bound = find(content.columns, AT_LEAST)
+    if bound is None:
+        content.source.refuse(
+            "there is no column 'at_least'", fix="rename the column of the bounds to at_least"
+        )
+    frame = content.text(item=item, label=label, at_least=bound)
+    words = f"one row per lower bound: item {item!r}, label {label!r}"
+    return Raw("bounds", frame, content.source, words, item=item)
+
+
+def _is_wide(content: Content) -> bool:
+    """Columns called like annotators, or cells that are labels."""
+    found = _find_layout(content)
+    if found is not None and found.shape == "ambiguous":
+        content.source.refuse(
+            "the columns could be annotators with numbers for labels, or counts by class",
+            fix="pass --format wide or --format counts",
+        )
+    return found is not None and found.shape == "wide"
+
+
+def _read_wide(content: Content) -> Raw:
+    """One vote per filled cell."""
+    found = _need_layout(content)
+    frame = content.text(**{"\0item": found.item}, **{name: name for name in found.others})
+    # By rows, as a person reads: the votes of the first item first.
+    long = (
+        frame.with_row_index("row")
+        .unpivot(found.others, index=["\0item", "row"])
+        .sort("row", maintain_order=True)
+        .rename({"\0item": "item", "variable": "annotator", "value": "label"})
+    )
+    words = f"one row per item {found.item!r}, one column per annotator: {listed(found.others, 6)}"
+    return Raw("votes", long, content.source, words, item=found.item, empty="empty cells")
+
+
+def _shares(kind: Literal["counts", "probabilities"]) -> TableReader:
+    """One row per item, one column per class; these columns lose a prefix that all share."""
+
+    def recognize(content: Content) -> bool:
+        found = _find_layout(content)
+        return found is not None and found.shape == kind
+
+    def read(content: Content) -> Raw:
+        found = _need_layout(content)
+        classes = without_prefix(found.others)
+        if "item" in classes:
+            content.source.refuse(
+                "no class can be called 'item'", fix="name the item's column with --item"
+            )
+        frame = content.text(item=found.item, **dict(zip(classes, found.others, strict=True)))
+        words = f"one row per item {found.item!r}, one column per class with its {kind}"
+        return Raw(kind, frame, content.source, words, item=found.item)
+
+    return TableReader(recognize, read)
+
+
+TABLES = {
+    "bounds": TableReader(
+        lambda content: _is_long(content) and find(content.columns, AT_LEAST) is not None,
+        _read_bounds,
+    ),
+    "long": TableReader(_is_long, _read_long),
+    "counts": _shares("counts"),
+    "probabilities": _shares("probabilities"),
+    "wide": TableReader(_is_wide, _read_wide),
+}
+
+
+def without_prefix(names: Sequence[str]) -> list[str]:
+    """The names of columns without a prefix such as ``p_`` or ``probs.`` that all share."""
+    found = re.match(r"[^\W\d_]+[_.]", names[0])
+    prefix = "" if found is None else found[0]
+    same = all(name.startswith(prefix) and len(name) > len(prefix) for name in names)
+    return [name.removeprefix(prefix) for name in names] if same else list(names)
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """Of a table with one row per item: its column, the others, and what these are."""
+
+    item: str
+    others: tuple[str, ...]
+    shape: Literal["wide", "counts", "probabilities", "ambiguous"]
+
+
+def _find_layout(content: Content) -> _Layout | None:
+    """The layout by the names and the first rows; None if there is none to see."""
+    if not content.columns or content.options.label is not None:
+        return None
+    values = (value for record in content.records for value in record.value.values())
+    if any(isinstance(value, dict | list) for value in values):
+        return None
+    first = content.columns[0]
+    item = content.column("item", ITEM)
+    if item is None and content.head[first].n_unique() == content.head.height > 0:
+        item = first
+    if item is None:
+        return None
+    others = tuple(name for name in content.columns if name != item and folded(name) not in _BESIDE)
+    people = tuple(name for name in others if _begins(name, _PEOPLE))
+    if len(people) >= 2:
+        return _Layout(item, people, "wide")
+    shape = _shape(content.head, others)
+    return None if shape is None else _Layout(item, others, shape)
+
+
+def _need_layout(content: Content) -> _Layout:
+    found = _find_layout(content)
+    if found is None:
+        content.source.refuse(
+            "a table with one row per item needs a column that names the item and two or more "
+            "columns of votes",
+            fix="name the item's column with --item",
+        )
+    return found
+
+
+def _shape(
+    head: pl.DataFrame, others: tuple[str, ...]
+) -> Literal["wide", "counts", "probabilities", "ambiguous"] | None:
+    if len(others) < 2 or not head.height:
+        return None
+    if find(others, (*ANNOTATOR, *LABEL)):
+        return None  # a long table that lacks a column
+    cells = pl.concat([head[name].alias("cell") for name in others]).str.strip_chars()
+    filled = cells.filter(cells != "")
+    found = numbers(filled).drop_nulls()
+    if len(found) > len(filled) / 2:
+        if all(_begins(name, _COUNTS) for name in others):
+            return "counts"
+        if all(_begins(name, _PROBABILITIES) for name in others) or (found != found.round()).any():
+            return "probabilities"
+    if len(found) < 0.9 * len(filled) or not len(filled):
+        return "wide" if filled.n_unique() <= max(20, len(filled) / 4) else None
+    if (found < 0).any():  # no count is negative
+        return "wide"
+    # All cells at once: 20,000 columns one by one take seconds.
+    sums = numbers(cells).fill_null(0).to_numpy().reshape(len(others), head.height).sum(0)
+    varied = head.select(others).n_unique() > 1 and head.height > 2
+    # The same number of votes for each item, distributed differently: no labels sum up like that.
+    same = len(filled) == len(cells) and len(set(sums.tolist())) == 1 and sums[0] > 1
+    return "counts" if same and varied else "ambiguous"
+
+
+def _begins(name: str, words: tuple[str, ...]) -> bool:
+    """Whether a column is called like one of the words, followed by a number or a name."""
+    start = name.casefold().replace("-", "_").replace(" ", "_").split("_")[0].rstrip("0123456789")
+    return start in words and folded(name) != start
