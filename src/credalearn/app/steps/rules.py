@@ -27,7 +27,7 @@ from credalearn.theory import (
 _CONFIDENCE = 0.95  # of the sets, and of the rules that take one
 _HARDLY = 0.05  # share of a rule's sets that votes could reject: with less they say nothing
 _HALF = 0.5  # with more they say enough to recommend the rule
-_HEAD = ("rule", "diameter", "agree %", "testable %", "states %", "held out %", "fails by")
+_HEAD = ("rule", "diameter", "agree %", "testable %", "top %", "held-out top %", "fails by")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,14 +81,16 @@ class RuleComparison:
         if best is None:
             near = max(self.rules, key=lambda each: each.agree)
             return (
-                f"No rule holds; {near.rule} comes closest, with {percent(near.agree)} of its sets "
-                "in agreement with the held-out votes. Collect more votes per item."
+                f"Held-out votes refute every rule; {near.rule} comes closest, with "
+                f"{percent(near.agree)} of its sets in agreement. Collect more votes per item."
             )
         few = f"the held-out votes could reject only {percent(best.testable)} of its sets"
         if best.testable < _HARDLY:
             needed = f"{best.votes_needed:.0f} held-out votes per item could reject half of them"
             needed = needed if isfinite(best.votes_needed) else "its sets exclude too little"
-            return f"Too few votes to choose a rule: {best.rule} holds, but {few}; {needed}."
+            return (
+                f"Too few votes to choose a rule: {best.rule} is not refuted, but {few}; {needed}."
+            )
         care = "" if best.testable >= _HALF else f" Take care: {few}."
         return (
             f"Use {best.rule}: the smallest sets (mean diameter {best.diameter:.3f}) of the rules "
