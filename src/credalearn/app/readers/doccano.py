@@ -32,8 +32,9 @@ def read(content: Content) -> Raw:
         for label in labels if isinstance(labels, list) else [labels]:
             if isinstance(label, list):
                 content.refuse_record(record, f"a label must be a class; got {shown(label)}")
-            named = isinstance(label, dict)
-            person, said = (label.get("user"), label.get("label")) if named else (who, label)
+            person, said = who, label
+            if isinstance(label, dict):
+                person, said = label.get("user"), label.get("label")
             if isinstance(person, dict | list):
                 content.refuse_record(record, f"a user must be a name; got {shown(person)}")
             people.setdefault(person, []).append(said)
