@@ -10,6 +10,7 @@ from credalearn.sets import (
     CredalSet,
     Intervals,
     LowerBounds,
+    MeanIntervals,
     Possibility,
     TotalVariationBall,
     Vertices,
@@ -71,9 +72,20 @@ def possibilities(num_items: int, num_classes: int, generator: torch.Generator) 
     return Possibility(levels)
 
 
+def mean_intervals(num_items: int, num_classes: int, generator: torch.Generator) -> MeanIntervals:
+    """One to four boxes per item, of unequal weight, some without any."""
+    people = int(torch.randint(1, 5, (), generator=generator))
+    boxes = [intervals(num_items, num_classes, generator) for _ in range(people)]
+    weight = torch.randint(0, 3, (num_items, people), generator=generator)
+    weight[:, 0] += (weight.sum(1) == 0).long()
+    lower, upper = (torch.stack([getattr(x, at) for x in boxes], 1) for at in ("lower", "upper"))
+    return MeanIntervals(lower, upper, weight)
+
+
 KINDS: dict[str, Maker] = {
     "lower bounds": lower_bounds,
     "intervals": intervals,
+    "mean intervals": mean_intervals,
     "vertices": vertices,
     "balls": balls,
     "possibilities": possibilities,

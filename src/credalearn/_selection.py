@@ -20,7 +20,8 @@ from torch import Tensor
 
 from credalearn._temperature import fit_temperature, log_probs, temper
 from credalearn.errors import CredalError, TrainingError
-from credalearn.methods import METHODS, Model
+from credalearn.methods import METHODS, Method, Model, Outputs
+from credalearn.methods.taught import as_wide_as, narrowest, taught_labels
 from credalearn.nets import MLP, Network
 from credalearn.predictions import CredalPredictions
 from credalearn.sets import CredalSet
@@ -120,13 +121,21 @@ class Items:
 def select(
     items: Items,
     *,
+    method: Method,
     groups: NDArray[Any] | None,
     random_state: int,
     device: torch.device,
     report: Report,
 ) -> Selected:
-    """Compare the candidates on folds, and fit the best one on all items."""
+    """Compare the candidates on folds, and fit the best one on all items.
+
+    Methods with teachers have linear candidates only, and the models of the folds teach.
+    """
     folds = make_folds(items.truth, groups, random_state=random_state)
+    if method.teachers is not None:
+        return _with_threads(
+            items, report, lambda tell: _select_taught(items, folds, method, random_state, tell)
+        )
 
     return _with_threads(
         items, report, lambda tell: _select(items, folds, random_state, device, tell)
@@ -186,6 +195,41 @@ def _select(
     heads = problem.fit_credal(items.labels, path.penalty, center)
     model = _model(problem.network(heads), random_state=random_state)
     return Selected(choice, model, folds, found)
+
+
+def _select_taught(
+    items: Items, folds: Rows, method: Method, random_state: int, report: Report
+) -> Selected:
+    """A linear model that learns how far the models of the folds disagree, with their penalty."""
+    path = linear_path(items, folds, items.labels.reference, report)
+    report("linear model: bounds of the fold models", 0.6)
+    solved = list(zip(path.problems, path.centers, path.inputs, strict=True))
+    teachers = [
+        _model(problem.network([head]), "softmax").predict(inputs).probs.double()
+        for problem, head, inputs in solved
+    ]
+    taught = taught_labels(torch.stack(teachers, 1))
+    crossed = method.teachers == "cross-fitted"
+    fit = LinearProblem.fit_bounds if crossed else LinearProblem.fit_credal
+    logits = torch.empty(len(items), 1, method.num_heads, items.truth.shape[1])
+    for fold, (problem, center, inputs) in enumerate(solved):
+        here = np.flatnonzero(folds == fold)
+        heads = fit(problem, taught[np.flatnonzero(folds != fold)], path.penalty, center)
+        logits[here] = _model(problem.network(heads), "softmax").outputs(inputs[here]).logits
+    outside = Outputs(logits, torch.empty(len(items), 0))
+    predict = partial(method.predictions, outside)
+    state = narrowest(predict, items.labels.reference) if crossed else as_wide_as(predict, taught)
+    problem = items.problem(items.encoded(np.arange(len(items))))
+    center = problem.fit(soft_target(items.labels.reference), path.penalty, path.centers[0])
+    network = problem.network(fit(problem, taught, path.penalty, center))
+    found = predict(state)
+    choice = Choice(
+        backbone="linear",
+        penalty=path.penalty,
+        candidates=path.tried,
+        log_likelihood=-items.cost(found.probs),
+    )
+    return Selected(choice, Model(method, (network,), state, random_state), folds, found)
 
 
 def make_folds(

@@ -9,6 +9,7 @@ import copy
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -51,6 +52,8 @@ from credalearn._text_encoder import TextEncoder, as_texts
 from credalearn.errors import CredalError, TrainingError
 from credalearn.labels.soft import SoftRule, collapse
 from credalearn.methods import METHODS, Method, Model
+from credalearn.methods.softmax import ENSEMBLE_SIZE
+from credalearn.methods.taught import as_wide_as, narrowest, stretch, stretched, taught_labels
 from credalearn.nets import Backbone, Network, Standardize, build_backbone, check_backbone
 from credalearn.predictions import CredalPredictions
 from credalearn.sets import CredalSet
@@ -86,7 +89,9 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             whose losses are averaged, not summed, which is more accurate with SGD;
             ``"pocc-center"`` with a third head; ``"pocc-ensemble"``; ``"softmax"`` (a single
             point); ``"edl"``, ``"edl-soft"``, ``"dappr"``, ``"laplace-bridge"`` (a Dirichlet);
-            ``"mc-dropout"``, ``"deep-ensemble"`` (a hull); ``"decalibration"`` (a box). Or a
+            ``"mc-dropout"``, ``"deep-ensemble"`` (a hull); ``"decalibration"`` (a box);
+            ``"credal-bounds"``, ``"pocc-distilled"`` (a box that five networks, or with
+            ``backbone="linear"`` the fold models of the selection, taught to one). Or a
             ``credalearn.methods.Method`` of your own, which ``load`` then needs too.
         backbone: ``"auto"``: what the default learner selects, ``"mlp"`` for other methods.
             ``"linear"`` and ``"mlp"`` for tables; ``"resnet18"`` or ``"wrn-28-4"`` for small
@@ -389,7 +394,11 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def _selects(self) -> bool:
         """Whether this is the default learner."""
-        return isinstance(self.method, str) and (self.method, self.backbone) == ("auto", "auto")
+        if not isinstance(self.method, str) or not isinstance(self.backbone, str):
+            return False
+        taught = self.method in METHODS and METHODS[self.method].teachers is not None
+        both = (self.method, self.backbone)
+        return both == ("auto", "auto") or (taught and self.backbone == "linear")
 
     def _method(self) -> Method:
         if isinstance(self.method, Method):
@@ -420,7 +429,8 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     f"encoder={self.encoder!r} is for the default learner. To fix: leave out "
                     "method and backbone, or encode the texts yourself."
                 )
-            check_backbone(self._backbone(), self.weights, num_trained=method.num_members)
+            networks = method.num_members + (0 if method.teachers is None else ENSEMBLE_SIZE)
+            check_backbone(self._backbone(), self.weights, num_trained=networks)
             if weighted:
                 raise CredalError(
                     "sample_weight is for the default learner. To fix: leave out method and "
@@ -449,6 +459,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         with self._progress(0) as progress:
             found = select(
                 chosen,
+                method=self._method(),
                 groups=None if groups is None else groups[used],
                 random_state=self.random_state,
                 device=find_device(self.device),
@@ -473,6 +484,8 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> tuple[Model, list[float]]:
         """A model of the method given by name, and its losses; on ``members`` if there are any."""
         method, losses, networks = self._method(), [], list(members or ())
+        if method.teachers is not None and members is None:
+            return self._taught(inputs, labels)
         for number in range(method.num_members if members is None else 0):
             training = self._training(number, inputs, labels, labels.num_classes)
             with self._progress(number) as progress:
@@ -484,6 +497,45 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         state = self.random_state
         model = Model.from_members(method, networks, inputs, labels, random_state=state)
         return model, np.array(losses).mean(0).tolist() if losses else []
+
+    def _taught(self, inputs: Inputs, labels: CredalSet) -> tuple[Model, list[float]]:
+        """A student of softmax networks that the same backbone, recipe and data make."""
+        method, teachers = self._method(), []
+        right = truth_of(labels, None, np.arange(labels.num_classes))
+        folds = make_folds(right, None, random_state=self.random_state, count=ENSEMBLE_SIZE)
+        for number in range(ENSEMBLE_SIZE):
+            one = copy.copy(self)
+            one.method, one.random_state = "softmax", self.random_state + 1 + number
+            one.checkpoint = _beside(self.checkpoint, f"teacher-{number}")
+            left_out = number if method.teachers == "cross-fitted" else -1
+            rows = np.flatnonzero(folds != left_out)
+            teachers.append(one._trained(inputs[rows], labels[rows], None)[0])
+
+        def say(items: Tensor) -> Tensor:
+            return torch.stack([each.predict(items).probs for each in teachers], 1)
+
+        probs = say(inputs)
+        taught = taught_labels(probs)
+        training = self._training(0, inputs, taught, labels.num_classes)
+        if training.augment is not None:
+            device = next(training.network.parameters()).device
+            training = replace(training, teach=lambda new: taught_labels(say(new)).to(device))
+        with self._progress(0) as progress:
+            (end,) = train([replace(training, listener=progress)])
+        if isinstance(end, TrainingError):
+            raise end
+        model = Model(method, (training.network,), stretch(1.0), self.random_state)
+        predict = partial(method.predictions, model.outputs(inputs))
+        if method.teachers == "ensemble":
+            return replace(model, state=as_wide_as(predict, taught)), end
+        # Around what the one teacher says that did not see the item: it errs as for new items.
+        box, unseen = (
+            predict(stretch(1.0)),
+            probs[torch.arange(len(folds)), torch.from_numpy(folds)],
+        )
+        ends = unseen[:, None] + torch.stack([box.lower, box.upper], 1) - box.probs[:, None]
+        state = narrowest(lambda state: stretched(unseen, ends, state), labels.reference)
+        return replace(model, state=state), end
 
     def _training(
         self, number: int, inputs: Inputs, labels: CredalSet, num_classes: int

@@ -53,7 +53,7 @@ def test_different_kinds_become_boxes_where_they_are_boxes(
     first: str, second: str, num_classes: int, generator: torch.Generator
 ) -> None:
     parts = [KINDS[kind](40, num_classes, generator) for kind in (first, second)]
-    boxes = {"vertices": 2, "balls": 3, "possibilities": 3}
+    boxes = {"mean intervals": 3, "vertices": 2, "balls": 3, "possibilities": 3}
     if num_classes <= min(boxes.get(kind, 99) for kind in (first, second)):
         joined = cl.concatenate(parts)
         assert type(joined) is cl.Intervals

@@ -82,7 +82,7 @@ def cifar10h(num_votes: int | None) -> Callable[[DataFolders, int], CrowdSet]:
     """CIFAR-10H as 64 features, with so many votes for training, judged by all votes."""
 
     def make(folders: DataFolders, seed: int) -> CrowdSet:
-        X, judged = _cifar10h(folders)
+        X, judged = voted_features(folders)
         random = np.random.default_rng(seed)
         split = np.split(random.permutation(len(X)), [3000, 4500])
         counts = judged.astype(float)
@@ -96,14 +96,8 @@ def cifar10h(num_votes: int | None) -> Callable[[DataFolders, int], CrowdSet]:
 
 def cifar10s(folders: DataFolders, seed: int) -> CrowdSet:
     """CIFAR-10S: six or seven people's top classes, judged by CIFAR-10H's votes on other images."""
-    X, judged = _cifar10h(folders)
-    path = folders.find(
-        "cifar10s/human_soft_labels_data.json.gz",
-        what="CIFAR-10S",
-        get="put human_soft_labels_data.json.gz of CIFAR-10S into cifar10s/ of the data folder",
-    )
-    with gzip.open(path, "rt") as file:
-        stated = json.load(file)
+    X, judged = voted_features(folders)
+    stated = read_cifar10s("human_soft_labels_data", folders)
     number = {name: place for place, name in enumerate(CIFAR10_CLASSES)}
     counts = np.zeros(judged.shape)
     for image, people in stated.items():
@@ -114,6 +108,18 @@ def cifar10s(folders: DataFolders, seed: int) -> CrowdSet:
     train = random.permutation(np.flatnonzero(has))[:800]
     calibration, test = np.split(random.permutation(np.flatnonzero(~has)), [1500])
     return _on_features(X, counts, judged, [train, calibration, test])
+
+
+def read_cifar10s(name: str, folders: DataFolders) -> dict[str, list[Any]]:
+    """What a file of CIFAR-10S has for each image, by its number among CIFAR-10's test images."""
+    path = folders.find(
+        f"cifar10s/{name}.json.gz",
+        what="CIFAR-10S",
+        get=f"put {name}.json.gz of CIFAR-10S into cifar10s/ of the data folder",
+    )
+    with gzip.open(path, "rt") as file:
+        found: dict[str, list[Any]] = json.load(file)
+    return found
 
 
 def lewidi(name: str, max_error: float) -> Callable[[DataFolders, int], CrowdSet]:
@@ -169,7 +175,7 @@ def _on_features(
 
 
 @cache
-def _cifar10h(folders: DataFolders) -> tuple[np.ndarray, np.ndarray]:
+def voted_features(folders: DataFolders) -> tuple[np.ndarray, np.ndarray]:
     """Features of all 10,000 images, and their votes; computing them takes longer than a fit."""
     from credalearn_experiments.data import load_task
 

@@ -10,6 +10,7 @@ from credalearn.labels.soft import (
     relax,
     smooth,
 )
+from credalearn.labels.statements import from_statements, statement_conflicts
 from credalearn.labels.votes import PROMISING, VOTE_RULES, VoteRule, from_posterior, from_votes
 
 __all__ = [
@@ -20,10 +21,12 @@ __all__ = [
     "collapse",
     "contaminate",
     "from_posterior",
+    "from_statements",
     "from_teacher",
     "from_votes",
     "hull",
     "precise",
     "relax",
     "smooth",
+    "statement_conflicts",
 ]

@@ -8,6 +8,7 @@ from credalearn.methods.laplace_bridge import LAPLACE_BRIDGE
 from credalearn.methods.model import Model
 from credalearn.methods.pocc import POCC, POCC_CENTER, POCC_ENSEMBLE, POCC_MEAN, pocc_loss
 from credalearn.methods.softmax import DEEP_ENSEMBLE, MC_DROPOUT, SOFTMAX
+from credalearn.methods.taught import CREDAL_BOUNDS, POCC_DISTILLED
 
 METHODS: dict[str, Method] = {
     "pocc": POCC,
@@ -22,6 +23,8 @@ METHODS: dict[str, Method] = {
     "deep-ensemble": DEEP_ENSEMBLE,
     "laplace-bridge": LAPLACE_BRIDGE,
     "decalibration": DECALIBRATION,
+    "credal-bounds": CREDAL_BOUNDS,
+    "pocc-distilled": POCC_DISTILLED,
 }
 
 # Methods that can be built on the trained networks of another, without training their own.

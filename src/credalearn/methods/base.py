@@ -5,6 +5,7 @@ Shapes: N items, M members or passes, H heads, D features, K classes.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 from torch import Tensor
 
@@ -50,6 +51,8 @@ class Method:
             ``reference`` alone.
         post_hoc: Learns a state from the outputs of the trained network for the training items and
             from their labels, without training the network further.
+        teachers: Softmax networks whose predictions are what the network learns: an
+            ``"ensemble"``, or ``"cross-fitted"`` ones that each left out a fifth of the items.
 
     Example:
         >>> from credalearn.methods import METHODS
@@ -66,6 +69,7 @@ class Method:
     dropout: float = 0.0
     learns_sets: bool = False
     post_hoc: Callable[[Outputs, CredalSet], State] | None = None
+    teachers: Literal["ensemble", "cross-fitted"] | None = None
 
 
 def hull_of_outputs(outputs: Outputs, state: State) -> CredalPredictions:  # noqa: ARG001

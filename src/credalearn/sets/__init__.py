@@ -7,6 +7,7 @@ from credalearn.sets.diameter import mmi
 from credalearn.sets.hull_entropy import entropy, max_entropy_hull, min_entropy_hull
 from credalearn.sets.intervals import Intervals
 from credalearn.sets.lower_bounds import LowerBounds
+from credalearn.sets.mean_intervals import MeanIntervals
 from credalearn.sets.possibility import Possibility
 from credalearn.sets.total_variation import TotalVariationBall
 from credalearn.sets.vertices import Vertices
@@ -15,6 +16,7 @@ __all__ = [
     "CredalSet",
     "Intervals",
     "LowerBounds",
+    "MeanIntervals",
     "Possibility",
     "TotalVariationBall",
     "Vertices",

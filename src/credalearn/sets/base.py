@@ -32,8 +32,9 @@ _JOINS = (np.concatenate, np.append, np.stack, np.vstack, np.hstack, np.dstack, 
 class CredalSet(ABC):
     """A batch of N closed convex sets of distributions over K classes: the abstract kind.
 
-    The kinds are :class:`LowerBounds`, :class:`Intervals`, :class:`Vertices`,
-    :class:`TotalVariationBall` and :class:`Possibility`. A set is checked once, when it is made.
+    The kinds are :class:`LowerBounds`, :class:`Intervals`, :class:`MeanIntervals`,
+    :class:`Vertices`, :class:`TotalVariationBall` and :class:`Possibility`. A set is checked once,
+    when it is made.
 
     Attributes:
         lower: Smallest probability of each class over the set, shape (N, K).

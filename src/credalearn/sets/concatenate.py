@@ -13,6 +13,7 @@ from credalearn.errors import CredalError
 from credalearn.sets.base import CredalSet
 from credalearn.sets.intervals import Intervals
 from credalearn.sets.lower_bounds import LowerBounds
+from credalearn.sets.mean_intervals import MeanIntervals
 from credalearn.sets.possibility import Possibility
 from credalearn.sets.total_variation import TotalVariationBall
 from credalearn.sets.vertices import Vertices
@@ -23,6 +24,7 @@ _BOX_CLASSES: dict[type[CredalSet], float] = {
     Intervals: float("inf"),
     TotalVariationBall: 3,
     Possibility: 3,
+    MeanIntervals: 3,
     Vertices: 2,
 }
 
@@ -50,7 +52,7 @@ def concatenate(sets: Sequence[CredalSet]) -> CredalSet:
     joined: CredalSet = object.__new__(kinds[0])  # of sets that are checked already
     for each in fields(kinds[0]):
         parts = [getattr(batch, each.name) for batch in batches]
-        parts = _as_many_points(parts) if each.name == "points" else parts
+        parts = parts if each.name in ("lower", "upper", "soft") else _as_many(parts, each.name)
         joined._keep(**{each.name: soft if each.name == "soft" else torch.cat(parts)})
     return joined
 
@@ -72,8 +74,14 @@ def _check(batches: list[CredalSet]) -> list[type[CredalSet]]:
     return kinds
 
 
-def _as_many_points(parts: list[Tensor]) -> list[Tensor]:
-    """Vertices (N, V, K) of one V: the mean of a set's own changes neither it nor its center."""
+def _as_many(parts: list[Tensor], name: str) -> list[Tensor]:
+    """Parts (N, V, …) of one V, with points or people added that change neither set nor center."""
+    if parts[0].ndim == 1 or len({part.shape[1] for part in parts}) == 1:
+        return parts
     most = max(part.shape[1] for part in parts)
-    means = [part.mean(1, keepdim=True).expand(-1, most - part.shape[1], -1) for part in parts]
-    return [torch.cat(pair, 1) for pair in zip(parts, means, strict=True)]
+    more = [part.mean(1, keepdim=True) if name == "points" else 0 * part[:, :1] for part in parts]
+    fill = [
+        each.repeat_interleave(most - len(part[0]), 1)
+        for each, part in zip(more, parts, strict=True)
+    ]
+    return [torch.cat(pair, 1) for pair in zip(parts, fill, strict=True)]

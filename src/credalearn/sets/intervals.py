@@ -6,6 +6,7 @@ Shapes: N items, K classes.
 from dataclasses import dataclass
 from typing import final
 
+import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
@@ -15,6 +16,7 @@ from credalearn.sets.checks import SUM_TOLERANCE, as_floats, require, require_bo
 from credalearn.sets.diameter import ENUMERATED_SPLITS, evenest_split
 
 _FLOAT32_ROUNDING = torch.finfo(torch.float32).eps / 2  # 0.1 in float32 exceeds 0.1 in float64
+_BLOCK = 2**15  # numbers sorted at once on a CPU: they stay in the cache, and on one thread
 
 
 @final
@@ -64,19 +66,11 @@ class Intervals(CredalSet):
 
     def _extreme(self, cost: Tensor, *, largest: bool) -> Tensor:
         """Free mass poured into the dearest (or cheapest) classes first (de Campos et al.)."""
-        order = cost.argsort(dim=1, descending=largest, stable=True)
-        room = (self.upper - self.lower).gather(1, order)
-        free = 1 - self.lower.sum(1, keepdim=True)
-        poured = (free - (room.cumsum(1) - room)).clamp(min=0).minimum(room)
-        return self.lower.scatter_add(1, order, poured)
+        return poured(self.lower, self.upper, cost, largest=largest)
 
     def center(self) -> Tensor:
         r"""The same share of the way up per class, :math:`\ell + t(u - \ell)`, shape (N, K)."""
-        width = self.upper - self.lower
-        total = width.sum(1, keepdim=True)
-        free = (1 - self.lower.sum(1, keepdim=True)).clamp(min=0)
-        share = torch.where(total > 0, free / total, 0).clamp(max=1)
-        return self.lower + share * width
+        return middle(self.lower, self.upper)
 
     def diameter(self) -> Tensor:
         r"""Largest total-variation distance between two members, shape (N,).
@@ -101,3 +95,40 @@ def _tighten(lower: Tensor, upper: Tensor) -> tuple[Tensor, Tensor]:
     tight_lower = torch.minimum(torch.maximum(lower, reachable_lower), upper)
     tight_upper = torch.maximum(torch.minimum(upper, reachable_upper), tight_lower)
     return tight_lower, tight_upper
+
+
+def poured(lower: Tensor, upper: Tensor, cost: Tensor, *, largest: bool) -> Tensor:
+    """The member of largest or smallest expected cost of each box (N, ..., K), by one sort."""
+    found, size = lower.clone(), max(1, len(cost))
+    if cost.device.type == "cpu":
+        size = max(1, size * _BLOCK // max(1, cost.numel()))
+    for low, high, costs in zip(*(torch.split(x, size) for x in (found, upper, cost)), strict=True):
+        order = _ranked(costs, largest=largest)
+        room = (high - low).gather(-1, order)
+        free = 1 - low.sum(-1, keepdim=True)
+        left = room.cumsum(-1).sub_(room).neg_().add_(free).clamp_(min=0)
+        low.scatter_add_(-1, order, torch.minimum(left, room, out=left))
+    return found
+
+
+def _ranked(cost: Tensor, *, largest: bool) -> Tensor:
+    """The classes by cost (..., K), the dearest or the cheapest first; ties by index."""
+    # NumPy sorts whole numbers, the bits of a cost and then its index, 20 times as fast as torch.
+    if cost.device.type != "cpu" or cost.dtype != torch.float32:
+        return cost.argsort(dim=-1, descending=largest, stable=True)
+    rising = 0.0 - cost if largest else cost + 0.0  # no −0.0, whose bits are not those of 0.0
+    bits = rising.numpy().view(np.int32)
+    bits ^= (bits >> 31) & 0x7FFFFFFF  # negative numbers in the order of their values
+    keys = np.left_shift(bits, 32, dtype=np.int64)
+    keys |= np.arange(cost.shape[-1])
+    keys.sort(axis=-1)
+    keys &= 0xFFFFFFFF
+    return torch.from_numpy(keys)
+
+
+def middle(lower: Tensor, upper: Tensor) -> Tensor:
+    """The same share of the way up for each class of boxes (..., K)."""
+    width = upper - lower
+    total = width.sum(-1, keepdim=True)
+    free = (1 - lower.sum(-1, keepdim=True)).clamp(min=0)
+    return lower + torch.where(total > 0, free / total, 0).clamp(max=1) * width

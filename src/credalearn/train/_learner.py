@@ -97,7 +97,8 @@ class Learner:
                 inputs = augment(inputs, None)
         if world_size() > 1:  # dropout differs between processes, which have different items
             self.random.reseed(random_state, self.epoch + 1, 1 + rank())
-        return inputs, self.labels[order]
+        teach = self.training.teach
+        return inputs, self.labels[order] if teach is None else teach(inputs)
 
     def step(self, number: int) -> None:
         """Step ``number`` of this epoch: forward pass, loss, backward pass and update."""

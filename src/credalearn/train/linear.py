@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.linalg import cholesky, solve_triangular
-from torch.nn.functional import linear
+from torch.nn.functional import linear, logsigmoid
 
 from credalearn.nets import MLP, Network
 from credalearn.sets import CredalSet
@@ -65,10 +65,12 @@ class LinearProblem:
         penalty: float,
         start: Tensor | None = None,
         *,
+        offset: Tensor | None = None,
         most_steps: int = _MOST_STEPS,
         gain: float = _GAIN,
     ) -> Tensor:
         """One head, weights and then the intercept, shape (D + 1, K), from ``start``."""
+        # With an offset (N, K), the head is added to these log-odds and learned class by class.
         shape = (self.num_features + 1, self.num_classes)
         penalties = torch.full((shape[0], 1), penalty * self.length, dtype=torch.float64)
         penalties[-1] = _INTERCEPT_PENALTY
@@ -77,11 +79,14 @@ class LinearProblem:
         def objective(scaled: Tensor) -> tuple[float, Tensor]:
             head = scaling.head(scaled)
             logits = self._times(head[:-1]) + head[-1]
-            log_probs = logits.log_softmax(1)
+            logits = logits if offset is None else logits + offset
+            log_probs = logits.log_softmax(1) if offset is None else logsigmoid(logits)
             wanted = target(logits)
             error = (log_probs.exp() - wanted) * self.weight
             slope = torch.cat([self._transposed_times(error), error.sum(0, keepdim=True)])
             cost = -(self.weight * wanted * log_probs).sum()
+            if offset is not None:
+                cost -= (self.weight * (1 - wanted) * logsigmoid(-logits)).sum()
             cost += (penalties * head.square()).sum() / 2
             return float(cost), scaling.slope(slope + penalties * head)
 
@@ -102,6 +107,12 @@ class LinearProblem:
             for target in (labels.best_target, labels.worst_target)
         ]
         return [*both, center]
+
+    def fit_bounds(self, labels: CredalSet, penalty: float, center: Tensor) -> list[Tensor]:
+        """Heads of the lower and the upper bounds, and the center head, which is fitted already."""
+        odds = log_odds(self._times(center[:-1]) + center[-1])
+        targets = map(soft_target, (labels.lower, labels.upper))
+        return [*(self.fit(each, penalty, offset=odds) for each in targets), center]
 
     def network(self, heads: list[Tensor]) -> Network:
         """The heads as a network, which takes features as they are."""
@@ -166,6 +177,11 @@ class _Scaling:
             return slope
         weights = solve_triangular(self.factor, slope[:-1], upper=False)
         return torch.cat([weights, slope[-1:] / self.intercept])
+
+
+def log_odds(logits: Tensor) -> Tensor:
+    """Log-odds of each class under the softmax of logits (N, K), between −20 and 20."""
+    return logits.double().softmax(1).logit(eps=1e-12).clamp(-20, 20).to(logits.dtype)
 
 
 def soft_target(soft: Tensor) -> Target:

@@ -34,6 +34,7 @@ class Training:
     loss: Loss
     recipe: Recipe
     augment: Augment | None = None  # again in each epoch
+    teach: Callable[[Tensor], CredalSet] | None = None  # labels of augmented inputs, of that kind
     # Keeps the state, after each epoch; of recorded steps every two minutes and at the end. If it
     # contains the state of this run, training continues from there. It stays when training ends.
     checkpoint: Path | None = None

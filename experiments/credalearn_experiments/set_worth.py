@@ -1,0 +1,339 @@
+"""What a set is worth: statements of people, and the width of guaranteed sets, with their rivals.
+
+Both studies are linear or on small networks and run on a CPU. Shapes: N items, K classes.
+"""
+
+import csv
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, fields
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from joblib import Parallel, delayed
+from torch import Tensor
+
+import credalearn as cl
+from credalearn._selection import Items, linear_path, make_folds, unheard
+from credalearn._targets import truth_of
+from credalearn._temperature import fit_temperature, log_probs, temper
+from credalearn.conformal.calibration import narrowest_scale
+from credalearn.methods.taught import narrowest, stretched
+from credalearn.metrics import accuracy, ece
+from credalearn_experiments.data.cifar import CIFAR10_CLASSES, split_in_two
+from credalearn_experiments.data.crowd_sets import CROWD_SETS, read_cifar10s, voted_features
+from credalearn_experiments.data.folders import DataFolders
+from credalearn_experiments.evaluation import tempered_ece
+from credalearn_experiments.results.table import Column
+
+COVERAGE = 0.9
+_PEOPLE, _IMAGES = (1, 2, 6), (100, 300, 1000)
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """One figure of one learner with one seed."""
+
+    study: str
+    data: str
+    learner: str
+    seed: int
+    metric: str
+    value: float
+
+
+# Statements: CIFAR-10S on features, judged by people's votes on the other images.
+
+CELLS = {
+    f"{people} {'person' if people == 1 else 'people'}, {images:,} images": (people, images)
+    for people in _PEOPLE
+    for images in _IMAGES
+}
+STATED = {
+    "softmax, top classes": ("top", (2,)),
+    "softmax, authors' soft labels": ("soft", (2,)),
+    "softmax, centers of statements": ("stated", (2,)),
+    "POCC, statements": ("stated", (0, 1)),
+    "POCC, statements, center head": ("stated", (0, 1, 2)),
+    "POCC, relaxed soft labels": ("soft", (0, 1)),
+    "POCC, relaxed soft labels, center head": ("soft", (0, 1, 2)),
+}
+_STATED_METRICS = (
+    Column("accuracy"),
+    Column("ECE", better="lower"),
+    Column("ECE, tempered", better="lower"),
+    Column("cross-entropy to people", better="lower", percent=False, digits=3),
+    Column("the same, tempered", better="lower", percent=False, digits=3),
+)
+
+
+@cache
+def _statements(folders: DataFolders) -> tuple[np.ndarray, list[list[Any]], list[np.ndarray]]:
+    """Images of CIFAR-10S, and of each what people stated and the authors' soft labels."""
+    stated = read_cifar10s("human_soft_labels_data", folders)
+    soft = read_cifar10s("cifar10s_t2clamp_redist10", folders)
+    return (
+        np.array([int(name) for name in stated]),
+        list(stated.values()),
+        [np.array(soft[name]) for name in stated],
+    )
+
+
+def statement_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Score]:
+    """Every label and method on one draw of images and people."""
+    num_people, num_images = CELLS[cell]
+    X, judged = voted_features(folders)
+    images, stated, soft = _statements(folders)
+    random = np.random.default_rng(seed)
+    chosen = random.permutation(len(images))[:num_images]
+    who = [random.permutation(len(stated[place]))[:num_people] for place in chosen]
+    people = [
+        [stated[place][each] for each in rows] for place, rows in zip(chosen, who, strict=True)
+    ]
+    labels = {
+        "top": cl.from_votes(_tops(people), rule="relax-ties"),
+        "soft": cl.relax(
+            np.stack([soft[place][rows].mean(0) for place, rows in zip(chosen, who, strict=True)])
+        ),
+        "stated": stated_sets(people),
+    }
+    test = np.setdiff1d(np.arange(len(X)), images)
+    votes = torch.from_numpy(judged[test] / judged[test].sum(1, keepdims=True))
+    right = torch.from_numpy(judged[test].argmax(1))
+    train, new = (torch.from_numpy(X[rows]) for rows in (images[chosen], test))
+    heads = {name: _heads(train, sets, new, seed) for name, sets in labels.items()}
+    for learner, (name, own) in STATED.items():
+        probs = heads[name][:, own].mean(1)
+        values = (
+            accuracy(probs, right),
+            ece(probs, right),
+            tempered_ece(probs, right),
+            _cross_entropy(probs, votes),
+            _tempered_cross_entropy(probs, votes),
+        )
+        for column, value in zip(_STATED_METRICS, values, strict=True):
+            yield Score("statements", cell, learner, seed, column.name, value)
+
+
+def stated_sets(people: Sequence[Sequence[Mapping[str, Any]]]) -> cl.CredalSet:
+    """The statements of CIFAR-10S's people about each image as sets."""
+    rows = [(item, each) for item, some in enumerate(people) for each in some]
+
+    def named(field: str) -> list[str | None]:
+        names = [each[field].lower() for _, each in rows]
+        return [None if name == "no" else name for name in names]
+
+    def percents(field: str) -> list[float]:
+        return [np.nan if each[field] is None else each[field] for _, each in rows]
+
+    return cl.from_statements(
+        named("Most Probable Class"),
+        percents("Most Probable Class Prob"),
+        named("Second Most Probable Class"),
+        percents("Second Most Probable Class Prob"),
+        [[name.lower() for name in each["Impossible Class(es)"]] for _, each in rows],
+        classes=CIFAR10_CLASSES,
+        items=[item for item, _ in rows],
+    )
+
+
+def _tops(people: Sequence[Sequence[Mapping[str, Any]]]) -> np.ndarray:
+    counts = np.zeros((len(people), len(CIFAR10_CLASSES)))
+    for item, some in enumerate(people):
+        for each in some:
+            counts[item, CIFAR10_CLASSES.index(each["Most Probable Class"].lower())] += 1
+    return counts
+
+
+def _heads(train: Tensor, labels: cl.CredalSet, new: Tensor, seed: int) -> Tensor:
+    """Probabilities (N, 3, K) of a pessimist, an optimist and a center with a selected penalty."""
+    sets = labels.to(dtype=torch.float64)
+    items = Items(train, sets, truth_of(sets, None, np.arange(sets.num_classes)))
+    folds = make_folds(items.truth, None, random_state=seed)
+    path = linear_path(items, folds, sets.reference, unheard)
+    problem = items.problem(train)
+    center = problem.fit(lambda _: sets.reference, path.penalty, path.centers[0])
+    network = problem.network(problem.fit_credal(sets, path.penalty, center))
+    with torch.no_grad():
+        probs: Tensor = network(new.float()).double().softmax(2)
+    return probs
+
+
+def _cross_entropy(probs: Tensor, votes: Tensor) -> float:
+    return float(-(votes * log_probs(probs)).sum(1).mean())
+
+
+def _tempered_cross_entropy(probs: Tensor, votes: Tensor) -> float:
+    """Each half of the items, tempered by the other half; the mean of both."""
+    halves = split_in_two(len(probs), len(probs) // 2)
+    costs = [
+        _cross_entropy(temper(probs[test], fit_temperature(probs[rest], votes[rest])), votes[test])
+        for rest, test in (halves, halves[::-1])
+    ]
+    return sum(costs) / 2
+
+
+# Widths: sets that cover 90 % of people's votes, on items that nothing else was chosen by.
+
+BOUNDS, CENTER = "learned bounds", "its center ± f·√(p(1 − p))"
+WIDTH_DATA = {
+    "LIDC": ("linear", "network"),
+    "CIFAR-10H, 3 votes": ("linear", "network"),
+    "CIFAR-10H, all votes": ("linear", "network"),
+    "ConvAbuse": ("linear",),
+    "ArMIS": ("linear",),
+}
+WIDTH_CELLS = {
+    f"{data}, {kind}": (data, kind) for data, kinds in WIDTH_DATA.items() for kind in kinds
+}
+WIDTH_LEARNERS = (
+    BOUNDS,
+    CENTER,
+    "one softmax ± f·√(p(1 − p))",
+    "hull of the teachers",
+    "hull of the teachers, stretched by f",
+    "distilled POCC",
+    "default of the package",
+)
+_WIDTH_METRICS = (
+    Column("width", better="lower", percent=False, digits=3),
+    Column("coverage", marked=False),
+)
+_FACTORS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
+
+
+def width_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Score]:
+    """Every contender on one split: a third of the calibration items chooses for the rivals."""
+    name, kind = WIDTH_CELLS[cell]
+    data = CROWD_SETS[name](folders, seed)
+    X, new = data.features(data.train, data.others)
+    labels = cl.from_votes(data.counts[data.train])
+    groups = None if data.groups is None else data.groups[data.train]
+    observed = torch.from_numpy(data.counts[data.others])
+    count = len(data.split[1])
+    parts = np.split(np.arange(len(observed)), [count // 3, count])
+
+    def fit(method: str) -> cl.CredalPredictions:
+        backbone = "linear" if kind == "linear" else "mlp"
+        clf = cl.CredalClassifier(method, backbone=backbone, random_state=seed, device="cpu")
+        return clf.fit(X, labels, groups=groups).predict_credal(new, meaning="votes")
+
+    def around(center: Tensor, gaps: Tensor) -> cl.CredalPredictions:
+        """Gaps (N, K) on both sides, times the factor that is narrowest on the items to choose."""
+        ends = torch.stack([center - gaps, center + gaps], 1)
+        state = {"stretch": torch.tensor(1.0)}
+        some = parts[0]
+        widths = {}
+        for factor in _FACTORS:
+            state = {"stretch": torch.tensor(factor)}
+            boxes = stretched(center[some], ends[some], state)
+            wide = boxes.conformalize(boxes.inflation(observed[some], scale="none"))
+            widths[factor] = float((wide.upper - wide.lower).mean())
+        best = min(widths, key=lambda factor: widths[factor])
+        return stretched(center, ends, {"stretch": torch.tensor(best)})
+
+    def spread(center: Tensor) -> cl.CredalPredictions:
+        return around(center, (center * (1 - center)).clamp(min=0).sqrt())
+
+    bounds = fit("credal-bounds")
+    found = {BOUNDS: bounds, CENTER: spread(bounds.probs), "distilled POCC": fit("pocc-distilled")}
+    if kind == "linear":
+        hull = _fold_hull(X, labels, new, groups, seed)
+        default = cl.CredalClassifier(random_state=seed, device="cpu")
+        found["default of the package"] = default.fit(X, labels, groups=groups).predict_credal(
+            new, meaning="votes"
+        )
+    else:
+        found["one softmax ± f·√(p(1 − p))"] = spread(fit("softmax").probs)
+        hull = fit("deep-ensemble")
+    found["hull of the teachers"] = hull
+    ends = torch.stack([hull.lower, hull.upper], 1)
+    state = narrowest(
+        lambda state: stretched(hull.probs[parts[0]], ends[parts[0]], state), observed[parts[0]]
+    )
+    found["hull of the teachers, stretched by f"] = stretched(hull.probs, ends, state)
+    for learner, boxes in found.items():
+        some, calibration, test = (boxes[rows] for rows in parts)
+        scale: Any = "none"
+        if learner == "default of the package":
+            bounded = (some.lower, some.upper, some.probs)
+            scale = narrowest_scale(observed[parts[0]], *bounded, coverage=COVERAGE)
+        inflation = calibration.inflation(observed[parts[1]], coverage=COVERAGE, scale=scale)
+        wide = test.conformalize(inflation)
+        covered = test.covers(observed[parts[2]], inflation).double().mean()
+        values = (float((wide.upper - wide.lower).mean()), float(covered))
+        for column, value in zip(_WIDTH_METRICS, values, strict=True):
+            yield Score("widths", cell, learner, seed, column.name, value)
+
+
+def _fold_hull(
+    X: Any, labels: cl.CredalSet, new: Any, groups: np.ndarray | None, seed: int
+) -> cl.CredalPredictions:
+    """The hull of the linear models of the folds, which teach the learned bounds."""
+    sets = labels.to(dtype=torch.float64)
+    inputs = torch.from_numpy(X) if isinstance(X, np.ndarray) else X
+    items = Items(inputs, sets, truth_of(sets, None, np.arange(sets.num_classes)))
+    folds = make_folds(items.truth, groups, random_state=seed)
+    path = linear_path(items, folds, sets.reference, unheard)
+    networks = [
+        problem.network([head]) for problem, head in zip(path.problems, path.centers, strict=True)
+    ]
+    softmax = cl.methods.METHODS["softmax"]
+    given = torch.from_numpy(new).float() if isinstance(new, np.ndarray) else new
+    points = [cl.methods.Model(softmax, (each,), {}, 0).predict(given).probs for each in networks]
+    return cl.CredalPredictions.from_vertices(torch.stack(points, 1))
+
+
+# Running, files and tables.
+
+Study = Callable[[str, int, DataFolders], Iterator[Score]]
+STUDIES: dict[str, tuple[Study, Mapping[str, Any]]] = {
+    "statements": (statement_scores, CELLS),
+    "widths": (width_scores, WIDTH_CELLS),
+}
+
+
+def run_studies(
+    path: Path, folders: DataFolders, *, seeds: Sequence[int], workers: int
+) -> Iterator[str]:
+    """Do what is missing in the file, cell by cell and seed by seed; a line for each."""
+    done = {(score.study, score.data, score.seed) for score in read_scores(path)}
+    missing = [
+        (study, cell, seed)
+        for seed in seeds
+        for study, (_, cells) in STUDIES.items()
+        for cell in cells
+        if (study, cell, seed) not in done
+    ]
+    jobs = (delayed(_scores)(*each, folders) for each in missing)
+    for found in Parallel(n_jobs=workers, return_as="generator_unordered")(jobs):
+        write_scores(path, [*read_scores(path), *found])
+        yield f"{found[0].study}, {found[0].data}, seed {found[0].seed}"
+
+
+def _scores(study: str, cell: str, seed: int, folders: DataFolders) -> list[Score]:
+    torch.set_num_threads(1)  # this process is joblib's own
+    return list(STUDIES[study][0](cell, seed, folders))
+
+
+def read_scores(path: Path) -> list[Score]:
+    """The scores in a CSV file; none if there is no file."""
+    if not path.exists():
+        return []
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.reader(file))[1:]
+    return [
+        Score(study, data, learner, int(seed), metric, float(value))
+        for study, data, learner, seed, metric, value in rows
+    ]
+
+
+def write_scores(path: Path, scores: Sequence[Score]) -> None:
+    """Write the scores in a fixed order, rounded to six digits."""
+    rows = sorted(scores, key=lambda each: (each.study, each.data, each.seed, each.learner))
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow([each.name for each in fields(Score)])
+        writer.writerows([*astuple(row)[:-1], round(row.value, 6)] for row in rows)

@@ -1,0 +1,187 @@
+"""Credal sets from what people state about their own certainty.
+
+Shapes: S statements, N items, K classes.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor
+from torch.nn.functional import one_hot
+
+from credalearn.errors import CredalError
+from credalearn.sets import Intervals, MeanIntervals
+from credalearn.sets.checks import as_floats, as_tensor, require
+
+
+def from_statements(
+    top: Sequence[Any],
+    top_percent: ArrayLike,
+    second: Sequence[Any] | None = None,
+    second_percent: ArrayLike | None = None,
+    impossible: Sequence[Collection[Any]] | None = None,
+    *,
+    classes: Sequence[Any],
+    items: ArrayLike | None = None,
+) -> Intervals | MeanIntervals:
+    r"""Credal labels from statements such as "cat 70 %, then dog 20 %, certainly no ship".
+
+    A statement is the box of all distributions with at least these percentages and nothing on the
+    impossible classes; everything else is open. Several people's sets about one item are averaged
+    (Minkowski): a worst or best case is the mean of theirs. Contradictions, which
+    :func:`~credalearn.statement_conflicts` counts, are read like this:
+
+    - the second class is the top class: the second percentage is dropped;
+    - the second percentage is the larger one: both bounds stay;
+    - a named class is also called impossible: its percentage stays, and it may have more;
+    - the percentages exceed 100: they are scaled to 100;
+    - no other class is possible and the percentages stay below 100: they are scaled to 100.
+
+    Args:
+        top: The most probable class of each statement, length S; None, "" or NaN for "don't know".
+        top_percent: Its percentage, 0 to 100, shape (S,); NaN counts as 0.
+        second: The second most probable class, likewise; None, "" or NaN for no such class.
+        second_percent: Its percentage.
+        impossible: The classes without any probability, a list of names per statement.
+        classes: The K class names, in the order of the columns.
+        items: Number of the item that each statement is about, 0 to N − 1, shape (S,). Default: one
+            statement per item. Several give :class:`MeanIntervals`.
+
+    Example:
+        >>> sets = from_statements(["cat"], [70], ["dog"], [20], [["ship"]],
+        ...                        classes=["cat", "dog", "fox", "ship"])
+        >>> sets.upper
+        tensor([[0.8000, 0.3000, 0.1000, 0.0000]])
+        >>> from_statements(["cat", "dog"], [60, 80], classes=["cat", "dog"], items=[0, 0]).lower
+        tensor([[0.3000, 0.4000]])
+    """
+    columns = (top, top_percent, second, second_percent, impossible)
+    lower, upper = _read(*columns, classes=classes).bounds()
+    if items is None:
+        return Intervals(lower, upper)
+    number = as_tensor(items, name="items")
+    count = int(number.max()) + 1 if len(number) else 0
+    whole = not number.is_floating_point() and number.shape == (len(lower),)
+    if not whole or set(number.tolist()) != set(range(count)):
+        raise CredalError(
+            f"items must number the item of each of the {len(lower)} statements from 0 on without "
+            "gaps. To fix: drop items without a statement, and number the others again."
+        )
+    order = number.argsort(stable=True)
+    item = number[order]
+    place = torch.arange(len(order)) - torch.searchsorted(item, item)  # among those of its item
+    if not place.any():
+        return Intervals(lower[order], upper[order])
+    boxes = torch.zeros(3, count, int(place.max()) + 1, len(classes), dtype=lower.dtype)
+    boxes[:, item, place] = torch.stack([lower, upper, torch.ones_like(lower)])[:, order]
+    return MeanIntervals(boxes[0], boxes[1], boxes[2, :, :, 0])
+
+
+def statement_conflicts(*columns: Any, classes: Sequence[Any]) -> dict[str, int]:
+    """How many statements contradict themselves, by kind; columns as of ``from_statements``.
+
+    Counted as stated, before any rule is applied; a statement may count more than once.
+
+    Example:
+        >>> statement_conflicts(["cat"], [60], ["cat"], [30], classes=["cat", "dog"])["above 100 %"]
+        0
+    """
+    conflicts = _read(*columns, classes=classes).conflicts()
+    return {kind: int(rows.sum()) for kind, rows in conflicts.items()}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Stated:
+    """Statements as numbers, as they were made."""
+
+    named: Tensor  # of top and second class, one-hot or 0, shape (2, S, K), bool
+    percent: Tensor  # of both, 0 where there is none, shape (2, S)
+    impossible: Tensor  # shape (S, K), bool
+
+    def conflicts(self) -> dict[str, Tensor]:
+        """Which statements contradict themselves in each way, shape (S,), bool or counts."""
+        total, others = self.percent.sum(0), ~(self.named.any(0) | self.impossible)
+        named = self.named.any(2)
+        return {
+            "second is top": (self.named[0] & self.named[1]).any(1),
+            "second is larger": named[1] & (self.percent[1] > self.percent[0]),
+            "named but impossible": (self.named & self.impossible).sum(2).sum(0),
+            "above 100 %": total > 100,
+            "no other class, below 100 %": named.any(0) & ~others.any(1) & (total < 100),
+        }
+
+    def bounds(self) -> tuple[Tensor, Tensor]:
+        """Lower and upper probabilities by the rules, both (S, K)."""
+        share = self.percent / 100
+        share[1] = torch.where((self.named[0] & self.named[1]).any(1), 0, share[1])
+        lower = (share[:, :, None] * self.named).sum(0)
+        total, named = lower.sum(1, keepdim=True), self.named.any(0)
+        is_full = ~(~named & ~self.impossible).any(1, keepdim=True)
+        scaled = (total > 1) | (is_full & (total > 0))
+        lower = torch.where(scaled, lower / total, lower)
+        return lower, (~self.impossible | named).to(lower.dtype)
+
+
+def _read(
+    top: Sequence[Any],
+    top_percent: ArrayLike,
+    second: Sequence[Any] | None = None,
+    second_percent: ArrayLike | None = None,
+    impossible: Sequence[Collection[Any]] | None = None,
+    *,
+    classes: Sequence[Any],
+) -> _Stated:
+    number = {name: place for place, name in enumerate(classes)}
+    count = len(top)
+    second = [None] * count if second is None else second
+    impossible = [()] * count if impossible is None else impossible
+    second_percent = torch.zeros(count) if second_percent is None else second_percent
+    if {len(second), len(impossible)} != {count}:
+        raise CredalError(
+            f"second and impossible must have one entry for each of the {count} statements; "
+            f"got {len(second)} and {len(impossible)}."
+        )
+    given = {"top_percent": top_percent, "second_percent": second_percent}
+    percent = torch.stack([_percent(values, name, count) for name, values in given.items()])
+    places = torch.tensor([[_place(name, number) for name in each] for each in (top, second)])
+    named = one_hot(places + 1, len(number) + 1)[..., 1:].bool()
+    excluded = [{_place(name, number) for name in each} for each in impossible]
+    ruled_out = torch.tensor([[k in each for k in range(len(number))] for each in excluded])
+    require(
+        ~ruled_out.all(1, keepdim=True) | named.any(0).any(1, keepdim=True),
+        rule="a statement must leave a class possible",
+        remedy="drop the statement",
+        impossible=ruled_out.int(),
+    )
+    return _Stated(named, torch.where(named.any(2), percent, 0), ruled_out)
+
+
+def _percent(values: ArrayLike, name: str, count: int) -> Tensor:
+    """Percentages (S,), NaN as 0."""
+    given = as_floats(values, name=name, ndim=1, finite=False).detach()
+    if given.shape != (count,):
+        raise CredalError(f"{name} must have one number per statement, {count}; got {len(given)}.")
+    given = given.nan_to_num(nan=0.0)
+    require(
+        ((given >= 0) & (given <= 100))[:, None],
+        rule=f"{name} must lie between 0 and 100",
+        remedy="correct the statement",
+        **{name: given[:, None]},
+    )
+    return given
+
+
+def _place(name: Any, number: dict[Any, int]) -> int:
+    """The number of a class, −1 for none."""
+    if name is None or name == "" or (isinstance(name, float | np.floating) and np.isnan(name)):
+        return -1
+    if name not in number:
+        raise CredalError(
+            f"a statement names the class {name!r}; the classes are {list(number)}. To fix: add it "
+            "to classes, or correct the statement."
+        )
+    return number[name]
