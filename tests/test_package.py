@@ -169,7 +169,8 @@ def test_heavy_imports_wait_until_they_are_needed() -> None:
 def test_version_is_stated_once_for_all() -> None:
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     assert f'version = "{credalearn.__version__}"' in text
-    assert f"## {credalearn.__version__}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    for name, line in (("CHANGELOG.md", "## {}\n"), ("CITATION.cff", "version: {}\n")):
+        assert line.format(credalearn.__version__) in (ROOT / name).read_text(encoding="utf-8")
 
 
 def test_every_dependency_has_its_reason() -> None:
