@@ -201,4 +201,4 @@ def test_sizes_stay_within_the_design() -> None:
     assert lines(LIBRARY) - lines(APP) <= 11_900
     assert lines(APP) <= 11_820
     assert lines(EXPERIMENTS) <= 6_350
-    assert lines(ROOT / "tests") <= 23_330
+    assert lines(ROOT / "tests") <= 23_400

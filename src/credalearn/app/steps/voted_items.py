@@ -35,7 +35,8 @@ def voted_items(run: Run, split: str) -> VotedItems:
     """The items of one split, in the order of ``run.predictions``."""
     annotations = annotations_of(run)
     table = run.held_out(split)
-    center = f"v{CENTER}" if run.facts.model else "p"  # see about_votes
+    own = f"v{CENTER}" if run.facts.model else "p"  # see about_votes; a box has no heads
+    center = own if f"{own}:{run.classes[0]}" in table.columns else "p"
     probs, lower, upper, observed = (
         matrix(table, part, run.classes) for part in (center, "lower", "upper", "n")
     )
