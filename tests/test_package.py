@@ -198,7 +198,7 @@ def test_sizes_stay_within_the_design() -> None:
     def lines(folder: Path) -> int:
         return sum(path.read_text(encoding="utf-8").count("\n") for path in folder.rglob("*.py"))
 
-    assert lines(LIBRARY) - lines(APP) <= 11_900
-    assert lines(APP) <= 11_820
+    assert lines(LIBRARY) - lines(APP) <= 11_920
+    assert lines(APP) <= 11_780
     assert lines(EXPERIMENTS) <= 6_350
     assert lines(ROOT / "tests") <= 23_400
