@@ -35,12 +35,7 @@ def voted_items(run: Run, split: str) -> VotedItems:
     """The items of one split, in the order of ``run.predictions``."""
     annotations = annotations_of(run)
     table = run.held_out(split)
-<<<<<<< HEAD
-    own = f"v{CENTER}" if run.facts.model else "p"  # see about_votes; a box has no heads
-    center = own if f"{own}:{run.classes[0]}" in table.columns else "p"
-=======
     center = f"v{CENTER}" if _has_center(run) else "p"
->>>>>>> main
     probs, lower, upper, observed = (
         matrix(table, part, run.classes) for part in (center, "lower", "upper", "n")
     )
@@ -86,7 +81,8 @@ def about_votes(run: Run, predicted: CredalPredictions) -> CredalPredictions:
 
 def _has_center(run: Run) -> bool:
     """Whether the model is the default learner's, one of whose heads learned vote shares."""
-    return bool(run.facts.model) and not run.facts.imported
+    facts = run.facts
+    return facts.method == "auto" and bool(facts.model) and not facts.imported
 
 
 def annotations_of(run: Run) -> Annotations:
