@@ -73,7 +73,7 @@ def about_votes(run: Run, predicted: CredalPredictions) -> CredalPredictions:
     """
     known, vertices = run.facts.temperatures, predicted.vertices
     center = predicted.probs
-    if vertices is not None and _has_center(run):
+    if vertices is not None and vertices.shape[1] > CENTER and _has_center(run):
         center = vertices[:, CENTER]
     box = CredalPredictions(center, predicted.lower, predicted.upper)
     return box.temper(known["votes"] / known["truth"]) if known else box
