@@ -5,7 +5,8 @@ Both studies are linear or on small networks and run on a CPU. Shapes: N items, 
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -30,21 +31,15 @@ from credalearn_experiments.data.folders import DataFolders
 from credalearn_experiments.evaluation import tempered_ece
 from credalearn_experiments.results.table import Column, Table, Value
 
-COVERAGE = 0.9
-_PEOPLE, _IMAGES = (1, 2, 6), (100, 300, 1000)
-
-
-# Study, data, learner, seed, metric and value.
 Score = tuple[str, str, str, int, str, float]
 _COLUMNS = ("study", "data", "learner", "seed", "metric", "value")
-
 
 # Statements: CIFAR-10S on features, judged by people's votes on the other images.
 
 CELLS = {
     f"{people} {'person' if people == 1 else 'people'}, {images:,} images": (people, images)
-    for people in _PEOPLE
-    for images in _IMAGES
+    for people in (1, 2, 6)
+    for images in (100, 300, 1000)
 }
 STATED = {
     "softmax, top classes": ("top", (2,)),
@@ -55,11 +50,11 @@ STATED = {
     "POCC, relaxed soft labels": ("soft", (0, 1)),
     "POCC, relaxed soft labels, center head": ("soft", (0, 1, 2)),
 }
-PAIRS = (  # with the precise rival of the same labels
+PAIRS = (
     "POCC, statements less softmax, centers of statements",
-    "POCC, statements, center head less softmax, authors' soft labels",
+    "POCC, statements less softmax, authors' soft labels",
     "POCC, relaxed soft labels less softmax, authors' soft labels",
-    "POCC, relaxed soft labels, center head less softmax, top classes",
+    "POCC, relaxed soft labels, center head less softmax, authors' soft labels",
 )
 _STATED_METRICS = (
     Column("accuracy"),
@@ -70,34 +65,22 @@ _STATED_METRICS = (
 )
 
 
-@cache
-def _statements(folders: DataFolders) -> tuple[np.ndarray, list[list[Any]], list[np.ndarray]]:
-    """Images of CIFAR-10S, and of each what people stated and the authors' soft labels."""
-    stated = read_cifar10s("human_soft_labels_data", folders)
-    soft = read_cifar10s("cifar10s_t2clamp_redist10", folders)
-    return (
-        np.array([int(name) for name in stated]),
-        list(stated.values()),
-        [np.array(soft[name]) for name in stated],
-    )
-
-
 def statement_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Score]:
     """Every label and method on one draw of images and people."""
     num_people, num_images = CELLS[cell]
     X, judged = voted_features(folders)
-    images, stated, soft = _statements(folders)
+    stated = read_cifar10s("human_soft_labels_data", folders)
+    authors = read_cifar10s("cifar10s_t2clamp_redist10", folders)
+    names, images = list(stated), np.array([int(name) for name in stated])
     random = np.random.default_rng(seed)
     chosen = random.permutation(len(images))[:num_images]
-    who = [random.permutation(len(stated[place]))[:num_people] for place in chosen]
-    people = [
-        [stated[place][each] for each in rows] for place, rows in zip(chosen, who, strict=True)
-    ]
+    who = [random.permutation(len(stated[names[place]]))[:num_people] for place in chosen]
+    drawn = [(names[place], rows) for place, rows in zip(chosen, who, strict=True)]
+    people = [[stated[name][each] for each in rows] for name, rows in drawn]
+    said = [[each["Most Probable Class"].lower() for each in some] for some in people]
     labels = {
-        "top": cl.from_votes(_tops(people), rule="relax-ties"),
-        "soft": cl.relax(
-            np.stack([soft[place][rows].mean(0) for place, rows in zip(chosen, who, strict=True)])
-        ),
+        "top": cl.from_votes([[tops.count(name) for name in CIFAR10_CLASSES] for tops in said]),
+        "soft": cl.relax(np.stack([np.array(authors[name])[rows].mean(0) for name, rows in drawn])),
         "stated": stated_sets(people),
     }
     test = np.setdiff1d(np.arange(len(X)), images)
@@ -140,14 +123,6 @@ def stated_sets(people: Sequence[Sequence[Mapping[str, Any]]]) -> cl.CredalSet:
     )
 
 
-def _tops(people: Sequence[Sequence[Mapping[str, Any]]]) -> np.ndarray:
-    counts = np.zeros((len(people), len(CIFAR10_CLASSES)))
-    for item, some in enumerate(people):
-        for each in some:
-            counts[item, CIFAR10_CLASSES.index(each["Most Probable Class"].lower())] += 1
-    return counts
-
-
 def _path(
     X: Any, labels: cl.CredalSet, groups: np.ndarray | None, seed: int
 ) -> tuple[Items, LinearPath]:
@@ -176,40 +151,25 @@ def _cross_entropy(probs: Tensor, votes: Tensor) -> float:
 
 def _tempered_cross_entropy(probs: Tensor, votes: Tensor) -> float:
     """Each half of the items, tempered by the other half; the mean of both."""
-    halves = split_in_two(len(probs), len(probs) // 2)
-    costs = [
-        _cross_entropy(temper(probs[test], fit_temperature(probs[rest], votes[rest])), votes[test])
-        for rest, test in (halves, halves[::-1])
-    ]
+    costs = []
+    for rest, test in permutations(split_in_two(len(probs), len(probs) // 2)):
+        tempered = temper(probs[test], fit_temperature(probs[rest], votes[rest]))
+        costs.append(_cross_entropy(tempered, votes[test]))
     return sum(costs) / 2
 
 
 # Widths: sets that cover 90 % of people's votes, on items that nothing else was chosen by.
 
 BOUNDS, CENTER = "learned bounds", "its center ± f·√(p(1 − p))"
-WIDTH_DATA = {
-    "LIDC": ("linear", "network"),
-    "CIFAR-10H, 3 votes": ("linear", "network"),
-    "CIFAR-10H, all votes": ("linear", "network"),
-    "ConvAbuse": ("linear",),
-    "ArMIS": ("linear",),
-}
 WIDTH_CELLS = {
-    f"{data}, {kind}": (data, kind) for data, kinds in WIDTH_DATA.items() for kind in kinds
+    f"{data}, {kind}": (data, kind)
+    for kind, more in (("linear", ("ConvAbuse", "ArMIS")), ("network", ()))
+    for data in ("LIDC", "CIFAR-10H, 3 votes", "CIFAR-10H, all votes", *more)
 }
-WIDTH_LEARNERS = (
-    BOUNDS,
-    CENTER,
-    "one softmax ± f·√(p(1 − p))",
-    "hull of the teachers",
-    "hull of the teachers, stretched by f",
-    "distilled POCC",
-    "default of the package",
-)
-_WIDTH_METRICS = (
-    Column("width", better="lower", percent=False, digits=3),
-    Column("coverage", marked=False),
-)
+SOFTMAX, DEFAULT = "one softmax ± f·√(p(1 − p))", "default of the package"
+HULL, WIDE_HULL = "hull of the teachers", "hull of the teachers, stretched by f"
+DISTILLED = "distilled POCC"
+WIDTH_LEARNERS = (BOUNDS, CENTER, SOFTMAX, HULL, WIDE_HULL, DISTILLED, DEFAULT)
 _FACTORS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
 
 
@@ -224,48 +184,40 @@ def width_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Score]:
     count = len(data.split[1])
     parts = np.split(np.arange(len(observed)), [count // 3, count])
 
-    def fit(method: str) -> cl.CredalPredictions:
-        backbone = "linear" if kind == "linear" else "mlp"
+    def fit(method: str, backbone: str = "linear" if kind == "linear" else "mlp") -> Any:
         clf = cl.CredalClassifier(method, backbone=backbone, random_state=seed, device="cpu")
         return clf.fit(X, labels, groups=groups).predict_credal(new, meaning="votes")
 
-    def stretched_best(
-        center: Tensor, ends: Tensor, factors: Sequence[float] = STRETCHES
-    ) -> cl.CredalPredictions:
+    def stretched_best(center: Tensor, ends: Tensor, factors: Any = STRETCHES) -> Any:
         """Boxes (N, 2, K) around a center, times the factor that the items to choose by prefer."""
-        own, some = observed[parts[0]], (center[parts[0]], ends[parts[0]])
-        return stretched(center, ends, narrowest(partial(stretched, *some), own, factors))
+        some = partial(stretched, center[parts[0]], ends[parts[0]])
+        return stretched(center, ends, narrowest(some, observed[parts[0]], factors))
 
-    def spread(center: Tensor) -> cl.CredalPredictions:
+    def spread(center: Tensor) -> Any:
         gaps = (center * (1 - center)).clamp(min=0).sqrt()
         return stretched_best(center, torch.stack([center - gaps, center + gaps], 1), _FACTORS)
 
     bounds = fit("credal-bounds")
-    found = {BOUNDS: bounds, CENTER: spread(bounds.probs), "distilled POCC": fit("pocc-distilled")}
+    found = {BOUNDS: bounds, CENTER: spread(bounds.probs), DISTILLED: fit("pocc-distilled")}
     if kind == "linear":
         hull = _fold_hull(X, labels, new, groups, seed)
-        default = cl.CredalClassifier(random_state=seed, device="cpu")
-        found["default of the package"] = default.fit(X, labels, groups=groups).predict_credal(
-            new, meaning="votes"
-        )
+        found[DEFAULT] = fit("auto", "auto")
     else:
-        found["one softmax ± f·√(p(1 − p))"] = spread(fit("softmax").probs)
+        found[SOFTMAX] = spread(fit("softmax").probs)
         hull = fit("deep-ensemble")
-    found["hull of the teachers"] = hull
-    ends = torch.stack([hull.lower, hull.upper], 1)
-    found["hull of the teachers, stretched by f"] = stretched_best(hull.probs, ends)
+    found[HULL] = hull
+    found[WIDE_HULL] = stretched_best(hull.probs, torch.stack([hull.lower, hull.upper], 1))
     for learner, boxes in found.items():
         some, calibration, test = (boxes[rows] for rows in parts)
         scale: Any = "none"
-        if learner == "default of the package":
+        if learner == DEFAULT:
             bounded = (some.lower, some.upper, some.probs)
-            scale = narrowest_scale(observed[parts[0]], *bounded, coverage=COVERAGE)
-        inflation = calibration.inflation(observed[parts[1]], coverage=COVERAGE, scale=scale)
+            scale = narrowest_scale(observed[parts[0]], *bounded, coverage=0.9)
+        inflation = calibration.inflation(observed[parts[1]], scale=scale)
         wide = test.conformalize(inflation)
         covered = test.covers(observed[parts[2]], inflation).double().mean()
-        values = (float((wide.upper - wide.lower).mean()), float(covered))
-        for column, value in zip(_WIDTH_METRICS, values, strict=True):
-            yield "widths", cell, learner, seed, column.name, value
+        yield "widths", cell, learner, seed, "width", float((wide.upper - wide.lower).mean())
+        yield "widths", cell, learner, seed, "coverage", float(covered)
 
 
 def _fold_hull(
@@ -284,8 +236,7 @@ def _fold_hull(
 
 # Running, files and tables.
 
-Study = Callable[[str, int, DataFolders], Iterator[Score]]
-STUDIES: dict[str, tuple[Study, Mapping[str, Any]]] = {
+STUDIES: dict[str, tuple[Callable[..., Iterator[Score]], Mapping[str, Any]]] = {
     "statements": (statement_scores, CELLS),
     "widths": (width_scores, WIDTH_CELLS),
 }
@@ -324,15 +275,13 @@ def _values(scores: pl.DataFrame, data: str | None, learner: str, metric: str) -
     return own.group_by("seed").agg(pl.col("value").mean()).sort("seed")["value"].to_numpy()
 
 
-def _spread(values: np.ndarray) -> Value:
-    return (float(values.mean()), float(values.std())) if len(values) else None
-
-
-def _difference(first: np.ndarray, second: np.ndarray) -> Value:
-    """Mean of paired differences, and the half width of its 95 % interval (Student's t)."""
-    if not len(second):
+def _spread(values: np.ndarray, rival: np.ndarray | None = None) -> Value:
+    """Mean and deviation; with a rival the paired difference ± its 95 % interval (Student's t)."""
+    if not len(values) or (rival is not None and not len(rival)):
         return None
-    gap = first - second
+    if rival is None:
+        return float(values.mean()), float(values.std())
+    gap = values - rival
     error = gap.std(ddof=1) / len(gap) ** 0.5
     return float(gap.mean()), float(student.ppf(0.975, len(gap) - 1) * error)
 
@@ -347,15 +296,15 @@ def set_worth_page(scores: pl.DataFrame) -> Iterator[Table | str]:
         rows = {name: {c.name: value(name, c.name) for c in columns} for name in names}
         return Table(title, columns, rows, corner="learner")
 
-    def gap(pair: str, metric: str) -> Value:
-        return _difference(*(_values(said, None, name, metric) for name in pair.split(" less ")))
-
     plain = [replace(each, marked=False) for each in _STATED_METRICS]
     yield table(
         *("Statements: mean over nine cells", _STATED_METRICS, STATED),
         lambda name, metric: _spread(_values(said, None, name, metric)),
     )
-    yield table("Statements: paired differences, mean over nine cells", plain, PAIRS, gap)
+    yield table(
+        *("Statements: paired differences, mean over nine cells", plain, PAIRS),
+        lambda pair, x: _spread(*(_values(said, None, name, x) for name in pair.split(" less "))),
+    )
     yield table(
         *("Statements: accuracy", [Column(cell) for cell in CELLS], STATED),
         lambda name, cell: _spread(_values(said, cell, name, "accuracy")),
@@ -368,7 +317,7 @@ def set_worth_page(scores: pl.DataFrame) -> Iterator[Table | str]:
     plain = [replace(each, marked=False) for each in cells]
     yield table(
         *("Width of learned bounds less that of each rival", plain, WIDTH_LEARNERS[1:]),
-        lambda name, cell: _difference(*(_values(wide, cell, x, "width") for x in (BOUNDS, name))),
+        lambda name, cell: _spread(*(_values(wide, cell, x, "width") for x in (BOUNDS, name))),
     )
     covered = wide.filter(pl.col("metric") == "coverage").group_by("data", "learner")
     shares = covered.agg(pl.col("value").mean())["value"].to_numpy()
