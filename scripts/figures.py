@@ -161,6 +161,15 @@ def draw_images(figure: Figure) -> None:
                 axes.text(7.5, -1.2, words, ha="center", color=color, weight="bold", fontsize=9)
 
 
+def draw_statements(figure: Figure) -> None:
+    """Two statements, and the distributions that they allow."""
+    titles = ("“cat 70 %, dog 20 %”", "“cat 50 %”")
+    sets = cl.from_statements(["cat"] * 2, [70, 50], ["dog", None], [20, 0], classes=_CLASSES)
+    for row, axes in enumerate(figure.subplots(1, 2)):
+        _triangle(axes, titles[row])
+        _fill(axes, sets[[row]])
+
+
 def _run_of(page: str, name: str) -> cl.Run:
     """Run a page in an empty folder and load the run that it makes."""
     text = (_DOCS / page).read_text(encoding="utf-8")
@@ -238,6 +247,7 @@ FIGURES: dict[str, tuple[Callable[[Figure], None], float, float]] = {
     "demo": (draw_demo, 10, 3.6),
     "tutorials/texts": (draw_texts, 6, 3.4),
     "tutorials/images": (draw_images, 7, 3.4),
+    "tutorials/statements": (draw_statements, 6.5, 3.2),
     "concepts/credal-sets": (draw_sets, 9, 3.2),
     "concepts/pocc": (draw_pocc, 7.5, 3.4),
     "concepts/scores": (draw_scores, 6.5, 2.6),

@@ -35,7 +35,7 @@ _selection.PENALTIES = _selection.PENALTIES[2:3]  # one is enough here
 rng = np.random.default_rng(0)
 rows, columns = np.repeat(np.arange(2000), 5), rng.integers(10, 1_000_000, 10_000)
 y = np.arange(2000) % 2
-columns[::5] = y + 2 * rng.integers(3, size=2000)  # one column of each row tells the class
+columns[::5] = y + 2 * rng.integers(3, size=2000)  # one column of each row predicts the class
 X = csr_array((np.ones(10_000), (rows, columns)), shape=(2000, 1_000_000))
 clf = cl.CredalClassifier().fit(X, y)
 assert clf.score(X, y) > 0.99

@@ -169,7 +169,8 @@ def test_heavy_imports_wait_until_they_are_needed() -> None:
 def test_version_is_stated_once_for_all() -> None:
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     assert f'version = "{credalearn.__version__}"' in text
-    assert f"## {credalearn.__version__}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    for name, line in (("CHANGELOG.md", "## {}\n"), ("CITATION.cff", "version: {}\n")):
+        assert line.format(credalearn.__version__) in (ROOT / name).read_text(encoding="utf-8")
 
 
 def test_every_dependency_has_its_reason() -> None:
@@ -197,7 +198,7 @@ def test_sizes_stay_within_the_design() -> None:
     def lines(folder: Path) -> int:
         return sum(path.read_text(encoding="utf-8").count("\n") for path in folder.rglob("*.py"))
 
-    assert lines(LIBRARY) - lines(APP) <= 11_950
-    assert lines(APP) <= 11_820
+    assert lines(LIBRARY) - lines(APP) <= 11_920
+    assert lines(APP) <= 11_780
     assert lines(EXPERIMENTS) <= 6_350
-    assert lines(ROOT / "tests") <= 23_520
+    assert lines(ROOT / "tests") <= 23_400

@@ -35,20 +35,20 @@ def seconds_spent(path: Path) -> float:
 
 
 class EpochLog:
-    """Appends a line per epoch to a log of one of ``beside`` models, and passes all of them on."""
+    """Appends one line per epoch to the log of one of ``together`` models, and passes all on."""
 
-    def __init__(self, path: Path, beside: int = 1, shown: Listener | None = None) -> None:
-        self.path, self.beside, self.shown = path, beside, shown
+    def __init__(self, path: Path, together: int = 1, shown: Listener | None = None) -> None:
+        self.path, self.together, self.shown = path, together, shown
         self.started, self.before = time.monotonic(), seconds_spent(path)
         if path.exists() and not path.read_bytes().endswith(b"\n"):
             self._append("")
 
     def epoch(self, number: int, *, of: int, loss: float, items: int) -> None:
         """Append a line; a model's share of the time is that of its number."""
-        seconds = round(self.before + (time.monotonic() - self.started) / self.beside, 3)
+        seconds = round(self.before + (time.monotonic() - self.started) / self.together, 3)
         self._append(json.dumps({"epoch": number, "of": of, "loss": loss, "seconds": seconds}))
         if self.shown is not None:
-            self.shown.epoch(number, of=of, loss=loss, items=items * self.beside)
+            self.shown.epoch(number, of=of, loss=loss, items=items * self.together)
 
     def resumed(self, done: int, *, of: int, source: str) -> None:
         """The log has these epochs already."""

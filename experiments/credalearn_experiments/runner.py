@@ -76,7 +76,7 @@ class Runner:
         as failed. After the deadline, a time of ``time.monotonic()``, no epoch is started.
         """
         # Everything that can be refused comes first: a run with missing data is not started.
-        trainings = {run: self._training(run, beside=len(runs)) for run in runs}
+        trainings = {run: self._training(run, together=len(runs)) for run in runs}
         self._foreign_sets(runs[0])
         for run in runs:
             self.store.start(run)
@@ -104,7 +104,7 @@ class Runner:
         """Help to train runs of the first process of torchrun, which measures and keeps them."""
         for run in runs:
             with suppress(TrainingError, CredalError):  # the first process reports it
-                train([self._training(run, beside=1)])
+                train([self._training(run, together=1)])
 
     def build(self, run: Run) -> None:
         """Measure and keep a run that uses the trained networks of finished ones."""
@@ -169,13 +169,13 @@ class Runner:
                 ends += train(logged, deadline=deadline)
         return ends
 
-    def _training(self, run: Run, *, beside: int) -> Training:
-        """What one run trains, one of ``beside`` at a time."""
+    def _training(self, run: Run, *, together: int) -> Training:
+        """What one run trains, one of ``together`` at a time."""
         task = self._task(run.setting, run.limit)
         method, recipe = METHODS[run.method], replace(run.setting.recipe, random_state=run.seed)
         execution: Execution = "eager"
         if self.device.type == "cuda" and world_size() == 1:
-            items = len(task.train_inputs) * recipe.epochs * beside
+            items = len(task.train_inputs) * recipe.epochs * together
             # Dropout is not compiled, so that its random numbers come from the seed and the epoch.
             worth = items >= _WORTH_COMPILING and not method.dropout
             execution = "compiled" if worth else "recorded"

@@ -141,7 +141,7 @@ def test_texts_groups_and_gold_labels_of_a_table() -> None:
         cl.Dataset(annotations)
     with pytest.raises(cl.CredalError, match="5 of 30 items have no text in"):
         cl.Dataset(annotations, table=items[:25], text="message")
-    with pytest.raises(cl.CredalError, match="drop is for features"):
+    with pytest.raises(cl.CredalError, match="drop works with features"):
         cl.Dataset(annotations, table=items, text="message", drop=("author",))
 
 

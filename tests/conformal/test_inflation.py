@@ -3,7 +3,7 @@
 import json
 import math
 from dataclasses import replace
-from typing import Any, get_args
+from typing import get_args
 
 import pytest
 import torch
@@ -134,15 +134,3 @@ def test_rejects_damaged_files(change: dict[str, object], message: str) -> None:
 def test_rejects_files_that_are_not_inflations(text: str) -> None:
     with pytest.raises(CredalError, match=r"not an inflation of sets: .*To fix: calibrate"):
         Inflation.from_json(text)
-
-
-@pytest.mark.parametrize("distance", ["box", "total-variation"])
-def test_predictions_cover_as_the_inflation_says(distance: Any, generator: torch.Generator) -> None:
-    heads = torch.rand(60, 2, 3, generator=generator)
-    pred = CredalPredictions.from_vertices(heads / heads.sum(2, keepdim=True))
-    votes = torch.randint(1, 9, (60, 3), generator=generator)
-    found = pred.inflation(votes, coverage=0.5, distance=distance)
-    covered = pred.covers(votes, found)
-    assert 30 <= covered.sum() <= 32
-    sets = (pred.lower, pred.upper, pred.probs)
-    assert torch.equal(covered, found.covers(votes, *sets, vertices=pred.vertices))

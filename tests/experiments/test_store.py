@@ -94,7 +94,7 @@ def test_a_log_survives_half_a_line_and_adds_up_the_time_of_all_processes(tmp_pa
     assert (read_log(path), seconds_spent(path)) == ([], 0.0)
     path.write_text('{"epoch": 1, "seconds": 5.0}\n[]\n{"epoch": null}\n{"epoch": 2, "of')
     assert read_log(path) == [LogLine(1, 5.0)]
-    log = EpochLog(path, beside=2)
+    log = EpochLog(path, together=2)
     log.started -= 8.0  # half of 8 s belongs to this model
     log.epoch(2, of=4, loss=0.5, items=4)
     assert [line.epoch for line in read_log(path)] == [1, 2]

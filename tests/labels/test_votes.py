@@ -138,7 +138,7 @@ def test_largest_miss_equals_a_fine_grid(num_votes: int) -> None:
 def test_relaxation_is_not_a_confidence_set() -> None:
     """With three votes it misses p = (0.6, 0.3, 0.1) nine times in ten, not one time in twenty.
 
-    It holds p where the top class's share is at most that class's probability: with three votes,
+    It contains p where the top class's share is at most that class's probability: with three votes,
     only where all three classes got one (6 · 0.6 · 0.3 · 0.1 = 0.108). More votes do not mend it:
     the share exceeds the probability about half of the time.
     """

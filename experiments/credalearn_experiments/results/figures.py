@@ -57,8 +57,8 @@ def rejection_figure(records: Sequence[Record], setting: str, path: Path) -> Non
         axes.set(xlabel="deferred to a human (%)", ylabel=f"accuracy of the rest (%){about}")
         axes.margins(x=0)
         inside = {"loc": "upper left"}
-        beside = {"loc": "center left", "bbox_to_anchor": (1.02, 0.5)}
-        axes.legend(handlelength=3, **(inside if len(counts) <= _LEGEND_INSIDE else beside))
+        outside = {"loc": "center left", "bbox_to_anchor": (1.02, 0.5)}
+        axes.legend(handlelength=3, **(inside if len(counts) <= _LEGEND_INSIDE else outside))
         axes.set_title("\n".join(figure_title(runs, setting, counts.values())))
 
     save_figure(draw, path, width=7.2, height=4.2)

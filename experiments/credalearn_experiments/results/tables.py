@@ -60,7 +60,7 @@ _ABOUT_SETS = (
     "decided how far all sets are widened; covered is the share of the other half whose vote "
     "shares lie in their widened set; means over 20 halvings per seed, ± over seeds."
     " For CIFAR-10H, CIFAR-10N and the nodules the default scale was chosen by widths on items of "
-    "the same data sets, some of which are measured here; docs/concepts/sets.md measures on other "
+    "the same data sets, some measured here; docs/concepts/sets.md measures on other "
     "items."
 )
 

@@ -167,8 +167,9 @@ class Dataset:
                     f"annotations must be Annotations; got {type(given).__name__}. To fix: pass "
                     "what credalearn.read_annotations returns."
                 )
-        splits: dict[str, Any] = {"calibration": chosen.validation, "test": chosen.test}
-        annotations = join_splits(annotations, **splits)
+        if (chosen.validation, chosen.test) != (None, None):
+            splits: dict[str, Any] = {"calibration": chosen.validation, "test": chosen.test}
+            annotations = join_splits(annotations, **splits)
         join = join_table if chosen.images is None else join_images
         found = join(annotations, chosen)
         if chosen.encoder is not None and chosen.encoder != found.inputs.encoder:

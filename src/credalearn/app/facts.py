@@ -231,7 +231,7 @@ class RunFacts:
 
     @property
     def leak_warning(self) -> str:
-        """What to say of columns that alone tell the class; empty without any."""
+        """A warning about columns that alone predict the class; empty without any."""
         if not self.leaks:
             return ""
         name, accuracy = max(self.leaks.items(), key=lambda each: each[1])

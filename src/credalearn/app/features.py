@@ -67,7 +67,7 @@ def read_features(
 
 
 def item_column(source: Source, named_in: Sequence[str | None], others: Sequence[str]) -> str:
-    """The column that names the items: one of those asked for, or one that is called like it."""
+    """The column that names the items: one of those asked for, or one with a usual name."""
     asked = next((name for name in named_in if name in source.columns), None)
     if asked is not None:
         return asked

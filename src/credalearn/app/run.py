@@ -176,11 +176,7 @@ class Run:
         """Train on a dataset and write the run to ``folder``.
 
         Killed and called again with the same arguments, it resumes from its last epoch.
-
-        Args:
-            data: The items.
-            folder: Folder of the run.
-            options: Keywords of ``TrainOptions``, the options of ``credalearn train``.
+        ``options`` are those of ``credalearn train``, as keywords: see ``TrainOptions``.
         """
         from credalearn.app.steps.train import TrainOptions, train
 
@@ -265,12 +261,9 @@ class Run:
         return predict(self, data, output, PredictOptions(**options))
 
     def defer(self, data: Any, output: str | Path, **options: Any) -> "Deferred":
-        """Write the deferred items, least certain first, for annotators.
+        """Write the deferred items, least certain first, as Label Studio tasks or CSV.
 
-        Args:
-            data: As for :meth:`predict`.
-            output: A JSON file of Label Studio tasks, or a CSV file.
-            options: Keywords of ``DeferOptions``, the options of ``credalearn defer``.
+        ``options`` are those of ``credalearn defer``, as keywords: see ``DeferOptions``.
         """
         from credalearn.app.steps.defer import DeferOptions, defer
 
@@ -279,21 +272,17 @@ class Run:
     def recalibrate(self, votes: Any, folder: str | Path, **options: Any) -> "Recalibration":
         """Check the model on newly annotated items, and calibrate it on them in a new run.
 
-        Args:
-            votes: Annotations of the new items, or a file or table of them.
-            folder: Folder of the new run.
-            options: Keywords of ``RecalibrateOptions``, the options of ``credalearn recalibrate``.
+        ``options`` are those of ``credalearn recalibrate``, as keywords: see
+        ``RecalibrateOptions``. The new probabilities of an imported run are its ``features``.
         """
         from credalearn.app.steps.recalibrate import RecalibrateOptions, recalibrate
 
         return recalibrate(self, votes, folder, RecalibrateOptions(**options))
 
     def report(self, *others: "Run", **options: Any) -> "ReportResult":
-        """Write a one-page HTML report about the run.
+        """Write a one-page HTML report about the run, compared with others.
 
-        Args:
-            others: Runs to compare it with.
-            options: Keywords of ``ReportOptions``, the options of ``credalearn report``.
+        ``options`` are those of ``credalearn report``, as keywords: see ``ReportOptions``.
         """
         from credalearn.app.steps.report import ReportOptions, report
 

@@ -100,17 +100,9 @@ def open_source(
 ) -> Source:
     r"""Open a CSV, TSV, Parquet, JSON, JSON Lines, npy or npz file, or what is in memory.
 
-    The content decides, not the name of the file. The file is opened once and stays open as long as
-    the source is in use.
-
-    Args:
-        data: Path of the file, a pandas or polars table, an array (items, features), or a mapping
-            with one and arrays of one value per item, such as ``{"item": names, "X": array}``.
-        encoding: Encoding of a text file; found from its first 4 MB unless given.
-        delimiter: Character between the cells of a CSV file; found from its first rows.
-
-    Raises:
-        CredalError: If there is no such file, or its content is none of these.
+    The content decides, not the name of the file, which stays open as long as the source is in use.
+    In memory: a pandas or polars table, an array (items, features), or a mapping with one and
+    arrays of one value per item, such as ``{"item": names, "X": array}``.
 
     Example:
         >>> import tempfile

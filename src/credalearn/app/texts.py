@@ -70,7 +70,7 @@ def read_texts(
 
 
 def find_texts(columns: Sequence[str]) -> tuple[str, ...]:
-    """The columns that are called like a text: ``text``, ``data.text``, ``text.post``; or none."""
+    """The columns whose name suggests a text: ``text``, ``data.text``, ``text.post``; or none."""
     for name in _NAMES:
         found = [each for each in columns if folded(each.split(".")[-1]) == name]
         found = found or [each for each in columns if folded(each.split(".")[0]) == name]

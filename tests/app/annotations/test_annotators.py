@@ -8,8 +8,7 @@ from scipy.stats import beta
 
 from credalearn.app.annotations.annotators import annotator_agreement
 from credalearn.app.annotations.table import Annotations
-from credalearn.errors import CredalError
-from made_annotations import Vote, shares_of, votes_of
+from made_annotations import Vote, votes_of
 
 
 @given(
@@ -72,10 +71,3 @@ def test_the_limit_is_clopper_and_pearsons() -> None:
         missed = each.compared - each.agreed
         upper = beta.isf(level, each.agreed + 1, missed) if missed else 1
         assert each.upper == pytest.approx(upper)
-
-
-def test_annotators_are_known_from_votes() -> None:
-    with pytest.raises(CredalError, match=r"annotators are known from votes; .* contains counts"):
-        annotator_agreement(shares_of("counts", ("1", "2"), x=[1, 1]))
-    with pytest.raises(CredalError, match=r"confidence must"):
-        annotator_agreement(votes_of([("x", "a", "1")]), confidence=1.0)

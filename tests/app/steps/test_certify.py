@@ -252,6 +252,8 @@ def test_promises_about_classes(run: Run) -> None:
     assert alone.max_error is None
     costs, _ = certified(run, max_error=0.3, cost=("malignant:benign=3",))
     assert "calling malignant benign costs 3" in costs.sentence()
+    dear, _ = certified(run, max_error=1.5, cost=("malignant:benign=20",))
+    assert "is at most 1.5, where calling malignant benign costs 20" in dear.sentence()
     own, certificate = certified(run, max_error=0.15, per_class=True)
     tested = run.held_out("test")
     kept = own.keeps(tested["score"].to_numpy(), tested["label"].to_list())

@@ -47,14 +47,14 @@ def test_commands_work_on_imported_votes(team: Team, tmp_path: Path) -> None:
     assert done.code == 0, done.err
     assert "3 classes: 'cat', 'dog', 'owl'" in done.out
     assert f"Wrote {run}: probabilities of Vendor X; items: 200 calibration, 200 test" in done.out
-    done = in_new_process("certify", run, "--max-error", "0.2")
+    done = in_new_process("certify", run, "--max-error", "0.2", "--set-coverage", "0.8")
     assert "one minus the probability of the label, by Vendor X." in done.out
     assert "wrong compared with the class with the most votes" in done.out
     assert len(done.out.splitlines()) <= 8
     done = in_new_process(
         "predict", run, folder / "new-scored.csv", "-o", tmp_path / "decisions.csv"
     )
-    assert "Of 200 items, " in done.out, done.err
+    assert "200 items: " in done.out, done.err
     found = pl.read_csv(tmp_path / "decisions.csv")
     given_probs = (
         pl.read_csv(folder / "new-scored.csv").select(f"p_{c}" for c in CLASSES).to_numpy()

@@ -13,7 +13,7 @@ from team_files import in_process, make_team, train_arguments
 Capture = pytest.CaptureFixture[str]
 
 
-def test_finds_numbers_and_texts_that_tell_the_class() -> None:
+def test_finds_numbers_and_texts_that_predict_the_class() -> None:
     rng = np.random.default_rng(0)
     truth = rng.integers(-1, 3, 600)
     honest = truth + rng.normal(0, 0.5, 600)

@@ -1,7 +1,6 @@
 """Streaming predictions against predicting the whole table at once, and bad input."""
 
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ from credalearn.app.run import Run
 from credalearn.app.steps.decisions import SCHEMA, SET_SCHEMA, class_schema
 from credalearn.app.steps.predict import PredictOptions, predict
 from small_run import CLASSES, FEATURES, features, make_image_run, make_pictures, make_run, votes
-from team_files import full_disk
 
 
 @pytest.fixture(scope="module")
@@ -130,12 +128,10 @@ def test_frames_and_arrays_in_memory_are_predicted(run: Run) -> None:
             predict(run, nothing)
 
 
-@pytest.mark.parametrize("defer", [None, 9])
-def test_all_classes_are_written_after_the_predicted_one(run: Run, defer: int | None) -> None:
+def test_all_classes_are_written_after_the_predicted_one(run: Run) -> None:
     frame = table(lower_cat=["theirs"] * 50)  # a column of the data has the name of one of ours
-    plain = predict(run, frame, options=PredictOptions(defer=defer)).to_polars()
-    options = PredictOptions(defer=defer, all_classes=True)
-    found = predict(run, frame, options=options).to_polars()
+    plain = predict(run, frame).to_polars()
+    found = predict(run, frame, options=PredictOptions(all_classes=True)).to_polars()
     close(found.select(list(SCHEMA)), plain)
     pred = run.load_model().predict_credal(frame.select(FEATURES).to_numpy())
     parts = {"probability": pred.probs, "lower": pred.lower, "upper": pred.upper}
@@ -150,24 +146,6 @@ def test_class_columns_have_unique_names(classes: list[str]) -> None:
     names = class_schema([*classes, "lower", "upper_lower", "probability_upper"])
     assert len(names) == 3 * len({*classes, "lower", "upper_lower", "probability_upper"})
     assert not {*SCHEMA, *SET_SCHEMA} & set(names)
-
-
-@pytest.mark.parametrize("count", [0, 7, 80])
-def test_defer_takes_the_least_certain_items(
-    bare: Run, count: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("credalearn.app.sources._NUMBERS", 24)
-    found = predict(bare, table(), options=PredictOptions(defer=count))
-    frame = found.to_polars()
-    order = np.argsort(-frame["score"].to_numpy(), kind="stable")[:count]
-    assert set(np.flatnonzero(frame["decision"] == "defer")) == set(order.tolist())
-    assert found.deferred == min(count, 50)
-
-
-def test_equal_scores_are_deferred_in_order(bare: Run) -> None:
-    frame = pl.concat([table(1)] * 4).with_columns(item=pl.Series(["a", "b", "c", "d"]))
-    found = predict(bare, frame, options=PredictOptions(defer=2)).to_polars()
-    assert found["decision"].to_list() == ["defer", "defer", "predict", "predict"]
 
 
 def test_items_of_the_training_are_counted(run: Run) -> None:
@@ -196,9 +174,7 @@ def test_without_a_guarantee_the_message_says_what_to_do(bare: Run, tmp_path: Pa
     ("options", "message"),
     [
         ({"threshold": float("nan")}, "threshold must be a number of 0 or more and at most 1"),
-        ({"defer": -1}, "defer must be 0 or more"),
-        ({"defer": 3, "threshold": 0.5}, "threshold and defer exclude each other"),
-        ({"defer": 3, "decision": False}, "defer and no decision exclude each other"),
+        ({"threshold": 0.5, "decision": False}, "threshold and no decision exclude each other"),
     ],
 )
 def test_rejects_bad_options(options: dict[str, Any], message: str) -> None:
@@ -236,29 +212,6 @@ def test_bad_tables_are_refused_and_nothing_is_written(
     assert [path.name for path in tmp_path.iterdir()] == ["data.csv"]
 
 
-def test_damaged_files_are_refused_or_read_and_never_crash(run: Run, tmp_path: Path) -> None:
-    random = np.random.default_rng(0)
-    table().write_csv(tmp_path / "data.csv")
-    table().write_parquet(tmp_path / "data.parquet")
-    np.savez_compressed(tmp_path / "data.npz", X=features(50), items=table()["item"].to_list())
-    refused = 0
-    for data in sorted(tmp_path.iterdir()):
-        whole = data.read_bytes()
-        for number in range(12):
-            content = bytearray(whole)
-            if number % 2:
-                del content[int(random.integers(len(content))) :]
-            else:
-                for place in random.integers(len(content), size=3):
-                    content[place] = random.integers(256)
-            (tmp_path / "bad").write_bytes(content)
-            try:
-                assert predict(run, tmp_path / "bad").items <= 50
-            except CredalError:
-                refused += 1
-    assert refused > 18
-
-
 def test_the_output_is_checked_before_the_work(run: Run, tmp_path: Path) -> None:
     table().write_csv(tmp_path / "data.csv")
     with pytest.raises(CredalError, match=r"must end in one of .csv, .tsv, .parquet, .jsonl"):
@@ -267,17 +220,6 @@ def test_the_output_is_checked_before_the_work(run: Run, tmp_path: Path) -> None
         predict(run, tmp_path / "data.csv", tmp_path / "data.csv")
     with pytest.raises(CredalError, match=r"is an input of this command"):
         predict(run, tmp_path / "data.csv", run.path / "predictions.parquet")
-
-
-@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-def test_a_full_disk_leaves_the_old_file(run: Run, tmp_path: Path, suffix: str) -> None:
-    old = tmp_path / f"out{suffix}"
-    old.write_text("old")
-    said = re.escape(f"{old} cannot be written: ")
-    with full_disk(200_000), pytest.raises(CredalError, match=said):
-        predict(run, table(20_000), old)
-    assert old.read_text() == "old"
-    assert [path.name for path in tmp_path.iterdir()] == [old.name]
 
 
 def test_duplicates_in_different_blocks_are_found(

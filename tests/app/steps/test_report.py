@@ -182,8 +182,9 @@ def test_one_answer_for_everything_is_amber_and_an_old_rule_is_marked(tmp_path: 
     assert "! Certified, with caution" in words
     assert "Caution: 'malignant' is never predicted: " in words
     assert "never predicted" in words.split("recall")[1]
-    old = page_of(run.mark_outdated("accuracy dropped significantly for newer items."))
-    assert "Caution: out of date, accuracy dropped significantly" in words_of(old, "verdict")
+    for each in (run, fake_run(tmp_path / "uncertified", num_items=60)):
+        old = page_of(each.mark_outdated("accuracy dropped significantly for newer items."))
+        assert "Caution: out of date, accuracy dropped significantly" in words_of(old, "verdict")
 
 
 def test_thresholds_per_class_have_a_verdict_and_no_place_on_the_slider(tmp_path: Path) -> None:
@@ -330,18 +331,16 @@ def test_widened_sets_are_checked_on_the_test_items(run: Run, page: str, tmp_pat
 
 
 def test_runs_are_compared(run: Run, tmp_path: Path) -> None:
-    same = add_sets(add_rule(fake_run(tmp_path / "softmax", method="softmax")))
+    same = add_rule(fake_run(tmp_path / "softmax", method="softmax"))
     page = page_of(run, same, output=tmp_path / "two.html")
     words = words_of(page, "comparison")
     assert "kept at an observed error of 10 %" in words
-    assert "width of sets with coverage 90 %" in words
     assert "not tested on the same items" not in words
     assert [each["name"] for each in data_of(page)["runs"]["curves"]] == ["nodules", "softmax"]
-    other = add_sets(fake_run(tmp_path / "nodules", num_items=800, sharpness=3), coverage=0.8)
+    other = fake_run(tmp_path / "nodules", num_items=800, sharpness=3)
     page = page_of(run, other, output=tmp_path / "two.html")
     words = words_of(page, "comparison")
     assert "not tested on the same items" in words
-    assert "width of sets" not in words  # another coverage
     names = [each["name"] for each in data_of(page)["runs"]["curves"]]
     assert names == [str(run.path), str(other.path)]  # two runs of one name
     assert 'id="comparison"' not in page_of(run, output=tmp_path / "one.html")

@@ -139,27 +139,6 @@ def test_rejects_runs_without_vote_shares(tmp_path: Path) -> None:
     assert found.lines[1] == "No test item has enough votes to check the widened sets on."
 
 
-@pytest.mark.parametrize("radius", [0.5, math.inf])
-@pytest.mark.parametrize("distance", get_args(Distance))
-def test_predict_adds_the_widened_bounds(tmp_path: Path, radius: float, distance: Distance) -> None:
-    run = make_run(tmp_path / "run")
-    values = features(50, random_state=7)
-    plain = run.predict(values).table
-    inflation = Inflation(
-        coverage=0.9, radius=radius, distance=distance, scale="binomial", items=30
-    )
-    found = run.with_sets(inflation).predict(values).table
-    assert plain is not None
-    assert found is not None
-    assert found.columns == [*plain.columns, "set_lower", "set_upper"]
-    assert found.select(plain.columns).equals(plain)
-    predicted = run.load_model().predict_credal(values)
-    wide, top = predicted.conformalize(inflation), predicted.classes[:, None]
-    for name, bounds in (("set_lower", wide.lower), ("set_upper", wide.upper)):
-        np.testing.assert_allclose(found[name], bounds.gather(1, top)[:, 0], atol=1e-6)
-    assert (found["set_lower"] < found["lower"]).any()
-
-
 def covering(items: int, seen: int, covered: int) -> WidenedSets:
     found = Inflation(coverage=0.9, radius=0.4, distance="box", scale="none", items=items)
     bounds = np.zeros((seen, 2))
@@ -287,8 +266,10 @@ def test_predict_needs_the_column_of_the_strata(tmp_path: Path) -> None:
     names = run.facts.inputs.features
     data = pl.DataFrame(dict(zip(names, values.T, strict=True)))
     data = data.with_columns(item=pl.Series(map(str, range(6))), site=pl.Series([*"ababcb"]))
-    table = run.predict(data).table
+    table, plain = run.predict(data).table, make_run(tmp_path / "plain").predict(data).table
     assert table is not None
+    assert plain is not None
+    assert table.columns == [*plain.columns, "set_lower", "set_upper"]
     predicted = run.load_model().predict_credal(values)
     wide = predicted.conformalize(made, strata=[*"ababcb"])
     top = predicted.classes[:, None]

@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import betaincinv
 
-from credalearn._checks import check_number
 from credalearn.app.annotations.agreement import majority, vote_counts
 from credalearn.app.annotations.table import Annotations
-from credalearn.errors import CredalError
 
 _MARGIN = 0.10  # below the others: a difference that matters, not only one that is certain
+_CONFIDENCE = 0.95
 _FEWEST = 10  # votes compared before anybody is called far
 _CELLS = 5_000_000  # of the others' counts at a time: 80 MB
 
@@ -34,21 +33,13 @@ class Annotator:
     far: bool  # whether upper is more than 0.10 below others, with ten or more votes compared
 
 
-def annotator_agreement(
-    annotations: Annotations, confidence: float = 0.95
-) -> tuple[Annotator, ...]:
+def annotator_agreement(annotations: Annotations) -> tuple[Annotator, ...]:
     """Every annotator next to the others: those far from them first, then the lowest shares.
 
-    The limit is Clopper and Pearson's (1934), exact, at ``confidence`` for all annotators
-    together (Bonferroni): with probability ``confidence`` no annotator who agrees as the
-    others do is called far. Empty where annotators are unknown.
+    The limit is Clopper and Pearson's (1934), exact, at 95 % for all annotators together
+    (Bonferroni): with that probability no annotator who agrees as the others do is called far.
+    Empty where annotators are unknown, as in counts.
     """
-    if annotations.kind != "votes":
-        raise CredalError(
-            f"annotators are known from votes; {annotations.source.path} contains "
-            f"{annotations.kind}. To fix: pass one row per vote, with its annotator."
-        )
-    check_number(confidence, name="confidence", above=0, below=1)
     names = annotations.annotators
     who, label = annotations.codes("annotator"), annotations.codes("label")
     known = (who >= 0) & (label >= 0)
@@ -58,7 +49,7 @@ def annotator_agreement(
         np.bincount(who[chosen], minlength=len(names))
         for chosen in (np.full(len(who), True), leading >= 0, leading == label)
     )
-    level = (1 - confidence) / (2 * max(len(names), 1))
+    level = (1 - _CONFIDENCE) / (2 * max(len(names), 1))
     missed = compared - agreed
     upper = np.where(missed > 0, 1 - betaincinv(np.maximum(missed, 1), agreed + 1, level), 1.0)
     found = []

@@ -29,7 +29,7 @@ def inspect(
         refuse_overwriting(check_output(output), export)
     found = read_rounds(export, options)
     inspected = inspect_annotations(found)
-    yield from inspected.lines()
+    yield from inspected.lines()[: 1 if rules else None]
     facts = asdict(inspected)
     yield {**facts.pop("facts"), **facts}
     table = None

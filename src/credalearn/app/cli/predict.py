@@ -35,6 +35,4 @@ def predict(
 def _same_items(options: PredictOptions) -> str:
     """What makes ``defer`` choose the items that ``predict`` deferred."""
     words = "" if options.item is None else f" --item {quote(options.item)}"
-    if options.defer is not None:
-        return f"{words} --threshold 0 --limit {options.defer}"
     return words if options.threshold is None else f"{words} --threshold {options.threshold}"

@@ -15,7 +15,6 @@ from credalearn.app.run import Run
 from credalearn.app.staging import CHECKPOINTS, check_place, partial_of
 from credalearn.app.steps.train import TrainOptions
 from credalearn.app.steps.train import train as train_run
-from credalearn.guarantees.truths import TRUTHS
 from credalearn.methods import METHODS
 
 # Mean diameter of labels. POCC on Clopper–Pearson labels of CIFAR-10H's features: at .84 (three
@@ -59,14 +58,15 @@ def train(
     scores: dict[str, float] = {}
     if inputs.test is not None:
         from credalearn.app.steps.voted_items import soft_scores
+        from credalearn.guarantees.truths import TRUTHS
 
         scores = soft_scores(run)
-    if scores:
-        yield (
-            f"{scores['items']:,} test items: cross-entropy {scores['cross_entropy']:.3f} to the "
-            f"votes; micro-F1 (accuracy) {scores['micro_f1']:.3f} against {TRUTHS[run.truth]}, "
-            f"{scores['judged_items']:,} items"
-        )
+        if scores:
+            yield (
+                f"{scores['items']:,} test items: cross-entropy {scores['cross_entropy']:.3f} to "
+                f"the votes; micro-F1 (accuracy) {scores['micro_f1']:.3f} against "
+                f"{TRUTHS[run.truth]}, {scores['judged_items']:,} items"
+            )
     sizes = ", ".join(f"{number:,} {name}" for name, number in facts.splits.sizes.items())
     yield f"Wrote {output}: {facts.learner}, trained in {facts.seconds:.1f} s; items: {sizes}."
     yield f"Next: credalearn certify {output} --max-error 0.10"

@@ -1,9 +1,9 @@
 """What the readers look at, and what they return."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 import polars as pl
 
@@ -129,6 +129,20 @@ class Raw:
         raise CredalError(f"{where}: {rule}. To fix: {fix}.")
 
 
+def shares_of(
+    content: Content,
+    kind: Literal["counts", "probabilities"],
+    rows: Sequence[Mapping[str, Any]],
+    words: str,
+    item: str | None = None,
+) -> Raw:
+    """Counts or probabilities from records: a mapping per item, with its name as ``item``."""
+    names = dict.fromkeys(("item", *(name for row in rows for name in row)))
+    columns = {name: [text_of(row.get(name, 0)) for row in rows] for name in names}
+    frame = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String))
+    return Raw(kind, frame, content.source, words, item=item)
+
+
 class Votes:
     """Votes collected one by one from records."""
 
@@ -137,6 +151,7 @@ class Votes:
         self._row_of = {id(each.value): row for row, each in enumerate(content.records)}
         self._rows: list[tuple[str | None, str | None, str | None, int]] = []
         self._places: list[str] = []
+        self.fields: dict[str, None] = {}  # that name the items
         self.left_out: Counter[str] = Counter()
 
     def add(self, record: Record, item: object, annotator: object, label: object) -> None:
@@ -151,12 +166,24 @@ class Votes:
         self._places.append(record.place)
         return None
 
+    def item(self, record: Record, *names: str) -> object:
+        """The item's name, in the field asked for or in the first of these; else by its key."""
+        asked = self._content.options.item
+        for name in (asked,) if asked is not None else names:
+            value = field_of(record.value, name)
+            if value is not None:
+                self.fields[repr(name)] = None
+                return value
+        self.fields["by its key"] = None
+        return record.key
+
     def leave(self, reason: str) -> None:
         """Count an answer that is not a vote."""
         self.left_out[reason] += 1
 
-    def raw(self, words: str, notes: tuple[str, ...] = ()) -> Raw:
+    def raw(self, tool: str, more: str = "", notes: tuple[str, ...] = ()) -> Raw:
         """All of them."""
+        words = f"{tool}: item {' or '.join(self.fields)}{more}"
         schema = dict.fromkeys(("item", "annotator", "label"), pl.String) | {"row": pl.Int64}
         frame = pl.DataFrame(self._rows, schema=schema, orient="row")
         source, left_out, places = self._content.source, dict(self.left_out), tuple(self._places)

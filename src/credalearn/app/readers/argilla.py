@@ -11,7 +11,7 @@ from typing import Any
 
 from credalearn._formats import shown
 from credalearn.app._json_file import Record
-from credalearn.app.readers._content import Content, Raw, Votes, field_of
+from credalearn.app.readers._content import Content, Raw, Votes
 
 _END = ".responses"
 
@@ -26,17 +26,14 @@ def read(content: Content) -> Raw:
     question = content.choose(_questions(content))
     votes = Votes(content)
     for record in content.records:
-        item = record.value.get("id", record.key)
-        if content.options.item is not None:
-            item = field_of(record.value, content.options.item)
+        item = votes.item(record, "id")
         flat = f"{question}{_END}" in record.value
         for label, user, status in (_flat if flat else _nested)(content, record, question):
             if status in (None, "submitted"):
                 votes.add(record, item, user, label)
             else:
                 votes.leave(str(status))
-    by = f"item {content.options.item or 'id'!r}, question {question!r}"
-    return votes.raw(f"Argilla's records: {by}")
+    return votes.raw("Argilla's records", f", question {question!r}")
 
 
 def _questions(content: Content) -> list[str]:

@@ -5,6 +5,7 @@ from credalearn.app._json_file import Record
 from credalearn.app.column_names import ANNOTATOR, ITEM, find
 from credalearn.app.readers._content import Content, Raw, Votes, field_of
 
+_NAMES = ("id", "docid", *ITEM, "text", "data")  # of an item
 _LABELS = ("label", "labels", "cats")
 _EVERYONE = ("all", "unknown")  # what doccano calls a file of everyone's labels
 
@@ -20,12 +21,10 @@ def read(content: Content) -> Raw:
         content.check_field("annotator")  # annotations name their users
     options, votes = content.options, Votes(content)
     stem = content.source.path.stem
-    fields: dict[str, None] = {}
     for record in content.records:
         labels = _labels(content, record)
-        name = options.item or _item_field(record)
-        fields |= {name: None} if name else {}
-        item = field_of(record.value, name) if name else None
+        known = [name for name, value in record.value.items() if value is not None]
+        item = votes.item(record, find(known, _NAMES) or "id")
         column = options.annotator or find(list(record.value), ANNOTATOR)
         who = None if stem.casefold() in _EVERYONE else stem
         who = field_of(record.value, column) if column else who
@@ -41,7 +40,7 @@ def read(content: Content) -> Raw:
                 people.setdefault(who, []).append(label)
         for person, chosen in people.items() or [(who, [])]:
             votes.add(record, item, person, chosen)
-    return votes.raw(f"doccano's JSON Lines: item {' or '.join(map(repr, fields))}")
+    return votes.raw("doccano's JSON Lines")
 
 
 def _labels(content: Content, record: Record) -> object:
@@ -57,8 +56,3 @@ def _labels(content: Content, record: Record) -> object:
     ):
         return given
     return next((value[name] for name in _LABELS if value.get(name) is not None), None)
-
-
-def _item_field(record: Record) -> str | None:
-    names = ("id", "docid", *ITEM, "text", "data")
-    return find([name for name, value in record.value.items() if value is not None], names)

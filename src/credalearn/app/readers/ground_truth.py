@@ -10,9 +10,11 @@ from typing import Any
 
 from credalearn._formats import shown
 from credalearn.app._json_file import Record
-from credalearn.app.readers._content import Content, Raw, Votes, chosen, field_of
+from credalearn.app.readers._content import Content, Raw, Votes, chosen
 
 _KEY = "annotationsFromAllWorkers"
+# Of an item: the address of what was shown, else its number in the data set.
+_NAMES = ("dataObject.s3Uri", "dataObject.content", "source-ref", "source", "datasetObjectId")
 
 
 def recognize(content: Content) -> bool:
@@ -23,7 +25,6 @@ def recognize(content: Content) -> bool:
 def read(content: Content) -> Raw:
     """One vote per answer."""
     votes = Votes(content)
-    fields: dict[str, None] = {}
     for record in content.records:
         workers = _workers(record)
         if workers is None:
@@ -31,8 +32,7 @@ def read(content: Content) -> Raw:
                 content.refuse_record(record, f"the record has no list {_KEY}")
             votes.leave("failed")
             continue
-        field, item = _item(content, record)
-        fields[field] = None
+        item = votes.item(record, *_NAMES)
         for each in workers:
             answer = _answer(content, record, each)
             try:
@@ -40,7 +40,7 @@ def read(content: Content) -> Raw:
             except KeyError as error:
                 content.choose([str(name) for name in error.args])
             votes.add(record, item, each.get("workerId"), labels)
-    return votes.raw(f"SageMaker Ground Truth's answers: item {' or '.join(fields)}")
+    return votes.raw("SageMaker Ground Truth's answers")
 
 
 def _answer(content: Content, record: Record, worker: Any) -> Any:
@@ -79,19 +79,3 @@ def _workers(record: Record) -> list[Any] | None:
             answers: list[Any] = place[_KEY]
             return answers
     return None
-
-
-def _item(content: Content, record: Record) -> tuple[str, object]:
-    """The address of what was shown, else its number in the data set: the field and its value."""
-    value, name = record.value, content.options.item
-    if name is not None:
-        return repr(name), field_of(value, name)
-    shown_object = value.get("dataObject")
-    if isinstance(shown_object, dict):
-        found = shown_object.get("s3Uri") or shown_object.get("content")
-        if found is not None:
-            return "'dataObject'", found
-    for name in ("source-ref", "source", "datasetObjectId"):
-        if value.get(name) is not None:
-            return repr(name), value[name]
-    return "by its key", record.key

@@ -33,7 +33,6 @@ def read(content: Content) -> Raw:
     content.check_field("item")
     votes = Votes(content)
     found: list[tuple[Record, object, object, dict[str, list[object]]]] = []
-    fields: dict[str, None] = {}
     tasks: Counter[str | None] = Counter()
     for each in content.records:
         number = each.value.get("id")
@@ -42,7 +41,7 @@ def read(content: Content) -> Raw:
         if not isinstance(given, list) or not isinstance(record.value.get("data"), dict):
             content.refuse_record(record, "a task must have data and a list of annotations")
         field, item = _item(content, record)
-        fields[field] = None
+        votes.fields[repr(field)] = None
         if given and not isinstance(item, dict | list):
             tasks[text_of(item)] += 1
         for annotation in given:
@@ -58,9 +57,7 @@ def read(content: Content) -> Raw:
     shared = sum(count for count in tasks.values() if count > 1)
     if shared and content.options.item is None:
         notes = (f"{shared:,} tasks share an item; pass --item id to keep all tasks apart",)
-    by = " or ".join(map(repr, fields))
-    words = f"Label Studio's JSON: item {by}, question {question!r}"
-    return votes.raw(words, notes)
+    return votes.raw("Label Studio's JSON", f", question {question!r}", notes)
 
 
 def _annotations(record: Record) -> Any:

@@ -6,11 +6,9 @@ edition of 2025. An item of a test split has neither, perhaps a ``soft_label``.
 
 from collections.abc import Mapping
 
-import polars as pl
-
 from credalearn._formats import shown
-from credalearn.app._json_file import Record, text_of
-from credalearn.app.readers._content import Content, Raw, Votes, field_of
+from credalearn.app._json_file import Record
+from credalearn.app.readers._content import Content, Raw, Votes, shares_of
 
 _OWN = ("number of annotations", "number of annotators", "annotation task", "soft_label")
 
@@ -34,16 +32,14 @@ def read(content: Content) -> Raw:
     for record in content.records:
         people, labels = _answers(content, record)
         answered = answered or bool(labels)
-        item = _item(content, record)
+        item = votes.item(record, *(("id",) if record.key is None else ()))
         for i, label in enumerate(labels):
             votes.add(record, item, people[i] if people else None, label)
         if not labels:
             votes.add(record, item, None, None)
     if not answered and any(record.value.get("soft_label") for record in content.records):
         return _soft(content)
-    by = "by its key" if content.records[0].key is not None else "'id'"
-    by = repr(content.options.item) if content.options.item else by
-    return votes.raw(f"LeWiDi's JSON: item {by}")
+    return votes.raw("LeWiDi's JSON")
 
 
 def _answers(content: Content, record: Record) -> tuple[list[str], list[object]]:
@@ -64,16 +60,9 @@ def _answers(content: Content, record: Record) -> tuple[list[str], list[object]]
     return names, labels
 
 
-def _item(content: Content, record: Record) -> object:
-    name = content.options.item
-    if name is None:
-        return record.key if record.key is not None else record.value.get("id")
-    return field_of(record.value, name, record.key if name == "id" else None)
-
-
 def _soft(content: Content) -> Raw:
     """Probabilities by class."""
-    rows = []
+    votes, rows = Votes(content), []
     for record in content.records:
         soft = record.value.get("soft_label")
         if not isinstance(soft, dict) or "item" in soft:
@@ -81,9 +70,6 @@ def _soft(content: Content) -> Raw:
                 f"a soft label must be an object of classes, none called 'item'; got {shown(soft)}"
             )
             content.refuse_record(record, rule)
-        rows.append({"item": _item(content, record), **soft})
-    names = dict.fromkeys(name for row in rows for name in row)
-    columns = {name: [text_of(row.get(name, 0)) for row in rows] for name in names}
-    frame = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String))
-    words = "LeWiDi's JSON, soft labels"
-    return Raw("probabilities", frame, content.source, words)
+        item = votes.item(record, *(("id",) if record.key is None else ()))
+        rows.append({"item": item, **soft})
+    return shares_of(content, "probabilities", rows, "LeWiDi's JSON, soft labels")

@@ -4,14 +4,13 @@
 in SNLI. ``--label`` names another field, such as ChaosNLI's ``old_labels``.
 """
 
+from dataclasses import replace
 from typing import Any
 
-import polars as pl
-
 from credalearn._formats import shown
-from credalearn.app._json_file import Record, text_of
+from credalearn.app._json_file import Record
 from credalearn.app.column_names import ITEM
-from credalearn.app.readers._content import Content, Raw, Votes, field_of
+from credalearn.app.readers._content import Content, Raw, Votes, field_of, shares_of
 
 # In the order in which they are tried: the largest number of votes first.
 _FIELDS = ("label_counter", "label_counts", "label_count", "old_labels", "annotator_labels")
@@ -38,11 +37,8 @@ def read(content: Content) -> Raw:
         else:
             rows.append(_counts(content, record, name, value) | {"item": named})
     if labeled:
-        return votes.raw(words)
-    names = dict.fromkeys(("item", *(each for row in rows for each in row)))
-    columns = {each: [text_of(row.get(each, 0)) for row in rows] for each in names}
-    frame = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String))
-    return Raw("counts", frame, content.source, words, item=item)
+        return replace(votes.raw(""), words=words)
+    return shares_of(content, "counts", rows, words, item)
 
 
 def _field(content: Content) -> str | None:

@@ -12,6 +12,8 @@ from credalearn.app._json_file import Record, text_of
 from credalearn.app.readers._content import Content, Raw, Votes, field_of
 
 _ANSWERS = ("accept", "reject", "ignore")
+# Of an item: an id of the user's, or else the hash of what was shown.
+_NAMES = ("meta.id", "meta.item_id", "id", "item_id", "_input_hash", "_task_hash", "image", "text")
 _OWN = ("_input_hash", "_task_hash", "_session_id", "_annotator_id", "_view_id")
 
 
@@ -30,11 +32,9 @@ def read(content: Content) -> Raw:
     votes = Votes(content)
     texts = _texts(content)
     offered = {record.value["label"].strip() for record in content.records if _is_binary(record)}
-    fields: dict[str, None] = {}
     for record in content.records:
         value, answer = record.value, record.value.get("answer")
-        field, item = _item(content, record)
-        fields |= {field: None} if field else {}
+        item = votes.item(record, *_NAMES)
         who = value.get("_annotator_id") or value.get("_session_id")
         if content.options.annotator:
             who = field_of(value, content.options.annotator)
@@ -50,8 +50,7 @@ def read(content: Content) -> Raw:
         else:
             votes.add(record, item, who, _accepted(content, record, texts))
     named = ", options by their texts" if any(k != v for k, v in texts.items()) else ""
-    by = " or ".join(map(repr, fields))
-    return votes.raw(f"Prodigy's JSON Lines: item {by}{named}")
+    return votes.raw("Prodigy's JSON Lines", named)
 
 
 def _is_binary(record: Record) -> bool:
@@ -87,18 +86,3 @@ def _options(record: Record) -> Iterator[tuple[str, str]]:
         if name:
             text = each.get("text")
             yield name, (text.strip() if isinstance(text, str) else "") or name
-
-
-def _item(content: Content, record: Record) -> tuple[str | None, object]:
-    """The user's field, an id of the user's, or else the hash of what was shown; its value."""
-    value, name = record.value, content.options.item
-    if name is not None:
-        return name, field_of(value, name)
-    meta = value.get("meta")
-    for name in ("id", "item_id"):
-        if isinstance(meta, dict) and meta.get(name) is not None:
-            return f"meta.{name}", meta[name]
-    for name in ("id", "item_id", "_input_hash", "_task_hash", "image", "text"):
-        if value.get(name) is not None:
-            return name, value[name]
-    return None, None

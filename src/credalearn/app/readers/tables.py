@@ -76,7 +76,7 @@ def _read_bounds(content: Content) -> Raw:
 
 
 def _is_wide(content: Content) -> bool:
-    """Columns called like annotators, or cells that are labels."""
+    """Columns named like annotators, or cells that are labels."""
     found = _find_layout(content)
     if found is not None and found.shape == "ambiguous":
         content.source.refuse(
@@ -211,6 +211,6 @@ def _shape(
 
 
 def _begins(name: str, words: tuple[str, ...]) -> bool:
-    """Whether a column is called like one of the words, followed by a number or a name."""
+    """Whether a column is named like one of the words, followed by a number or a name."""
     start = name.casefold().replace("-", "_").replace(" ", "_").split("_")[0].rstrip("0123456789")
     return start in words and folded(name) != start

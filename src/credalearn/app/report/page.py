@@ -50,12 +50,8 @@ class Verdict:
     @property
     def cautions(self) -> list[str]:
         """Why a certified threshold is shown in amber; empty where it is green."""
-        found = [] if self.baseline is None else self.baseline.cautions
-        return (
-            found
-            if self.outdated is None
-            else [f"out of date, {self.outdated.rstrip('.')}", *found]
-        )
+        old = [] if self.outdated is None else [f"out of date, {self.outdated.rstrip('.')}"]
+        return old + ([] if self.baseline is None else self.baseline.cautions)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,7 +121,7 @@ def build_page(
     guarantee = run.guarantee
     decided = guarantee is not None and guarantee.shortfall is None
     kept = held_out.kept_by(guarantee) if guarantee is not None and decided else None
-    verdict = Verdict(guarantee)
+    verdict = Verdict(guarantee, outdated=run.outdated)
     if guarantee is not None and kept is not None:
         verdict = _verdict(run, guarantee, held_out, kept)
     threshold = None if verdict.outcome is None else verdict.outcome.threshold
@@ -146,7 +142,7 @@ def build_page(
         widened=widened,
         gallery=gallery(held_out, kept, images, bounds, run.texts) if items else None,
         comparison=Comparison(
-            (ComparedRun(run, held_out, widened), *others), guarantee and guarantee.max_error
+            (ComparedRun(run, held_out), *others), guarantee and guarantee.max_error
         )
         if others
         else None,

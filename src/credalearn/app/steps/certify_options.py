@@ -20,7 +20,6 @@ class CertifyOptions:
         None,
         "Largest error rate among predicted items; with --cost, largest mean cost.",
         above=0,
-        below=1,
         show_default="0.10, unless another target is given",
     )
     called: tuple[str, ...] = option(
@@ -93,7 +92,9 @@ class CertifyOptions:
             )
         if self.cost and self.target is None:
             raise CredalError("cost needs max_error, the largest mean cost. To fix: pass it.")
-        assert self.promises is not None  # which checks them
+        if self.target is not None and not self.cost:
+            Promise(limit=self.target)  # which checks it, as it does those about classes
+        assert self.promises is not None
 
     @property
     def target(self) -> float | None:

@@ -190,14 +190,11 @@ def _check_same(path: Path, graph: "Graph", name: str, sample: "torch.Tensor") -
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Suppress what torch's exporter logs for its own developers."""
-    loggers = [logging.getLogger(name) for name in ("torch.onnx", "onnxscript", "onnx_ir")]
-    levels = [logger.level for logger in loggers]
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
     try:
-        for logger in loggers:
-            logger.setLevel(logging.ERROR)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
+        logging.disable(before)

@@ -16,7 +16,7 @@ _ACCURACY = 0.95  # votes differ from the label that a column was made from
 
 
 def find_leaks(X: Features, truth: np.ndarray, names: Sequence[str]) -> dict[str, float]:
-    """Held-out accuracy of the columns from which a small tree alone tells the class.
+    """Held-out accuracy of the columns from which a small tree alone predicts the class.
 
     It must be 95 % or more, with a tenth of the errors of the most frequent class. Half of the
     items (N, D) grow the tree, half are held out; ``truth`` (N,) is −1 for none.

@@ -4,17 +4,14 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import polars as pl
 
 from credalearn._formats import many, percent
 from credalearn._options import check_options, option
 from credalearn.app.item_stream import Batch, KnownItems, open_items
 from credalearn.app.run import Run
-from credalearn.app.sources import open_source
 from credalearn.app.steps.decisions import (
     SCHEMA,
     SET_SCHEMA,
@@ -22,7 +19,7 @@ from credalearn.app.steps.decisions import (
     decisions,
     find_decision,
 )
-from credalearn.app.table_writer import Schema, check_output, refuse_overwriting, write_frames
+from credalearn.app.table_writer import check_output, refuse_overwriting, write_frames
 from credalearn.errors import CredalError
 
 if TYPE_CHECKING:
@@ -39,20 +36,13 @@ class PredictOptions:
     threshold: float | None = option(
         None, "Defer items above this score instead of by the guarantee.", least=0, most=1
     )
-    defer: int | None = option(None, "Defer this many items, the least certain.", least=0)
     decision: bool = option(True, "Decide which items to defer; needs a guarantee.")
     all_classes: bool = option(False, "Also write the probability and bounds of every class.")
 
     def __post_init__(self) -> None:
         check_options(self)
-        ways = {
-            "threshold": self.threshold is not None,
-            "defer": self.defer is not None,
-            "no decision": not self.decision,
-        }
-        chosen = [name for name, is_chosen in ways.items() if is_chosen]
-        if len(chosen) > 1:
-            raise CredalError(f"{' and '.join(chosen)} exclude each other. To fix: choose one.")
+        if self.threshold is not None and not self.decision:
+            raise CredalError("threshold and no decision exclude each other. To fix: choose one.")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,8 +113,7 @@ def predict(
     path = None if output is None else check_output(output)
     if path is not None:
         refuse_overwriting(path, data, run)
-    by_score = options.decision and options.defer is None
-    decide = find_decision(run, options.threshold) if by_score else None
+    decide = find_decision(run, options.threshold) if options.decision else None
     stream = open_items(run, data, item=options.item)
     schema = {name: kind for name, kind in SCHEMA.items() if options.decision or name != "decision"}
     schema |= {} if run.sets is None else SET_SCHEMA
@@ -132,9 +121,7 @@ def predict(
     counts: Counter[str] = Counter()
     predicted = decisions(run, stream, decide, all_classes=options.all_classes)
     frames = _counted(predicted, KnownItems(run, ("train",)), counts)
-    if options.defer is not None:
-        frames = _defer_least_certain(frames, schema, options.defer)
-    frames = (frame.select(list(schema)) for frame in _with_deferred_counted(frames, counts))
+    frames = (frame.select(list(schema)) for frame in frames)
     table = None
     if path is None:
         table = pl.concat(frames)
@@ -157,46 +144,6 @@ def _counted(
     for batch, frame in predicted:
         counts["items"] += len(frame)
         counts["trained on"] += sum(trained.among(batch.items, batch.digests))
-        yield frame
-
-
-def _with_deferred_counted(
-    frames: Iterator[pl.DataFrame], counts: Counter[str]
-) -> Iterator[pl.DataFrame]:
-    for frame in frames:
         if "decision" in frame.columns:
             counts["deferred"] += int((frame["decision"] == "defer").sum())
         yield frame
-
-
-def _defer_least_certain(
-    frames: Iterator[pl.DataFrame], schema: Schema, count: int
-) -> Iterator[pl.DataFrame]:
-    """The frames with a ``decision``: ``count`` items with the highest scores are deferred.
-
-    They are known after the last frame, so the frames wait in a temporary file. Of items with equal
-    scores the first are deferred.
-    """
-    scores, rows = np.empty(0), np.empty(0, np.int64)
-    done = 0
-    waiting = {name: kind for name, kind in schema.items() if name != "decision"}
-
-    def seen() -> Iterator[pl.DataFrame]:
-        nonlocal scores, rows, done
-        for frame in frames:
-            scores = np.append(scores, frame["score"].to_numpy())
-            rows = np.append(rows, np.arange(done, done + len(frame)))
-            highest = np.argsort(-scores, kind="stable")[:count]
-            scores, rows = scores[highest], rows[highest]
-            done += len(frame)
-            yield frame.select(list(waiting))
-
-    with TemporaryDirectory(prefix="credalearn-") as folder:
-        path = Path(folder) / "predicted.parquet"
-        write_frames(path, seen(), waiting)
-        start = 0
-        for block in open_source(path).blocks():
-            deferred = np.isin(np.arange(start, start + len(block)), rows)
-            decision = pl.Series("decision", np.where(deferred, "defer", "predict"), pl.String)
-            yield block.with_columns(decision)
-            start += len(block)

@@ -100,7 +100,7 @@ def _page(
         made=made,
         risk=risk,
         widened=_widened(run),
-        others=[ComparedRun(each, HeldOut.of(each), _widened(each)) for each in others],
+        others=[ComparedRun(each, HeldOut.of(each)) for each in others],
         images=images,
         items=options.items,
     )

@@ -5,17 +5,14 @@ Shapes: N items, K classes.
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from functools import partial
 from math import isfinite
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from credalearn._formats import percent, shown
-from credalearn._options import check_options, option
 from credalearn.app.annotations.agreement import vote_counts
-from credalearn.app.annotations.dawid_skene import named_votes, posteriors
 from credalearn.app.annotations.table import Annotations, check_unweighted
 from credalearn.errors import CredalError
 from credalearn.labels import VOTE_RULES
@@ -27,33 +24,10 @@ from credalearn.theory import (
     halves_of_counts,
 )
 
-Skill = Literal["equal", "dawid-skene"]
-
+_CONFIDENCE = 0.95  # of the sets, and of the rules that take one
 _HARDLY = 0.05  # share of a rule's sets that votes could reject: with less they say nothing
 _HALF = 0.5  # with more they say enough to recommend the rule
-_HEAD = ("rule", "diameter", "agree %", "testable %", "states %", "held out %", "fails by")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuleOptions:
-    """How label rules are compared."""
-
-    splits: int = option(20, "Number of random splits into building and held-out votes.", least=2)
-    share: float = option(
-        0.5,
-        "Share of the annotators, or of the votes, that labels are built from.",
-        above=0,
-        below=1,
-    )
-    s: float = option(1.0, "Strength of the imprecise Dirichlet model (rule idm).", above=0)
-    confidence: float = option(
-        0.95, "Confidence level of the sets, and of the rules that take one.", above=0, below=1
-    )
-    skill: Skill = option("equal", "Whether votes count equally, or by the annotators' skill.")
-    random_state: int = option(0, "Random seed.", least=0)
-
-    def __post_init__(self) -> None:
-        check_options(self)
+_HEAD = ("rule", "diameter", "agree %", "testable %", "top %", "held-out top %", "fails by")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,11 +38,11 @@ class RuleComparison:
     building: float  # median of the votes per item that labels are built from
     held_out: float  # median of the held-out votes per item
     by_annotator: bool  # whether annotators were split, or the votes of each item
-    options: RuleOptions
+    splits: int  # number of random splits into building and held-out votes
 
     def fails(self, rule: RuleCoverage) -> str:
         """What contradicts a rule: ``"agree"``, ``"bound"``, ``"both"`` or nothing."""
-        agrees, holds = rule.agrees(self.options.confidence), rule.bound_holds
+        agrees, holds = rule.agrees(_CONFIDENCE), rule.bound_holds
         if agrees and holds:
             return ""
         return "agree" if holds else "bound" if agrees else "both"
@@ -95,7 +69,7 @@ class RuleComparison:
             for row in rows
         ]
         return [
-            f"{self.options.splits} splits of {what}; per item {self.building:g} votes build a "
+            f"{self.splits} splits of {what}; per item {self.building:g} votes build a "
             f"label and {self.held_out:g} test it",
             *shown_rows,
             self.advice(),
@@ -107,14 +81,16 @@ class RuleComparison:
         if best is None:
             near = max(self.rules, key=lambda each: each.agree)
             return (
-                f"No rule holds; {near.rule} comes closest, with {percent(near.agree)} of its sets "
-                "in agreement with the held-out votes. Collect more votes per item."
+                f"Held-out votes refute every rule; {near.rule} comes closest, with "
+                f"{percent(near.agree)} of its sets in agreement. Collect more votes per item."
             )
         few = f"the held-out votes could reject only {percent(best.testable)} of its sets"
         if best.testable < _HARDLY:
             needed = f"{best.votes_needed:.0f} held-out votes per item could reject half of them"
             needed = needed if isfinite(best.votes_needed) else "its sets exclude too little"
-            return f"Too few votes to choose a rule: {best.rule} holds, but {few}; {needed}."
+            return (
+                f"Too few votes to choose a rule: {best.rule} is not refuted, but {few}; {needed}."
+            )
         care = "" if best.testable >= _HALF else f" Take care: {few}."
         return (
             f"Use {best.rule}: the smallest sets (mean diameter {best.diameter:.3f}) of the rules "
@@ -129,13 +105,14 @@ class RuleComparison:
         return (rule.rule, f"{rule.diameter:.3f}", agree, testable, stated, held_out, fails)
 
 
-def compare_rules(annotations: Annotations, options: RuleOptions | None = None) -> RuleComparison:
-    """Build labels from some of the votes by every rule, and test them on the others.
+def compare_rules(
+    annotations: Annotations, *, splits: int = 20, random_state: int = 0
+) -> RuleComparison:
+    """Build labels from half of the votes by every rule, and test them on the others.
 
     If annotators are named they are split, so that all votes of a person are on one side; otherwise
     the votes of each item are split.
     """
-    options = options or RuleOptions()
     _check(annotations)
     building: list[np.ndarray] = []
     held_out: list[np.ndarray] = []
@@ -147,10 +124,9 @@ def compare_rules(annotations: Annotations, options: RuleOptions | None = None) 
             yield half
 
     rules = coverage_of_rules(
-        counted(_halves(annotations, options)),
+        counted(_halves(annotations, splits=splits, random_state=random_state)),
         rules=tuple(VOTE_RULES),
-        s=options.s,
-        confidence=options.confidence,
+        confidence=_CONFIDENCE,
     )
     if not isfinite(rules[0].agree_error):
         raise CredalError(
@@ -162,7 +138,7 @@ def compare_rules(annotations: Annotations, options: RuleOptions | None = None) 
         building=float(np.median(np.concatenate(building))),
         held_out=float(np.median(np.concatenate(held_out))),
         by_annotator=bool(annotations.annotators),
-        options=options,
+        splits=splits,
     )
 
 
@@ -181,18 +157,11 @@ def _check(annotations: Annotations) -> None:
         )
 
 
-def _halves(annotations: Annotations, options: RuleOptions) -> Iterator[Half]:
-    split: dict[str, Any] = {
-        name: getattr(options, name) for name in ("splits", "share", "random_state")
-    }
-    if options.skill == "dawid-skene":
-        named_votes(annotations)  # refuses what the model cannot use
+def _halves(annotations: Annotations, **options: Any) -> Iterator[Half]:
     if not annotations.annotators:
-        return halves_of_counts(vote_counts(annotations).toarray(), **split)
-    shape = (len(annotations.items), len(annotations.classes))
+        return halves_of_counts(vote_counts(annotations).toarray(), **options)
     return halves_of_annotators(
         *(annotations.codes(name) for name in ("item", "annotator", "label")),
-        shape=shape,
-        posterior=partial(posteriors, shape=shape) if options.skill == "dawid-skene" else None,
-        **split,
+        shape=(len(annotations.items), len(annotations.classes)),
+        **options,
     )

@@ -137,7 +137,7 @@ def train(data: Dataset, folder: str | Path, options: TrainOptions | None = None
 
 
 def _leaks(data: Dataset, rows: np.ndarray) -> dict[str, float]:
-    """Columns that alone tell the class of training items; images and sparse texts have none."""
+    """Columns that alone predict the class of training items; images and sparse texts have none."""
     if not isinstance(data.X, np.ndarray | pl.DataFrame) or data.inputs.kind != "features":
         return {}
     truth = data.truth[rows]

@@ -35,7 +35,7 @@ def voted_items(run: Run, split: str) -> VotedItems:
     """The items of one split, in the order of ``run.predictions``."""
     annotations = annotations_of(run)
     table = run.held_out(split)
-    center = f"v{CENTER}" if run.facts.model else "p"  # see about_votes
+    center = f"v{CENTER}" if _has_center(run) else "p"
     probs, lower, upper, observed = (
         matrix(table, part, run.classes) for part in (center, "lower", "upper", "n")
     )
@@ -73,10 +73,15 @@ def about_votes(run: Run, predicted: CredalPredictions) -> CredalPredictions:
     """
     known, vertices = run.facts.temperatures, predicted.vertices
     center = predicted.probs
-    if vertices is not None and run.facts.model:
+    if vertices is not None and _has_center(run):
         center = vertices[:, CENTER]
     box = CredalPredictions(center, predicted.lower, predicted.upper)
     return box.temper(known["votes"] / known["truth"]) if known else box
+
+
+def _has_center(run: Run) -> bool:
+    """Whether the model is the default learner's, one of whose heads learned vote shares."""
+    return bool(run.facts.model) and not run.facts.imported
 
 
 def annotations_of(run: Run) -> Annotations:
