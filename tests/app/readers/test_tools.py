@@ -289,9 +289,11 @@ def test_damaged_records_are_refused_with_their_place(write: Write, name: str) -
 
 
 def test_rejects_a_user_of_doccano_that_is_not_a_name(write: Write) -> None:
-    record = {"id": 1, "annotations": [{"label": "cat", "user": [1]}]}
-    with pytest.raises(CredalError, match=r"line 1: a user must be a name; got .* To fix: export"):
-        read_annotations(write(to_lines([record, record])))
+    inside = {"id": 1, "annotations": [{"label": "cat", "user": [1]}]}
+    outside = {"id": 1, "label": ["cat"], "annotator": [1]}
+    for record in (inside, outside):
+        with pytest.raises(CredalError, match=r"line 1: a user must be a name; got .* To fix: exp"):
+            read_annotations(write(to_lines([record, record])), format="doccano")
 
 
 def test_chaosnlis_fields_are_chosen_by_label(write: Write) -> None:

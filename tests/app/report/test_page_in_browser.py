@@ -3,6 +3,7 @@
 import base64
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -253,6 +254,19 @@ def test_the_summary_fits_one_screen_and_one_sheet(browser: "webdriver.Chrome", 
     resize(browser, 695)  # A4 without its margins, and 1017 high
     assert browser.execute_script(bottom, "#curve-chart") < 1017
     dress(browser, "light")
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_matrix_of_twelve_classes_has_no_cut_off_column(
+    browser: "webdriver.Chrome", tmp_path: Path, width: int
+) -> None:
+    run = fake_run(tmp_path / "run", classes=tuple(f"class {k}" for k in range(12)))
+    page_of(add_rule(run))
+    resize(browser, width)
+    browser.get((run.path / "report.html").as_uri())
+    wide = "return [...document.querySelectorAll('.scroll:has(.matrix)')]"
+    cut = browser.execute_script(f"{wide}.map(each => each.scrollWidth - each.clientWidth)")
+    assert cut == [0, 0]
 
 
 def test_the_page_is_whole_without_scripts(page: "webdriver.Chrome") -> None:

@@ -32,12 +32,12 @@ def read(content: Content) -> Raw:
         for label in labels if isinstance(labels, list) else [labels]:
             if isinstance(label, list):
                 content.refuse_record(record, f"a label must be a class; got {shown(label)}")
+            person, said = who, label
             if isinstance(label, dict):
-                if isinstance(label.get("user"), dict | list):
-                    content.refuse_record(record, f"a user must be a name; got {shown(label)}")
-                people.setdefault(label.get("user"), []).append(label.get("label"))
-            else:
-                people.setdefault(who, []).append(label)
+                person, said = label.get("user"), label.get("label")
+            if isinstance(person, dict | list):
+                content.refuse_record(record, f"a user must be a name; got {shown(person)}")
+            people.setdefault(person, []).append(said)
         for person, chosen in people.items() or [(who, [])]:
             votes.add(record, item, person, chosen)
     return votes.raw("doccano's JSON Lines")
