@@ -160,22 +160,6 @@ def test_missing_values_and_categories_are_learned_saved_and_loaded(
             loaded.predict(wrong)
 
 
-def test_the_encoding_is_learned_from_training_items_only() -> None:
-    """An array of the same numbers is predicted alike, whatever comes with it."""
-    frame, y = table()
-    clf = cl.CredalClassifier().fit(frame[:150], y[:150])
-    alone = clf.predict_proba(frame[150:151])
-    together = clf.predict_proba(frame[150:])
-    np.testing.assert_allclose(alone[0], together[0], atol=1e-9)
-
-
-def test_a_column_of_free_text_is_refused() -> None:
-    frame, y = table()
-    frame["notes"] = [f"note {number}" for number in range(200)]
-    with pytest.raises(cl.CredalError, match="column 'notes' has 200 different texts in 200 rows"):
-        cl.CredalClassifier().fit(frame, y)
-
-
 def test_read_only_arrays_are_taken_without_a_warning() -> None:
     X, y, _ = clouds()
     X = X.copy()

@@ -104,14 +104,6 @@ def test_tempered_sets_contain_their_center(
         assert (found.upper >= odds[1].sigmoid() - 1e-9).all()
 
 
-@given(predictions(), temperatures)
-def test_rows_are_tempered_one_by_one(pred: CredalPredictions, temperature: float) -> None:
-    rows = [4, 0, 2]
-    first, second = pred.temper(temperature)[rows], pred[rows].temper(temperature)
-    equal(first.lower, second.lower)
-    equal(first.upper, second.upper)
-
-
 def test_a_temperature_of_one_changes_nothing(generator: torch.Generator) -> None:
     hull = CredalPredictions.from_vertices(distributions(50, 3, 4, generator=generator))
     for pred in (hull, CredalPredictions(hull.probs, hull.lower, hull.upper)):

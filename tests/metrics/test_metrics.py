@@ -66,17 +66,6 @@ def test_reliability_against_a_loop(generator: torch.Generator) -> None:
     assert bins.ece == metrics.ece(probs, y, num_bins=7)
 
 
-def test_rejection_curve_against_a_loop(generator: torch.Generator) -> None:
-    probs = distributions(300, 3, generator=generator)
-    y = torch.randint(3, (300,), generator=generator)
-    score = torch.rand(300, generator=generator)
-    right = (probs.argmax(1) == y)[score.argsort()].double()
-    slow = [right[:m].mean().item() for m in range(1, 301)]
-    curve = metrics.accuracy_rejection(probs, y, score)
-    np.testing.assert_allclose(curve.numpy(), slow)
-    assert metrics.auarc(probs, y, score) == pytest.approx(np.mean(slow))
-
-
 def expected_curve(right: list[bool], score: list[float]) -> list[float]:
     """Mean accuracy of the m most certain, taking each tie one item at a time."""
     curve, hits, kept = [], 0.0, 0

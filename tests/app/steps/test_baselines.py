@@ -92,6 +92,12 @@ def test_a_named_method_is_judged_on_calibration_items(tmp_path: Path) -> None:
     assert "out-of-fold" not in run.predictions["split"].to_list()
 
 
+def test_a_selected_model_without_heads_has_sets_of_votes(tmp_path: Path) -> None:
+    run, _ = trained(tmp_path, signal=3.0, method="credal-bounds", backbone="linear")
+    assert run.facts.model.startswith("a linear model")
+    assert run.certify(set_coverage=0.8).sets is not None
+
+
 def test_images_have_no_logistic_regression(tmp_path: Path) -> None:
     votes, _ = votes_and_features(signal=1.0)
     names = NAMES[:40]

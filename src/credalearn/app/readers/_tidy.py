@@ -16,8 +16,7 @@ from credalearn._formats import listed, shown
 from credalearn.app.annotations.class_map import map_classes, parse_map
 from credalearn.app.annotations.table import Annotations, ItemTable, Origin
 from credalearn.app.readers._content import Raw
-from credalearn.app.readers._item_content import item_contents, item_rows
-from credalearn.app.readers._label_check import check_labels
+from credalearn.app.readers._refusals import check_labels, item_contents, item_rows
 from credalearn.app.readers.options import ReaderOptions
 from credalearn.app.sources import numbers
 
@@ -33,7 +32,7 @@ def tidy(raw: Raw, name: str, options: ReaderOptions) -> Annotations:
     """The annotations of what a reader found."""
     contents = item_contents(raw)  # first: votes on different items are no conflict
     make = {"votes": _votes, "bounds": _bounds}.get(raw.kind, _shares)
-    groups = parse_map(options.map)
+    groups = parse_map(options.map) if options.map else {}
     found = make(raw, name, replace(options, classes=tuple(groups)) if groups else options)
     first = item_rows(raw.frame).unique("item", keep="first", maintain_order=True)
     tables = (ItemTable(raw.source, first),)

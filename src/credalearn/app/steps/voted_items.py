@@ -81,7 +81,8 @@ def about_votes(run: Run, predicted: CredalPredictions) -> CredalPredictions:
 
 def _has_center(run: Run) -> bool:
     """Whether the model is the default learner's, one of whose heads learned vote shares."""
-    return bool(run.facts.model) and not run.facts.imported
+    facts = run.facts
+    return facts.method == "auto" and bool(facts.model) and not facts.imported
 
 
 def annotations_of(run: Run) -> Annotations:
