@@ -212,6 +212,27 @@ def learners(
     _print(learners_page(scores), form)
 
 
+def set_worth(
+    run: Annotated[bool, typer.Option("--run", help="Do what is missing in the file.")] = False,
+    seeds: Annotated[int, typer.Option(min=1, help="Seeds of each cell; 1 is left out.")] = 10,
+    workers: Annotated[int, typer.Option(min=1, help="Processes on this machine.")] = 1,
+    file: Annotated[Path, typer.Option(help="CSV file of the scores.")] = RESULTS / "set_worth.csv",
+    form: Form = "markdown",
+) -> None:
+    """Compare statements, learned bounds and distilled sets with their precise rivals."""
+    from credalearn_experiments.data import DataFolders
+    from credalearn_experiments.set_worth import read_scores, run_studies, set_worth_page
+
+    if run:  # the methods were written with seed 1
+        wanted = range(2, seeds + 2)
+        for line in run_studies(file, DataFolders.named(), seeds=wanted, workers=workers):
+            print(line, file=sys.stderr, flush=True)
+    scores = read_scores(file)
+    if not len(scores):
+        raise CredalError(f"{file} has no scores. To fix: make some with --run.")
+    _print(set_worth_page(scores), form)
+
+
 def guarantees(
     splits: Annotated[
         int | None, typer.Option(min=1, help="Measure again, on so many random splits.")
@@ -233,7 +254,7 @@ def guarantees(
 
 COMMANDS = (
     *(state, table, differences, votes, rule, sets, compare, figures, records),
-    *(learners, guarantees),
+    *(learners, set_worth, guarantees),
 )
 
 

@@ -3,53 +3,43 @@
 Both studies are linear or on small networks and run on a CPU. Shapes: N items, K classes.
 """
 
-import csv
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, fields
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import torch
 from joblib import Parallel, delayed
+from scipy.stats import t as student
 from torch import Tensor
 
 import credalearn as cl
-from credalearn._selection import Items, linear_path, make_folds, unheard
+from credalearn._formats import percent
+from credalearn._selection import Items, LinearPath, linear_path, make_folds, unheard
 from credalearn._targets import truth_of
 from credalearn._temperature import fit_temperature, log_probs, temper
 from credalearn.conformal.calibration import narrowest_scale
-from credalearn.methods.taught import narrowest, stretched
+from credalearn.methods.taught import STRETCHES, narrowest, stretched
 from credalearn.metrics import accuracy, ece
 from credalearn_experiments.data.cifar import CIFAR10_CLASSES, split_in_two
 from credalearn_experiments.data.crowd_sets import CROWD_SETS, read_cifar10s, voted_features
 from credalearn_experiments.data.folders import DataFolders
 from credalearn_experiments.evaluation import tempered_ece
-from credalearn_experiments.results.table import Column
+from credalearn_experiments.results.table import Column, Table, Value
 
-COVERAGE = 0.9
-_PEOPLE, _IMAGES = (1, 2, 6), (100, 300, 1000)
-
-
-@dataclass(frozen=True, slots=True)
-class Score:
-    """One figure of one learner with one seed."""
-
-    study: str
-    data: str
-    learner: str
-    seed: int
-    metric: str
-    value: float
-
+Score = tuple[str, str, str, int, str, float]
+_COLUMNS = ("study", "data", "learner", "seed", "metric", "value")
 
 # Statements: CIFAR-10S on features, judged by people's votes on the other images.
 
 CELLS = {
     f"{people} {'person' if people == 1 else 'people'}, {images:,} images": (people, images)
-    for people in _PEOPLE
-    for images in _IMAGES
+    for people in (1, 2, 6)
+    for images in (100, 300, 1000)
 }
 STATED = {
     "softmax, top classes": ("top", (2,)),
@@ -60,6 +50,12 @@ STATED = {
     "POCC, relaxed soft labels": ("soft", (0, 1)),
     "POCC, relaxed soft labels, center head": ("soft", (0, 1, 2)),
 }
+PAIRS = (
+    "POCC, statements less softmax, centers of statements",
+    "POCC, statements less softmax, authors' soft labels",
+    "POCC, relaxed soft labels less softmax, authors' soft labels",
+    "POCC, relaxed soft labels, center head less softmax, authors' soft labels",
+)
 _STATED_METRICS = (
     Column("accuracy"),
     Column("ECE", better="lower"),
@@ -69,40 +65,28 @@ _STATED_METRICS = (
 )
 
 
-@cache
-def _statements(folders: DataFolders) -> tuple[np.ndarray, list[list[Any]], list[np.ndarray]]:
-    """Images of CIFAR-10S, and of each what people stated and the authors' soft labels."""
-    stated = read_cifar10s("human_soft_labels_data", folders)
-    soft = read_cifar10s("cifar10s_t2clamp_redist10", folders)
-    return (
-        np.array([int(name) for name in stated]),
-        list(stated.values()),
-        [np.array(soft[name]) for name in stated],
-    )
-
-
 def statement_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Score]:
     """Every label and method on one draw of images and people."""
     num_people, num_images = CELLS[cell]
     X, judged = voted_features(folders)
-    images, stated, soft = _statements(folders)
+    stated = read_cifar10s("human_soft_labels_data", folders)
+    authors = read_cifar10s("cifar10s_t2clamp_redist10", folders)
+    names, images = list(stated), np.array([int(name) for name in stated])
     random = np.random.default_rng(seed)
     chosen = random.permutation(len(images))[:num_images]
-    who = [random.permutation(len(stated[place]))[:num_people] for place in chosen]
-    people = [
-        [stated[place][each] for each in rows] for place, rows in zip(chosen, who, strict=True)
-    ]
+    who = [random.permutation(len(stated[names[place]]))[:num_people] for place in chosen]
+    drawn = [(names[place], rows) for place, rows in zip(chosen, who, strict=True)]
+    people = [[stated[name][each] for each in rows] for name, rows in drawn]
+    said = [[each["Most Probable Class"].lower() for each in some] for some in people]
     labels = {
-        "top": cl.from_votes(_tops(people), rule="relax-ties"),
-        "soft": cl.relax(
-            np.stack([soft[place][rows].mean(0) for place, rows in zip(chosen, who, strict=True)])
-        ),
+        "top": cl.from_votes([[tops.count(name) for name in CIFAR10_CLASSES] for tops in said]),
+        "soft": cl.relax(np.stack([np.array(authors[name])[rows].mean(0) for name, rows in drawn])),
         "stated": stated_sets(people),
     }
     test = np.setdiff1d(np.arange(len(X)), images)
     votes = torch.from_numpy(judged[test] / judged[test].sum(1, keepdims=True))
     right = torch.from_numpy(judged[test].argmax(1))
-    train, new = (torch.from_numpy(X[rows]) for rows in (images[chosen], test))
+    train, new = X[images[chosen]], torch.from_numpy(X[test])
     heads = {name: _heads(train, sets, new, seed) for name, sets in labels.items()}
     for learner, (name, own) in STATED.items():
         probs = heads[name][:, own].mean(1)
@@ -114,7 +98,7 @@ def statement_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Sco
             _tempered_cross_entropy(probs, votes),
         )
         for column, value in zip(_STATED_METRICS, values, strict=True):
-            yield Score("statements", cell, learner, seed, column.name, value)
+            yield "statements", cell, learner, seed, column.name, value
 
 
 def stated_sets(people: Sequence[Sequence[Mapping[str, Any]]]) -> cl.CredalSet:
@@ -139,23 +123,23 @@ def stated_sets(people: Sequence[Sequence[Mapping[str, Any]]]) -> cl.CredalSet:
     )
 
 
-def _tops(people: Sequence[Sequence[Mapping[str, Any]]]) -> np.ndarray:
-    counts = np.zeros((len(people), len(CIFAR10_CLASSES)))
-    for item, some in enumerate(people):
-        for each in some:
-            counts[item, CIFAR10_CLASSES.index(each["Most Probable Class"].lower())] += 1
-    return counts
-
-
-def _heads(train: Tensor, labels: cl.CredalSet, new: Tensor, seed: int) -> Tensor:
-    """Probabilities (N, 3, K) of a pessimist, an optimist and a center with a selected penalty."""
+def _path(
+    X: Any, labels: cl.CredalSet, groups: np.ndarray | None, seed: int
+) -> tuple[Items, LinearPath]:
+    """The items, and linear models of their folds with a selected penalty."""
     sets = labels.to(dtype=torch.float64)
-    items = Items(train, sets, truth_of(sets, None, np.arange(sets.num_classes)))
-    folds = make_folds(items.truth, None, random_state=seed)
-    path = linear_path(items, folds, sets.reference, unheard)
-    problem = items.problem(train)
-    center = problem.fit(lambda _: sets.reference, path.penalty, path.centers[0])
-    network = problem.network(problem.fit_credal(sets, path.penalty, center))
+    inputs = torch.from_numpy(X) if isinstance(X, np.ndarray) else X
+    items = Items(inputs, sets, truth_of(sets, None, np.arange(sets.num_classes)))
+    folds = make_folds(items.truth, groups, random_state=seed)
+    return items, linear_path(items, folds, sets.reference, unheard)
+
+
+def _heads(train: np.ndarray, labels: cl.CredalSet, new: Tensor, seed: int) -> Tensor:
+    """Probabilities (N, 3, K) of a pessimist, an optimist and a center with a selected penalty."""
+    items, path = _path(train, labels, None, seed)
+    problem, soft = items.problem(items.inputs), items.labels.reference
+    center = problem.fit(lambda _: soft, path.penalty, path.centers[0])
+    network = problem.network(problem.fit_credal(items.labels, path.penalty, center))
     with torch.no_grad():
         probs: Tensor = network(new.float()).double().softmax(2)
     return probs
@@ -167,40 +151,25 @@ def _cross_entropy(probs: Tensor, votes: Tensor) -> float:
 
 def _tempered_cross_entropy(probs: Tensor, votes: Tensor) -> float:
     """Each half of the items, tempered by the other half; the mean of both."""
-    halves = split_in_two(len(probs), len(probs) // 2)
-    costs = [
-        _cross_entropy(temper(probs[test], fit_temperature(probs[rest], votes[rest])), votes[test])
-        for rest, test in (halves, halves[::-1])
-    ]
+    costs = []
+    for rest, test in permutations(split_in_two(len(probs), len(probs) // 2)):
+        tempered = temper(probs[test], fit_temperature(probs[rest], votes[rest]))
+        costs.append(_cross_entropy(tempered, votes[test]))
     return sum(costs) / 2
 
 
 # Widths: sets that cover 90 % of people's votes, on items that nothing else was chosen by.
 
 BOUNDS, CENTER = "learned bounds", "its center ± f·√(p(1 − p))"
-WIDTH_DATA = {
-    "LIDC": ("linear", "network"),
-    "CIFAR-10H, 3 votes": ("linear", "network"),
-    "CIFAR-10H, all votes": ("linear", "network"),
-    "ConvAbuse": ("linear",),
-    "ArMIS": ("linear",),
-}
 WIDTH_CELLS = {
-    f"{data}, {kind}": (data, kind) for data, kinds in WIDTH_DATA.items() for kind in kinds
+    f"{data}, {kind}": (data, kind)
+    for kind, more in (("linear", ("ConvAbuse", "ArMIS")), ("network", ()))
+    for data in ("LIDC", "CIFAR-10H, 3 votes", "CIFAR-10H, all votes", *more)
 }
-WIDTH_LEARNERS = (
-    BOUNDS,
-    CENTER,
-    "one softmax ± f·√(p(1 − p))",
-    "hull of the teachers",
-    "hull of the teachers, stretched by f",
-    "distilled POCC",
-    "default of the package",
-)
-_WIDTH_METRICS = (
-    Column("width", better="lower", percent=False, digits=3),
-    Column("coverage", marked=False),
-)
+SOFTMAX, DEFAULT = "one softmax ± f·√(p(1 − p))", "default of the package"
+HULL, WIDE_HULL = "hull of the teachers", "hull of the teachers, stretched by f"
+DISTILLED = "distilled POCC"
+WIDTH_LEARNERS = (BOUNDS, CENTER, SOFTMAX, HULL, WIDE_HULL, DISTILLED, DEFAULT)
 _FACTORS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
 
 
@@ -215,81 +184,59 @@ def width_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Score]:
     count = len(data.split[1])
     parts = np.split(np.arange(len(observed)), [count // 3, count])
 
-    def fit(method: str) -> cl.CredalPredictions:
-        backbone = "linear" if kind == "linear" else "mlp"
+    def fit(method: str, backbone: str = "linear" if kind == "linear" else "mlp") -> Any:
         clf = cl.CredalClassifier(method, backbone=backbone, random_state=seed, device="cpu")
         return clf.fit(X, labels, groups=groups).predict_credal(new, meaning="votes")
 
-    def around(center: Tensor, gaps: Tensor) -> cl.CredalPredictions:
-        """Gaps (N, K) on both sides, times the factor that is narrowest on the items to choose."""
-        ends = torch.stack([center - gaps, center + gaps], 1)
-        state = {"stretch": torch.tensor(1.0)}
-        some = parts[0]
-        widths = {}
-        for factor in _FACTORS:
-            state = {"stretch": torch.tensor(factor)}
-            boxes = stretched(center[some], ends[some], state)
-            wide = boxes.conformalize(boxes.inflation(observed[some], scale="none"))
-            widths[factor] = float((wide.upper - wide.lower).mean())
-        best = min(widths, key=lambda factor: widths[factor])
-        return stretched(center, ends, {"stretch": torch.tensor(best)})
+    def stretched_best(center: Tensor, ends: Tensor, factors: Any = STRETCHES) -> Any:
+        """Boxes (N, 2, K) around a center, times the factor that the items to choose by prefer."""
+        some = partial(stretched, center[parts[0]], ends[parts[0]])
+        return stretched(center, ends, narrowest(some, observed[parts[0]], factors))
 
-    def spread(center: Tensor) -> cl.CredalPredictions:
-        return around(center, (center * (1 - center)).clamp(min=0).sqrt())
+    def spread(center: Tensor) -> Any:
+        gaps = (center * (1 - center)).clamp(min=0).sqrt()
+        return stretched_best(center, torch.stack([center - gaps, center + gaps], 1), _FACTORS)
 
     bounds = fit("credal-bounds")
-    found = {BOUNDS: bounds, CENTER: spread(bounds.probs), "distilled POCC": fit("pocc-distilled")}
+    found = {BOUNDS: bounds, CENTER: spread(bounds.probs), DISTILLED: fit("pocc-distilled")}
     if kind == "linear":
         hull = _fold_hull(X, labels, new, groups, seed)
-        default = cl.CredalClassifier(random_state=seed, device="cpu")
-        found["default of the package"] = default.fit(X, labels, groups=groups).predict_credal(
-            new, meaning="votes"
-        )
+        found[DEFAULT] = fit("auto", "auto")
     else:
-        found["one softmax ± f·√(p(1 − p))"] = spread(fit("softmax").probs)
+        found[SOFTMAX] = spread(fit("softmax").probs)
         hull = fit("deep-ensemble")
-    found["hull of the teachers"] = hull
-    ends = torch.stack([hull.lower, hull.upper], 1)
-    state = narrowest(
-        lambda state: stretched(hull.probs[parts[0]], ends[parts[0]], state), observed[parts[0]]
-    )
-    found["hull of the teachers, stretched by f"] = stretched(hull.probs, ends, state)
+    found[HULL] = hull
+    found[WIDE_HULL] = stretched_best(hull.probs, torch.stack([hull.lower, hull.upper], 1))
     for learner, boxes in found.items():
         some, calibration, test = (boxes[rows] for rows in parts)
         scale: Any = "none"
-        if learner == "default of the package":
+        if learner == DEFAULT:
             bounded = (some.lower, some.upper, some.probs)
-            scale = narrowest_scale(observed[parts[0]], *bounded, coverage=COVERAGE)
-        inflation = calibration.inflation(observed[parts[1]], coverage=COVERAGE, scale=scale)
+            scale = narrowest_scale(observed[parts[0]], *bounded, coverage=0.9)
+        inflation = calibration.inflation(observed[parts[1]], scale=scale)
         wide = test.conformalize(inflation)
         covered = test.covers(observed[parts[2]], inflation).double().mean()
-        values = (float((wide.upper - wide.lower).mean()), float(covered))
-        for column, value in zip(_WIDTH_METRICS, values, strict=True):
-            yield Score("widths", cell, learner, seed, column.name, value)
+        yield "widths", cell, learner, seed, "width", float((wide.upper - wide.lower).mean())
+        yield "widths", cell, learner, seed, "coverage", float(covered)
 
 
 def _fold_hull(
     X: Any, labels: cl.CredalSet, new: Any, groups: np.ndarray | None, seed: int
 ) -> cl.CredalPredictions:
     """The hull of the linear models of the folds, which teach the learned bounds."""
-    sets = labels.to(dtype=torch.float64)
-    inputs = torch.from_numpy(X) if isinstance(X, np.ndarray) else X
-    items = Items(inputs, sets, truth_of(sets, None, np.arange(sets.num_classes)))
-    folds = make_folds(items.truth, groups, random_state=seed)
-    path = linear_path(items, folds, sets.reference, unheard)
-    networks = [
-        problem.network([head]) for problem, head in zip(path.problems, path.centers, strict=True)
-    ]
+    _, path = _path(X, labels, groups, seed)
     softmax = cl.methods.METHODS["softmax"]
     given = torch.from_numpy(new).float() if isinstance(new, np.ndarray) else new
-    points = [cl.methods.Model(softmax, (each,), {}, 0).predict(given).probs for each in networks]
+    points = [
+        cl.methods.Model(softmax, (problem.network([head]),), {}, 0).predict(given).probs
+        for problem, head in zip(path.problems, path.centers, strict=True)
+    ]
     return cl.CredalPredictions.from_vertices(torch.stack(points, 1))
 
 
 # Running, files and tables.
 
-Study = Callable[[str, int, DataFolders], Iterator[Score]]
-STUDIES: dict[str, tuple[Study, Mapping[str, Any]]] = {
+STUDIES: dict[str, tuple[Callable[..., Iterator[Score]], Mapping[str, Any]]] = {
     "statements": (statement_scores, CELLS),
     "widths": (width_scores, WIDTH_CELLS),
 }
@@ -298,19 +245,17 @@ STUDIES: dict[str, tuple[Study, Mapping[str, Any]]] = {
 def run_studies(
     path: Path, folders: DataFolders, *, seeds: Sequence[int], workers: int
 ) -> Iterator[str]:
-    """Do what is missing in the file, cell by cell and seed by seed; a line for each."""
-    done = {(score.study, score.data, score.seed) for score in read_scores(path)}
-    missing = [
-        (study, cell, seed)
-        for seed in seeds
-        for study, (_, cells) in STUDIES.items()
-        for cell in cells
-        if (study, cell, seed) not in done
+    """Do what is missing in the file, study by study and seed by seed; a line for each."""
+    done = set(read_scores(path).select(_COLUMNS[0], "data", "seed").unique().rows())
+    wanted = [
+        (s, cell, seed) for s, (_, cells) in STUDIES.items() for seed in seeds for cell in cells
     ]
-    jobs = (delayed(_scores)(*each, folders) for each in missing)
+    jobs = (delayed(_scores)(*each, folders) for each in wanted if each not in done)
     for found in Parallel(n_jobs=workers, return_as="generator_unordered")(jobs):
-        write_scores(path, [*read_scores(path), *found])
-        yield f"{found[0].study}, {found[0].data}, seed {found[0].seed}"
+        new = pl.DataFrame(found, schema=_COLUMNS, orient="row")
+        table = pl.concat([read_scores(path), new]) if path.exists() else new
+        table.sort(_COLUMNS).write_csv(path, float_precision=6)
+        yield ", ".join(map(str, found[0][:2])) + f", seed {found[0][3]}"
 
 
 def _scores(study: str, cell: str, seed: int, folders: DataFolders) -> list[Score]:
@@ -318,22 +263,65 @@ def _scores(study: str, cell: str, seed: int, folders: DataFolders) -> list[Scor
     return list(STUDIES[study][0](cell, seed, folders))
 
 
-def read_scores(path: Path) -> list[Score]:
+def read_scores(path: Path) -> pl.DataFrame:
     """The scores in a CSV file; none if there is no file."""
-    if not path.exists():
-        return []
-    with path.open(newline="", encoding="utf-8") as file:
-        rows = list(csv.reader(file))[1:]
-    return [
-        Score(study, data, learner, int(seed), metric, float(value))
-        for study, data, learner, seed, metric, value in rows
-    ]
+    return pl.read_csv(path) if path.exists() else pl.DataFrame(schema=_COLUMNS)
 
 
-def write_scores(path: Path, scores: Sequence[Score]) -> None:
-    """Write the scores in a fixed order, rounded to six digits."""
-    rows = sorted(scores, key=lambda each: (each.study, each.data, each.seed, each.learner))
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow([each.name for each in fields(Score)])
-        writer.writerows([*astuple(row)[:-1], round(row.value, 6)] for row in rows)
+def _values(scores: pl.DataFrame, data: str | None, learner: str, metric: str) -> np.ndarray:
+    """One value per seed; the mean over all data if none is named."""
+    own = scores.filter(pl.col("learner") == learner, pl.col("metric") == metric)
+    own = own if data is None else own.filter(pl.col("data") == data)
+    return own.group_by("seed").agg(pl.col("value").mean()).sort("seed")["value"].to_numpy()
+
+
+def _spread(values: np.ndarray, rival: np.ndarray | None = None) -> Value:
+    """Mean and deviation; with a rival the paired difference ± its 95 % interval (Student's t)."""
+    if not len(values) or (rival is not None and not len(rival)):
+        return None
+    if rival is None:
+        return float(values.mean()), float(values.std())
+    gap = values - rival
+    error = gap.std(ddof=1) / len(gap) ** 0.5
+    return float(gap.mean()), float(student.ppf(0.975, len(gap) - 1) * error)
+
+
+def set_worth_page(scores: pl.DataFrame) -> Iterator[Table | str]:
+    """Statements, then widths, each with paired differences to the precise rivals."""
+    said, wide = (scores.filter(pl.col("study") == name) for name in STUDIES)
+
+    def table(
+        title: str, columns: Sequence[Column], names: Iterable[str], value: Callable[..., Value]
+    ) -> Table:
+        rows = {name: {c.name: value(name, c.name) for c in columns} for name in names}
+        return Table(title, columns, rows, corner="learner")
+
+    plain = [replace(each, marked=False) for each in _STATED_METRICS]
+    yield table(
+        *("Statements: mean over nine cells", _STATED_METRICS, STATED),
+        lambda name, metric: _spread(_values(said, None, name, metric)),
+    )
+    yield table(
+        *("Statements: paired differences, mean over nine cells", plain, PAIRS),
+        lambda pair, x: _spread(*(_values(said, None, name, x) for name in pair.split(" less "))),
+    )
+    yield table(
+        *("Statements: accuracy", [Column(cell) for cell in CELLS], STATED),
+        lambda name, cell: _spread(_values(said, cell, name, "accuracy")),
+    )
+    cells = [Column(cell, better="lower", percent=False, digits=3) for cell in WIDTH_CELLS]
+    yield table(
+        *("Mean width of sets that cover 90 % of votes", cells, WIDTH_LEARNERS),
+        lambda name, cell: _spread(_values(wide, cell, name, "width")),
+    )
+    plain = [replace(each, marked=False) for each in cells]
+    yield table(
+        *("Width of learned bounds less that of each rival", plain, WIDTH_LEARNERS[1:]),
+        lambda name, cell: _spread(*(_values(wide, cell, x, "width") for x in (BOUNDS, name))),
+    )
+    covered = wide.filter(pl.col("metric") == "coverage").group_by("data", "learner")
+    shares = covered.agg(pl.col("value").mean())["value"].to_numpy()
+    yield f"Mean coverage over seeds: {percent(shares.min())} to {percent(shares.max())}."
+    for name, found in (("Statements", said), ("Widths", wide)):
+        counts = found.group_by("data").agg(pl.col("seed").n_unique())["seed"].to_numpy()
+        yield f"{name}: {counts.min()} seeds; mean ± standard deviation; differences ± 95 %."

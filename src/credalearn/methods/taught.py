@@ -6,7 +6,7 @@ the soft label. Its predicted box is stretched around the center by one factor.
 Shapes: N items, M teachers, K classes.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -18,7 +18,7 @@ from credalearn.predictions import CredalPredictions
 from credalearn.sets import CredalSet, Intervals
 from credalearn.train.linear import log_odds
 
-_STRETCHES = tuple(2.0**power for power in range(9))  # 1 to 256
+STRETCHES = tuple(2.0**power for power in range(9))  # 1 to 256
 _COVERAGE = 0.9  # at which the factor gives the narrowest sets
 
 
@@ -60,7 +60,11 @@ def stretched(center: Tensor, ends: Tensor, state: State) -> CredalPredictions:
     return CredalPredictions(center, lower, upper)
 
 
-def narrowest(predict: Callable[[State], CredalPredictions], observed: Tensor) -> State:
+def narrowest(
+    predict: Callable[[State], CredalPredictions],
+    observed: Tensor,
+    factors: Sequence[float] = STRETCHES,
+) -> State:
     """The factor whose boxes, widened alike to cover 90 % of shares (N, K), are narrowest."""
 
     def width(state: State) -> float:
@@ -69,7 +73,7 @@ def narrowest(predict: Callable[[State], CredalPredictions], observed: Tensor) -
         wide = boxes.conformalize(found)
         return float((wide.upper - wide.lower).mean())
 
-    return min(map(stretch, _STRETCHES), key=width)
+    return min(map(stretch, factors), key=width)
 
 
 def as_wide_as(predict: Callable[[State], CredalPredictions], labels: Intervals) -> State:

@@ -1,0 +1,62 @@
+"""The studies of statements and widths: their sets, their store and their tables."""
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+import torch
+from torch.testing import assert_close
+
+import credalearn_experiments.set_worth as worth
+from credalearn_experiments.data.folders import DataFolders
+from credalearn_experiments.results.table import Table
+
+
+def test_statements_of_cifar10s_become_sets() -> None:
+    said = {
+        "Most Probable Class": "Cat",
+        "Most Probable Class Prob": 70.0,
+        "Second Most Probable Class": "No",
+        "Second Most Probable Class Prob": None,
+        "Impossible Class(es)": ["Ship"],
+    }
+    sets = worth.stated_sets([[said, said | {"Most Probable Class": "Dog"}], [said]])
+    assert_close(sets.lower[:, [3, 5, 8]], torch.tensor([[0.35, 0.35, 0.0], [0.7, 0.0, 0.0]]))
+    assert sets.upper[0, 8] == 0
+
+
+def test_a_study_resumes_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[tuple[str, int]] = []
+
+    def study(cell: str, seed: int, _: DataFolders) -> list[worth.Score]:
+        calls.append((cell, seed))
+        return [("made", cell, "one", seed, "width", 0.1 * seed)]
+
+    monkeypatch.setattr(worth, "STUDIES", {"made": (study, {"a": 0, "b": 0})})
+    path = tmp_path / "scores.csv"
+    for seeds in ([1], [1, 2]):
+        list(worth.run_studies(path, DataFolders.named(None), seeds=seeds, workers=1))
+    assert calls == [("a", 1), ("b", 1), ("a", 2), ("b", 2)]
+    assert worth.read_scores(path)["value"].to_list() == [0.1, 0.2, 0.1, 0.2]
+
+
+def test_differences_are_paired_by_seed() -> None:
+    random = np.random.default_rng(0)
+    rows: list[worth.Score] = []
+    for seed in range(2, 6):
+        level = random.random()  # of the split: it cancels in a paired difference
+        for cell in worth.WIDTH_CELLS:
+            for learner in (worth.BOUNDS, worth.HULL):
+                width = level + 0.1 * (learner == worth.HULL)
+                rows += [("widths", cell, learner, seed, "width", width)]
+                rows += [("widths", cell, learner, seed, "coverage", 0.9)]
+    rows += [("statements", "1 person, 100 images", "POCC, statements", 2, "accuracy", 0.8)]
+    columns = ("study", "data", "learner", "seed", "metric", "value")
+    parts = list(worth.set_worth_page(pl.DataFrame(rows, schema=columns, orient="row")))
+    tables = [part for part in parts if isinstance(part, Table)]
+    gaps = tables[-1].rows[worth.HULL].values()
+    assert all(isinstance(gap, tuple) and gap[0] == pytest.approx(-0.1) for gap in gaps)
+    assert all(isinstance(gap, tuple) and gap[1] == pytest.approx(0, abs=1e-9) for gap in gaps)
+    assert set(tables[-1].rows[worth.CENTER].values()) == {None}
+    assert "Widths: 4 seeds; mean ± standard deviation; differences ± 95 %." in parts
