@@ -139,6 +139,14 @@ def test_rejects_a_damaged_folder(tmp_path: Path) -> None:
             cl.load(folder)
 
 
+def test_rejects_a_forged_temperature(tmp_path: Path) -> None:
+    clf = classifier(epochs=1).fit([[0.0], [1.0]], [0, 1])
+    clf.temperatures_["votes"] = 0.0
+    clf.save(tmp_path)
+    with pytest.raises(cl.CredalError, match=r"a temperature must be above 0"):
+        cl.load(tmp_path)
+
+
 def test_rejects_saving_another_method_than_was_fitted() -> None:
     clf: Any = classifier("softmax", epochs=1).fit([[0.0], [1.0]], [0, 1])
     with pytest.raises(cl.CredalError, match=r"but another was fitted\. To fix: fit again"):

@@ -65,6 +65,8 @@ def load(
         clf.temperatures_ = {
             meaning: float(config["temperatures"][meaning]) for meaning in MEANINGS
         }
+        if not all(0 < each < np.inf for each in clf.temperatures_.values()):
+            raise ValueError("a temperature must be above 0")
         clf.out_of_fold_ = clf.folds_ = None
         clf.n_features_in_ = int(config["num_features"])
         clf.weights_sha256_ = config["weights_sha256"]  # which ``read_model`` has checked
