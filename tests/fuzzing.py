@@ -106,8 +106,8 @@ class ChangedRun:
             warnings.simplefilter("ignore", UserWarning)  # about names of features
             try:
                 model.predict_credal(np.zeros((2, 3)))
-            except ValueError as error:  # as scikit-learn words it for another number of columns
-                if not str(error).startswith("X has 3 features"):
+            except ValueError as error:  # a forged model may be whole and take other columns
+                if not str(error).startswith("X "):
                     raise
 
     def _commands(self) -> dict[str, Callable[[], object]]:
