@@ -200,5 +200,5 @@ def test_sizes_stay_within_the_design() -> None:
 
     assert lines(LIBRARY) - lines(APP) <= 11_920
     assert lines(APP) <= 11_640
-    assert lines(EXPERIMENTS) <= 6_350
+    assert lines(EXPERIMENTS) <= 6_360
     assert lines(ROOT / "tests") <= 23_400

@@ -42,9 +42,10 @@ class Record:
         object.__setattr__(self, "curves", curves)
         curve = self.curves.get("accuracy_rejection", ())
         numbers = [*self.metrics.values(), *(x for each in self.curves.values() for x in each)]
+        names = (self.setting, self.method)
         rules = {
-            "setting and method must be names": bool(self.setting and self.method),
-            "seed must be 0 or more": self.seed >= 0,
+            "setting and method must be names": all(isinstance(x, str) and x for x in names),
+            "seed must be a whole number": type(self.seed) is int and self.seed >= 0,
             "metrics must have at least one entry": bool(self.metrics),
             "numbers must be finite": all(map(math.isfinite, [*numbers, self.seconds])),
             f"a curve must have {CURVE_POINTS} numbers": len(curve) in (0, CURVE_POINTS),

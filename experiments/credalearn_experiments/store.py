@@ -22,7 +22,7 @@ from torch import Tensor
 from credalearn import __version__
 from credalearn._checks import check_choice
 from credalearn._files import sweep, whole_file
-from credalearn._tensors import read_tensors, write_tensors
+from credalearn._tensors import damaged, read_tensors, write_tensors
 from credalearn.errors import CredalError
 from credalearn.methods import METHODS
 from credalearn.predictions import CredalPredictions
@@ -192,14 +192,18 @@ def read_predictions(
     The file has the true classes of the test items as ``y``, too, and votes as ``voted_counts``.
     """
     path = Path(folder) / setting / method / f"seed-{seed}" / PREDICTIONS
-    tensors, _ = read_tensors(path, fix="run it again with `credalearn-experiments run`")
+    again = "run it again with `credalearn-experiments run`"
+    tensors, _ = read_tensors(path, fix=again)
     parts: dict[str, dict[str, Tensor]] = {}
     for name, tensor in tensors.items():
         place, dot, field = name.rpartition(".")
         if dot:
             parts.setdefault(place, {})[field] = tensor
     check_choice(part, parts, name=f"the part of {path}")
-    return CredalPredictions(**parts[part])
+    try:
+        return CredalPredictions(**parts[part])
+    except (TypeError, ValueError) as error:
+        raise damaged(path, str(error), fix=again) from error
 
 
 @cache

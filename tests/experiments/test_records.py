@@ -47,7 +47,8 @@ def test_a_record_is_written_with_six_digits_and_read_back(tmp_path: Path) -> No
     ("changes", "message"),
     [
         ({"setting": ""}, "setting and method must be names; the record of  pocc seed 1 breaks"),
-        ({"seed": -1}, "seed must be 0 or more"),
+        ({"seed": -1}, "seed must be a whole number"),
+        ({"setting": 7}, "setting and method must be names"),
         ({"metrics": {}}, "metrics must have at least one entry"),
         ({"metrics": {"ece": math.nan}}, "numbers must be finite; the record of cifar10h pocc"),
         ({"curves": {"accuracy_rejection": [1.0] * 100}}, "a curve must have 101 numbers"),
