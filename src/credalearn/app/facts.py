@@ -37,6 +37,7 @@ class AnnotationFacts:
 
     kind: Kind  # votes, counts, probabilities or lower bounds
     path: str  # the export
+    stated: bool = False  # whether labels are what people stated next to their votes
     later: tuple[str, ...] = ()  # exports of later rounds
     format: str = ""  # the recognized format, in words
     item: str | None = None  # column or field that names the items

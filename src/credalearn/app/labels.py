@@ -3,8 +3,11 @@
 Shapes: N items, K classes.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from credalearn.app.annotations.statements import as_stated
 from credalearn.app.annotations.table import Annotations, check_unweighted
 from credalearn.errors import CredalError
 from credalearn.labels import VoteRule, at_least, from_posterior, from_votes
@@ -21,8 +24,11 @@ def make_labels(
     s: float = 1.0,
     confidence: float = 0.95,
     posterior: np.ndarray | None = None,
+    items: Sequence[str] | None = None,
 ) -> CredalSet:
-    """Credal labels of items: by the rule, or as people stated them."""
+    """Credal labels of items (all if not named): by the rule, or as people stated them."""
+    if annotations.contains == "statements":
+        return as_stated(annotations, annotations.items if items is None else items)
     if annotations.kind == "bounds":
         return at_least(values)
     total = values.sum(1)
