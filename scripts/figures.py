@@ -3,6 +3,8 @@
 Points of a triangle are distributions over three classes; each corner is one class.
 """
 
+import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
@@ -24,6 +26,10 @@ _CORNERS = np.array([[0.0, 0.0], [0.5, np.sqrt(3) / 2], [1.0, 0.0]])
 _CLASSES = ("cat", "dog", "fox")
 _STEPS = 160  # of the grid that fills a set
 _BLUE, _RED, _GREEN = COLORS[:3]
+_CHROMIUM = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"),
+    *("--disable-background-networking", "--disable-component-update"),
+)
 
 
 def _triangle(axes: Axes, title: str) -> None:
@@ -243,6 +249,21 @@ def _errors(axes: Axes, run: cl.Run, *, title: str) -> None:
     axes.set_title(title, loc="left")
 
 
+def shoot_report(path: Path) -> None:
+    """A screenshot of the demo's report; a message where there is no Chromium."""
+    browser = shutil.which("chromium") or shutil.which("chromium-browser")
+    if browser is None:
+        print(f"{path} is not drawn: Chromium is not installed.", file=sys.stderr)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        list(run_demo(Path(folder)))
+        page = Path(folder) / "run" / "report.html"
+        sizes = ("--window-size=1020,1250", "--hide-scrollbars", "--virtual-time-budget=3000")
+        target = (f"--user-data-dir={folder}/browser", f"--screenshot={path.resolve()}")
+        command = [browser, *_CHROMIUM, *sizes, *target, page.as_uri()]
+        subprocess.run(command, check=True, capture_output=True, timeout=120)
+
+
 FIGURES: dict[str, tuple[Callable[[Figure], None], float, float]] = {
     "demo": (draw_demo, 10, 3.6),
     "tutorials/texts": (draw_texts, 6, 3.4),
@@ -258,7 +279,10 @@ FIGURES: dict[str, tuple[Callable[[Figure], None], float, float]] = {
 def main() -> None:
     """Draw all pictures into a folder, or those whose names follow it."""
     folder, *names = sys.argv[1:]
-    for name in names or FIGURES:
+    for name in names or (*FIGURES, "report"):
+        if name == "report":
+            shoot_report(Path(folder) / "report.png")
+            continue
         draw, width, height = FIGURES[name]
         save_figure(draw, Path(folder) / f"{name}.png", width=width, height=height)
 

@@ -104,7 +104,11 @@ class ChangedRun:
         model = Run.load(self.path).load_model()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # about names of features
-            model.predict_credal(np.zeros((2, 3)))
+            try:
+                model.predict_credal(np.zeros((2, 3)))
+            except ValueError as error:  # as scikit-learn words it for another number of columns
+                if not str(error).startswith("X has 3 features"):
+                    raise
 
     def _commands(self) -> dict[str, Callable[[], object]]:
         path, out = self.path, self.folder

@@ -162,8 +162,9 @@ class ComparisonFacts:
                 f" {own} against {other}, but its probabilities are worse than the shares of the "
                 "classes. To fix: pass --calibrate, or leave --method out."
             )
+        than = f"better than always answering {shown(self.most_frequent)}"
         return (
-            f"This model is no better than always answering {shown(self.most_frequent)}: accuracy "
+            f"This model is {'no' if gain <= 0 else 'not reliably'} {than}: accuracy "
             f"{own} against {other}. The inputs may contain little information about the classes. "
             "To fix: add better features or more items."
         )

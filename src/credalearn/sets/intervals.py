@@ -114,7 +114,8 @@ def poured(lower: Tensor, upper: Tensor, cost: Tensor, *, largest: bool) -> Tens
 def _ranked(cost: Tensor, *, largest: bool) -> Tensor:
     """The classes by cost (..., K), the dearest or the cheapest first; ties by index."""
     # NumPy sorts whole numbers, the bits of a cost and then its index, 20 times as fast as torch.
-    if cost.device.type != "cpu" or cost.dtype != torch.float32:
+    plain = type(cost) is Tensor and cost.device.type == "cpu"  # subclasses have no NumPy array
+    if not plain or cost.dtype != torch.float32:
         return cost.argsort(dim=-1, descending=largest, stable=True)
     rising = 0.0 - cost if largest else cost + 0.0  # no −0.0, whose bits are not those of 0.0
     bits = rising.numpy().view(np.int32)

@@ -16,6 +16,7 @@ from credalearn.app.run import Run
 from credalearn.app.steps.certify import certify
 from credalearn.app.steps.certify_options import CertifyOptions
 from credalearn.app.steps.drift_check import _detectable, _verdict, drift_check
+from credalearn.app.steps.recalibrate import Recalibration
 from credalearn.guarantees import Promise, ScoredItems
 from fake_run import fake_run, with_facts
 
@@ -64,6 +65,7 @@ def test_drift_is_reported(old: Run, tmp_path: Path) -> None:
     assert found.outdated is not None
     assert found.outdated.startswith("its guarantee does not hold for the 600 newer items")
     marked = old.mark_outdated(found.outdated)
+    assert f"{old.path} is marked as out of date." in Recalibration(marked, new, found).lines[-2]
     assert Run.load(old.path).warnings == marked.warnings == [f"Out of date: {found.outdated}"]
     (old.path / "drift.json").unlink()
 

@@ -180,6 +180,8 @@ def test_sets_are_widened_and_checked_item_by_item(run: Run) -> None:
     assert (wide.seen, wide.covered, wide.kept) == (2, 1, (1, 1))
     assert (wide.width_before, wide.width_after) == pytest.approx((0, 0.2), abs=1e-6)
     assert "Of 1 kept item the widened sets contain 100 %" in wide.by_decision
+    assert wide.facts["kept_covered"] == 1
+    assert wide.facts["usual"] == wide.usual
     assert wide.saying_nothing == 0
 
 

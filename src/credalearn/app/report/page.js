@@ -97,7 +97,7 @@
   function accuracyChart(chart, series) {
     return frame(chart.curves.map((curve) => curve.name), {
       xAxis: axis("kept (% of the test items)"),
-      yAxis: axis("accuracy of the kept labels (%)", { min: chart.floor, nameGap: 38 }),
+      yAxis: axis("accuracy (%)", { min: chart.floor, nameGap: 38 }),
       tooltip: tooltip(),
       series,
     });
@@ -247,12 +247,13 @@
 
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
   // Paper is white and narrower than the window: the charts are drawn for it, then back.
-  const PAPER = { width: 680, height: 336 };
+  const PAPER = { width: 680, height: 240, square: 336 }; // heights as in page.css
   window.addEventListener("beforeprint", () => {
     root.classList.add("printing");
     redraw();
     for (const { made } of charts) {
-      made.resize({ width: Math.min(PAPER.width, made.getWidth()), height: PAPER.height });
+      const height = made.getDom().classList.contains("square") ? PAPER.square : PAPER.height;
+      made.resize({ width: Math.min(PAPER.width, made.getWidth()), height });
       made.getZr().flush();
     }
   });

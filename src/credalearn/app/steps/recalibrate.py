@@ -69,6 +69,8 @@ class Recalibration:
         if self.run.requests:
             again = f" Some calibrated {self.old.path}: its requests count here, too."
             more += " --again"
+        if self.drift.outdated is not None:
+            again += f" {self.old.path} is marked as out of date."
         return [
             *([f"Left out: {', '.join(left_out)}."] if left_out else []),
             *filter(None, [self.run.lost_group]),

@@ -71,10 +71,12 @@ class WidenedSets:
         return low, high
 
     @property
-    def facts(self) -> dict[str, float]:
-        """Coverage and widths on the test items."""
+    def facts(self) -> dict[str, Any]:
+        """Coverage, with its usual range, and widths on the test items."""
         names = ("seen", "covered", "width_before", "width_after")
-        return {name: getattr(self, name) for name in names}
+        kept = dict(zip(("kept_seen", "kept_covered"), self.kept or (None, None), strict=True))
+        usual = self.usual if self.seen else None
+        return {name: getattr(self, name) for name in names} | kept | {"usual": usual}
 
     @property
     def short(self) -> bool:
