@@ -27,8 +27,8 @@ def test_statements_are_votes_for_the_top_class_and_labels_as_stated(write: Writ
     labels = make_labels(found, found.counts(), "idm", items=["y", "silent", "x"])
     lower = [[0, 1 / 3, 2 / 3, 0], [0, 0, 0, 0], [0.35, 0.45, 0, 0]]  # means of two
     upper = [[0, 1 / 3, 2 / 3, 0], [1, 1, 1, 1], [0.35, 0.65, 0, 0.2]]
-    np.testing.assert_allclose(labels.lower, lower, atol=1e-6)
-    np.testing.assert_allclose(labels.upper, upper, atol=1e-6)
+    assert labels.lower.flatten().tolist() == pytest.approx(np.ravel(np.array(lower)))
+    assert labels.upper.flatten().tolist() == pytest.approx(np.ravel(np.array(upper)))
     assert inspect(found).notes[0].endswith("3 statements: above 100 % 1 (scaled to 100)")
 
 
