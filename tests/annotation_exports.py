@@ -27,6 +27,8 @@ VOTES = {
 Counts = dict[tuple[str, str], float]
 Write = Callable[..., Path]  # the fixture ``write``
 LONG = "task,worker,label\n"  # the header of a long table
+STATED = "item,annotator,top,top_percent,second,second_percent,impossible\n"
+SAID = STATED + "x,ann,cat,70,dog,30,fox;owl\nx,bo,dog,60 %,No,,cat | fox\ny,ann,fox,80,dog,40,\n"
 
 
 def expected() -> Counts:
@@ -100,6 +102,12 @@ def probabilities_csv() -> bytes:
 def bounds_csv() -> bytes:
     rows = [[item, name, 0.3 - 0.1 * k] for item in ITEMS for k, name in enumerate(CLASSES[:2])]
     return rows_to_csv(["item", "label", "at_least"], rows)
+
+
+def statements_csv() -> bytes:
+    more = (["70", "No", "", "dog;owl"], ["55.5", "owl", "20", ""], ["80 %", "", "", "cat | dog"])
+    rows = [[*said, *more[i % 3]] for i, said in enumerate(answers())]
+    return rows_to_csv(STATED.strip().split(","), rows)
 
 
 def label_studio_json() -> bytes:
@@ -308,6 +316,7 @@ EXPORTS = {
     "counts-csv": Export("counts", counts_csv),
     "probabilities-csv": Export("probabilities", probabilities_csv, expected_probabilities),
     "bounds-csv": Export("bounds", bounds_csv, expected_bounds),
+    "statements-csv": Export("statements", statements_csv),
     "label-studio": Export("label-studio", label_studio_json),
     "label-studio-csv": Export("label-studio-csv", label_studio_csv),
     "argilla": Export("argilla", argilla_jsonl),

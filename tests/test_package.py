@@ -199,6 +199,6 @@ def test_sizes_stay_within_the_design() -> None:
         return sum(path.read_text(encoding="utf-8").count("\n") for path in folder.rglob("*.py"))
 
     assert lines(LIBRARY) - lines(APP) <= 11_920
-    assert lines(APP) <= 11_640
+    assert lines(APP) <= 11_755
     assert lines(EXPERIMENTS) <= 6_360
-    assert lines(ROOT / "tests") <= 23_400
+    assert lines(ROOT / "tests") <= 23_480

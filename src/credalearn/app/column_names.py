@@ -22,6 +22,8 @@ LABEL = (
     *("label", "labels", "answer", "vote", "class", "category", "annotation", "choice", "response"),
     *("rating", "judgment", "judgement", "value", "decision", "diagnosis", "sentiment", "tag"),
 )
+TOP = ("top", "topclass", "mostprobable", "mostprobableclass")
+TOP_PERCENT = ("toppercent", "topprob", "mostprobableprob", "mostprobableclassprob")
 AT_LEAST = ("atleast", "lowerbound", "lower", "minimum", "minprobability", "bound")
 
 

@@ -37,6 +37,7 @@ class AnnotationFacts:
 
     kind: Kind  # votes, counts, probabilities or lower bounds
     path: str  # the export
+    stated: bool = False  # whether labels are what people stated next to their votes
     later: tuple[str, ...] = ()  # exports of later rounds
     format: str = ""  # the recognized format, in words
     item: str | None = None  # column or field that names the items
@@ -161,8 +162,9 @@ class ComparisonFacts:
                 f" {own} against {other}, but its probabilities are worse than the shares of the "
                 "classes. To fix: pass --calibrate, or leave --method out."
             )
+        than = f"better than always answering {shown(self.most_frequent)}"
         return (
-            f"This model is no better than always answering {shown(self.most_frequent)}: accuracy "
+            f"This model is {'no' if gain <= 0 else 'not reliably'} {than}: accuracy "
             f"{own} against {other}. The inputs may contain little information about the classes. "
             "To fix: add better features or more items."
         )

@@ -3,11 +3,15 @@
 Shapes: N items, K classes.
 """
 
-import numpy as np
+from collections.abc import Sequence
 
+import numpy as np
+import polars as pl
+
+from credalearn.app.annotations.statements import columns_of
 from credalearn.app.annotations.table import Annotations, check_unweighted
 from credalearn.errors import CredalError
-from credalearn.labels import VoteRule, at_least, from_posterior, from_votes
+from credalearn.labels import VoteRule, at_least, from_posterior, from_statements, from_votes
 from credalearn.sets import CredalSet
 
 _OF_SHARES = ("relax", "relax-ties", "precise")  # rules that need no number of votes
@@ -21,8 +25,14 @@ def make_labels(
     s: float = 1.0,
     confidence: float = 0.95,
     posterior: np.ndarray | None = None,
+    items: Sequence[str] | None = None,
 ) -> CredalSet:
-    """Credal labels of items: by the rule, or as people stated them."""
+    """Credal labels of items (all if not named): by the rule, or as people stated them."""
+    if annotations.contains == "statements":
+        asked = pl.DataFrame({"item": annotations.items if items is None else items})
+        stated = asked.with_row_index("place").join(annotations.table, on="item", how="left")
+        places = stated["place"].cast(pl.Int64).to_numpy()  # of an item without any: all is open
+        return from_statements(*columns_of(stated), classes=annotations.classes, items=places)
     if annotations.kind == "bounds":
         return at_least(values)
     total = values.sum(1)

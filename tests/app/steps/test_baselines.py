@@ -83,7 +83,7 @@ def test_a_named_method_is_judged_on_calibration_items(tmp_path: Path) -> None:
     too_sure = replace(found, rows=(first, replace(last, log_likelihood=-2.0)))
     assert "but its probabilities are worse than the shares of the classes" in too_sure.warning
     by_chance = replace(last, accuracy=first.accuracy + 0.05, log_likelihood=-2.0)
-    assert "is no better than always" in replace(found, rows=(first, by_chance)).warning
+    assert "is not reliably better than always" in replace(found, rows=(first, by_chance)).warning
     assert found.where == "calibration"
     assert [row.name for row in found.rows] == ["most frequent class", "this model"]
     table = run.predictions.filter(split="calibration").filter(pl.col("wrong").is_not_null())

@@ -24,6 +24,7 @@ def annotation_facts(annotations: Annotations) -> AnnotationFacts:
     return AnnotationFacts(
         kind=annotations.kind,
         path=str(source.path),
+        stated=annotations.contains == "statements",
         later=tuple(map(str, source.later)),
         format=source.words,
         item=source.item,

@@ -51,10 +51,10 @@ def named_votes(annotations: Annotations) -> tuple[Codes, Codes, Codes]:
     """Item, annotator and class of each vote, unsure ones left out, as numbers of shape (V,)."""
     path = annotations.source.path
     fix = "leave --skill out, so that all votes count equally"
-    if annotations.kind != "votes":
+    if annotations.contains != "votes":
         raise CredalError(
             f"the skill of annotators is known from their votes; {path} contains "
-            f"{annotations.kind}. To fix: pass one row per vote with its annotator, or {fix}."
+            f"{annotations.contains}. To fix: pass one row per vote with its annotator, or {fix}."
         )
     check_unweighted(
         annotations,

@@ -34,14 +34,14 @@ def merge(
     second = _with_names_of(first, second)
     _refuse_other_items(first, second)
     classes = _classes(first, second)
-    kinds = {first.kind, second.kind}
+    kinds = {first.contains, second.contains}
     if kinds == {"counts", "votes"} or (kinds == {"counts"} and conflicts == "add"):
         return _added(first, second, classes)
     if len(kinds) > 1 or conflicts == "add":
         rule = "only counts can be added" if len(kinds) == 1 else "both rounds must be of one kind"
         raise CredalError(
-            f"{rule}; {first.source.path} contains {first.kind}, {second.source.path} "
-            f"{second.kind}. To fix: pass the same kind, and conflicts 'refuse' or 'newest'."
+            f"{rule}; {first.source.path} contains {first.contains}, {second.source.path} "
+            f"{second.contains}. To fix: pass the same kind, and conflicts 'refuse' or 'newest'."
         )
     keys = _KEYS.get(first.kind, ["item"])
     old, new = (_complete(each, classes) for each in (first, second))
@@ -160,7 +160,7 @@ def _refuse(
     before = old.filter(same).row(0, named=True)
     said = [{name: each[name] for name in row if name not in keys} for each in (before, row)]
     one, two = (
-        shown(each["label"]) if first.kind == "votes" else ", ".join(map(str, each.values()))
+        shown(each["label"]) if first.contains == "votes" else ", ".join(map(str, each.values()))
         for each in said
     )
     about = " and ".join(f"{key} {shown(row[key])}" for key in keys)

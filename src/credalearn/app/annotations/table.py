@@ -25,6 +25,7 @@ _COLUMNS = {
     "votes": ("item", "annotator", "label", "weight"),
     "bounds": ("item", "label", "at_least"),
 }
+STATED = ("top_percent", "second", "second_percent", "impossible")  # next to votes
 _TOLERANCE = 1e-6
 _MOST_VOTES = 1e15  # of one class on one item; floats are exact to 9e15
 
@@ -52,9 +53,7 @@ class Origin:
     format: str  # name of the reader
     words: str  # what was recognized, for people
     rows: int  # rows or answers in the file
-    left_out: Mapping[str, int] = field(
-        default_factory=dict
-    )  # answers that are not votes, by reason
+    left_out: Mapping[str, int] = field(default_factory=dict)  # answers, by reason
     first_items: int | None = None  # of several rounds: items of the first, which come first
     later: tuple[Path, ...] = ()  # files of the later rounds
     item: str | None = None  # column or field that names the item
@@ -76,8 +75,9 @@ class Annotations:
             vote is an item too: its row of :meth:`counts` is zero.
         classes: Names of the K classes, sorted or in the order asked for.
         table: Votes: ``item``, ``annotator`` (null where unknown), ``label`` (null where unsure)
-            and ``weight``. Bounds: ``item``, ``label``, ``at_least``. Counts and probabilities:
-            ``item`` and one column of numbers per class.
+            and ``weight``; of statements also ``top_percent``, ``second``, ``second_percent`` and
+            ``impossible``, separated by ";". Bounds: ``item``, ``label``, ``at_least``. Counts and
+            probabilities: ``item`` and one column of numbers per class.
         source: Where they come from.
 
     Raises:
@@ -102,6 +102,7 @@ class Annotations:
 
     def __post_init__(self) -> None:
         wanted = _COLUMNS.get(self.kind, ("item", *self.classes))
+        wanted += STATED if self.contains == "statements" else ()
         if tuple(self.table.columns) != wanted:
             raise CredalError(
                 f"a table of {self.kind} must have the columns {listed(wanted)}; got "
@@ -115,6 +116,12 @@ class Annotations:
         codes = {column: self._code(column, names[column]) for column in names if column in wanted}
         object.__setattr__(self, "_codes", codes)
         self._check_numbers()
+
+    @property
+    def contains(self) -> Kind | Literal["statements"]:
+        """The kind, or "statements" for votes with percentages next to them."""
+        stated = self.kind == "votes" and "top_percent" in self.table.columns
+        return "statements" if stated else self.kind
 
     def codes(self, column: str) -> NDArray[np.int64]:
         """Which item, annotator or label each row names, from 0; −1 for none."""
@@ -178,9 +185,11 @@ class Annotations:
     def _check_numbers(self) -> None:
         """Weights and counts are 0 or more; bounds and probabilities lie in [0, 1] and add up."""
         columns = {"votes": ["weight"], "bounds": ["at_least"]}.get(self.kind, list(self.classes))
-        values = self.table.select(pl.col(columns).cast(pl.Float64)).to_numpy()
         shares = self.kind in ("bounds", "probabilities")
         most = 1 + _TOLERANCE if shares else _MOST_VOTES
+        if self.contains == "statements":
+            columns, most = ["top_percent", "second_percent"], 100
+        values = self.table.select(pl.col(columns).cast(pl.Float64)).to_numpy()
         wrong = ~(np.isfinite(values) & (values >= 0) & (values <= most))
         if self.kind == "counts":
             wrong |= values != np.round(values)

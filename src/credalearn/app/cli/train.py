@@ -7,6 +7,7 @@ from typing import Any
 from credalearn._formats import listed, many
 from credalearn._options import keywords
 from credalearn.app.annotations.class_map import count_mapped, parse_map
+from credalearn.app.annotations.statements import count_conflicts
 from credalearn.app.cli._arguments import Export, NewRun
 from credalearn.app.dataset import Dataset, DatasetOptions
 from credalearn.app.readers import read_later, read_rounds
@@ -42,6 +43,8 @@ def train(
     yield f"{export}: {votes.source.words}; {many(len(votes.items), 'item')}, {classes}"
     if rounds.map:
         yield f"Map: {count_mapped(data.annotations, parse_map(rounds.map))}"
+    if conflicts := count_conflicts(data.annotations):
+        yield f"Labels as stated; {conflicts}"
     yield from data.inspect()
     try:
         run = train_run(data, output, replace(options, verbose=True))
@@ -79,7 +82,7 @@ def _advice(run: Run) -> Iterator[str]:
     learns_sets = facts.method == "auto" or METHODS[facts.method].learns_sets
     if facts.label_diameter > _MUCH_OPEN and learns_sets:
         fix = "collect more votes per item"
-        if run.answers == "bounds":
+        if run.answers == "bounds" or run.facts.annotations.stated:
             fix = "state larger bounds"
         elif facts.label_rule != "relax-ties":
             fix = f"pass --labels relax-ties, or {fix}"

@@ -67,6 +67,7 @@ def read_annotations(source: str | PathLike[str] | Any, **options: Any) -> Annot
     ``counts``            one row per item, one column per class: the number of votes
     ``probabilities``     one row per item, one column per class
     ``bounds``            ``item, label, at_least``
+    ``statements``        ``item, annotator, top, top_percent, second, second_percent, impossible``
     ``label-studio``      its JSON; ``label-studio-csv``: its CSV and JSON-MIN
     ``argilla``           its records, JSON, JSON Lines or Parquet, nested or flat
     ``prodigy``           the JSON Lines of ``db-out``

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from credalearn._checks import nearest
 from credalearn._formats import listed, shown
 from credalearn.app.annotations.class_map import map_classes, parse_map
-from credalearn.app.annotations.table import Annotations, ItemTable, Origin
+from credalearn.app.annotations.table import STATED, Annotations, ItemTable, Origin
 from credalearn.app.readers._content import Raw
 from credalearn.app.readers._refusals import check_labels, item_contents, item_rows
 from credalearn.app.readers.options import ReaderOptions
@@ -33,6 +33,9 @@ def tidy(raw: Raw, name: str, options: ReaderOptions) -> Annotations:
     contents = item_contents(raw)  # first: votes on different items are no conflict
     make = {"votes": _votes, "bounds": _bounds}.get(raw.kind, _shares)
     groups = parse_map(options.map) if options.map else {}
+    if groups and "top_percent" in raw.frame.columns:
+        fix = "rename classes in the file, or read votes with --format long --label top"
+        raw.source.refuse("--map cannot change statements", fix=fix)
     found = make(raw, name, replace(options, classes=tuple(groups)) if groups else options)
     first = item_rows(raw.frame).unique("item", keep="first", maintain_order=True)
     tables = (ItemTable(raw.source, first),)
@@ -59,10 +62,19 @@ def _votes(raw: Raw, name: str, options: ReaderOptions) -> Annotations:
     left_out = Counter(raw.left_out)
     left_out[raw.empty] += int(((labels < 0) & (items >= 0)).sum())
     kept = np.flatnonzero(labels >= 0)
-    kept = _once(raw, kept, (items, people, labels), options, left_out)
     unsure = {clean_label(each) for each in options.unsure}
+    stated, answers = pl.DataFrame(), labels
+    if "top_percent" in frame.columns:
+        stated = _statements(raw, missing | unsure, set(label_names))
+        answers = stated.with_columns(label=labels).hash_rows().to_numpy().astype(np.int64)
+    kept = _once(raw, kept, (items, people, answers), options, left_out)
     used = label_names.gather(np.unique(labels[kept])).to_list()
-    classes = _classes(raw, [each for each in used if each not in unsure], options, kept)
+    seen = [each for each in used if each not in unsure]
+    if len(stated):
+        stated = stated[kept]
+        more = [name for each in stated["impossible"] for name in each.split(";") if name]
+        seen = list(dict.fromkeys((*seen, *stated["second"].drop_nulls(), *more)))
+    classes = _classes(raw, seen, options, kept)
     said = pl.Series([None if each in unsure else each for each in label_names], dtype=pl.String)
     label = said.gather(labels[kept])
     left_out["unsure"] += label.null_count()
@@ -81,13 +93,34 @@ def _votes(raw: Raw, name: str, options: ReaderOptions) -> Annotations:
             "label": label,
             "weight": weight[kept],
         }
-    )
+    ).hstack(stated)
     notes = raw.notes
     unused = [each for each in options.unsure if clean_label(each) not in used]
     if unused:
         notes = (*notes, f"no answer is {listed(unused)}, which --unsure names")
     origin = _origin(raw, name, left_out, notes)
     return Annotations("votes", tuple(item_names.to_list()), classes, table, origin)
+
+
+def _statements(raw: Raw, none: Collection[str], tops: Collection[str]) -> pl.DataFrame:
+    """What is stated next to the top classes; "No" is no class unless it is a top class."""
+
+    def name_of(row: int, text: str | None) -> str:
+        name = _label_or_none(text or "", none) or ""
+        if name not in tops and ("," in name or name.startswith("[")):
+            raw.refuse(row, f"{shown(name)} is not one class", "separate classes by ';'")
+        return "" if name.casefold() == "no" and name not in tops else name
+
+    percent = _numbers(raw, "top_percent", "second_percent", blank=0.0)
+    if 0 < percent.max(initial=0) <= 1:
+        raw.source.refuse("no percentage is above 1", fix="multiply shares by 100")
+    second = [name_of(row, each) or None for row, each in enumerate(raw.frame["second"])]
+    impossible = [
+        ";".join(sorted({name_of(row, part) for part in re.split("[;|]", each or "")} - {""}))
+        for row, each in enumerate(raw.frame["impossible"])
+    ]
+    columns = (percent[:, 0], second, percent[:, 1], impossible)
+    return pl.DataFrame(columns, schema=dict(zip(STATED, (pl.Float64, pl.String) * 2, strict=True)))
 
 
 def _coded(
@@ -139,11 +172,12 @@ def _once(
     if options.repeats == "refuse" and len(changed):
         row, before = (int(changed[name][0]) for name in ("row", "row_counted"))
         frame = raw.frame
+        cells = frame.drop("item", "annotator", "row", strict=False)
+        one, two = (" ".join(shown(x) for x in cells.row(n) if x) for n in (before, row))
         raw.refuse(
             row,
             f"annotator {shown(frame['annotator'][row])} votes twice on item "
-            f"{shown(frame['item'][row])}: {shown(frame['label'][before])} ({raw.where(before)}) "
-            f"and {shown(frame['label'][row])}",
+            f"{shown(frame['item'][row])}: {one} ({raw.where(before)}) and {two}",
             "pass --repeats last if the last answer counts, or --item COLUMN if the items differ",
         )
     left_out["replaced by the annotator's last answer"] += len(changed)
@@ -160,14 +194,15 @@ def _classes(raw: Raw, seen: list[str], options: ReaderOptions, kept: _Codes) ->
         if unknown is not None:
             row = next(
                 i
-                for i, each in enumerate(raw.frame["label"])
-                if each and clean_label(each) == unknown
+                for name in ("label", "second", "impossible")
+                if name in raw.frame.columns
+                for i, each in enumerate(raw.frame[name])
+                if each and unknown in map(clean_label, (each, *re.split("[;|]", each)))
             )
             near = None if options.map else nearest(unknown, classes)
-            fix = (
-                f"leave it out with --missing={shlex.quote(unknown)}, or give it a class with --map"
-            )
+            fix = f"leave it out with --missing={shlex.quote(unknown)}"
             fix = f"write {near!r}, or {fix}" if near else fix
+            fix += "" if "top_percent" in raw.frame.columns else ", or give it a class with --map"
             raw.refuse(row, f"{shown(unknown)} is none of {listed(classes)}", fix)
         return classes
     if len(seen) == 1:
@@ -234,13 +269,8 @@ def _bounds(raw: Raw, name: str, options: ReaderOptions) -> Annotations:
         rule = "a lower bound needs an item and a label"
         raw.refuse(int(missing.argmax()), rule, "name them, or delete the row")
     classes = _classes(raw, list(label_names), options, np.arange(len(bounds)))
-    table = pl.DataFrame(
-        {
-            "item": item_names.gather(items),
-            "label": label_names.gather(labels),
-            "at_least": bounds,
-        }
-    )
+    names = {"item": item_names.gather(items), "label": label_names.gather(labels)}
+    table = pl.DataFrame({**names, "at_least": bounds})
     kept = _different(raw, table, ["item", "label"])
     left_out = {**raw.left_out, "repeated": len(table) - len(kept)}
     origin = _origin(raw, name, left_out, raw.notes)
@@ -275,7 +305,7 @@ def _numbers(raw: Raw, *names: str, blank: float | None = None) -> NDArray[np.fl
         row, column = divmod(int(first), len(names))
         value = raw.frame[names[column]][row]
         rule = f"{shown(names[column])} must be a number; got {shown(value)}"
-        raw.refuse(row, rule, "write it as 0.25, or delete the row")
+        raw.refuse(row, rule, "write it in digits, or delete the row")
     return found.to_numpy().reshape(len(names), -1).T
 
 
@@ -290,12 +320,5 @@ def _rows(raw: Raw) -> int:
 
 def _origin(raw: Raw, name: str, left_out: dict[str, int], notes: tuple[str, ...]) -> Origin:
     counted = {why: count for why, count in left_out.items() if count}
-    return Origin(
-        raw.source.path,
-        name,
-        f"{raw.words} ({raw.source.words})",
-        _rows(raw),
-        counted,
-        item=raw.item,
-        notes=notes,
-    )
+    words, path = f"{raw.words} ({raw.source.words})", raw.source.path
+    return Origin(path, name, words, _rows(raw), counted, item=raw.item, notes=notes)

@@ -15,6 +15,7 @@ Format = Literal[
     "counts",
     "probabilities",
     "bounds",
+    "statements",
     "label-studio",
     "label-studio-csv",
     "argilla",

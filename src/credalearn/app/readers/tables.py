@@ -9,7 +9,7 @@ import polars as pl
 
 from credalearn._checks import folded
 from credalearn._formats import listed
-from credalearn.app.column_names import ANNOTATOR, AT_LEAST, ITEM, LABEL, find
+from credalearn.app.column_names import ANNOTATOR, AT_LEAST, ITEM, LABEL, TOP, TOP_PERCENT, find
 from credalearn.app.readers._content import Content, Raw
 from credalearn.app.sources import numbers
 
@@ -22,6 +22,7 @@ _BESIDE = (
 _PEOPLE = (*ANNOTATOR, "ann", "person")
 _COUNTS = ("count", "counts", "n", "num", "votes", "vote")
 _PROBABILITIES = ("p", "prob", "probability", "share", "soft")
+_STATED_TOO = ("second", "second_percent", "impossible")
 
 
 class TableReader(NamedTuple):
@@ -56,8 +57,7 @@ def _read_long(content: Content) -> Raw:
         frame = frame.with_columns(annotator=pl.lit(None, pl.String))
         others = [name for name in content.columns if name not in (item, label, weight)]
         if others:
-            note = f"if one of {listed(others)} names the annotator, pass it with --annotator"
-            notes = (note,)
+            notes = (f"if one of {listed(others)} names the annotator, pass it with --annotator",)
     words = f"one row per vote: item {item!r}, {who}, label {label!r}"
     return Raw("votes", frame, content.source, words, item=item, notes=notes)
 
@@ -65,14 +65,35 @@ def _read_long(content: Content) -> Raw:
 def _read_bounds(content: Content) -> Raw:
     """One statement per row: the least probability that an annotator gives a label."""
     item, label = content.need("item", ITEM), content.need("label", LABEL)
-    bound = find(content.columns, AT_LEAST)
-    if bound is None:
-        content.source.refuse(
-            "there is no column 'at_least'", fix="rename the column of the bounds to at_least"
-        )
+    bound = _numbers_of("at_least", content, AT_LEAST)
     frame = content.text(item=item, label=label, at_least=bound)
     words = f"one row per lower bound: item {item!r}, label {label!r}"
     return Raw("bounds", frame, content.source, words, item=item)
+
+
+def _numbers_of(name: str, content: Content, names: tuple[str, ...]) -> str:
+    """The column of bounds or percentages."""
+    found = find(content.columns, names)
+    if found is None:
+        content.source.refuse(f"there is no column {name!r}", fix=f"rename the column to {name}")
+    return found
+
+
+def _read_statements(content: Content) -> Raw:
+    """One row per person and item: "cat 70 %, then dog 20 %, certainly no ship"."""
+    item, top = content.need("item", ITEM), content.need("label", TOP)
+    percent = _numbers_of("top_percent", content, TOP_PERCENT)
+    if any(isinstance(each.value.get("impossible"), list) for each in content.records):
+        fix = "write its classes as one text, separated by ';'"
+        content.source.refuse("'impossible' is a list", fix=fix)
+    others = {name: find(content.columns, (folded(name),)) for name in _STATED_TOO}
+    others["annotator"] = content.column("annotator", ANNOTATOR)
+    there = {name: column for name, column in others.items() if column}
+    frame = content.text(item=item, label=top, top_percent=percent, **there)
+    frame = frame.with_columns(pl.lit("").alias(name) for name in others if name not in there)
+    frame = frame.with_columns(pl.col("top_percent", "second_percent").str.strip_chars(" %"))
+    words = f"one row per statement: item {item!r}, top class {top!r} with {percent!r}"
+    return Raw("votes", frame, content.source, words, item=item)
 
 
 def _is_wide(content: Content) -> bool:
@@ -123,6 +144,9 @@ def _shares(kind: Literal["counts", "probabilities"]) -> TableReader:
 
 
 TABLES = {
+    "statements": TableReader(
+        lambda content: find(content.columns, TOP_PERCENT) is not None, _read_statements
+    ),
     "bounds": TableReader(
         lambda content: _is_long(content) and find(content.columns, AT_LEAST) is not None,
         _read_bounds,

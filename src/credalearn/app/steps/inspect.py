@@ -8,6 +8,7 @@ import polars as pl
 from credalearn._formats import many, percent
 from credalearn.app.annotations.agreement import annotation_facts, majority, vote_counts
 from credalearn.app.annotations.annotators import Annotator, annotator_agreement
+from credalearn.app.annotations.statements import count_conflicts
 from credalearn.app.annotations.table import Annotations
 from credalearn.app.facts import AnnotationFacts
 
@@ -76,7 +77,7 @@ def inspect(annotations: Annotations) -> Inspection:
         classes=annotations.classes,
         unvoted=int((vote_counts(annotations).sum(1) == 0).sum()) if counted else 0,
         far=tuple(each for each in people if each.far),
-        notes=annotations.source.notes,
+        notes=(*annotations.source.notes, *filter(None, [count_conflicts(annotations)])),
     )
 
 

@@ -127,7 +127,7 @@ def _html(page: Page) -> str:
 def label_risk(run: Run, held_out: HeldOut) -> LabelRisk:
     """Label the test items by the run's own rule, and compute the risk profile."""
     said, options = annotations_of(run), run.facts.options
-    stated = said.kind == "bounds"
+    stated = said.contains in ("bounds", "statements")
     skilled = not stated and options.skill != "equal"
     profile, posterior, why_not = None, None, ""
     try:
@@ -144,6 +144,7 @@ def label_risk(run: Run, held_out: HeldOut) -> LabelRisk:
             s=options.s,
             confidence=options.confidence,
             posterior=posterior,
+            items=held_out.items,
         )
         profile = risk_profile(held_out.probs, labels)
     except CredalError as error:

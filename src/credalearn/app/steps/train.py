@@ -173,6 +173,7 @@ def training_labels(data: Dataset, rows: np.ndarray, options: TrainOptions) -> C
         s=options.s,
         confidence=options.confidence,
         posterior=posterior,
+        items=[data.items[row] for row in rows],
     )
 
 
