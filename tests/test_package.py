@@ -194,7 +194,9 @@ def test_nothing_unsafe_is_loaded() -> None:
         assert not re.search(loads, safe), path
 
 
-def test_sizes_stay_within_the_design() -> None:
+def test_sizes_do_not_grow() -> None:
+    # The goal is 10,500 lines of library, 11,000 of application, 6,000 of experiments and 22,000 of
+    # tests. Lower these limits whenever a part shrinks.
     def lines(folder: Path) -> int:
         return sum(path.read_text(encoding="utf-8").count("\n") for path in folder.rglob("*.py"))
 
