@@ -218,10 +218,9 @@ class Guarantee:
     def _about_left_out(self) -> str:
         if not self.left_out:
             return ""
-        return (
-            f"This is about items with {HAVING[self.against]}; {self.left_out:,} calibration items "
-            "without one were left out."
-        )
+        were = "was" if self.left_out == 1 else "were"
+        left_out = f"{many(self.left_out, 'calibration item')} without one {were} left out."
+        return f"This is about items with {HAVING[self.against]}; {left_out}"
 
     def _drawn(self) -> str:
         if not self.by_group:
