@@ -113,20 +113,24 @@ def write_folder(
     table["digest"] = digests
     table |= {f"n:{name}": votes[:, k].astype(float).tolist() for k, name in enumerate(classes)}
     rows = np.flatnonzero(split != "train")
+    predictions = prediction_table(
+        predicted,
+        [items[row] for row in rows],
+        classes,
+        split=split[rows],
+        truth=truth[rows],
+        counts=votes[rows],
+    )
+    tables = {
+        "annotations": long_votes(items, votes, classes),
+        "items": pl.DataFrame(table, schema_overrides={"group": pl.String, "truth": pl.String}),
+        "predictions": predictions,
+    }
     write_run(
         folder,
         facts(classes, split, votes, inputs, options),
+        tables,
         model_sha256=model_sha256,
-        annotations=long_votes(items, votes, classes),
-        items=pl.DataFrame(table, schema_overrides={"group": pl.String, "truth": pl.String}),
-        predictions=prediction_table(
-            predicted,
-            [items[row] for row in rows],
-            classes,
-            split=split[rows],
-            truth=truth[rows],
-            counts=votes[rows],
-        ),
     )
     return Run.load(folder)
 
@@ -160,7 +164,7 @@ def with_facts(run: Run, **changed: Any) -> Run:
     known = {each.name: getattr(run.facts, each.name) for each in fields(run.facts)}
     known.pop("sha256")
     known["annotations"] = changed.pop("annotation_facts", known["annotations"])
-    write_run(run.path, known | changed, model_sha256=run.facts.sha256.model, **tables)
+    write_run(run.path, known | changed, tables, model_sha256=run.facts.sha256.model)
     for name in ("guarantee.json", "sets.json"):
         (run.path / name).unlink(missing_ok=True)
     return Run.load(run.path)

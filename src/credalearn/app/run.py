@@ -12,7 +12,7 @@ import io
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -310,7 +310,7 @@ class Run:
     def with_request(self, request: Request) -> Self:
         """Add to ``requests.json`` and return the run that remembers it."""
         requests = (*self.requests, request)
-        self._keep("requests.json", json.dumps({"requests": [asdict(each) for each in requests]}))
+        self._keep("requests.json", json.dumps(_as_json(requests)))
         return replace(self, requests=requests)
 
     def mark_outdated(self, why: str) -> Self:
@@ -457,21 +457,26 @@ class Run:
 def write_run(
     folder: Path,
     facts: dict[str, Any],
+    tables: Mapping[str, pl.DataFrame],
     *,
     model_sha256: str,
-    annotations: pl.DataFrame,
-    items: pl.DataFrame,
-    predictions: pl.DataFrame,
+    requests: Sequence[Request] = (),
 ) -> None:
-    """Write the tables of a run, then ``run.json`` with their digests: with it the run is whole."""
+    """Write the tables of a run: annotations, items and predictions.
+
+    Then ``run.json`` with their digests: with it the run is whole.
+    """
     digests = {"model": model_sha256}
-    tables = {"annotations": annotations, "items": items, "predictions": predictions}
     for name, table in tables.items():
         buffer = io.BytesIO()
         table.write_parquet(buffer)
         digests[name] = hashlib.sha256(buffer.getbuffer()).hexdigest()
         with whole_file(folder / f"{name}.parquet") as partial:
             partial.write_bytes(buffer.getbuffer())
+    if requests:
+        content = {_MADE_FROM: digests["predictions"], **_as_json(requests)}
+        with whole_file(folder / "requests.json") as partial:
+            partial.write_text(to_json(content), encoding="utf-8")
     whole = RunFacts(**facts, sha256=Digests(**digests))
     with whole_file(folder / "run.json") as partial:
         partial.write_text(to_json(asdict(whole)), encoding="utf-8")
@@ -561,6 +566,10 @@ def _sets(text: str) -> "Inflation":
     from credalearn.conformal import Inflation
 
     return Inflation.from_json(text)
+
+
+def _as_json(requests: Sequence[Request]) -> dict[str, Any]:
+    return {"requests": [asdict(each) for each in requests]}
 
 
 def _requests(text: str) -> tuple[Request, ...]:

@@ -102,7 +102,7 @@ def import_predictions(
         facts = data_facts(data) | {"model": f"probabilities of {name}", "imported": name}
         used = recorded_options(TrainOptions(random_state=options.random_state), images=False)
         facts["options"] = replace(used, method="imported", backbone="")
-        write_run(partial, facts, model_sha256="", **run_tables(data, GivenProbabilities()))
+        write_run(partial, facts, run_tables(data, GivenProbabilities()), model_sha256="")
     return Run.load(output)
 
 

@@ -13,7 +13,7 @@ from credalearn.app.annotations.table import Annotations
 from credalearn.app.dataset import Dataset, DatasetOptions
 from credalearn.app.item_stream import KnownItems
 from credalearn.app.readers import read_annotations
-from credalearn.app.run import Run, write_run
+from credalearn.app.run import Request, Run, write_run
 from credalearn.app.staging import MODEL, recover, staged
 from credalearn.app.steps.drift_check import Drift, drift_check
 from credalearn.errors import CredalError
@@ -128,21 +128,22 @@ def recalibrate(
         tables = run_tables(data, clf, trained=trained)
         folds = run.predictions.filter(split="out-of-fold")
         tables["predictions"] = pl.concat([tables["predictions"], folds], how="diagonal")
-        write_run(partial, facts, model_sha256=run.facts.sha256.model, **tables)
-    new = _remembering(Run.load(output), run)
+        requests = _inherited(run, tables["items"])
+        write_run(partial, facts, tables, model_sha256=run.facts.sha256.model, requests=requests)
+    new = Run.load(output)
     drift = drift_check(run, new)
     if drift.outdated is not None:
         run = run.mark_outdated(drift.outdated)
     return Recalibration(run, new, drift)
 
 
-def _remembering(new: Run, old: Run) -> Run:
-    """The new run with the old requests, if some of its calibration items have answered them."""
-    items = new.items.filter(split="calibration")
-    if any(KnownItems(old, ("calibration",)).among(items["item"], items["digest"])):
-        for each in old.requests:  # never the same request again: other items answer it
-            new = new.with_request(replace(each, asked=each.asked | {"run": str(old.path)}))
-    return new
+def _inherited(old: Run, items: pl.DataFrame) -> list[Request]:
+    """The old requests, if some of the new calibration items have answered them."""
+    items = items.filter(split="calibration")
+    if not any(KnownItems(old, ("calibration",)).among(items["item"], items["digest"])):
+        return []
+    # Never the same request again: other items answer it.
+    return [replace(each, asked=each.asked | {"run": str(old.path)}) for each in old.requests]
 
 
 def _check_folder(run: Run, output: Path) -> None:

@@ -132,7 +132,7 @@ def train(data: Dataset, folder: str | Path, options: TrainOptions | None = None
             "label_diameter": round(float(labels.diameter().mean()), 4),
             "seconds": round(time.monotonic() - started, 2),
         }
-        write_run(partial, facts, model_sha256=digest, **run_tables(data, clf))
+        write_run(partial, facts, run_tables(data, clf), model_sha256=digest)
     return Run.load(output)
 
 
