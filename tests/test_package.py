@@ -23,8 +23,10 @@ EXPERIMENTS = ROOT / "experiments" / "credalearn_experiments"
 LAYERS = [
     *["errors", "_formats", "_checks", "_options", "_files", "_tensors", "_ranks", "_temperature"],
     *["sets", "labels", "scores", "conformal", "predictions", "nets", "train", "methods"],
-    *["metrics", "guarantees", "theory", "_targets", "_model_files"],
-    *["_table_columns", "_table_encoder", "_text_encoder", "_selection", "classifier", "_load"],
+    *["metrics", "guarantees", "theory", "_targets", "_table_encoder", "_text_encoder", "_inputs"],
+    *["_folds", "_network_candidate", "_selection", "_method_training", "_model_files"],
+    "_classifier_options",
+    *["classifier", "_load"],
     "app",
 ]
 APP_LAYERS = [

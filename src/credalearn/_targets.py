@@ -21,50 +21,55 @@ from credalearn.sets import CredalSet
 from credalearn.sets.checks import as_distributions, require_shape
 
 
-def column_names(y: Any) -> list[Any] | None:
-    """The class names in a data frame of soft labels, else None."""
-    names = list(getattr(y, "columns", ()))
-    return names if len(names) > 1 else None
-
-
-def ordered_columns(frame: Any, classes: ArrayLike) -> Any:
-    """A data frame of soft labels with its columns in the order of the classes."""
+def ordered_columns(y: Any, classes: ArrayLike | None) -> tuple[Any, ArrayLike | None]:
+    """A data frame of soft labels in the order of the classes, and the class names if y has any."""
+    columns = list(getattr(y, "columns", ()))
+    if len(columns) < 2 or classes is None:
+        return y, columns if len(columns) > 1 else classes
     wanted = list(classes)  # type: ignore[arg-type]
-    if sorted(map(str, frame.columns)) != sorted(map(str, wanted)):
+    if sorted(map(str, columns)) != sorted(map(str, wanted)):
         raise CredalError(
-            f"y has the columns {list(frame.columns)}; the classes are {wanted}. To fix: give y "
-            "one column per class, in any order."
+            f"y has the columns {columns}; the classes are {wanted}. To fix: give y one column per "
+            "class, in any order."
         )
-    return frame[wanted]
+    return y[wanted], classes
 
 
 def as_credal(y: Any, *, names: ArrayLike | None, label_rule: str) -> tuple[CredalSet, np.ndarray]:
     """Labels (N,), (N, 1), soft labels (N, K) or a set as a credal set, and the K class names."""
     check_choice(label_rule, SOFT_RULES, name="label_rule")
-    if not isinstance(y, CredalSet) and (y.ndim == 1 or y.shape[1] == 1):
-        return _from_labels(column_or_1d(y, warn=True), names)
-    labels = y if isinstance(y, CredalSet) else _from_soft(y, label_rule)
+    if isinstance(y, CredalSet):
+        labels = y
+    else:
+        y = np.asarray(y)
+        if y.ndim == 1 or y.shape[1] == 1:
+            return _from_labels(column_or_1d(y, warn=True), names)
+        try:
+            soft = as_distributions(np.asarray(y, dtype=np.float64), name="probs", ndim=2)
+            labels = SOFT_RULES[label_rule](soft, soft.argmax(1))
+        except (CredalError, ValueError) as error:
+            raise CredalError(
+                f"y of shape {y.shape} is read as soft labels, one distribution per item: {error} "
+                "For counts of votes use credalearn.from_votes(counts)."
+            ) from error
     classes = np.arange(labels.num_classes) if names is None else _as_names(names)
     if classes.shape != (labels.num_classes,):
         raise CredalError(
-            f"classes must name the {labels.num_classes} classes of y; got {classes.tolist()}. To "
-            f"fix: give {labels.num_classes} names, in the order of the columns of y."
+            f"y has {labels.num_classes} classes; classes must name each of them, in the order of "
+            f"its columns; got {classes.tolist()}."
         )
     _check_two_classes(classes)
     return labels, classes
 
 
-def top_classes(y: Any, *, num_classes: int) -> np.ndarray:
-    """The index of the top class of each soft or credal label (N, K), checked as for training."""
-    y = y if isinstance(y, CredalSet) else np.asarray(y)
-    if y.shape[1] != num_classes:
-        raise CredalError(
-            f"y must be over the {num_classes} classes that were learned; got {y.shape[1]}. To "
-            "fix: give y one column for each of them, in the order of classes_."
-        )
-    labels, _ = as_credal(y, names=None, label_rule="precise")
-    top: np.ndarray = labels.reference.numpy(force=True).argmax(1)
-    return top
+def top_class_names(y: Any, classes: np.ndarray) -> Any:
+    """Class labels as they are; of soft and credal labels the name of the top class, shape (N,)."""
+    if not isinstance(y, CredalSet):
+        y, _ = ordered_columns(y, classes)
+        if np.ndim(y) < 2 or np.shape(y)[1] < 2:
+            return y
+    labels, _ = as_credal(y, names=classes, label_rule="precise")
+    return classes[labels.reference.numpy(force=True).argmax(1)]
 
 
 def truth_of(labels: CredalSet, truth: Any, classes: np.ndarray) -> Tensor:
@@ -113,17 +118,6 @@ def as_groups(groups: Any, count: int) -> np.ndarray:
     if found.shape != (count,):
         raise CredalError(f"groups must have shape ({count},), as y; got {found.shape}.")
     return found
-
-
-def _from_soft(y: np.ndarray, label_rule: str) -> CredalSet:
-    try:
-        soft = as_distributions(np.asarray(y, dtype=np.float64), name="probs", ndim=2)
-        return SOFT_RULES[label_rule](soft, soft.argmax(1))
-    except (CredalError, ValueError) as error:
-        raise CredalError(
-            f"y of shape {y.shape} is read as soft labels, one distribution per item: {error} "
-            "For counts of votes use credalearn.from_votes(counts)."
-        ) from error
 
 
 def _from_labels(y: np.ndarray, names: ArrayLike | None) -> tuple[CredalSet, np.ndarray]:

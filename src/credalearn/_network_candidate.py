@@ -1,0 +1,111 @@
+"""The network among the candidates of the default learner: kept where it beats the linear model.
+
+Shapes: N items, K classes.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from credalearn._folds import Items, out_of_fold, rows_outside
+from credalearn.errors import TrainingError
+from credalearn.methods import Method, Model
+from credalearn.nets import Network, build_network
+from credalearn.predictions import CredalPredictions
+from credalearn.train import Recipe, Training, seeded, train
+
+# A network is tried from so many items on, with at most so many features.
+_ITEMS, _FEATURES = 500, 5000
+_RECIPE = Recipe(epochs=60, weight_decay=1e-4, schedule="constant")
+_PATIENCE = 6  # epochs without a gain
+_MANY_ITEMS, _LARGE_BATCH = 20_000, 512
+
+Report = Callable[[str, float], None]  # takes what is being done, and the share that is done
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NetworkCandidate:
+    """A small network, trained for as many epochs as the first fold prefers."""
+
+    items: Items
+    method: Method
+    random_state: int
+    device: torch.device
+    report: Report
+
+    @property
+    def is_worth_a_try(self) -> bool:
+        """Whether there are enough items, dense and without weights, which training has not."""
+        dense = isinstance(self.items.inputs, Tensor) and self.items.weight is None
+        few = self.items.inputs.shape[1] <= _FEATURES
+        return dense and few and len(self.items) >= _ITEMS
+
+    def beat(self, rival: Tensor, folds: np.ndarray) -> tuple[int, Model, CredalPredictions] | None:
+        """Its epochs, the model of all items and predictions out of fold; None if it is no better.
+
+        The first fold tells when to stop, and whether there is hope. The others decide: the gain
+        over the out-of-fold probabilities of the ``rival`` (N, K) must exceed its standard error.
+        """
+        items, others, first = self.items, rows_outside(folds), np.flatnonzero(folds == 0)
+        judged = items[first]
+        costs: list[Tensor] = []
+
+        def stop(network: Network, epoch: int) -> bool:
+            costs.append(judged.costs(self._model(network).predict(judged.inputs).probs))
+            network.train()
+            means = [float(each.mean()) for each in costs]
+            done = 0.6 + 0.2 * epoch / _RECIPE.epochs
+            self.report(f"network: epoch {epoch}, log-likelihood {-means[-1]:.4f}", done)
+            return len(means) - int(np.argmin(means)) > _PATIENCE
+
+        self._fit(others[0], _RECIPE.epochs, stop)
+        epochs = int(np.argmin([float(each.mean()) for each in costs])) + 1
+        gain = judged.costs(rival[first]) - costs[epochs - 1]
+        if gain.mean() <= 0:  # not even on the fold that chose its epochs
+            return None
+
+        def fit(number: int, rows: np.ndarray) -> Model:
+            def tell(network: Network, epoch: int) -> bool:  # noqa: ARG001
+                done = 0.8 + 0.2 * (number + epoch / epochs) / (len(others) + 1)
+                last = number == len(others)
+                what = "all items" if last else f"fold {number + 1} of {len(others)}"
+                self.report(f"network: {what}, epoch {epoch} of {epochs}", done)  # notices Ctrl-C
+                return False
+
+            return self._model(self._fit(rows, epochs, tell))
+
+        models = [fit(number, rows) for number, rows in enumerate(others)]
+        found = out_of_fold(models, [items.inputs] * len(models), folds)
+        rest = np.flatnonzero(folds != 0)
+        gain = items[rest].costs(rival[rest]) - items[rest].costs(found.probs[rest])
+        if gain.mean() <= gain.std() / len(gain) ** 0.5:
+            return None
+        return epochs, fit(len(others), np.arange(len(items))), found
+
+    def _model(self, network: Network) -> Model:
+        return Model(self.method, (network,), {}, self.random_state)
+
+    def _fit(self, rows: np.ndarray, epochs: int, stop: Callable[[Network, int], bool]) -> Network:
+        """A network trained on these rows for so many epochs, or until ``stop`` is true."""
+        items = self.items[rows]
+        with seeded(self.device, self.random_state, 0):
+            heads, classes = self.method.num_heads, items.truth.shape[1]
+            network = build_network("mlp", items.inputs, num_heads=heads, num_classes=classes)
+        size = _LARGE_BATCH if len(items) >= _MANY_ITEMS else _RECIPE.batch_size
+        recipe = replace(_RECIPE, epochs=epochs, batch_size=size, random_state=self.random_state)
+        training = Training(
+            network=network.to(self.device),
+            inputs=items.inputs,
+            labels=items.labels.to(dtype=torch.float32),
+            loss=self.method.loss,
+            recipe=recipe,
+            stop=partial(stop, network),
+        )
+        (end,) = train([training])
+        if isinstance(end, TrainingError):
+            raise end
+        return network
