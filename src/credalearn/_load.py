@@ -76,7 +76,12 @@ def load(
 def _model(clf: CredalClassifier, tensors: dict[str, Tensor], folder: str | Path) -> Model:
     """The trained networks; their backbone, which may be the user's, is built anew."""
     method, sample = clf._method(), torch.zeros(2, *clf._input_shape)
-    count = len({name.partition(".")[0] for name in tensors if name.startswith("member")})
+    parts: dict[str, dict[str, Tensor]] = {"state": {}}
+    for name, tensor in tensors.items():
+        part, _, rest = name.partition(".")
+        parts.setdefault(part, {})[rest] = tensor
+    state = parts.pop("state")
+    count = len(parts)
     if count != method.num_members:
         raise CredalError(
             f"{folder} has {count} trained networks; the method has {method.num_members}. To fix: "
@@ -92,7 +97,7 @@ def _model(clf: CredalClassifier, tensors: dict[str, Tensor], folder: str | Path
                 num_classes=len(clf.classes_),
                 dropout=method.dropout,
             )
-            member.load_state_dict(_part(tensors, f"member{number}."))
+            member.load_state_dict(parts.get(f"member{number}", {}))
         except (CredalError, RuntimeError) as error:
             why = shorten(str(error), 300)  # torch lists every tensor, a line each
             raise CredalError(
@@ -101,10 +106,4 @@ def _model(clf: CredalClassifier, tensors: dict[str, Tensor], folder: str | Path
                 "that they were trained with."
             ) from error
         members.append(member.to(find_device(clf.device)))
-    return Model(method, tuple(members), _part(tensors, "state."), clf.random_state)
-
-
-def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    """The tensors whose name starts with ``prefix``, without it."""
-    own = (name for name in tensors if name.startswith(prefix))
-    return {name.removeprefix(prefix): tensors[name] for name in own}
+    return Model(method, tuple(members), state, clf.random_state)

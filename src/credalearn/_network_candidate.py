@@ -5,7 +5,6 @@ Shapes: N items, K classes.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 import torch
@@ -14,7 +13,7 @@ from torch import Tensor
 from credalearn._folds import Items, out_of_fold, rows_outside
 from credalearn.errors import TrainingError
 from credalearn.methods import Method, Model
-from credalearn.nets import Network, build_network
+from credalearn.nets import build_network
 from credalearn.predictions import CredalPredictions
 from credalearn.train import Recipe, Training, seeded, train
 
@@ -54,58 +53,56 @@ class NetworkCandidate:
         judged = items[first]
         costs: list[Tensor] = []
 
-        def stop(network: Network, epoch: int) -> bool:
-            costs.append(judged.costs(self._model(network).predict(judged.inputs).probs))
-            network.train()
-            means = [float(each.mean()) for each in costs]
-            done = 0.6 + 0.2 * epoch / _RECIPE.epochs
-            self.report(f"network: epoch {epoch}, log-likelihood {-means[-1]:.4f}", done)
-            return len(means) - int(np.argmin(means)) > _PATIENCE
+        def judge(model: Model) -> bool:
+            costs.append(judged.costs(model.predict(judged.inputs).probs))
+            return len(costs) - int(torch.stack(costs).mean(1).argmin()) > _PATIENCE
 
-        self._fit(others[0], _RECIPE.epochs, stop)
-        epochs = int(np.argmin([float(each.mean()) for each in costs])) + 1
-        gain = judged.costs(rival[first]) - costs[epochs - 1]
-        if gain.mean() <= 0:  # not even on the fold that chose its epochs
-            return None
-
-        def fit(number: int, rows: np.ndarray) -> Model:
-            def tell(network: Network, epoch: int) -> bool:  # noqa: ARG001
-                done = 0.8 + 0.2 * (number + epoch / epochs) / (len(others) + 1)
-                last = number == len(others)
-                what = "all items" if last else f"fold {number + 1} of {len(others)}"
-                self.report(f"network: {what}, epoch {epoch} of {epochs}", done)  # notices Ctrl-C
-                return False
-
-            return self._model(self._fit(rows, epochs, tell))
-
-        models = [fit(number, rows) for number, rows in enumerate(others)]
+        self._fit(others[0], _RECIPE.epochs, "first fold", 0.6, judge)
+        epochs = int(torch.stack(costs).mean(1).argmin()) + 1
+        if (judged.costs(rival[first]) - costs[epochs - 1]).mean() <= 0:
+            return None  # not even on the fold that chose its epochs
+        models = [
+            self._fit(rows, epochs, f"fold {number} of {len(others)}", 0.7 + 0.05 * number)
+            for number, rows in enumerate(others, 1)
+        ]
         found = out_of_fold(models, [items.inputs] * len(models), folds)
         rest = np.flatnonzero(folds != 0)
         gain = items[rest].costs(rival[rest]) - items[rest].costs(found.probs[rest])
         if gain.mean() <= gain.std() / len(gain) ** 0.5:
             return None
-        return epochs, fit(len(others), np.arange(len(items))), found
+        return epochs, self._fit(np.arange(len(items)), epochs, "all items", 0.95), found
 
-    def _model(self, network: Network) -> Model:
-        return Model(self.method, (network,), {}, self.random_state)
-
-    def _fit(self, rows: np.ndarray, epochs: int, stop: Callable[[Network, int], bool]) -> Network:
+    def _fit(
+        self,
+        rows: np.ndarray,
+        epochs: int,
+        what: str,
+        share: float,
+        stop: Callable[[Model], bool] | None = None,
+    ) -> Model:
         """A network trained on these rows for so many epochs, or until ``stop`` is true."""
-        items = self.items[rows]
+        items, heads = self.items[rows], self.method.num_heads
         with seeded(self.device, self.random_state, 0):
-            heads, classes = self.method.num_heads, items.truth.shape[1]
+            classes = items.truth.shape[1]
             network = build_network("mlp", items.inputs, num_heads=heads, num_classes=classes)
+        model = Model(self.method, (network.to(self.device),), {}, self.random_state)
+
+        def after_epoch(epoch: int) -> bool:
+            self.report(f"network: {what}, epoch {epoch} of {epochs}", share)  # notices Ctrl-C
+            stopped = stop is not None and stop(model)
+            network.train()
+            return stopped
+
         size = _LARGE_BATCH if len(items) >= _MANY_ITEMS else _RECIPE.batch_size
-        recipe = replace(_RECIPE, epochs=epochs, batch_size=size, random_state=self.random_state)
         training = Training(
-            network=network.to(self.device),
+            network=network,
             inputs=items.inputs,
             labels=items.labels.to(dtype=torch.float32),
             loss=self.method.loss,
-            recipe=recipe,
-            stop=partial(stop, network),
+            recipe=replace(_RECIPE, epochs=epochs, batch_size=size, random_state=self.random_state),
+            stop=after_epoch,
         )
         (end,) = train([training])
         if isinstance(end, TrainingError):
             raise end
-        return network
+        return model

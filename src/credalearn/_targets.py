@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
+from sklearn.utils.validation import _check_sample_weight, column_or_1d
 from torch import Tensor
 from torch.nn.functional import one_hot
 
@@ -52,13 +52,12 @@ def as_credal(y: Any, *, names: ArrayLike | None, label_rule: str) -> tuple[Cred
                 f"y of shape {y.shape} is read as soft labels, one distribution per item: {error} "
                 "For counts of votes use credalearn.from_votes(counts)."
             ) from error
-    classes = np.arange(labels.num_classes) if names is None else _as_names(names)
+    classes = _as_names(np.arange(labels.num_classes) if names is None else names)
     if classes.shape != (labels.num_classes,):
         raise CredalError(
             f"y has {labels.num_classes} classes; classes must name each of them, in the order of "
             f"its columns; got {classes.tolist()}."
         )
-    _check_two_classes(classes)
     return labels, classes
 
 
@@ -96,19 +95,11 @@ def truth_of(labels: CredalSet, truth: Any, classes: np.ndarray) -> Tensor:
 
 def as_weights(weights: Any, count: int) -> Tensor:
     """Weights of items as float64 (N,), 0 or more, not all 0."""
-    found = np.asarray(weights, dtype=np.float64)
-    found = np.full(count, found) if found.ndim == 0 else found
-    if found.ndim != 1:
-        raise CredalError(f"Sample weights must be 1D array or scalar; got shape {found.shape}.")
-    if found.shape != (count,):
-        raise CredalError(f"sample_weight.shape == {found.shape}, expected {(count,)}.")
-    wrong = ~(np.isfinite(found) & (found >= 0))
-    if wrong.any():
-        row = int(wrong.argmax())
-        raise CredalError(f"sample_weight must be 0 or more; item {row} has {found[row]}.")
-    if not found.any():
-        raise CredalError("sample_weight must have a weight above zero; all are zero.")
-    return torch.from_numpy(found)
+    try:
+        rules = {"dtype": np.float64, "ensure_non_negative": True}
+        return torch.tensor(_check_sample_weight(weights, np.empty(count), **rules))
+    except ValueError as error:
+        raise CredalError(f"sample_weight is invalid: {error}") from error
 
 
 def as_groups(groups: Any, count: int) -> np.ndarray:
@@ -124,20 +115,17 @@ def _from_labels(y: np.ndarray, names: ArrayLike | None) -> tuple[CredalSet, np.
     """One class label per item: a precise set on that class."""
     check_classification_targets(y)
     classes, index = np.unique(y, return_inverse=True)
-    if names is not None:
-        wanted = _as_names(names)
-        position = {name: place for place, name in enumerate(wanted.tolist())}
-        unknown = [each for each in classes.tolist() if each not in position]
-        if unknown:
-            raise CredalError(
-                f"classes must contain every label of y; {unknown} are missing. To fix: add them, "
-                "or leave classes out."
-            )
-        index = np.array([position[each] for each in classes.tolist()])[index]
-        classes = wanted
-    _check_two_classes(classes)
-    hard = one_hot(torch.from_numpy(index).long(), len(classes))
-    return precise(hard.to(torch.get_default_dtype())), classes
+    wanted = _as_names(classes if names is None else names)
+    position = {name: place for place, name in enumerate(wanted.tolist())}
+    unknown = [each for each in classes.tolist() if each not in position]
+    if unknown:
+        raise CredalError(
+            f"classes must contain every label of y; {unknown} are missing. To fix: add them, or "
+            "leave classes out."
+        )
+    index = np.array([position[each] for each in classes.tolist()])[index]
+    hard = one_hot(torch.from_numpy(index).long(), len(wanted))
+    return precise(hard.to(torch.get_default_dtype())), classes if names is None else wanted
 
 
 def _as_names(names: ArrayLike) -> np.ndarray:
@@ -151,12 +139,9 @@ def _as_names(names: ArrayLike) -> np.ndarray:
         raise CredalError(
             f"class names must be all strings or all numbers, each different; got {given}."
         )
-    return np.asarray(given)
-
-
-def _check_two_classes(classes: np.ndarray) -> None:
-    if len(classes) < 2:
+    if len(given) < 2:
         raise CredalError(
-            f"a classifier needs two classes or more; y has one class only: {classes.tolist()}. To "
-            "fix: add items of another class, or name all classes with classes=[...]."
+            f"a classifier needs two classes or more; y has one class only: {given}. To fix: add "
+            "items of another class, or name all classes with classes=[...]."
         )
+    return np.asarray(given)
