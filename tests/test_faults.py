@@ -285,7 +285,7 @@ FAULTS = {
         "app/test_dataset.py::test_gold_labeled_items_without_votes_calibrate_and_test",
     ),
     "columns are judged on the items that grew the tree": Fault(
-        "app/steps/leaks.py",
+        "app/steps/baselines.py",
         "tree.score(column[held_out], truth[held_out])",
         "tree.score(column[seen], truth[seen])",
         "app/steps/test_leaks.py::test_says_nothing_of_rare_classes_and_few_items",

@@ -31,7 +31,7 @@ APP_LAYERS = [
     *["_escape", "nodules", "facts", "column_names", "_csv_file", "_json_file", "sources"],
     *["annotations", "readers", "labels", "features", "texts", "images", "_join", "_split"],
     *["encoders", "dataset"],
-    *["staging", "run", "report", "outputs", "known_items", "item_stream", "table_writer"],
+    *["staging", "run_files", "run", "report", "item_stream", "table_writer"],
     *["steps", "demo", "cli"],
 ]
 

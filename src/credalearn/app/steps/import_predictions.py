@@ -26,10 +26,11 @@ from credalearn.app.features import (
 from credalearn.app.readers import read_annotations
 from credalearn.app.readers.options import ReaderOptions
 from credalearn.app.readers.tables import without_prefix
-from credalearn.app.run import Run, write_run
+from credalearn.app.run import Run
+from credalearn.app.run_files import write_run
 from credalearn.app.sources import Source, open_source
 from credalearn.app.staging import check_place, staged
-from credalearn.app.steps.decisions import failing_row
+from credalearn.app.steps.predict import failing_row
 from credalearn.app.steps.recalibrate import HeldOutOptions
 from credalearn.app.steps.train import TrainOptions, data_facts, recorded_options, run_tables
 from credalearn.errors import CredalError

@@ -28,10 +28,10 @@ from credalearn.app.annotations.dawid_skene import dawid_skene
 from credalearn.app.dataset import Dataset, DatasetOptions
 from credalearn.app.facts import SplitFacts, TrainingOptions
 from credalearn.app.labels import make_labels
-from credalearn.app.run import OUT_OF_FOLD, Run, write_run
+from credalearn.app.run import OUT_OF_FOLD, Run
+from credalearn.app.run_files import write_run
 from credalearn.app.staging import MODEL, check_place, staged
-from credalearn.app.steps.baselines import compare, one_truth
-from credalearn.app.steps.leaks import find_leaks
+from credalearn.app.steps.baselines import compare, find_leaks, one_truth
 from credalearn.classifier import CredalClassifier
 from credalearn.errors import CredalError
 from credalearn.labels import VoteRule
