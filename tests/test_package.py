@@ -28,7 +28,8 @@ LAYERS = [
     "app",
 ]
 APP_LAYERS = [
-    *["_escape", "nodules", "facts", "column_names", "_csv_file", "_json_file", "sources"],
+    *["_escape", "nodules", "facts", "column_names"],
+    *["_array_file", "_csv_file", "_json_file", "sources"],
     *["annotations", "readers", "labels", "features", "texts", "images", "_join", "_split"],
     *["encoders", "dataset"],
     *["staging", "run_files", "run", "report", "item_stream", "table_writer"],
