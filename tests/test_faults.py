@@ -279,7 +279,7 @@ FAULTS = {
         "app/readers/test_readers.py::test_items_of_another_split_are_not_merged_by_their_names",
     ),
     "items without votes are trained on": Fault(
-        "app/dataset.py",
+        "app/_split.py",
         "held = set(groups[unvoted])",
         "held = set(groups[~unvoted])",
         "app/test_dataset.py::test_gold_labeled_items_without_votes_calibrate_and_test",

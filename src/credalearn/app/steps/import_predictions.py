@@ -22,6 +22,7 @@ from credalearn.app.features import (
     find_categories,
     item_column,
     item_names,
+    row_digests,
 )
 from credalearn.app.readers import read_annotations
 from credalearn.app.readers.options import ReaderOptions
@@ -138,7 +139,8 @@ def _of_dataset(probs: Any, data: Dataset) -> Dataset:
     if missing := [item for item in data.items if item not in row_of]:
         raise CredalError(f"{many(len(missing), 'item')} have no probabilities: {listed(missing)}.")
     _check(found.inputs.path, found.items, found.X)
-    return data.with_inputs(found.X[[row_of[item] for item in data.items]], found.inputs)
+    X = found.X[[row_of[item] for item in data.items]]
+    return data.with_values(X=X, digests=row_digests(X), inputs=found.inputs)
 
 
 def _joined(probs: Any, votes: Any, options: ImportOptions, reading: ReaderOptions) -> Dataset:

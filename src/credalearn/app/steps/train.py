@@ -150,7 +150,9 @@ def judged_by_skill(data: Dataset) -> Dataset:
     if data.options.gold is not None:
         return data
     posterior, voted = _posterior(data, data.items), data.counts.sum(1) > 0
-    return data.with_truth(np.where(voted, posterior.argmax(1), -1), "dawid-skene")
+    return data.with_values(
+        truth=np.where(voted, posterior.argmax(1), -1), truth_source="dawid-skene"
+    )
 
 
 def _posterior(data: Dataset, items: Sequence[str], among: np.ndarray | None = None) -> np.ndarray:
