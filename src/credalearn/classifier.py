@@ -21,7 +21,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
-from torch import Tensor
+from torch import Tensor, nn
 
 import credalearn
 from credalearn._checks import check_choice
@@ -54,7 +54,7 @@ from credalearn.labels.soft import SoftRule, collapse
 from credalearn.methods import METHODS, Method, Model
 from credalearn.methods.softmax import ENSEMBLE_SIZE
 from credalearn.methods.taught import as_wide_as, narrowest, stretch, stretched, taught_labels
-from credalearn.nets import Backbone, Network, Standardize, build_backbone, check_backbone
+from credalearn.nets import Backbone, Network, build_network
 from credalearn.predictions import CredalPredictions
 from credalearn.sets import CredalSet
 from credalearn.sets.checks import refuse_masked, refuse_no_array
@@ -430,7 +430,13 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     "method and backbone, or encode the texts yourself."
                 )
             networks = method.num_members + (0 if method.teachers is None else ENSEMBLE_SIZE)
-            check_backbone(self._backbone(), self.weights, num_trained=networks)
+            if isinstance(self.backbone, nn.Module) and networks > 1:
+                name = type(self.backbone).__name__
+                raise CredalError(
+                    f"one {name} as backbone would start all {networks} networks of this method "
+                    "from the same weights, but an ensemble needs different ones. To fix: give a "
+                    f"function that makes a new one at each call: backbone=lambda: {name}(...)."
+                )
             if weighted:
                 raise CredalError(
                     "sample_weight is for the default learner. To fix: leave out method and "
@@ -569,17 +575,14 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self, inputs: Tensor, num_classes: int, *, weights: str | Path | None = None
     ) -> Network:
         """An untrained network for such inputs; its backbone may start from a file of weights."""
-        method, shape = self._method(), tuple(inputs.shape[1:])
-        backbone = build_backbone(self._backbone(), shape, dropout=method.dropout, weights=weights)
-        for layer in backbone.modules():
-            if isinstance(layer, Standardize):
-                layer.fit(inputs)
-        return Network.on(
-            backbone,
-            inputs[:2],
+        method = self._method()
+        return build_network(
+            self._backbone(),
+            inputs,
             num_heads=method.num_heads,
             num_classes=num_classes,
             dropout=method.dropout,
+            weights=weights,
         )
 
     def _check_data(
