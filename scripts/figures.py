@@ -136,7 +136,7 @@ def draw_guarantee(figure: Figure) -> None:
 
 def draw_labels(figure: Figure) -> None:
     """The same four votes under four label rules."""
-    rules = {
+    rules: dict[Any, str] = {
         "relax-ties": "keeps the top share\n(relax-ties, the default)",
         "idm": "one vote is missing\n(idm)",
         "clopper-pearson": "contains p, 95 % sure\n(clopper-pearson)",
@@ -186,7 +186,7 @@ def draw_certify(figure: Figure) -> None:
     for _ in range(100):
         score = random.random(600)
         wrong = random.random(600) < 0.35 * score**1.5
-        threshold = cl.certify(score, wrong, max_error=0.10).threshold
+        threshold = cl.certify(score, wrong, max_error=0.10).threshold or 0
         errors.append(14 * threshold**1.5)  # in %, the mean of 0.35 s^1.5 up to the threshold
     axes = figure.subplots()
     bins = np.floor(np.array(errors) / 0.5)
