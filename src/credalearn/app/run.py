@@ -470,13 +470,14 @@ def write_run(
     for name, table in tables.items():
         buffer = io.BytesIO()
         table.write_parquet(buffer)
-        digests[name] = hashlib.sha256(buffer.getbuffer()).hexdigest()
+        content = buffer.getvalue()  # a view left by a failed write crashes CPython 3.12.1
+        digests[name] = hashlib.sha256(content).hexdigest()
         with whole_file(folder / f"{name}.parquet") as partial:
-            partial.write_bytes(buffer.getbuffer())
+            partial.write_bytes(content)
     if requests:
-        content = {_MADE_FROM: digests["predictions"], **_as_json(requests)}
+        asked = {_MADE_FROM: digests["predictions"], **_as_json(requests)}
         with whole_file(folder / "requests.json") as partial:
-            partial.write_text(to_json(content), encoding="utf-8")
+            partial.write_text(to_json(asked), encoding="utf-8")
     whole = RunFacts(**facts, sha256=Digests(**digests))
     with whole_file(folder / "run.json") as partial:
         partial.write_text(to_json(asdict(whole)), encoding="utf-8")
