@@ -29,6 +29,7 @@ Form = Annotated[
     Literal["markdown", "latex", "csv"],
     typer.Option("--format", help="How tables are written; 'records -o FILE.csv' has all runs."),
 ]
+Only = Annotated[str | None, typer.Option(help="Only tables with this in their title.")]
 
 
 def table(
@@ -40,7 +41,7 @@ def table(
     balance: Annotated[
         list[str] | None, typer.Option(help="Method that BQS compares; repeatable.")
     ] = None,
-    only: Annotated[str | None, typer.Option(help="Only tables with this in their title.")] = None,
+    only: Only = None,
     form: Form = "markdown",
 ) -> None:
     """Print the tables of settings: accuracy, calibration, deferral, foreign images."""
@@ -57,11 +58,7 @@ def table(
         found = [record for record in found if record.method in method]
         chosen = [name for name in chosen if any(record.setting == name for record in found)]
     for name in chosen:
-        page = setting_page(found, name, balance)
-        titles = [part.title for part in page if not isinstance(part, str)]
-        if only and not any(only in title for title in titles):
-            raise CredalError(f"no table has {only!r} in its title; there are {titles}.")
-        _print([x for x in page if isinstance(x, str) or not only or only in x.title], form)
+        _print(setting_page(found, name, balance), form, only)
         print()
 
 
@@ -196,6 +193,7 @@ def learners(
     seeds: Annotated[int, typer.Option(min=1, help="Seeds of each data set.")] = 10,
     workers: Annotated[int, typer.Option(min=1, help="Processes on this machine.")] = 1,
     file: Annotated[Path, typer.Option(help="CSV file of the scores.")] = RESULTS / "learners.csv",
+    only: Only = None,
     form: Form = "markdown",
 ) -> None:
     """Compare the default learner with logistic regression and named methods on crowd data."""
@@ -209,7 +207,7 @@ def learners(
     scores = read_scores(file)
     if not scores:
         raise CredalError(f"{file} has no scores. To fix: make some with --run.")
-    _print(learners_page(scores), form)
+    _print(learners_page(scores), form, only)
 
 
 def set_worth(
@@ -284,7 +282,11 @@ def _chosen(names: list[str] | None, found: "Sequence[Record]") -> list[str]:
     return spelled_out(names, ordered)
 
 
-def _print(parts: "Iterable[Table | str]", form: str) -> None:
+def _print(parts: "Iterable[Table | str]", form: str, only: str | None = None) -> None:
     from credalearn_experiments.results.table import page
 
-    print(page(parts, form))
+    parts = list(parts)
+    titles = [part.title for part in parts if not isinstance(part, str)]
+    if only and not any(only in title for title in titles):
+        raise CredalError(f"no table has {only!r} in its title; there are {titles}.")
+    print(page([x for x in parts if isinstance(x, str) or not only or only in x.title], form))

@@ -45,17 +45,18 @@ def write_run(
     for name, table in tables.items():
         buffer = io.BytesIO()
         table.write_parquet(buffer)
-        digests[name] = hashlib.sha256(buffer.getbuffer()).hexdigest()
+        content = buffer.getvalue()  # a view left by a failed write crashes CPython 3.12.1
+        digests[name] = hashlib.sha256(content).hexdigest()
         with whole_file(folder / f"{name}.parquet") as partial:
-            partial.write_bytes(buffer.getbuffer())
+            partial.write_bytes(content)
     files = {"run.json": asdict(RunFacts(**facts, sha256=Digests(**digests)))}
     if requests:
         asked = [asdict(each) for each in requests]
         made_from = {MADE_FROM: digests["predictions"]}
         files = {"requests.json": {**made_from, "requests": asked}, **files}
-    for name, content in files.items():
+    for name, facts_of in files.items():
         with whole_file(folder / name) as partial:
-            partial.write_text(to_json(content), encoding="utf-8")
+            partial.write_text(to_json(facts_of), encoding="utf-8")
 
 
 def read_run(path: Path) -> dict[str, Any]:
