@@ -29,6 +29,7 @@ Records = Annotated[
 Workers = Annotated[int, typer.Option(min=1, help="Processes on this machine.")]
 Do = Annotated[bool, typer.Option("--run", help="Do what is missing in the file.")]
 Scores = Annotated[Path, typer.Option(help="CSV file of the scores.")]
+Only = Annotated[str | None, typer.Option(help="Only tables with this in their title.")]
 
 
 def table(
@@ -40,7 +41,7 @@ def table(
     balance: Annotated[
         list[str] | None, typer.Option(help="Method that BQS compares; repeatable.")
     ] = None,
-    only: Annotated[str | None, typer.Option(help="Only tables with this in their title.")] = None,
+    only: Only = None,
 ) -> None:
     """Print the tables of settings: accuracy, calibration, deferral, foreign images."""
     from credalearn._checks import check_choice
@@ -56,11 +57,7 @@ def table(
         found = [record for record in found if record.method in method]
         chosen = [name for name in chosen if any(record.setting == name for record in found)]
     for name in chosen:
-        page = setting_page(found, name, balance)
-        titles = [part.title for part in page if not isinstance(part, str)]
-        if only and not any(only in title for title in titles):
-            raise CredalError(f"no table has {only!r} in its title; there are {titles}.")
-        _print([x for x in page if isinstance(x, str) or not only or only in x.title])
+        _print(setting_page(found, name, balance), only)
         print()
 
 
@@ -192,13 +189,14 @@ def learners(
     seeds: Annotated[int, typer.Option(min=1, help="Seeds of each data set.")] = 10,
     workers: Workers = 1,
     file: Scores = RESULTS / "learners.csv",
+    only: Only = None,
 ) -> None:
     """Compare the default learner with logistic regression and named methods on crowd data."""
     from credalearn_experiments import learners
 
     wanted = range(1, seeds + 1) if run else ()
     _study(learners.run_learners, file, wanted, workers)
-    _print(learners.learners_page(learners.read_scores(file)))
+    _print(learners.learners_page(learners.read_scores(file)), only)
 
 
 def set_worth(
@@ -280,7 +278,11 @@ def _chosen(names: list[str] | None, found: "Sequence[Record]") -> list[str]:
     return spelled_out(names, ordered)
 
 
-def _print(parts: "Iterable[Table | str]") -> None:
+def _print(parts: "Iterable[Table | str]", only: str | None = None) -> None:
     from credalearn_experiments.results.table import page
 
-    print(page(parts))
+    parts = list(parts)
+    titles = [part.title for part in parts if not isinstance(part, str)]
+    if only and not any(only in title for title in titles):
+        raise CredalError(f"no table has {only!r} in its title; there are {titles}.")
+    print(page([x for x in parts if isinstance(x, str) or not only or only in x.title]))

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from credalearn.errors import CredalError, TrainingError
 from credalearn.methods import METHODS, Model
-from credalearn.nets import Network, Standardize, build_backbone
+from credalearn.nets import Network, build_network
 from credalearn.predictions import CredalPredictions
 from credalearn.sets import CredalSet
 from credalearn.train import (
@@ -195,22 +195,14 @@ class Runner:
             )
         use = run.setting.pretrained and weights != Path("none")
         with seeded(torch.device("cpu"), run.seed, 0):
-            backbone = build_backbone(
+            network = build_network(
                 run.setting.backbone,
-                tuple(task.train_inputs.shape[1:]),
-                dropout=method.dropout,
-                weights=weights if use else None,
-            )
-            network = Network.on(
-                backbone,
-                task.train_inputs[:2].cpu(),
+                task.train_inputs,
                 num_heads=method.num_heads,
                 num_classes=task.num_classes,
                 dropout=method.dropout,
+                weights=weights if use else None,
             )
-        for layer in network.modules():
-            if isinstance(layer, Standardize):
-                layer.fit(task.train_inputs)
         if self.device.type == "cpu" and task.train_inputs.ndim == 4:
             # Half again as many images per second; training on a GPU does this by itself.
             network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]

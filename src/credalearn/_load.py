@@ -15,7 +15,7 @@ from credalearn._text_encoder import TextEncoder
 from credalearn.classifier import MEANINGS, CredalClassifier
 from credalearn.errors import CredalError
 from credalearn.methods import METHODS, Method, Model
-from credalearn.nets import Backbone, check_backbone
+from credalearn.nets import Backbone
 from credalearn.train.device import find_device
 
 
@@ -79,7 +79,6 @@ def load(
         ) from error
     for name in given:
         _check_given(folder, name, saved[name], given[name], own=own[name])
-    check_backbone(clf._backbone(), None, num_trained=0)
     clf.model_ = _loaded_model(clf, tensors, folder)
     return clf
 

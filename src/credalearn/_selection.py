@@ -22,7 +22,7 @@ from credalearn._temperature import fit_temperature, log_probs, temper
 from credalearn.errors import CredalError, TrainingError
 from credalearn.methods import METHODS, Method, Model, Outputs
 from credalearn.methods.taught import as_wide_as, narrowest, taught_labels
-from credalearn.nets import MLP, Network
+from credalearn.nets import Network, build_network
 from credalearn.predictions import CredalPredictions
 from credalearn.sets import CredalSet
 from credalearn.train import Recipe, Training, seeded, train
@@ -384,13 +384,11 @@ def _fit_network(
     assert isinstance(items.inputs, Tensor)
     method = METHODS[SELECTED_METHOD]
     with seeded(device, random_state, 0):
-        backbone = MLP((items.inputs.shape[1],))
-        backbone.standardize.fit(items.inputs)
-        shape = {"num_heads": method.num_heads, "num_classes": items.truth.shape[1]}
-        network = Network.on(backbone, items.inputs[:2], **shape).to(device)
+        heads, classes = method.num_heads, items.truth.shape[1]
+        network = build_network("mlp", items.inputs, num_heads=heads, num_classes=classes)
     size = _LARGE_BATCH if len(items) >= _MANY_ITEMS else _RECIPE.batch_size
     training = Training(
-        network=network,
+        network=network.to(device),
         inputs=items.inputs,
         labels=items.labels.to(dtype=torch.float32),
         loss=method.loss,

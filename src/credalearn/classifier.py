@@ -21,7 +21,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
-from torch import Tensor
+from torch import Tensor, nn
 
 import credalearn
 from credalearn._checks import check_choice
@@ -54,7 +54,7 @@ from credalearn.labels.soft import SoftRule, collapse
 from credalearn.methods import METHODS, Method, Model
 from credalearn.methods.softmax import ENSEMBLE_SIZE
 from credalearn.methods.taught import as_wide_as, narrowest, stretch, stretched, taught_labels
-from credalearn.nets import Backbone, Network, Standardize, build_backbone, check_backbone
+from credalearn.nets import Backbone, Network, build_network
 from credalearn.predictions import CredalPredictions
 from credalearn.sets import CredalSet
 from credalearn.sets.checks import refuse_masked, refuse_no_array
@@ -111,8 +111,11 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         calibrate: Temper the probabilities of a method given by name: one temperature from a fifth
             of the training items, by a model of the others. The default learner always does, out
             of fold.
-        augment: Random changes to images in each epoch: ``"crop"`` shifts them by up to an eighth
-            of their size, ``"crop-flip"`` also mirrors half of them left to right; ``"none"``.
+        augment: Random changes in each epoch: ``"crop"`` shifts images by up to an eighth of their
+            size, ``"crop-flip"`` also mirrors half of them left to right. ``"mixup"`` then averages
+            half of the items with another one, and ``"cutmix"`` puts a part of another one into
+            them; a mixed item learns from both labels in proportion, which is exact for every kind
+            of set. These two also work for tables.
         device: ``"auto"`` (a GPU where there is one), or a device of torch.
         checkpoint: File that keeps the state after each epoch of a method given by name. If
             training is killed, fitting again on the same data continues from there to the same
@@ -190,7 +193,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         warmup_epochs: float = _RECIPE.warmup_epochs,
         warmup_start: float = _RECIPE.warmup_start,
         final_learning_rate: float = _RECIPE.final_learning_rate,
-        augment: Literal["none", "crop", "crop-flip"] = "none",
+        augment: Literal["none", "crop", "crop-flip", "mixup", "cutmix"] = "none",
         precision: Precision = _RECIPE.precision,
         random_state: int = _RECIPE.random_state,
         device: str = "auto",
@@ -430,7 +433,13 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     "method and backbone, or encode the texts yourself."
                 )
             networks = method.num_members + (0 if method.teachers is None else ENSEMBLE_SIZE)
-            check_backbone(self._backbone(), self.weights, num_trained=networks)
+            if isinstance(self.backbone, nn.Module) and networks > 1:
+                name = type(self.backbone).__name__
+                raise CredalError(
+                    f"one {name} as backbone would start all {networks} networks of this method "
+                    "from the same weights, but an ensemble needs different ones. To fix: give a "
+                    f"function that makes a new one at each call: backbone=lambda: {name}(...)."
+                )
             if weighted:
                 raise CredalError(
                     "sample_weight is for the default learner. To fix: leave out method and "
@@ -517,7 +526,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         probs = say(inputs)
         taught = taught_labels(probs)
         training = self._training(0, inputs, taught, labels.num_classes)
-        if training.augment is not None:
+        if self.augment != "none":
             device = next(training.network.parameters()).device
             training = replace(training, teach=lambda new: taught_labels(say(new)).to(device))
         with self._progress(0) as progress:
@@ -545,6 +554,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         recipe = replace(recipe, random_state=recipe.random_state + number)
         with seeded(device, recipe.random_state, 0):
             network = self._build(inputs, num_classes, weights=self.weights).to(device)
+        augment, mix = AUGMENTS[self.augment]
         checkpoint = None if self.checkpoint is None else Path(self.checkpoint)
         if method.num_members > 1:
             checkpoint = _beside(checkpoint, str(number))
@@ -554,7 +564,8 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             labels=labels,
             loss=method.loss,
             recipe=recipe,
-            augment=AUGMENTS[self.augment],
+            augment=augment if inputs.ndim == 4 else None,
+            mix=mix,
             checkpoint=checkpoint,
         )
 
@@ -569,17 +580,14 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self, inputs: Tensor, num_classes: int, *, weights: str | Path | None = None
     ) -> Network:
         """An untrained network for such inputs; its backbone may start from a file of weights."""
-        method, shape = self._method(), tuple(inputs.shape[1:])
-        backbone = build_backbone(self._backbone(), shape, dropout=method.dropout, weights=weights)
-        for layer in backbone.modules():
-            if isinstance(layer, Standardize):
-                layer.fit(inputs)
-        return Network.on(
-            backbone,
-            inputs[:2],
+        method = self._method()
+        return build_network(
+            self._backbone(),
+            inputs,
             num_heads=method.num_heads,
             num_classes=num_classes,
             dropout=method.dropout,
+            weights=weights,
         )
 
     def _check_data(
@@ -598,10 +606,10 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"X has {inputs.shape[0]} items and y has {len(y)}. To fix: give every item of X "
                 "its label."
             )
-        if self.augment != "none" and inputs.ndim != 4:
+        if self.augment.startswith("crop") and inputs.ndim != 4:
             raise CredalError(
                 f"augment={self.augment!r} is for images (items, channels, height, width); X has "
-                f"the shape {tuple(inputs.shape)}. To fix: augment='none'."
+                f"the shape {tuple(inputs.shape)}. To fix: augment='none' or 'mixup'."
             )
         labels, names = as_credal(y, names=classes, label_rule=self.label_rule)
         labels = collapse(labels) if self.collapse else labels

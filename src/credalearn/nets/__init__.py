@@ -5,7 +5,7 @@ from credalearn.nets.backbones import (
     BACKBONES,
     Backbone,
     build_backbone,
-    check_backbone,
+    build_network,
     known_backbone,
 )
 from credalearn.nets.mlp import MLP
@@ -23,6 +23,6 @@ __all__ = [
     "Standardize",
     "WideResNet28x4",
     "build_backbone",
-    "check_backbone",
+    "build_network",
     "known_backbone",
 ]

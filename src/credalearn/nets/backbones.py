@@ -5,13 +5,15 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from torch import nn
+from torch import Tensor, nn
 
 from credalearn.errors import CredalError
 from credalearn.nets.mlp import MLP
+from credalearn.nets.network import Network
 from credalearn.nets.outside import PACKAGES, OutsideBackbone
 from credalearn.nets.residual import ResNet18, WideResNet28x4
-from credalearn.nets.weights import backbone_weights, load_weights, read_weights
+from credalearn.nets.standardize import Standardize
+from credalearn.nets.weights import load_weights, read_weights
 
 Backbone = str | nn.Module | Callable[[], nn.Module]
 
@@ -35,27 +37,6 @@ def known_backbone(name: object) -> bool:
     return name in BACKBONES or (package in PACKAGES and model != "")
 
 
-def check_backbone(backbone: object, weights: object, *, num_trained: int) -> None:
-    """Reject what is no backbone, and one module for several networks: they would start alike."""
-    name = type(backbone).__name__
-    if isinstance(backbone, nn.Module) and num_trained > 1:
-        raise CredalError(
-            f"one {name} as backbone would start all {num_trained} networks of this method from "
-            "the same weights, but an ensemble needs different ones. To fix: give a function that "
-            f"makes a new module at each call, as in backbone=lambda: {name}(...)."
-        )
-    if not (known_backbone(backbone) or (callable(backbone) and not isinstance(backbone, str))):
-        raise CredalError(
-            f"backbone must be one of 'auto', {BACKBONE_NAMES} or a torch.nn.Module that returns "
-            f"features, or a function that makes one; got {backbone!r}."
-        )
-    if weights is not None and not isinstance(backbone, str):
-        raise CredalError(
-            f"weights are for a backbone given by name; got weights={str(weights)!r} and {name}. "
-            "To fix: load them into it yourself."
-        )
-
-
 def build_backbone(
     backbone: Backbone,
     input_shape: tuple[int, ...],
@@ -68,7 +49,19 @@ def build_backbone(
     Only backbones that place dropout themselves use it: ``Network`` puts that of others before the
     heads.
     """
+    name = type(backbone).__name__
+    if not (known_backbone(backbone) or (callable(backbone) and not isinstance(backbone, str))):
+        raise CredalError(
+            f"backbone must be one of 'auto', {BACKBONE_NAMES} or a torch.nn.Module that returns "
+            f"features, or a function that makes one; got {backbone!r}."
+        )
+    path = None if weights is None else Path(weights)
     if not isinstance(backbone, str):
+        if path is not None:
+            raise CredalError(
+                f"weights are for a backbone given by name; got weights={str(path)!r} and {name}. "
+                "To fix: load them into it yourself."
+            )
         made = copy.deepcopy(backbone) if isinstance(backbone, nn.Module) else backbone()
         if not isinstance(made, nn.Module):
             raise CredalError(
@@ -76,13 +69,29 @@ def build_backbone(
                 f"{type(made).__name__}. To fix: backbone=lambda: Net()."
             )
         return made.cpu()
-    check_backbone(backbone, weights, num_trained=1)
-    path = None if weights is None else Path(weights)
     if backbone not in BACKBONES:
         return OutsideBackbone(backbone, input_shape, weights=path)
     build = BACKBONES[backbone]
     places_dropout = getattr(build, "places_dropout", False)
     built = build(input_shape, dropout=dropout) if places_dropout else build(input_shape)
     if path is not None:
-        load_weights(built, backbone_weights(read_weights(path), "backbone."), source=path)
+        load_weights(built, read_weights(path, part="backbone."), source=path)
     return built
+
+
+def build_network(
+    backbone: Backbone,
+    inputs: Tensor,
+    *,
+    num_heads: int,
+    num_classes: int,
+    dropout: float = 0.0,
+    weights: str | Path | None = None,
+) -> Network:
+    """An untrained network that standardizes inputs like these, on the CPU."""
+    built = build_backbone(backbone, tuple(inputs.shape[1:]), dropout=dropout, weights=weights)
+    for layer in built.modules():
+        if isinstance(layer, Standardize):
+            layer.fit(inputs)
+    shape = {"num_heads": num_heads, "num_classes": num_classes, "dropout": dropout}
+    return Network.on(built, inputs[:2].cpu(), **shape)

@@ -12,9 +12,9 @@ import torch
 from torch import Tensor, nn
 
 from credalearn.errors import CredalError
-from credalearn.nets.convolutions import image_channels
+from credalearn.nets.residual import image_channels
 from credalearn.nets.standardize import Standardize
-from credalearn.nets.weights import backbone_weights, load_weights, read_weights
+from credalearn.nets.weights import load_weights, read_weights
 
 PACKAGES = ("torchvision", "timm")
 
@@ -44,10 +44,9 @@ class OutsideBackbone(nn.Module):
                     f"the weights of backbone {name!r} are missing: there is no file {weights}. "
                     f"To fix: download them from {address}; nothing is downloaded silently."
                 )
-            found = backbone_weights(read_weights(weights), "backbone.network.")
             own = {
                 _OLD_DENSENET.sub(r"\1\2", key): tensor
-                for key, tensor in found.items()
+                for key, tensor in read_weights(weights, part="backbone.network.").items()
                 if not key.startswith(tuple(f"{each}." for each in classifiers))
             }
             load_weights(self.network, own, source=weights)

@@ -13,8 +13,8 @@ from credalearn.errors import CredalError
 _ALONE = "save the state dict alone: torch.save(network.state_dict(), file)"
 
 
-def read_weights(path: Path) -> dict[str, Tensor]:
-    """The tensors of a state dict in a ``.safetensors`` file or one that ``torch.save`` wrote."""
+def read_weights(path: Path, *, part: str = "") -> dict[str, Tensor]:
+    """The tensors of a state dict; from a saved classifier, this part of its first network."""
     if not path.is_file():
         raise CredalError(f"there is no file {path}. To fix: give the path of the state dict.")
     try:
@@ -33,12 +33,7 @@ def read_weights(path: Path) -> dict[str, Tensor]:
             f"{path} contains {type(found).__name__}, not the tensors of a state dict. To fix: "
             f"{_ALONE}."
         )
-    return {str(name): tensor for name, tensor in found.items()}
-
-
-def backbone_weights(weights: dict[str, Tensor], part: str) -> dict[str, Tensor]:
-    """From a saved classifier this part of its first network; other weights unchanged."""
-    start = f"member0.{part}"
+    weights, start = {str(name): tensor for name, tensor in found.items()}, f"member0.{part}"
     own = {name.removeprefix(start): x for name, x in weights.items() if name.startswith(start)}
     return own or weights
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import relu
 
-from credalearn.nets.convolutions import conv, he_init
+from credalearn.nets.residual import conv, he_init
 
 
 class ResNet20(nn.Module):
