@@ -86,7 +86,7 @@ def shift(inputs: Tensor, generator: torch.Generator | None) -> Tensor:
     return torch.cat([inputs[:, :1], inputs[:, 1:] + noise], 1)
 
 
-shift.__module__ = "test_distributed"  # in checkpoints, whoever runs this file
+shift.__module__ = "test_distributed"  # in checkpoints, no matter how this file is run
 
 
 def training(recipe: Recipe, kind: type[Plain] = Plain, **options: Any) -> Training:

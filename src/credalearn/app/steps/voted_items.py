@@ -94,4 +94,4 @@ def annotations_of(run: Run) -> Annotations:
         return Annotations(known.kind, items, run.classes, table, source)
     except (pl.exceptions.PolarsError, TypeError) as error:
         path = run.path / "annotations.parquet"
-        raise CredalError(f"{path} has values that no run has. To fix: train again.") from error
+        raise CredalError(f"{path} contains invalid values. To fix: train again.") from error
