@@ -111,8 +111,11 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         calibrate: Temper the probabilities of a method given by name: one temperature from a fifth
             of the training items, by a model of the others. The default learner always does, out
             of fold.
-        augment: Random changes to images in each epoch: ``"crop"`` shifts them by up to an eighth
-            of their size, ``"crop-flip"`` also mirrors half of them left to right; ``"none"``.
+        augment: Random changes in each epoch: ``"crop"`` shifts images by up to an eighth of their
+            size, ``"crop-flip"`` also mirrors half of them left to right. ``"mixup"`` then averages
+            half of the items with another one, and ``"cutmix"`` puts a part of another one into
+            them; a mixed item learns from both labels in proportion, which is exact for every kind
+            of set. These two also work for tables.
         device: ``"auto"`` (a GPU where there is one), or a device of torch.
         checkpoint: File that keeps the state after each epoch of a method given by name. If
             training is killed, fitting again on the same data continues from there to the same
@@ -190,7 +193,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         warmup_epochs: float = _RECIPE.warmup_epochs,
         warmup_start: float = _RECIPE.warmup_start,
         final_learning_rate: float = _RECIPE.final_learning_rate,
-        augment: Literal["none", "crop", "crop-flip"] = "none",
+        augment: Literal["none", "crop", "crop-flip", "mixup", "cutmix"] = "none",
         precision: Precision = _RECIPE.precision,
         random_state: int = _RECIPE.random_state,
         device: str = "auto",
@@ -523,7 +526,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         probs = say(inputs)
         taught = taught_labels(probs)
         training = self._training(0, inputs, taught, labels.num_classes)
-        if training.augment is not None:
+        if self.augment != "none":
             device = next(training.network.parameters()).device
             training = replace(training, teach=lambda new: taught_labels(say(new)).to(device))
         with self._progress(0) as progress:
@@ -551,6 +554,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         recipe = replace(recipe, random_state=recipe.random_state + number)
         with seeded(device, recipe.random_state, 0):
             network = self._build(inputs, num_classes, weights=self.weights).to(device)
+        augment, mix = AUGMENTS[self.augment]
         checkpoint = None if self.checkpoint is None else Path(self.checkpoint)
         if method.num_members > 1:
             checkpoint = _beside(checkpoint, str(number))
@@ -560,7 +564,8 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             labels=labels,
             loss=method.loss,
             recipe=recipe,
-            augment=AUGMENTS[self.augment],
+            augment=augment if inputs.ndim == 4 else None,
+            mix=mix,
             checkpoint=checkpoint,
         )
 
@@ -601,10 +606,10 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"X has {inputs.shape[0]} items and y has {len(y)}. To fix: give every item of X "
                 "its label."
             )
-        if self.augment != "none" and inputs.ndim != 4:
+        if self.augment.startswith("crop") and inputs.ndim != 4:
             raise CredalError(
                 f"augment={self.augment!r} is for images (items, channels, height, width); X has "
-                f"the shape {tuple(inputs.shape)}. To fix: augment='none'."
+                f"the shape {tuple(inputs.shape)}. To fix: augment='none' or 'mixup'."
             )
         labels, names = as_credal(y, names=classes, label_rule=self.label_rule)
         labels = collapse(labels) if self.collapse else labels

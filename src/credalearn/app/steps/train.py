@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from credalearn.app.run import Predictor
 
 Skill = Literal["equal", "dawid-skene"]
-Augment = Literal["none", "crop", "crop-flip"]
+Augment = Literal["none", "crop", "crop-flip", "mixup", "cutmix"]
 
 _MOST_CLASSES = 1_000  # with 5,000, labels and predictions of 20,000 items took 6 GB
 
@@ -69,7 +69,7 @@ class TrainOptions:
     )
     calibrate: bool = option(False, "Calibrate the probabilities of a method given by name.")
     weights: Path | None = same_option(DatasetOptions, "weights")
-    augment: Augment = option("none", "Random changes to images in each epoch.")
+    augment: Augment = option("none", "Random changes to the items in each epoch.")
     epochs: int = same_option(Recipe, "epochs")
     learning_rate: float = same_option(Recipe, "learning_rate")
     batch_size: int = same_option(Recipe, "batch_size", least=2)
