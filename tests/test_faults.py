@@ -279,13 +279,13 @@ FAULTS = {
         "app/readers/test_readers.py::test_items_of_another_split_are_not_merged_by_their_names",
     ),
     "items without votes are trained on": Fault(
-        "app/dataset.py",
+        "app/_split.py",
         "held = set(groups[unvoted])",
         "held = set(groups[~unvoted])",
         "app/test_dataset.py::test_gold_labeled_items_without_votes_calibrate_and_test",
     ),
     "columns are judged on the items that grew the tree": Fault(
-        "app/steps/leaks.py",
+        "app/steps/baselines.py",
         "tree.score(column[held_out], truth[held_out])",
         "tree.score(column[seen], truth[seen])",
         "app/steps/test_leaks.py::test_ignores_rare_classes_and_few_items",

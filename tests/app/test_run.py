@@ -14,8 +14,9 @@ import pytest
 import credalearn as cl
 from credalearn._files import FolderLock
 from credalearn.app import staging
-from credalearn.app.facts import RunFacts, parse_json, to_json
+from credalearn.app.facts import RunFacts
 from credalearn.app.run import Run
+from credalearn.app.run_files import parse_json, to_json
 from credalearn.app.staging import check_place, partial_of, staged
 from credalearn.guarantees import Guarantee
 from fake_run import add_rule, add_sets, fake_run, with_facts
@@ -133,10 +134,10 @@ def test_a_run_that_is_replaced_while_it_is_read_is_read_again(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stamps = iter([(1,), (2,), (3,), (3,)])
-    monkeypatch.setattr("credalearn.app.run._stamp", lambda _: next(stamps))
+    monkeypatch.setattr("credalearn.app.run_files._stamp", lambda _: next(stamps))
     assert Run.load(run.path).facts == run.facts
     numbers = count()
-    monkeypatch.setattr("credalearn.app.run._stamp", lambda _: (next(numbers),))
+    monkeypatch.setattr("credalearn.app.run_files._stamp", lambda _: (next(numbers),))
     with pytest.raises(cl.CredalError, match="is busy: another process has replaced the run"):
         Run.load(run.path)
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from credalearn.app import _csv_file, sources
+from credalearn.app import _array_file, _csv_file, sources
 from credalearn.app.sources import numbers, open_source, texts
 from credalearn.errors import CredalError
 from opens import count_opens
@@ -252,24 +252,14 @@ def bomb(path: Path) -> Path:
 def test_rejects_small_files_that_unpack_to_much(
     suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sources, "_LARGE", 1 << 22)
+    monkeypatch.setattr(_array_file, "_LARGE", 1 << 22)
     path = bomb(tmp_path / f"items{suffix}")
     with pytest.raises(
         CredalError, match=r"unpacks to 16,.* than 100 times as many\. To fix: check"
     ):
         open_source(path)
-    monkeypatch.setattr(sources, "_LARGE", 1 << 25)
+    monkeypatch.setattr(_array_file, "_LARGE", 1 << 25)
     assert open_source(path).columns[-1] == "f15"
-
-
-def test_rejects_records_with_few_fields_in_common(tmp_path: Path) -> None:
-    path = tmp_path / "votes.jsonl"
-    path.write_text("".join(json.dumps({"id": n, f"k{n}": "cat"}) + "\n" for n in range(3000)))
-    message = (
-        r"3,000 records have 3,001 different fields, few in common: 'id', 'k0'.* To fix: write"
-    )
-    with pytest.raises(CredalError, match=message):
-        open_source(path)
 
 
 def test_many_columns_are_read(tmp_path: Path) -> None:

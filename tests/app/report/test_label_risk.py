@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from credalearn import from_votes
 from credalearn.app.annotations.dawid_skene import dawid_skene
 from credalearn.app.report.held_out import HeldOut
-from credalearn.app.report.label_risk import RiskLine
 from credalearn.app.run import Run
-from credalearn.app.steps.report import label_risk
+from credalearn.app.steps.report import RiskLine, label_risk
 from credalearn.app.steps.voted_items import annotations_of
 from credalearn.labels import VOTE_RULES, VoteRule
 from credalearn.theory import RiskProfile, risk_profile

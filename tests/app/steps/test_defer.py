@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from credalearn import CredalError
 from credalearn.app.readers import read_annotations
 from credalearn.app.run import Run
-from credalearn.app.steps.defer import DeferOptions, defer
-from credalearn.app.steps.label_studio import interface
+from credalearn.app.steps.defer import DeferOptions, defer, interface
 from credalearn.app.steps.predict import PredictOptions, predict
 from opens import count_opens
 from small_run import CLASSES, FEATURES, features, make_image_run, make_pictures, make_run, votes

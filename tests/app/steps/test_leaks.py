@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from credalearn.app.run import Run
-from credalearn.app.steps.leaks import find_leaks
+from credalearn.app.steps.baselines import find_leaks
 from team_files import in_process, make_team, train_arguments
 
 Capture = pytest.CaptureFixture[str]

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from credalearn import CredalClassifier, CredalError, CredalPredictions
 from credalearn.app.run import Run
-from credalearn.app.steps.decisions import SCHEMA, SET_SCHEMA, class_schema
-from credalearn.app.steps.predict import PredictOptions, predict
+from credalearn.app.steps.predict import SCHEMA, SET_SCHEMA, PredictOptions, class_schema, predict
 from small_run import CLASSES, FEATURES, features, make_image_run, make_pictures, make_run, votes
 
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Self
 import polars as pl
 
 from credalearn._formats import aligned, listed, many, percent, shown
+from credalearn.app.facts import Request
 from credalearn.app.report.baseline import Baseline, baseline
-from credalearn.app.run import OUT_OF_FOLD, Request, Run
+from credalearn.app.run import OUT_OF_FOLD, Run
 from credalearn.app.steps.certify_options import CertifyOptions
 from credalearn.errors import CredalError
 from credalearn.guarantees import DeferralScore, Guarantee, Promise, ScoredItems, by_capacity
