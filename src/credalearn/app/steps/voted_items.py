@@ -89,12 +89,4 @@ def annotations_of(run: Run) -> Annotations:
     known, table = run.facts.annotations, run.annotations
     items = tuple(table["item"].cast(pl.String).unique(maintain_order=True))
     source = Origin(Path(known.path), known.kind, known.format, len(table))
-<<<<<<< HEAD
-    try:
-        return Annotations(known.kind, items, run.classes, table, source)
-    except (pl.exceptions.PolarsError, TypeError) as error:
-        path = run.path / "annotations.parquet"
-        raise CredalError(f"{path} contains invalid values. To fix: train again.") from error
-=======
     return Annotations(known.kind, items, run.classes, table, source)
->>>>>>> main
