@@ -20,7 +20,7 @@ TABLE = Table(
 )
 
 
-def test_markdown() -> None:
+def test_markdown_table() -> None:
     assert markdown(TABLE) == (
         "| method | ACC (%) ↑ | ECE (%) ↓ | net ↑ |\n"
         "| :-- | --: | --: | --: |\n"
@@ -55,7 +55,7 @@ def test_marks_are_those_of_counting(means: list[int | None], better: Any) -> No
         assert cell[:3].startswith(mark or tuple("−0123456789"))
 
 
-def test_what_rounds_to_zero_has_no_minus() -> None:
+def test_rounded_zero_has_no_minus_sign() -> None:
     table = Table("", [Column("x")], {"a": {"x": (-1e-6, None)}, "b": {"x": (0, None)}})
     assert markdown(table).count("**0.0**") == 2
 

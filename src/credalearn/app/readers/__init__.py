@@ -99,7 +99,7 @@ def read_rounds(source: str | PathLike[str] | Any, options: RoundOptions) -> Ann
     """Annotations of a first round and of those after it, as one.
 
     A later round is read with the classes of the first. Columns that were named for the first round
-    and that it lacks are found anew, as is the format: votes may follow counts.
+    and that it lacks are found again, as is the format: votes may follow counts.
     """
     found = _read(_opened(source, options), options)
     for path in options.merge:

@@ -277,7 +277,7 @@ def recorded_options(options: TrainOptions, *, images: bool) -> TrainingOptions:
 
 
 def _digest(data: Dataset, rows: np.ndarray, labels: CredalSet, used: TrainingOptions) -> str:
-    """Names the checkpoint: with other data or options training starts anew."""
+    """Names the checkpoint: with other data or options training starts over."""
     device = find_device(used.device).type
     asked = json.dumps([asdict(replace(used, device=device)), data.annotations.classes])
     digest = hashlib.sha256(asked.encode())
