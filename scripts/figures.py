@@ -3,16 +3,19 @@
 Points of a triangle are distributions over three classes; each corner is one class.
 """
 
+import io
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
-from fill_docs import run_page
+from fill_docs import CODE, run_page
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from PIL import Image
@@ -39,7 +42,7 @@ def _triangle(axes: Axes, title: str) -> None:
     places = ((-0.03, -0.03, "right"), (0.5, 0.9, "center"), (1.03, -0.03, "left"))
     for name, (x, y, side) in zip(_CLASSES, places, strict=True):
         axes.text(x, y, name, ha=side, va="center" if side != "center" else "bottom")
-    axes.set_title(title, loc="center", pad=14)
+    axes.set_title(title, loc="center", pad=18)
 
 
 def _fill(axes: Axes, labels: cl.CredalSet) -> None:
@@ -129,6 +132,105 @@ def draw_guarantee(figure: Figure) -> None:
     axes.text(share - 1, 1, f"certified: {share:.0f} % kept", color=_GREEN, ha="right")
     axes.text(66, 5, "error among\nthe kept", color=_BLUE)
     axes.set(xlabel="kept, most certain first (%)", ylabel="wrong (%)", xlim=(2, 100), ylim=(0, 16))
+
+
+def draw_labels(figure: Figure) -> None:
+    """The same four votes under four label rules."""
+    rules: dict[Any, str] = {
+        "relax-ties": "keeps the top share\n(relax-ties, the default)",
+        "idm": "one vote is missing\n(idm)",
+        "clopper-pearson": "contains p, 95 % sure\n(clopper-pearson)",
+        "hull": "cat or dog, no fox\n(hull)",
+    }
+    for axes, (rule, title) in zip(figure.subplots(1, 4), rules.items(), strict=True):
+        _triangle(axes, title)
+        if rule == "hull":
+            axes.plot(*_CORNERS[:2].T, color=_BLUE, linewidth=5, alpha=0.6)
+        else:
+            _fill(axes, cl.from_votes([[3, 1, 0]], rule=rule))
+        _dot(axes, [0.75, 0.25, 0.0], _RED, "votes", (-22, 4))
+
+
+def draw_widened(figure: Figure) -> None:
+    """Predicted and widened intervals of new items, and the votes that they should contain."""
+    page = (_DOCS / "concepts" / "sets.md").read_text(encoding="utf-8")
+    code = CODE.search(page)
+    assert code is not None
+    found: dict[str, Any] = {}
+    with redirect_stdout(io.StringIO()):
+        exec(code[2], found)
+    place = np.linspace(-1, 1, 100)
+    pred = found["clf"].predict_credal(np.stack([place, 0 * place], 1), meaning="votes")
+    wide = pred.conformalize(found["inflation"])
+    axes = figure.subplots()
+    for each, shade in ((wide, 0.2), (pred, 0.6)):
+        lower, upper = (100 * side[:, 1].numpy() for side in (each.lower, each.upper))
+        axes.fill_between(place, lower, upper, color=_BLUE, alpha=shade, linewidth=0)
+    random = np.random.default_rng(1)
+    place = random.uniform(-0.98, 0.98, 100)
+    dogs = random.binomial(20, 1 / (1 + np.exp(-6 * place)))
+    fresh = found["clf"].predict_credal(np.stack([place, 0 * place], 1), meaning="votes")
+    inside = fresh.covers(np.stack([20 - dogs, dogs], 1), found["inflation"]).numpy()
+    axes.plot(place[inside], 5 * dogs[inside], "o", color=GRAY, markersize=4)
+    axes.plot(place[~inside], 5 * dogs[~inside], "o", color=_RED, markersize=6)
+    axes.text(0.16, 45, "predicted set", color=_BLUE)
+    axes.text(-0.95, 35, "widened set", color=_BLUE, alpha=0.7)
+    axes.text(-0.95, 88, f"{(~inside).sum()} of 100 new items outside", color=_RED)
+    axes.set(xlabel="feature of the item", ylabel="votes for dog (%)", xlim=(-1, 1))
+
+
+def draw_certify(figure: Figure) -> None:
+    """The true error of the rule that each of 100 draws of calibration items leads to."""
+    random = np.random.default_rng(0)
+    errors = []
+    for _ in range(100):
+        score = random.random(600)
+        wrong = random.random(600) < 0.35 * score**1.5
+        threshold = cl.certify(score, wrong, max_error=0.10).threshold or 0
+        errors.append(14 * threshold**1.5)  # in %, the mean of 0.35 s^1.5 up to the threshold
+    axes = figure.subplots()
+    bins = np.floor(np.array(errors) / 0.5)
+    for number in np.unique(bins):
+        count = int((bins == number).sum())
+        x, color = 0.5 * (number + 0.5), _RED if 0.5 * number >= 10 else _BLUE
+        axes.plot([x] * count, np.arange(count) + 0.5, "o", color=color, markersize=7)
+    axes.axvline(10, color=_RED, linestyle="--", linewidth=1.5)
+    broken = int((np.array(errors) > 10).sum())
+    axes.text(10.1, 10, f"promise broken:\n{broken} of 100 draws", color=_RED)
+    axes.text(9.9, 13.6, "promised: at most 10 %", color=_RED, ha="right")
+    axes.text(0.3, 10, "one dot: one draw of\n600 calibration items", color=_BLUE)
+    axes.set(xlabel="true share of wrong answers among the kept items (%)", xlim=(0, 13.5))
+    axes.set(yticks=[], ylim=(0, 15))
+    axes.spines["left"].set_visible(False)
+
+
+def draw_your_model(figure: Figure) -> None:
+    """Error among the kept cases of the random forest."""
+    _errors(figure.subplots(), _run_of("tutorials/your-model.md", "forest"), title="")
+
+
+def draw_ask_next(figure: Figure) -> None:
+    """Who agrees with the others, and which new items are asked about."""
+    with tempfile.TemporaryDirectory() as path:
+        folder = Path(path)
+        run_page((_DOCS / "tutorials" / "ask-next.md").read_text(encoding="utf-8"), folder)
+        names = ("votes.csv", "new.csv", "ask.csv")
+        votes, new, asked = (pl.read_csv(folder / name) for name in names)
+    left, right = figure.subplots(1, 2, width_ratios=[1, 1.4])
+    pairs = votes.join(votes, on="item").filter(pl.col("annotator") != pl.col("annotator_right"))
+    agree = pairs.group_by("annotator").agg((pl.col("label") == pl.col("label_right")).mean())
+    people, shares = agree.sort("annotator", descending=True)
+    colors = [_RED if person == "dan" else _BLUE for person in people]
+    left.barh(people.to_list(), 100 * shares, color=colors, height=0.6)
+    left.grid(visible=False, axis="y")
+    left.set(xlabel="agreement with the others (%)", title="Whom to trust", xlim=(0, 100))
+    left.axvline(50, color=GRAY, linestyle=":", linewidth=1.5)
+    left.text(51, 3.42, "chance", color=GRAY, fontsize=9)
+    chosen = pl.col("item").is_in(asked["item"].to_list())
+    right.plot(*new.filter(~chosen).select("a", "b"), "o", color="#bbbbbb", markersize=4)
+    right.plot(*new.filter(chosen).select("a", "b"), "o", color=_RED, markersize=6)
+    right.set(xlabel="feature a: no to the left, yes to the right", ylabel="feature b")
+    right.set_title("What to ask: the 20 least certain items")
 
 
 def draw_demo(figure: Figure) -> None:
@@ -226,7 +328,7 @@ def _errors(axes: Axes, run: cl.Run, *, title: str) -> None:
     kept = np.arange(1, len(items) + 1)
     error = 100 * items["wrong"].to_numpy().cumsum() / kept
     share = 100 * float(found.keeps(items["score"].to_numpy()).mean())
-    first, place = len(items) // 20, max(round(share * len(items) / 100) - 1, 0)
+    first, place = len(items) // 10, max(round(share * len(items) / 100) - 1, 0)
     limit = 100 * found.max_error
     axes.plot(100 * kept[first:] / len(items), error[first:], color=_BLUE)
     axes.axhline(limit, color=_RED, linestyle="--", linewidth=1.5)
@@ -269,7 +371,12 @@ FIGURES: dict[str, tuple[Callable[[Figure], None], float, float]] = {
     "tutorials/texts": (draw_texts, 6, 3.4),
     "tutorials/images": (draw_images, 7, 3.4),
     "tutorials/statements": (draw_statements, 6.5, 3.2),
+    "tutorials/certify": (draw_certify, 6, 3),
+    "tutorials/your-model": (draw_your_model, 6, 3.4),
+    "tutorials/ask-next": (draw_ask_next, 8.5, 3.4),
     "concepts/credal-sets": (draw_sets, 9, 3.2),
+    "concepts/labels": (draw_labels, 10, 2.9),
+    "concepts/sets": (draw_widened, 6, 3.4),
     "concepts/pocc": (draw_pocc, 7.5, 3.4),
     "concepts/scores": (draw_scores, 6.5, 2.6),
     "concepts/guarantee": (draw_guarantee, 6, 3.4),

@@ -47,7 +47,7 @@ class ClassifierOptions(BaseEstimator):  # type: ignore[misc]
         warmup_epochs: float = _DEFAULTS.warmup_epochs,
         warmup_start: float = _DEFAULTS.warmup_start,
         final_learning_rate: float = _DEFAULTS.final_learning_rate,
-        augment: Literal["none", "crop", "crop-flip"] = "none",
+        augment: Literal["none", "crop", "crop-flip", "mixup", "cutmix"] = "none",
         precision: Precision = _DEFAULTS.precision,
         random_state: int = _DEFAULTS.random_state,
         device: str = "auto",

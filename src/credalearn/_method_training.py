@@ -43,10 +43,10 @@ class MethodTraining:
         self, inputs: Tensor, labels: CredalSet, members: Sequence[Network] | None = None
     ) -> Trained:
         """A model, built on ``members`` instead of trained if there are any."""
-        if self.augment != "none" and inputs.ndim != 4:
+        if self.augment.startswith("crop") and inputs.ndim != 4:
             raise CredalError(
                 f"augment={self.augment!r} is for images (items, channels, height, width); X has "
-                f"the shape {tuple(inputs.shape)}. To fix: augment='none'."
+                f"the shape {tuple(inputs.shape)}. To fix: augment='none' or 'mixup'."
             )
         count = self.method.num_members + (ENSEMBLE_SIZE if self.method.teachers else 0)
         if isinstance(self.backbone, nn.Module) and count > 1 and members is None:
@@ -95,7 +95,7 @@ class MethodTraining:
         probs = say(inputs)
         taught = taught_labels(probs)
         training = self._training(0, inputs, taught)
-        if training.augment is not None:
+        if self.augment != "none":
             teach = lambda new: taught_labels(say(new)).to(self.device)  # noqa: E731
             training = replace(training, teach=teach)
         losses = self._run(training, 0)
@@ -121,13 +121,15 @@ class MethodTraining:
                 dropout=self.method.dropout,
                 weights=self.weights,
             )
+        augment, mix = AUGMENTS[self.augment]
         return Training(
             network=network.to(self.device),
             inputs=inputs,
             labels=labels,
             loss=self.method.loss,
             recipe=recipe,
-            augment=AUGMENTS[self.augment],
+            augment=augment if inputs.ndim == 4 else None,
+            mix=mix,
             checkpoint=self.checkpoint
             if self.method.num_members == 1
             else self.beside(f"{number}"),

@@ -216,7 +216,7 @@ class TableEncoder:
             len(table.names) != len(own) or arrays not in (table.names, own)
         ):
             raise CredalError(
-                f"X must have the {len(own)} columns of the training, in this order: "
+                f"X must have the {len(own)} columns used in training, in this order: "
                 f"{listed(own)}; got {listed(table.names)}. To fix: select these columns."
             )
         if self.is_plain and table.is_plain:

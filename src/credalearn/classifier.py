@@ -84,7 +84,7 @@ class CredalClassifier(ClassifierMixin, ClassifierOptions):  # type: ignore[misc
             several networks need.
         encoder: ``"auto"``, or ``"tfidf"`` where items are texts: the TF-IDF of one and two words
             and of two to five characters, in any language, for the default learner. It is fitted
-            anew in each of its folds, and saved with the model.
+            again in each of its folds, and saved with the model.
         weights: File with the weights that a backbone given by name starts from: the published
             state dict of a ``torchvision:`` or ``timm:`` network, or ``model.safetensors`` of a
             saved classifier with the same backbone. ``load`` does not need the file.
@@ -94,8 +94,11 @@ class CredalClassifier(ClassifierMixin, ClassifierOptions):  # type: ignore[misc
         calibrate: Temper the probabilities of a method given by name: one temperature from a fifth
             of the training items, by a model of the others. The default learner always does, out
             of fold.
-        augment: Random changes to images in each epoch: ``"crop"`` shifts them by up to an eighth
-            of their size, ``"crop-flip"`` also mirrors half of them left to right; ``"none"``.
+        augment: Random changes in each epoch: ``"crop"`` shifts images by up to an eighth of their
+            size, ``"crop-flip"`` also mirrors half of them left to right. ``"mixup"`` then averages
+            half of the items with another one, and ``"cutmix"`` puts a part of another one into
+            them; a mixed item learns from both labels in proportion, which is exact for every kind
+            of set. These two also work for tables.
         device: ``"auto"`` (a GPU where there is one), or a device of torch.
         checkpoint: File that keeps the state after each epoch of a method given by name. If
             training is killed, fitting again on the same data continues from there to the same

@@ -13,6 +13,7 @@ from credalearn.methods import METHODS
 from credalearn.nets import Network
 from credalearn.train import Recipe, Training, crop_and_flip, seeded, train
 from credalearn.train._cuda_graphs import RecordedLearner
+from credalearn.train.augment import cutmix
 from small_training import Heard, small_training
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")  # by its compiler
@@ -69,7 +70,7 @@ def weights(training: Training) -> Tensor:
 
 
 @pytest.mark.parametrize("execution", ["recorded", "compiled"])
-def test_the_cpu_is_rejected(execution: str) -> None:
+def test_rejects_the_cpu(execution: str) -> None:
     training = small_training(Recipe(), execution=execution)
     message = f"execution='{execution}' needs one process on a GPU; the network is on cpu"
     with pytest.raises(cl.TrainingError, match=message):
@@ -82,7 +83,7 @@ def test_the_cpu_is_rejected(execution: str) -> None:
 def test_cuda_graphs_steps_train_what_eager_steps_do(
     method: str, optimizer: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same order, augmentation and dropout, from the same random numbers."""
+    """The same order, augmentation, mixing and dropout, from the same random numbers."""
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)  # rounds to 10 bits
     recipe = Recipe(
         epochs=12,  # beyond the ten over which penalties rise
@@ -93,8 +94,8 @@ def test_cuda_graphs_steps_train_what_eager_steps_do(
         warmup_epochs=2,
         precision="float32",
     )
-    recorded = job(method, recipe=recipe, augment=crop_and_flip)
-    eager = job(method, recipe=recipe, augment=crop_and_flip, execution="eager")
+    recorded = job(method, recipe=recipe, augment=crop_and_flip, mix=cutmix)
+    eager = job(method, recipe=recipe, augment=crop_and_flip, mix=cutmix, execution="eager")
     (losses,), (expected,) = train([recorded]), train([eager])
     assert losses == pytest.approx(expected, rel=1e-3, abs=1e-4)
     torch.testing.assert_close(weights(recorded), weights(eager), rtol=1e-2, atol=1e-2)

@@ -19,6 +19,7 @@ import credalearn as cl
 from credalearn.methods import METHODS
 from credalearn.nets import Network
 from credalearn.train import Progress, Recipe, Training, seeded
+from credalearn.train.augment import mixup
 from credalearn.train.distributed import (
     _synchronized,
     own_gpu,
@@ -86,12 +87,13 @@ def shift(inputs: Tensor, generator: torch.Generator | None) -> Tensor:
     return torch.cat([inputs[:, :1], inputs[:, 1:] + noise], 1)
 
 
-shift.__module__ = "test_distributed"  # in checkpoints, whoever runs this file
+shift.__module__ = "test_distributed"  # in checkpoints, however this file is run
 
 
 def training(recipe: Recipe, kind: type[Plain] = Plain, **options: Any) -> Training:
     network, inputs, labels = problem(kind)
-    parts: dict[str, Any] = {"augment": shift, "loss": METHODS["pocc"].loss, **options}
+    mix = None if kind is Drawing else mixup  # it tells items apart by their first number
+    parts: dict[str, Any] = {"augment": shift, "mix": mix, "loss": METHODS["pocc"].loss, **options}
     return Training(network=network, inputs=inputs, labels=labels, recipe=recipe, **parts)
 
 

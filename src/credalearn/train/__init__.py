@@ -1,7 +1,7 @@
 """The training loop, its recipe, checkpoints and progress."""
 
 from credalearn.train._random import seeded
-from credalearn.train.augment import AUGMENTS, Augment, crop_and_flip
+from credalearn.train.augment import AUGMENTS, Augment, Mix, crop_and_flip
 from credalearn.train.checkpoint import CheckpointError, check_checkpoint
 from credalearn.train.loop import train
 from credalearn.train.progress import Listener, Progress
@@ -14,6 +14,7 @@ __all__ = [
     "CheckpointError",
     "Listener",
     "Loss",
+    "Mix",
     "Progress",
     "Recipe",
     "Training",

@@ -59,7 +59,8 @@ class RecordedLearner(Learner):
         self.epoch_number = torch.zeros((), dtype=torch.int64, device=device)
         self.offsets = torch.arange(max(self.sizes), device=device)
         self.epoch_inputs = self.inputs.clone()
-        self.epoch_labels = map_tensors(self.labels, torch.clone)
+        mixed = training.mix is not None and training.teach is None
+        self.epoch_labels = [map_tensors(self.labels, torch.clone) for _ in range(1 + mixed)]
         self.graphs = {} if self.finished else self._record()
 
     def make_optimizer(self) -> Optimizer:
@@ -69,23 +70,26 @@ class RecordedLearner(Learner):
         return make_optimizer(self.network, recipe, rate=self.rate)
 
     def begin_epoch(self) -> None:
-        """Shuffle and augment on the device, into the tensors that recorded steps read."""
+        """Shuffle, augment and mix on the device, into the tensors that recorded steps read."""
         with torch.cuda.stream(self.stream):
-            inputs, labels = self.shuffled()
+            inputs, labels, kept = self.shuffled()
             self.epoch_inputs.copy_(inputs)
-            copy_labels(labels, self.epoch_labels)
+            self.epoch_kept.copy_(kept)
+            for source, target in zip(labels, self.epoch_labels, strict=True):
+                copy_labels(source, target)
             self.total.zero_()
             self.place.zero_()
             self.epoch_number.fill_(self.epoch)
 
-    def batch(self, number: int) -> tuple[Tensor, CredalSet, int | Tensor]:
+    def batch(self, number: int) -> tuple[Tensor, list[CredalSet], Tensor, int | Tensor]:
         """The next items, wherever in the epoch the recorded step is replayed."""
         rows = self.place + self.offsets[: self.sizes[number]]
+        kept = self.epoch_kept.index_select(0, self.place)[0]
         self.place += self.sizes[number]
         inputs = self.epoch_inputs.index_select(0, rows)
         if self.is_image:
             inputs = inputs.contiguous(memory_format=torch.channels_last)
-        return inputs, self.epoch_labels[rows], self.epoch_number
+        return inputs, [each[rows] for each in self.epoch_labels], kept, self.epoch_number
 
     def step(self, number: int) -> None:
         """Start step ``number`` of this epoch."""

@@ -45,9 +45,12 @@ class Learner:
         self.training, self.network = training, training.network
         self.device = next(self.network.parameters()).device
         self.inputs, self.labels = training.inputs.to(self.device), training.labels.to(self.device)
-        self.epoch_inputs, self.epoch_labels = self.inputs, self.labels
+        self.epoch_inputs, self.epoch_labels = self.inputs, [self.labels]
+        self.epoch_kept = torch.ones(len(self.inputs), device=self.device)
         self.sizes = batch_sizes(len(self.inputs), recipe.batch_size)
         self.starts = list(accumulate(self.sizes, initial=0))
+        steps = torch.arange(len(self.sizes)).repeat_interleave(torch.tensor(self.sizes))
+        self.step_of_item = steps.to(self.device)
         self.random = RandomStream(self.device)
         self.listener = training.listener if rank() == 0 else None
         self.failure: TrainingError | None = None
@@ -79,13 +82,17 @@ class Learner:
         return make_optimizer(self.network, self.training.recipe)
 
     def begin_epoch(self) -> None:
-        """Shuffle and augment the items."""
-        self.epoch_inputs, self.epoch_labels = self.shuffled()
+        """Shuffle, augment and mix the items."""
+        self.epoch_inputs, self.epoch_labels, self.epoch_kept = self.shuffled()
         self.total.zero_()
 
-    def shuffled(self) -> tuple[Tensor, CredalSet]:
-        """The inputs, augmented, and the labels in the order of this epoch."""
-        random_state, augment = self.training.recipe.random_state, self.training.augment
+    def shuffled(self) -> tuple[Tensor, list[CredalSet], Tensor]:
+        """This epoch's inputs, their labels, and the first labels' share of the loss (N,).
+
+        There are second labels, those of the partners, if items are mixed.
+        """
+        training, random_state = self.training, self.training.recipe.random_state
+        partners, kept = None, self.epoch_kept
         self.random.reseed(random_state, self.epoch + 1)  # 0 is for the first weights
         with self.random.active():
             order = torch.randperm(len(self.inputs))
@@ -93,20 +100,40 @@ class Learner:
                 order = order.pin_memory()  # else the copy would wait for the steps before it
             order = order.to(self.device, non_blocking=True)
             inputs = self.inputs[order]
-            if augment is not None:
-                inputs = augment(inputs, None)
+            if training.augment is not None:
+                inputs = training.augment(inputs, None)
+            if training.mix is not None:
+                partners, kept = self._pairs()
+                inputs, kept = training.mix(inputs, partners, kept)
         if world_size() > 1:  # dropout differs between processes, which have different items
             self.random.reseed(random_state, self.epoch + 1, 1 + rank())
-        teach = self.training.teach
-        return inputs, self.labels[order] if teach is None else teach(inputs)
+        if training.teach is not None:
+            return inputs, [training.teach(inputs)], kept
+        labels = [self.labels[order]]
+        if partners is not None:
+            labels.append(self.labels[order[partners]])
+        return inputs, labels, kept
+
+    def _pairs(self) -> tuple[Tensor, Tensor]:
+        """The partner of each item, itself for half of them, and how much each keeps.
+
+        Uniform in [0, 1] and the same within a batch, so that the loss of a batch, whatever it is,
+        is a mixture of two.
+        """
+        own = torch.arange(len(self.inputs), device=self.device)
+        others = torch.rand(len(own), device=self.device).argsort()
+        partners = torch.where(torch.rand(len(own), device=self.device) < 0.5, own, others)
+        kept = torch.rand(len(self.sizes), device=self.device)
+        return partners, kept[self.step_of_item]
 
     def step(self, number: int) -> None:
         """Step ``number`` of this epoch: forward pass, loss, backward pass and update."""
         with self.random.active():
-            inputs, labels, epoch = self.batch(number)
+            inputs, labels, kept, epoch = self.batch(number)
             with autocast(self.training.recipe, self.device):
-                logits = self.forward(inputs)
-            value = self.training.loss(logits.float(), labels, epoch)
+                logits = self.forward(inputs).float()
+            values = [self.training.loss(logits, each, epoch) for each in labels]
+            value = values[0] if len(values) == 1 else torch.lerp(values[1], values[0], kept)
             self.optimizer.zero_grad()
             # The mean of the processes' gradients is that of the whole batch, however it is split.
             share = len(inputs) * world_size() / self.sizes[number]
@@ -114,14 +141,15 @@ class Learner:
             self.optimizer.step()
             self.total += value.detach() * len(inputs)
 
-    def batch(self, number: int) -> tuple[Tensor, CredalSet, int | Tensor]:
-        """Inputs, labels and the epoch for step ``number``; of a batch, this process's part."""
+    def batch(self, number: int) -> tuple[Tensor, list[CredalSet], Tensor, int | Tensor]:
+        """Inputs, labels, the share of the first ones, and the epoch: this process's part."""
         recipe = self.training.recipe
         for group in self.optimizer.param_groups:
             group["lr"] = recipe.rate_at(self.epoch + number / len(self.sizes))
         start, own = self.starts[number], part(self.sizes[number], rank(), world_size())
         rows = slice(start + own.start, start + own.stop)
-        return self.epoch_inputs[rows], self.epoch_labels[rows], self.epoch
+        labels = [each[rows] for each in self.epoch_labels]
+        return self.epoch_inputs[rows], labels, self.epoch_kept[start], self.epoch
 
     def end_epoch(self) -> None:
         """Read the losses that are known, write a checkpoint if one is due, and report."""

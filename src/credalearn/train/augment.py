@@ -1,6 +1,6 @@
-"""Random changes to images, for a whole epoch at once and on their device.
+"""Random changes to inputs, for a whole epoch at once and on their device.
 
-Shapes: N images, C channels, H pixels high, W pixels wide.
+Shapes: N items, D features; or N images, C channels, H pixels high, W pixels wide.
 """
 
 from collections.abc import Callable
@@ -11,6 +11,9 @@ from torch.nn.functional import pad
 
 # Inputs (N, ...), changed at random, from the generator or torch's own; the shape stays.
 Augment = Callable[[Tensor, Generator | None], Tensor]
+# Inputs (N, ...), the partner of each (N,), and how much of itself each should keep (N,): the mixed
+# inputs, and how much of itself each has kept.
+Mix = Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
 def crop(images: Tensor, generator: Generator | None = None) -> Tensor:
@@ -23,7 +26,47 @@ def crop_and_flip(images: Tensor, generator: Generator | None = None) -> Tensor:
     return _shifted(images, generator, flip=True)
 
 
-AUGMENTS: dict[str, Augment | None] = {"none": None, "crop": crop, "crop-flip": crop_and_flip}
+def mixup(inputs: Tensor, partners: Tensor, kept: Tensor) -> tuple[Tensor, Tensor]:
+    """Each input averaged with its partner (Zhang et al., 2018)."""
+    weight = kept.view(-1, *[1] * (inputs.ndim - 1))
+    mixed = inputs[partners].float().lerp_(inputs.float(), weight)
+    return (mixed if inputs.is_floating_point() else mixed.round_()).to(inputs.dtype), kept
+
+
+def cutmix(inputs: Tensor, partners: Tensor, kept: Tensor) -> tuple[Tensor, Tensor]:
+    """Each image with a rectangle of its partner in its place (Yun et al., 2019).
+
+    The rectangle has the shape of the image and lies inside it. Of features, random columns are
+    the partner's.
+    """
+    count, *sizes = inputs.shape
+    if len(sizes) == 3:
+        sides = [_inside(size, (1 - kept).sqrt()) for size in sizes[1:]]
+        cut = (sides[0][:, :, None] & sides[1][:, None, :])[:, None]
+    else:
+        places = torch.rand(count, sizes[0], device=inputs.device).argsort(1)
+        cut = (places < (sizes[0] * (1 - kept)).round()[:, None]).view(
+            count, -1, *[1] * len(sizes[1:])
+        )
+    return torch.where(cut, inputs[partners], inputs), 1 - cut.flatten(1).float().mean(1)
+
+
+# What changes each image, and what mixes items afterwards.
+AUGMENTS: dict[str, tuple[Augment | None, Mix | None]] = {
+    "none": (None, None),
+    "crop": (crop, None),
+    "crop-flip": (crop_and_flip, None),
+    "mixup": (crop_and_flip, mixup),
+    "cutmix": (crop_and_flip, cutmix),
+}
+
+
+def _inside(size: int, share: Tensor) -> Tensor:
+    """Which of ``size`` places are in a random stretch of about this share of them, (N, size)."""
+    length = (size * share).round()
+    start = (torch.rand_like(share) * (size - length + 1)).floor()
+    place = torch.arange(size, device=share.device) - start[:, None]
+    return (place >= 0) & (place < length[:, None])
 
 
 def _shifted(images: Tensor, generator: Generator | None, *, flip: bool) -> Tensor:

@@ -35,6 +35,7 @@ def describe_run(training: Training) -> Described:
         **{name: _plain(value) for name, value in asdict(training.recipe).items()},
         "method": _name(training.loss),
         "augment": None if training.augment is None else _name(training.augment),
+        "mix": None if training.mix is None else _name(training.mix),
         "device": next(network.parameters()).device.type,
         "network": hashlib.sha256(repr(network).encode()).hexdigest(),  # layers without weights too
         "first weights": digest_of(network.state_dict()),

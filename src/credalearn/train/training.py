@@ -12,7 +12,7 @@ from torch import Tensor
 
 from credalearn.nets import Network
 from credalearn.sets import CredalSet
-from credalearn.train.augment import Augment
+from credalearn.train.augment import Augment, Mix
 from credalearn.train.progress import Listener
 from credalearn.train.recipe import Recipe
 
@@ -34,7 +34,11 @@ class Training:
     loss: Loss
     recipe: Recipe
     augment: Augment | None = None  # again in each epoch
-    teach: Callable[[Tensor], CredalSet] | None = None  # labels of augmented inputs, of that kind
+    # Then half of the items are mixed with another one. The loss of a mixed item is the mixture of
+    # the losses on both labels, which is exact for every kind of set: support functions add.
+    mix: Mix | None = None
+    # Labels of augmented and mixed inputs, of the kind of ``labels``.
+    teach: Callable[[Tensor], CredalSet] | None = None
     # Keeps the state, after each epoch; of recorded steps every two minutes and at the end. If it
     # contains the state of this run, training continues from there. It stays when training ends.
     checkpoint: Path | None = None
