@@ -15,8 +15,9 @@ import torch
 
 from credalearn._formats import listed, many, percent, shown
 from credalearn._options import keywords, option, same_option
+from credalearn.app._join import gold_column
 from credalearn.app.annotations.table import Annotations, Origin
-from credalearn.app.dataset import Dataset, DatasetOptions, is_column
+from credalearn.app.dataset import Dataset, DatasetOptions
 from credalearn.app.features import (
     feature_values,
     find_categories,
@@ -164,7 +165,8 @@ def _joined(probs: Any, votes: Any, options: ImportOptions, reading: ReaderOptio
     else:
         votes = read_annotations(votes, **keywords(replace(reading, classes=classes)))
     chosen = {each.name: getattr(options, each.name) for each in fields(HeldOutOptions)}
-    return Dataset(votes, features=source, names=tuple(names), drop=options.drop, **chosen)
+    inputs = {"features": source, "names": tuple(names), "called": "probabilities"}
+    return Dataset(votes, **inputs, drop=options.drop, **chosen)
 
 
 def _in_memory(probs: Any, items: Any, classes: tuple[str, ...]) -> Any:
@@ -183,8 +185,8 @@ def _in_memory(probs: Any, items: Any, classes: tuple[str, ...]) -> Any:
 
 def _class_columns(source: Source, options: ImportOptions) -> list[str]:
     """The columns of numbers that are not named for something else."""
-    gold = options.gold if is_column(options.gold) else None
-    beside = [name for name in (options.group, options.split, gold, *options.drop) if name]
+    asked = (options.group, options.split, gold_column(options.gold), *options.drop)
+    beside = [name for name in asked if name]
     item = item_column(source, (options.item,), beside)
     left = [name for name in source.columns if name not in (item, *beside)]
     table = source.read((item, *left))

@@ -176,7 +176,8 @@ def _dataset(run: Run, annotations: Annotations, options: RecalibrateOptions) ->
     if inputs.kind == "images":
         size = {"image_size": inputs.image_size}
         return Dataset(annotations, **keywords(options), **size, **encoder)
-    known = {"names": inputs.features, "categories": inputs.categories}
+    known: dict[str, Any] = {"names": inputs.features, "categories": inputs.categories}
+    known |= {"called": "probabilities"} if run.facts.imported else {}
     return Dataset(annotations, **keywords(options), **known)
 
 
