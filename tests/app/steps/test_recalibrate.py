@@ -83,7 +83,8 @@ def test_items_of_the_training_are_left_out_whatever_their_name(
     )
     trained = set(old.items.filter(split="train")["item"]) & set(known["item"])
     why = "that the model was trained on"
-    assert found.run.facts.inputs.left_out == {why: len(trained)}
+    assert found.facts["left_out"] == {why: len(trained)}
+    assert found.facts["drift"]["items"] == 120  # of those, new to the old run
     assert found.lines[0] == f"Left out: {len(trained)} items {why}."
     names = set(found.run.held_out()["item"])
     assert not names & {f"renamed-{item}" for item in trained}

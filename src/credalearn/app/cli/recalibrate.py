@@ -1,6 +1,6 @@
 """The command ``recalibrate``."""
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,5 +31,4 @@ def recalibrate(
     reading = replace(reading, classes=reading.classes or old.classes)
     votes = None if export is None else read_annotations(export, **keywords(reading))
     found = recalibrate_run(old, votes, output, options)
-    facts = {"run": output, "drift": asdict(found.drift), "splits": asdict(found.run.facts.splits)}
-    return [*found.lines, facts]
+    return [*found.lines, found.facts]
