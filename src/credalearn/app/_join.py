@@ -1,7 +1,4 @@
-"""Annotated items joined with their inputs, item by item.
-
-Shapes: N items, D features, S pixels.
-"""
+"""Annotated items joined with their inputs, item by item."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence

@@ -1,7 +1,4 @@
-"""The noun ``Dataset``: annotated items joined with inputs, groups, gold labels and a split.
-
-Shapes: N items, K classes, D features, S pixels.
-"""
+"""The noun ``Dataset``: annotated items joined with inputs, groups, gold labels and a split."""
 
 import copy
 from collections import Counter

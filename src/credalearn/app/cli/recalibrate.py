@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from credalearn._options import keywords
-from credalearn.app.cli._arguments import NewRun, RunFolder
+from credalearn.app.cli._command import NewRun, RunFolder
 from credalearn.app.readers import read_annotations
 from credalearn.app.readers.options import ReaderOptions
 from credalearn.app.run import Run

@@ -1,7 +1,4 @@
-"""Everything that the report page shows, computed before any HTML is written.
-
-Shapes: N items, K classes.
-"""
+"""Everything that the report page shows, computed before any HTML is written."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

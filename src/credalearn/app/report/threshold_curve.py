@@ -213,10 +213,8 @@ class Slider:
 
     @staticmethod
     def chart_data(curves: Sequence[Curve]) -> dict[str, Any]:
-        """Points of the curves, x and y in percent with their texts, and where the y axis starts.
-
-        Below a tenth of the items a handful of items decides: those points do not set the scale.
-        """
+        """Points of the curves, x and y in percent with their texts; where the y axis starts."""
+        # Below a tenth of the items a handful decides: those points do not set the scale.
         errors = [
             each.error or 0 for curve in curves for each in curve.judged if each.coverage >= 0.1
         ]

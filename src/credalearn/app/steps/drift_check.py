@@ -37,11 +37,7 @@ class Drift:
 
 
 def drift_check(old: Run, new: Run) -> Drift:
-    """Compare new items with a run's accuracy and with its guarantee.
-
-    Calibration and test items of the old run are left out: its threshold was chosen on them, and
-    its accuracy is theirs.
-    """
+    """Compare new items with a run's accuracy and with its guarantee."""
     fresh = new.held_out(score=old.deferral_score)
     seen = KnownItems(old, ("calibration", "test")).among(fresh["item"], fresh["digest"])
     fresh = fresh.filter([not each for each in seen])

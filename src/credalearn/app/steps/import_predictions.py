@@ -1,7 +1,4 @@
-"""``credalearn import``: the probabilities of another model as a run, to certify, defer and report.
-
-Shapes: N items, K classes.
-"""
+"""``credalearn import``: another model's probabilities as a run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
@@ -82,12 +79,7 @@ def import_predictions(
     options: ImportOptions | None = None,
     reading: ReaderOptions | None = None,
 ) -> Run:
-    """Write a run of another model's probabilities: half of the items calibrate, half test.
-
-    ``votes`` are a file or table of annotations, ``Annotations``, a ``Dataset``, or None with gold
-    labels; ``probs`` a file or table with a column of items and one per class, or an array (N, K)
-    in the order of the items and classes of the annotations.
-    """
+    """Write a run of another model's probabilities: half of the items calibrate, half test."""
     options, output = options or ImportOptions(), Path(folder)
     check_place(output, overwrite=options.overwrite)
     if votes is None and options.gold is None:

@@ -1,7 +1,4 @@
-"""``credalearn inspect --rules``: which label rules hold for annotators they have not seen.
-
-Shapes: N items, K classes.
-"""
+"""``credalearn inspect --rules``: which label rules hold for annotators they have not seen."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -102,11 +99,7 @@ class RuleComparison:
 def compare_rules(
     annotations: Annotations, *, splits: int = 20, random_state: int = 0
 ) -> RuleComparison:
-    """Build labels from half of the votes by every rule, and test them on the others.
-
-    If annotators are named they are split, so that all votes of a person are on one side; otherwise
-    the votes of each item are split.
-    """
+    """Build labels from half of the votes by every rule, and test them on the others."""
     _check(annotations)
     asked: dict[str, Any] = {"splits": splits, "random_state": random_state}
     if annotations.annotators:

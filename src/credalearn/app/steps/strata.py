@@ -1,7 +1,4 @@
-"""Strata of a run's sets: by score, by predicted class, or by a column of the inputs.
-
-Shapes: N items.
-"""
+"""Strata of a run's sets: by score, by predicted class, or by a column of the inputs."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -26,11 +23,7 @@ _MOST = 4  # strata by score where no threshold was expected
 
 
 def score_edges(run: Run, score: np.ndarray) -> tuple[float, ...]:
-    """Scores between strata that no label of a calibration item has decided about.
-
-    The threshold that out-of-fold predictions led to expect, so that likely kept and likely
-    deferred items are apart; otherwise quantiles of the calibration scores, at most quartiles.
-    """
+    """Scores between strata that no label of a calibration item has decided about."""
     expected = None if run.guarantee is None else run.guarantee.expected_threshold
     if expected is not None:
         kept = int((score <= expected).sum())

@@ -1,7 +1,4 @@
-"""``credalearn train``: a dataset into a run.
-
-Shapes: N items, K classes.
-"""
+"""``credalearn train``: a dataset into a run."""
 
 import hashlib
 import json
@@ -85,11 +82,7 @@ class TrainOptions:
 
 
 def train(data: Dataset, folder: str | Path, options: TrainOptions | None = None) -> Run:
-    """Train on annotated items and write a run.
-
-    Killed and called again with the same arguments, a network resumes from its last epoch. An older
-    run in the same place stays until the new one is whole.
-    """
+    """Train on annotated items and write a run."""
     started = time.monotonic()
     options, output = options or TrainOptions(), Path(folder)
     check_place(output, overwrite=options.overwrite)
