@@ -292,8 +292,10 @@ def _check_classes(data: Dataset, rows: np.ndarray) -> None:
     seen = data.counts[rows].sum(0) > 0
     missing = [name for name, ok in zip(data.annotations.classes, seen, strict=True) if not ok]
     if missing:
+        stated = data.annotations.contains == "statements"  # which cannot be mapped
+        merge = "" if stated else ", merge it into another class with --map"
         raise CredalError(
             f"no training item of {data.annotations.source.path} has a vote for "
-            f"{listed(missing, 3)}. To fix: leave out its votes with --missing={missing[0]}, merge "
-            "it into another class with --map, or choose another --random-state."
+            f"{listed(missing, 3)}. To fix: leave out its votes with --missing={missing[0]}{merge}, "
+            "or choose another --random-state."
         )
