@@ -182,7 +182,7 @@ def test_damaged_files_are_refused_with_the_place(
         ({"delimiter": "::"}, "delimiter must be one character; got '::'"),
     ],
 )
-def test_wrong_options_are_refused(options: dict[str, str], message: str, tmp_path: Path) -> None:
+def test_rejects_wrong_options(options: dict[str, str], message: str, tmp_path: Path) -> None:
     path = write(tmp_path / "items.csv")
     with pytest.raises(CredalError, match=message):
         open_source(path, **options)
@@ -207,7 +207,7 @@ def test_a_late_byte_in_another_encoding_is_refused(
     assert open_source(path, encoding="cp1252").read()["id"][-1] == "é"
 
 
-def test_a_named_pipe_is_refused_and_a_pipe_of_the_shell_is_read(tmp_path: Path) -> None:
+def test_rejects_named_pipes_and_reads_shell_pipes(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "votes.csv")
     for path in (tmp_path / "votes.csv", Path("/dev/zero")):
         with pytest.raises(CredalError, match=r"is not a regular file\. To fix: save the data"):

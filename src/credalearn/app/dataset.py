@@ -37,7 +37,7 @@ class DatasetOptions:
     text: tuple[str, ...] = option(
         (), "Column of the text, in --table or the export; may be repeated.", show_default="found"
     )
-    images: Path | None = option(None, "Folder of images, named like the items.")
+    images: Path | None = option(None, "Folder of images, named after the items.")
     encoder: str | None = option(
         None,
         "For texts: tfidf, wordllama or sentence-transformers:FOLDER; for images, instead of "

@@ -204,9 +204,9 @@ class RunFacts:
     model: str = ""  # what the default learner chose, in words; empty for a method given by name
     temperatures: dict[str, float] = field(default_factory=dict)  # by meaning: truth and votes
     comparison: ComparisonFacts | None = None  # the model next to simple rivals
-    seconds: float = 0.0  # duration of the training
+    seconds: float = 0.0  # duration of training
     recalibrated_from: TrainingFacts | None = None  # where another run trained the model
-    leaks: dict[str, float] = field(default_factory=dict)  # accuracy of columns that tell the class
+    leaks: dict[str, float] = field(default_factory=dict)  # accuracy by columns alone
     imported: str = ""  # whose probabilities these are; empty where the run has its own model
 
     @property

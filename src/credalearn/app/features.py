@@ -139,13 +139,13 @@ def feature_columns(source: Source, names: Sequence[str]) -> list[str]:
         if len(columns) != len(names):
             source.refuse(
                 f"the array has {len(columns)} features per item, and the model takes {len(names)}",
-                fix="pass the features of the training, in their order",
+                fix="pass the features used in training, in the same order",
             )
         return columns
     missing = [name for name in names if name not in source.columns]
     if missing:
         near = nearest(missing[0], [name for name in source.columns if name not in names])
-        fix = f"rename {near!r}" if near else "add them, with the names of the training"
+        fix = f"rename {near!r}" if near else "add them, named as in training"
         source.refuse(
             f"{len(missing)} of {len(names)} features are missing: {listed(missing)}", fix=fix
         )

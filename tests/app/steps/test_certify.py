@@ -70,7 +70,7 @@ def test_checks_on_the_test_items(run: Run) -> None:
     assert check.errors == sum(row["wrong"] for row in judged)
 
 
-def test_against_an_annotator_errors_are_shares(run: Run) -> None:
+def test_errors_against_an_annotator_are_shares(run: Run) -> None:
     found, certificate = certified(run, max_error=0.3, against="annotator")
     table = run.predictions.filter(split="calibration")
     score, shares = table["score"].to_numpy(), table["disagreement"].to_numpy()
@@ -353,7 +353,7 @@ def skewed(folder: Path, **changed: Any) -> Run:
     return with_facts(run, items=items, predictions=predictions.with_columns(**changed))
 
 
-def test_one_answer_for_everything_is_certified_with_caution(tmp_path: Path) -> None:
+def test_constant_answer_is_certified_with_caution(tmp_path: Path) -> None:
     _, certificate = certified(skewed(tmp_path / "run"), max_error=0.1)
     rival = certificate.baseline
     assert rival is not None
@@ -368,7 +368,9 @@ def test_one_answer_for_everything_is_certified_with_caution(tmp_path: Path) -> 
     ]
     notes = certificate.lines[-2]
     assert f"the kept test items: benign 100 % of {len(kept) - missed}" in notes
-    missing = f"Caution: 'malignant' is never predicted: {missed} kept test items of it missed"
+    missing = (
+        f"Caution: 'malignant' is never predicted: {missed} kept test items of this class missed"
+    )
     assert missing in notes
     assert "always answering 'benign' would have been certified too" in notes
 

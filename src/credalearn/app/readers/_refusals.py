@@ -11,8 +11,8 @@ from credalearn.app.readers._content import Raw
 from credalearn.app.sources import numbers, texts
 
 _NO_ANSWER = ("-1", "-9", "-99", "-999", "99", "999", "9999", "na", "n/a", "null", "?", "-", ".")
-_MANY = {100: 2, 1000: 5}  # labels, of which each has fewer votes than this
-_MEASURED = 20  # different numbers, of which half or more have decimals, or few votes each
+_MANY = {100: 2, 1000: 5}  # labels, each with fewer votes than this
+_MEASURED = 20  # different numbers, half or more with decimals, or few votes each
 _RATED = 10  # votes per number, from which on whole numbers may be classes
 _SEVERAL = re.compile(r"[,;|]")
 _CONTENT = (

@@ -131,8 +131,8 @@ class Certificate:
                 f"Right and wrong are judged by {TRUTHS[found.against]}; people can be wrong "
                 "together.",
                 how,
-                f"{many(len(self.run.requests), 'request')} on these items spent {spent} of risk "
-                "in all. Do not choose further targets by looking at the errors of these items.",
+                f"{many(len(self.run.requests), 'request')} on these items used {spent} of risk "
+                "in total. Do not choose further targets by looking at the errors of these items.",
             ]
         return notes + (self.sets.assumptions if self.sets is not None else [])
 

@@ -270,7 +270,7 @@ def recorded_options(options: TrainOptions, *, images: bool) -> TrainingOptions:
 
 
 def _digest(data: Dataset, rows: np.ndarray, labels: CredalSet, used: TrainingOptions) -> str:
-    """Names the checkpoint: with other data or options training starts anew."""
+    """Names the checkpoint: with other data or options training starts over."""
     device = find_device(used.device).type
     asked = json.dumps([asdict(replace(used, device=device)), data.annotations.classes])
     digest = hashlib.sha256(asked.encode())
@@ -296,6 +296,6 @@ def _check_classes(data: Dataset, rows: np.ndarray) -> None:
         merge = "" if stated else ", merge it into another class with --map"
         raise CredalError(
             f"no training item of {data.annotations.source.path} has a vote for "
-            f"{listed(missing, 3)}. To fix: leave out its votes with --missing={missing[0]}{merge}, "
-            "or choose another --random-state."
+            f"{listed(missing, 3)}. To fix: leave out its votes with --missing={missing[0]}{merge}"
+            ", or choose another --random-state."
         )
