@@ -237,8 +237,8 @@ FAULTS = {
         "metrics/test_metrics.py::test_deferral_with_any_scores_and_ties",
     ),
     "SGR gives every test the whole risk": Fault(
-        "guarantees/_search.py",
-        "return risk / round(float(found.kept[-1])).bit_length()",
+        "guarantees/_sequence.py",
+        "return risk / round(float(kept[-1])).bit_length()",
         "return risk",
         "guarantees/test_thresholds.py::test_thresholds_match_a_slow_search",
     ),
