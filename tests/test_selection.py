@@ -22,6 +22,10 @@ def items_of(X: np.ndarray, labels: cl.CredalSet) -> Items:
     return Items(torch.from_numpy(X), labels, truth_of(labels, None, classes))
 
 
+def unheard(text: str, share: float) -> None:
+    """Report to nobody."""
+
+
 def rings(num_items: int) -> tuple[np.ndarray, np.ndarray]:
     """Items (N, 2) inside and outside a circle: no line separates them."""
     X = np.random.default_rng(0).normal(size=(num_items, 2))
@@ -146,7 +150,7 @@ def test_predictions_out_of_fold_come_from_models_without_the_item(
     changed[17] = changed[17, [1, 2, 0]]
     assert not np.allclose(changed[17], shares[17])
     first, second = (
-        linear_path(items_of(X, cl.relax(each)), folds, torch.from_numpy(each)).probs
+        linear_path(items_of(X, cl.relax(each)), folds, torch.from_numpy(each), unheard).probs
         for each in (shares, changed)
     )
     own = folds == folds[17]
@@ -160,7 +164,7 @@ def test_a_penalty_is_chosen_by_the_tempered_likelihood_out_of_fold() -> None:
     y = (X[:, 0] + random.normal(size=200) > 0).astype(int)
     items = items_of(X, cl.precise(one_hot(y, 2)))
     folds = make_folds(items.truth, None, random_state=0)
-    path = linear_path(items, folds, items.truth)
+    path = linear_path(items, folds, items.truth, unheard)
     costs = {}
     for penalty in _selection.PENALTIES:
         probs = np.empty((200, 2))
