@@ -56,8 +56,10 @@ def command(function: Callable[..., Output]) -> Callable[..., None]:
     def run(*, json: bool, quiet: bool, **given: Any) -> None:
         chosen = {name: given.pop(name) for name in stated}
         for name, kind in given_options.items():
-            stated_here = (each for each in fields(kind) if each.name in chosen)
-            given[name] = kind(**{each.name: _value(each, chosen) for each in stated_here})
+            options = {each.name: each.default for each in fields(kind) if each.name in chosen}
+            said = {key: chosen[key] for key in options if chosen[key] not in (None, [])}
+            options |= {key: tuple(x) if isinstance(x, list) else x for key, x in said.items()}
+            given[name] = kind(**options)
         facts: dict[str, Any] = {}
         with one_line_when_stopped():
             for part in function(**given) or ():
@@ -70,15 +72,15 @@ def command(function: Callable[..., Output]) -> Callable[..., None]:
 
             print(msgspec.json.encode(facts, enc_hook=str).decode())
 
-    parameters = [*own, *stated.values(), _flag("json", Json), _flag("quiet", Quiet)]
+    only = inspect.Parameter.KEYWORD_ONLY
+    flags = [
+        inspect.Parameter(name, only, default=False, annotation=kind)
+        for name, kind in (("json", Json), ("quiet", Quiet))
+    ]
+    parameters = [*own, *stated.values(), *flags]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {each.name: each.annotation for each in parameters}
     return run
-
-
-def _flag(name: str, kind: Any) -> inspect.Parameter:
-    only = inspect.Parameter.KEYWORD_ONLY
-    return inspect.Parameter(name, only, default=False, annotation=kind)
 
 
 def _parameter(option: Field[Any], kind: Any) -> inspect.Parameter:
@@ -109,13 +111,6 @@ def _command_type(kind: Any) -> tuple[Any, str | None]:
         kind, metavar = _command_type(get_args(kind)[0])
         return list[kind], metavar
     return kind, None
-
-
-def _value(option: Field[Any], chosen: dict[str, Any]) -> Any:
-    value = chosen[option.name]
-    if isinstance(value, list):
-        return tuple(value) if value else option.default
-    return option.default if value is None else value
 
 
 class LazyCommand(TyperCommand):

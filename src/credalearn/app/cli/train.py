@@ -13,7 +13,6 @@ from credalearn.app.readers import read_later, read_rounds
 from credalearn.app.readers.options import RoundOptions
 from credalearn.app.run import Run
 from credalearn.app.staging import CHECKPOINTS, check_place, partial_of
-from credalearn.app.steps.inspect import count_conflicts
 from credalearn.app.steps.train import TrainOptions
 from credalearn.app.steps.train import train as train_run
 from credalearn.methods import METHODS
@@ -43,8 +42,11 @@ def train(
     yield f"{export}: {votes.source.words}; {many(len(votes.items), 'item')}, {classes}"
     if rounds.map:
         yield f"Map: {count_mapped(data.annotations, parse_map(rounds.map))}"
-    if conflicts := count_conflicts(data.annotations):
-        yield f"Labels as stated; {conflicts}"
+    if data.annotations.contains == "statements":
+        from credalearn.app.steps.inspect import count_conflicts
+
+        if conflicts := count_conflicts(data.annotations):
+            yield f"Labels as stated; {conflicts}"
     yield from data.inspect()
     try:
         run = train_run(data, output, replace(options, verbose=True))
@@ -84,7 +86,7 @@ def _advice(run: Run) -> Iterator[str]:
         fix = "collect more votes per item"
         if run.answers == "bounds" or run.facts.annotations.stated:
             fix = "state larger bounds"
-        elif facts.label_rule != "relax-ties":
+        elif facts.options.labels != "relax-ties":
             fix = f"pass --labels relax-ties, or {fix}"
         size = f"mean diameter {facts.label_diameter:.2f} of 1"
         yield f"The labels are wide ({size}), so there is little to learn. To fix: {fix}."
