@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import Field, fields, is_dataclass
 from functools import wraps
 from importlib import import_module
-from keyword import iskeyword
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -22,10 +21,6 @@ from credalearn.errors import CredalError, TrainingError
 
 # What a command prints: lines for people, and facts for programs, by name.
 Output = Iterable[str | dict[str, Any]] | None
-Export = Annotated[Path, typer.Argument(help="Export of the annotation tool, or a table of votes.")]
-RunFolder = Annotated[Path, typer.Argument(help="Folder of a run.")]
-Data = Annotated[Path, typer.Argument(help="Table or array of features, or a folder of images.")]
-NewRun = Annotated[Path, typer.Option("--output", "-o", help="Folder of the new run.")]
 Json = Annotated[bool, typer.Option("--json", help="Print facts for programs instead of text.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 
@@ -33,11 +28,15 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but er
 def command(function: Callable[..., Output]) -> Callable[..., None]:
     """A function for Typer that prints what ``function`` returns: text, or facts with ``--json``.
 
-    A parameter whose type is a dataclass becomes one command option per field; two dataclasses may
-    share an option, which then has one value. Ranges and choices are checked by the dataclass
-    alone, so that the command and Python give the same error.
+    A parameter whose type is a dataclass, or names one, becomes one command option per field; two
+    dataclasses may share an option, which then has one value. Ranges and choices are checked by the
+    dataclass alone, so that the command and Python give the same error.
     """
     hints = get_type_hints(function, include_extras=True)
+    for name, kind in hints.items():
+        if get_origin(kind) is Annotated and isinstance(kind.__metadata__[0], str):
+            module, _, stated_as = kind.__metadata__[0].rpartition(".")
+            hints[name] = getattr(import_module(f"credalearn.app.{module}"), stated_as)
     given_options: dict[str, Any] = {
         name: kind for name, kind in hints.items() if is_dataclass(kind)
     }
@@ -114,17 +113,17 @@ def _command_type(kind: Any) -> tuple[Any, str | None]:
 
 
 class LazyCommand(TyperCommand):
-    """A command whose module, ``credalearn.app.cli.NAME``, is imported when it is called."""
+    """A command whose options are imported when it is called."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
     ) -> Any:
         """The context of the real command."""
         with one_line_when_stopped():
-            name = f"{self.name}_" if iskeyword(str(self.name)) else str(self.name)
-            function = getattr(import_module(f"credalearn.app.cli.{name}"), name)
+            from credalearn.app.cli.commands import COMMANDS
+
             app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-            app.command(self.name, help=self.help)(command(function))
+            app.command(self.name, help=self.help)(command(COMMANDS[str(self.name)]))
             return typer.main.get_command(app).make_context(info_name, args, parent, **extra)
 
 
