@@ -233,9 +233,10 @@ def test_paper_has_the_verdict_and_the_charts(page: "webdriver.Chrome") -> None:
 def test_the_summary_fits_one_screen_and_one_sheet(browser: "webdriver.Chrome", run: Run) -> None:
     bottom = "return document.querySelector(arguments[0]).getBoundingClientRect().bottom"
     dress(browser, "light")
-    resize(browser, 1280)
-    browser.get((run.path / "report.html").as_uri())
-    assert browser.execute_script(bottom, "#verdict") < 800
+    for width, part in ((390, "#verdict figure"), (1280, "#verdict")):
+        resize(browser, width)
+        browser.get((run.path / "report.html").as_uri())
+        assert browser.execute_script(bottom, part) < 800
     assert "nats" not in browser.find_element(By.TAG_NAME, "body").text
     dress(browser, "light", "print")
     for width, height in ((695, 1017), (718, 950)):  # A4 and Letter without their margins

@@ -327,7 +327,7 @@ def test_adaptive_requests_break_their_promise_as_rarely_as_stated() -> None:
         wrong = random.random(150) < 0.1 + 0.1 * score  # the error up to t is 10 % + 5 % of t
         for number, limit in enumerate((0.1, 0.12, 0.14, 0.16)):
             items, promises = cl.ScoredItems(score, wrong), [cl.Promise(limit=limit)]
-            sequence = Sequence.of(items, promises, by_group=False)
+            sequence = Sequence.of(items, promises)
             place = sequence.search(0.05 / 2**number)
             threshold = 0.0 if place is None else float(sequence.thresholds[place])
             if (score <= threshold).mean() >= 0.6:

@@ -6,7 +6,7 @@ Shapes: N items, V heads, K classes, D features, S pixels.
 import json
 import logging
 import warnings
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -102,7 +102,7 @@ def export(run: "Run", options: ExportOptions | None = None) -> Exported:
     kept = {
         "classes": list(run.classes),
         "features": run.facts.inputs.features if encoded is None else encoded.names,
-        "encoder": None if encoded is None else encoded.to_json(),
+        "encoder": None if encoded is None else asdict(encoded),
         "method": run.facts.learner,
         "credalearn": __version__,
         "threshold": None if guarantee is None else guarantee.threshold,
