@@ -10,7 +10,8 @@ from torch.testing import assert_close
 import credalearn as cl
 from clouds import clouds
 from credalearn import _selection
-from credalearn._selection import Items, linear_path, make_folds, unheard
+from credalearn._folds import Items, make_folds
+from credalearn._selection import linear_path
 from credalearn._targets import truth_of
 from credalearn._temperature import fit_temperature
 
@@ -19,6 +20,10 @@ def items_of(X: np.ndarray, labels: cl.CredalSet) -> Items:
     labels = labels.to(dtype=torch.float64)
     classes = np.arange(labels.num_classes)
     return Items(torch.from_numpy(X), labels, truth_of(labels, None, classes))
+
+
+def unheard(text: str, share: float) -> None:
+    """Report to nobody."""
 
 
 def rings(num_items: int) -> tuple[np.ndarray, np.ndarray]:
@@ -40,14 +45,6 @@ def test_folds_spread_the_classes_evenly() -> None:
     assert np.bincount(folds).max() - np.bincount(folds).min() <= 1
     assert (folds == make_folds(one_hot(y, 3), None, random_state=0)).all()
     assert (folds != make_folds(one_hot(y, 3), None, random_state=1)).any()
-
-
-@pytest.mark.parametrize("groups", [np.arange(99) % 13, np.array(list("abc") * 33)])
-def test_folds_never_split_a_group(groups: np.ndarray) -> None:
-    folds = make_folds(one_hot(np.arange(99) % 3, 3), groups, random_state=0)
-    assert set(folds) == set(range(min(4, len(set(groups)))))
-    for group in set(groups):
-        assert len(set(folds[groups == group])) == 1
 
 
 def test_the_classifier_keeps_groups_together() -> None:
@@ -186,13 +183,6 @@ def test_a_class_may_be_missing_from_a_fold() -> None:
     assert clf.score(X, names) > 0.9
     named = cl.CredalClassifier().fit(X, y, classes=[0, 1, 2, 3])  # a class that nobody has
     assert named.predict_proba(X)[:, 3].max() < 0.05
-
-
-def test_two_items_are_enough() -> None:
-    clf = cl.CredalClassifier().fit([[0.0], [1.0]], ["no", "yes"])
-    assert clf.predict_proba([[0.0], [1.0]]).shape == (2, 2)
-    assert clf.folds_ is not None
-    assert sorted(clf.folds_) == [0, 1]
 
 
 def test_a_gold_label_is_the_truth_that_probabilities_are_about() -> None:

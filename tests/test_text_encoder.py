@@ -1,6 +1,5 @@
 """TextEncoder, and the classifier of texts."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.pipeline import Pipeline, make_pipeline, make_union
+from sklearn.pipeline import make_union
 
 import credalearn as cl
 from credalearn._text_encoder import TextEncoder, as_texts
@@ -58,25 +57,6 @@ def test_keeps_the_most_frequent_terms(monkeypatch: pytest.MonkeyPatch) -> None:
     encoder = TextEncoder.fit(np.array(["cat dog", "cat owl", "dog cat"], dtype=object))
     assert encoder.words == {"cat": 3, "dog": 2}
     assert len(encoder.characters) == 2
-
-
-def test_json_form_is_checked() -> None:
-    encoder = TextEncoder.fit(TEXTS)
-    content = json.loads(json.dumps(encoder.to_json()))
-    assert TextEncoder.from_json(content) == encoder
-    wrong = [
-        {**content, "num_texts": 1},
-        {**content, "num_texts": "6"},
-        {**content, "words": {"cat": 0}},
-        {**content, "words": {"cat": 1.0}},
-        {**content, "words": ["cat"]},
-        {**content, "words": {}, "characters": {}},
-        {**content, "more": 1},
-        [],
-    ]
-    for each in wrong:
-        with pytest.raises(cl.CredalError, match="encoder of texts is damaged"):
-            TextEncoder.from_json(each)
 
 
 def test_texts_from_lists_arrays_and_series() -> None:
@@ -155,12 +135,3 @@ def test_items_without_weight_do_not_reach_the_encoder() -> None:
     clf = cl.CredalClassifier(encoder="tfidf").fit([*texts, "zebra"], y, sample_weight=weight)
     assert isinstance(clf._encoder, TextEncoder)
     assert "zebra" not in clf._encoder.words
-
-
-def test_works_in_a_pipeline_with_any_vectorizer() -> None:
-    texts, votes = messages(80)
-    labels = np.array(["fine", "rude"])[votes.argmax(1)]
-    model = make_pipeline(TfidfVectorizer(), cl.CredalClassifier()).fit(texts, labels)
-    assert model.score(texts, labels) > 0.9
-    own = Pipeline([("clf", cl.CredalClassifier(encoder="tfidf"))]).fit(texts, labels)
-    assert own.score(texts, labels) > 0.9

@@ -18,8 +18,9 @@ from scipy.stats import t as student
 from torch import Tensor
 
 import credalearn as cl
+from credalearn._folds import Items, make_folds
 from credalearn._formats import percent
-from credalearn._selection import Items, LinearPath, linear_path, make_folds, unheard
+from credalearn._selection import LinearPath, linear_path
 from credalearn._targets import truth_of
 from credalearn._temperature import fit_temperature, log_probs, temper
 from credalearn.conformal.calibration import narrowest_scale
@@ -131,7 +132,7 @@ def _path(
     inputs = torch.from_numpy(X) if isinstance(X, np.ndarray) else X
     items = Items(inputs, sets, truth_of(sets, None, np.arange(sets.num_classes)))
     folds = make_folds(items.truth, groups, random_state=seed)
-    return items, linear_path(items, folds, sets.reference, unheard)
+    return items, linear_path(items, folds, sets.reference, lambda *_: None)
 
 
 def _heads(train: np.ndarray, labels: cl.CredalSet, new: Tensor, seed: int) -> Tensor:
