@@ -49,16 +49,11 @@ def total_variation(
     weighted median of the kinks; for the hull of V > 2 points, a linear program, to about 1e-7.
     """
     if vertices is None or vertices.shape[1] == 1:
-        return _to_box(observed, lower, upper)
+        missing = (lower - observed).clamp(min=0).sum(1)
+        return torch.maximum(missing, (observed - upper).clamp(min=0).sum(1))
     if vertices.shape[1] == 2:
         return _to_segment(observed, vertices[:, 0], vertices[:, 1])
     return _to_hull(observed, vertices)
-
-
-def _to_box(observed: Tensor, lower: Tensor, upper: Tensor) -> Tensor:
-    missing = (lower - observed).clamp(min=0).sum(1)
-    beyond = (observed - upper).clamp(min=0).sum(1)
-    return torch.maximum(missing, beyond)
 
 
 def _to_segment(observed: Tensor, first: Tensor, second: Tensor) -> Tensor:
