@@ -217,7 +217,7 @@ def set_worth(
     file: Annotated[Path, typer.Option(help="CSV file of the scores.")] = RESULTS / "set_worth.csv",
     form: Form = "markdown",
 ) -> None:
-    """Compare statements, learned bounds and distilled sets with their precise rivals."""
+    """Compare statements, learned bounds, distilled sets and few votes with their rivals."""
     from credalearn_experiments.data import DataFolders
     from credalearn_experiments.set_worth import read_scores, run_studies, set_worth_page
 

@@ -1,6 +1,6 @@
-"""What a set is worth: statements of people, and the width of guaranteed sets, with their rivals.
+"""What a set is worth: statements of people, and the width of sets, with their rivals.
 
-Both studies are linear or on small networks and run on a CPU. Shapes: N items, K classes.
+All studies are linear or on small networks and run on a CPU. Shapes: N items, K classes.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,6 +22,7 @@ from credalearn._formats import percent
 from credalearn._selection import Items, LinearPath, linear_path, make_folds, unheard
 from credalearn._targets import truth_of
 from credalearn._temperature import fit_temperature, log_probs, temper
+from credalearn.conformal import Target
 from credalearn.conformal.calibration import narrowest_scale
 from credalearn.methods.taught import STRETCHES, narrowest, stretched
 from credalearn.metrics import accuracy, ece
@@ -234,11 +235,47 @@ def _fold_hull(
     return cl.CredalPredictions.from_vertices(torch.stack(points, 1))
 
 
+# Few votes: sets calibrated on three votes per item, compared with the votes of everybody else.
+
+CALIBRATIONS: dict[str, tuple[int | None, Target]] = {
+    "all votes": (None, "votes"),
+    "three votes": (3, "votes"),
+    "three votes, estimated": (3, "distribution"),
+}
+SHAPES: dict[str, dict[str, Any]] = {
+    "box, scale binomial": {"scale": "binomial"},
+    "box, scale relative-variance": {"scale": "relative-variance"},
+    "total-variation ball": {"distance": "total-variation", "scale": "none"},
+    "Kullback–Leibler ball": {"distance": "kullback-leibler", "scale": "none"},
+}
+
+
+def few_votes_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Score]:
+    """Every shape of set on one split of CIFAR-10H; the balls are conformal credal sets."""
+    number, target = CALIBRATIONS[cell]
+    data = CROWD_SETS["CIFAR-10H, 3 votes"](folders, seed + 100)  # 1 to 3: to write the estimate
+    X, new = data.features(data.train, data.others)
+    clf = cl.CredalClassifier(random_state=seed, device="cpu")
+    boxes = clf.fit(X, cl.from_votes(data.counts[data.train])).predict_credal(new, meaning="votes")
+    points = cl.CredalPredictions.from_vertices(boxes.probs[:, None])
+    three, everyone = (torch.from_numpy(each[data.others]) for each in (data.counts, data.judged))
+    count = len(data.split[1])
+    observed = (everyone if number is None else three)[:count]
+    for shape, options in SHAPES.items():
+        sets = boxes if shape.startswith("box") else points
+        inflation = sets[:count].inflation(observed, target=target, random_state=seed, **options)
+        wide = sets[count:].conformalize(inflation)
+        covered = sets[count:].covers((everyone - three)[count:], inflation).double().mean()
+        yield "few votes", cell, shape, seed, "width", float((wide.upper - wide.lower).mean())
+        yield "few votes", cell, shape, seed, "coverage", float(covered)
+
+
 # Running, files and tables.
 
 STUDIES: dict[str, tuple[Callable[..., Iterator[Score]], Mapping[str, Any]]] = {
     "statements": (statement_scores, CELLS),
     "widths": (width_scores, WIDTH_CELLS),
+    "few votes": (few_votes_scores, CALIBRATIONS),
 }
 
 
@@ -288,7 +325,7 @@ def _spread(values: np.ndarray, rival: np.ndarray | None = None) -> Value:
 
 def set_worth_page(scores: pl.DataFrame) -> Iterator[Table | str]:
     """Statements, then widths, each with paired differences to the precise rivals."""
-    said, wide = (scores.filter(pl.col("study") == name) for name in STUDIES)
+    said, wide, few = (scores.filter(pl.col("study") == name) for name in STUDIES)
 
     def table(
         title: str, columns: Sequence[Column], names: Iterable[str], value: Callable[..., Value]
@@ -319,9 +356,22 @@ def set_worth_page(scores: pl.DataFrame) -> Iterator[Table | str]:
         *("Width of learned bounds less that of each rival", plain, WIDTH_LEARNERS[1:]),
         lambda name, cell: _spread(*(_values(wide, cell, x, "width") for x in (BOUNDS, name))),
     )
+    votes = [Column(cell, better="lower", percent=False, digits=3) for cell in CALIBRATIONS]
+    yield table(
+        *("Few votes: mean width", votes, SHAPES),
+        lambda name, cell: _spread(_values(few, cell, name, "width")),
+    )
+    yield table(
+        *(
+            "Few votes: items whose other votes are covered",
+            [Column(x) for x in CALIBRATIONS],
+            SHAPES,
+        ),
+        lambda name, cell: _spread(_values(few, cell, name, "coverage")),
+    )
     covered = wide.filter(pl.col("metric") == "coverage").group_by("data", "learner")
     shares = covered.agg(pl.col("value").mean())["value"].to_numpy()
     yield f"Mean coverage over seeds: {percent(shares.min())} to {percent(shares.max())}."
-    for name, found in (("Statements", said), ("Widths", wide)):
+    for name, found in (("Statements", said), ("Widths", wide), ("Few votes", few)):
         counts = found.group_by("data").agg(pl.col("seed").n_unique())["seed"].to_numpy()
         yield f"{name}: {counts.min()} seeds; mean ± standard deviation; differences ± 95 %."

@@ -12,7 +12,7 @@ from torch import Tensor, cat
 
 from credalearn._checks import check_choice
 from credalearn._temperature import temper
-from credalearn.conformal import Distance, Inflation, Scale
+from credalearn.conformal import Distance, Inflation, Scale, Target
 from credalearn.conformal.calibration import calibrate
 from credalearn.errors import CredalError
 from credalearn.scores import SCORES
@@ -186,13 +186,17 @@ class CredalPredictions:
         distance: Distance = "box",
         scale: Scale = "relative-variance",
         strata: Sequence[str] | None = None,
+        target: Target = "votes",
+        random_state: int = 0,
     ) -> Inflation:
         """How much to widen sets like these so that they contain what people say about new items.
 
         These must be predictions of items that were not used for training; for the guarantee, and
         for ``coverage``, ``distance`` and ``scale``, see :class:`~credalearn.conformal.Inflation`.
         Votes or shares by class, ``observed``, have shape (N, K). With ``strata``, N names, each
-        stratum gets a radius of its own, and the promise holds in each.
+        stratum gets a radius of its own, and the promise holds in each. The shares of few votes
+        scatter; ``target="distribution"`` estimates what covers the distribution behind them,
+        with random draws.
 
         Example:
             >>> import torch
@@ -211,6 +215,8 @@ class CredalPredictions:
             distance=distance,
             scale=scale,
             strata=strata,
+            target=target,
+            random_state=random_state,
         )
 
     def conformalize(self, inflation: Inflation, *, strata: Sequence[str] | None = None) -> Self:

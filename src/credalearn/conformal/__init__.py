@@ -3,6 +3,6 @@
 Imports no torch: a run's stored radius is read without it.
 """
 
-from credalearn.conformal.inflation import Distance, Inflation, Scale, Stratum, score_strata
+from credalearn.conformal.inflation import Distance, Inflation, Scale, Stratum, Target, score_strata
 
-__all__ = ["Distance", "Inflation", "Scale", "Stratum", "score_strata"]
+__all__ = ["Distance", "Inflation", "Scale", "Stratum", "Target", "score_strata"]
