@@ -95,7 +95,7 @@ class Size:
 def main() -> None:
     """Measure if asked, then print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--measure", action="store_true", help="make the results anew")
+    parser.add_argument("--measure", action="store_true", help="make the results again")
     parser.add_argument("--data", help="folder of the data sets")
     asked = parser.parse_args()
     if asked.measure:

@@ -164,7 +164,7 @@ def wanted(name: str) -> list[str]:
 def main() -> None:
     """Measure if asked, then print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--measure", action="store_true", help="make the results anew")
+    parser.add_argument("--measure", action="store_true", help="make the results again")
     if parser.parse_args().measure:
         found = [simulate(name, method) for name in POPULATIONS for method in wanted(name)]
         with whole_file(RESULTS) as partial, partial.open("w", newline="") as file:

@@ -19,7 +19,8 @@ from credalearn.app.facts import (
     TrainingOptions,
 )
 from credalearn.app.features import row_digests
-from credalearn.app.run import Run, write_run
+from credalearn.app.run import Run
+from credalearn.app.run_files import write_run
 from credalearn.app.steps.set_coverage import certify_sets
 from credalearn.app.steps.train import prediction_table
 from credalearn.conformal import Distance, Scale

@@ -23,7 +23,7 @@ from clouds import classifier, clouds
 TEXTS = ["a good dog", "a nice dog", "good dog here", "bad cat", "a bad, bad cat", "no cat"] * 5
 KINDS = ["dog", "dog", "dog", "cat", "cat", "cat"] * 5
 
-# A dense copy would take 16 GB; the process may have 6 GB, most of which torch only reserves.
+# A dense copy would take 16 GB; the process may have 6 GB, and torch only reserves most of that.
 LARGE = """
 import resource
 resource.setrlimit(resource.RLIMIT_AS, (6 * 2**30, 6 * 2**30))
@@ -168,7 +168,7 @@ def test_read_only_arrays_are_taken_without_a_warning() -> None:
         assert clf.fit(X, y).predict(X).shape == (90,)
 
 
-def test_a_scaler_before_it_changes_nothing() -> None:
+def test_scaling_the_inputs_changes_nothing() -> None:
     X, _, counts = clouds()
     labels = cl.from_votes(counts)
     pipe = make_pipeline(StandardScaler(), cl.CredalClassifier()).fit(X, labels)

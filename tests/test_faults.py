@@ -84,7 +84,7 @@ FAULTS = {
         "sets/diameter.py",
         "(points[:, 0] - points[:, 1]).abs().sum(1) / 2",
         "(points[:, 0] - points[:, 1]).abs().sum(1)",
-        "test_predictions.py::test_scores_as_stated",
+        "test_predictions.py::test_scores_match_their_definitions",
     ),
     "relaxation keeps the least probable class": Fault(
         "labels/soft.py",
@@ -102,13 +102,13 @@ FAULTS = {
         "labels/soft.py",
         "tied = probs >= probs.amax(1, keepdim=True) * (1 - rounding)",
         "tied = probs.cumsum(1) >= probs.amax(1, keepdim=True)",
-        "labels/test_labels.py::test_vote_rules_as_stated",
+        "labels/test_labels.py::test_vote_rules_match_their_definitions",
     ),
     "Clopper–Pearson forgets the number of classes": Fault(
         "labels/votes.py",
         "level = (1 - votes.confidence) / votes.num_classes",
         "level = 1 - votes.confidence",
-        "labels/test_labels.py::test_clopper_pearson_limits_are_where_the_binomial_tail_is_the_level",
+        "labels/test_labels.py::test_clopper_pearson_limits_invert_the_binomial_tail",
     ),
     "the temperature multiplies": Fault(
         "labels/soft.py",
@@ -138,7 +138,7 @@ FAULTS = {
         "scores.py",
         "1 - pred.lower.gather",
         "1 - pred.upper.gather",
-        "test_predictions.py::test_scores_as_stated",
+        "test_predictions.py::test_scores_match_their_definitions",
     ),
     "the order of the items is the same in every epoch": Fault(
         "train/_learner.py",
@@ -279,16 +279,16 @@ FAULTS = {
         "app/readers/test_readers.py::test_items_of_another_split_are_not_merged_by_their_names",
     ),
     "items without votes are trained on": Fault(
-        "app/dataset.py",
+        "app/_split.py",
         "held = set(groups[unvoted])",
         "held = set(groups[~unvoted])",
         "app/test_dataset.py::test_gold_labeled_items_without_votes_calibrate_and_test",
     ),
     "columns are judged on the items that grew the tree": Fault(
-        "app/steps/leaks.py",
+        "app/steps/baselines.py",
         "tree.score(column[held_out], truth[held_out])",
         "tree.score(column[seen], truth[seen])",
-        "app/steps/test_leaks.py::test_says_nothing_of_rare_classes_and_few_items",
+        "app/steps/test_leaks.py::test_ignores_rare_classes_and_few_items",
     ),
 }
 
@@ -362,7 +362,7 @@ def test_fault_is_caught(name: str, guards: Guards, tmp_path: Path) -> None:
     shutil.copytree(ROOT / "src" / "credalearn", tmp_path / "credalearn")
     path = tmp_path / "credalearn" / fault.file
     text = path.read_text()
-    assert text.count(fault.right) == 1, "the fault's place has moved: name it anew"
+    assert text.count(fault.right) == 1, "the fault's place has moved: name it again"
     path.write_text(text.replace(fault.right, fault.wrong))
     code, output = guards.run(tmp_path, fault.guard)
     assert code == 1, f"{fault.guard} does not fail:\n{output}"

@@ -26,7 +26,7 @@ from credalearn._files import (
         (ValueError("something else."), "name"),
     ],
 )
-def test_the_remedy_fits_the_reason(error: Exception, fix: str) -> None:
+def test_error_names_a_matching_remedy(error: Exception, fix: str) -> None:
     found = str(not_written(Path("d.csv"), error, other="name another file"))
     why = getattr(error, "strerror", None) or str(error).rstrip(".")
     assert found == f"d.csv cannot be written: {why}. To fix: {fix} another file."
@@ -93,7 +93,7 @@ def test_concurrent_writers_leave_whole_files_only(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_what_a_killed_writer_left_is_removed_by_the_next(tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_writer_are_removed(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     assert start(KILLED, path).wait() == -signal.SIGKILL
     assert len(list(tmp_path.glob(".credalearn-*/file"))) == 1

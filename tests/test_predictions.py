@@ -35,7 +35,7 @@ def test_a_segment_of_two_heads(pred: CredalPredictions, heads: torch.Tensor) ->
     assert_close(pred.classes, heads.mean(1).argmax(1))
 
 
-def test_scores_as_stated(pred: CredalPredictions, heads: torch.Tensor) -> None:
+def test_scores_match_their_definitions(pred: CredalPredictions, heads: torch.Tensor) -> None:
     first, second = heads.unbind(1)
     middle = heads.mean(1)
     top = middle.argmax(1)
@@ -53,7 +53,7 @@ def test_scores_as_stated(pred: CredalPredictions, heads: torch.Tensor) -> None:
     assert (pred.score("max-entropy") >= bits(middle) - 1e-9).all()
 
 
-def test_scores_of_a_box_bound_those_of_what_it_holds(pred: CredalPredictions) -> None:
+def test_scores_of_a_box_bound_those_of_its_subsets(pred: CredalPredictions) -> None:
     bounds = box(pred)
     assert (bounds.score("mmi") >= pred.score("mmi") - 1e-9).all()
     assert_close(bounds.score("mmi"), Intervals(pred.lower, pred.upper).diameter())

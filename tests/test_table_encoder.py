@@ -122,7 +122,7 @@ def test_plain_numbers_stay_as_they_are() -> None:
     assert huge["fill"] == pytest.approx(1.7e308)
 
 
-def test_free_text_is_refused_as_a_category() -> None:
+def test_rejects_free_text_as_a_category() -> None:
     names = np.array([[f"name {row}"] for row in range(900)], dtype=object)
     with pytest.raises(CredalError, match=r"'x0' has 900 different texts in 900 rows.*leave"):
         TableEncoder.fit(names)
@@ -170,7 +170,7 @@ def test_rejects_other_columns_than_in_training() -> None:
     frame = pd.DataFrame({"age": [1.0, 2.0], "site": ["a", "b"]})
     encoder = TableEncoder.fit(frame)
     for other in (frame[["site", "age"]], frame[["age"]], frame.rename(columns={"age": "Age"})):
-        with pytest.raises(CredalError, match=r"columns of the training.* 'age', 'site'; got"):
+        with pytest.raises(CredalError, match=r"columns used in training.* 'age', 'site'; got"):
             encoder.transform(other)
     with pytest.raises(CredalError, match=r"'age' must contain numbers.*row 1 is 'old'"):
         encoder.transform([[None, "a"], ["old", "a"]])

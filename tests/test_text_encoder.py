@@ -93,7 +93,7 @@ def test_texts_from_lists_arrays_and_series() -> None:
     assert as_texts(["", None]).tolist() == ["", ""]
 
 
-def test_refuses_what_is_no_text() -> None:
+def test_rejects_inputs_that_are_not_text() -> None:
     clf, y = cl.CredalClassifier(encoder="tfidf"), ["a", "b"]
     for X, message in (
         ("cat", "one per item; got a single text"),

@@ -176,9 +176,6 @@ def measure(
     data: Data = None,
     device: Device = "auto",
     weights: Weights = None,
-    kept: Annotated[
-        bool, typer.Option("--kept", help="Add what the predictions in the store tell.")
-    ] = False,
 ) -> None:
     """Measure finished runs again, for instance on foreign images that came later."""
     from credalearn_experiments.data import DataFolders
@@ -192,7 +189,7 @@ def measure(
     for each in (each for runs in _stored_runs(store, names).values() for each in runs):
         if runner.store.state(each) == "done" and (lock := runner.store.claim(each)):
             try:
-                (runner.measure_kept if kept else runner.measure)(each)
+                runner.measure(each)
                 count += 1
             finally:
                 lock.release()

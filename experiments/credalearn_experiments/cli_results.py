@@ -1,5 +1,6 @@
 """The commands of ``credalearn-experiments`` that read records: tables and figures."""
 
+import csv
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -9,7 +10,7 @@ import typer
 from credalearn.errors import CredalError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from credalearn_experiments.records import Record
     from credalearn_experiments.results.table import Table
@@ -25,10 +26,9 @@ Records = Annotated[
     Path,
     typer.Option("--records", help="A store, or a folder of records.", show_default="our results"),
 ]
-Form = Annotated[
-    Literal["markdown", "latex", "csv"],
-    typer.Option("--format", help="How tables are written; 'records -o FILE.csv' has all runs."),
-]
+Workers = Annotated[int, typer.Option(min=1, help="Processes on this machine.")]
+Do = Annotated[bool, typer.Option("--run", help="Do what is missing in the file.")]
+Scores = Annotated[Path, typer.Option(help="CSV file of the scores.")]
 Only = Annotated[str | None, typer.Option(help="Only tables with this in their title.")]
 
 
@@ -42,7 +42,6 @@ def table(
         list[str] | None, typer.Option(help="Method that BQS compares; repeatable.")
     ] = None,
     only: Only = None,
-    form: Form = "markdown",
 ) -> None:
     """Print the tables of settings: accuracy, calibration, deferral, foreign images."""
     from credalearn._checks import check_choice
@@ -58,7 +57,7 @@ def table(
         found = [record for record in found if record.method in method]
         chosen = [name for name in chosen if any(record.setting == name for record in found)]
     for name in chosen:
-        _print(setting_page(found, name, balance), form, only)
+        _print(setting_page(found, name, balance), only)
         print()
 
 
@@ -68,13 +67,12 @@ def differences(
         str, typer.Option(help="Method to compare with, another setting, or a folder of records.")
     ],
     records: Records = RESULTS,
-    form: Form = "markdown",
 ) -> None:
     """Print how much better methods are than one of them, or than in another setting, by seed."""
     from credalearn_experiments.results.differences import differences_page
 
     others = _read(Path(than)) if Path(than).is_dir() else None
-    _print(differences_page(_read(records), setting, than, others), form)
+    _print(differences_page(_read(records), setting, than, others))
 
 
 def votes(
@@ -83,7 +81,6 @@ def votes(
     metric: Annotated[
         list[str] | None, typer.Option(help="Only this one; repeatable.", show_default="all")
     ] = None,
-    form: Form = "markdown",
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="A figure: .png, .svg or .pdf.")
     ] = None,
@@ -96,44 +93,43 @@ def votes(
     page = votes_page(cells, family, metric)
     if output is not None:  # first: a reader that stops early (``| head``) ends the command
         vote_figure(cells, family, output, metric)
-    _print(page, form)
+    _print(page)
 
 
 def rule(
     name: Annotated[str, typer.Argument(metavar="RULE", help="Such as relax-ties.")],
     method: Annotated[str, typer.Option(help="Method that learns from its labels.")] = "pocc-mean",
     records: Records = RESULTS,
-    form: Form = "markdown",
 ) -> None:
     """Compare a label rule with softmax on soft labels in every family, with Holm's correction."""
     from credalearn_experiments.results.rule_cells import rule_page
 
-    _print(rule_page(_read(records), name, method), form)
+    _print(rule_page(_read(records), name, method))
 
 
-def state(records: Records = RESULTS, form: Form = "markdown") -> None:
+def state(records: Records = RESULTS) -> None:
     """Print which of the paper's settings have runs, with how many seeds, or why not."""
     from credalearn_experiments.results.state import read_reasons, state_page
 
-    _print(state_page(_read(records), read_reasons(records)), form)
+    _print(state_page(_read(records), read_reasons(records)))
 
 
-def sets(names: Names = None, records: Records = RESULTS, form: Form = "markdown") -> None:
+def sets(names: Names = None, records: Records = RESULTS) -> None:
     """Compare methods at equal coverage: how wide must their sets be to contain the votes?"""
     from credalearn_experiments.results.tables import sets_page
 
     found = _read(records)
     sized = [each for each in found if names or "set_width_90" in each.metrics]
-    _print(sets_page(found, _chosen(names, sized)), form)
+    _print(sets_page(found, _chosen(names, sized)))
 
 
-def compare(names: Names = None, records: Records = RESULTS, form: Form = "markdown") -> None:
+def compare(names: Names = None, records: Records = RESULTS) -> None:
     """Compare ours with every published figure that the records answer."""
     from credalearn_experiments.results.published import compare, comparison_page
 
     found = _read(records)
     chosen = _chosen(names, found)
-    _print(comparison_page(found, [row for row in compare(found) if row.setting in chosen]), form)
+    _print(comparison_page(found, [row for row in compare(found) if row.setting in chosen]))
 
 
 def figures(
@@ -170,83 +166,71 @@ def records(
     """Copy the records of a store's finished runs, without predictions and weights."""
     from credalearn._files import whole_file
     from credalearn._formats import many
+    from credalearn.app._escape import escape_csv
     from credalearn_experiments.records import copy_records
-    from credalearn_experiments.results.table import csv_text
 
     found = _read(store)
     if output.suffix.lower() == ".csv":
         metrics = sorted({name for record in found for name in record.metrics})
-        rows = [
-            [each.setting, each.method, each.seed, *(each.metrics.get(name) for name in metrics)]
-            for each in found
-        ]
-        with whole_file(output) as partial:
-            heads = ["setting", "method", "seed", *metrics]
-            partial.write_text(csv_text([heads, *rows]), encoding="utf-8")
+        names = ["setting", "method", "seed", *metrics]
+        with whole_file(output) as partial, partial.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, names, lineterminator="\n")
+            writer.writeheader()
+            for each in found:
+                known = {"setting": each.setting, "method": escape_csv(each.method)}
+                writer.writerow(known | {"seed": each.seed, **each.metrics})
     else:
         copy_records(found, output)
     print(f"{many(len(found), 'record')} in {output}")
 
 
 def learners(
-    run: Annotated[bool, typer.Option("--run", help="Do what is missing in the file.")] = False,
+    run: Do = False,
     seeds: Annotated[int, typer.Option(min=1, help="Seeds of each data set.")] = 10,
-    workers: Annotated[int, typer.Option(min=1, help="Processes on this machine.")] = 1,
-    file: Annotated[Path, typer.Option(help="CSV file of the scores.")] = RESULTS / "learners.csv",
+    workers: Workers = 1,
+    file: Scores = RESULTS / "learners.csv",
     only: Only = None,
-    form: Form = "markdown",
 ) -> None:
     """Compare the default learner with logistic regression and named methods on crowd data."""
-    from credalearn_experiments.data import DataFolders
-    from credalearn_experiments.learners import learners_page, read_scores, run_learners
+    from credalearn_experiments import learners
 
-    if run:
-        wanted = range(1, seeds + 1)
-        for line in run_learners(file, DataFolders.named(), seeds=wanted, workers=workers):
-            print(line, file=sys.stderr, flush=True)
-    scores = read_scores(file)
-    if not scores:
-        raise CredalError(f"{file} has no scores. To fix: make some with --run.")
-    _print(learners_page(scores), form, only)
+    wanted = range(1, seeds + 1) if run else ()
+    _study(learners.run_learners, file, wanted, workers)
+    _print(learners.learners_page(learners.read_scores(file)), only)
 
 
 def set_worth(
-    run: Annotated[bool, typer.Option("--run", help="Do what is missing in the file.")] = False,
+    run: Do = False,
     seeds: Annotated[int, typer.Option(min=1, help="Seeds of each cell; 1 is left out.")] = 10,
-    workers: Annotated[int, typer.Option(min=1, help="Processes on this machine.")] = 1,
-    file: Annotated[Path, typer.Option(help="CSV file of the scores.")] = RESULTS / "set_worth.csv",
-    form: Form = "markdown",
+    workers: Workers = 1,
+    file: Scores = RESULTS / "set_worth.csv",
 ) -> None:
-    """Compare statements, learned bounds, distilled sets and few votes with their rivals."""
-    from credalearn_experiments.data import DataFolders
-    from credalearn_experiments.set_worth import read_scores, run_studies, set_worth_page
+    """Compare statements, mixed items, learned bounds and few votes with their rivals."""
+    from credalearn_experiments import set_worth
 
-    if run:  # the methods were written with seed 1
-        wanted = range(2, seeds + 2)
-        for line in run_studies(file, DataFolders.named(), seeds=wanted, workers=workers):
-            print(line, file=sys.stderr, flush=True)
-    scores = read_scores(file)
-    if not len(scores):
-        raise CredalError(f"{file} has no scores. To fix: make some with --run.")
-    _print(set_worth_page(scores), form)
+    wanted = range(2, seeds + 2) if run else ()  # the methods were written with seed 1
+    _study(set_worth.run_studies, file, wanted, workers)
+    _print(set_worth.set_worth_page(set_worth.read_scores(file)))
 
 
 def guarantees(
     splits: Annotated[
         int | None, typer.Option(min=1, help="Measure again, on so many random splits.")
     ] = None,
-    workers: Annotated[int, typer.Option(min=1, help="Processes on this machine.")] = 1,
+    workers: Workers = 1,
     file: Annotated[Path, typer.Option(help="CSV file of the results.")] = RESULTS
     / "guarantees_on_data.csv",
 ) -> None:
     """Print what is promised, broken and kept on four sets of annotated items."""
     from credalearn_experiments.data import DataFolders
-    from credalearn_experiments.guarantees import NAMES, measure, table, write
+    from credalearn_experiments.guarantees import NAMES, measure, table
 
     if splits is not None:
+        import polars as pl
+
         folders = DataFolders.named()
         found = [measure(name, folders, splits, workers=workers) for name in NAMES]
-        write([line for lines in found for line in lines], file)
+        pl.DataFrame([line for lines in found for line in lines]).write_csv(file)
     print("\n".join(table(file)))
 
 
@@ -271,6 +255,18 @@ def _read(folder: Path) -> "list[Record]":
     return list(found.records)
 
 
+def _study(
+    do: "Callable[..., Iterable[str]]", file: Path, seeds: "Sequence[int]", workers: int
+) -> None:
+    """Do what is missing in a file of scores for these seeds, and report it."""
+    from credalearn_experiments.data import DataFolders
+
+    for line in do(file, DataFolders.named(), seeds=seeds, workers=workers) if seeds else ():
+        print(line, file=sys.stderr, flush=True)
+    if not file.exists():
+        raise CredalError(f"{file} has no scores. To fix: make some with --run.")
+
+
 def _chosen(names: list[str] | None, found: "Sequence[Record]") -> list[str]:
     """The settings that are named or fit a pattern; by default all but those of families."""
     from credalearn_experiments.settings.catalog import ALL_SETTINGS, family_of, spelled_out
@@ -282,11 +278,11 @@ def _chosen(names: list[str] | None, found: "Sequence[Record]") -> list[str]:
     return spelled_out(names, ordered)
 
 
-def _print(parts: "Iterable[Table | str]", form: str, only: str | None = None) -> None:
+def _print(parts: "Iterable[Table | str]", only: str | None = None) -> None:
     from credalearn_experiments.results.table import page
 
     parts = list(parts)
     titles = [part.title for part in parts if not isinstance(part, str)]
     if only and not any(only in title for title in titles):
         raise CredalError(f"no table has {only!r} in its title; there are {titles}.")
-    print(page([x for x in parts if isinstance(x, str) or not only or only in x.title], form))
+    print(page([x for x in parts if isinstance(x, str) or not only or only in x.title]))

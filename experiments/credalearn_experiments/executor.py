@@ -59,7 +59,7 @@ def execute(
 
 
 def _prepare(store: Store, runs: Sequence[Run], retry_failed: bool) -> None:
-    """Refuse runs of another configuration; forget failures that are to be tried again."""
+    """Refuse runs of another configuration; forget failures to try again."""
     for run in runs:
         state = store.state(run)
         if state == "done":

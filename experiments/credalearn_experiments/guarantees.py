@@ -6,18 +6,17 @@ selected and trained on one part and gives out-of-fold predictions, one part cal
 Shapes: N items, K classes.
 """
 
-import csv
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
+import polars as pl
 import torch
 from joblib import Parallel, delayed
 
 import credalearn as cl
-from credalearn._files import whole_file
 from credalearn._formats import percent
 from credalearn.conformal import Scale, score_strata
 from credalearn.conformal.calibration import narrowest_scale
@@ -33,21 +32,11 @@ _METHODS: dict[str, CertifyMethod] = {
 }
 NAMES = ("LIDC", "CIFAR-10H, all votes", "ConvAbuse", "ArMIS")
 
+# Of a method: the share of the splits where the kept test items err more than promised, the share
+# of test items kept, and their error. Of sets: the coverage of all, kept and deferred test items,
+# and the mean width of a class's interval.
+_COLUMNS = ("broken", "kept", "error", "width")
 _Values = dict[str, tuple[float, ...]]  # by method, and by kind of sets
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
-    """One line of the results: means over splits."""
-
-    data: str
-    what: str  # the method, or the kind of sets
-    promise: float
-    splits: int
-    broken: float  # share of the splits where the kept test items err more; of sets: the coverage
-    kept: float  # share of the test items that is kept; of sets: coverage among kept items
-    error: float  # among the kept test items; of sets: coverage among deferred items
-    width: float = 0.0  # of sets: mean width of a class's interval
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,22 +87,20 @@ def predict_parts(data: CrowdSet, random_state: int) -> list[Part]:
     ]
 
 
-def measure(name: str, folders: DataFolders, number: int, *, workers: int = 1) -> list[Line]:
-    """Every method, then sets with one radius and by stratum, on random splits of one set."""
+def measure(
+    name: str, folders: DataFolders, number: int, *, workers: int = 1
+) -> list[dict[str, Any]]:
+    """Every method, then sets with one radius and by stratum: means over splits of one set."""
     jobs = (delayed(_measure_split)(name, folders, each) for each in range(1, number + 1))
     found: list[tuple[float, _Values]] = Parallel(n_jobs=workers)(jobs)
-    max_error = found[0][0]
-    return [
-        Line(
-            data=name,
-            what=what,
-            promise=_SET_COVERAGE if "sets" in what else max_error,
-            splits=number,
-            **dict(zip(("broken", "kept", "error", "width"), values, strict=True)),
-        )
-        for what in found[0][1]
-        for values in [_mean([each[what] for _, each in found])]
-    ]
+    lines = []
+    for what in found[0][1]:
+        promise = _SET_COVERAGE if "sets" in what else found[0][0]
+        known = np.ma.masked_invalid([each[what] for _, each in found])  # some split defers none
+        means = [float(f"{mean:.4g}") for mean in known.mean(0).filled(np.nan)]
+        line = {"data": name, "what": what, "promise": promise, "splits": number}
+        lines.append(line | dict(zip(_COLUMNS, means, strict=True)))
+    return lines
 
 
 def _measure_split(name: str, folders: DataFolders, seed: int) -> tuple[float, _Values]:
@@ -138,12 +125,6 @@ def _measure_split(name: str, folders: DataFolders, seed: int) -> tuple[float, _
         error = float(tested["wrong"][kept].mean()) if kept.any() else 0.0
         found[method] = (float(error > data.max_error), float(kept.mean()), error, 0.0)
     return data.max_error, found | _sets((train, calibration, test), rule, score)
-
-
-def _mean(rows: list[tuple[float, ...]]) -> list[float]:
-    """Means by column, of the splits that have a value."""
-    found: list[float] = np.ma.masked_invalid(rows).mean(0).filled(np.nan).tolist()
-    return found
 
 
 def _sets(parts: Sequence[Part], rule: cl.Guarantee, score: DeferralScore) -> _Values:
@@ -175,31 +156,18 @@ def _sets(parts: Sequence[Part], rule: cl.Guarantee, score: DeferralScore) -> _V
 
 def table(path: Path) -> Iterator[str]:
     """The results as two tables in Markdown."""
-    with path.open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
+    rows = pl.read_csv(path).rows(named=True)
     yield "| items | promise | method | splits | broken on test items | kept | error among kept |"
     yield "| --- | ---: | --- | ---: | ---: | ---: | ---: |"
     sets = [row for row in rows if "sets" in row["what"]]
-    for row in (row for row in rows if row not in sets):
-        cells = (percent(float(row[name])) for name in ("broken", "kept", "error"))
-        head = f"| {row['data']} | {percent(float(row['promise']))} | {row['what']} |"
-        yield f"{head} {row['splits']} | {' | '.join(cells)} |"
+    for row in rows:
+        cells = " | ".join(percent(row[name]) for name in ("broken", "kept", "error"))
+        row["cells"] = f"{row['splits']} | {cells} |"
+        if row not in sets:
+            yield f"| {row['data']} | {percent(row['promise'])} | {row['what']} | {row['cells']}"
     yield ""
     yield "| items | sets | splits | covered | of the kept | of the deferred | mean width |"
     yield "| --- | --- | ---: | ---: | ---: | ---: | ---: |"
     for row in sets:
-        cells = (percent(float(row[name])) for name in ("broken", "kept", "error"))
         what = row["what"].removeprefix("sets").strip(", ")
-        yield f"| {row['data']} | {what} | {row['splits']} | {' | '.join(cells)} | {row['width']} |"
-
-
-def write(lines: list[Line], path: Path) -> None:
-    """Keep the results, whole or not at all."""
-    with whole_file(path) as partial, partial.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, Line.__slots__, lineterminator="\n")
-        writer.writeheader()
-        for each in lines:
-            known = asdict(each)
-            writer.writerow(
-                {k: f"{x:.4g}" if isinstance(x, float) else x for k, x in known.items()}
-            )
+        yield f"| {row['data']} | {what} | {row['cells']} {row['width']} |"

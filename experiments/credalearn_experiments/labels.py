@@ -23,19 +23,21 @@ def training_labels(
 ) -> CredalSet:
     """Credal labels of the training items, on the CPU; the seed draws votes, if only a few."""
     source = setting.labels
+    needed = {Annotators: "train_soft", Votes: "train_counts"}.get(type(source), "train_y")
+    given = getattr(task, needed)
+    if given is None:
+        raise CredalError(
+            f"the labels of setting {setting.name!r}, {type(source).__name__}, need {needed}; "
+            f"task {task.name!r} has none. To fix: pass {needed} to its Task, or use other labels."
+        )
     labels: CredalSet
     if isinstance(source, Annotators):
-        if task.train_soft is None:
-            raise _missing(setting, task, "train_soft")
-        labels = relax(task.train_soft)
+        labels = relax(given)
     elif isinstance(source, Votes):
-        if task.train_counts is None:
-            raise _missing(setting, task, "train_counts")
-        labels = from_votes(
-            draw_votes(task.train_counts, source.number, seed=seed).double(), rule=source.rule
-        )
+        votes = draw_votes(given, source.number, seed=seed)
+        labels = from_votes(votes.double(), rule=source.rule)
     elif isinstance(source, Smoothing):
-        labels = smooth(task.train_y, source.epsilon, task.num_classes)
+        labels = smooth(given, source.epsilon, task.num_classes)
     else:
         dataset: Literal["cifar10", "cifar100"]
         dataset = "cifar100" if task.name == "cifar100" else "cifar10"
@@ -44,13 +46,6 @@ def training_labels(
         )
         labels = from_teacher(logits, temperature=source.temperature)
     return collapse(labels) if setting.collapsed else labels
-
-
-def _missing(setting: Setting, task: Task, field: str) -> CredalError:
-    return CredalError(
-        f"the labels of setting {setting.name!r}, {type(setting.labels).__name__}, need {field}; "
-        f"task {task.name!r} has none. To fix: pass {field} to its Task, or use other labels."
-    )
 
 
 def draw_votes(counts: Tensor, number: int | None, *, seed: int) -> Tensor:

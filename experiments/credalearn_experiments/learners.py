@@ -3,13 +3,13 @@
 Shapes: N items, K classes.
 """
 
-import csv
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import astuple, dataclass, fields, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import torch
 from joblib import Parallel, delayed
 from scipy.stats import t as student
@@ -34,27 +34,15 @@ from credalearn_experiments.results.table import Column, Table, Value
 _STRENGTHS = tuple(10.0**power for power in range(-3, 4))  # C of logistic regression
 _CONFIDENCE = 0.9
 _DEFAULT, _RIVAL, _SKILL = "default", "logistic regression", ", Dawid–Skene"
-_METRICS = (
-    Column("accuracy"),
-    Column("ECE", better="lower"),
-    Column("log-likelihood of votes", percent=False, digits=3),
-    Column("accuracy, 20 % deferred"),
-    Column("kept"),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Score:
-    """How one learner did on one set with one seed."""
-
-    data: str
-    learner: str
-    seed: int
-    accuracy: float
-    ece: float
-    vote_log_likelihood: float  # of the votes on test items, mean per vote
-    accuracy_kept: float  # after deferring a fifth by top probability
-    kept: float  # share of test items under the certificate
+_KEYS = ("data", "seed", "learner")
+_METRICS = {
+    "accuracy": Column("accuracy"),
+    "ece": Column("ECE", better="lower"),
+    "vote_log_likelihood": Column("log-likelihood of votes", percent=False, digits=3),
+    "accuracy_kept": Column("accuracy, 20 % deferred"),
+    "kept": Column("kept"),
+}
+Score = dict[str, Any]  # of one learner on one set with one seed: the keys and the metrics
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -169,17 +157,17 @@ def run_learners(
     path: Path, folders: DataFolders, *, seeds: Sequence[int], workers: int
 ) -> Iterator[str]:
     """Do what is missing in the file, set by set and seed by seed; a line for each."""
-    done = {(score.data, score.seed, score.learner) for score in read_scores(path)}
+    done = set(read_scores(path).select(_KEYS).rows()) if path.exists() else set()
     jobs = (delayed(_scores)(name, seed, folders, done) for seed in seeds for name in CROWD_SETS)
     for found in Parallel(n_jobs=workers, return_as="generator_unordered")(jobs):
-        write_scores(path, [*read_scores(path), *found])
         for score in found:
-            yield f"{score.data}, seed {score.seed}, {score.learner}: {score.accuracy:.4f}"
+            new = pl.DataFrame([score])
+            table = pl.concat([read_scores(path), new], how="diagonal") if path.exists() else new
+            table.sort(_KEYS).write_csv(path, float_precision=6)
+            yield f"{score['data']}, seed {score['seed']}, {score['learner']}"
 
 
-def _scores(
-    name: str, seed: int, folders: DataFolders, done: set[tuple[str, int, str]]
-) -> list[Score]:
+def _scores(name: str, seed: int, folders: DataFolders, done: set[tuple[Any, ...]]) -> list[Score]:
     torch.set_num_threads(1)  # this process is joblib's own
     data = CROWD_SETS[name](folders, seed)
     known = [each for each in LEARNERS if data.named is not None or _SKILL not in each]
@@ -208,50 +196,36 @@ def _judged(name: str, learner: str, seed: int, data: CrowdSet, learn: Learner) 
     probs, score = found.truth[count:][test].double(), found.score[count:][test]
     curve = accuracy_rejection(probs, y[test], score)
     votes = torch.from_numpy(data.judged[data.split[2]])
-    return Score(
-        data=name,
-        learner=learner,
-        seed=seed,
-        accuracy=accuracy(probs, y[test]),
-        ece=ece(probs, y[test]),
-        vote_log_likelihood=float((votes * log_probs(found.votes[count:])).sum() / votes.sum()),
-        accuracy_kept=float(curve[round(0.8 * len(curve)) - 1]),
-        kept=kept,
-    )
+    return {
+        "data": name,
+        "learner": learner,
+        "seed": seed,
+        "accuracy": accuracy(probs, y[test]),
+        "ece": ece(probs, y[test]),
+        "vote_log_likelihood": float((votes * log_probs(found.votes[count:])).sum() / votes.sum()),
+        "accuracy_kept": float(curve[round(0.8 * len(curve)) - 1]),  # by top probability
+        "kept": kept,
+    }
 
 
-def read_scores(path: Path) -> list[Score]:
-    """The scores in a CSV file; none if there is no file."""
-    if not path.exists():
-        return []
-    with path.open(newline="", encoding="utf-8") as file:
-        rows = list(csv.reader(file))[1:]
-    return [Score(data, who, int(seed), *map(float, rest)) for data, who, seed, *rest in rows]
+def read_scores(path: Path) -> pl.DataFrame:
+    """The scores in a CSV file."""
+    return pl.read_csv(path)
 
 
-def write_scores(path: Path, scores: Iterable[Score]) -> None:
-    """Write the scores in a fixed order, rounded to six digits."""
-    order = {name: number for number, name in enumerate((*CROWD_SETS, *LEARNERS))}
-    rows = sorted(scores, key=lambda each: (order[each.data], each.seed, order[each.learner]))
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow([each.name for each in fields(Score)])
-        for row in rows:
-            writer.writerow([round(x, 6) if isinstance(x, float) else x for x in astuple(row)])
-
-
-def learners_page(scores: Sequence[Score]) -> Iterator[Table | str]:
+def learners_page(scores: pl.DataFrame) -> Iterator[Table | str]:
     """All learners on all sets, and the default next to the best logistic regression of each."""
-    names = [name for name in CROWD_SETS if any(each.data == name for each in scores)]
+    held = set(scores["data"])
+    names = [name for name in CROWD_SETS if name in held]
     for name in names:
         found = {learner: _values(scores, name, learner) for learner in LEARNERS}
         rows = {learner: _spread(values) for learner, values in found.items() if len(values)}
-        yield Table(f"{name}", _METRICS, rows, corner="learner")
+        yield Table(name, [*_METRICS.values()], rows, corner="learner")
     rows = {name: _differences(scores, name) for name in names}
     for name in names:
         if len(_values(scores, name, _DEFAULT + _SKILL)):
             rows[f"{name}, both on Dawid–Skene"] = _differences(scores, name, _SKILL)
-    columns = [replace(each, marked=False) for each in _METRICS]
+    columns = [replace(each, marked=False) for each in _METRICS.values()]
     yield Table("Default less the best logistic regression", columns, rows, corner="data")
     count = min(len(_values(scores, name, _DEFAULT)) for name in names)
     yield f"{count} seeds or more; mean ± standard deviation in the tables by set."
@@ -266,23 +240,22 @@ def learners_page(scores: Sequence[Score]) -> Iterator[Table | str]:
     )
 
 
-def _values(scores: Sequence[Score], data: str, learner: str) -> np.ndarray:
+def _values(scores: pl.DataFrame, data: str, learner: str) -> np.ndarray:
     """The metrics of each seed, shape (seeds, metrics)."""
-    own = [each for each in scores if (each.data, each.learner) == (data, learner)]
-    return np.array([astuple(each)[3:] for each in sorted(own, key=lambda each: each.seed)])
+    own = scores.filter(pl.col("data") == data, pl.col("learner") == learner)
+    return own.sort("seed").select(list(_METRICS)).to_numpy()
 
 
 def _spread(values: np.ndarray) -> dict[str, Value]:
-    pairs = zip(values.mean(0), values.std(0), strict=True)
-    named = zip(_METRICS, pairs, strict=True)
-    return {column.name: (float(mean), float(spread)) for column, (mean, spread) in named}
+    found = zip(_METRICS.values(), values.mean(0), values.std(0), strict=True)
+    return {column.name: (float(mean), float(spread)) for column, mean, spread in found}
 
 
-def _differences(scores: Sequence[Score], data: str, labels: str = "") -> dict[str, Value]:
+def _differences(scores: pl.DataFrame, data: str, labels: str = "") -> dict[str, Value]:
     own, kind = _values(scores, data, _DEFAULT + labels), _RIVAL + labels
     rivals = [_values(scores, data, name) for name in LEARNERS if name.startswith(kind)]
     found: dict[str, Value] = {}
-    for number, column in enumerate(_METRICS):
+    for number, column in enumerate(_METRICS.values()):
         sign = -1 if column.better == "lower" else 1
         known = [each[:, number] for each in rivals if len(each)]
         best = max(known, key=lambda values: float(sign * values.mean()))

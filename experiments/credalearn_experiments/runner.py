@@ -28,14 +28,14 @@ from credalearn.train.device import find_device
 from credalearn.train.distributed import own_gpu, tell, world_size
 from credalearn.train.training import Execution
 from credalearn_experiments.data import DataFolders, MissingDataError, Task, load_foreign, load_task
-from credalearn_experiments.evaluation import Measurements, evaluate, measure
+from credalearn_experiments.evaluation import Measurements, measure
 from credalearn_experiments.labels import training_labels
 from credalearn_experiments.log import EpochLog, seconds_spent
 from credalearn_experiments.plugins import check_method, check_predictions, load_plugin
-from credalearn_experiments.records import Record, write_record
+from credalearn_experiments.records import Record
 from credalearn_experiments.runs import Run
 from credalearn_experiments.settings import Setting
-from credalearn_experiments.store import MODEL, PREDICTIONS, Store, read_predictions
+from credalearn_experiments.store import MODEL, PREDICTIONS, Store
 
 # Training items of models side by side from which on torch.compile pays: it makes an H200 a sixth
 # faster than about 58,000 items per second, after 40 seconds the first time on a machine.
@@ -122,22 +122,6 @@ class Runner:
         members = tuple(self._trained(base) for base in run.bases or (run,))
         before = self.store.record(run)
         self._measure(run, members, before.seconds, before)
-
-    def measure_kept(self, run: Run) -> None:
-        """Add what predictions in the store tell and its record lacks; no network is needed."""
-        record, folder = self.store.record(run), self.store.folder
-        tensors = self.store.tensors(run, PREDICTIONS)
-        there = {name.rpartition(".")[0] for name in tensors}
-        parts = {
-            part: read_predictions(folder, run.setting.name, run.method, run.seed, part=part)
-            for part in ("test", *run.setting.foreign)
-            if part in there
-        }
-        found = evaluate(run.method, parts.pop("test"), tensors["y"], parts)
-        write_record(
-            self.store.path(run) / "metrics.json",
-            replace(record, metrics={**found, **record.metrics}),
-        )
 
     def labels(self, run: Run) -> CredalSet:
         """The training labels of a run, on the device."""

@@ -1,5 +1,6 @@
 """A run: one method with one seed in one setting, and the runs that it is built on."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -137,19 +138,14 @@ def _describe_weights(weights: Path | None) -> str | None:
 
 def parse_seeds(text: str) -> tuple[int, ...]:
     """Seeds from text: ``"3"`` is the first three, ``"2-5"`` and ``"1,4"`` are the seeds named."""
-    parts = [part for part in text.replace(" ", "").split(",") if part]
-    if parts == [text.strip()] and "-" not in text:
-        parts = [f"1-{parts[0]}"]
+    given = text.replace(" ", "")
+    given = f"1-{given}" if given.isdecimal() else given
     seeds: dict[int, None] = {}
-    for part in parts:
-        first, dash, last = part.partition("-")
-        last = last if dash else first
-        known = first.isdecimal() and last.isdecimal()
-        if not known or not 1 <= int(first) <= int(last) < int(first) + _MAX_SEEDS:
-            seeds = {}
-            break
-        seeds |= dict.fromkeys(range(int(first), int(last) + 1))
-    if not seeds:
+    if re.fullmatch(r"(\d{1,6}(-\d{1,6})?(,|$))+", given):
+        ends = [part.split("-") for part in given.split(",") if part]
+        several = (range(int(part[0]), int(part[-1]) + 1) for part in ends)
+        seeds = dict.fromkeys(seed for each in several for seed in each)
+    if not 0 < len(seeds) <= _MAX_SEEDS or 0 in seeds:
         raise CredalError(
             f"seeds must be a count such as 3, or seeds such as 2-5 or 1,4, at most {_MAX_SEEDS:,} "
             f"and each 1 or more; got {text!r}. To fix: write one seed as '4,'."

@@ -52,7 +52,7 @@ class NumberColumn:
 
 @dataclass(frozen=True, slots=True)
 class CategoryColumn:
-    """A column of texts: one 0/1 feature per value of the training, all 0 for other values."""
+    """A column of texts: one 0/1 feature per value seen in training, all 0 for other values."""
 
     name: str
     values: tuple[str, ...]  # sorted; "" means missing, where training had missing values
@@ -104,7 +104,7 @@ class TableEncoder:
         arrays = default_names(len(own))  # an array has positions only
         if names != own and (len(names) != len(own) or arrays not in (names, own)):
             raise CredalError(
-                f"X must have the {len(own)} columns of the training, in this order: "
+                f"X must have the {len(own)} columns used in training, in this order: "
                 f"{listed(own)}; got {listed(names)}. To fix: select these columns."
             )
         if isinstance(table, np.ndarray) and self.is_plain and np.isfinite(table).all():

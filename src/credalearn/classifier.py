@@ -101,7 +101,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             several networks need.
         encoder: ``"auto"``, or ``"tfidf"`` where items are texts: the TF-IDF of one and two words
             and of two to five characters, in any language, for the default learner. It is fitted
-            anew in each of its folds, and saved with the model.
+            again in each of its folds, and saved with the model.
         weights: File with the weights that a backbone given by name starts from: the published
             state dict of a ``torchvision:`` or ``timm:`` network, or ``model.safetensors`` of a
             saved classifier with the same backbone. ``load`` does not need the file.

@@ -78,7 +78,7 @@ def test_features_are_computed_once(
     later = run.recalibrate(_others(votes, tmp_path), tmp_path / "later")
     assert later.run.facts.inputs.encoder_sha256 == "digest"
     monkeypatch.setattr(encoders, "_wordllama", lambda *_: (lambda x: x, "other"))
-    with pytest.raises(cl.CredalError, match="are not those of the training"):
+    with pytest.raises(cl.CredalError, match="are not those of training"):
         run.predict(new, threshold=0.5)
 
 

@@ -35,7 +35,7 @@ def every_form(folder: Path) -> dict[str, Any]:
     }
 
 
-def test_every_form_reads_alike(tmp_path: Path) -> None:
+def test_every_file_format_gives_the_same_features(tmp_path: Path) -> None:
     for name, data in every_form(tmp_path).items():
         found = read_features(data)
         assert found.items == ITEMS, name
@@ -71,7 +71,7 @@ def test_other_columns_are_kept_as_text_or_left_out(tmp_path: Path) -> None:
         ("size,weight\n1,2\n", r"no column names the items; its columns are: size, weight"),
     ],
 )  # fmt: skip
-def test_bad_features_are_named(tmp_path: Path, text: str, message: str) -> None:
+def test_rejects_bad_features_by_name(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(cl.CredalError, match=message):
         read_features(table_of(tmp_path / "f.csv", text))
 

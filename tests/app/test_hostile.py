@@ -106,7 +106,7 @@ def check(capsys: Capture, inside: Path, *arguments: object, refused: bool = Tru
     assert not (inside / "ran").exists()
 
 
-def test_hostile_files_are_refused_by_every_command(inside: Path, capsys: Capture) -> None:
+def test_every_command_rejects_hostile_files(inside: Path, capsys: Capture) -> None:
     team, run = make_team(inside / "team"), make_run(inside / "run").path
     for path in bombs(inside, inside / "ran"):
         check(capsys, inside, "inspect", path)
@@ -140,7 +140,7 @@ def test_hostile_files_in_a_run_are_refused(name: str, inside: Path, capsys: Cap
     check(capsys, inside, "predict", run, data, "-o", inside / "d.csv", refused=False)
 
 
-def test_links_in_a_run_lead_nowhere(inside: Path, capsys: Capture) -> None:
+def test_links_out_of_a_run_are_not_followed(inside: Path, capsys: Capture) -> None:
     run, secret = (
         make_run(inside / "run", rule=False).path,
         inside.parent / "outside" / "secret.csv",
@@ -171,7 +171,7 @@ def votes_of_images(pictures: Path) -> np.ndarray:
     return votes(np.random.default_rng(0).normal(size=(40, 3)))
 
 
-def test_names_from_outside_stay_names(inside: Path, capsys: Capture) -> None:
+def test_hostile_names_are_never_interpreted(inside: Path, capsys: Capture) -> None:
     team = make_team(inside / "team")
     said = pl.read_csv(team.votes).with_columns(
         label=pl.col("label").str.replace("owl", EVIL), item=pl.col("item") + EVIL
@@ -223,7 +223,7 @@ def test_a_full_disk_is_one_message_and_leaves_nothing(tmp_path: Path, capsys: C
 
 
 @AS_ROOT
-def test_another_user_reads_a_run_and_learns_where_nothing_can_be_written() -> None:
+def test_another_user_can_read_but_not_write_a_run() -> None:
     # A folder that others may enter, unlike tmp_path.
     with tempfile.TemporaryDirectory() as made, Server() as server:
         folder = Path(made) / "work"

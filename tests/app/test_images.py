@@ -100,7 +100,7 @@ def test_more_than_eight_bits_are_scaled_by_their_type(
     assert pixels_of(tmp_path / name, 2).reshape(3, 4).tolist() == [wanted] * 3
 
 
-def test_images_are_turned_as_their_exif_says(tmp_path: Path) -> None:
+def test_images_are_rotated_by_exif(tmp_path: Path) -> None:
     exif = Image.Exif()
     exif[0x0112] = 6  # a quarter turn clockwise
     lying = np.array([[[255, 0, 0], [0, 255, 0]], [[0, 0, 255], [255, 255, 255]]], np.uint8)

@@ -14,8 +14,9 @@ import pytest
 import credalearn as cl
 from credalearn._files import FolderLock
 from credalearn.app import staging
-from credalearn.app.facts import RunFacts, parse_json, to_json
+from credalearn.app.facts import RunFacts
 from credalearn.app.run import Run
+from credalearn.app.run_files import parse_json, to_json
 from credalearn.app.staging import check_place, partial_of, staged
 from credalearn.guarantees import Guarantee
 from fake_run import add_rule, add_sets, fake_run, with_facts
@@ -95,7 +96,9 @@ def test_the_model_of_another_run_is_refused(tmp_path: Path) -> None:
         (("sha256",), {}, r"field sha256: object missing required field `model`"),
     ],
 )
-def test_a_wrong_fact_is_named(run: Run, place: tuple[str, ...], value: Any, message: str) -> None:
+def test_rejects_wrong_facts_by_name(
+    run: Run, place: tuple[str, ...], value: Any, message: str
+) -> None:
     path = run.path / "run.json"
     content = inner = json.loads(path.read_text())
     for name in place[:-1]:
@@ -131,10 +134,10 @@ def test_a_run_that_is_replaced_while_it_is_read_is_read_again(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stamps = iter([(1,), (2,), (3,), (3,)])
-    monkeypatch.setattr("credalearn.app.run._stamp", lambda _: next(stamps))
+    monkeypatch.setattr("credalearn.app.run_files._stamp", lambda _: next(stamps))
     assert Run.load(run.path).facts == run.facts
     numbers = count()
-    monkeypatch.setattr("credalearn.app.run._stamp", lambda _: (next(numbers),))
+    monkeypatch.setattr("credalearn.app.run_files._stamp", lambda _: (next(numbers),))
     with pytest.raises(cl.CredalError, match="is busy: another process has replaced the run"):
         Run.load(run.path)
 
@@ -182,7 +185,7 @@ def test_a_new_run_replaces_an_old_one_and_keeps_other_files(tmp_path: Path) -> 
     assert (output / "model" / "w").read_text() == "two"
 
 
-def test_a_link_and_a_long_name_are_places_for_runs(tmp_path: Path) -> None:
+def test_runs_in_linked_folders_and_long_paths(tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     (tmp_path / "link").symlink_to("there")
     for name in ("link", "r" * 250):
@@ -234,7 +237,7 @@ def test_a_certified_run_is_replaced_only_on_request(tmp_path: Path) -> None:
     assert not (output / "sets.json").exists()
 
 
-def test_places_where_no_run_can_be_are_refused(tmp_path: Path) -> None:
+def test_rejects_unusable_output_folders(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(cl.CredalError, match=r"file is a file, not a folder"):
         check_place(tmp_path / "file")

@@ -53,7 +53,7 @@ def test_without_formulas_escapes_every_text(texts: list[str]) -> None:
     assert found == [escape_csv(text) for text in texts]
 
 
-def test_the_data_are_not_overwritten_under_another_name(tmp_path: Path) -> None:
+def test_inputs_are_not_overwritten_through_links(tmp_path: Path) -> None:
     data, link = tmp_path / "data.csv", tmp_path / "link.csv"
     data.touch()
     link.symlink_to(data)

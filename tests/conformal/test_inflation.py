@@ -46,7 +46,7 @@ def test_widened_bounds_are_those_of_the_box_and_reachable(
 
 
 @given(voted_predictions())
-def test_stretched_bounds_move_by_the_deviation_and_then_alike(
+def test_stretched_bounds_move_by_deviation_then_equally(
     case: tuple[CredalPredictions, Tensor],
 ) -> None:
     pred, votes = case

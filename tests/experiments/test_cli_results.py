@@ -71,7 +71,7 @@ def refused(answer: Answer, message: str) -> None:
     assert answer.err.count("\n") == 1
 
 
-def test_records_are_needed(command: Command, tmp_path: Path) -> None:
+def test_rejects_folders_without_records(command: Command, tmp_path: Path) -> None:
     refused(command("table", "--records", "nowhere"), "nowhere")
     (tmp_path / "empty").mkdir()
     refused(command("table", "--records", "empty"), "no record of a finished run in empty")
@@ -121,7 +121,7 @@ def test_table_is_narrowed_to_one_title(command: Command, results: Path) -> None
     refused(command(*asked, "nix"), "no table has 'nix' in its title; there are ['cifar10h: Acc")
 
 
-def test_differences(command: Command, results: Path) -> None:
+def test_differences_are_printed_per_metric(command: Command, results: Path) -> None:
     answer = command("differences", "cifar10h", "--than", "pocc", "--records", results)
     assert answer.out.startswith("### cifar10h minus pocc, paired by seed")
     assert answer.out.count("| edl (5 seeds) |") == 2
@@ -138,7 +138,7 @@ def test_differences_from_the_records_of_another_folder(command: Command, result
     refused(command("differences", "cifar10h", "--records", "again", "--than", "gone"), "'gone'")
 
 
-def test_rule(command: Command, results: Path) -> None:
+def test_rule_compares_one_label_rule(command: Command, results: Path) -> None:
     answer = command("rule", "idm", "--method", "pocc", "--records", results)
     assert "| lidc-votes, 3 | 5 |" in answer.out
     assert "- Of 1 cell: better in " in answer.out
@@ -155,7 +155,9 @@ def test_state_lists_every_setting_of_the_paper(command: Command, results: Path)
     assert "- 2 of the paper's 26 settings have runs; " in answer
 
 
-def test_votes_and_their_figure(command: Command, results: Path, tmp_path: Path) -> None:
+def test_votes_prints_a_table_and_draws_a_figure(
+    command: Command, results: Path, tmp_path: Path
+) -> None:
     asked = ("votes", "--family", "lidc-votes", "--records", results)
     answer = command(*asked, "--metric", "accuracy", "-o", "new/votes.png")
     assert answer.code == 0, answer.err
@@ -164,13 +166,13 @@ def test_votes_and_their_figure(command: Command, results: Path, tmp_path: Path)
     refused(command(*asked, "-o", "a.gif"), "must end in one of .png")
 
 
-def test_sets(command: Command, results: Path) -> None:
+def test_sets_compares_methods_at_equal_coverage(command: Command, results: Path) -> None:
     answer = command("sets", "--records", results)
     assert answer.out.startswith("### cifar10h-features: sets at equal coverage")
     refused(command("sets", "micebone", "--records", results), "no method of setting 'micebone'")
 
 
-def test_compare(command: Command, results: Path) -> None:
+def test_compare_prints_the_chosen_settings(command: Command, results: Path) -> None:
     shown = command("compare", "micebone", "--records", results).out
     assert "### micebone: " in shown
     assert "### cifar10h: " not in shown

@@ -56,7 +56,9 @@ def test_votes_and_folds_are_as_counted_slowly(name: str, tmp_path: Path) -> Non
         (None, "annotations.json could not be read as DCIC annotations"),
     ],
 )
-def test_damage_is_named(change: dict[str, str] | None, message: str, tmp_path: Path) -> None:
+def test_rejects_damaged_annotations(
+    change: dict[str, str] | None, message: str, tmp_path: Path
+) -> None:
     rng = np.random.default_rng(1)
     write_dcic(tmp_path, "MiceBone", DCIC_CLASSES["MiceBone"], images_a_fold=4, rng=rng)
     path = tmp_path / "MiceBone/annotations.json"

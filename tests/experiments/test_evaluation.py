@@ -108,7 +108,6 @@ def test_every_part_is_predicted_evaluated_and_kept(generator: torch.Generator) 
         classes=tuple("abcd"),
         train_inputs=inputs["train"],
         train_y=y,
-        train_soft=None,
         test_inputs=inputs["test"],
         test_y=y,
         voted_inputs=inputs["voted"],

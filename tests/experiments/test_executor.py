@@ -109,14 +109,14 @@ def test_workers_end_with_the_command(tmp_path: Path) -> None:
             os.killpg(process.pid, signal.SIGKILL)
 
 
-def test_an_error_of_a_worker_is_raised_here(tmp_path: Path) -> None:
+def test_worker_errors_are_raised_in_the_caller(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     runs = tiny_plan("softmax", name="cifar10h-features", seeds=(1, 2))
     with pytest.raises(CredalError, match=r"CIFAR-10H is missing: no cifar10h/cifar10h-counts"):
         execute(tiny_context(tmp_path / "store", tmp_path / "empty"), runs, workers=2)
 
 
-def test_time_that_is_up_leaves_the_rest_to_be_resumed(tmp_path: Path) -> None:
+def test_deadline_leaves_the_rest_to_be_resumed(tmp_path: Path) -> None:
     runs = tiny_plan("softmax", "edl", epochs=100_000)
     execute(tiny_context(tmp_path), runs, minutes=0.01)
     store = Store(tmp_path)

@@ -69,13 +69,11 @@ def test_draws_are_hypergeometric_and_differ_between_items_and_seeds() -> None:
 
 def some_task(counts: Tensor) -> Task:
     black = torch.zeros(len(counts), 3, 4, 4, dtype=torch.uint8)
-    shares = counts.double() / counts.sum(1, keepdim=True)
     return Task(
         name="some",
         classes=tuple("abcdef"[: counts.shape[1]]),
         train_inputs=black,
         train_y=counts.argmax(1),
-        train_soft=shares,
         train_counts=counts,
         test_inputs=black,
         test_y=counts.argmax(1),

@@ -1,21 +1,25 @@
 """The page of learners: who is compared, and by how much the default differs from the best."""
 
 import numpy as np
+import polars as pl
 import pytest
 
-from credalearn_experiments.learners import LEARNERS, Score, learners_page
+from credalearn_experiments.learners import LEARNERS, learners_page
 from credalearn_experiments.results.table import Table
 
 
 def test_differences_are_paired_and_with_the_best_rival() -> None:
     noise = np.random.default_rng(0).normal(size=10)
     levels = dict(zip(LEARNERS, (0.80, 0.85, 0.70, 0.84, 0.78, 0.9, 0.9), strict=True))
+    metrics = dict.fromkeys(("ece", "vote_log_likelihood", "accuracy_kept", "kept"), 0.1)
     scores = [
-        Score("ArMIS", name, seed, level + each, *[0.1] * 4)
+        {"data": "ArMIS", "learner": name, "seed": seed, "accuracy": level + each, **metrics}
         for name, level in levels.items()
         for seed, each in enumerate(noise)
     ]
-    *tables, last = (part for part in learners_page(scores) if isinstance(part, Table))
+    *tables, last = (
+        part for part in learners_page(pl.DataFrame(scores)) if isinstance(part, Table)
+    )
     assert [list(table.rows) for table in tables] == [list(LEARNERS)]
     assert list(last.rows) == ["ArMIS", "ArMIS, both on Dawid–Skene"]
     found = [row["accuracy"] for row in last.rows.values()]

@@ -108,7 +108,7 @@ def test_several_files_are_read_by_workers_too(tmp_path: Path) -> None:
     assert out.startswith("my-setting: 2 of 10 runs done, 8 not started"), text
 
 
-def test_the_methods_of_the_document_run_and_are_read(
+def test_documented_methods_run(
     plugin: Callable[..., Done], capsys: pytest.CaptureFixture[str]
 ) -> None:
     methods = ("--method", "brier", "--method", "brier-credal")
@@ -155,7 +155,7 @@ def test_an_own_ensemble_is_built_on_runs_of_its_base(plugin: Callable[..., Done
         ),
     ],
 )
-def test_a_wrong_method_fails_and_the_others_go_on(
+def test_failing_method_does_not_stop_the_others(
     old: str, new: str, message: str, plugin: Callable[..., Done]
 ) -> None:
     methods = ("--method", "brier", "--method", "brier-credal")
@@ -183,7 +183,7 @@ def test_a_wrong_method_fails_and_the_others_go_on(
         ),
     ],
 )
-def test_a_wrong_task_is_refused(
+def test_rejects_invalid_tasks(
     changes: list[tuple[str, str]], message: str, plugin: Callable[..., Done]
 ) -> None:
     text = MINE

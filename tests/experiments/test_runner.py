@@ -11,9 +11,9 @@ import torch
 from credalearn import CredalError
 from credalearn_experiments.executor import execute
 from credalearn_experiments.log import read_log
-from credalearn_experiments.records import read_record, write_record
+from credalearn_experiments.records import read_record
 from credalearn_experiments.runner import Runner
-from credalearn_experiments.runs import Run, plan
+from credalearn_experiments.runs import plan
 from credalearn_experiments.settings.catalog import ALL_SETTINGS
 from credalearn_experiments.settings.paper import SETTINGS
 from credalearn_experiments.store import Store, read_predictions
@@ -153,21 +153,16 @@ def test_a_diverging_run_is_marked_and_the_others_go_on(tmp_path: Path, epochs: 
         assert "nan" in store.failure(runs[0])
 
 
-def with_foreign(data: Path, folder: Path) -> list[Run]:
-    """Runs with two foreign sets; the folder has the images of the task only."""
+def test_measuring_again_adds_foreign_images_and_keeps_those_that_are_gone(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "data"  # with the images of the task only
     folder.mkdir()
     (folder / "cifar-100-binary").symlink_to(data / "cifar-100-binary")
     setting = SETTINGS["cifar100-smooth-0.05"].narrowed(
         epochs=1, seeds=(1,), methods=("decalibration",)
     )
-    return plan([replace(setting, foreign=("svhn", "fashion-mnist"))], limit=4)
-
-
-def test_measuring_again_adds_foreign_images_and_keeps_those_that_are_gone(
-    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = tmp_path / "data"
-    runs = with_foreign(data, folder)
+    runs = plan([replace(setting, foreign=("svhn", "fashion-mnist"))], limit=4)
     context = tiny_context(tmp_path / "store", folder)
     execute(context, runs)
     assert capsys.readouterr().err.count("no AUROC on svhn: ") == 1
@@ -191,26 +186,6 @@ def test_measuring_again_adds_foreign_images_and_keeps_those_that_are_gone(
         assert new.seconds > old.seconds
         for part in ("test", "svhn", "fashion-mnist"):
             read_predictions(store.folder, run.setting.name, run.method, 1, part=part)
-
-
-def test_measuring_what_is_kept_adds_metrics_without_networks(data: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "data"
-    runs = with_foreign(data, folder)
-    (folder / "svhn").symlink_to(data / "svhn")
-    context = tiny_context(tmp_path / "store", folder)
-    execute(context, runs)
-    store = Store(context.store)
-    for run in runs:
-        whole = store.record(run)
-        kept = {"accuracy": 0.5, "auroc_training_svhn": whole.metrics["auroc_training_svhn"]}
-        write_record(store.path(run) / "metrics.json", replace(whole, metrics=kept))
-        for path in store.path(run).glob("model.safetensors"):
-            path.unlink()
-        Runner(replace(context, data=())).measure_kept(run)
-        found = store.record(run)
-        expected = {**whole.metrics, "accuracy": 0.5}  # what is there stays
-        assert found.metrics == pytest.approx(expected, abs=1e-5)
-        assert (found.versions, found.curves) == (whole.versions, whole.curves)
 
 
 def test_pretrained_settings_need_weights(data: Path, tmp_path: Path) -> None:

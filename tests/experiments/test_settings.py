@@ -82,7 +82,7 @@ def test_rejects_wrong_labels_methods_and_seeds() -> None:
             make()
 
 
-def test_narrowing_changes_what_is_asked_and_nothing_else() -> None:
+def test_narrowing_changes_only_the_request() -> None:
     setting = SETTINGS["cifar100-smooth-0.1"]
     assert setting.narrowed() == setting
     short = setting.narrowed(epochs=3, seeds=(2,), methods=("pocc",))

@@ -62,7 +62,7 @@ def test_p_value_is_valid(law: dict[tuple[float, float], float], level: float) -
     assert chances[p <= level].sum() <= level
 
 
-def test_groups_without_an_error_as_stated() -> None:
+def test_groups_needed_without_an_error() -> None:
     """29 and 272 by the formula with the whole bet; ours may bet 95 % of it."""
     for share, whole in ((1.0, 29), (0.1, 272)):
         assert math.ceil(math.log(20) / math.log(1 + 0.1 * share / 0.9)) == whole

@@ -38,7 +38,7 @@ def test_upper_bound_inverts_the_binomial_tail(errors: int, n: int, level: float
 
 
 @pytest.mark.parametrize(("errors", "n"), COUNTS)
-def test_interval_is_clopper_and_pearsons(errors: int, n: int) -> None:
+def test_interval_is_clopper_pearson(errors: int, n: int) -> None:
     low, high = interval(each(errors), each(n), confidence=0.9, binary=True)
     expected = binomtest(errors, n).proportion_ci(confidence_level=0.9, method="exact")
     assert (low[0], high[0]) == pytest.approx((expected.low, expected.high), abs=1e-9)

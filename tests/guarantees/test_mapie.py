@@ -27,7 +27,7 @@ def calibration(random_state: int, num_items: int = 400) -> tuple[np.ndarray, np
 
 @pytest.mark.parametrize("binary", [True, False])
 @pytest.mark.parametrize("rate", [0.02, 0.1, 0.3])
-def test_p_values(rate: float, binary: bool) -> None:
+def test_p_values_equal_those_of_mapie(rate: float, binary: bool) -> None:
     n, errors = (each.ravel() for each in np.meshgrid(np.arange(1.0, 301), np.arange(0.0, 301)))
     n, errors = n[errors <= n], errors[errors <= n]
     ours = p_value(errors, n, rate, binary=binary)

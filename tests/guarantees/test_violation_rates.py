@@ -43,13 +43,13 @@ def test_guarantee_holds(name: str, method: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["100 groups of 20", "80 groups of 10, 10.1 % of groups wrong"])
-def test_counting_items_as_independent_breaks_it(name: str) -> None:
+def test_ignoring_groups_violates_the_guarantee(name: str) -> None:
     """So the simulation detects a method that ignores groups."""
     assert simulate(name, "learn then test").violations > 1.5 * ALLOWED
 
 
 @pytest.mark.parametrize("name", ["independent, 150 items", "error of 10.1 % everywhere"])
-def test_the_largest_threshold_that_looks_right_breaks_it(name: str) -> None:
+def test_uncorrected_threshold_violates_the_guarantee(name: str) -> None:
     population, rng = POPULATIONS[name], np.random.default_rng(0)
     broken = 0
     for _ in range(DRAWS):
@@ -75,7 +75,7 @@ def test_learn_then_test_keeps_more_than_sgr_and_references_help() -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_certify_does_what_was_simulated(method: str) -> None:
+def test_certify_equals_the_simulated_method(method: str) -> None:
     how, with_reference = METHODS[method]
     rng = np.random.default_rng(3)
     for name in ("independent, 150 items", "120 groups of 5"):

@@ -39,7 +39,7 @@ def test_relax_keeps_the_top_class_only(generator: torch.Generator) -> None:
     assert_close(sets.diameter(), 1 - probs.amax(1))
 
 
-def test_ties_are_relaxed_alike_everywhere() -> None:
+def test_ties_are_relaxed_equally_everywhere() -> None:
     probs = [[0.4, 0.4, 0.2], [0.2, 0.7, 0.1], [1 / 3, 1 / 3, 1 / 3]]
     kept = cl.relax(probs, ties=True)
     assert_close(kept.lower, torch.tensor([[0.4, 0.4, 0], [0, 0.7, 0], [1 / 3, 1 / 3, 1 / 3]]))
@@ -58,7 +58,7 @@ def test_vote_rules_contain_the_vote_shares(counts: list[list[int]], rule: Any) 
     assert_close(sets.reference, shares)
 
 
-def test_vote_rules_as_stated() -> None:
+def test_vote_rules_match_their_definitions() -> None:
     counts = np.array([[7, 2, 1]])
     assert_close(cl.from_votes(counts).lower, torch.tensor([[0.7, 0.0, 0.0]]))
     assert_close(cl.from_votes(counts, rule="precise").lower, torch.tensor([[0.7, 0.2, 0.1]]))
@@ -67,7 +67,7 @@ def test_vote_rules_as_stated() -> None:
     assert_close(idm.diameter(), torch.tensor([2 / 12]))
 
 
-def test_clopper_pearson_limits_are_where_the_binomial_tail_is_the_level() -> None:
+def test_clopper_pearson_limits_invert_the_binomial_tail() -> None:
     counts = torch.tensor([[7, 2, 1, 0], [10, 0, 0, 0]])
     lower = cl.from_votes(counts.double(), rule="clopper-pearson", confidence=0.9).lower
     for row, bounds in zip(counts.tolist(), lower.tolist(), strict=True):
@@ -172,7 +172,7 @@ def test_limits_of_fractions_of_votes_lie_between_those_of_whole_ones() -> None:
     assert (lower_limits(dust, torch.tensor([[5.0]]), level=0.025) < 1e-9).all()
 
 
-def test_contamination_as_stated(generator: torch.Generator) -> None:
+def test_contamination_matches_its_definition(generator: torch.Generator) -> None:
     probs = distributions(50, 4, generator=generator)
     sets = contaminate(probs, 0.3)
     assert_close(sets.diameter(), torch.full((50,), 0.3, dtype=torch.float64))
@@ -209,7 +209,7 @@ def test_teacher_is_softened_by_its_temperature() -> None:
     assert cl.from_teacher([[0.0, 1e-3]], temperature=1e6).lower.argmax() == 1
 
 
-def test_smoothing_as_stated() -> None:
+def test_smoothing_matches_its_definition() -> None:
     sets = cl.smooth([2, 0], 0.1, 4)
     assert_close(sets.lower, torch.tensor([[0, 0, 0.925, 0], [0.925, 0, 0, 0]]))
     assert_close(sets.reference[0], torch.tensor([0.025, 0.025, 0.925, 0.025]))

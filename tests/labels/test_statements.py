@@ -31,7 +31,7 @@ REST = ["fox", "ship"]
         (("cat", 0, "dog", 0, REST), [0, 0, 0, 0], [1, 1, 0, 0], "no other class"),
     ],
 )
-def test_a_statement_is_a_box(
+def test_statement_is_an_interval_set(
     statement: tuple[Any, ...], lower: list[float], upper: list[float], conflict: str | None
 ) -> None:
     columns = [[each] for each in statement]

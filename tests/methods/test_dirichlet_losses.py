@@ -73,7 +73,7 @@ def test_losses_equal_the_slow_loops(
         assert loss(z, labels, epoch).item() == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
-def test_dappr_holds_its_mode_constant(generator: torch.Generator) -> None:
+def test_dappr_treats_its_mode_as_constant(generator: torch.Generator) -> None:
     z, q = items(4, generator)
     z, q = z[:6].requires_grad_(), q[:6]
 

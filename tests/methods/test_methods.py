@@ -70,13 +70,13 @@ def assert_sound(pred: CredalPredictions, num_items: int, num_classes: int) -> N
 
 @pytest.mark.parametrize("num_classes", [2, 3, 100])
 @pytest.mark.parametrize("method", METHODS)
-def test_predictions_are_sound(method: str, num_classes: int) -> None:
+def test_predictions_are_valid(method: str, num_classes: int) -> None:
     X, *_ = clouds(num_classes)
     assert_sound(fitted(method, num_classes).predict_credal(X[:20]), 20, num_classes)
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_the_right_fields_are_filled(method: str) -> None:
+def test_each_method_fills_its_fields(method: str) -> None:
     pred = fitted(method).predict_credal(clouds(3)[0])
     assert (pred.concentration is not None) == (method in DIRICHLET)
     assert (pred.vertices is not None) == (method in NUM_VERTICES)
@@ -109,7 +109,7 @@ def test_learns_sets_tells_whether_the_loss_depends_on_the_set(
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_hard_soft_and_credal_labels_serve(method: str) -> None:
+def test_every_method_takes_hard_soft_and_credal_labels(method: str) -> None:
     X, y, counts = clouds(3)
     shares = counts / counts.sum(1, keepdims=True)
     points = np.stack([shares, np.full_like(shares, 1 / 3)], 1)

@@ -145,7 +145,7 @@ def test_auroc_against_scikit_learn(generator: torch.Generator) -> None:
     assert metrics.auroc([0.1], [0.2]) == 1
     assert metrics.auroc([0.2], [0.1]) == 0
     assert metrics.auroc([0.2, 0.2], [0.2]) == 0.5
-    # A float32 beside a float64: 0.1 as float32 is the larger of the two.
+    # A float32 next to a float64: 0.1 as float32 is the larger of the two.
     assert metrics.auroc(np.array([0.1]), np.array([0.1], np.float32)) == 1
 
 

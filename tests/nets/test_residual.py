@@ -148,7 +148,7 @@ def test_image_backbones_are_captured_in_a_cuda_graph(
     for _ in range(3):
         graph.replay()
         found.add(loss.item())
-    assert len(found) == 3  # dropout draws anew at every replay
+    assert len(found) == 3  # dropout draws again at every replay
 
 
 @pytest.mark.parametrize("name", IMAGE_BACKBONES)

@@ -127,7 +127,7 @@ def test_the_search_reaches_what_enumeration_finds_on_nearly_all_boxes(
     assert (searched - exact).max() < 0.1
 
 
-def test_min_entropy_is_exact_when_the_bounds_are_ordered_alike(generator: torch.Generator) -> None:
+def test_min_entropy_is_exact_for_equally_ordered_bounds(generator: torch.Generator) -> None:
     center = distributions(50, 40, generator=generator).sort(1, descending=True).values
     lower = (center - 0.02).clamp(min=0)
     upper = (center + 0.1).clamp(max=1)

@@ -116,7 +116,7 @@ def test_diameter_of_a_large_box_is_the_stated_bound(generator: torch.Generator)
     assert (padded.diameter() >= exact.diameter() - 1e-9).all()
 
 
-def test_centers_as_stated() -> None:
+def test_centers_match_their_definition() -> None:
     assert_close(LowerBounds([[0.4, 0.0]]).center(), torch.tensor([[0.7, 0.3]]))
     box = Intervals([[0.2, 0.1, 0.1]], [[0.6, 0.5, 0.3]])  # widths .4 .4 .2, free .6 of 1.0
     assert_close(box.center(), torch.tensor([[0.44, 0.34, 0.22]]))

@@ -89,7 +89,7 @@ def test_the_fewest_votes_that_can_reject() -> None:
 
 
 @pytest.mark.parametrize("share", [0.01, 0.1, 0.35, 0.5, 0.8, 0.99, 1.0])
-def test_a_right_set_is_rejected_no_more_often_than_the_level(share: float) -> None:
+def test_true_sets_are_rejected_at_most_at_the_level(share: float) -> None:
     """Two classes, exactly: every outcome with its probability; the set is the truth alone."""
     worst = 0.0
     for total in range(1, 41):

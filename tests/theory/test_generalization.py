@@ -122,7 +122,7 @@ def test_each_term_by_hand(generator: torch.Generator) -> None:
     assert [term.basis for term in bound.terms] == ["estimated", "assumed", "measured", "assumed"]
 
 
-def test_the_bound_holds_where_the_truth_is_known() -> None:
+def test_bound_is_valid_when_the_truth_is_known() -> None:
     # Fixed features, two linear heads trained on sets that hold p0: the risk on 20,000 fresh items
     # is above the least there is, the mean entropy of p0, by less than the bound, and of the last
     # two terms the larger is not slack beyond measure.

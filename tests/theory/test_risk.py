@@ -59,7 +59,7 @@ def test_the_profile_is_the_mean_of_the_extreme_corners(generator: torch.Generat
 
 
 @given(st.sampled_from(sorted(KINDS)), st.integers(2, 6), st.integers(0, 2**31))
-def test_the_true_risk_is_inside_if_every_set_holds(
+def test_true_risk_is_inside_if_every_set_contains_the_truth(
     kind: str, num_classes: int, random_state: int
 ) -> None:
     generator = torch.Generator().manual_seed(random_state)
@@ -73,7 +73,7 @@ def test_the_true_risk_is_inside_if_every_set_holds(
     assert profile.optimistic - 1e-9 <= float(true.mean()) <= profile.pessimistic + 1e-9
 
 
-def test_the_intervals_hold_as_often_as_they_say(generator: torch.Generator) -> None:
+def test_intervals_have_their_stated_coverage(generator: torch.Generator) -> None:
     # 300 samples of 150 items from 20,000: each end's 90 % interval holds its mean 90 % of the
     # time, within three standard deviations of a binomial and the bootstrap's own shortfall.
     sets, probs = KINDS["lower bounds"](20_000, 3, generator), predictions(20_000, 3, generator)

@@ -70,7 +70,7 @@ def weights(training: Training) -> Tensor:
 
 
 @pytest.mark.parametrize("execution", ["recorded", "compiled"])
-def test_the_cpu_is_rejected(execution: str) -> None:
+def test_rejects_the_cpu(execution: str) -> None:
     training = small_training(Recipe(), execution=execution)
     message = f"execution='{execution}' needs one process on a GPU; the network is on cpu"
     with pytest.raises(cl.TrainingError, match=message):

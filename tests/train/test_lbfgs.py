@@ -84,7 +84,7 @@ def test_ends_at_the_steps_the_slope_or_the_gain_that_is_asked() -> None:
     assert fine < 1e-6 < coarse
 
 
-def test_a_value_that_is_not_finite_is_left() -> None:
+def test_line_search_avoids_nonfinite_values() -> None:
     def barrier(x: Tensor) -> Tensor:
         return -(1 - x.square()).log().sum() - x.sum()  # nan outside of the unit box
 

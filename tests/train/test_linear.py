@@ -124,7 +124,7 @@ def test_sparse_and_dense_features_give_the_same_head(features: Tensor, soft: Te
     assert_close(first, second, atol=1e-2, rtol=1e-3)
 
 
-def test_a_network_has_the_heads_as_they_are(features: Tensor, generator: torch.Generator) -> None:
+def test_network_keeps_the_heads_unchanged(features: Tensor, generator: torch.Generator) -> None:
     X = standardized(features)
     heads = [torch.randn(7, 3, generator=generator).double() for _ in range(2)]
     state = torch.random.get_rng_state()

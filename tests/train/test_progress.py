@@ -33,7 +33,7 @@ def test_a_terminal_gets_one_line_that_updates() -> None:
     assert shown(Terminal()).count("\n") <= 2
 
 
-def test_a_selection_has_a_bar() -> None:
+def test_selection_shows_a_progress_bar() -> None:
     stream = Terminal()
     Progress("auto", stream=stream).note("linear model", 0.25)
     assert "auto: [#####...............] linear model" in stream.getvalue()

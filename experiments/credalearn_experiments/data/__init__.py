@@ -18,7 +18,7 @@ from credalearn_experiments.data.cifar_people import (
 )
 from credalearn_experiments.data.dcic import micebone, treeversity
 from credalearn_experiments.data.files import UNVERIFIED_VARIABLE
-from credalearn_experiments.data.folders import DATA_VARIABLE, DataFolders, MissingDataError
+from credalearn_experiments.data.folders import DataFolders, MissingDataError
 from credalearn_experiments.data.foreign import (
     fashion_mnist,
     imagenet,
@@ -55,7 +55,6 @@ WITHOUT_FOLDER = {"lidc"}
 """Tasks that need no data folder."""
 
 __all__ = [
-    "DATA_VARIABLE",
     "FOREIGN",
     "TASKS",
     "UNVERIFIED_VARIABLE",

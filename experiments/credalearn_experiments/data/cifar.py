@@ -84,7 +84,6 @@ def _pooled(
         classes=classes,
         train_inputs=images[train],
         train_y=y[train],
-        train_soft=None,
         test_inputs=images[test],
         test_y=y[test],
     )

@@ -93,7 +93,6 @@ def _task(name: str, train: Pair, test: Pair, voted: Pair | None = None) -> Task
         classes=CIFAR10_CLASSES,
         train_inputs=inputs,
         train_y=counts.argmax(1),  # torch documents the first of equal ones
-        train_soft=counts.double() / counts.sum(1, keepdim=True),
         train_counts=counts,
         test_inputs=test[0],
         test_y=test[1],

@@ -62,7 +62,7 @@ def read_dcic(
         classes=classes,
         train_inputs=images[: len(train)],
         train_y=train_votes.argmax(1),
-        train_soft=train_votes.double() / train_votes.sum(1, keepdim=True),
+        train_counts=train_votes,
         test_inputs=images[len(train) :],
         test_y=test_votes.argmax(1),
     )

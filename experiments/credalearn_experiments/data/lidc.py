@@ -27,7 +27,6 @@ def lidc(folders: DataFolders, limit: int | None = None) -> Task:  # noqa: ARG00
         classes=CLASSES,
         train_inputs=features[train],
         train_y=top[train],
-        train_soft=votes[train].double() / votes[train].sum(1, keepdim=True),
         test_inputs=features[test],
         test_y=top[test],
         train_counts=votes[train],

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from credalearn._formats import enumerated
 from credalearn_experiments.results.balance import FEWEST_SEEDS, Balance, paper_methods
 from credalearn_experiments.results.seeds import POCC_COLLAPSED, Nested, Runs, records_in, seeds
-from credalearn_experiments.settings.catalog import ALL_SETTINGS, epochs_of
+from credalearn_experiments.settings.catalog import ALL_SETTINGS
 
 _SHARED = (
     ": ensembles of neighboring seeds have networks in common, so they differ less over the seeds "
@@ -48,9 +48,9 @@ def rehearsal(held: Nested) -> list[str]:
     """A line if the runs, all of one kind, are shorter or smaller than the setting asks for."""
     record = next(records_in(held))
     done, limit = record.config.get("epochs"), record.config.get("limit")
-    epochs = epochs_of(record.setting)
-    short = None not in (epochs, done) and done != epochs
-    found = [f"epochs {done}, not {epochs}"] if short else []
+    known = ALL_SETTINGS.get(record.setting)
+    short = known is not None and done not in (None, known.recipe.epochs)
+    found = [f"epochs {done}, not {known.recipe.epochs}"] if known and short else []
     found += [f"at most {limit} training and test items"] if limit is not None else []
     return [f"A rehearsal: {'; '.join(found)}"] if found else []
 

@@ -82,7 +82,7 @@ def _draw(axes: Axes, cells: Cells, metric: str, family: str, failed: set[tuple[
     if failed and inside:
         margin = 0.08 * (max(inside) - min(inside)) or 1.0
         axes.set_ylim(min(inside) - margin, max(inside) + margin)
-    axes.set_title(column.head(str), fontsize=10)
+    axes.set_title(column.head, fontsize=10)
 
 
 def _failed(cells: Cells) -> set[tuple[str, str]]:

@@ -27,12 +27,6 @@ def by_family(names: Iterable[str]) -> list[str]:
     return [*alone, *dict.fromkeys(f"{family}-K-RULE" for family in families if family)]
 
 
-def epochs_of(name: str) -> int | None:
-    """Epochs of a setting; None if it is unknown."""
-    known = ALL_SETTINGS.get(name)
-    return None if known is None else known.recipe.epochs
-
-
 def settings_named(names: Sequence[str]) -> list[Setting]:
     """The settings of these names or patterns, each once."""
     found = spelled_out(names, list(ALL_SETTINGS))

@@ -114,23 +114,19 @@ class CsvFile:
     def blocks(self, columns: list[str]) -> Iterator[pl.DataFrame]:
         """All rows, in order, by polars; from where it cannot, by the standard library."""
         named = {f"c{place}": name for place, name in enumerate(self._names) if name}
-        for frame in self._frames():
-            yield frame.select(list(named)).rename(named).select(columns)
+        done = 0
+        for piece in self._pieces():
+            parsed = self._parsed(piece)
+            for frame in self._slow_frames(done) if parsed is None else [parsed]:
+                if len(frame):
+                    yield frame.select(list(named)).rename(named).select(columns)
+            if parsed is None:
+                return
+            done += len(parsed)
 
     def line_of(self, row: int) -> int:
         """The line where a row begins, both counted as people do: rows from 0, lines from 1."""
         return next(islice(self._rows(), row, None))[0]
-
-    def _frames(self) -> Iterator[pl.DataFrame]:
-        done = 0
-        for piece in self._pieces():
-            frame = self._parsed(piece)
-            if frame is None:
-                yield from self._slow_frames(done)
-                return
-            done += len(frame)
-            if len(frame):
-                yield frame
 
     def _pieces(self) -> Iterator[bytes]:
         """UTF-8 below the header, cut between rows where quotation marks are in pairs."""
@@ -179,7 +175,10 @@ class CsvFile:
             )
         except pl.exceptions.PolarsError:
             return None
-        return _without_blank_rows(frame)
+        blank = pl.all().str.strip_chars().fill_null("") == ""
+        if not frame[:, :1].select(blank).to_series().any():  # most tables have none
+            return frame
+        return frame.filter(~pl.all_horizontal(blank))
 
     def _slow_frames(self, start: int) -> Iterator[pl.DataFrame]:
         rows, width = islice(self._rows(), start, None), len(self._names)
@@ -282,12 +281,3 @@ def _end_of_rows(text: bytes) -> int:
         marks -= text.count(b'"', before, end)
         end = before
     return end
-
-
-def _without_blank_rows(frame: pl.DataFrame) -> pl.DataFrame:
-    def blank(column: pl.Expr) -> pl.Expr:
-        return column.str.strip_chars().fill_null("") == ""
-
-    if not frame.select(blank(pl.first()).any()).item():  # most tables have none
-        return frame
-    return frame.filter(~pl.all_horizontal(blank(pl.all())))

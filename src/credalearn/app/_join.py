@@ -78,7 +78,7 @@ def _gold_of(items: Sequence[str], column: pl.Series, place: Callable[[int], str
         if label and labels.setdefault(item, label) != label:
             raise CredalError(
                 f"{place(row)}: item {shown(item)} has the gold label {shown(label)} here and "
-                f"{shown(labels[item])} in {place(row_of[item])}. To fix: give every item one."
+                f"{shown(labels[item])} in {place(row_of[item])}. To fix: keep one of them."
             )
     return Gold(labels, lambda item: place(row_of[item]))
 
@@ -163,7 +163,7 @@ def join_images(annotations: Annotations, options: "DatasetOptions") -> Joined:
     if not matches:
         raise CredalError(
             f"no item of {annotations.source.path} has an image in {folder}: they are called "
-            f"{listed(annotations.items, 2)}. To fix: name the files like the items."
+            f"{listed(annotations.items, 2)}. To fix: name the files after the items."
         )
     left_out = _missing(annotated, matches, f"image in {folder}", skip=options.skip_missing)
     if without := set(annotations.items) - set(annotated):

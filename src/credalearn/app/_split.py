@@ -3,7 +3,9 @@
 Shapes: N items.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,10 +13,79 @@ from credalearn._checks import nearest
 from credalearn._formats import shown
 from credalearn.errors import CredalError
 
+if TYPE_CHECKING:
+    from credalearn.app.dataset import Dataset
+
 SPLITS = ("train", "calibration", "test")
 HELD_OUT = SPLITS[1:]  # where nothing is trained
 SHARES = {"train": 0.6, "calibration": 0.2, "test": 0.2}
 _DRAWS = 100  # of few large groups some draws leave a split empty
+
+
+def assign(
+    data: "Dataset", names: Sequence[str], reasons: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The split of each item, and which items are of later rounds and of no split of the user's.
+
+    The splits are the user's own, or drawn by group. Items with a reason take no part; the reasons
+    of further items that do not are added.
+    """
+    asked, official = data.options.split, data.annotations.source.splits
+    own = np.array([official.get(item, "") for item in data.items], dtype=object)
+    if asked is not None:
+        own = data.columns[asked].fill_null("").str.strip_chars().to_numpy().astype(object)
+    # Equal images must not be in two splits, whatever they are called. People repeat texts.
+    drawn = data.inputs.kind == "texts" and not own.any()
+    same = data.digests if data.inputs.kind == "images" or drawn else data.items
+    together = np.array(same if data.groups is None else data.groups, dtype=object)
+    # A later item is in a split only where the user put it there.
+    later = data.later & (own == "")
+    reasons[data.unvoted & (own == "train")] = "without votes, in training"
+    if "train" not in names:
+        reasons[later & (reasons == "")] = "of later exports, which were chosen"
+    rows = np.flatnonzero((reasons == "") & ~later)
+    if not len(rows):
+        found = ", ".join(f"{count:,} {why}" for why, count in Counter(reasons).items())
+        raise CredalError(f"no item is left to split: {found}. To fix: add new items.")
+    free = rows[own[rows] == ""] if asked is None else rows[:0]  # without an official split
+    if len(free):
+        left = [name for name in names if name not in own] or names[:1]
+        own[free] = _drawn(data, free, together[free], left) if len(left) > 1 else left[0]
+    part = np.full(len(data.items), "", dtype="<U11")
+    part[rows] = own[rows]
+    if len(free) < len(rows):
+        place = lambda number: data.place(int(rows[number]))  # noqa: E731
+        check_split(own[rows].tolist(), together[rows].tolist(), place, names=names)
+    if "train" in names:
+        part = train_later(part, later & (reasons == ""), together.tolist())
+        what = data.options.group or "image"
+        held_out = (reasons == "") & (part == "")
+        reasons[held_out] = f"of later exports whose {what} is in calibration or test"
+    return part, later
+
+
+def _drawn(
+    data: "Dataset", rows: np.ndarray, groups: np.ndarray, names: Sequence[str]
+) -> np.ndarray:
+    """The splits of some items; gold-labeled items without votes calibrate and test."""
+    state, unvoted = data.options.random_state, data.unvoted[rows]
+    if "train" not in names or not unvoted.any():
+        return draw_split(groups.tolist(), random_state=state, names=names)
+    held = set(groups[unvoted])
+    apart = np.array([group in held for group in groups])
+    if apart.all():
+        raise CredalError(
+            "no item is left to train on: all have a gold label and no votes, or share a group "
+            "with such items. To fix: add votes, or pass a split of your own."
+        )
+    part = np.full(len(rows), "train", dtype="<U11")
+    # A few of them cannot calibrate and test alone, where other items have gold labels too.
+    judged = (data.truth[rows][~unvoted] >= 0).mean() > 0.5
+    if judged and unvoted.mean() < 1 - SHARES["train"]:
+        part = draw_split(groups.tolist(), random_state=state, names=names)
+    held_out = HELD_OUT if len(held) > 1 else ("test",)
+    part[apart] = draw_split(groups[apart].tolist(), random_state=state, names=held_out)
+    return part
 
 
 def draw_split(
@@ -52,8 +123,8 @@ def check_split(
     place: Callable[[int], str],
     *,
     names: Sequence[str] = SPLITS,
-) -> np.ndarray:
-    """A split of the user's, checked: known names, none empty, no group in two of them."""
+) -> None:
+    """Check a split of the user's: known names, none empty, no group in two of them."""
     first: dict[object, int] = {}
     for row, (name, group) in enumerate(zip(split, groups, strict=True)):
         if name not in names:
@@ -75,7 +146,6 @@ def check_split(
                 f"no item is in the split {name!r}. To fix: move some items there, or leave out "
                 "the split column."
             )
-    return np.array(split)
 
 
 def train_later(split: np.ndarray, later: np.ndarray, groups: Sequence[object]) -> np.ndarray:

@@ -18,12 +18,12 @@ from credalearn._checks import nearest
 from credalearn._formats import listed, many, shown
 from credalearn._options import check_options, option
 from credalearn.app._join import TEXT, Gold, join_images, join_table
-from credalearn.app._split import HELD_OUT, SHARES, SPLITS, check_split, draw_split, train_later
+from credalearn.app._split import SPLITS, assign
 from credalearn.app.annotations.agreement import majority
 from credalearn.app.annotations.merge import join_splits
 from credalearn.app.annotations.table import Annotations
 from credalearn.app.facts import InputFacts, TruthSource
-from credalearn.app.features import Features, row_digests
+from credalearn.app.features import Features
 from credalearn.errors import CredalError
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class DatasetOptions:
     text: tuple[str, ...] = option(
         (), "Column of the text, in --table or the export; may be repeated.", show_default="found"
     )
-    images: Path | None = option(None, "Folder of images, named like the items.")
+    images: Path | None = option(None, "Folder of images, named after the items.")
     encoder: str | None = option(
         None,
         "For texts: tfidf, wordllama or sentence-transformers:FOLDER; for images, instead of "
@@ -129,6 +129,8 @@ class Dataset:
         unvoted: Which items have a gold label and no annotation, bool (N,).
         part: Name of each item's split after :meth:`split`, else None.
         inputs: What the inputs are, and which items were left out.
+        columns: Group, gold label and split of each item, as text.
+        place: From an item's number to where it is, such as ``"items.csv, line 7"``.
 
     Raises:
         CredalError: If a file cannot be read, a column is missing, or an item has no input or no
@@ -156,8 +158,8 @@ class Dataset:
     part: np.ndarray | None
     inputs: InputFacts
     _counts: csr_array
-    _columns: pl.DataFrame
-    _place: Callable[[int], str]
+    columns: pl.DataFrame
+    place: Callable[[int], str]
 
     def __init__(self, annotations: Annotations, **options: Any) -> None:
         chosen = DatasetOptions(**options)
@@ -197,8 +199,8 @@ class Dataset:
             unvoted=found.unvoted,
             part=None,
             inputs=found.inputs,
-            _columns=found.columns,
-            _place=found.place,
+            columns=found.columns,
+            place=found.place,
         )
         if chosen.group is not None:
             self._set(groups=self._filled(chosen.group))
@@ -227,77 +229,16 @@ class Dataset:
         Raises:
             CredalError: If a split is empty, or a group or an image is in two splits.
         """
-        own = self._own_split()
-        # Equal images must not be in two splits, whatever they are called. People repeat texts.
-        drawn = self.inputs.kind == "texts" and not own.any()
-        same = self.digests if self.inputs.kind == "images" or drawn else self.items
-        together = np.array(same if self.groups is None else self.groups, dtype=object)
         reasons = np.array([""] * len(self.items) if without is None else without, dtype=object)
-        # A later item is in a split only where the user put it there.
-        later = self.later & (own == "")
-        reasons[self.unvoted & (own == "train")] = "without votes, in training"
-        if "train" not in names:
-            reasons[later & (reasons == "")] = "of later exports, which were chosen"
-        rows = np.flatnonzero((reasons == "") & ~later)
-        if not len(rows):
-            found = ", ".join(f"{count:,} {why}" for why, count in Counter(reasons).items())
-            raise CredalError(f"no item is left to split: {found}. To fix: add new items.")
-        part = np.full(len(self.items), "", dtype="<U11")
-        if self.options.split is None:
-            free = rows[own[rows] == ""]  # items without an official split
-            left = [name for name in names if name not in own] or names[:1]
-            own[free] = self._drawn(free, together[free], left) if len(left) > 1 else left[0]
-        if self.options.split is None and len(free) == len(rows):
-            part[rows] = own[rows]
-        else:
-            part[rows] = check_split(
-                own[rows].tolist(),
-                together[rows].tolist(),
-                lambda number: self._place(int(rows[number])),
-                names=names,
-            )
-        if "train" in names:
-            part = train_later(part, later & (reasons == ""), together.tolist())
-            held_out = (reasons == "") & (part == "")
-            what = self.options.group or "image"
-            reasons[held_out] = f"of later exports whose {what} is in calibration or test"
+        part, later = assign(self, names, reasons)
         left_out = Counter(reasons[reasons != ""].tolist())
         return self._taken(np.flatnonzero(reasons == ""), part, later, left_out)
-
-    def _drawn(self, rows: np.ndarray, groups: np.ndarray, names: Sequence[str]) -> np.ndarray:
-        """The splits of some items; gold-labeled items without votes calibrate and test."""
-        state, unvoted = self.options.random_state, self.unvoted[rows]
-        if "train" not in names or not unvoted.any():
-            return draw_split(groups.tolist(), random_state=state, names=names)
-        held = set(groups[unvoted])
-        apart = np.array([group in held for group in groups])
-        if apart.all():
-            raise CredalError(
-                "no item is left to train on: all have a gold label and no votes, or share a group "
-                "with such items. To fix: add votes, or pass a split of your own."
-            )
-        part = np.full(len(rows), "train", dtype="<U11")
-        # A few of them cannot calibrate and test alone, where other items have gold labels too.
-        judged = (self.truth[rows][~unvoted] >= 0).mean() > 0.5
-        if judged and unvoted.mean() < 1 - SHARES["train"]:
-            part = draw_split(groups.tolist(), random_state=state, names=names)
-        held_out = HELD_OUT if len(held) > 1 else ("test",)
-        part[apart] = draw_split(groups[apart].tolist(), random_state=state, names=held_out)
-        return part
-
-    def _own_split(self) -> np.ndarray:
-        if self.options.split is None:
-            official = self.annotations.source.splits
-            return np.array([official.get(item, "") for item in self.items], dtype=object)
-        column = self._columns[self.options.split].fill_null("").str.strip_chars()
-        return column.to_numpy().astype(object)
 
     def _taken(
         self, rows: np.ndarray, part: np.ndarray, later: np.ndarray, left_out: dict[str, int]
     ) -> "Dataset":
-        new = copy.copy(self)
-        place = self._place
-        new._set(
+        place = self.place
+        return self.with_values(
             items=[self.items[row] for row in rows],
             X=self.X if len(rows) == len(self.X) else self.X[rows],
             digests=[self.digests[row] for row in rows],
@@ -308,16 +249,9 @@ class Dataset:
             unvoted=self.unvoted[rows],
             part=part[rows],
             inputs=replace(self.inputs, left_out={**self.inputs.left_out, **left_out}),
-            _columns=self._columns[rows.tolist()],
-            _place=lambda row: place(int(rows[row])),
+            columns=self.columns[rows.tolist()],
+            place=lambda row: place(int(rows[row])),
         )
-        return new
-
-    def with_inputs(self, X: Features, inputs: InputFacts) -> "Dataset":
-        """The dataset with other inputs of the same items, (N, D)."""
-        new = copy.copy(self)
-        new._set(X=X, digests=row_digests(X), inputs=inputs)
-        return new
 
     def without_training(self) -> "Dataset":
         """The dataset without the items that :meth:`split` put into training."""
@@ -326,10 +260,10 @@ class Dataset:
         left_out = {"in training": len(self.items) - len(rows)}
         return self._taken(rows, self.part, self.later, left_out)
 
-    def with_truth(self, truth: np.ndarray, source: TruthSource) -> "Dataset":
-        """The dataset with another true class of each item, −1 for none, shape (N,)."""
+    def with_values(self, **values: Any) -> "Dataset":
+        """The dataset with other values of some attributes, in the same order of items."""
         new = copy.copy(self)
-        new._set(truth=truth, truth_source=source)
+        new._set(**values)
         return new
 
     def inspect(self) -> list[str]:
@@ -385,8 +319,8 @@ class Dataset:
             "truth": [classes[index] if index >= 0 else None for index in self.truth],
             "digest": self.digests,
         }
-        if TEXT in self._columns.columns:
-            columns["text"] = self._columns[TEXT].to_list()
+        if TEXT in self.columns.columns:
+            columns["text"] = self.columns[TEXT].to_list()
         by_class = self._counts.tocsc()
         columns |= {
             f"n:{name}": by_class[:, [number]].toarray()[:, 0]
@@ -396,11 +330,11 @@ class Dataset:
         return pl.DataFrame(columns, schema_overrides=text)
 
     def _filled(self, name: str) -> list[str]:
-        values = self._columns[name].fill_null("").str.strip_chars()
+        values = self.columns[name].fill_null("").str.strip_chars()
         if (values == "").any():
             row = (values == "").arg_max() or 0
             raise CredalError(
-                f"{self._place(row)}: item {shown(self.items[row])} has no {name!r}. To fix: fill "
+                f"{self.place(row)}: item {shown(self.items[row])} has no {name!r}. To fix: fill "
                 "the column, with a name of its own if the item stands alone."
             )
         return values.to_list()

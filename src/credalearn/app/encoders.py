@@ -51,7 +51,7 @@ def open_encoder(inputs: InputFacts) -> Encode:
     encode, sha256 = _opened(inputs)
     if sha256 != inputs.encoder_sha256:
         raise CredalError(
-            f"the weights of the encoder {inputs.encoder!r} are not those of the training. To fix: "
+            f"the weights of the encoder {inputs.encoder!r} are not those of training. To fix: "
             "restore them, or train again."
         )
     return lambda items: _in_batches(encode, items)

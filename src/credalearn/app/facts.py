@@ -1,23 +1,14 @@
 """What ``run.json`` records about a run: frozen dataclasses, validated when they are read."""
 
-import hashlib
-import json
 from dataclasses import dataclass, field
-from pathlib import Path
 from shlex import quote
-from textwrap import shorten
-from typing import Any, Literal, TypeVar
-
-import msgspec
+from typing import Any, Literal
 
 from credalearn._formats import aligned, percent, shown
-from credalearn.errors import CredalError
 
 Kind = Literal["votes", "bounds", "counts", "probabilities"]
 Answers = Literal["votes", "bounds", "probabilities"]
 TruthSource = Literal["gold", "majority", "dawid-skene"]
-_SEAL = "content_sha256"
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,9 +204,9 @@ class RunFacts:
     model: str = ""  # what the default learner chose, in words; empty for a method given by name
     temperatures: dict[str, float] = field(default_factory=dict)  # by meaning: truth and votes
     comparison: ComparisonFacts | None = None  # the model next to simple rivals
-    seconds: float = 0.0  # duration of the training
+    seconds: float = 0.0  # duration of training
     recalibrated_from: TrainingFacts | None = None  # where another run trained the model
-    leaks: dict[str, float] = field(default_factory=dict)  # accuracy of columns that tell the class
+    leaks: dict[str, float] = field(default_factory=dict)  # accuracy by columns alone
     imported: str = ""  # whose probabilities these are; empty where the run has its own model
 
     @property
@@ -250,33 +241,10 @@ class RunFacts:
         return self.options.labels
 
 
-def to_json(content: dict[str, Any]) -> str:
-    """JSON text with the SHA-256 of its content, which :func:`parse_json` checks."""
-    sealed = {**content, _SEAL: _digest(content)}
-    return json.dumps(sealed, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A guarantee that was asked for, whether or not it could be certified."""
 
-
-def parse_json(text: bytes, form: type[_T], path: Path, *, fix: str = "train again") -> _T:
-    """JSON text that :func:`to_json` wrote as an object of this type; edited text is refused."""
-    try:
-        content = msgspec.json.decode(text, type=dict[str, Any])
-        seal = content.pop(_SEAL, None)
-        found = msgspec.convert(content, form)
-    except msgspec.ValidationError as error:
-        what, _, place = str(error).partition(" - at `$.")
-        where = f", field {place.rstrip('`')}" if place else ""
-        raise CredalError(f"{path}{where}: {brief(what)}. To fix: {fix}.") from error
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise CredalError(f"{path} is damaged: {error}. To fix: {fix}.") from error
-    if seal != _digest(content):
-        raise CredalError(f"{path} was changed after it was written. To fix: {fix}.")
-    return found
-
-
-def _digest(content: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
-def brief(text: str) -> str:
-    """What msgspec says about a value, which may be long, as a part of a sentence."""
-    return shorten(text[:1].lower() + text[1:], 300)
+    asked: dict[str, Any]  # the options that it depends on
+    risk: float  # what it has spent: the probability of a wrong promise
+    certified: bool  # whether something was promised

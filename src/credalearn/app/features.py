@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from polars import selectors as cs
 
 from credalearn._checks import nearest
 from credalearn._formats import listed, shown
@@ -92,9 +93,8 @@ def item_names(source: Source, column: pl.Series, *, start: int = 0) -> pl.Serie
 
 def find_categories(table: pl.DataFrame) -> tuple[str, ...]:
     """The columns of texts: those where fewer than half of the values are numbers."""
-    texts_of = [each for each in table.get_columns() if not _is_numeric(each)]
     found = []
-    for column in texts_of:
+    for column in table.select(~(cs.numeric() | cs.boolean())).get_columns():
         known = column.cast(pl.String).str.strip_chars().fill_null("") != ""
         is_number = column.cast(pl.String).str.contains(_LIKE_NUMBER).fill_null(False)
         if known.any() and is_number.sum() < known.sum() / 2:
@@ -121,8 +121,8 @@ def feature_values(
             text = texts(column.to_frame()).to_series().str.strip_chars()
             columns.append(pl.select(pl.when(text != "").then(text)).to_series().alias(text.name))
             continue
-        found = _number(column).fill_null(np.nan)
-        wrong = found.is_infinite() | (found.is_nan() & ~_is_missing(column))
+        found, missing = _number(column)
+        wrong = found.is_infinite() | (found.is_nan() & ~missing)
         if wrong.any():
             row = wrong.arg_max() or 0
             drop = f", or leave the column out with --drop {shlex.quote(column.name)}"
@@ -138,18 +138,6 @@ def feature_values(
     return pl.DataFrame(columns).to_numpy(writable=True).astype(np.float64, copy=False)
 
 
-def _is_numeric(column: pl.Series) -> bool:
-    return column.dtype.is_numeric() or column.dtype == pl.Boolean
-
-
-def _is_missing(column: pl.Series) -> pl.Series:
-    """Where a column of numbers has no value."""
-    if _is_numeric(column):
-        return column.is_null() | column.cast(pl.Float64).is_nan()
-    word = column.cast(pl.String).str.strip_chars().str.to_lowercase()
-    return word.is_null() | word.is_in(_MISSING)
-
-
 def feature_columns(source: Source, names: Sequence[str]) -> list[str]:
     """The columns that are the features of a model: by name, or of an array by position."""
     if source.kind == "array":
@@ -157,13 +145,13 @@ def feature_columns(source: Source, names: Sequence[str]) -> list[str]:
         if len(columns) != len(names):
             source.refuse(
                 f"the array has {len(columns)} features per item, and the model takes {len(names)}",
-                fix="pass the features of the training, in their order",
+                fix="pass the features used in training, in the same order",
             )
         return columns
     missing = [name for name in names if name not in source.columns]
     if missing:
         near = nearest(missing[0], [name for name in source.columns if name not in names])
-        fix = f"rename {near!r}" if near else "add them, with the names of the training"
+        fix = f"rename {near!r}" if near else "add them, named as in training"
         source.refuse(
             f"{len(missing)} of {len(names)} features are missing: {listed(missing)}", fix=fix
         )
@@ -245,7 +233,12 @@ def _joined(parts: Sequence[FeatureTable]) -> FeatureTable:
                 f"{other.paths[0]} and numbers in the other. To fix: correct one, or leave the "
                 "column out with --drop."
             )
-    rows = [_in_order(part, first.names) for part in parts]
+    rows: list[Any] = [
+        part.values.select(first.names)
+        if isinstance(part.values, pl.DataFrame)
+        else part.values[:, [part.names.index(name) for name in first.names]]
+        for part in parts
+    ]
     places = [(part, row) for part in parts for row in range(len(part.items))]
     whole = replace(
         first,
@@ -266,16 +259,12 @@ def _joined(parts: Sequence[FeatureTable]) -> FeatureTable:
     return whole
 
 
-def _in_order(part: FeatureTable, names: Sequence[str]) -> Any:
-    if isinstance(part.values, pl.DataFrame):
-        return part.values.select(names)
-    return part.values[:, [part.names.index(name) for name in names]]
-
-
-def _number(column: pl.Series) -> pl.Series:
+def _number(column: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """The numbers of a column, NaN for none; and where it has no value, so that none is right."""
     found = numbers(column)
-    if column.dtype == pl.String and found.null_count() > column.null_count():
-        word = column.str.strip_chars().str.to_lowercase()
-        truth = word.replace_strict({"true": 1.0, "false": 0.0}, default=None)
-        found = found.fill_null(truth.cast(pl.Float64))
-    return found
+    if column.dtype.is_numeric() or column.dtype == pl.Boolean:
+        return found.fill_null(np.nan), found.is_null() | found.is_nan()
+    word = column.cast(pl.String).str.strip_chars().str.to_lowercase()
+    truth = word.replace_strict({"true": 1.0, "false": 0.0}, default=None)
+    found = found.fill_null(truth.cast(pl.Float64)).fill_null(np.nan)
+    return found, word.is_null() | word.is_in(_MISSING)

@@ -7,32 +7,20 @@ on; ``guarantee.json`` and ``sets.json`` what ``certify`` computed from these pr
 ``requests.json`` every guarantee that was asked for; ``drift.json`` why the run is out of date.
 """
 
-import hashlib
-import io
 import json
 import os
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
-import msgspec
 import polars as pl
 
 from credalearn._files import whole_file, writing
-from credalearn.app.facts import (
-    Answers,
-    Digests,
-    RunFacts,
-    TrainingFacts,
-    brief,
-    parse_json,
-    to_json,
-)
-from credalearn.app.sources import no_panic_output
-from credalearn.app.staging import MODEL, locked, partial_of, recover
+from credalearn.app.facts import Answers, Request, RunFacts, TrainingFacts
+from credalearn.app.run_files import MADE_FROM, check_there, foreign, read_run, to_json
+from credalearn.app.staging import MODEL, locked
 from credalearn.errors import CredalError
 
 if TYPE_CHECKING:
@@ -50,39 +38,11 @@ if TYPE_CHECKING:
 
     Predictor: TypeAlias = CredalClassifier | GivenProbabilities
 
-_T = TypeVar("_T")
 OUT_OF_FOLD = "out-of-fold"  # in place of the split, for predictions of training items
-_MADE_FROM = "predictions_sha256"  # which predictions a guarantee is about
-_ATTEMPTS = 10  # to read a run that other processes replace at the same time
-# The columns of the tables by what they contain, with "?" where values may be missing; a name that
-# ends in ":" stands for one column per class. Who uses the annotations checks them.
-_TYPES = {"text": pl.String, "number": pl.Float64, "truth value": pl.Boolean}
-_TABLES = {
-    "annotations": {"text": "item"},
-    "items": {"text": "item split digest", "text?": "group truth", "number?": "n:"},
-    "predictions": {
-        "text": "item split label",
-        "text?": "truth",
-        "truth value?": "wrong",
-        "number": "probability lower upper score mmi top_probability p: lower: upper:",
-        "number?": "disagreement",
-    },
-}
-_HEAD = re.compile(r"v\d+:")
-_AGAIN = "run the train command again; it resumes where it stopped"
 _SCORE_COLUMNS: "dict[DeferralScore, str]" = {  # of the table that held_out returns
     "lower-probability": "lower_probability",
     "top-probability": "top_probability",
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """A guarantee that was asked for, whether or not it could be certified."""
-
-    asked: dict[str, Any]  # the options that it depends on
-    risk: float  # what it has spent: the probability of a wrong promise
-    certified: bool  # whether something was promised
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,38 +98,7 @@ class Run:
             CredalError: If there is no finished run, a file is missing or damaged, or does not
                 belong to the others.
         """
-        path = Path(folder)
-        for _ in range(_ATTEMPTS):
-            recover(path)
-            stamp, found, reason = _stamp(path), None, None
-            try:
-                found = cls._read(path, stamp)
-            except CredalError as error:
-                reason = error
-            if _stamp(path) != stamp:  # another process has replaced the run meanwhile
-                continue
-            if found is not None:
-                return found
-            raise reason or _replaced(path)
-        raise _replaced(path)
-
-    @classmethod
-    def _read(cls, path: Path, stamp: tuple[int, ...]) -> Self:
-        if not (path / "run.json").is_file():
-            waiting = partial_of(path).is_dir() or path.is_dir()
-            fix = _AGAIN if waiting else f"credalearn train … -o {path}"
-            raise CredalError(f"there is no finished run at {path}. To fix: {fix}.")
-        facts = parse_json(_bytes(path / "run.json"), RunFacts, path / "run.json")
-        return cls(
-            path,
-            facts,
-            stamp=stamp,
-            **{name: _table(path / f"{name}.parquet", facts, name) for name in _TABLES},
-            guarantee=_certified(path / "guarantee.json", facts, _guarantee, "--max-error 0.10"),
-            sets=_certified(path / "sets.json", facts, _sets, "--set-coverage 0.90"),
-            requests=_certified(path / "requests.json", facts, _requests, "") or (),
-            outdated=_certified(path / "drift.json", facts, _outdated, "--max-error 0.10"),
-        )
+        return cls(Path(folder), **read_run(Path(folder)))
 
     @classmethod
     def train(cls, data: "Dataset", folder: str | Path, **options: Any) -> "Run":
@@ -221,12 +150,11 @@ class Run:
             )
         try:
             clf = load(self.path / MODEL)
-            if clf.weights_sha256_ != self.facts.sha256.model:
-                raise _foreign(self.path / MODEL, "train again")
-            if clf.classes_.tolist() != list(self.classes):
-                raise _foreign(self.path / MODEL, "train again")
+            found = (clf.weights_sha256_, clf.classes_.tolist())
+            if found != (self.facts.sha256.model, list(self.classes)):
+                raise foreign(self.path / MODEL, "train again")
         except CredalError as error:
-            self._check_there()
+            check_there(self.path, self.stamp)
             if str(self.path) in str(error):
                 raise
             raise CredalError(f"{self.path / MODEL}: {error}") from error
@@ -310,7 +238,7 @@ class Run:
     def with_request(self, request: Request) -> Self:
         """Add to ``requests.json`` and return the run that remembers it."""
         requests = (*self.requests, request)
-        self._keep("requests.json", json.dumps(_as_json(requests)))
+        self._keep("requests.json", json.dumps({"requests": [asdict(each) for each in requests]}))
         return replace(self, requests=requests)
 
     def mark_outdated(self, why: str) -> Self:
@@ -319,7 +247,7 @@ class Run:
         return replace(self, outdated=why)
 
     def _keep(self, name: str, text: str) -> None:
-        content = {_MADE_FROM: self.facts.sha256.predictions, **json.loads(text)}
+        content = {MADE_FROM: self.facts.sha256.predictions, **json.loads(text)}
         with self.writing(
             self.path / name, other="copy the run to a folder of your own"
         ) as partial:
@@ -337,13 +265,9 @@ class Run:
             if inside:
                 with writing(path, other=other):
                     stack.enter_context(locked(self.path, self.path))
-                self._check_there()
+                check_there(self.path, self.stamp)
             within = self.path if inside else None
             yield stack.enter_context(whole_file(path, other=other, within=within))
-
-    def _check_there(self) -> None:
-        if self.stamp and _stamp(self.path) != self.stamp:
-            raise _replaced(self.path)
 
     def held_out(self, *splits: str, score: "DeferralScore | None" = None) -> pl.DataFrame:
         """Predictions of these splits, or of calibration and test, with what is known of each item.
@@ -377,9 +301,9 @@ class Run:
             return "lower-probability"
         from credalearn.guarantees import better_score
 
-        columns = {"lower-probability": "score", "top-probability": "top_probability"}
+        columns = _SCORE_COLUMNS | {"lower-probability": "score"}
         wrong = known["wrong"].to_numpy()
-        return better_score({name: known[each].to_numpy() for name, each in columns.items()}, wrong)  # type: ignore[misc]
+        return better_score({name: known[each].to_numpy() for name, each in columns.items()}, wrong)
 
     @property
     def warnings(self) -> list[str]:
@@ -452,144 +376,3 @@ class Run:
             later_items=facts.later_items,
             truth=facts.truth,
         )
-
-
-def write_run(
-    folder: Path,
-    facts: dict[str, Any],
-    tables: Mapping[str, pl.DataFrame],
-    *,
-    model_sha256: str,
-    requests: Sequence[Request] = (),
-) -> None:
-    """Write the tables of a run: annotations, items and predictions.
-
-    Then ``run.json`` with their digests: with it the run is whole.
-    """
-    digests = {"model": model_sha256}
-    for name, table in tables.items():
-        buffer = io.BytesIO()
-        table.write_parquet(buffer)
-        content = buffer.getvalue()  # a view left by a failed write crashes CPython 3.12.1
-        digests[name] = hashlib.sha256(content).hexdigest()
-        with whole_file(folder / f"{name}.parquet") as partial:
-            partial.write_bytes(content)
-    if requests:
-        asked = {_MADE_FROM: digests["predictions"], **_as_json(requests)}
-        with whole_file(folder / "requests.json") as partial:
-            partial.write_text(to_json(asked), encoding="utf-8")
-    whole = RunFacts(**facts, sha256=Digests(**digests))
-    with whole_file(folder / "run.json") as partial:
-        partial.write_text(to_json(asdict(whole)), encoding="utf-8")
-
-
-def _stamp(path: Path) -> tuple[int, ...]:
-    """What changes when another process replaces the run; a look, not an opened file."""
-    try:
-        found = (path / "run.json").stat()
-    except OSError:
-        return ()
-    return found.st_ino, found.st_size, found.st_mtime_ns
-
-
-def _replaced(path: Path) -> CredalError:
-    return CredalError(
-        f"{path} is busy: another process has replaced the run. To fix: run the command again."
-    )
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        if path.exists() and not path.is_file():  # a pipe would never end
-            raise OSError(f"{path.name} is not a regular file")
-        return path.read_bytes()
-    except OSError as error:
-        why = error.strerror or error
-        raise CredalError(f"{path} cannot be read: {why}. To fix: train again.") from error
-
-
-def _table(path: Path, facts: RunFacts, name: str) -> pl.DataFrame:
-    """The table of this name, if it belongs to the run and has a run's columns."""
-    content = _bytes(path)
-    if hashlib.sha256(content).hexdigest() != getattr(facts.sha256, name):
-        raise _foreign(path, "train again")
-    try:
-        with no_panic_output():
-            table = pl.read_parquet(io.BytesIO(content))
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        raise CredalError(f"{path} is damaged. To fix: train again.") from error
-    for column, kind in _columns(name, facts, table):
-        found = table[column] if column in table.columns else pl.Series([None])
-        right = found.dtype == _TYPES[kind.rstrip("?")]
-        if right and column in ("label", "truth"):
-            right = set(found.drop_nulls()) <= set(facts.classes)
-        if right and not kind.endswith("?"):
-            right = found.null_count() == 0 and (kind != "number" or bool(found.is_finite().all()))
-        if not right:
-            raise CredalError(
-                f"{path}: the column {column!r} must contain {kind.rstrip('?')}s. To fix: train "
-                "again."
-            )
-    return table
-
-
-def _columns(name: str, facts: RunFacts, table: pl.DataFrame) -> Iterator[tuple[str, str]]:
-    """The columns that a table must have, and what they contain."""
-    heads = dict.fromkeys(found[0] for each in table.columns if (found := _HEAD.match(each)))
-    for kind, names in (*_TABLES[name].items(), ("number", " ".join(heads))):
-        for column in names.split():
-            for each in facts.classes if column.endswith(":") else ("",):
-                yield f"{column}{each}", kind
-
-
-def _certified(path: Path, facts: RunFacts, parse: Callable[[str], _T], how: str) -> _T | None:
-    if not path.exists():
-        return None
-    # Without its requests a run would forget which looks at its items were paid for.
-    fix = "restore the file, or recalibrate on new items"
-    fix = f"remove the file and run credalearn certify {path.parent} {how}" if how else fix
-    content = parse_json(_bytes(path), dict[str, Any], path, fix=fix)
-    if content.pop(_MADE_FROM, None) != facts.sha256.predictions:
-        raise _foreign(path, fix)
-    try:
-        return parse(json.dumps(content))
-    except CredalError as error:
-        raise CredalError(f"{path}: {brief(error.reason)}. To fix: {fix}.") from error
-
-
-def _guarantee(text: str) -> "Guarantee":
-    from credalearn.guarantees import Guarantee
-
-    return Guarantee.from_json(text)
-
-
-def _sets(text: str) -> "Inflation":
-    from credalearn.conformal import Inflation
-
-    return Inflation.from_json(text)
-
-
-def _as_json(requests: Sequence[Request]) -> dict[str, Any]:
-    return {"requests": [asdict(each) for each in requests]}
-
-
-def _requests(text: str) -> tuple[Request, ...]:
-    return _decoded(text, "requests", tuple[Request, ...])
-
-
-def _outdated(text: str) -> str:
-    return _decoded(text, "outdated", str)
-
-
-def _decoded(text: str, name: str, kind: type[_T]) -> _T:
-    try:
-        return msgspec.convert(json.loads(text).get(name), kind)
-    except msgspec.ValidationError as error:
-        raise CredalError(f"{name}: {error}.") from error
-
-
-def _foreign(path: Path, fix: str) -> CredalError:
-    return CredalError(
-        f"{path} does not belong to this run: it was made by another one, or changed. To fix: "
-        f"{fix}."
-    )

@@ -1,32 +1,27 @@
 """Tables, JSON and arrays, each opened once: what it is, its columns, its rows in blocks."""
 
-import math
 import os
 import re
 import stat
 import weakref
-import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import BytesIO
 from os import PathLike
 from pathlib import Path
-from typing import IO, Any, BinaryIO, Literal, NoReturn
+from typing import Any, BinaryIO, Literal, NoReturn
 
 import numpy as np
 import polars as pl
 
 from credalearn._checks import nearest
-from credalearn._formats import listed
+from credalearn.app._array_file import check_unpacked, is_npz, read_arrays
 from credalearn.app._csv_file import BLOCK, CsvFile, find_encoding
 from credalearn.app._json_file import Record, json_records, text_of
 from credalearn.errors import CredalError
 
 _NUMBERS = 1 << 20  # of a Parquet file or an array at a time: 8 MB
-_LARGE = 1 << 29  # bytes that any file may unpack to; beyond, at most _RATIO times its size
-_RATIO = 100  # features that compress better are mostly zeros
-_MANY_CELLS = 1 << 22  # of records; beyond, at least one in _RATIO must be filled
 _MOST_PIPED = 1 << 30  # bytes from a pipe, which has no end that is known before
 _INDEX = re.compile(r"__index_level_\d+__|Unnamed: 0")  # row numbers that pandas wrote
 _JSON = re.compile(rb'\[\s*([\[{"\d\]-]|$)|\{\s*("|\}|$)')
@@ -79,7 +74,7 @@ class Source:
             if len(same) == 1:
                 return same[0]
         near = nearest(name, [*self.columns, *(each.split(".")[-1] for each in self.columns)])
-        fix = f"name a column with --{option}." if option else "add it, as in the training."
+        fix = f"name a column with --{option}." if option else "add it, as in training."
         fix = f"did you mean {near!r}?" if near else fix
         raise CredalError(
             f"{self.path} has no column {name!r}; its columns are: {', '.join(self.columns[:20])}. "
@@ -123,12 +118,11 @@ def open_source(
     path = Path(data)
     with _naming(path):
         file = _regular_file(path)
-    try:
-        with _naming(path):
+        try:
             source = _opened(path, file, encoding, delimiter)
-    except BaseException:
-        file.close()
-        raise
+        except BaseException:
+            file.close()
+            raise
     weakref.finalize(source, file.close)
     return source
 
@@ -172,15 +166,24 @@ def numbers(column: pl.Series) -> pl.Series:
 
 def texts(table: pl.DataFrame) -> pl.DataFrame:
     """All columns as text: whole numbers without a decimal point, NaN as null."""
-    return table.select(_as_text(name, kind) for name, kind in table.schema.items())
+    columns = []
+    for name, kind in table.schema.items():
+        column = pl.col(name)
+        text = column if kind == pl.String else column.cast(pl.String, strict=False)
+        if kind.is_float():
+            whole = (column == column.round()) & (column.abs() < 2**53)
+            number = pl.when(whole).then(column.cast(pl.Int64, strict=False).cast(pl.String))
+            text = number.when(column.is_not_nan()).then(text).alias(name)
+        columns.append(text)
+    return table.select(columns)
 
 
 def _opened(path: Path, file: BinaryIO, encoding: str | None, delimiter: str | None) -> Source:
     start = file.read(BLOCK)
     if start.startswith(b"PAR1"):
         return _parquet(path, file)
-    if start.startswith(b"\x93NUMPY") or (start.startswith(b"PK") and _is_npz(file)):
-        return _array_file(path, file)
+    if start.startswith(b"\x93NUMPY") or (start.startswith(b"PK") and is_npz(file)):
+        return _of_arrays(path, read_arrays(path, file))
     found = find_encoding(path, start, encoding)
     bare = start[:4096].replace(b"\0", b"").lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n")
     if _JSON.match(bare):
@@ -211,7 +214,7 @@ def _parquet(path: Path, file: BinaryIO) -> Source:
     with no_panic_output():
         schema = table.collect_schema()
         rows = int(table.select(pl.len()).collect().item())  # as the file states
-    _check_unpacked(path, file, 8 * rows * len(schema), fix="write it as CSV")
+    check_unpacked(path, file, 8 * rows * len(schema), fix="write it as CSV")
     if any(kind.is_nested() for kind in schema.dtypes()):
         with no_panic_output():
             found = table.collect().to_dicts()
@@ -267,25 +270,6 @@ def _series(column: Any) -> pl.Series:
     return pl.Series([None if missing else each for each, missing in cells], strict=False)
 
 
-def _array_file(path: Path, file: BinaryIO) -> Source:
-    file.seek(0)
-    try:
-        unpacked = _stated_bytes(file)
-    except Exception:  # damaged files raise ten kinds; reading them says which
-        unpacked = 0
-    _check_unpacked(path, file, unpacked, fix="save it with numpy.savez, uncompressed")
-    file.seek(0)
-    try:
-        loaded = np.load(file, allow_pickle=False)
-        arrays = {"": loaded} if isinstance(loaded, np.ndarray) else dict(loaded)
-    except Exception as error:  # damaged files raise ten kinds, from TokenError to zlib.error
-        raise CredalError(
-            f"{path} cannot be read as an array: {error}. To fix: write it again with numpy.save "
-            "or numpy.savez."
-        ) from error
-    return _of_arrays(path, arrays)
-
-
 def _of_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> Source:
     """The one array (items, features), with the others as columns."""
     held = ", ".join(f"{name or 'one'} of shape {each.shape}" for name, each in arrays.items())
@@ -296,7 +280,12 @@ def _of_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> Source:
             "To fix: save the features alone, with the names of the items as 'items'."
         )
     matrix = matrices[0]
-    others = {name: _text_array(each) for name, each in arrays.items() if each.ndim == 1}
+    others = {}
+    for name, each in arrays.items():
+        if each.ndim == 1:
+            values = np.char.decode(each, "utf-8") if each.dtype.kind == "S" else each
+            cells = [None if value != value else str(value) for value in values]
+            others[name] = pl.Series(cells, dtype=pl.String)
     if any(len(each) != len(matrix) for each in others.values()):
         raise CredalError(
             f"the arrays of {path} must have one value per row; it has {held}. To fix: save arrays "
@@ -325,12 +314,6 @@ def _of_records(path: Path, words: str, records: Sequence[Record]) -> Source:
     if records[0].key is not None:
         flat = [{"id": record.key} | each for record, each in zip(records, flat, strict=True)]
     names = tuple(dict.fromkeys(name for each in flat for name in each if name))
-    cells, filled = len(flat) * len(names), sum(map(len, flat))
-    if cells > _MANY_CELLS and filled < cells / _RATIO:
-        raise CredalError(
-            f"{path}: {len(flat):,} records have {len(names):,} different fields, few in "
-            f"common: {listed(names, 3)}. To fix: write one record per vote, with the same fields."
-        )
 
     def blocks(columns: list[str]) -> Iterator[pl.DataFrame]:
         step = max(1, _NUMBERS // max(1, len(columns)))
@@ -347,61 +330,13 @@ def _flat(value: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Fields that are neither lists nor objects, and those of objects with a dotted name."""
     for name, held in value.items():
         if isinstance(held, Mapping):
-            yield from ((f"{name}.{key}", each) for key, each in held.items() if not _nested(each))
+            yield from (
+                (f"{name}.{key}", each)
+                for key, each in held.items()
+                if not isinstance(each, Mapping | list)
+            )
         elif not isinstance(held, list):
             yield name, held
-
-
-def _stated_bytes(file: BinaryIO) -> int:
-    """The size of the arrays in a file, as their headers state it."""
-    if not zipfile.is_zipfile(file):
-        file.seek(0)
-        return _stated_size(file)
-    with zipfile.ZipFile(file) as archive:
-        return sum(_stated_size(archive.open(name)) for name in archive.namelist())
-
-
-def _stated_size(file: IO[bytes]) -> int:
-    form = np.lib.format
-    first = form.read_magic(file) == (1, 0)
-    shape, _, dtype = (form.read_array_header_1_0 if first else form.read_array_header_2_0)(file)
-    return int(math.prod(shape)) * int(dtype.itemsize)
-
-
-def _check_unpacked(path: Path, file: BinaryIO, unpacked: int, *, fix: str) -> None:
-    """Refuse a small file that would fill the memory."""
-    packed = file.seek(0, os.SEEK_END)
-    if unpacked > max(_LARGE, _RATIO * packed):
-        raise CredalError(
-            f"{path} has {packed:,} bytes and unpacks to {unpacked:,}, more than {_RATIO} times as "
-            f"many. To fix: check where it comes from, or {fix}."
-        )
-
-
-def _is_npz(file: BinaryIO) -> bool:
-    try:
-        return all(name.endswith(".npy") for name in zipfile.ZipFile(file).namelist())
-    except zipfile.BadZipFile:
-        return False
-
-
-def _text_array(values: np.ndarray) -> pl.Series:
-    if values.dtype.kind == "S":
-        values = np.char.decode(values, "utf-8")
-    return pl.Series([None if each != each else str(each) for each in values], dtype=pl.String)
-
-
-def _as_text(name: str, kind: pl.DataType) -> pl.Expr:
-    column = pl.col(name)
-    if kind.is_float():
-        whole = (column == column.round()) & (column.abs() < 2**53)
-        text = pl.when(whole).then(column.cast(pl.Int64, strict=False).cast(pl.String))
-        return text.when(column.is_not_nan()).then(column.cast(pl.String)).alias(name)
-    return column if kind == pl.String else column.cast(pl.String, strict=False)
-
-
-def _nested(value: object) -> bool:
-    return isinstance(value, Mapping | list)
 
 
 def _row(row: int) -> str:
@@ -431,10 +366,7 @@ def _naming(path: Path) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        names = [each.name for each in path.parent.iterdir()] if path.parent.is_dir() else []
-        near = nearest(path.name, names)
-        fix = f"did you mean {path.with_name(near)}?" if near else "check the path."
-        raise CredalError(f"there is no file {path}. To fix: {fix}") from error
+        raise CredalError(f"there is no file {path}. To fix: check the path.") from error
     except OSError as error:
         raise CredalError(f"{path} cannot be read: {error.strerror or error}.") from error
     except _DAMAGE as error:

@@ -42,7 +42,7 @@ def slow_alpha(counts: np.ndarray) -> float | None:
 
 
 @given(COUNTS)
-def test_alpha_is_the_textbooks(counts: np.ndarray) -> None:
+def test_alpha_equals_a_slow_reference(counts: np.ndarray) -> None:
     slow = slow_alpha(counts)
     found = krippendorff_alpha(counts)
     assert found == (None if slow is None else pytest.approx(slow))
@@ -96,7 +96,7 @@ def test_agreement_needs_votes() -> None:
 
 
 @given(st.lists(st.lists(st.integers(0, 3), min_size=3, max_size=3), min_size=1, max_size=9))
-def test_the_majority_is_the_only_largest(rows: list[list[int]]) -> None:
+def test_majority_is_the_unique_maximum(rows: list[list[int]]) -> None:
     for row, found in zip(rows, majority(np.array(rows, dtype=float)), strict=True):
         top = [index for index, votes in enumerate(row) if votes == max(row) > 0]
         assert found == (top[0] if len(top) == 1 else -1)

@@ -42,7 +42,7 @@ def crowd(num_items: int, of_bad: int) -> Annotations:
     return votes_of(votes)
 
 
-def test_somebody_far_from_the_rest_is_named_and_three_votes_accuse_nobody() -> None:
+def test_outlier_is_flagged_only_with_enough_votes() -> None:
     first, *others = annotator_agreement(crowd(200, of_bad=100))
     assert first.name == "bad"
     assert first.far
@@ -65,7 +65,7 @@ def test_similar_annotators_are_not_flagged() -> None:
     assert accused <= 5
 
 
-def test_the_limit_is_clopper_and_pearsons() -> None:
+def test_limit_is_clopper_pearson() -> None:
     for each in annotator_agreement(crowd(50, of_bad=20)):
         level = 0.05 / 2 / 5
         missed = each.compared - each.agreed

@@ -27,7 +27,7 @@ def slow_posteriors(
         for item, who, label in votes:
             confusion[who, :, label] += found[item]
         confusion = np.maximum(confusion, 1e-10)
-        # Only what somebody has said at all competes for the share of what he says.
+        # Only classes with votes compete for the share of what he says.
         said = np.zeros((num_people, num_classes), bool)
         for _, who, label in votes:
             said[who, label] = True
@@ -61,7 +61,7 @@ def arrays_of(votes: list[tuple[int, int, int]]) -> tuple[np.ndarray, np.ndarray
 
 
 @pytest.mark.parametrize("random_state", range(2))
-def test_it_is_the_obvious_algorithm(random_state: int) -> None:
+def test_posteriors_equal_a_slow_reference(random_state: int) -> None:
     votes, _ = simulated(random_state, num_items=120, skills=[0.95, 0.9, 0.85, 0.6, 0.4])
     found = posteriors(*arrays_of(votes), shape=(120, 3))
     slow = slow_posteriors(votes, 120, 3, rounds=100)
@@ -73,7 +73,7 @@ def test_it_is_the_obvious_algorithm(random_state: int) -> None:
     assert np.abs(found - early).max() > 0.01  # or the comparison could not fail
 
 
-def test_it_beats_the_majority_where_skills_differ() -> None:
+def test_beats_the_majority_when_skills_differ() -> None:
     """Two who know and five who guess: the majority counts heads."""
     gains = []
     for random_state in range(3):
@@ -109,7 +109,7 @@ def test_unsure_votes_and_items_without_votes() -> None:
     np.testing.assert_allclose(more[3], [1 / 3, 2 / 3], atol=1e-6)  # the classes' shares
 
 
-def test_only_the_votes_about_some_items_may_count() -> None:
+def test_votes_can_be_restricted_to_items() -> None:
     votes, _ = simulated(0, num_items=60, skills=[0.9, 0.8, 0.5])
     named: list[Vote] = [(f"x{item}", f"w{who}", "abc"[label]) for item, who, label in votes]
     among = np.arange(60) < 40
@@ -119,7 +119,7 @@ def test_only_the_votes_about_some_items_may_count() -> None:
     assert np.ptp(found[40:], axis=0).max() == 0
 
 
-def test_what_it_cannot_work_with_is_refused() -> None:
+def test_rejects_votes_without_annotators_and_weighted_votes() -> None:
     votes: list[Vote] = [("x", "ann", "cat"), ("y", None, "dog")]
     with pytest.raises(CredalError, match=r"1 of 2 votes of votes.csv name none.*'y'.*--annotator"):
         dawid_skene(votes_of(votes))

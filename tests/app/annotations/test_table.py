@@ -65,7 +65,7 @@ def test_to_pandas_and_to_polars_return_the_table() -> None:
         ),
     ],
 )
-def test_wrong_tables_are_refused(make: object, message: str) -> None:
+def test_rejects_wrong_tables(make: object, message: str) -> None:
     with pytest.raises(CredalError, match=message):
         make()  # type: ignore[operator]
 

@@ -100,7 +100,7 @@ def test_command_and_python_give_the_same_error(name: str, value: Any, message: 
     assert str(result.exception) == str(in_python.value)
 
 
-def test_what_a_user_can_fix_is_one_message_and_exit_code_2(
+def test_user_errors_are_one_message_and_exit_code_2(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.argv", ["bake", "oven", "-o", "shelf", "--salt", "2"])

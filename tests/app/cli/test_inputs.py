@@ -47,7 +47,7 @@ def lewidi(start: str, number: int) -> bytes:
     )
 
 
-def test_ids_that_start_again_in_each_split_are_not_merged(write: Write) -> None:
+def test_repeated_ids_of_different_splits_are_not_merged(write: Write) -> None:
     first, later = write(lewidi("train", 40), "train.json"), write(lewidi("dev", 20), "dev.json")
     for more in ((), ("--merge-conflicts", "newest")):
         done = in_new_process("inspect", first, "--merge", later, *more)

@@ -25,9 +25,7 @@ def test_a_second_round_is_merged(tmp_path: Path, capsys: Capture) -> None:
         assert f"{path} is an input of this command or of the run" in in_process(capsys, *again).err
 
 
-def test_the_features_of_deferred_items_stand_in_a_file_of_their_own(
-    tmp_path: Path, capsys: Capture
-) -> None:
+def test_features_of_deferred_items_are_in_a_separate_file(tmp_path: Path, capsys: Capture) -> None:
     team = make_team(tmp_path)
     votes, table = pl.read_csv(team.votes), pl.read_csv(team.features)
     is_first = pl.col("item") < "x050"

@@ -50,7 +50,7 @@ def test_every_export_is_recognized_by_its_content_and_opened_once(
 
 
 @pytest.mark.parametrize("name", [n for n in VOTES_TOO if "count" not in n and n != "nested"])
-def test_answers_that_are_no_votes_are_counted(write: Write, name: str) -> None:
+def test_counts_answers_that_are_not_votes(write: Write, name: str) -> None:
     found = read_annotations(write(EXPORTS[name].write()))
     missing = sum(label is None for votes in VOTES.values() for label in votes.values())
     none_written = name in ("long-csv", "lewidi")  # these files leave them out themselves
@@ -97,7 +97,7 @@ def test_an_item_without_votes_stays_an_item(write: Write) -> None:
         assert found.counts()[1].tolist() == [0, 0]
 
 
-def test_columns_go_by_the_names_that_options_give(write: Write) -> None:
+def test_options_name_the_columns(write: Write) -> None:
     path = write("a,b,c,d\nx,ann,cat,2\nx,bo,dog,1\n")
     found = read_annotations(path, item="A", annotator="b", label="c", weight="d")
     assert as_counts(found) == {("x", "cat"): 2, ("x", "dog"): 1}
@@ -119,7 +119,7 @@ def test_labels_are_trimmed_normalized_and_numbers_are_one(write: Write) -> None
     assert as_counts(read_annotations(write(to_lines(lines)))) == {("x", "1"): 3, ("x", "2"): 1}
 
 
-def test_unsure_votes_are_for_nothing_and_keep_the_item(write: Write) -> None:
+def test_unsure_votes_keep_the_item_without_a_vote(write: Write) -> None:
     path = write(LONG + "x,a,cat\nx,b,unsure\ny,a,unsure\nz,a,dog\n")
     found = read_annotations(path, unsure=["unsure ", "idk"])
     assert found.counts().tolist() == [[1, 0], [0, 0], [0, 1]]

@@ -55,7 +55,7 @@ def test_the_card_of_images_says_how_they_are_prepared(tmp_path: Path) -> None:
     assert places == sorted(places)
 
 
-def test_promises_are_worded_by_their_authors(tmp_path: Path) -> None:
+def test_promises_are_worded_in_one_place(tmp_path: Path) -> None:
     run = fake_run(tmp_path / "run")
     assert "nothing is guaranteed about the predictions" in card(run, OUTPUTS)
     assert "Widened sets" not in card(run, OUTPUTS)

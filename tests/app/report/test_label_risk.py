@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from credalearn import from_votes
 from credalearn.app.annotations.dawid_skene import dawid_skene
 from credalearn.app.report.held_out import HeldOut
-from credalearn.app.report.label_risk import RiskLine
 from credalearn.app.run import Run
-from credalearn.app.steps.report import label_risk
+from credalearn.app.steps.report import RiskLine, label_risk
 from credalearn.app.steps.voted_items import annotations_of
 from credalearn.labels import VOTE_RULES, VoteRule
 from credalearn.theory import RiskProfile, risk_profile
@@ -46,7 +45,7 @@ def test_the_risk_lies_between_the_best_and_the_worst_case(tmp_path: Path) -> No
     assert f"between {low} and {high} nats" in words
     assert f"best case, R₊ {low}" in words
     assert f"worst case, R₋ {high}" in words
-    assert "Guessing all 3 classes alike has a risk of 1.099:" in words
+    assert "A uniform guess over 3 classes has a risk of 1.099:" in words
     assert ("better even in the worst case" in words) == (np.mean(worst) < math.log(3))
     spread = np.std(best) / np.sqrt(300)
     interval = re.search(r"best case, R₊ \S+ 95 % interval (\S+) to (\S+)", words)

@@ -20,7 +20,7 @@ EVIL = ("<script>alert(1)</script>", "</script>", "a & \"b\" 'c'", "<!--", "{{x}
 
 
 @pytest.mark.parametrize("certified", [True, False])
-def test_names_from_outside_stay_text(tmp_path: Path, certified: bool) -> None:
+def test_hostile_names_are_escaped_on_the_page(tmp_path: Path, certified: bool) -> None:
     names = [f"<img src=x onerror=alert({n})>&'\"\x1b" for n in range(400)]
     run = fake_run(tmp_path / "<b>run", classes=EVIL, num_items=400, item_names=names)
     evil = "<svg onload=alert(1)>"

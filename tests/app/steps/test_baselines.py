@@ -59,7 +59,7 @@ def test_the_default_is_judged_out_of_fold(tmp_path: Path) -> None:
     assert not found.warning
 
 
-def test_a_model_without_signal_is_called_so(tmp_path: Path, capsys: Capture) -> None:
+def test_reports_a_model_without_signal(tmp_path: Path, capsys: Capture) -> None:
     votes, features = votes_and_features(signal=0.0)
     votes.write_csv(tmp_path / "votes.csv")
     features.write_csv(tmp_path / "items.csv")

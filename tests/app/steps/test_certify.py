@@ -76,7 +76,7 @@ def test_targets_ten_percent_by_default(run: Run) -> None:
     assert CertifyOptions(set_coverage=0.9).target is None
 
 
-def test_against_an_annotator_errors_are_shares(run: Run) -> None:
+def test_errors_against_an_annotator_are_shares(run: Run) -> None:
     found, certificate = certified(run, max_error=0.3, against="annotator")
     table = run.predictions.filter(split="calibration")
     score, shares = table["score"].to_numpy(), table["disagreement"].to_numpy()
@@ -166,7 +166,7 @@ def test_a_full_disk_leaves_the_older_guarantee(tmp_path: Path) -> None:
     assert snapshot(run.path) == before
 
 
-def test_is_a_verb_of_the_run(tmp_path: Path) -> None:
+def test_run_keeps_what_certify_finds(tmp_path: Path) -> None:
     run = fake_run(tmp_path / "run", num_items=400)
     found = run.certify(max_error=0.2, set_coverage=0.8)
     assert run.guarantee == found.guarantee is not None
@@ -367,7 +367,7 @@ def skewed(folder: Path, **changed: Any) -> Run:
     return with_facts(run, items=items, predictions=predictions.with_columns(**changed))
 
 
-def test_one_answer_for_everything_is_certified_with_caution(tmp_path: Path) -> None:
+def test_constant_answer_is_certified_with_caution(tmp_path: Path) -> None:
     _, certificate = certified(skewed(tmp_path / "run"), max_error=0.1)
     rival = certificate.baseline
     assert rival is not None
@@ -382,7 +382,9 @@ def test_one_answer_for_everything_is_certified_with_caution(tmp_path: Path) -> 
     ]
     notes = certificate.lines[-2]
     assert f"the kept test items: benign 100 % of {len(kept) - missed}" in notes
-    missing = f"Caution: 'malignant' is never predicted: {missed} kept test items of it missed"
+    missing = (
+        f"Caution: 'malignant' is never predicted: {missed} kept test items of this class missed"
+    )
     assert missing in notes
     assert "always answering 'benign' would have been certified too" in notes
 

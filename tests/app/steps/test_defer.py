@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from credalearn import CredalError
 from credalearn.app.readers import read_annotations
 from credalearn.app.run import Run
-from credalearn.app.steps.defer import DeferOptions, defer
-from credalearn.app.steps.label_studio import interface
+from credalearn.app.steps.defer import DeferOptions, defer, interface
 from credalearn.app.steps.predict import PredictOptions, predict
 from opens import count_opens
 from small_run import CLASSES, FEATURES, features, make_image_run, make_pictures, make_run, votes
@@ -98,7 +97,7 @@ def test_the_interface_fits_the_tasks(run: Run, data: Path, tmp_path: Path) -> N
         (["message"], None, "item"),
     ],
 )
-def test_annotators_read_the_text(
+def test_tasks_contain_the_text(
     run: Run, data: Path, tmp_path: Path, columns: list[str], asked: str | None, field: str
 ) -> None:
     said = [f"what was written about item {row}" for row in range(50)]
@@ -143,7 +142,7 @@ def test_predictions_can_be_hidden(run: Run, data: Path, tmp_path: Path) -> None
     assert not any(name.startswith("model_") for name in columns)
 
 
-def test_a_name_of_a_different_item_of_the_run_is_refused(run: Run, tmp_path: Path) -> None:
+def test_rejects_names_of_different_items_of_the_run(run: Run, tmp_path: Path) -> None:
     values = dict(zip(FEATURES, features(50, random_state=9).T, strict=True))
     other = pl.DataFrame({"item": [f"item-{row}" for row in range(50)], **values})
     with pytest.raises(CredalError, match=r"have the name of a different item .* 'item-\d+'"):
@@ -169,7 +168,7 @@ def test_rejects_bad_requests(
     assert [path.name for path in tmp_path.iterdir()] == ["data.csv"]
 
 
-def test_images_have_addresses(tmp_path: Path) -> None:
+def test_image_tasks_contain_urls(tmp_path: Path) -> None:
     make_pictures(tmp_path / "pictures" / "a b", 24, 8)
     run = make_image_run(tmp_path / "RUN", tmp_path / "pictures", votes(features(24)))
     options = DeferOptions(threshold=0.0)

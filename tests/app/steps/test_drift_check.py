@@ -166,7 +166,7 @@ def test_other_guarantees_are_checked_for_what_they_promise(old: Run, tmp_path: 
     assert f"predicted with a vote, {percent(mean)} are wrong." in drift_check(votes, new).lines[-2]
 
 
-def test_different_truths_are_not_compared(old: Run, tmp_path: Path) -> None:
+def test_runs_with_different_truths_are_not_compared(old: Run, tmp_path: Path) -> None:
     old, new = certified(old, max_error=0.2), new_run(tmp_path)
     gold = replace(new, facts=replace(new.facts, truth="gold"))
     lines = drift_check(old, gold).lines

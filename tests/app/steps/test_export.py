@@ -145,7 +145,7 @@ def test_images_are_exported(tmp_path: Path) -> None:
         assert tuple(sizes[each] for each in re.findall(r"\w", shape)) == found[name].shape
 
 
-def test_a_wrong_export_is_refused(
+def test_rejects_an_export_that_differs_from_torch(
     runs: dict[str, Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     exported = export_module._exported
@@ -174,9 +174,7 @@ def test_missing_packages_are_named(
         export(runs["pocc"], ExportOptions(onnx=tmp_path / "model.bin"))
 
 
-def test_a_card_that_somebody_else_wrote_stays(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_keeps_a_card_written_by_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = make_run(tmp_path / "RUN")
     arguments = ("export", run.path, "--onnx", tmp_path / "out" / "model.onnx")
     foreign = tmp_path / "out" / "model.md"

@@ -80,9 +80,7 @@ def test_commands_work_on_imported_votes(team: Team, tmp_path: Path) -> None:
     assert "was imported: it has the probabilities of Vendor X and no model" in done.err
 
 
-def test_gold_labels_alone_are_enough_and_no_annotator_is_invented(
-    team: Team, tmp_path: Path, capsys: Capture
-) -> None:
+def test_gold_labels_alone_add_no_annotator(team: Team, tmp_path: Path, capsys: Capture) -> None:
     run, folder = tmp_path / "run", team.folder
     given = (
         "import",
@@ -185,7 +183,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refuses_what_is_no_probability(tmp_path: Path, capsys: Capture, name: str) -> None:
+def test_rejects_invalid_probabilities(tmp_path: Path, capsys: Capture, name: str) -> None:
     content, message = REFUSED[name]
     (tmp_path / "scored.csv").write_text(content)
     items = content.splitlines()[1:]

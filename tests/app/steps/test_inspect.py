@@ -33,7 +33,7 @@ def test_memory_does_not_grow_with_items_times_classes() -> None:
     assert peak < 3000 * 3000  # bytes; a table of the counts takes eight times as many
 
 
-def test_lines_name_what_to_check() -> None:
+def test_lines_report_outliers_and_missing_votes() -> None:
     votes: list[Vote] = [(f"i{n}", who, "horse") for n in range(30) for who in "abc"]
     votes += [(f"i{n}", "far", "cow") for n in range(30)]
     votes += [("i2", "d", None), ("j", "d", None)]

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from credalearn.app.run import Run
-from credalearn.app.steps.leaks import find_leaks
+from credalearn.app.steps.baselines import find_leaks
 from team_files import in_process, make_team, train_arguments
 
 Capture = pytest.CaptureFixture[str]
@@ -38,7 +38,7 @@ def test_votes_may_differ_from_the_label_that_a_column_was_made_from() -> None:
     assert list(find_leaks(column, truth, ["queue"])) == ["queue"]
 
 
-def test_says_nothing_of_rare_classes_and_few_items() -> None:
+def test_ignores_rare_classes_and_few_items() -> None:
     rare = np.zeros(1000, int)
     rare[::100] = 1  # answering 0 is right for 99 %
     noise = np.random.default_rng(0).normal(size=(1000, 1))

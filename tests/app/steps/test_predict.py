@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from credalearn import CredalClassifier, CredalError, CredalPredictions
 from credalearn.app.run import Run
-from credalearn.app.steps.decisions import SCHEMA, SET_SCHEMA, class_schema
-from credalearn.app.steps.predict import PredictOptions, predict
+from credalearn.app.steps.predict import SCHEMA, SET_SCHEMA, PredictOptions, class_schema, predict
 from small_run import CLASSES, FEATURES, features, make_image_run, make_pictures, make_run, votes
 
 
@@ -148,7 +147,7 @@ def test_class_columns_have_unique_names(classes: list[str]) -> None:
     assert not {*SCHEMA, *SET_SCHEMA} & set(names)
 
 
-def test_items_of_the_training_are_counted(run: Run) -> None:
+def test_training_items_are_counted(run: Run) -> None:
     frame = table(9)
     others = frame.with_columns(run.items["item"][:9])  # their names, but other features
     assert predict(run, others).trained_on == 0
@@ -202,7 +201,7 @@ GOOD = "item,size,weight,seen\na,1,2,1.7e9\nb,1,2,1.7e9\n"
         (GOOD.replace("b,1,2,1.7e9", "b,1e300,2,1.7e9"), r"no answer for item 'b'.*1e\+300"),
     ],
 )
-def test_bad_tables_are_refused_and_nothing_is_written(
+def test_rejects_bad_tables_and_writes_nothing(
     run: Run, tmp_path: Path, text: str, message: str
 ) -> None:
     data = tmp_path / "data.csv"

@@ -69,9 +69,7 @@ def test_new_items_calibrate_and_test_half_and_half(old: Run, later: Team, tmp_p
     )
 
 
-def test_items_of_the_training_are_left_out_whatever_their_name(
-    old: Run, later: Team, tmp_path: Path
-) -> None:
+def test_training_items_are_left_out_by_content(old: Run, later: Team, tmp_path: Path) -> None:
     known = pl.read_csv(old.facts.inputs.path).head(100)
     votes = pl.read_csv(old.facts.annotations.path).filter(pl.col("item").is_in(known["item"]))
     name, group = "renamed-" + pl.col("item"), "q" + pl.col("patient")
@@ -117,7 +115,7 @@ def test_a_split_of_ones_own_and_gold_labels(old: Run, later: Team, tmp_path: Pa
     assert new.held_out()["truth"].to_list() == features["truth"].to_list()
 
 
-def test_images_have_the_size_of_the_training(tmp_path: Path) -> None:
+def test_images_are_resized_as_in_training(tmp_path: Path) -> None:
     team = make_team(tmp_path)
     names = [f"x{number:03d}" for number in range(60)]
     photos = make_images(tmp_path / "photos", names)
@@ -131,7 +129,7 @@ def test_images_have_the_size_of_the_training(tmp_path: Path) -> None:
         old.recalibrate(votes, tmp_path / "again", features=team.features)
 
 
-def test_other_classes_are_refused(old: Run, later: Team, tmp_path: Path) -> None:
+def test_rejects_other_classes(old: Run, later: Team, tmp_path: Path) -> None:
     votes = pl.read_csv(later.votes).with_columns(pl.col("label").replace("owl", "fox"))
     with pytest.raises(CredalError, match="fox"):
         old.recalibrate(votes, tmp_path / "new", features=later.features)
@@ -139,7 +137,7 @@ def test_other_classes_are_refused(old: Run, later: Team, tmp_path: Path) -> Non
         old.recalibrate(cl.read_annotations(votes), tmp_path / "new", features=later.features)
 
 
-def test_no_run_is_replaced(old: Run, later: Team, tmp_path: Path) -> None:
+def test_existing_runs_are_not_replaced(old: Run, later: Team, tmp_path: Path) -> None:
     features = {"features": later.features}
     for folder in (old.path, old.path / "new"):
         with pytest.raises(CredalError, match=r"is in the run .* To fix: choose another folder"):

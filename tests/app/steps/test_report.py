@@ -170,7 +170,7 @@ def test_the_verdict_shows_the_baseline_and_every_class(run: Run, page: str) -> 
         assert f"{each.name} {each.items} {each.found} {percent(each.recall)}" in words
 
 
-def test_one_answer_for_everything_is_amber_and_an_old_rule_is_marked(tmp_path: Path) -> None:
+def test_constant_answer_is_amber_and_outdated_rule_is_marked(tmp_path: Path) -> None:
     run = fake_run(tmp_path / "run")
     label = pl.col("truth").fill_null("benign").replace("malignant", "benign")
     predictions = run.predictions.with_columns(label=label)

@@ -33,7 +33,7 @@ def crowd(num_items: int = 60) -> list[Vote]:
     ]
 
 
-def test_the_radiologists() -> None:
+def test_rules_on_the_votes_of_radiologists() -> None:
     votes = read_annotations(load_nodules().votes, format="counts")
     found = compare_rules(votes, splits=5)
     rows = {row["rule"]: row for row in found.table().to_dicts()}
@@ -64,7 +64,7 @@ def test_named_annotators_are_split_and_the_seed_decides() -> None:
     assert max(map(len, lines[:-1])) <= 100
 
 
-def test_the_smallest_sets_that_hold_are_advised() -> None:
+def test_advises_the_smallest_unrefuted_sets() -> None:
     found = comparison_of(
         rule_of("relax", diameter=0.1, agree=0.90),
         rule_of("precise", diameter=0.0, stated=0.73),

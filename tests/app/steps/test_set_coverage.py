@@ -146,7 +146,7 @@ def covering(items: int, seen: int, covered: int) -> WidenedSets:
 
 
 @pytest.mark.parametrize(("items", "seen"), [(30, 20), (300, 50), (50, 400)])
-def test_the_usual_share_is_that_of_drawing_both_kinds_of_items(items: int, seen: int) -> None:
+def test_expected_coverage_counts_both_draws(items: int, seen: int) -> None:
     noise = np.random.default_rng(0)
     low, high = covering(items, seen, 0).usual
     shares = []

@@ -69,7 +69,7 @@ def test_the_command_does_what_python_does(team: Team, tmp_path: Path, capsys: C
     assert run.facts.annotations == made.facts.annotations
 
 
-def test_the_folder_of_a_run(team: Team, tmp_path: Path) -> None:
+def test_run_folder_contents(team: Team, tmp_path: Path) -> None:
     run = quick(tmp_path / "run", team)
     assert {path.name for path in run.path.iterdir()} == {
         *("model", "run.json", "annotations.parquet", "items.parquet", "predictions.parquet")
@@ -248,7 +248,7 @@ def test_options_are_checked(options: dict[str, Any], message: str) -> None:
         TrainOptions(**options)
 
 
-def test_what_does_not_fit_changes_nothing(team: Team, tmp_path: Path) -> None:
+def test_rejected_options_change_nothing(team: Team, tmp_path: Path) -> None:
     run = quick(tmp_path / "run", team)
     before = snapshot(tmp_path)
     for options, message in (
@@ -283,7 +283,7 @@ def test_too_many_classes_are_refused_before_any_table_is_built(tmp_path: Path) 
         train(data, tmp_path / "run")
 
 
-def test_images_train(team: Team, tmp_path: Path) -> None:
+def test_trains_on_images(team: Team, tmp_path: Path) -> None:
     votes = cl.read_annotations(team.votes)
     images = make_images(tmp_path / "img", list(votes.items))
     bad = next(images.iterdir())
@@ -324,7 +324,7 @@ def test_a_full_disk_in_any_file_leaves_nothing_half_written(team: Team, tmp_pat
     assert not partial_of(run.path).exists()
 
 
-def test_stopped_training_resumes_and_other_training_starts_anew(
+def test_stopped_training_resumes_and_other_training_starts_over(
     team: Team, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     def stop(*args: object, **options: object) -> None:

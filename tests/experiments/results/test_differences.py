@@ -115,7 +115,7 @@ def test_the_interval_is_stated_in_standard_errors() -> None:
     assert not any("interval" in str(part) for part in differences_page(two, "s", "edl"))
 
 
-def test_rejects_what_cannot_be_compared() -> None:
+def test_rejects_runs_that_cannot_be_compared() -> None:
     records = runs("pocc", {1: 0.9}) + runs("edl", {2: 0.9})
     with pytest.raises(CredalError, match=r"--than must be a method or another setting .*'nix'"):
         differences_page(records, "s", "nix")

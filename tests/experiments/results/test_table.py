@@ -1,7 +1,5 @@
-"""The table type and its three forms."""
+"""The table type, as Markdown."""
 
-import csv
-import io
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from credalearn_experiments.results.table import Column, Table, Value, latex, markdown, page, to_csv
+from credalearn_experiments.results.table import Column, Table, Value, markdown, page
 
 TABLE = Table(
     "Main",
@@ -22,36 +20,13 @@ TABLE = Table(
 )
 
 
-def test_markdown() -> None:
+def test_markdown_table() -> None:
     assert markdown(TABLE) == (
         "| method | ACC (%) ↑ | ECE (%) ↓ | net ↑ |\n"
         "| :-- | --: | --: | --: |\n"
         "| POCC | **87.0** ± 0.4 | **2.90** ± 0.30 | **2** |\n"
         "| EDL | **87.0** ± 0.0 | <u>9.51</u> ± 0.30 | <u>−1</u> |\n"
         "| softmax | <u>80.0</u> ± 1.0 | – | −3 |\n"
-    )
-
-
-def test_latex() -> None:
-    assert latex(TABLE) == (
-        "\\begin{tabular}{lrrr}\n"
-        "\\toprule\n"
-        "method & ACC (\\%) $\\uparrow$ & ECE (\\%) $\\downarrow$ & net $\\uparrow$ \\\\\n"
-        "\\midrule\n"
-        "POCC & \\textbf{87.0} $\\pm$ 0.4 & \\textbf{2.90} $\\pm$ 0.30 & \\textbf{2} \\\\\n"
-        "EDL & \\textbf{87.0} $\\pm$ 0.0 & \\underline{9.51} $\\pm$ 0.30 & \\underline{$-$1} \\\\\n"
-        "softmax & \\underline{80.0} $\\pm$ 1.0 & -- & $-$3 \\\\\n"
-        "\\bottomrule\n"
-        "\\end{tabular}\n"
-    )
-
-
-def test_csv_has_the_numbers_as_given() -> None:
-    assert to_csv(TABLE) == (
-        "method,ACC,ACC ±,ECE,ECE ±,net,net ±\n"
-        "POCC,0.8704,0.004,0.029,0.003,2,\n"
-        "EDL,0.8699,0.0,0.0951,0.003,-1,\n"
-        "softmax,0.8,0.01,,,-3,\n"
     )
 
 
@@ -80,27 +55,18 @@ def test_marks_are_those_of_counting(means: list[int | None], better: Any) -> No
         assert cell[:3].startswith(mark or tuple("−0123456789"))
 
 
-def test_what_rounds_to_zero_has_no_minus() -> None:
+def test_rounded_zero_has_no_minus_sign() -> None:
     table = Table("", [Column("x")], {"a": {"x": (-1e-6, None)}, "b": {"x": (0, None)}})
     assert markdown(table).count("**0.0**") == 2
 
 
 @pytest.mark.parametrize(
-    ("name", "in_markdown", "in_latex", "in_csv"),
-    [
-        ("a|b", r"a\|b", r"a\textbar{}b", "a|b"),
-        ("a\nb", "a b", "a b", "a\nb"),
-        (r"\input{x}", r"\\input{x}", r"\textbackslash{}input\{x\}", r"\input{x}"),
-        ("=HYPERLINK(1)", "=HYPERLINK(1)", "=HYPERLINK(1)", "'=HYPERLINK(1)"),
-    ],
+    ("name", "shown"), [("a|b", r"a\|b"), ("a\nb", "a b"), (r"\input{x}", r"\\input{x}")]
 )
-def test_names_are_escaped(name: str, in_markdown: str, in_latex: str, in_csv: str) -> None:
+def test_names_are_escaped(name: str, shown: str) -> None:
     table = Table("", [Column("x")], {name: {"x": (0.5, 0.1)}}, corner=name)
     lines = markdown(table).splitlines()
-    assert lines[2].startswith(f"| {in_markdown} | 50.0 ± 10.0 |")
-    assert latex(table).splitlines()[4].startswith(f"{in_latex} & 50.0")
-    head, row = csv.reader(io.StringIO(to_csv(table)))
-    assert head[0] == row[0] == in_csv
+    assert lines[2].startswith(f"| {shown} | 50.0 ± 10.0 |")
 
 
 def test_a_page_separates_tables_from_notes() -> None:
@@ -109,5 +75,3 @@ def test_a_page_separates_tables_from_notes() -> None:
     shown = page(parts)
     assert shown.startswith("### One\n\n| method |")
     assert "−3 |\n\n- a note\n- another\n\n### Two\n\n| method |" in shown
-    assert "% a note\n% another\n\n% Two\n\n\\begin{tabular}" in page(parts, "latex")
-    assert "# a note\n# another\n\n# Two\n\nmethod,ACC" in page(parts, "csv")

@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 from os import PathLike
-from typing import Any, Protocol
+from types import ModuleType
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -20,26 +21,15 @@ from credalearn.app.readers import (
     nested,
     prodigy,
 )
-from credalearn.app.readers._content import Content, Raw, field_of
+from credalearn.app.readers._content import Content, field_of
 from credalearn.app.readers._tidy import tidy
 from credalearn.app.readers.options import ReaderOptions, RoundOptions
 from credalearn.app.readers.tables import TABLES, TableReader
 from credalearn.app.sources import Source, open_source
 from credalearn.errors import CredalError
 
-
-class Module(Protocol):
-    """A module that recognizes and reads one format."""
-
-    def recognize(self, content: Content) -> bool:
-        """Whether the content is of this format."""
-
-    def read(self, content: Content) -> Raw:
-        """The columns."""
-
-
 # In the order in which they look at a content: formats with fields of their own come first.
-_NESTED: dict[str, Module] = {  # which read the records of JSON
+_NESTED = {  # which read the records of JSON
     "label-studio": label_studio,
     "ground-truth": ground_truth,
     "argilla": argilla,
@@ -48,7 +38,7 @@ _NESTED: dict[str, Module] = {  # which read the records of JSON
     "nested": nested,
     "doccano": doccano,
 }
-READERS: dict[str, Module | TableReader] = {
+READERS: dict[str, ModuleType | TableReader] = {
     **_NESTED,
     "mturk": mturk,
     "label-studio-csv": label_studio_csv,
@@ -109,7 +99,7 @@ def read_rounds(source: str | PathLike[str] | Any, options: RoundOptions) -> Ann
     """Annotations of a first round and of those after it, as one.
 
     A later round is read with the classes of the first. Columns that were named for the first round
-    and that it lacks are found anew, as is the format: votes may follow counts.
+    and that it lacks are found again, as is the format: votes may follow counts.
     """
     found = _read(_opened(source, options), options)
     for path in options.merge:
@@ -160,7 +150,8 @@ def _read(source: Source, options: ReaderOptions) -> Annotations:
         content = Content.of(source, options)
         name: str | None = options.format
         likely = [each for each in READERS if content.records or each not in _NESTED]
-        name = name or next((each for each in likely if READERS[each].recognize(content)), "long")
+        found = (each for each in likely if READERS[each].recognize(content))
+        name = name or next(found, "long")
         if name in _NESTED:
             if not content.records:
                 source.refuse(f"{name} is JSON, and this is a table", fix="pass another --format")

@@ -28,28 +28,20 @@ class Content:
     source: Source
     options: ReaderOptions
     head: pl.DataFrame
+    columns: tuple[str, ...]  # of records, their fields that are neither lists nor objects
+    records: tuple[Record, ...]  # empty for a table
 
     @classmethod
     def of(cls, source: Source, options: ReaderOptions) -> "Content":
         """The content of a source, its first 200 rows read."""
         empty = pl.DataFrame(schema=dict.fromkeys(source.columns, pl.String))
         head = next(source.blocks(), empty).head(_HEAD) if source.columns else empty
-        return cls(source, options, texts(head))
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Names of the columns; of records, of their fields that are neither lists nor objects."""
-        return self.source.columns
-
-    @property
-    def records(self) -> tuple[Record, ...]:
-        """The records; empty for a table."""
-        return self.source.records
+        return cls(source, options, texts(head), source.columns, source.records)
 
     @property
     def some_records(self) -> tuple[Record, ...]:
         """The first of them."""
-        return self.source.records[:_HEAD]
+        return self.records[:_HEAD]
 
     def text(self, **columns: str) -> pl.DataFrame:
         """Columns of all rows as text, under other names."""

@@ -8,11 +8,11 @@ import polars as pl
 from credalearn._checks import folded
 from credalearn._formats import listed, shown
 from credalearn.app.readers._content import Raw
-from credalearn.app.sources import Source, numbers, texts
+from credalearn.app.sources import numbers, texts
 
 _NO_ANSWER = ("-1", "-9", "-99", "-999", "99", "999", "9999", "na", "n/a", "null", "?", "-", ".")
-_MANY = {100: 2, 1000: 5}  # labels, of which each has fewer votes than this
-_MEASURED = 20  # different numbers, of which half or more have decimals, or few votes each
+_MANY = {100: 2, 1000: 5}  # labels, each with fewer votes than this
+_MEASURED = 20  # different numbers, half or more with decimals, or few votes each
 _RATED = 10  # votes per number, from which on whole numbers may be classes
 _SEVERAL = re.compile(r"[,;|]")
 _CONTENT = (
@@ -62,8 +62,13 @@ def item_contents(raw: Raw) -> dict[str, int]:
     columns = [name for name in raw.source.columns if name != raw.item and _is_content(name)]
     if not columns or not len(raw.frame):
         return {}
+    digests = []  # null where all columns are empty
+    for block in raw.source.blocks(columns):
+        table = texts(block).select(pl.all().str.strip_chars().fill_null(""))
+        filled = ~table.select(pl.all_horizontal(pl.all() == "")).to_series()
+        digests.append(pl.select(pl.when(filled).then(table.hash_rows())).to_series())
     found = item_rows(raw.frame)
-    pairs = found.with_columns(content=_digests(raw.source, columns).gather(found["row"]))
+    pairs = found.with_columns(content=pl.concat(digests).gather(found["row"]))
     pairs = pairs.drop_nulls().unique(["item", "content"], keep="first", maintain_order=True)
     twice = pairs.filter(pl.col("item").is_duplicated())
     if len(twice):
@@ -89,14 +94,3 @@ def item_rows(frame: pl.DataFrame) -> pl.DataFrame:
 def _is_content(name: str) -> bool:
     first, _, rest = name.partition(".")
     return folded(first) in _CONTENT or (folded(first) in _INSIDE and folded(rest) in _CONTENT)
-
-
-def _digests(source: Source, columns: list[str]) -> pl.Series:
-    """A hash of each row, null where all columns are empty."""
-    parts = []
-    for block in source.blocks(columns):
-        table = texts(block).select(pl.all().str.strip_chars().fill_null(""))
-        empty = table.select(pl.all_horizontal(pl.all() == "")).to_series()
-        found = pl.DataFrame({"content": table.hash_rows(), "empty": empty})
-        parts.append(found.select(pl.when(~pl.col("empty")).then("content")).to_series())
-    return pl.concat(parts)

@@ -89,7 +89,7 @@ def _votes(raw: Raw, name: str, options: ReaderOptions) -> Annotations:
     table = pl.DataFrame(
         {
             "item": item_names.gather(items[kept]),
-            "annotator": _names_or_null(person_names, people[kept]),
+            "annotator": pl.Series([*person_names, None], dtype=pl.String)[people[kept]],
             "label": label,
             "weight": weight[kept],
         }
@@ -307,11 +307,6 @@ def _numbers(raw: Raw, *names: str, blank: float | None = None) -> NDArray[np.fl
         rule = f"{shown(names[column])} must be a number; got {shown(value)}"
         raw.refuse(row, rule, "write it in digits, or delete the row")
     return found.to_numpy().reshape(len(names), -1).T
-
-
-def _names_or_null(names: pl.Series, codes: _Codes) -> pl.Series:
-    found = pl.Series(codes)
-    return names.gather(pl.select(pl.when(found >= 0).then(found)).to_series())
 
 
 def _rows(raw: Raw) -> int:

@@ -54,7 +54,7 @@ class Baseline:
             names = listed([each.name for each in silent], 3)
             cautions.append(
                 f"{names} is never predicted"
-                + (f": {many(missed, 'kept test item')} of it missed" if missed else "")
+                + (f": {many(missed, 'kept test item')} of this class missed" if missed else "")
             )
         if self.certified:
             cautions.append(

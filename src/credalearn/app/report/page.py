@@ -6,23 +6,112 @@ Shapes: N items, K classes.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
 from credalearn.app.report.baseline import Baseline, baseline
-from credalearn.app.report.comparison import ComparedRun, Comparison
-from credalearn.app.report.confusion import Confusion, confusions
 from credalearn.app.report.gallery import GalleryItem, gallery
 from credalearn.app.report.held_out import HeldOut
-from credalearn.app.report.label_risk import LabelRisk
-from credalearn.app.report.slider import Slider
-from credalearn.app.report.threshold_curve import KEEP_NONE, Curve, Outcome, outcomes
+from credalearn.app.report.threshold_curve import (
+    KEEP_NONE,
+    Curve,
+    Outcome,
+    Slider,
+    outcomes,
+    threshold_curve,
+)
 from credalearn.app.run import Run
 from credalearn.guarantees import Guarantee
 
 if TYPE_CHECKING:
+    from credalearn.app.steps.report import LabelRisk
     from credalearn.app.steps.set_coverage import WidenedSets
+
+_MATRIX_CLASSES = 12  # larger matrices do not fit the page
+_MOST_PAIRS = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Confusion:
+    """True classes against predicted classes."""
+
+    which: Literal["all", "kept", "deferred"]  # which test items are counted
+    items: int  # number of items with a truth
+    wrong: int  # number of wrong labels
+    matrix: tuple[tuple[int, ...], ...]  # by true and predicted class; empty for many classes
+    pairs: tuple[tuple[str, str, int], ...]  # most frequent mistakes: truth, label, items
+
+    @classmethod
+    def of(
+        cls, held_out: HeldOut, which: Literal["all", "kept", "deferred"], rows: np.ndarray
+    ) -> Self:
+        """Count the given rows, bool of shape (N,)."""
+        classes = held_out.classes
+        counts = np.zeros((len(classes), len(classes)), dtype=np.int64)
+        chosen = rows & held_out.judged
+        np.add.at(counts, (held_out.truth[chosen], held_out.label[chosen]), 1)
+        mistakes = counts - np.diag(np.diag(counts))
+        order = np.argsort(-mistakes, axis=None, kind="stable")[:_MOST_PAIRS]
+        pairs = [divmod(int(flat), len(classes)) for flat in order]
+        few = len(classes) <= _MATRIX_CLASSES
+        return cls(
+            which=which,
+            items=int(counts.sum()),
+            wrong=int(mistakes.sum()),
+            matrix=tuple(map(tuple, counts.tolist())) if few else (),
+            pairs=tuple(
+                (classes[t], classes[p], int(mistakes[t, p])) for t, p in pairs if mistakes[t, p]
+            ),
+        )
+
+
+def confusions(held_out: HeldOut, kept: np.ndarray | None) -> tuple[Confusion, ...]:
+    """Of the kept and of the deferred items; of all items where nothing is decided."""
+    if kept is None:
+        return (Confusion.of(held_out, "all", np.ones(len(held_out.items), dtype=bool)),)
+    return Confusion.of(held_out, "kept", kept), Confusion.of(held_out, "deferred", ~kept)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ComparedRun:
+    """One run and its test items."""
+
+    run: Run
+    held_out: HeldOut
+
+    @property
+    def curve(self) -> Curve:
+        """Its accuracy-rejection curve, by the score that items are deferred by."""
+        return threshold_curve(self.held_out, next(iter(self.held_out.scores)))
+
+    @property
+    def certified(self) -> float | None:
+        """Share of its test items that its guarantee keeps; None without one."""
+        rule = self.run.guarantee
+        if rule is None or not rule.certified:
+            return None
+        return float(self.held_out.kept_by(rule).mean())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison:
+    """Two or more runs side by side, this one first."""
+
+    runs: tuple[ComparedRun, ...]
+    target: float | None  # the error at which coverage is compared, if there is one
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the folders; the whole path where two have the same name."""
+        paths = [each.run.path.resolve() for each in self.runs]
+        names = [path.name for path in paths]
+        return [path.name if names.count(path.name) == 1 else str(path) for path in paths]
+
+    @property
+    def same_items(self) -> bool:
+        """Whether all runs were tested on the same items."""
+        return len({frozenset(each.held_out.items) for each in self.runs}) == 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +155,7 @@ class Page:
     slider: Slider  # the curves and what the slider shows
     class_votes: tuple[tuple[str, float], ...]  # votes by class over all items, most first
     confusions: tuple[Confusion, ...]  # of all items, or of the kept and of the deferred items
-    risk: LabelRisk  # the risk that the labels leave open
+    risk: "LabelRisk"  # the risk that the labels leave open
     widened: "WidenedSets | None"  # predicted sets widened to contain what people say, if they were
     gallery: tuple[GalleryItem, ...] | None  # the least certain test items; None to show none
     comparison: Comparison | None  # this run and others; None without others
@@ -111,7 +200,7 @@ def build_page(
     *,
     title: str,
     made: str,
-    risk: LabelRisk,
+    risk: "LabelRisk",
     widened: "WidenedSets | None" = None,
     others: Sequence[ComparedRun] = (),
     images: Path | None = None,

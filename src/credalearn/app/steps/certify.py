@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Self
 import polars as pl
 
 from credalearn._formats import aligned, listed, many, percent, shown
+from credalearn.app.facts import Request
 from credalearn.app.report.baseline import Baseline, baseline
-from credalearn.app.run import OUT_OF_FOLD, Request, Run
+from credalearn.app.run import OUT_OF_FOLD, Run
 from credalearn.app.steps.certify_options import CertifyOptions
 from credalearn.errors import CredalError
 from credalearn.guarantees import DeferralScore, Guarantee, Promise, ScoredItems, by_capacity
@@ -130,8 +131,8 @@ class Certificate:
                 f"Right and wrong are judged by {TRUTHS[found.against]}; people can be wrong "
                 "together.",
                 how,
-                f"{many(len(self.run.requests), 'request')} on these items spent {spent} of risk "
-                "in all. Do not choose further targets by looking at the errors of these items.",
+                f"{many(len(self.run.requests), 'request')} on these items used {spent} of risk "
+                "in total. Do not choose further targets by looking at the errors of these items.",
             ]
         return notes + (self.sets.assumptions if self.sets is not None else [])
 

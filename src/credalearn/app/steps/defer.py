@@ -1,30 +1,32 @@
-"""``credalearn defer``: the items that the model leaves to people, least certain first."""
+"""``credalearn defer``: the items that the model leaves to people, least certain first.
 
+Label Studio's tasks are its basic JSON format with predictions, as
+https://labelstud.io/guide/predictions describes it.
+"""
+
+import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import quote
+from xml.sax.saxutils import quoteattr
 
 import polars as pl
 
 from credalearn._files import check_file, whole_file
-from credalearn._formats import listed, many
+from credalearn._formats import listed, many, visible
 from credalearn._options import check_options, option, same_option
 from credalearn.app.item_stream import Batch, ItemStream, open_items
 from credalearn.app.run import Run
-from credalearn.app.steps.decisions import decisions, find_decision
-from credalearn.app.steps.label_studio import (
-    LOCAL_FILES,
-    field_name,
-    image_address,
-    interface,
-    task,
-    write_tasks,
-)
-from credalearn.app.steps.predict import PredictOptions
+from credalearn.app.steps.predict import PredictOptions, decisions, find_decision
 from credalearn.app.table_writer import refuse_overwriting, write_frames
 from credalearn.errors import CredalError
 
+CHOICES, SHOWN, ROW = "label", "item", "row"
+LOCAL_FILES = "/data/local-files/?d="  # where Label Studio serves files of its own machine
+_FIELD = re.compile(r"\w+", re.ASCII)  # a field that Label Studio finds as $NAME
 _SUFFIXES = {"label-studio": ".json", "csv": ".csv"}
 _MOST_FEATURES = 30  # shown as a table: nobody reads the 384 numbers of an embedding
 
@@ -166,40 +168,54 @@ def _write_label_studio(
     """Write tasks and interface; returns what the interface shows."""
     data = [name for name in chosen.columns if name.startswith("data:")]
     text = f"data:{options.text or (*run.facts.inputs.texts, 'text')[0]}"
-    if run.takes_images:
-        shown, field = "data:image", "image"
-    elif text in data:
-        shown, field = text, field_name(text.removeprefix("data:"))
-    else:
-        shown, field = "item", "item"
+    shown = "data:image" if run.takes_images else text if text in data else "item"
+    field = shown.removeprefix("data:")
+    if shown == text and (not _FIELD.fullmatch(field) or field in ("item", ROW)):
+        field = "text"  # Label Studio cannot find the column by its own name
     model = (
         f"{run.path.resolve().name}, {run.facts.imported or run.facts.method}, {run.facts.created}"
     )
-
-    def tasks() -> Iterator[dict[str, Any]]:
-        for row in chosen.iter_rows(named=True):
-            values = {name.removeprefix("data:"): row[name] for name in data if name != shown}
-            said = "" if row[shown] is None else str(row[shown])
-            if run.takes_images:
-                said = image_address(said, options.image_prefix)
-            yield task(
-                row["item"],
-                {} if shown == "item" else {field: said},
-                {name: _plain(value) for name, value in values.items() if value is not None},
-                label=row["label"] if options.predictions else None,
-                lower=row["lower"],
-                model=model,
-            )
-
-    write_tasks(path, tasks())
+    tasks = []
+    for row in chosen.iter_rows(named=True):
+        others = {name.removeprefix("data:"): row[name] for name in data if name != shown}
+        # What JSON has; others, such as dates, become text.
+        others = {
+            name: value if isinstance(value, str | int | float | bool) else str(value)
+            for name, value in others.items()
+            if value is not None
+        }
+        said = "" if row[shown] is None else str(row[shown])
+        said = options.image_prefix + quote(said, safe="/") if run.takes_images else said
+        task: dict[str, Any] = {"data": {"item": row["item"]}}
+        task["data"] |= {ROW: others} if others else {}
+        task["data"] |= {} if shown == "item" else {field: said}
+        if options.predictions:
+            result = {
+                "id": "predicted",
+                "from_name": CHOICES,
+                "to_name": SHOWN,
+                "type": "choices",
+                "value": {"choices": [row["label"]]},
+            }
+            made = {"model_version": model, "score": row["lower"], "result": [result]}
+            task["predictions"] = [made]
+        tasks.append(json.dumps(task, ensure_ascii=False, allow_nan=False))
     has_row = any(name != shown for name in data)
-    with whole_file(config) as partial:
-        xml = interface(run.classes, image=run.takes_images, field=field, row=has_row)
-        partial.write_text(xml, encoding="utf-8")
+    xml = interface(run.classes, image=run.takes_images, field=field, row=has_row)
+    for file, content in ((path, "[\n" + ",\n".join(tasks) + "\n]\n"), (config, xml)):
+        with whole_file(file) as partial:
+            partial.write_text(content, encoding="utf-8")
     what = "the image" if run.takes_images else f"the column {shown.removeprefix('data:')!r}"
     return f"{what} and a table of the other columns" if has_row else what
 
 
-def _plain(value: Any) -> Any:
-    """A value that JSON has; others, such as dates, become text."""
-    return value if isinstance(value, str | int | float | bool) else str(value)
+def interface(classes: Iterable[str], *, image: bool, field: str, row: bool) -> str:
+    """The labeling interface of the tasks, as XML."""
+    choices = "\n".join(f"    <Choice value={quoteattr(visible(name))}/>" for name in classes)
+    tag = "Image" if image else "Text"
+    table = f'  <Table name="{ROW}" value="${ROW}"/>\n' if row else ""
+    return (
+        f'<View>\n  <{tag} name="{SHOWN}" value={quoteattr(f"${field}")}/>\n{table}'
+        f'  <Choices name="{CHOICES}" toName="{SHOWN}" choice="single" required="true">\n'
+        f"{choices}\n  </Choices>\n</View>\n"
+    )

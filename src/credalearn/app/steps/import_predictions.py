@@ -22,14 +22,16 @@ from credalearn.app.features import (
     find_categories,
     item_column,
     item_names,
+    row_digests,
 )
 from credalearn.app.readers import read_annotations
 from credalearn.app.readers.options import ReaderOptions
 from credalearn.app.readers.tables import without_prefix
-from credalearn.app.run import Run, write_run
+from credalearn.app.run import Run
+from credalearn.app.run_files import write_run
 from credalearn.app.sources import Source, open_source
 from credalearn.app.staging import check_place, staged
-from credalearn.app.steps.decisions import failing_row
+from credalearn.app.steps.predict import failing_row
 from credalearn.app.steps.recalibrate import HeldOutOptions
 from credalearn.app.steps.train import TrainOptions, data_facts, recorded_options, run_tables
 from credalearn.errors import CredalError
@@ -137,7 +139,8 @@ def _of_dataset(probs: Any, data: Dataset) -> Dataset:
     if missing := [item for item in data.items if item not in row_of]:
         raise CredalError(f"{many(len(missing), 'item')} have no probabilities: {listed(missing)}.")
     _check(found.inputs.path, found.items, found.X)
-    return data.with_inputs(found.X[[row_of[item] for item in data.items]], found.inputs)
+    X = found.X[[row_of[item] for item in data.items]]
+    return data.with_values(X=X, digests=row_digests(X), inputs=found.inputs)
 
 
 def _joined(probs: Any, votes: Any, options: ImportOptions, reading: ReaderOptions) -> Dataset:

@@ -1,29 +1,43 @@
-"""``credalearn predict``: a label, its bounds and a decision for each item."""
+"""``credalearn predict``: a label, its bounds and a decision for each item.
+
+Shapes: N items of a batch, K classes.
+"""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 
-from credalearn._formats import many, percent
+from credalearn._formats import many, percent, shown
 from credalearn._options import check_options, option
-from credalearn.app.item_stream import Batch, KnownItems, open_items
+from credalearn.app.features import Features
+from credalearn.app.item_stream import Batch, ItemStream, KnownItems, open_items
 from credalearn.app.run import Run
-from credalearn.app.steps.decisions import (
-    SCHEMA,
-    SET_SCHEMA,
-    class_schema,
-    decisions,
-    find_decision,
-)
-from credalearn.app.table_writer import check_output, refuse_overwriting, write_frames
+from credalearn.app.steps.strata import strata_of_batch
+from credalearn.app.table_writer import Schema, check_output, refuse_overwriting, write_frames
 from credalearn.errors import CredalError
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from credalearn.app.run import Predictor
+
+Decide = Callable[[np.ndarray, Sequence[str]], np.ndarray]  # by scores and labels
+SCHEMA: Schema = {
+    "item": pl.String,
+    "label": pl.String,
+    "probability": pl.Float64,
+    "lower": pl.Float64,
+    "upper": pl.Float64,
+    "score": pl.Float64,
+    "decision": pl.String,
+}
+SET_SCHEMA: Schema = {"set_lower": pl.Float64, "set_upper": pl.Float64}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,15 +132,19 @@ def predict(
     schema = {name: kind for name, kind in SCHEMA.items() if options.decision or name != "decision"}
     schema |= {} if run.sets is None else SET_SCHEMA
     schema |= class_schema(run.classes) if options.all_classes else {}
-    counts: Counter[str] = Counter()
-    predicted = decisions(run, stream, decide, all_classes=options.all_classes)
-    frames = _counted(predicted, KnownItems(run, ("train",)), counts)
-    frames = (frame.select(list(schema)) for frame in frames)
-    table = None
-    if path is None:
-        table = pl.concat(frames)
-    else:
-        write_frames(path, frames, schema)
+    counts, trained = Counter[str](), KnownItems(run, ("train",))
+
+    def frames() -> Iterator[pl.DataFrame]:
+        for batch, frame in decisions(run, stream, decide, all_classes=options.all_classes):
+            counts["items"] += len(frame)
+            counts["trained on"] += sum(trained.among(batch.items, batch.digests))
+            if decide is not None:
+                counts["deferred"] += int((frame["decision"] == "defer").sum())
+            yield frame.select(list(schema))
+
+    table = pl.concat(frames()) if path is None else None
+    if path is not None:
+        write_frames(path, frames(), schema)
     return Decisions(
         items=counts["items"],
         deferred=counts["deferred"] if options.decision else None,
@@ -138,12 +156,114 @@ def predict(
     )
 
 
-def _counted(
-    predicted: Iterator[tuple[Batch, pl.DataFrame]], trained: KnownItems, counts: Counter[str]
-) -> Iterator[pl.DataFrame]:
-    for batch, frame in predicted:
-        counts["items"] += len(frame)
-        counts["trained on"] += sum(trained.among(batch.items, batch.digests))
-        if "decision" in frame.columns:
-            counts["deferred"] += int((frame["decision"] == "defer").sum())
-        yield frame
+def find_decision(run: Run, threshold: float | None) -> Decide:
+    """What decides by the score: the threshold if there is one, else the run's guarantee."""
+    if threshold is not None:
+        return lambda score, _: np.where(score <= threshold, "predict", "defer")
+    if run.guarantee is None:
+        raise CredalError(
+            f"{run.path} has no guarantee, so nothing can be decided. To fix: credalearn certify "
+            f"{run.path} --max-error 0.10; or pass --threshold or --no-decision."
+        )
+    return run.guarantee.decide
+
+
+def class_schema(classes: Sequence[str]) -> Schema:
+    """Columns of every class, of the set before it is widened: ``probability_cat`` and so on."""
+    parts = ("probability", "lower", "upper")
+    return {f"{part}_{name}": pl.Float64 for name in classes for part in parts}
+
+
+def decisions(
+    run: Run, stream: ItemStream, decide: Decide | None, *, all_classes: bool = False
+) -> Iterator[tuple[Batch, pl.DataFrame]]:
+    """Batches of the stream with the columns that ``predict`` writes."""
+    clf = run.predictor()
+    hashes: list[pl.DataFrame] = []
+    for batch in stream.batches:
+        both = pl.DataFrame({"name": batch.items, "content": batch.digests})
+        hashes.append(both.select(pl.all().hash(seed=20261115)))
+        try:
+            yield batch, _frame(run, clf, batch, decide, all_classes)
+        except CredalError as error:
+            raise _without_answer(run, clf, batch, stream) or error from error
+    _refuse_duplicates(stream, hashes)
+
+
+def _frame(
+    run: Run, clf: "Predictor", batch: Batch, decide: Decide | None, all_classes: bool
+) -> pl.DataFrame:
+    predicted = clf.predict_credal(batch.X)
+    index = predicted.classes.numpy()
+    row = np.arange(len(index))
+    score = predicted.score(run.deferral_score).double().numpy()
+    label = pl.Series(run.classes, dtype=pl.String).gather(index)
+    parts = [x.double().numpy() for x in (predicted.probs, predicted.lower, predicted.upper)]
+    columns: dict[str, Any] = {
+        "item": batch.items,
+        "label": label,
+        **dict(zip(("probability", "lower", "upper"), (x[row, index] for x in parts), strict=True)),
+        "score": score,
+    }
+    if decide is not None:
+        columns["decision"] = pl.Series(decide(score, label.to_list()), dtype=pl.String)
+    if run.sets is not None:
+        from credalearn.app.steps.voted_items import about_votes  # imports torch
+
+        strata = strata_of_batch(run, run.sets, predicted, label, batch)
+        widened = about_votes(run, predicted).conformalize(run.sets, strata=strata)
+        columns["set_lower"] = widened.lower.double().numpy()[row, index]
+        columns["set_upper"] = widened.upper.double().numpy()[row, index]
+    if all_classes:
+        values = (part[:, k] for k in range(len(run.classes)) for part in parts)
+        columns |= dict(zip(class_schema(run.classes), values, strict=True))
+    return pl.DataFrame(columns)
+
+
+def failing_row(model: "Predictor", X: Features) -> tuple[int, CredalError] | None:
+    """The first item that the model fails on, and why; None if it fails on none of them."""
+    with suppress(CredalError):
+        model.predict_credal(X)
+        return None
+    for row in range(len(X)):
+        try:
+            model.predict_credal(X[row : row + 1])
+        except CredalError as error:
+            return row, error
+    return None
+
+
+def _without_answer(
+    run: Run, clf: "Predictor", batch: Batch, stream: ItemStream
+) -> CredalError | None:
+    """Which item the model fails on; None if it fails on none of them."""
+    found = failing_row(clf, batch.X)
+    if found is None:
+        return None
+    row, error = found
+    if run.facts.imported or run.facts.inputs.texts:
+        return CredalError(f"{stream.name}, item {shown(batch.items[row])}: {error}")
+    largest = float(np.abs(batch.X[row]).max())
+    return CredalError(
+        f"{stream.name}: the model has no answer for item {shown(batch.items[row])}, whose largest "
+        f"feature is {largest:.3g}: too far from the training items. To fix: correct the item, or "
+        "leave it out."
+    )
+
+
+def _refuse_duplicates(stream: ItemStream, hashes: list[pl.DataFrame]) -> None:
+    """Refuse equal names, by 16 bytes per item: 64-bit hashes of 20 million collide by 1e-5."""
+    every = pl.concat(hashes)
+    names, contents = every["name"].to_numpy(), every["content"]
+    order = np.argsort(names, kind="stable")
+    equal = np.flatnonzero(names[order][1:] == names[order][:-1])
+    if len(equal):
+        again = equal[order[equal + 1].argmin()]  # the first in the file
+        first, second = int(order[again]), int(order[again + 1])
+        same = contents[first] == contents[second]
+        what = "the item is the same as" if same else "another item has the name of the one"
+        fix = "keep one row per item" if same else "give every item its own name"
+        raise CredalError(
+            f"{stream.place(second)}: {what} in {stream.place(first).rpartition(', ')[2]}. To fix: "
+            f"{fix}."
+        )

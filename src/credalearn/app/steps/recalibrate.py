@@ -11,9 +11,11 @@ from credalearn._formats import listed
 from credalearn._options import check_options, keywords, same_option
 from credalearn.app.annotations.table import Annotations
 from credalearn.app.dataset import Dataset, DatasetOptions
+from credalearn.app.facts import Request
 from credalearn.app.item_stream import KnownItems
 from credalearn.app.readers import read_annotations
-from credalearn.app.run import Request, Run, write_run
+from credalearn.app.run import Run
+from credalearn.app.run_files import write_run
 from credalearn.app.staging import MODEL, recover, staged
 from credalearn.app.steps.drift_check import Drift, drift_check
 from credalearn.errors import CredalError

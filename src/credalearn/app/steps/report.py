@@ -1,11 +1,12 @@
 """The ``report`` verb: a one-page HTML report about a run."""
 
+import math
 import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import cast
+from typing import Self, cast
 
 import numpy as np
 
@@ -15,19 +16,17 @@ from credalearn._options import check_options, option
 from credalearn.app.annotations.dawid_skene import dawid_skene
 from credalearn.app.labels import make_labels
 from credalearn.app.report.card import write_card
-from credalearn.app.report.comparison import ComparedRun
 from credalearn.app.report.held_out import HeldOut
-from credalearn.app.report.label_risk import LabelRisk
-from credalearn.app.report.page import Page, build_page
+from credalearn.app.report.page import ComparedRun, build_page
 from credalearn.app.report.render import render_page
 from credalearn.app.run import Run
-from credalearn.app.steps.set_coverage import WidenedSets, widened
+from credalearn.app.steps.set_coverage import widened
 from credalearn.app.steps.voted_items import annotations_of, voted_items
 from credalearn.app.table_writer import refuse_overwriting
 from credalearn.errors import CredalError
 from credalearn.guarantees.truths import HAVING, LACKING, TRUTHS
 from credalearn.labels import PROMISING, VoteRule
-from credalearn.theory import risk_profile
+from credalearn.theory import RiskProfile, risk_profile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,40 +75,26 @@ def report(
     other = "name another file with --output"
     path = check_file(options.output or run.path / "report.html", (".html", ".htm"), other=other)
     refuse_overwriting(path, None, run, *others)
-    made = (now or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M %Z")
-    page, missing = _page(run, options, others, made)
-    with run.writing(path, other=other) as partial:
-        partial.write_text(_html(page), encoding="utf-8")
-    if run.facts.imported:  # a trained run gets its card with the exported model
-        write_card(run, run.path / "MODEL_CARD.md", {})
-    return ReportResult(path, missing)
-
-
-def _page(
-    run: Run, options: ReportOptions, others: Sequence[Run], made: str
-) -> tuple[Page, Path | None]:
     held_out = HeldOut.of(run)
-    images, missing = _images(run, options.images) if options.items else (None, None)
     risk = label_risk(run, held_out)
     if not options.items and risk.why_not:  # which may name an item
         risk = replace(risk, why_not="the labels of the test items allow none.")
+    images, missing = options.images, None
+    if options.items and images is None and run.takes_images:
+        images = Path(run.facts.inputs.path)
+        images, missing = (images, None) if images.is_dir() else (None, images)
     page = build_page(
         run,
         held_out,
         title=options.title or f"Predict or defer: {run.path.resolve().name}",
-        made=made,
+        made=(now or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M %Z"),
         risk=risk,
-        widened=_widened(run),
+        widened=run.sets and widened(run, run.sets, voted_items(run, "test")),
         others=[ComparedRun(each, HeldOut.of(each)) for each in others],
         images=images,
         items=options.items,
     )
-    return page, missing
-
-
-def _html(page: Page) -> str:
-    run = page.run
-    return render_page(
+    text = render_page(
         page=page,
         run=run,
         facts=run.facts,
@@ -122,6 +107,69 @@ def _html(page: Page) -> str:
         lacking=LACKING[run.truth],
         version=__version__,
     )
+    with run.writing(path, other=other) as partial:
+        partial.write_text(text, encoding="utf-8")
+    if run.facts.imported:  # a trained run gets its card with the exported model
+        write_card(run, run.path / "MODEL_CARD.md", {})
+    return ReportResult(path, missing)
+
+
+@dataclass(frozen=True, slots=True)
+class RiskLine:
+    """The risk profile as a picture: places on a line from 0, in percent of its length."""
+
+    best: float
+    worst: float
+    best_ends: tuple[float, float]
+    worst_ends: tuple[float, float] | None
+    guess: float
+
+    @classmethod
+    def of(cls, profile: RiskProfile, guess: float) -> Self:
+        """Draw to scale; an infinite risk lies at the end of the line."""
+        risks = (profile.optimistic, profile.pessimistic, guess)
+        ends = (*profile.optimistic_interval, *profile.pessimistic_interval)
+        scale = 110 / 100 * max(each for each in (*risks, *ends) if math.isfinite(each))
+
+        def place(risk: float) -> float:
+            return round(100 * min(risk / scale, 1), 2)
+
+        infinite = math.isinf(profile.pessimistic)
+        low, high = profile.optimistic_interval
+        return cls(
+            best=place(profile.optimistic),
+            worst=place(profile.pessimistic),
+            best_ends=(place(low), place(high)),
+            worst_ends=None if infinite else (place(ends[2]), place(ends[3])),
+            guess=place(guess),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LabelRisk:
+    """Between which two values the risk lies if the labels contain the truth."""
+
+    rule: str  # the rule that turns votes into labels; empty where people stated bounds
+    profile: RiskProfile | None  # the two risks; None where no labels could be made
+    why_not: str  # why no labels could be made
+    skilled: bool  # whether votes were weighted by a model of the annotators
+    confidence: float  # confidence level of the rules that have one
+    num_classes: int  # number of classes, K
+
+    @property
+    def guess(self) -> float:
+        """Risk of the uniform distribution, log K."""
+        return math.log(self.num_classes)
+
+    @property
+    def promised(self) -> bool:
+        """Whether the rule guarantees that a label contains the item's true distribution."""
+        return self.rule in PROMISING and not self.skilled
+
+    @property
+    def line(self) -> RiskLine | None:
+        """The picture."""
+        return None if self.profile is None else RiskLine.of(self.profile, self.guess)
 
 
 def label_risk(run: Run, held_out: HeldOut) -> LabelRisk:
@@ -157,15 +205,3 @@ def label_risk(run: Run, held_out: HeldOut) -> LabelRisk:
         confidence=options.confidence,
         num_classes=len(held_out.classes),
     )
-
-
-def _widened(run: Run) -> WidenedSets | None:
-    return None if run.sets is None else widened(run, run.sets, voted_items(run, "test"))
-
-
-def _images(run: Run, given: Path | None) -> tuple[Path | None, Path | None]:
-    """The folder of the images, and the folder used for training if it no longer exists."""
-    if given is not None or not run.takes_images:
-        return given, None
-    folder = Path(run.facts.inputs.path)
-    return (folder, None) if folder.is_dir() else (None, folder)

@@ -131,8 +131,8 @@ class WidenedSets:
             notes[-1] += " Fewer than expected: do test items differ from calibration items?"
         if self.saying_nothing > 0.5:
             notes.append(
-                f"{percent(self.saying_nothing)} of the test items' sets leave some class anything "
-                "from 0 to 1: with few votes per item, or hard items, they say very little."
+                f"{percent(self.saying_nothing)} of the test items' sets allow some class any "
+                "share from 0 to 1: with few votes per item, or hard items, they say very little."
             )
         return notes
 

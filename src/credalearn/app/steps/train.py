@@ -28,10 +28,10 @@ from credalearn.app.annotations.dawid_skene import dawid_skene
 from credalearn.app.dataset import Dataset, DatasetOptions
 from credalearn.app.facts import SplitFacts, TrainingOptions
 from credalearn.app.labels import make_labels
-from credalearn.app.run import OUT_OF_FOLD, Run, write_run
+from credalearn.app.run import OUT_OF_FOLD, Run
+from credalearn.app.run_files import write_run
 from credalearn.app.staging import MODEL, check_place, staged
-from credalearn.app.steps.baselines import compare, one_truth
-from credalearn.app.steps.leaks import find_leaks
+from credalearn.app.steps.baselines import compare, find_leaks, one_truth
 from credalearn.classifier import CredalClassifier
 from credalearn.errors import CredalError
 from credalearn.labels import VoteRule
@@ -150,7 +150,9 @@ def judged_by_skill(data: Dataset) -> Dataset:
     if data.options.gold is not None:
         return data
     posterior, voted = _posterior(data, data.items), data.counts.sum(1) > 0
-    return data.with_truth(np.where(voted, posterior.argmax(1), -1), "dawid-skene")
+    return data.with_values(
+        truth=np.where(voted, posterior.argmax(1), -1), truth_source="dawid-skene"
+    )
 
 
 def _posterior(data: Dataset, items: Sequence[str], among: np.ndarray | None = None) -> np.ndarray:
@@ -275,7 +277,7 @@ def recorded_options(options: TrainOptions, *, images: bool) -> TrainingOptions:
 
 
 def _digest(data: Dataset, rows: np.ndarray, labels: CredalSet, used: TrainingOptions) -> str:
-    """Names the checkpoint: with other data or options training starts anew."""
+    """Names the checkpoint: with other data or options training starts over."""
     device = find_device(used.device).type
     asked = json.dumps([asdict(replace(used, device=device)), data.annotations.classes])
     digest = hashlib.sha256(asked.encode())

@@ -14,7 +14,6 @@ from credalearn._selection import CENTER
 from credalearn.app.annotations.table import Annotations, Origin
 from credalearn.app.report.held_out import matrix
 from credalearn.app.run import Run
-from credalearn.errors import CredalError
 from credalearn.predictions import CredalPredictions
 
 _FEWEST = 2  # the shares of a single vote are always 1 and 0
@@ -90,8 +89,4 @@ def annotations_of(run: Run) -> Annotations:
     known, table = run.facts.annotations, run.annotations
     items = tuple(table["item"].cast(pl.String).unique(maintain_order=True))
     source = Origin(Path(known.path), known.kind, known.format, len(table))
-    try:
-        return Annotations(known.kind, items, run.classes, table, source)
-    except (pl.exceptions.PolarsError, TypeError) as error:
-        path = run.path / "annotations.parquet"
-        raise CredalError(f"{path} has values that no run has. To fix: train again.") from error
+    return Annotations(known.kind, items, run.classes, table, source)

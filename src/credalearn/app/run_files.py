@@ -1,0 +1,196 @@
+"""The files of a run: each written whole, and checked by its digest when it is read."""
+
+import hashlib
+import io
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from textwrap import shorten
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+import polars as pl
+
+from credalearn._files import whole_file
+from credalearn.app.facts import Digests, Request, RunFacts
+from credalearn.app.staging import partial_of, recover
+from credalearn.errors import CredalError
+
+if TYPE_CHECKING:
+    from credalearn.conformal import Inflation
+    from credalearn.guarantees import Guarantee
+
+_T = TypeVar("_T")
+MADE_FROM = "predictions_sha256"  # which predictions a guarantee is about
+_SEAL = "content_sha256"
+_TABLES = ("annotations", "items", "predictions")
+_ATTEMPTS = 10  # to read a run that other processes replace at the same time
+_AGAIN = "run the train command again; it resumes where it stopped"
+
+
+def write_run(
+    folder: Path,
+    facts: dict[str, Any],
+    tables: Mapping[str, pl.DataFrame],
+    *,
+    model_sha256: str,
+    requests: Sequence[Request] = (),
+) -> None:
+    """Write the tables of a run: annotations, items and predictions.
+
+    Then ``run.json`` with their digests: with it the run is whole.
+    """
+    digests = {"model": model_sha256}
+    for name, table in tables.items():
+        buffer = io.BytesIO()
+        table.write_parquet(buffer)
+        content = buffer.getvalue()  # a view left by a failed write crashes CPython 3.12.1
+        digests[name] = hashlib.sha256(content).hexdigest()
+        with whole_file(folder / f"{name}.parquet") as partial:
+            partial.write_bytes(content)
+    files = {"run.json": asdict(RunFacts(**facts, sha256=Digests(**digests)))}
+    if requests:
+        asked = [asdict(each) for each in requests]
+        made_from = {MADE_FROM: digests["predictions"]}
+        files = {"requests.json": {**made_from, "requests": asked}, **files}
+    for name, facts_of in files.items():
+        with whole_file(folder / name) as partial:
+            partial.write_text(to_json(facts_of), encoding="utf-8")
+
+
+def read_run(path: Path) -> dict[str, Any]:
+    """The fields of a :class:`Run`; files that were replaced meanwhile are read again."""
+    for _ in range(_ATTEMPTS):
+        recover(path)
+        stamp, fields, reason = _stamp(path), dict[str, Any](), None
+        try:
+            fields = _read(path)
+        except CredalError as error:
+            reason = error
+        if _stamp(path) == stamp:
+            if reason is not None:
+                raise reason
+            return {**fields, "stamp": stamp}
+    raise _replaced(path)
+
+
+def check_there(path: Path, stamp: tuple[int, ...]) -> None:
+    """Refuse a run that another process has replaced since it was read."""
+    if stamp and _stamp(path) != stamp:
+        raise _replaced(path)
+
+
+def to_json(content: dict[str, Any]) -> str:
+    """JSON text with the SHA-256 of its content, which :func:`parse_json` checks."""
+    sealed = {**content, _SEAL: _digest(content)}
+    return json.dumps(sealed, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def parse_json(text: bytes, form: type[_T], path: Path, *, fix: str = "train again") -> _T:
+    """JSON text that :func:`to_json` wrote as an object of this type; edited text is refused."""
+    try:
+        content = msgspec.json.decode(text, type=dict[str, Any])
+        seal = content.pop(_SEAL, None)
+        found = msgspec.convert(content, form)
+    except msgspec.ValidationError as error:
+        what, _, place = str(error).partition(" - at `$.")
+        where = f", field {place.rstrip('`')}" if place else ""
+        raise CredalError(f"{path}{where}: {_brief(what)}. To fix: {fix}.") from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise CredalError(f"{path} is damaged: {error}. To fix: {fix}.") from error
+    if seal != _digest(content):
+        raise CredalError(f"{path} was changed after it was written. To fix: {fix}.")
+    return found
+
+
+def foreign(path: Path, fix: str) -> CredalError:
+    """The error of a file that belongs to another run."""
+    return CredalError(
+        f"{path} does not belong to this run: it was made by another one, or changed. To fix: "
+        f"{fix}."
+    )
+
+
+def _read(path: Path) -> dict[str, Any]:
+    if not (path / "run.json").is_file():
+        waiting = partial_of(path).is_dir() or path.is_dir()
+        fix = _AGAIN if waiting else f"credalearn train … -o {path}"
+        raise CredalError(f"there is no finished run at {path}. To fix: {fix}.")
+    facts = parse_json(_bytes(path / "run.json"), RunFacts, path / "run.json")
+    fields: dict[str, Any] = {"facts": facts}
+    for name in _TABLES:
+        file = path / f"{name}.parquet"
+        content = _bytes(file)
+        if hashlib.sha256(content).hexdigest() != getattr(facts.sha256, name):
+            raise foreign(file, "train again")
+        fields[name] = pl.read_parquet(io.BytesIO(content))
+
+    def certified(name: str, parse: Callable[[dict[str, Any]], _T], how: str) -> _T | None:
+        """What a file says about these predictions; None without the file."""
+        file = path / name
+        if not file.exists():
+            return None
+        # Without its requests a run would forget which looks at its items were paid for.
+        fix = "restore the file, or recalibrate on new items"
+        fix = f"remove the file and run credalearn certify {path} {how}" if how else fix
+        content = parse_json(_bytes(file), dict[str, Any], file, fix=fix)
+        if content.pop(MADE_FROM, None) != facts.sha256.predictions:
+            raise foreign(file, fix)
+        return parse(content)
+
+    requests = certified(
+        "requests.json", lambda x: msgspec.convert(x["requests"], tuple[Request, ...]), ""
+    )
+    return fields | {
+        "guarantee": certified("guarantee.json", _guarantee, "--max-error 0.10"),
+        "sets": certified("sets.json", _sets, "--set-coverage 0.90"),
+        "requests": requests or (),
+        "outdated": certified("drift.json", lambda x: str(x["outdated"]), "--max-error 0.10"),
+    }
+
+
+def _guarantee(content: dict[str, Any]) -> "Guarantee":
+    from credalearn.guarantees import Guarantee
+
+    return Guarantee.from_json(json.dumps(content))
+
+
+def _sets(content: dict[str, Any]) -> "Inflation":
+    from credalearn.conformal import Inflation
+
+    return Inflation.from_json(json.dumps(content))
+
+
+def _stamp(path: Path) -> tuple[int, ...]:
+    """What changes when another process replaces the run; a look, not an opened file."""
+    try:
+        found = (path / "run.json").stat()
+    except OSError:
+        return ()
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _replaced(path: Path) -> CredalError:
+    return CredalError(
+        f"{path} is busy: another process has replaced the run. To fix: run the command again."
+    )
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        if path.exists() and not path.is_file():  # a pipe would never end
+            raise OSError(f"{path.name} is not a regular file")
+        return path.read_bytes()
+    except OSError as error:
+        why = error.strerror or error
+        raise CredalError(f"{path} cannot be read: {why}. To fix: train again.") from error
+
+
+def _digest(content: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _brief(text: str) -> str:
+    """What msgspec says about a value, which may be long, as a part of a sentence."""
+    return shorten(text[:1].lower() + text[1:], 300)
