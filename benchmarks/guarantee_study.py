@@ -18,8 +18,7 @@ import numpy as np
 import credalearn as cl
 from credalearn._files import whole_file
 from credalearn.guarantees import CertifyMethod
-from credalearn.guarantees._search import CERTIFIERS
-from credalearn.guarantees._sequence import ItemEvidence, Sequence, evidence
+from credalearn.guarantees._sequence import Sequence
 
 RESULTS = Path(__file__).parents[1] / "experiments" / "results" / "guarantees.csv"
 DRAWS, CONFIDENCE, SEED = 1_000, 0.95, 20261115
@@ -144,16 +143,10 @@ def certified_threshold(
     reference: cl.ScoredItems | None = None,
 ) -> float | None:
     """What ``certify`` finds, without looking for what it would take where it finds nothing."""
-    promises, risk = (cl.Promise(limit=max_error),), 1 - CONFIDENCE
-    if how in CERTIFIERS:
-        thresholds = np.unique(items.score)
-        found = evidence(items, promises[0], thresholds)
-        assert isinstance(found, ItemEvidence)
-        place = CERTIFIERS[how].search(found, max_error, risk)
-    else:
-        sequence = Sequence.of(items, promises, by_group=how == "betting", reference=reference)
-        thresholds, place = sequence.thresholds, sequence.search(risk)
-    return None if place is None else float(thresholds[place])
+    promises = (cl.Promise(limit=max_error),)
+    sequence = Sequence.of(items, promises, method=how, reference=reference)
+    place = sequence.search(1 - CONFIDENCE)
+    return None if place is None else float(sequence.thresholds[place])
 
 
 def wanted(name: str) -> list[str]:

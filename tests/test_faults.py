@@ -189,13 +189,13 @@ FAULTS = {
         "test_classifier.py::test_a_fit_that_fails_changes_nothing",
     ),
     "folds ignore the groups": Fault(
-        "_selection.py",
+        "_folds.py",
         "names = np.arange(len(truth)) if groups is None else np.asarray(groups)",
         "names = np.arange(len(truth))",
         "test_selection.py::test_the_classifier_keeps_groups_together",
     ),
     "predictions out of fold come from the own fold": Fault(
-        "_selection.py",
+        "_folds.py",
         "np.flatnonzero(folds != fold) for fold in",
         "np.flatnonzero(folds == fold) for fold in",
         "test_selection.py::test_predictions_out_of_fold_come_from_models_without_the_item",
@@ -207,7 +207,7 @@ FAULTS = {
         "test_text_encoder.py::test_a_fold_encodes_as_an_encoder_of_its_own_texts",
     ),
     "predictions out of fold of texts use the encoder of all items": Fault(
-        "_selection.py",
+        "_folds.py",
         "self.encode(self.inputs, rows)",
         "self.encode(self.inputs, np.arange(len(self)))",
         "test_text_encoder.py::test_each_fold_is_encoded_by_the_others",
@@ -237,8 +237,8 @@ FAULTS = {
         "metrics/test_metrics.py::test_deferral_with_any_scores_and_ties",
     ),
     "SGR gives every test the whole risk": Fault(
-        "guarantees/_search.py",
-        "return risk / round(float(found.kept[-1])).bit_length()",
+        "guarantees/_sequence.py",
+        "return risk / round(float(kept[-1])).bit_length()",
         "return risk",
         "guarantees/test_thresholds.py::test_thresholds_match_a_slow_search",
     ),

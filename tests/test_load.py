@@ -15,6 +15,8 @@ from torch import nn
 
 import credalearn as cl
 from clouds import classifier, clouds
+from credalearn import _model_files
+from credalearn._tensors import read_tensors, write_tensors
 from credalearn.methods import METHODS
 
 LOADED = """
@@ -139,11 +141,31 @@ def test_rejects_a_damaged_folder(tmp_path: Path) -> None:
             cl.load(folder)
 
 
-def test_rejects_a_forged_temperature(tmp_path: Path) -> None:
-    clf = classifier(epochs=1).fit([[0.0], [1.0]], [0, 1])
-    clf.temperatures_["votes"] = 0.0
-    clf.save(tmp_path)
-    with pytest.raises(cl.CredalError, match=r"a temperature must be above 0"):
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("temperatures", {"truth": 1.0, "votes": 0.0}, "a temperature must be above 0"),
+        ("temperatures", {"truth": 1.0}, "a temperature is missing"),
+        ("input_shape", [1 << 30], "shape of its inputs is not one of its network"),
+        ("input_shape", [0], "shape of the inputs"),
+        ("encoder", [{"name": "x0", "fill": "1"}], r"Expected `float \| null`, got `str`"),
+        ("encoder", {"num_texts": 1, "words": {"a": 2}, "characters": {}}, "in 1 to 1 texts"),
+        ("classes", [["a"], ["b"]], r"\$\.classes"),
+        ("classes_dtype", "nonsense", "another version"),
+        ("choice", 3, r"\$\.choice"),
+    ],
+)
+def test_rejects_a_forged_configuration(
+    name: str, value: object, message: str, tmp_path: Path
+) -> None:
+    classifier(epochs=1).fit([[0.0], [1.0]], [0, 1]).save(tmp_path)
+    path = tmp_path / "model.safetensors"
+    tensors, metadata = read_tensors(path, fix="")
+    config = json.loads(metadata["config"]) | {name: value}
+    del config["config_sha256"]
+    config["config_sha256"] = _model_files._digest(config)
+    write_tensors(path, tensors, metadata={"config": json.dumps(config)})
+    with pytest.raises(cl.CredalError, match=f"{tmp_path}.*{message}.* To fix"):
         cl.load(tmp_path)
 
 

@@ -10,7 +10,8 @@ from torch.testing import assert_close
 import credalearn as cl
 from clouds import clouds
 from credalearn import _selection
-from credalearn._selection import Items, linear_path, make_folds, unheard
+from credalearn._folds import Items, make_folds
+from credalearn._selection import linear_path
 from credalearn._targets import truth_of
 from credalearn._temperature import fit_temperature
 
@@ -145,7 +146,7 @@ def test_predictions_out_of_fold_come_from_models_without_the_item(
     changed[17] = changed[17, [1, 2, 0]]
     assert not np.allclose(changed[17], shares[17])
     first, second = (
-        linear_path(items_of(X, cl.relax(each)), folds, torch.from_numpy(each), unheard).probs
+        linear_path(items_of(X, cl.relax(each)), folds, torch.from_numpy(each)).probs
         for each in (shares, changed)
     )
     own = folds == folds[17]
@@ -159,7 +160,7 @@ def test_a_penalty_is_chosen_by_the_tempered_likelihood_out_of_fold() -> None:
     y = (X[:, 0] + random.normal(size=200) > 0).astype(int)
     items = items_of(X, cl.precise(one_hot(y, 2)))
     folds = make_folds(items.truth, None, random_state=0)
-    path = linear_path(items, folds, items.truth, unheard)
+    path = linear_path(items, folds, items.truth)
     costs = {}
     for penalty in _selection.PENALTIES:
         probs = np.empty((200, 2))

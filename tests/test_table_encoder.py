@@ -1,6 +1,5 @@
-"""TableEncoder: missing values, categories, kinds of tables, refusals and the JSON form."""
+"""TableEncoder: missing values, categories, kinds of tables, and refusals."""
 
-import json
 from datetime import date
 from typing import Any
 
@@ -12,10 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from credalearn import CredalError
-from credalearn._table_encoder import CategoryColumn, NumberColumn, TableEncoder
+from credalearn._table_encoder import Column, Table, TableEncoder
 
 NUMBERS = st.one_of(st.none(), st.just(float("nan")), st.floats(-1e300, 1e300), st.booleans())
 TEXTS = st.one_of(st.none(), st.sampled_from(["", "a", "b", "ab"]))
+
+
+def fit(X: Any) -> TableEncoder:
+    return TableEncoder.fit(Table.of(X))
+
+
+def transform(encoder: TableEncoder, X: Any) -> np.ndarray:
+    return encoder.transform(Table.of(X))
 
 
 def slow(fitted: Any, values: Any) -> np.ndarray:
@@ -48,16 +55,15 @@ def test_encodes_like_a_slow_reference(data: st.DataObject, num_fitted: int, num
         for number, column in enumerate(columns):
             table[:, number] = column
         tables.append(table)
-    encoder = TableEncoder.fit(tables[0])
+    encoder = fit(tables[0])
     for table in tables:
-        found = encoder.transform(table)
+        found = transform(encoder, table)
         wanted = np.hstack([slow(*pair) for pair in zip(tables[0].T, table.T, strict=True)])
         assert found.shape == (len(table), len(encoder.names))
         assert found.dtype == np.float64
         assert found.flags.c_contiguous
         assert np.isfinite(found).all()
         np.testing.assert_allclose(found, wanted, rtol=1e-12)
-    assert TableEncoder.from_json(json.loads(json.dumps(encoder.to_json()))) == encoder
 
 
 def frames() -> list[Any]:
@@ -80,7 +86,7 @@ def frames() -> list[Any]:
 
 def test_all_kinds_of_frames_give_the_same_features() -> None:
     for frame in frames():
-        encoder = TableEncoder.fit(frame)
+        encoder = fit(frame)
         names = ["age", "age missing", "site missing", "site=London", "site=Oslo"]
         assert encoder.names == [*names, "smokes", "smokes missing", "empty"]
         assert not encoder.is_plain
@@ -90,49 +96,49 @@ def test_all_kinds_of_frames_give_the_same_features() -> None:
             [50, 0, 1, 0, 0, 2 / 3, 1, 0],
             [40, 0, 0, 1, 0, 1, 0, 0],
         ]
-        np.testing.assert_allclose(encoder.transform(frame), wanted)
+        np.testing.assert_allclose(transform(encoder, frame), wanted)
 
 
 def test_prediction_accepts_new_categories_and_missing_values() -> None:
-    encoder = TableEncoder.fit(pd.DataFrame({"age": [1.0, 3.0], "site": ["a", "b"]}))
-    assert encoder.columns == (NumberColumn("age", 2.0, False), CategoryColumn("site", ("a", "b")))
-    assert encoder.transform([[None, "z"], [5, None]]).tolist() == [[2, 0, 0], [5, 0, 0]]
+    encoder = fit(pd.DataFrame({"age": [1.0, 3.0], "site": ["a", "b"]}))
+    assert encoder.columns == (Column("age", 2.0), Column("site", values=("a", "b")))
+    assert transform(encoder, [[None, "z"], [5, None]]).tolist() == [[2, 0, 0], [5, 0, 0]]
     nulls = pd.DataFrame({"age": [None, None], "site": [np.nan, np.nan]})
-    assert encoder.transform(nulls).tolist() == [[2, 0, 0], [2, 0, 0]]
+    assert transform(encoder, nulls).tolist() == [[2, 0, 0], [2, 0, 0]]
 
 
 def test_column_without_training_values_is_always_zero() -> None:
-    encoder = TableEncoder.fit(np.array([[np.nan, 1.0], [np.nan, 2.0]]))
+    encoder = fit(np.array([[np.nan, 1.0], [np.nan, 2.0]]))
     assert encoder.names == ["x0", "x1"]
     assert not encoder.is_plain
-    assert encoder.transform([["text", 3]]).tolist() == [[0, 3]]
+    assert transform(encoder, [["text", 3]]).tolist() == [[0, 3]]
 
 
 def test_plain_numbers_stay_as_they_are() -> None:
     X = np.random.default_rng(0).normal(size=(30, 3))
-    encoder = TableEncoder.fit(X)
+    encoder = fit(X)
     assert encoder.is_plain
-    assert encoder.transform(X) is X
-    np.testing.assert_array_equal(encoder.transform(pd.DataFrame(X)), X)
+    assert transform(encoder, X) is X
+    np.testing.assert_array_equal(transform(encoder, pd.DataFrame(X)), X)
     for table in (X, X.astype(object)):
-        fills = [column["fill"] for column in TableEncoder.fit(table).to_json()]
+        fills: Any = [column.fill for column in fit(table).columns]
         np.testing.assert_allclose(fills, X.mean(0))
-    assert TableEncoder.fit(X > 0).transform(X > 0).tolist() == (X > 0).tolist()
-    (huge,) = TableEncoder.fit(np.full((9, 1), 1.7e308)).to_json()
-    assert huge["fill"] == pytest.approx(1.7e308)
+    assert transform(fit(X > 0), X > 0).tolist() == (X > 0).tolist()
+    (huge,) = fit(np.full((9, 1), 1.7e308)).columns
+    assert huge.fill == pytest.approx(1.7e308)
 
 
 def test_rejects_free_text_as_a_category() -> None:
     names = np.array([[f"name {row}"] for row in range(900)], dtype=object)
     with pytest.raises(CredalError, match=r"'x0' has 900 different texts in 900 rows.*leave"):
-        TableEncoder.fit(names)
-    assert len(TableEncoder.fit(names[np.arange(900) % 100]).names) == 100
+        fit(names)
+    assert len(fit(names[np.arange(900) % 100]).names) == 100
     with pytest.raises(CredalError, match="'x0' has 101 different texts in 900 rows"):
-        TableEncoder.fit(names[np.arange(900) % 101])
+        fit(names[np.arange(900) % 101])
     with pytest.raises(CredalError, match="'x0' has 11 different texts in 20 rows"):
-        TableEncoder.fit(names[np.arange(20) % 11])
-    assert len(TableEncoder.fit(names[np.arange(20) % 10]).names) == 10
-    assert len(TableEncoder.fit(names[:19]).names) == 19
+        fit(names[np.arange(20) % 11])
+    assert len(fit(names[np.arange(20) % 10]).names) == 10
+    assert len(fit(names[:19]).names) == 19
 
 
 @pytest.mark.parametrize(
@@ -146,12 +152,11 @@ def test_rejects_free_text_as_a_category() -> None:
         (np.ones((0, 2)), r"0 sample\(s\)"),
         (np.ones((2, 0)), r"0 feature\(s\) \(shape=\(2, 0\)\) while a minimum of 1 is required"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), "different names"),
-        (np.ma.masked_equal([[1, 2]], 2), "masked"),
     ],
 )
 def test_rejects_bad_tables(X: Any, message: str) -> None:
     with pytest.raises(CredalError, match=message):
-        TableEncoder.fit(X)
+        fit(X)
 
 
 @pytest.mark.parametrize(
@@ -161,34 +166,19 @@ def test_values_that_are_neither_strings_nor_numbers_are_type_errors(value: Any)
     column = pd.DataFrame({"a": pd.Series([None, value], dtype=object)})
     for kind in (TypeError, CredalError):
         with pytest.raises(kind, match=r"'a', row 1.* argument must be .* string.* number"):
-            TableEncoder.fit(column)
+            fit(column)
     with pytest.raises(CredalError, match="'day', row 0"):
-        TableEncoder.fit(pl.DataFrame({"day": [date(2026, 1, 2)]}))
+        fit(pl.DataFrame({"day": [date(2026, 1, 2)]}))
 
 
 def test_rejects_other_columns_than_in_training() -> None:
     frame = pd.DataFrame({"age": [1.0, 2.0], "site": ["a", "b"]})
-    encoder = TableEncoder.fit(frame)
+    encoder = fit(frame)
     for other in (frame[["site", "age"]], frame[["age"]], frame.rename(columns={"age": "Age"})):
         with pytest.raises(CredalError, match=r"columns used in training.* 'age', 'site'; got"):
-            encoder.transform(other)
+            transform(encoder, other)
     with pytest.raises(CredalError, match=r"'age' must contain numbers.*row 1 is 'old'"):
-        encoder.transform([[None, "a"], ["old", "a"]])
+        transform(encoder, [[None, "a"], ["old", "a"]])
     with pytest.raises(CredalError, match=r"'site' must contain texts.*row 0 is 5"):
-        encoder.transform([[1, 5]])
-    assert TableEncoder.fit(frame.to_numpy()).transform(frame).shape == (2, 3)
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        *(None, 3, {}, [], [3], ["age"], [{}], [{"name": "a", "values": [], "more": 1}]),
-        *([{"name": "a", "fill": fill, "indicator": False}] for fill in ("1", float("inf"), True)),
-        *([{"name": "a", "values": values}] for values in (3, [], ["b", "a"], ["a", "a"], [1])),
-        [{"name": 5, "values": ["a"]}],
-        [{"name": "a", "fill": 1.0, "indicator": None}],
-    ],
-)
-def test_rejects_damaged_json(content: Any) -> None:
-    with pytest.raises(CredalError, match=r"damaged.*save the model again"):
-        TableEncoder.from_json(content)
+        transform(encoder, [[1, 5]])
+    assert transform(fit(frame.to_numpy()), frame).shape == (2, 3)

@@ -1,6 +1,5 @@
 """TextEncoder, and the classifier of texts."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -58,25 +57,6 @@ def test_keeps_the_most_frequent_terms(monkeypatch: pytest.MonkeyPatch) -> None:
     encoder = TextEncoder.fit(np.array(["cat dog", "cat owl", "dog cat"], dtype=object))
     assert encoder.words == {"cat": 3, "dog": 2}
     assert len(encoder.characters) == 2
-
-
-def test_json_form_is_checked() -> None:
-    encoder = TextEncoder.fit(TEXTS)
-    content = json.loads(json.dumps(encoder.to_json()))
-    assert TextEncoder.from_json(content) == encoder
-    wrong = [
-        {**content, "num_texts": 1},
-        {**content, "num_texts": "6"},
-        {**content, "words": {"cat": 0}},
-        {**content, "words": {"cat": 1.0}},
-        {**content, "words": ["cat"]},
-        {**content, "words": {}, "characters": {}},
-        {**content, "more": 1},
-        [],
-    ]
-    for each in wrong:
-        with pytest.raises(cl.CredalError, match="encoder of texts is damaged"):
-            TextEncoder.from_json(each)
 
 
 def test_texts_from_lists_arrays_and_series() -> None:

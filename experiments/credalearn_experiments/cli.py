@@ -77,10 +77,7 @@ def list_settings(
     ] = False,
 ) -> None:
     """Show the settings and how many networks they train."""
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-
+    from credalearn._formats import aligned
     from credalearn_experiments.runs import plan
     from credalearn_experiments.settings.catalog import family_of
 
@@ -88,18 +85,14 @@ def list_settings(
     for setting in _settings(names, method, seeds, epochs):
         family = None if names or every else family_of(setting.name)
         groups.setdefault(f"{family}-K-RULE" if family else setting.name, []).append(setting)
-    table = Table(box=SIMPLE_HEAD)
-    table.add_column("setting", no_wrap=True)
-    table.add_column("network")
-    for head in ("methods", "seeds", "epochs", "trainings"):
-        table.add_column(head, justify="right")
+    rows = [["setting", "network", "methods", "seeds", "epochs", "trainings"]]
     for name, group in groups.items():
         first = group[0]  # settings of a family share network, seeds and recipe
         methods = {each for setting in group for each in setting.methods}
         trainings = sum(not run.bases for run in plan(group))
         counts = (len(methods), len(first.seeds), first.recipe.epochs, trainings)
-        table.add_row(name, first.backbone.rpartition(":")[2], *map(str, counts))
-    Console(width=None if sys.stdout.isatty() else 110).print(table)
+        rows.append([name, first.backbone.rpartition(":")[2], *map(str, counts)])
+    print("\n".join(aligned(rows)))
     if any(len(group) > 1 for group in groups.values()):
         print("K is a number of votes per item and RULE a label rule; --all shows every setting.")
 
@@ -199,7 +192,7 @@ def measure(
 @app.command()
 def status(names: Names = None, store: StoreOption = DEFAULT_STORE) -> None:
     """Show which runs are done, and how long the rest will take."""
-    from credalearn_experiments.status import status_lines
+    from credalearn_experiments.log import status_lines
     from credalearn_experiments.store import Store
 
     found = _stored_runs(store, names)

@@ -102,7 +102,7 @@ def rule(
     records: Records = RESULTS,
 ) -> None:
     """Compare a label rule with softmax on soft labels in every family, with Holm's correction."""
-    from credalearn_experiments.results.rule_cells import rule_page
+    from credalearn_experiments.results.votes import rule_page
 
     _print(rule_page(_read(records), name, method))
 

@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from torch import Tensor
 
-from credalearn._selection import make_folds
+from credalearn._folds import make_folds
 from credalearn._targets import truth_of
 from credalearn._temperature import fit_temperature, log_probs, temper
 from credalearn.app.annotations.dawid_skene import posteriors

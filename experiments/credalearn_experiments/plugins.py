@@ -48,8 +48,7 @@ def register_method(name: str, method: Method, *, built_on: str | None = None) -
     if built_on is not None:
         trained = [each for each in METHODS if each not in BASES]
         check_choice(built_on, trained, name=f"the base of method {name!r}")
-        base = METHODS[built_on]
-        needed, there = (method.num_heads, method.dropout), (base.num_heads, base.dropout)
+        needed, there = ((each.num_heads, each.dropout) for each in (method, METHODS[built_on]))
         if needed != there:
             raise CredalError(
                 f"method {name!r} must have the heads and the dropout of its base {built_on!r}, "
@@ -62,13 +61,11 @@ def register_method(name: str, method: Method, *, built_on: str | None = None) -
 def register_task(name: str, load: Callable[[DataFolders, int | None], Task]) -> None:
     """Make a task known; ``load`` returns it, given the folders of ``--data`` and the limit."""
     _check_name(TASKS, "task", name)
-    try:
-        inspect.signature(load).bind(DataFolders(()), None)
-    except TypeError as error:
+    if len(inspect.signature(load).parameters) != 2:
         raise CredalError(
-            f"the loader of task {name!r} must take two arguments, the folders and the limit; "
-            f"{error}. To fix: define it as def load(folders, limit)."
-        ) from error
+            f"the loader of task {name!r} must take two arguments, the folders and the limit. To "
+            "fix: define it as def load(folders, limit)."
+        )
     TASKS[name] = load
     WITHOUT_FOLDER.add(name)
 

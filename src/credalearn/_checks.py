@@ -4,6 +4,7 @@ import math
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 from numbers import Integral, Real
+from operator import ge, gt, le, lt
 from typing import Any
 
 import numpy as np
@@ -25,17 +26,13 @@ def check_number(
     """Raise unless ``value`` is a finite number within its range; True and False are no numbers."""
     kind = Integral if whole else Real
     ok = isinstance(value, kind) and not isinstance(value, bool) and math.isfinite(value)
-    if (
-        ok
-        and (least is None or value >= least)
-        and (most is None or value <= most)
-        and (above is None or value > above)
-        and (below is None or value < below)
-    ):
+    limits = (
+        *((least, ge, "{:g} or more"), (above, gt, "above {:g}")),
+        *((most, le, "at most {:g}"), (below, lt, "below {:g}")),
+    )
+    if ok and all(limit is None or within(value, limit) for limit, within, _ in limits):
         return
-    rules = [f"{least:g} or more"] if least is not None else []
-    limits = (("above", above), ("at most", most), ("below", below))
-    rules += [f"{word} {limit:g}" for word, limit in limits if limit is not None]
+    rules = [text.format(limit) for limit, _, text in limits if limit is not None]
     what = "" if ok else "a whole number " if whole else "a number "
     of = "of " if what and least is not None else ""
     share = ok and 1 in (most, below) and 2 <= value <= 100

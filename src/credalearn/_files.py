@@ -37,26 +37,28 @@ def whole_file(
 ) -> Iterator[Path]:
     """A temporary path that replaces ``path`` when the block ends without error.
 
-    The temporary file is in a folder of its own next to ``path``: no two processes share one, and
-    what a killed process left is removed. File and folder reach the disk. A link is followed, but
-    not out of the folder ``within``. ``other`` is the remedy in errors; None passes the OSError on.
+    It is in a folder of its own next to ``path``, and what a killed process left is removed. File
+    and folder reach the disk. A link is followed, but not out of the folder ``within``. ``other``
+    is the remedy in errors; None passes the OSError on.
     """
     with nullcontext() if other is None else writing(path, other=other):
         target = _target(path, within)
         target.parent.mkdir(parents=True, exist_ok=True)
         sweep(target.parent)
-        with _own_folder(target.parent) as folder:
-            partial = folder / "file"
-            partial.touch()
-            mode = partial.stat().st_mode  # what the umask gives; some writers make files private
+        with _new_folder(target.parent) as lock:
+            partial = lock.folder / "file"
             try:
+                partial.touch()
+                mode = partial.stat().st_mode  # as the umask gives; some writers make files private
                 yield partial
+                partial.chmod(mode)
+                with partial.open("rb+") as file:
+                    os.fsync(file.fileno())
+                partial.replace(target)
             except SafetensorError as error:  # its own error for a full disk
                 raise OSError(str(error)) from error
-            partial.chmod(mode)
-            with partial.open("rb+") as file:
-                os.fsync(file.fileno())
-            partial.replace(target)
+            finally:
+                shutil.rmtree(lock.folder, ignore_errors=True)
         sync_folder(target.parent)
 
 
@@ -75,18 +77,15 @@ class FolderLock:
 
     def __init__(self, folder: Path, *, wait: float = 0.0) -> None:
         self.folder, end = folder, time.monotonic() + wait
-        while not self._is_locked():
+        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+        while True:
+            self._file = os.open(folder / LOCK, flags, 0o666)
+            if lock_descriptor(self._file, blocking=False) and os.fstat(self._file).st_nlink:
+                return
+            os.close(self._file)  # held by another process, or removed by it meanwhile
             if time.monotonic() >= end:
                 raise BlockingIOError(errno.EAGAIN, "another process is writing it", str(folder))
             time.sleep(0.02)
-
-    def _is_locked(self) -> bool:
-        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
-        self._file = os.open(self.folder / LOCK, flags, 0o666)
-        if lock_descriptor(self._file, blocking=False) and os.fstat(self._file).st_nlink:
-            return True
-        os.close(self._file)  # held by another process, or removed by it meanwhile
-        return False
 
     def __enter__(self) -> "FolderLock":
         return self
@@ -116,21 +115,13 @@ def sync_folder(folder: Path) -> None:
             os.close(number)
 
 
-@contextmanager
-def _own_folder(parent: Path) -> Iterator[Path]:
+def _new_folder(parent: Path) -> FolderLock:
     """A new folder that no other process has, locked so that none sweeps it."""
     for _ in range(_ATTEMPTS):
         folder = Path(mkdtemp(prefix=_OWN, dir=parent))
         with suppress(FileNotFoundError, BlockingIOError):  # swept before it was locked
-            lock = FolderLock(folder)
-            break
-    else:
-        raise OSError(errno.EBUSY, "other processes keep its folder busy", str(parent))
-    with lock:
-        try:
-            yield folder
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+            return FolderLock(folder)
+    raise OSError(errno.EBUSY, "other processes keep its folder busy", str(parent))
 
 
 def _target(path: Path, within: Path | None = None) -> Path:

@@ -69,12 +69,5 @@ def many(count: int, one: str, more: str | None = None) -> str:
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     """A table for a terminal: the first column to the left, the others to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            [
-                row[0].ljust(widths[0]),
-                *(f"{x:>{w}}" for x, w in zip(row[1:], widths[1:], strict=True)),
-            ]
-        )
-        for row in rows
-    ]
+    cells = ([f"{x:>{w}}" for x, w in zip(row, widths, strict=True)] for row in rows)
+    return ["  ".join([first.strip().ljust(widths[0]), *others]) for first, *others in cells]

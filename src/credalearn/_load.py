@@ -9,13 +9,11 @@ from torch import Tensor
 
 from credalearn._formats import shown
 from credalearn._model_files import read_model
-from credalearn._selection import Choice
 from credalearn._table_encoder import TableEncoder
-from credalearn._text_encoder import TextEncoder
-from credalearn.classifier import MEANINGS, CredalClassifier
+from credalearn.classifier import CredalClassifier
 from credalearn.errors import CredalError
 from credalearn.methods import METHODS, Method, Model
-from credalearn.nets import Backbone
+from credalearn.nets import Backbone, build_network
 from credalearn.train.device import find_device
 
 
@@ -43,85 +41,69 @@ def load(
         >>> cl.load(folder).classes_
         array(['no', 'yes'], dtype='<U3')
     """
-    config, tensors = read_model(Path(folder))
-    given = {"backbone": backbone, "method": method}
+    config, tensors, digest = read_model(Path(folder))
+    params, given = config.params, {"backbone": backbone, "method": method}
+    for name, known in (("backbone", None), ("method", ("auto", *METHODS))):
+        saved = params.get(name)
+        own = saved is None if known is None else saved not in known
+        if own != (given[name] is not None):  # code of the user is not in the folder
+            what = f"the {name} {saved!r}" if saved is not None else f"a {name} of your own"
+            fix = f"load(folder, {name}=...)" if own else f"load(folder) without {name}"
+            raise CredalError(f"{folder} was trained with {what}. To fix: {fix}.")
+        if own:
+            params[name] = given[name]
     try:
-        params = dict(config["params"])
-        saved = {name: params[name] for name in given}
-        own = {
-            "backbone": saved["backbone"] is None,
-            "method": saved["method"] not in ("auto", *METHODS),
-        }
-        clf = CredalClassifier(**params | {name: given[name] for name in given if own[name]})
-        clf.classes_ = np.array(config["classes"], dtype=config["classes_dtype"])
-        clf.loss_curve_ = config["loss_curve"]
-        clf._input_shape = tuple(config["input_shape"])
-        encoder, choice = config["encoder"], config["choice"]
-        kind = TextEncoder if clf.encoder == "tfidf" else TableEncoder
-        clf._encoder = None if encoder is None else kind.from_json(encoder)
-        clf.choice_ = None if choice is None else Choice(**choice)
-        if encoder is None and not clf._selects and clf._backbone() in ("linear", "mlp"):
-            raise KeyError("encoder")
-        clf.temperatures_ = {
-            meaning: float(config["temperatures"][meaning]) for meaning in MEANINGS
-        }
-        if not all(0 < each < np.inf for each in clf.temperatures_.values()):
-            raise ValueError("a temperature must be above 0")
-        clf.out_of_fold_ = clf.folds_ = None
-        clf.n_features_in_ = int(config["num_features"])
-        clf.weights_sha256_ = config["weights_sha256"]  # which ``read_model`` has checked
-        if config["feature_names"] is not None:
-            clf.feature_names_in_ = np.array(config["feature_names"], dtype=object)
-    except (KeyError, TypeError, ValueError) as error:
+        clf = CredalClassifier(**params)
+        clf.classes_ = np.array(config.classes, dtype=config.classes_dtype)
+    except (TypeError, ValueError) as error:
         raise CredalError(
             f"{folder} was written by another version: {shown(error)}. To fix: load it with that "
             "version, or train and save it with this one."
         ) from error
-    for name in given:
-        _check_given(folder, name, saved[name], given[name], own=own[name])
-    clf.model_ = _loaded_model(clf, tensors, folder)
+    encoder = config.encoder
+    clf._encoder = TableEncoder(encoder) if isinstance(encoder, tuple) else encoder
+    clf._input_shape, clf.choice_ = config.input_shape, config.choice
+    clf.temperatures_ = config.temperatures  # type: ignore[assignment]
+    clf.out_of_fold_ = clf.folds_ = None
+    clf.loss_curve_, clf.n_features_in_ = config.loss_curve, config.num_features
+    clf.weights_sha256_ = digest
+    if config.feature_names is not None:
+        clf.feature_names_in_ = np.array(config.feature_names, dtype=object)
+    clf.model_ = _model(clf, tensors, folder)
     return clf
 
 
-def _loaded_model(clf: CredalClassifier, tensors: dict[str, Tensor], folder: str | Path) -> Model:
+def _model(clf: CredalClassifier, tensors: dict[str, Tensor], folder: str | Path) -> Model:
+    """The trained networks; their backbone, which may be the user's, is built anew."""
     method, sample = clf._method(), torch.zeros(2, *clf._input_shape)
-    count = len({name.partition(".")[0] for name in tensors if name.startswith("member")})
+    parts: dict[str, dict[str, Tensor]] = {"state": {}}
+    for name, tensor in tensors.items():
+        part, _, rest = name.partition(".")
+        parts.setdefault(part, {})[rest] = tensor
+    state = parts.pop("state")
+    count = len(parts)
     if count != method.num_members:
         raise CredalError(
             f"{folder} has {count} trained networks; the method has {method.num_members}. To fix: "
             "give the method that was trained."
         )
-    members = [clf._build(sample, len(clf.classes_)) for _ in range(count)]
-    try:
-        for number, member in enumerate(members):
-            member.load_state_dict(_part(tensors, f"member{number}."))
-    except RuntimeError as error:
-        why = shorten(str(error), 300)  # torch lists every tensor, a line each
-        raise CredalError(
-            f"the weights in {folder} do not fit the network: {why} To fix: give the backbone and "
-            "the method that were trained; named ones need the version of their package that they "
-            "were trained with."
-        ) from error
-    device = find_device(clf.device)
-    on_device = tuple(member.to(device) for member in members)
-    return Model(method, on_device, _part(tensors, "state."), clf.random_state)
-
-
-def _check_given(
-    folder: str | Path, name: str, saved: str | None, given: object, *, own: bool
-) -> None:
-    """Code of the user must be given, and nothing else: it is not in the folder."""
-    if own == (given is not None):
-        return
-    what = f"the {name} {saved!r}" if saved is not None else f"a {name} of your own"
-    fix = f"load(folder, {name}=...)" if own else f"load(folder) without {name}"
-    raise CredalError(f"{folder} was trained with {what}. To fix: {fix}.")
-
-
-def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    """The tensors whose name starts with ``prefix``, without it."""
-    return {
-        name.removeprefix(prefix): tensor
-        for name, tensor in tensors.items()
-        if name.startswith(prefix)
-    }
+    members = []
+    for number in range(count):
+        try:
+            member = build_network(
+                clf._backbone(),
+                sample,
+                num_heads=method.num_heads,
+                num_classes=len(clf.classes_),
+                dropout=method.dropout,
+            )
+            member.load_state_dict(parts.get(f"member{number}", {}))
+        except (CredalError, RuntimeError) as error:
+            why = shorten(str(error), 300)  # torch lists every tensor, a line each
+            raise CredalError(
+                f"the weights in {folder} do not fit the network: {why} To fix: give the backbone "
+                "and the method that were trained; named ones need the version of their package "
+                "that they were trained with."
+            ) from error
+        members.append(member.to(find_device(clf.device)))
+    return Model(method, tuple(members), state, clf.random_state)

@@ -3,44 +3,187 @@
 Shapes: N items, D columns, D' encoded features.
 """
 
-from dataclasses import asdict, dataclass
-from math import isfinite
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from math import inf, nan
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 
 from credalearn._formats import listed, shown
-from credalearn._table_columns import default_names, open_table, read_columns, refusal
 from credalearn.errors import CredalError
 
 _MOST_VALUES = 100  # different texts of a category column; more are free text or names
 _MANY_ROWS = 20  # from here on, texts that differ in most rows are free text or names
+_NUMBERS = (Real, Decimal, np.bool_)
+_FIX = "correct the value, or leave the column out"
+
+
+class _ValueKindError(CredalError, TypeError):
+    """A value that is neither a string nor a number; scikit-learn demands a TypeError."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """An array or a data frame, opened: names of the columns, and float64 (N, D) or D columns."""
+
+    names: list[str]
+    data: np.ndarray | list[np.ndarray]
+
+    @classmethod
+    def of(cls, X: Any) -> Self:
+        """Open a table; anything else is refused."""
+        if hasattr(X, "columns"):
+            columns = list(X.columns)
+            names = [str(name) for name in columns]
+            if len(set(names)) < len(names):
+                raise CredalError(f"columns must have different names; got {listed(columns)}.")
+            shape = (len(X), len(names))
+            found = cls(names, [X[name].to_numpy() for name in columns])
+        else:
+            array = np.asarray(X)
+            if array.dtype.kind == "U" and not isinstance(X, np.ndarray):
+                array = np.asarray(X, dtype=object)  # NumPy made texts of numbers
+            if array.ndim != 2:
+                texts = array.ndim == 1 and array.dtype.kind in "UO"
+                fix = "For texts: encoder='tfidf'." if texts else "Reshape your data."
+                raise CredalError(
+                    f"X must have two dimensions, items and features; got shape {array.shape}. "
+                    f"{fix}"
+                )
+            shape, is_numeric = array.shape, array.dtype.kind in "biuf"
+            data = array.astype(np.float64, copy=False) if is_numeric else list(array.T)
+            found = cls(default_names(array.shape[1]), data)
+        for count, what in zip(shape, ("sample(s)", "feature(s)"), strict=True):
+            if not count:
+                raise CredalError(
+                    f"X has 0 {what} (shape={shape}) while a minimum of 1 is required."
+                )
+        return found
+
+    def __getitem__(self, rows: np.ndarray) -> "Table":
+        array = isinstance(self.data, np.ndarray)
+        return Table(self.names, self.data[rows] if array else [each[rows] for each in self.data])
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all values are finite numbers."""
+        return isinstance(self.data, np.ndarray) and bool(np.isfinite(self.data).all())
+
+    def columns(self, names: list[str]) -> Iterator[np.ndarray]:
+        """Each column as ``column_values`` gives it; messages call them by these names."""
+        columns = self.data.T if isinstance(self.data, np.ndarray) else self.data
+        return map(column_values, names, columns)
+
+
+def default_names(count: int) -> list[str]:
+    """Names of the columns of an array, as scikit-learn has them."""
+    return [f"x{number}" for number in range(count)]
+
+
+def column_values(name: str, column: np.ndarray) -> np.ndarray:
+    """A column (N,) as float64 with NaN where values are missing, or as texts with ""."""
+    if column.dtype.kind == "c":
+        raise CredalError(f"column {name!r}: Complex data not supported.")
+    if column.dtype.kind in "biuf":
+        values = column.astype(np.float64, copy=False)
+    else:
+        found = [_value(each) for each in column]
+        if None in found:
+            row = found.index(None)
+            raise _ValueKindError(
+                f"column {name!r}, row {row}: the argument must be a string or a number; got "
+                f"{shown(column[row])}. To fix: {_FIX}."
+            )
+        is_text = np.array([isinstance(each, str) and each != "" for each in found])
+        if is_text.any():
+            is_number = np.array([isinstance(each, float) and each == each for each in found])
+            if is_number.any():
+                rows = sorted((int(is_text.argmax()), int(is_number.argmax())))
+                texts = " and ".join(f"row {row} is {shown(found[row])}" for row in rows)
+                raise CredalError(
+                    f"a column must contain only numbers or only texts; in {name!r}, {texts}. To "
+                    f"fix: {_FIX}."
+                )
+            return np.array([each if isinstance(each, str) else "" for each in found], dtype=object)
+        values = np.array([nan if each == "" else each for each in found], dtype=np.float64)
+    if np.isinf(values).any():
+        raise refusal(name, values, np.isinf(values), "finite numbers, or NaN if missing")
+    return values
+
+
+def _value(value: object) -> str | float | None:
+    """A text, a number with NaN for missing, or None for anything else."""
+    if isinstance(value, str):
+        return str(value)
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):  # of pandas
+        return nan
+    if not isinstance(value, _NUMBERS) or isinstance(value, np.timedelta64):
+        return None
+    try:
+        return float(value)
+    except OverflowError:  # a whole number beyond float64
+        return inf
+
+
+def refusal(name: str, values: np.ndarray, wrong: np.ndarray, rule: str) -> CredalError:
+    """The error about the first wrong value of a column."""
+    row = int(wrong.argmax())
+    value = shown(values[row : row + 1].tolist()[0])
+    return CredalError(
+        f"column {name!r} must contain {rule}; row {row} is {value}. To fix: {_FIX}."
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class NumberColumn:
-    """A column of numbers; missing values become ``fill``.
+class Column:
+    """How a column of numbers, or of texts if there are ``values``, becomes features.
 
-    The fill is the mean of the training values, which standardization maps to 0: a missing value
-    adds nothing to a linear score, and the indicator alone says what its absence means.
+    Missing numbers become the mean of the training, which standardization maps to 0: they add
+    nothing to a linear score, and the indicator alone says what their absence means.
     """
 
     name: str
-    fill: float | None  # None: training had no value, and the feature is always 0
-    indicator: bool  # training had missing values: one more feature, 1 where the value is missing
+    fill: float | None = None  # of numbers; None: training had no value, and the feature is 0
+    indicator: bool = False  # training had missing numbers: one more feature, 1 for those
+    values: tuple[str, ...] = ()  # one 0/1 feature per text of the training; "" means missing
 
-    def __post_init__(self) -> None:
-        ok = self.fill is None or (type(self.fill) is float and isfinite(self.fill))
-        if not (ok and type(self.name) is str and type(self.indicator) is bool):
-            raise CredalError(f"a number column needs a finite fill; got {shown(self)}.")
+    @classmethod
+    def fit(cls, name: str, values: np.ndarray) -> Self:
+        """Learn from the column of the training items."""
+        if values.dtype != object:
+            known = values[~np.isnan(values)]
+            mean = float((known / len(known)).sum()) if len(known) else None
+            return cls(name, mean, 0 < len(known) < len(values))
+        texts, num_rows = sorted(set(values)), len(values)
+        count = len(texts) - ("" in texts)
+        if count > _MOST_VALUES or (num_rows >= _MANY_ROWS and count > num_rows / 2):
+            raise CredalError(
+                f"column {name!r} has {count:,} different texts in {num_rows:,} rows, so it looks "
+                "like free text or names, not a category. To fix: leave the column out, convert it "
+                "to numbers, or pass it alone with encoder='tfidf'."
+            )
+        return cls(name, values=tuple(texts))
 
     @property
     def names(self) -> list[str]:
         """Names of the encoded features."""
-        return [self.name, f"{self.name} missing"] if self.indicator else [self.name]
+        if not self.values:
+            return [self.name, f"{self.name} missing"] if self.indicator else [self.name]
+        return [f"{self.name}={text}" if text else f"{self.name} missing" for text in self.values]
 
     def encode(self, values: np.ndarray) -> np.ndarray:
-        """A column (N,) as features (N, 1) or (N, 2)."""
+        """A column (N,) as features (N, number of names); texts that training had not are 0."""
+        if self.values:
+            if values.dtype != object:
+                if not np.isnan(values).all():
+                    raise refusal(self.name, values, ~np.isnan(values), "texts, as in training")
+                values = np.full(len(values), "", dtype=object)
+            place = {text: number for number, text in enumerate(self.values)}
+            found = np.array([place.get(text, -1) for text in values])
+            return np.asarray(found[:, None] == np.arange(len(place)))
         if self.fill is None:
             return np.zeros((len(values), 1))  # whatever it contains now
         if values.dtype == object:
@@ -51,65 +194,34 @@ class NumberColumn:
 
 
 @dataclass(frozen=True, slots=True)
-class CategoryColumn:
-    """A column of texts: one 0/1 feature per value seen in training, all 0 for other values."""
-
-    name: str
-    values: tuple[str, ...]  # sorted; "" means missing, where training had missing values
-
-    def __post_init__(self) -> None:
-        ok = type(self.name) is str and all(type(value) is str for value in self.values)
-        if not (ok and self.values and list(self.values) == sorted(set(self.values))):
-            raise CredalError(f"a category column needs sorted, different values; got {self}.")
-
-    @property
-    def names(self) -> list[str]:
-        """Names of the encoded features."""
-        return [f"{self.name}={text}" if text else f"{self.name} missing" for text in self.values]
-
-    def encode(self, values: np.ndarray) -> np.ndarray:
-        """A column (N,) as features (N, number of values)."""
-        if values.dtype != object:
-            if not np.isnan(values).all():
-                raise refusal(self.name, values, ~np.isnan(values), "texts, as in training")
-            values = np.full(len(values), "", dtype=object)
-        position = {text: number for number, text in enumerate(self.values)}
-        found = np.array([position.get(text, -1) for text in values])
-        return np.asarray(found[:, None] == np.arange(len(self.values)))
-
-
-@dataclass(frozen=True, slots=True)
 class TableEncoder:
     """How each column of a table becomes numbers, learned from the training items."""
 
-    columns: tuple[NumberColumn | CategoryColumn, ...]
-
-    def __post_init__(self) -> None:
-        if not self.columns:
-            raise CredalError("a table needs at least one column.")
+    columns: tuple[Column, ...]
 
     @classmethod
-    def fit(cls, X: Any) -> Self:
+    def fit(cls, table: Table) -> Self:
         """Learn fills, indicators and categories from the table of the training items."""
-        names, table = open_table(X)
-        if isinstance(table, np.ndarray) and np.isfinite(table).all():  # ten times as fast
-            means = np.full(len(table), 1 / len(table)) @ table  # a plain sum may exceed float64
-            return cls(tuple(map(NumberColumn, names, means.tolist(), [False] * len(names))))
-        return cls(tuple(map(_fitted, names, read_columns(names, table))))
+        if table.is_plain:  # ten times as fast
+            array = np.asarray(table.data)
+            means = np.full(len(array), 1 / len(array)) @ array  # a plain sum may exceed float64
+            return cls(tuple(map(Column, table.names, means.tolist())))
+        return cls(tuple(map(Column.fit, table.names, table.columns(table.names))))
 
-    def transform(self, X: Any) -> np.ndarray:
-        """The encoded features, float64 (N, D'), finite, in C order; X itself where it is that."""
-        names, table = open_table(X)
+    def transform(self, table: Table) -> np.ndarray:
+        """The encoded features, float64 (N, D'), finite, in C order; the data where it is that."""
         own = [column.name for column in self.columns]
         arrays = default_names(len(own))  # an array has positions only
-        if names != own and (len(names) != len(own) or arrays not in (names, own)):
+        if table.names != own and (
+            len(table.names) != len(own) or arrays not in (table.names, own)
+        ):
             raise CredalError(
                 f"X must have the {len(own)} columns used in training, in this order: "
-                f"{listed(own)}; got {listed(names)}. To fix: select these columns."
+                f"{listed(own)}; got {listed(table.names)}. To fix: select these columns."
             )
-        if isinstance(table, np.ndarray) and self.is_plain and np.isfinite(table).all():
-            return np.ascontiguousarray(table)
-        found = zip(self.columns, read_columns(own, table), strict=True)
+        if self.is_plain and table.is_plain:
+            return np.ascontiguousarray(table.data)
+        found = zip(self.columns, table.columns(own), strict=True)
         parts = [column.encode(values) for column, values in found]
         return np.ascontiguousarray(np.hstack(parts), dtype=np.float64)
 
@@ -121,44 +233,4 @@ class TableEncoder:
     @property
     def is_plain(self) -> bool:
         """Whether all columns are numbers that are encoded as they are."""
-        numbers = (column for column in self.columns if isinstance(column, NumberColumn))
-        plain = [column.fill is not None and not column.indicator for column in numbers]
-        return len(plain) == len(self.columns) and all(plain)
-
-    def to_json(self) -> list[dict[str, Any]]:
-        """Plain content for a JSON file."""
-        return [asdict(column) for column in self.columns]
-
-    @classmethod
-    def from_json(cls, content: Any) -> Self:
-        """The encoder with this content, checked."""
-        try:
-            columns = [
-                CategoryColumn(**{**each, "values": tuple(each["values"])})
-                if "values" in each
-                else NumberColumn(**each)
-                for each in content
-            ]
-            return cls(tuple(columns))
-        except (CredalError, TypeError) as error:
-            raise CredalError(
-                f"the encoder of the table is damaged: {error} To fix: save the model again."
-            ) from error
-
-
-def _fitted(name: str, values: np.ndarray) -> NumberColumn | CategoryColumn:
-    if values.dtype == object:
-        texts, num_rows = sorted(set(values)), len(values)
-        count = len(texts) - ("" in texts)
-        if count > _MOST_VALUES or (num_rows >= _MANY_ROWS and count > num_rows / 2):
-            raise CredalError(
-                f"column {name!r} has {count:,} different texts in {num_rows:,} rows, so it looks "
-                "like free text or names, not a category. To fix: leave the column out, convert it "
-                "to numbers, or pass it alone with encoder='tfidf'."
-            )
-        return CategoryColumn(name, tuple(texts))
-    known = values[~np.isnan(values)]
-    if not len(known):
-        return NumberColumn(name, None, False)
-    mean = float((known / len(known)).sum())
-    return NumberColumn(name, mean, len(known) < len(values))
+        return all(each.fill is not None and not each.indicator for each in self.columns)

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
+from sklearn.utils.validation import _check_sample_weight, column_or_1d
 from torch import Tensor
 from torch.nn.functional import one_hot
 
@@ -21,50 +21,54 @@ from credalearn.sets import CredalSet
 from credalearn.sets.checks import as_distributions, require_shape
 
 
-def column_names(y: Any) -> list[Any] | None:
-    """The class names in a data frame of soft labels, else None."""
-    names = list(getattr(y, "columns", ()))
-    return names if len(names) > 1 else None
-
-
-def ordered_columns(frame: Any, classes: ArrayLike) -> Any:
-    """A data frame of soft labels with its columns in the order of the classes."""
+def ordered_columns(y: Any, classes: ArrayLike | None) -> tuple[Any, ArrayLike | None]:
+    """A data frame of soft labels in the order of the classes, and the class names if y has any."""
+    columns = list(getattr(y, "columns", ()))
+    if len(columns) < 2 or classes is None:
+        return y, columns if len(columns) > 1 else classes
     wanted = list(classes)  # type: ignore[arg-type]
-    if sorted(map(str, frame.columns)) != sorted(map(str, wanted)):
+    if sorted(map(str, columns)) != sorted(map(str, wanted)):
         raise CredalError(
-            f"y has the columns {list(frame.columns)}; the classes are {wanted}. To fix: give y "
-            "one column per class, in any order."
+            f"y has the columns {columns}; the classes are {wanted}. To fix: give y one column per "
+            "class, in any order."
         )
-    return frame[wanted]
+    return y[wanted], classes
 
 
 def as_credal(y: Any, *, names: ArrayLike | None, label_rule: str) -> tuple[CredalSet, np.ndarray]:
     """Labels (N,), (N, 1), soft labels (N, K) or a set as a credal set, and the K class names."""
     check_choice(label_rule, SOFT_RULES, name="label_rule")
-    if not isinstance(y, CredalSet) and (y.ndim == 1 or y.shape[1] == 1):
-        return _from_labels(column_or_1d(y, warn=True), names)
-    labels = y if isinstance(y, CredalSet) else _from_soft(y, label_rule)
-    classes = np.arange(labels.num_classes) if names is None else _as_names(names)
+    if isinstance(y, CredalSet):
+        labels = y
+    else:
+        y = np.asarray(y)
+        if y.ndim == 1 or y.shape[1] == 1:
+            return _from_labels(column_or_1d(y, warn=True), names)
+        try:
+            soft = as_distributions(np.asarray(y, dtype=np.float64), name="probs", ndim=2)
+            labels = SOFT_RULES[label_rule](soft, soft.argmax(1))
+        except (CredalError, ValueError) as error:
+            raise CredalError(
+                f"y of shape {y.shape} is read as soft labels, one distribution per item: {error} "
+                "For counts of votes use credalearn.from_votes(counts)."
+            ) from error
+    classes = _as_names(np.arange(labels.num_classes) if names is None else names)
     if classes.shape != (labels.num_classes,):
         raise CredalError(
-            f"classes must name the {labels.num_classes} classes of y; got {classes.tolist()}. To "
-            f"fix: give {labels.num_classes} names, in the order of the columns of y."
+            f"y has {labels.num_classes} classes; classes must name each of them, in the order of "
+            f"its columns; got {classes.tolist()}."
         )
-    _check_two_classes(classes)
     return labels, classes
 
 
-def top_classes(y: Any, *, num_classes: int) -> np.ndarray:
-    """The index of the top class of each soft or credal label (N, K), checked as for training."""
-    y = y if isinstance(y, CredalSet) else np.asarray(y)
-    if y.shape[1] != num_classes:
-        raise CredalError(
-            f"y must be over the {num_classes} classes that were learned; got {y.shape[1]}. To "
-            "fix: give y one column for each of them, in the order of classes_."
-        )
-    labels, _ = as_credal(y, names=None, label_rule="precise")
-    top: np.ndarray = labels.reference.numpy(force=True).argmax(1)
-    return top
+def top_class_names(y: Any, classes: np.ndarray) -> Any:
+    """Class labels as they are; of soft and credal labels the name of the top class, shape (N,)."""
+    if not isinstance(y, CredalSet):
+        y, _ = ordered_columns(y, classes)
+        if np.ndim(y) < 2 or np.shape(y)[1] < 2:
+            return y
+    labels, _ = as_credal(y, names=classes, label_rule="precise")
+    return classes[labels.reference.numpy(force=True).argmax(1)]
 
 
 def truth_of(labels: CredalSet, truth: Any, classes: np.ndarray) -> Tensor:
@@ -91,19 +95,11 @@ def truth_of(labels: CredalSet, truth: Any, classes: np.ndarray) -> Tensor:
 
 def as_weights(weights: Any, count: int) -> Tensor:
     """Weights of items as float64 (N,), 0 or more, not all 0."""
-    found = np.asarray(weights, dtype=np.float64)
-    found = np.full(count, found) if found.ndim == 0 else found
-    if found.ndim != 1:
-        raise CredalError(f"Sample weights must be 1D array or scalar; got shape {found.shape}.")
-    if found.shape != (count,):
-        raise CredalError(f"sample_weight.shape == {found.shape}, expected {(count,)}.")
-    wrong = ~(np.isfinite(found) & (found >= 0))
-    if wrong.any():
-        row = int(wrong.argmax())
-        raise CredalError(f"sample_weight must be 0 or more; item {row} has {found[row]}.")
-    if not found.any():
-        raise CredalError("sample_weight must have a weight above zero; all are zero.")
-    return torch.from_numpy(found)
+    try:
+        rules = {"dtype": np.float64, "ensure_non_negative": True}
+        return torch.tensor(_check_sample_weight(weights, np.empty(count), **rules))
+    except ValueError as error:
+        raise CredalError(f"sample_weight is invalid: {error}") from error
 
 
 def as_groups(groups: Any, count: int) -> np.ndarray:
@@ -115,35 +111,21 @@ def as_groups(groups: Any, count: int) -> np.ndarray:
     return found
 
 
-def _from_soft(y: np.ndarray, label_rule: str) -> CredalSet:
-    try:
-        soft = as_distributions(np.asarray(y, dtype=np.float64), name="probs", ndim=2)
-        return SOFT_RULES[label_rule](soft, soft.argmax(1))
-    except (CredalError, ValueError) as error:
-        raise CredalError(
-            f"y of shape {y.shape} is read as soft labels, one distribution per item: {error} "
-            "For counts of votes use credalearn.from_votes(counts)."
-        ) from error
-
-
 def _from_labels(y: np.ndarray, names: ArrayLike | None) -> tuple[CredalSet, np.ndarray]:
     """One class label per item: a precise set on that class."""
     check_classification_targets(y)
     classes, index = np.unique(y, return_inverse=True)
-    if names is not None:
-        wanted = _as_names(names)
-        position = {name: place for place, name in enumerate(wanted.tolist())}
-        unknown = [each for each in classes.tolist() if each not in position]
-        if unknown:
-            raise CredalError(
-                f"classes must contain every label of y; {unknown} are missing. To fix: add them, "
-                "or leave classes out."
-            )
-        index = np.array([position[each] for each in classes.tolist()])[index]
-        classes = wanted
-    _check_two_classes(classes)
-    hard = one_hot(torch.from_numpy(index).long(), len(classes))
-    return precise(hard.to(torch.get_default_dtype())), classes
+    wanted = _as_names(classes if names is None else names)
+    position = {name: place for place, name in enumerate(wanted.tolist())}
+    unknown = [each for each in classes.tolist() if each not in position]
+    if unknown:
+        raise CredalError(
+            f"classes must contain every label of y; {unknown} are missing. To fix: add them, or "
+            "leave classes out."
+        )
+    index = np.array([position[each] for each in classes.tolist()])[index]
+    hard = one_hot(torch.from_numpy(index).long(), len(wanted))
+    return precise(hard.to(torch.get_default_dtype())), classes if names is None else wanted
 
 
 def _as_names(names: ArrayLike) -> np.ndarray:
@@ -157,12 +139,9 @@ def _as_names(names: ArrayLike) -> np.ndarray:
         raise CredalError(
             f"class names must be all strings or all numbers, each different; got {given}."
         )
-    return np.asarray(given)
-
-
-def _check_two_classes(classes: np.ndarray) -> None:
-    if len(classes) < 2:
+    if len(given) < 2:
         raise CredalError(
-            f"a classifier needs two classes or more; y has one class only: {classes.tolist()}. To "
-            "fix: add items of another class, or name all classes with classes=[...]."
+            f"a classifier needs two classes or more; y has one class only: {given}. To fix: add "
+            "items of another class, or name all classes with classes=[...]."
         )
+    return np.asarray(given)

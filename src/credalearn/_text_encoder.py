@@ -5,15 +5,14 @@ Shapes: N texts, D terms.
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import CountVectorizer
 
-from credalearn._table_columns import read_columns, refusal
+from credalearn._table_encoder import column_values, refusal
 from credalearn.errors import CredalError
 
 # Characters within words: on tweets and dialogues better than across them, with fewer terms.
@@ -38,8 +37,6 @@ class TextEncoder:
 
     def __post_init__(self) -> None:
         numbers = [*self.words.values(), *self.characters.values()]
-        if any(type(each) is not int for each in (self.num_texts, *numbers)):
-            raise CredalError("the number of texts must be a whole number.")
         if not numbers or min(numbers) < 1 or max(numbers) > self.num_texts:
             raise CredalError(f"every term must be in 1 to {self.num_texts} texts.")
 
@@ -62,9 +59,10 @@ class TextEncoder:
     def count(self, texts: np.ndarray) -> csr_matrix:
         """One plus the logarithm of each term's number in the texts (N,), shape (N, D)."""
         ends, columns, numbers = [0], array("i"), array("d")
-        vocabularies = list(zip(_TERMS.values(), self._columns(), strict=True))
+        words = {term: number for number, term in enumerate(self.words)}
+        characters = {term: number for number, term in enumerate(self.characters, len(words))}
         for text in texts:
-            for terms, column_of in vocabularies:
+            for terms, column_of in zip(_TERMS.values(), (words, characters), strict=True):
                 known = Counter(column_of[term] for term in terms(text) if term in column_of)
                 columns.extend(known.keys())
                 numbers.extend(known.values())
@@ -97,26 +95,6 @@ class TextEncoder:
         """Texts are never numbers as they are."""
         return False
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain content for a JSON file."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, content: Any) -> Self:
-        """The encoder with this content, checked."""
-        try:
-            return cls(**{**content, **{name: dict(content[name]) for name in _TERMS}})
-        except (CredalError, KeyError, TypeError, ValueError) as error:
-            raise CredalError(
-                f"the encoder of texts is damaged: {error} To fix: save the model again."
-            ) from error
-
-    def _columns(self) -> Iterable[dict[str, int]]:
-        start = 0
-        for terms in (self.words, self.characters):
-            yield {term: start + number for number, term in enumerate(terms)}
-            start += len(terms)
-
 
 def as_texts(X: Any) -> np.ndarray:
     """Texts (N,) from a list, an array or a series; a missing one is empty."""
@@ -127,7 +105,7 @@ def as_texts(X: Any) -> np.ndarray:
             f"X must be texts, one per item; got {got}. To fix: pass a list of strings, or one "
             "column of a table."
         )
-    (texts,) = read_columns(["X"], [values])
+    texts = column_values("X", values)
     if texts.dtype == object:
         return texts
     if not np.isnan(texts).all():

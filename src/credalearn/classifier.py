@@ -8,72 +8,55 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, fields, replace
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike
-from scipy.sparse import issparse
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
-from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
-from torch import Tensor, nn
+from torch import Tensor
 
 import credalearn
 from credalearn._checks import check_choice
-from credalearn._model_files import write_model
-from credalearn._selection import (
-    CENTER,
-    SELECTED_METHOD,
-    Choice,
-    Encode,
-    Items,
-    make_folds,
-    select,
-    unheard,
-)
-from credalearn._table_columns import open_table
+from credalearn._classifier_options import ClassifierOptions
+from credalearn._folds import Items, make_folds
+from credalearn._inputs import Encoder, as_numpy, encode, fit_encoder
+from credalearn._model_files import ModelConfig, write_model
+from credalearn._selection import CENTER, Choice, select, unheard
 from credalearn._table_encoder import TableEncoder
 from credalearn._targets import (
     as_credal,
     as_groups,
     as_weights,
-    column_names,
     ordered_columns,
-    top_classes,
+    top_class_names,
     truth_of,
 )
 from credalearn._temperature import fit_temperature
 from credalearn._text_encoder import TextEncoder, as_texts
-from credalearn.errors import CredalError, TrainingError
-from credalearn.labels.soft import SoftRule, collapse
-from credalearn.methods import METHODS, Method, Model
-from credalearn.methods.softmax import ENSEMBLE_SIZE
-from credalearn.methods.taught import as_wide_as, narrowest, stretch, stretched, taught_labels
-from credalearn.nets import Backbone, Network, build_network
+from credalearn.errors import CredalError
+from credalearn.labels.soft import collapse
+from credalearn.methods import Model
+from credalearn.nets import Network
 from credalearn.predictions import CredalPredictions
 from credalearn.sets import CredalSet
-from credalearn.sets.checks import refuse_masked, refuse_no_array
-from credalearn.train import AUGMENTS, Progress, Recipe, Training, seeded, train
+from credalearn.train import Progress
 from credalearn.train.device import find_device
 from credalearn.train.linear import Inputs
-from credalearn.train.recipe import Optimizer, Precision, Schedule
 
 Meaning = Literal["truth", "votes"]
 MEANINGS: tuple[Meaning, ...] = ("truth", "votes")
-_NUMPY_FLOATS = (torch.float16, torch.float32, torch.float64)  # torch has shorter ones too
-_RECIPE = Recipe()  # the defaults of training
 
 
-class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class CredalClassifier(ClassifierMixin, ClassifierOptions):  # type: ignore[misc]
     """A classifier that learns from credal labels and predicts sets of distributions.
 
     ``CredalClassifier()`` selects its model on folds of the training items: linear credal models
-    with several L2 penalties and, from 1,000 items of a table on, a small network, compared by the
+    with several L2 penalties and, from 500 items of a table on, a small network, compared by the
     tempered log-likelihood of the right class. Every method of the paper is available by name, with
     its own recipe.
 
@@ -171,58 +154,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     folds_: np.ndarray | None
     loss_curve_: list[float]
     _input_shape: tuple[int, ...]
-    _encoder: TableEncoder | TextEncoder | None
-
-    def __init__(
-        self,
-        method: str | Method = "auto",
-        *,
-        backbone: Backbone = "auto",
-        encoder: Literal["auto", "tfidf"] = "auto",
-        weights: str | Path | None = None,
-        label_rule: SoftRule = "relax-ties",
-        collapse: bool = False,
-        calibrate: bool = False,
-        epochs: int = _RECIPE.epochs,
-        batch_size: int = _RECIPE.batch_size,
-        optimizer: Optimizer = _RECIPE.optimizer,
-        learning_rate: float = _RECIPE.learning_rate,
-        momentum: float = _RECIPE.momentum,
-        weight_decay: float = _RECIPE.weight_decay,
-        schedule: Schedule = _RECIPE.schedule,
-        warmup_epochs: float = _RECIPE.warmup_epochs,
-        warmup_start: float = _RECIPE.warmup_start,
-        final_learning_rate: float = _RECIPE.final_learning_rate,
-        augment: Literal["none", "crop", "crop-flip", "mixup", "cutmix"] = "none",
-        precision: Precision = _RECIPE.precision,
-        random_state: int = _RECIPE.random_state,
-        device: str = "auto",
-        checkpoint: str | Path | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.method = method
-        self.backbone = backbone
-        self.encoder = encoder
-        self.weights = weights
-        self.label_rule = label_rule
-        self.collapse = collapse
-        self.calibrate = calibrate
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.optimizer = optimizer
-        self.learning_rate = learning_rate
-        self.momentum = momentum
-        self.weight_decay = weight_decay
-        self.schedule = schedule
-        self.warmup_epochs = warmup_epochs
-        self.warmup_start = warmup_start
-        self.final_learning_rate = final_learning_rate
-        self.augment = augment
-        self.precision = precision
-        self.random_state = random_state
-        self.device = device
-        self.checkpoint = checkpoint
-        self.verbose = verbose
+    _encoder: Encoder
 
     def fit(
         self,
@@ -264,23 +196,35 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._check_options(weighted=sample_weight is not None, on_members=members is not None)
         weight = None if sample_weight is None else as_weights(sample_weight, _num_samples(X))
         used = None if weight is None else np.flatnonzero(weight.numpy())
-        inputs, labels, fitted.classes_ = fitted._check_data(X, y, classes, used)
-        together = None if groups is None else as_groups(groups, len(labels))
+        if not isinstance(y, CredalSet):
+            y, classes = ordered_columns(as_numpy(y, name="y"), classes)
+            y = validate_data(fitted, y=y, multi_output=True)
+        kinds = {"texts": self.encoder == "tfidf", "sparse": self._selects, "table": self._tables}
+        fitted._encoder, inputs = fit_encoder(fitted, X, **kinds, used=used)
+        if len(y) != inputs.shape[0]:
+            raise CredalError(
+                f"X has {inputs.shape[0]} items and y has {len(y)}. To fix: give every item of X "
+                "its label."
+            )
+        labels, fitted.classes_ = as_credal(y, names=classes, label_rule=self.label_rule)
+        labels = (collapse(labels) if self.collapse else labels).to(dtype=torch.float32)
         right = truth_of(labels, truth, fitted.classes_)
-        items = Items(inputs, labels.to(dtype=torch.float64), right, weight, fitted._encode_fold)
+        weigh = fitted._encoder.weigh if isinstance(fitted._encoder, TextEncoder) else None
+        items = Items(inputs, labels.to(dtype=torch.float64), right, weight, weigh)
+        together = None if groups is None else as_groups(groups, len(items))
         fitted._input_shape = tuple(inputs.shape[1:])
         fitted.choice_ = fitted.folds_ = fitted.out_of_fold_ = None
         fitted.loss_curve_, fitted.temperatures_ = [], dict.fromkeys(MEANINGS, 1.0)
         if self._selects:
-            fitted._select(items, together)
+            fitted._select(items, together, used)
         else:
-            fitted.model_, fitted.loss_curve_ = self._trained(inputs, labels, members)
+            training = fitted._method_training()
+            fitted.model_, fitted.loss_curve_ = training.fit(inputs, labels, members)
             if self.calibrate:
-                folds = make_folds(right, together, random_state=self.random_state, count=5)
+                folds = make_folds(items.truth, together, random_state=self.random_state, count=5)
                 rows, held_out = np.flatnonzero(folds != 0), np.flatnonzero(folds == 0)
-                aside = copy.copy(self)
-                aside.checkpoint = _beside(self.checkpoint, "calibration")
-                model, _ = aside._trained(inputs[rows], labels[rows], None)
+                aside = replace(training, checkpoint=training.beside("calibration"))
+                model, _ = aside.fit(inputs[rows], labels[rows])
                 fitted._set_temperatures(model.predict(inputs[held_out]), items[held_out])
         self.__dict__ = fitted.__dict__
         return self
@@ -297,11 +241,6 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         inputs = self.encode(X)
         check_choice(meaning, MEANINGS, name="meaning")
-        if tuple(inputs.shape[1:]) != self._input_shape:
-            raise CredalError(
-                f"X must have items of shape {self._input_shape}, as in fit; got "
-                f"{tuple(inputs.shape[1:])}. To fix: bring the items to that shape."
-            )
         temperature = self.temperatures_[meaning]
         predicted = self._centered(self.model_.predict(inputs), meaning)
         return predicted if temperature == 1 else predicted.temper(temperature)
@@ -316,18 +255,15 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def encode(self, X: Any) -> Inputs:
         """Items as the networks take them: a table as numbers, a sparse matrix in rows (CSR)."""
         check_is_fitted(self, "model_")
-        return self._inputs(X, reset=False)
+        return encode(self, self._encoder, X, sparse=self._selects, shape=self._input_shape)
 
     def fold_items(self, X: Any, labels: CredalSet, truth: Tensor) -> Items:
         """Training items as the folds take them: they encode texts themselves."""
         check_is_fitted(self, "model_")
         if isinstance(self._encoder, TextEncoder):
-            return Items(self._encoder.count(as_texts(X)), labels, truth, encode=self._encode_fold)
-        return Items(self._inputs(X, reset=False), labels, truth)
-
-    @property
-    def _encode_fold(self) -> Encode | None:
-        return self._encoder.weigh if isinstance(self._encoder, TextEncoder) else None
+            counts = self._encoder.count(as_texts(X))
+            return Items(counts, labels, truth, encode=self._encoder.weigh)
+        return Items(self.encode(X), labels, truth)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """How likely each class is right, shape (N, K)."""
@@ -350,12 +286,9 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             CredalError: If soft labels are not distributions, or labels are over other classes.
         """
         check_is_fitted(self, "model_")
-        y = _as_given(y, name="y")
-        if column_names(y) is not None:
-            y = ordered_columns(y, self.classes_)
-        if isinstance(y, CredalSet) or (np.ndim(y) == 2 and np.shape(y)[1] > 1):
-            y = self.classes_[top_classes(y, num_classes=len(self.classes_))]
-        return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
+        y = y if isinstance(y, CredalSet) else as_numpy(y, name="y")
+        named = top_class_names(y, self.classes_)
+        return float(accuracy_score(named, self.predict(X), sample_weight=sample_weight))
 
     def save(self, folder: str | Path) -> None:
         """Write the trained model to ``folder``: weights in safetensors, the rest in JSON.
@@ -370,102 +303,29 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         params = self.get_params(deep=False)
         params |= {"checkpoint": None, "device": "auto", "random_state": self.model_.random_state}
-        if not isinstance(self.backbone, str):
-            params["backbone"] = None  # code is not saved: `load` asks for the module
-        if isinstance(self.method, Method):
-            params["method"] = None  # likewise
-        names = getattr(self, "feature_names_in_", None)
-        config = {
-            "params": params,
-            "classes": self.classes_.tolist(),
-            "classes_dtype": self.classes_.dtype.str,
-            "input_shape": list(self._input_shape),
-            "encoder": None if self._encoder is None else self._encoder.to_json(),
-            "choice": None if self.choice_ is None else asdict(self.choice_),
-            "temperatures": self.temperatures_,
-            "num_features": self.n_features_in_,
-            "feature_names": None if names is None else names.tolist(),
-            "loss_curve": self.loss_curve_,
-            "versions": {"credalearn": credalearn.__version__, "torch": torch.__version__},
-        }
-        tensors = {f"state.{name}": tensor for name, tensor in self.model_.state.items()}
-        for number, member in enumerate(self.model_.members):
-            weights = member.state_dict().items()
-            tensors |= {f"member{number}.{name}": tensor for name, tensor in weights}
-        write_model(Path(folder), config=config, weights=tensors)
+        code = [each for each in ("backbone", "method") if not isinstance(params[each], str)]
+        params |= dict.fromkeys(code)  # it is not saved: `load` asks for it
+        names, encoder = getattr(self, "feature_names_in_", None), self._encoder
+        config = ModelConfig(
+            params=params,
+            classes=self.classes_.tolist(),
+            classes_dtype=self.classes_.dtype.str,
+            input_shape=self._input_shape,
+            encoder=encoder.columns if isinstance(encoder, TableEncoder) else encoder,
+            choice=self.choice_,
+            temperatures=self.temperatures_,  # type: ignore[arg-type]
+            num_features=self.n_features_in_,
+            feature_names=None if names is None else names.tolist(),
+            loss_curve=self.loss_curve_,
+            versions={"credalearn": credalearn.__version__, "torch": torch.__version__},
+        )
+        write_model(Path(folder), config, self.model_)
 
-    @property
-    def _selects(self) -> bool:
-        """Whether this is the default learner."""
-        if not isinstance(self.method, str) or not isinstance(self.backbone, str):
-            return False
-        taught = self.method in METHODS and METHODS[self.method].teachers is not None
-        both = (self.method, self.backbone)
-        return both == ("auto", "auto") or (taught and self.backbone == "linear")
-
-    def _method(self) -> Method:
-        if isinstance(self.method, Method):
-            return self.method
-        check_choice(self.method, ("auto", *METHODS), name="method")
-        if self.method == "auto":
-            return METHODS[SELECTED_METHOD if self._selects else "pocc"]
-        return METHODS[self.method]
-
-    def _backbone(self) -> Backbone:
-        if isinstance(self.backbone, str) and self.backbone == "auto":
-            choice = getattr(self, "choice_", None)
-            return "mlp" if choice is None else choice.backbone
-        return self.backbone
-
-    def _recipe(self) -> Recipe:
-        return Recipe(**{each.name: getattr(self, each.name) for each in fields(Recipe)})
-
-    def _check_options(self, *, weighted: bool, on_members: bool) -> None:
-        """Reject options that are invalid, or without effect."""
-        self._recipe()  # checks its options
-        check_choice(self.augment, AUGMENTS, name="augment")
-        check_choice(self.encoder, ("auto", "tfidf"), name="encoder")
-        method = self._method()
-        if not self._selects:
-            if self.encoder != "auto":
-                raise CredalError(
-                    f"encoder={self.encoder!r} is for the default learner. To fix: leave out "
-                    "method and backbone, or encode the texts yourself."
-                )
-            networks = method.num_members + (0 if method.teachers is None else ENSEMBLE_SIZE)
-            if isinstance(self.backbone, nn.Module) and networks > 1:
-                name = type(self.backbone).__name__
-                raise CredalError(
-                    f"one {name} as backbone would start all {networks} networks of this method "
-                    "from the same weights, but an ensemble needs different ones. To fix: give a "
-                    f"function that makes a new one at each call: backbone=lambda: {name}(...)."
-                )
-            if weighted:
-                raise CredalError(
-                    "sample_weight is for the default learner. To fix: leave out method and "
-                    "backbone, or leave out sample_weight."
-                )
-            return
-        defaults = type(self)().get_params(deep=False)
-        names = [*(each.name for each in fields(Recipe)), "weights", "augment"]
-        changed = [
-            name
-            for name in names
-            if name != "random_state" and getattr(self, name) != defaults[name]
-        ]
-        changed += ["members"] * on_members
-        if changed:
-            raise CredalError(
-                f"{', '.join(changed)}: such options are for networks; the default learner selects "
-                "its own. To fix: leave them out, or name a method, such as method='pocc'."
-            )
-
-    def _select(self, items: Items, groups: np.ndarray | None) -> None:
+    def _select(self, items: Items, groups: np.ndarray | None, used: np.ndarray | None) -> None:
         """Keep the model that the default learner selects, and what is known of it."""
-        weight = items.weight
-        used = np.arange(len(items)) if weight is None else np.flatnonzero(weight.numpy() > 0)
+        used = np.arange(len(items)) if used is None else used
         chosen = items if len(used) == len(items) else items[used]
-        with self._progress(0) as progress:
+        with Progress(str(self.method)) if self.verbose else nullcontext() as progress:
             found = select(
                 chosen,
                 method=self._method(),
@@ -478,8 +338,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.folds_ = np.full(len(items), -1)
         self.folds_[used] = found.folds
         self._set_temperatures(found.out_of_fold, chosen)
-        temperature, out_of_fold = self.temperatures_["truth"], found.out_of_fold
-        self.out_of_fold_ = out_of_fold if temperature == 1 else out_of_fold.temper(temperature)
+        self.out_of_fold_ = found.out_of_fold.temper(self.temperatures_["truth"])
 
     def _set_temperatures(self, predicted: CredalPredictions, items: Items) -> None:
         """Learn them from predictions of items that were not trained on."""
@@ -487,206 +346,3 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         for meaning, target in targets.items():
             probs = self._centered(predicted, meaning).probs
             self.temperatures_[meaning] = fit_temperature(probs, target, weight=items.weight)
-
-    def _trained(
-        self, inputs: Inputs, labels: CredalSet, members: Sequence[Network] | None
-    ) -> tuple[Model, list[float]]:
-        """A model of the method given by name, and its losses; on ``members`` if there are any."""
-        method, losses, networks = self._method(), [], list(members or ())
-        if method.teachers is not None and members is None:
-            return self._taught(inputs, labels)
-        for number in range(method.num_members if members is None else 0):
-            training = self._training(number, inputs, labels, labels.num_classes)
-            with self._progress(number) as progress:
-                (end,) = train([replace(training, listener=progress)])
-            if isinstance(end, TrainingError):
-                raise end
-            networks.append(training.network)
-            losses.append(end)
-        state = self.random_state
-        model = Model.from_members(method, networks, inputs, labels, random_state=state)
-        return model, np.array(losses).mean(0).tolist() if losses else []
-
-    def _taught(self, inputs: Inputs, labels: CredalSet) -> tuple[Model, list[float]]:
-        """A student of softmax networks that the same backbone, recipe and data make."""
-        method, teachers = self._method(), []
-        right = truth_of(labels, None, np.arange(labels.num_classes))
-        folds = make_folds(right, None, random_state=self.random_state, count=ENSEMBLE_SIZE)
-        for number in range(ENSEMBLE_SIZE):
-            one = copy.copy(self)
-            one.method, one.random_state = "softmax", self.random_state + 1 + number
-            one.checkpoint = _beside(self.checkpoint, f"teacher-{number}")
-            left_out = number if method.teachers == "cross-fitted" else -1
-            rows = np.flatnonzero(folds != left_out)
-            teachers.append(one._trained(inputs[rows], labels[rows], None)[0])
-
-        def say(items: Tensor) -> Tensor:
-            return torch.stack([each.predict(items).probs for each in teachers], 1)
-
-        probs = say(inputs)
-        taught = taught_labels(probs)
-        training = self._training(0, inputs, taught, labels.num_classes)
-        if self.augment != "none":
-            device = next(training.network.parameters()).device
-            training = replace(training, teach=lambda new: taught_labels(say(new)).to(device))
-        with self._progress(0) as progress:
-            (end,) = train([replace(training, listener=progress)])
-        if isinstance(end, TrainingError):
-            raise end
-        model = Model(method, (training.network,), stretch(1.0), self.random_state)
-        predict = partial(method.predictions, model.outputs(inputs))
-        if method.teachers == "ensemble":
-            return replace(model, state=as_wide_as(predict, taught)), end
-        # Around what the one teacher says that did not see the item: it errs as for new items.
-        box, unseen = (
-            predict(stretch(1.0)),
-            probs[torch.arange(len(folds)), torch.from_numpy(folds)],
-        )
-        ends = unseen[:, None] + torch.stack([box.lower, box.upper], 1) - box.probs[:, None]
-        state = narrowest(lambda state: stretched(unseen, ends, state), labels.reference)
-        return replace(model, state=state), end
-
-    def _training(
-        self, number: int, inputs: Inputs, labels: CredalSet, num_classes: int
-    ) -> Training:
-        """The training of member ``number``, whose random_state is the classifier's plus that."""
-        method, recipe, device = self._method(), self._recipe(), find_device(self.device)
-        recipe = replace(recipe, random_state=recipe.random_state + number)
-        with seeded(device, recipe.random_state, 0):
-            network = self._build(inputs, num_classes, weights=self.weights).to(device)
-        augment, mix = AUGMENTS[self.augment]
-        checkpoint = None if self.checkpoint is None else Path(self.checkpoint)
-        if method.num_members > 1:
-            checkpoint = _beside(checkpoint, str(number))
-        return Training(
-            network=network,
-            inputs=inputs,
-            labels=labels,
-            loss=method.loss,
-            recipe=recipe,
-            augment=augment if inputs.ndim == 4 else None,
-            mix=mix,
-            checkpoint=checkpoint,
-        )
-
-    def _progress(self, number: int) -> Progress | nullcontext[None]:
-        if not self.verbose:
-            return nullcontext()
-        name = self.method if isinstance(self.method, str) else "your method"
-        members = self._method().num_members
-        return Progress(name if members == 1 else f"{name} {number + 1}/{members}")
-
-    def _build(
-        self, inputs: Tensor, num_classes: int, *, weights: str | Path | None = None
-    ) -> Network:
-        """An untrained network for such inputs; its backbone may start from a file of weights."""
-        method = self._method()
-        return build_network(
-            self._backbone(),
-            inputs,
-            num_heads=method.num_heads,
-            num_classes=num_classes,
-            dropout=method.dropout,
-            weights=weights,
-        )
-
-    def _check_data(
-        self, X: Any, y: Any, classes: ArrayLike | None, used: np.ndarray | None
-    ) -> tuple[Inputs, CredalSet, np.ndarray]:
-        """Inputs, labels and class names, checked; rows that are not ``used`` have no weight."""
-        if not isinstance(y, CredalSet):
-            columns = column_names(y)
-            if columns is not None and classes is not None:
-                y = ordered_columns(y, classes)
-            classes = columns if classes is None else classes
-            y = validate_data(self, y=_as_given(y, name="y"), multi_output=True)
-        inputs = self._inputs(X, reset=True, used=used)
-        if len(y) != inputs.shape[0]:
-            raise CredalError(
-                f"X has {inputs.shape[0]} items and y has {len(y)}. To fix: give every item of X "
-                "its label."
-            )
-        if self.augment.startswith("crop") and inputs.ndim != 4:
-            raise CredalError(
-                f"augment={self.augment!r} is for images (items, channels, height, width); X has "
-                f"the shape {tuple(inputs.shape)}. To fix: augment='none' or 'mixup'."
-            )
-        labels, names = as_credal(y, names=classes, label_rule=self.label_rule)
-        labels = collapse(labels) if self.collapse else labels
-        return inputs, labels.to(dtype=torch.float32), names
-
-    def _inputs(self, X: Any, *, reset: bool, used: np.ndarray | None = None) -> Inputs:
-        """Items as the networks take them; ``reset`` learns how texts and columns are encoded."""
-        X = _as_given(X, name="X")
-        if reset:
-            self._encoder = None
-        if self.encoder == "tfidf" if reset else isinstance(self._encoder, TextEncoder):
-            texts = as_texts(X)
-            validate_data(self, texts[:, None], reset=reset, skip_check_array=True)
-            if reset:
-                self._encoder = TextEncoder.fit(texts if used is None else texts[used])
-            assert isinstance(self._encoder, TextEncoder)
-            # Each fold of a selection weighs the counts itself.
-            return self._encoder.count(texts) if reset else self._encoder.transform(texts)
-        if hasattr(X, "__array__") and not (hasattr(X, "columns") or issparse(X)):
-            X = np.asarray(X)
-        if issparse(X):
-            self._check_sparse(X)
-        if issparse(X) or (not reset and self._encoder is None and self._selects):
-            rules = {"accept_sparse": "csr", "dtype": np.float64, "order": "C"}
-            X = validate_data(self, X, reset=reset, **rules)
-            return X if issparse(X) else _as_tensor(X)
-        if self._backbone() in ("auto", "linear", "mlp") if reset else self._encoder is not None:
-            open_table(X)  # refuses what is no table
-            validate_data(self, X, reset=reset, skip_check_array=True)
-            if reset:
-                self._encoder = TableEncoder.fit(X if used is None else _safe_indexing(X, used))
-            assert isinstance(self._encoder, TableEncoder)
-            return _as_tensor(self._encoder.transform(X))
-        X = validate_data(self, X, reset=reset, dtype=np.float32, order="C", allow_nd=True)
-        return _as_tensor(X)
-
-    def _check_sparse(self, X: Any) -> None:
-        """Reject a sparse matrix where the model takes none, or has missing values."""
-        fix = "To fix: pass X.toarray()"
-        if self._encoder is not None:
-            raise CredalError(f"X is sparse, but the model was fitted on a dense table. {fix}.")
-        if not self._selects:
-            raise CredalError(
-                f"a sparse X is for the default learner. {fix}, or leave out method and backbone."
-            )
-        if not np.isfinite(X.tocsr().data).all():
-            raise CredalError(
-                f"a sparse X must contain no NaN and no infinity. {fix}, where NaN means missing."
-            )
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self._selects
-        tags.input_tags.allow_nan = self._backbone() in ("auto", "linear", "mlp")
-        tags.input_tags.string = self.encoder == "tfidf"
-        return tags
-
-
-def _beside(checkpoint: str | Path | None, suffix: str) -> Path | None:
-    """The checkpoint of another training, such as that of one member of an ensemble."""
-    if checkpoint is None:
-        return None
-    path = Path(checkpoint)
-    return path.with_stem(f"{path.stem}-{suffix}")
-
-
-def _as_tensor(array: np.ndarray) -> Tensor:
-    """The same numbers; torch warns about arrays that it may not write to, so they are copied."""
-    return torch.from_numpy(array if array.flags.writeable else array.copy())
-
-
-def _as_given(values: Any, *, name: str) -> Any:
-    """Tensors as arrays, everything else unchanged; scikit-learn would ignore a mask."""
-    refuse_masked(values, name=name)
-    if not isinstance(values, Tensor):
-        return values
-    refuse_no_array(values, name=name)
-    if values.is_floating_point() and values.dtype not in _NUMPY_FLOATS:
-        values = values.float()
-    return values.numpy(force=True)

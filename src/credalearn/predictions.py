@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor, cat
 
 from credalearn._checks import check_choice
+from credalearn._formats import many
 from credalearn._temperature import temper
 from credalearn.conformal import Distance, Inflation, Scale, Target
 from credalearn.conformal.calibration import calibrate
@@ -67,11 +68,9 @@ class CredalPredictions:
         for each in fields(self):
             value = getattr(self, each.name)
             if value is not None or each.default is MISSING:
-                ndim = 3 if each.name == "vertices" else 2
-                tensor = as_floats(value, name=each.name, ndim=ndim)
+                tensor = as_floats(value, name=each.name, ndim=3 if each.name == "vertices" else 2)
                 object.__setattr__(self, each.name, tensor)
-                num_items, num_classes = self.probs.shape
-                shape = (num_items, *tensor.shape[1:-1], num_classes)
+                shape = (len(self.probs), *tensor.shape[1:-1], self.probs.shape[1])
                 require_shape(tensor, shape, name=each.name)
         require_distributions(self.probs, name="probs")
         require(
@@ -153,8 +152,7 @@ class CredalPredictions:
         Probabilities and vertices become :math:`p^{1/T}`, normalized; the tempered ``probs`` may
         leave the hull of the tempered vertices and become one of them. Where only the bounds are
         known, their log-odds are divided, and the box is widened to contain ``probs``; a point
-        stays a point. Dirichlet parameters stay. Tempering by T and then by S is tempering by
-        T · S, where no box is widened.
+        stays a point. Dirichlet parameters stay.
 
         Example:
             >>> import torch
@@ -252,7 +250,7 @@ class CredalPredictions:
         return self.probs.shape[0]
 
     def __repr__(self) -> str:
-        items = "item" if len(self) == 1 else "items"
-        count = 0 if self.vertices is None else self.vertices.shape[1]
-        vertices = f", {count} {'vertex' if count == 1 else 'vertices'}" if count else ""
-        return f"CredalPredictions({len(self)} {items}, {self.probs.shape[1]} classes{vertices})"
+        parts = [many(len(self), "item"), many(self.probs.shape[1], "class", "classes")]
+        if self.vertices is not None:
+            parts.append(many(self.vertices.shape[1], "vertex", "vertices"))
+        return f"CredalPredictions({', '.join(parts)})"

@@ -55,38 +55,21 @@ def entropy_difference(pred: CredalPredictions) -> Tensor:
 
 def mutual_information(pred: CredalPredictions) -> Tensor:
     """H(mean of the vertices) − mean of their H, in bits: how much the members disagree."""
-    vertices = _need(pred.vertices, field="vertices", score="mutual-information")
-    return (entropy(vertices.mean(1)) - entropy(vertices).mean(1)).clamp(min=0)
+    if pred.vertices is None:
+        raise CredalError("score 'mutual-information' needs vertices; these predictions have none.")
+    return (entropy(pred.vertices.mean(1)) - entropy(pred.vertices).mean(1)).clamp(min=0)
 
 
 def evidence(pred: CredalPredictions) -> Tensor:
     """K / Σα of the Dirichlet parameters α: the less evidence, the larger."""
-    concentration = _need(pred.concentration, field="concentration", score="evidence")
-    return concentration.shape[1] / concentration.sum(1)
+    if pred.concentration is None:
+        raise CredalError("score 'evidence' needs concentration; these predictions have none.")
+    return pred.concentration.shape[1] / pred.concentration.sum(1)
 
 
 def lower_probability(pred: CredalPredictions) -> Tensor:
-    """1 − lower probability of the predicted class.
-
-    Ranks errors better than MMI, which is 0 where both heads predict 50/50.
-    """
+    """1 − lower probability of the predicted class: unlike MMI not 0 where both heads say 50/50."""
     return 1 - pred.lower.gather(1, pred.classes[:, None])[:, 0]
-
-
-def top_probability(pred: CredalPredictions) -> Tensor:
-    """1 − probability of the predicted class: the one score that every method shares."""
-    return 1 - pred.probs.amax(1)
-
-
-def mean_entropy(pred: CredalPredictions) -> Tensor:
-    """Entropy of ``probs``, in bits."""
-    return entropy(pred.probs)
-
-
-def _need(value: Tensor | None, *, field: str, score: str) -> Tensor:
-    if value is None:
-        raise CredalError(f"score {score!r} needs {field}, which these predictions do not have.")
-    return value
 
 
 SCORES: dict[str, Callable[[CredalPredictions], Tensor]] = {
@@ -95,8 +78,8 @@ SCORES: dict[str, Callable[[CredalPredictions], Tensor]] = {
     "mutual-information": mutual_information,
     "evidence": evidence,
     "lower-probability": lower_probability,
-    "top-probability": top_probability,
-    "entropy": mean_entropy,
+    "top-probability": lambda pred: 1 - pred.probs.amax(1),
+    "entropy": lambda pred: entropy(pred.probs),
     "max-entropy": max_entropy,
     "min-entropy": min_entropy,
 }

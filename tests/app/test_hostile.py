@@ -5,7 +5,6 @@ import os
 import pickle
 import shutil
 import struct
-import subprocess
 import tempfile
 import warnings
 import zipfile
@@ -195,31 +194,6 @@ def test_hostile_names_are_never_interpreted(inside: Path, capsys: Capture) -> N
 
 
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts and becomes another user")
-
-
-@AS_ROOT
-def test_a_full_disk_is_one_message_and_leaves_nothing(tmp_path: Path, capsys: Capture) -> None:
-    team, small = make_team(tmp_path / "team"), tmp_path / "small"
-    small.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", str(small)]
-    if subprocess.run(mount, capture_output=True).returncode:
-        pytest.skip("cannot mount here")
-    try:
-        done = in_process(capsys, *train_arguments(team, "-o", small / "run"))
-        assert done.code == 2, done.err
-        assert "To fix: free some space, or choose another folder" in done.err
-        kept = [path.name for path in (small / ".run.partial").glob("*")]
-        assert all(name.startswith("resume") for name in kept)
-        shutil.rmtree(small / ".run.partial", ignore_errors=True)
-        assert in_process(capsys, *train_arguments(team)).code == 0
-        (small / "fill").write_bytes(bytes(12_000))
-        predict = ("predict", team.run, team.features, "--no-decision", "--all-classes", "-o")
-        done = in_process(capsys, *predict, small / "d.csv")
-        assert done.code == 2
-        assert "cannot be written: No space left on device" in done.err
-        assert [path.name for path in small.iterdir()] == ["fill"]
-    finally:
-        subprocess.run(["umount", str(small)], check=True)
 
 
 @AS_ROOT

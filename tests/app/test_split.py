@@ -1,12 +1,11 @@
 """Splits: groups stay together, shares are kept, nothing held out is trained on."""
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import credalearn as cl
-from credalearn.app._split import HELD_OUT, SPLITS, check_split, draw_split, train_later
+from credalearn.app._split import HELD_OUT, SPLITS, check_split, draw_split
 
 SHARES = (0.6, 0.2, 0.2)
 GROUPS = st.lists(st.integers(1, 12), min_size=12, max_size=60)
@@ -53,19 +52,3 @@ def test_too_few_groups_are_refused() -> None:
 def test_rejects_splits_that_leak(split: tuple[str, ...], groups: str, message: str) -> None:
     with pytest.raises(cl.CredalError, match=message):
         check_split(split, list(groups), "row {}".format)
-
-
-@given(sizes=GROUPS, random_state=st.integers(0, 9), later=st.integers(1, 30))
-def test_later_items_are_trained_on_unless_their_group_is_held_out(
-    sizes: list[int], random_state: int, later: int
-) -> None:
-    groups = [number for number, size in enumerate(sizes) for _ in range(size)]
-    random = np.random.default_rng(random_state)
-    groups += random.integers(0, len(sizes) + 5, later).tolist()
-    is_later = np.arange(len(groups)) >= len(groups) - later
-    first = draw_split(groups[:-later], random_state=random_state)
-    found = train_later(np.concatenate([first, [""] * later]), is_later, groups)
-    assert (found[:-later] == first).all()
-    held_out = {group for group, name in zip(groups, first, strict=False) if name != "train"}
-    for group, name in zip(groups[-later:], found[-later:], strict=True):
-        assert name == ("" if group in held_out else "train")

@@ -97,7 +97,7 @@ def test_list_shows_every_setting_or_family(experiments: Callable[..., Done]) ->
     _, out, _ = experiments("list", "--all")
     assert set(ALL_SETTINGS) <= {line.split()[0] for line in out.splitlines() if line.split()}
     _, out, _ = experiments("list", "cifar10h", "--method", "pocc", "--seeds", 2, "--epochs", 3)
-    assert re.search(r"cifar10h +resnet18 +1 +2 +3 +2 ", out)
+    assert re.search(r"cifar10h +resnet18 +1 +2 +3 +2\n", out)
 
 
 @pytest.mark.parametrize(

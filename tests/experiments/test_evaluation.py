@@ -7,10 +7,15 @@ from torch import Tensor
 from credalearn import metrics as direct
 from credalearn.predictions import CredalPredictions
 from credalearn_experiments.data import Task
-from credalearn_experiments.evaluation import evaluate, measure, rejection_curve, tempered_ece
+from credalearn_experiments.evaluation import (
+    evaluate,
+    evaluate_voted,
+    measure,
+    rejection_curve,
+    tempered_ece,
+)
 from credalearn_experiments.runs import Run
 from credalearn_experiments.settings.catalog import ALL_SETTINGS
-from credalearn_experiments.vote_evaluation import evaluate_voted
 
 CLASSES = 4
 

@@ -9,10 +9,9 @@ import torch
 
 from credalearn import CredalError
 from credalearn_experiments.evaluation import Measurements
-from credalearn_experiments.log import EpochLog, LogLine, read_log, seconds_spent
+from credalearn_experiments.log import EpochLog, LogLine, read_log, seconds_spent, status_lines
 from credalearn_experiments.runs import Run, plan
 from credalearn_experiments.settings.catalog import ALL_SETTINGS
-from credalearn_experiments.status import status_lines
 from credalearn_experiments.store import Store, read_predictions
 
 SETTING = ALL_SETTINGS["cifar10h"].narrowed(epochs=10, seeds=(1, 2))

@@ -10,7 +10,7 @@ from torch import Tensor
 from credalearn import metrics as direct
 from credalearn.predictions import CredalPredictions
 from credalearn.theory import consistent
-from credalearn_experiments.vote_evaluation import errors_at, evaluate_voted, set_sizes
+from credalearn_experiments.evaluation import errors_at, evaluate_voted, set_sizes
 
 CLASSES = 4
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from credalearn import ScoredItems, certify
 from credalearn.guarantees._sequence import GroupEvidence, Sequence
-from credalearn.guarantees.betting import betting_p_value, groups_without_error, growth
+from credalearn.guarantees.betting import betting_p_value, growth
 from credalearn.guarantees.promises import Promise
 
 
@@ -62,17 +62,12 @@ def test_p_value_is_valid(law: dict[tuple[float, float], float], level: float) -
     assert chances[p <= level].sum() <= level
 
 
-def test_groups_needed_without_an_error() -> None:
-    """29 and 272 by the formula with the whole bet; ours may bet 95 % of it."""
-    for share, whole in ((1.0, 29), (0.1, 272)):
-        assert math.ceil(math.log(20) / math.log(1 + 0.1 * share / 0.9)) == whole
-        needed = math.ceil(groups_without_error(0.1, share, 0.05))
-        assert whole <= needed <= 1.06 * whole + 1
-        kept = np.full((needed, 1), share)
-        assert betting_p_value(0 * kept, kept, 0.1, risk=0.05)[0] <= 0.05
-        fewer = kept[: whole - 1]
-        assert betting_p_value(0 * fewer, fewer, 0.1, risk=0.05)[0] > 0.05
-        assert needed * growth(0 * kept, kept, 0.1)[0] == pytest.approx(math.log(20), rel=0.1)
+def test_growth_without_an_error_is_that_of_the_largest_bet() -> None:
+    """29 groups certify 10 % where a bet could be everything; ours may be 95 % of it."""
+    kept = np.ones((30, 1))
+    assert betting_p_value(0 * kept, kept, 0.1, risk=0.05)[0] <= 0.05
+    assert betting_p_value(0 * kept[:28], kept[:28], 0.1, risk=0.05)[0] > 0.05
+    assert 30 * growth(0 * kept, kept, 0.1)[0] == pytest.approx(math.log(20), rel=0.1)
 
 
 def grouped(random_state: int, num_groups: int, size: int) -> dict[str, Any]:
@@ -94,7 +89,7 @@ def test_group_shares_by_a_loop() -> None:
     drawn = grouped(1, 12, 4)
     drawn["groups"] = np.repeat(range(12), [1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 6])
     items = ScoredItems(**drawn)
-    sequence = Sequence.of(items, [Promise(limit=0.1)], by_group=True)
+    sequence = Sequence.of(items, [Promise(limit=0.1)], method="betting")
     evidence = sequence.evidence[0]
     assert isinstance(evidence, GroupEvidence)
     assert items.groups is not None

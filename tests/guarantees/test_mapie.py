@@ -46,7 +46,7 @@ def test_learn_then_test(random_state: int, with_reference: bool) -> None:
     items = ScoredItems(*calibration(random_state))
     reference = ScoredItems(*calibration(random_state + 100, 1000)) if with_reference else None
     rule = certify(items.score, items.wrong.astype(bool), max_error=0.08, reference=reference)
-    sequence = Sequence.of(items, [Promise(limit=0.08)], by_group=False, reference=reference)
+    sequence = Sequence.of(items, [Promise(limit=0.08)], reference=reference)
     start = sequence.start(1 - 0.95)
     kept = [items.wrong[items.score <= limit] for limit in sequence.thresholds[start:]]
     errors, n = (np.array([float(f(x)) for x in kept]) for f in (np.sum, len))

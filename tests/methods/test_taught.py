@@ -13,6 +13,7 @@ from torch.testing import assert_close
 
 import credalearn as cl
 from clouds import classifier, clouds
+from credalearn import _method_training
 from credalearn.methods.base import Outputs
 from credalearn.methods.taught import (
     as_wide_as,
@@ -123,18 +124,18 @@ def test_fold_models_teach_a_linear_model(method: str, sparse: bool, tmp_path: P
         cl.CredalClassifier(method, backbone="linear", epochs=3).fit(X, y)
 
 
-def test_cross_fitted_teachers_leave_items_out() -> None:
+def test_cross_fitted_teachers_leave_items_out(monkeypatch: pytest.MonkeyPatch) -> None:
     X, _, counts = clouds(3)
     seen: list[int] = []
 
-    class Counted(cl.CredalClassifier):
-        def _training(self, number: int, inputs: Tensor, *others: Any) -> Training:
-            seen.append(len(inputs))
-            return super()._training(number, inputs, *others)
+    def counted(trainings: list[Training]) -> Any:
+        seen.append(len(trainings[0].inputs))
+        return train(trainings)
 
+    monkeypatch.setattr(_method_training, "train", counted)
     for method, sizes in (("credal-bounds", [72] * 5), ("pocc-distilled", [90] * 5)):
         seen.clear()
-        Counted(method, epochs=1).fit(X, cl.from_votes(counts))
+        cl.CredalClassifier(method, epochs=1).fit(X, cl.from_votes(counts))
         assert seen == [*sizes, 90]  # and the student
 
 

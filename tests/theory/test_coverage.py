@@ -200,16 +200,14 @@ def test_votes_without_annotator_are_split_one_by_one() -> None:
 def test_rejects_bad_counts_and_options() -> None:
     with pytest.raises(CredalError, match="whole numbers of 0 or more; row 1"):
         halves_of_counts([[1.0, 2.0], [0.5, 1.0]])
-    with pytest.raises(CredalError, match="fewer than 1,000,000,000 votes"):
-        halves_of_counts([[1.0, 1e9]])
     with pytest.raises(CredalError, match=r"share must be above 0 and below 1; got 1.0"):
         halves_of_counts([[1, 2]], share=1.0)
 
 
 def test_rejects_codes_and_parts_that_do_not_fit() -> None:
-    with pytest.raises(CredalError, match=r"item must lie in 0..1; vote 1 has 2"):
+    with pytest.raises(CredalError, match=r"item must lie in 0..1; row 1"):
         halves_of_annotators([0, 2], [0, 1], [0, 0], shape=(2, 2))
-    with pytest.raises(CredalError, match="share one shape"):
+    with pytest.raises(CredalError, match=r"annotator, as item, must have shape \(2,\)"):
         halves_of_annotators([0, 1], [0], [0, 0], shape=(2, 2))
     with pytest.raises(CredalError, match=r"held_out must have shape \(2, 2\); got \(2, 3\)"):
         Half(np.ones((2, 2)), np.ones((2, 3)))

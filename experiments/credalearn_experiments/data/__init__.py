@@ -17,8 +17,7 @@ from credalearn_experiments.data.cifar_people import (
     cifar10n,
 )
 from credalearn_experiments.data.dcic import micebone, treeversity
-from credalearn_experiments.data.files import UNVERIFIED_VARIABLE
-from credalearn_experiments.data.folders import DataFolders, MissingDataError
+from credalearn_experiments.data.folders import UNVERIFIED_VARIABLE, DataFolders, MissingDataError
 from credalearn_experiments.data.foreign import (
     fashion_mnist,
     imagenet,

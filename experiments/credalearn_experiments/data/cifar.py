@@ -10,8 +10,7 @@ import torch
 from torch import Tensor
 
 from credalearn.errors import CredalError
-from credalearn_experiments.data.files import naming, read_verified
-from credalearn_experiments.data.folders import DataFolders
+from credalearn_experiments.data.folders import DataFolders, naming, read_verified
 from credalearn_experiments.data.task import Task
 
 CIFAR10_CLASSES = (

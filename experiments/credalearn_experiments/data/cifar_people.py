@@ -16,8 +16,7 @@ from torch.nn.functional import one_hot
 
 from credalearn.errors import CredalError
 from credalearn_experiments.data.cifar import CIFAR10_CLASSES, read_cifar10, split_in_two
-from credalearn_experiments.data.files import naming, read_verified, refuse
-from credalearn_experiments.data.folders import DataFolders
+from credalearn_experiments.data.folders import DataFolders, naming, read_verified, refuse
 from credalearn_experiments.data.task import Task
 from credalearn_experiments.data.teachers import teacher_features
 

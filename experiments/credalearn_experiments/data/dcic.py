@@ -12,8 +12,7 @@ from pathlib import Path, PurePosixPath
 import torch
 
 from credalearn.errors import CredalError
-from credalearn_experiments.data.files import naming
-from credalearn_experiments.data.folders import DataFolders
+from credalearn_experiments.data.folders import DataFolders, naming
 from credalearn_experiments.data.images import read_images
 from credalearn_experiments.data.task import Task
 

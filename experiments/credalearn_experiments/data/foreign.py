@@ -11,8 +11,7 @@ from PIL import Image
 from torch import Tensor
 
 from credalearn.errors import CredalError
-from credalearn_experiments.data.files import naming
-from credalearn_experiments.data.folders import DataFolders
+from credalearn_experiments.data.folders import DataFolders, naming
 from credalearn_experiments.data.images import image_files, read_images, resize
 
 AT_MOST = 10_000  # images of Places365 (36,500) and ImageNet (50,000): as many as CIFAR's test

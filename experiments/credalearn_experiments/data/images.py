@@ -14,7 +14,7 @@ from PIL import Image
 from torch import Tensor
 
 from credalearn.errors import CredalError
-from credalearn_experiments.data.files import naming
+from credalearn_experiments.data.folders import naming
 
 _SUFFIXES = {".jpg", ".jpeg", ".png", ".bmp", ".tif", ".tiff", ".webp", ".ppm"}
 _GET = "unpack its archive again"

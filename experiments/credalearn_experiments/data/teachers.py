@@ -17,8 +17,7 @@ from credalearn._files import sha256_of
 from credalearn.errors import CredalError
 from credalearn.nets.weights import load_weights, read_weights
 from credalearn_experiments.data.cifar_networks import MobileNetV2, ResNet20, ShuffleNetV2
-from credalearn_experiments.data.files import refuse
-from credalearn_experiments.data.folders import DataFolders
+from credalearn_experiments.data.folders import DataFolders, refuse
 
 _SOURCE = "https://github.com/chenyaofo/pytorch-cifar-models/releases/download"
 _BATCH = 500

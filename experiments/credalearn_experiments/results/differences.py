@@ -8,7 +8,7 @@ from scipy.stats import t as student
 
 from credalearn.errors import CredalError
 from credalearn_experiments.records import Record
-from credalearn_experiments.results.notes import run_notes
+from credalearn_experiments.results.balance import run_notes
 from credalearn_experiments.results.seeds import (
     BySeed,
     check_one_kind,

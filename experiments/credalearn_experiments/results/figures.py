@@ -24,8 +24,8 @@ from credalearn_experiments.results.balance import (
     OWN,
     compared,
     deferred_by,
+    figure_title,
 )
-from credalearn_experiments.results.notes import figure_title
 from credalearn_experiments.results.seeds import mean_and_std, runs_of, seeds
 from credalearn_experiments.results.style import COLORS, GRAY, line_of, save_figure
 from credalearn_experiments.settings.catalog import ALL_SETTINGS

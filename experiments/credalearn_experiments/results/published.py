@@ -11,8 +11,14 @@ from functools import cache
 from importlib.resources import files
 
 from credalearn_experiments.records import Record
-from credalearn_experiments.results.balance import MAIN, Balance, balance, compared, paper_methods
-from credalearn_experiments.results.notes import notes
+from credalearn_experiments.results.balance import (
+    MAIN,
+    Balance,
+    balance,
+    compared,
+    notes,
+    paper_methods,
+)
 from credalearn_experiments.results.seeds import Runs, mean_and_std, runs_of
 from credalearn_experiments.results.table import Column, Table, Value
 from credalearn_experiments.settings.paper import PAPER_METHODS, SETTINGS

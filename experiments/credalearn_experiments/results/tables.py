@@ -11,8 +11,8 @@ from credalearn_experiments.results.balance import (
     Balance,
     compared,
     deferred_by,
+    notes,
 )
-from credalearn_experiments.results.notes import notes
 from credalearn_experiments.results.seeds import Runs, has, mean_of_every, runs_of, seeds
 from credalearn_experiments.results.table import Column, Table, Value
 from credalearn_experiments.settings.catalog import ALL_SETTINGS

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from credalearn_experiments.results.notes import rehearsal
+from credalearn_experiments.results.balance import rehearsal
 from credalearn_experiments.results.seeds import has
 from credalearn_experiments.results.style import line_of, save_figure
 from credalearn_experiments.results.votes import METRICS, Cells, numbers_of

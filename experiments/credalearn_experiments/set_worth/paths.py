@@ -6,7 +6,8 @@ import numpy as np
 import torch
 
 import credalearn as cl
-from credalearn._selection import Items, LinearPath, linear_path, make_folds, unheard
+from credalearn._folds import Items, make_folds
+from credalearn._selection import LinearPath, linear_path
 from credalearn._targets import truth_of
 
 
@@ -18,4 +19,4 @@ def selected_path(
     inputs = torch.from_numpy(X) if isinstance(X, np.ndarray) else X
     items = Items(inputs, sets, truth_of(sets, None, np.arange(sets.num_classes)))
     folds = make_folds(items.truth, groups, random_state=seed)
-    return items, linear_path(items, folds, sets.reference, unheard)
+    return items, linear_path(items, folds, sets.reference)

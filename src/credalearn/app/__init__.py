@@ -1,1 +1,4 @@
-"""The application: files in, decisions out."""
+"""The application: files in, decisions out.
+
+Shapes in all its modules: N items, K classes, D features, S pixels, V votes.
+"""

@@ -235,10 +235,7 @@ class CsvFile:
 
 
 def quoted_by_the_rules(content: bytes, delimiter: str) -> bool:
-    """Whether every quotation mark opens, closes or is doubled where RFC 4180 allows it.
-
-    Parsers differ on all others. Marks open and close in turn; a doubled one closes and opens.
-    """
+    """Whether every quotation mark opens, closes or is doubled where RFC 4180 allows it."""
     characters = np.frombuffer(content, np.uint8)
     marks = np.flatnonzero(characters == ord('"'))
     if len(marks) % 2:

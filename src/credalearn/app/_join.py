@@ -1,11 +1,8 @@
-"""Annotated items joined with their inputs, item by item.
-
-Shapes: N items, D features, S pixels.
-"""
+"""Annotated items joined with their inputs, item by item."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +23,15 @@ if TYPE_CHECKING:
     from credalearn.app.dataset import DatasetOptions
 
 _GOLD = ("gold", "goldlabel", "truth", "trueclass", "truelabel", "groundtruth", *LABEL)
+_TABLES = (".csv", ".tsv", ".txt", ".parquet", ".json", ".jsonl", ".npz")  # where gold is no column
 TEXT = "\0text"  # column of the start of the texts, for people
 _SHOWN = 300  # characters
+
+
+def gold_column(gold: Any) -> str | None:
+    """The column of the true class; None if it is in a table of its own, or not given."""
+    is_table = not isinstance(gold, str) or Path(gold).suffix.lower() in _TABLES
+    return None if is_table else gold
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,9 +56,18 @@ class Gold:
     place: Callable[[str], str]  # from an item to where its label is
 
 
-def read_gold(data: Any, named_in: Sequence[str | None]) -> Gold:
-    """The true classes from a table of their own, with a column of items and one of labels."""
-    source = open_source(data)
+def _read_gold(
+    options: "DatasetOptions",
+    named_in: Sequence[str | None],
+    items: Sequence[str],
+    columns: pl.DataFrame,
+    place: Callable[[int], str],
+) -> Gold | None:
+    """The true classes from a column next to the items, or from a table of their own."""
+    column = gold_column(options.gold)
+    if options.gold is None or column is not None:
+        return None if column is None else _gold_of(items, columns[column], place)
+    source = open_source(options.gold)
     name = find(source.columns, _GOLD)
     if name is None:
         source.refuse(
@@ -64,8 +77,8 @@ def read_gold(data: Any, named_in: Sequence[str | None]) -> Gold:
         )
     named = item_column(source, named_in, (name,))
     table = source.read((named, name))
-    place = lambda row: f"{source.path}, {source.place(row)}"  # noqa: E731
-    return _gold_of(item_names(source, table[named]).to_list(), table[name], place)
+    where = lambda row: f"{source.path}, {source.place(row)}"  # noqa: E731
+    return _gold_of(item_names(source, table[named]).to_list(), table[name], where)
 
 
 def _gold_of(items: Sequence[str], column: pl.Series, place: Callable[[int], str]) -> Gold:
@@ -85,79 +98,68 @@ def _gold_of(items: Sequence[str], column: pl.Series, place: Callable[[int], str
 
 def join_table(annotations: Annotations, options: "DatasetOptions") -> Joined:
     """Items that have features or a text, these inputs, and the columns next to them."""
-    columns = (options.group, options.gold_column, options.split)
-    extra = [name for name in columns if name is not None]
     named = [name for name in (options.item, annotations.source.item) if name is not None]
-    if options.has_features:
+    is_text, what = not options.has_features, "text" if not options.has_features else options.called
+    if is_text:
+        table = read_texts(
+            annotations, options.text, table=options.table, extra=options.columns, named_in=named
+        )
+    else:
         table = read_features(
             options.features,
             named_in=named,
-            extra=extra,
+            extra=options.columns,
             drop=options.drop,
             names=options.names,
             categories=options.categories,
         )
-    else:
-        table = read_texts(
-            annotations, options.text, table=options.table, extra=extra, named_in=named
-        )
+    gold = _read_gold(options, named, table.items, table.extra, table.place)
+    annotated, unvoted = _annotated(annotations, gold)
     row_of = {item: row for row, item in enumerate(table.items)}
+    items = [item for item in annotated if item in row_of]
     where = " and ".join(map(str, table.paths))
     votes = " and ".join(map(str, (annotations.source.path, *annotations.source.later)))
-    gold = None
-    if options.gold_column is not None:
-        gold = _gold_of(table.items, table.extra[options.gold_column], table.place)
-    elif options.gold is not None:
-        gold = read_gold(options.gold, named)
-    what = "features" if options.has_features else "text"
-    annotated, unvoted = _annotated(annotations, gold)
-    items = [item for item in annotated if item in row_of]
     if not items:
         raise CredalError(
             f"no item of {votes} has {what} in {where}: they are called "
             f"{listed(annotations.items, 2)} there and {listed(table.items, 2)} here. To fix: name "
             "the column of the items with --item; both files must use the same names."
         )
-    left_out = _missing(annotated, row_of, f"{what} in {where}", skip=options.skip_missing)
     # An export has tasks that nobody has answered yet.
-    skip = options.skip_missing or not (options.has_features or options.table is not None)
+    skip = options.skip_missing or (is_text and options.table is None)
+    left_out = _missing(annotated, row_of, f"{what} in {where}", skip=options.skip_missing)
     left_out |= _missing(table.items, set(items), f"annotations in {votes}", skip=skip)
     rows = [row_of[item] for item in items]
-    X = table.values[rows]
+    X, beside, names = table.values[rows], table.extra[rows], tuple(table.names)
     inputs = InputFacts(
-        kind="features",
+        kind="texts" if is_text else "features",
         path=str(table.paths[0]),
         later=tuple(map(str, table.paths[1:])),
         item=table.item,
-        features=tuple(table.names),
+        features=() if is_text else names,
+        texts=names if is_text else (),
         categories=table.categories,
+        encoder="tfidf" if is_text else "",
         dropped=options.drop,
         left_out=left_out,
+        table=str(table.paths[0]) if options.table is not None else None,
     )
-    beside, digests = table.extra[rows], row_digests(X) if options.has_features else text_digests(X)
-    if not options.has_features:
-        path = None if options.table is None else inputs.path
-        inputs = replace(inputs, kind="texts", texts=inputs.features, features=(), table=path)
-        inputs = replace(inputs, encoder="tfidf")
+    if is_text:
         beside = beside.with_columns(pl.Series(TEXT, X).str.head(_SHOWN))
-    return Joined(
-        items,
-        X,
-        digests,
-        inputs,
-        beside,
-        lambda row: table.place(rows[row]),
-        gold,
-        np.array([item in unvoted for item in items]),
-    )
+    digests = text_digests(X) if is_text else row_digests(X)
+    without_votes = np.array([item in unvoted for item in items])
+    place = lambda row: table.place(rows[row])  # noqa: E731
+    return Joined(items, X, digests, inputs, beside, place, gold, without_votes)
 
 
 def join_images(annotations: Annotations, options: "DatasetOptions") -> Joined:
     """Items whose image can be read, their pixels, and the columns of the table of images."""
     folder = Path(str(options.images))
+    named = (options.item, annotations.source.item)
+    # Gold labels in a table of their own may name items without votes; those of a column do not.
     gold = None
-    if options.gold is not None and options.gold_column is None:
-        gold = read_gold(options.gold, (options.item, annotations.source.item))
+    if gold_column(options.gold) is None:
+        gold = _read_gold(options, named, (), pl.DataFrame(), str)
     annotated, unvoted = _annotated(annotations, gold)
     matches = find_images(folder, annotated)
     if not matches:
@@ -185,8 +187,7 @@ def join_images(annotations: Annotations, options: "DatasetOptions") -> Joined:
     items = [item for item in matches if item not in unreadable]
     pixels, digests = zip(*(read[matches[item][0]] for item in items), strict=True)
     columns, place, path = _image_columns(annotations, options, items, folder)
-    if options.gold_column is not None:
-        gold = _gold_of(items, columns[options.gold_column], place)
+    gold = gold or _read_gold(options, named, items, columns, place)
     inputs = InputFacts(
         kind="images",
         path=str(folder),
@@ -205,8 +206,7 @@ def _image_columns(
     annotations: Annotations, options: "DatasetOptions", items: Sequence[str], folder: Path
 ) -> tuple[pl.DataFrame, Callable[[int], str], str | None]:
     """Group, gold label and split of each image, from a table whose rows agree about an item."""
-    columns_asked = (options.group, options.gold_column, options.split)
-    names = [name for name in columns_asked if name is not None]
+    names = options.columns
     if not names:
         return pl.DataFrame({"": [None] * len(items)}), lambda row: items[row], None
     if options.table is None:

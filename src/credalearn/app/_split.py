@@ -1,7 +1,4 @@
-"""Items split into training, calibration and test; items of a group stay together.
-
-Shapes: N items.
-"""
+"""Items split into training, calibration and test; items of a group stay together."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -91,11 +88,7 @@ def _drawn(
 def draw_split(
     groups: Sequence[object], *, random_state: int = 0, names: Sequence[str] = SPLITS
 ) -> np.ndarray:
-    """The name of the split of each item, shape (N,), at random.
-
-    Items of a group (a patient, a video) go to the same split, so that no item is tested whose
-    group was trained on; 60, 20 and 20 % then hold as nearly as the groups allow.
-    """
+    """The name of the split of each item, shape (N,), at random."""
     codes: dict[object, int] = {}
     labels = np.array([codes.setdefault(group, len(codes)) for group in groups], dtype=int)
     sizes = np.bincount(labels)
@@ -149,11 +142,7 @@ def check_split(
 
 
 def train_later(split: np.ndarray, later: np.ndarray, groups: Sequence[object]) -> np.ndarray:
-    """The split (N,) with items of later rounds in training, but for groups that are held out.
-
-    People choose the items of later rounds, usually hard ones, and guarantees are about items as
-    they come. A later item whose group is in calibration or test is in no split, ``""``.
-    """
+    """The split (N,) with items of later rounds in training, but for groups that are held out."""
     pairs = zip(split, later, groups, strict=True)
     held_out = {group for name, is_later, group in pairs if name in HELD_OUT and not is_later}
     trained = ["" if group in held_out else "train" for group in groups]

@@ -1,7 +1,4 @@
-"""The noun ``Dataset``: annotated items joined with inputs, groups, gold labels and a split.
-
-Shapes: N items, K classes, D features, S pixels.
-"""
+"""The noun ``Dataset``: annotated items joined with inputs, groups, gold labels and a split."""
 
 import copy
 from collections import Counter
@@ -17,7 +14,7 @@ from scipy.sparse import csr_array
 from credalearn._checks import nearest
 from credalearn._formats import listed, many, shown
 from credalearn._options import check_options, option
-from credalearn.app._join import TEXT, Gold, join_images, join_table
+from credalearn.app._join import TEXT, Gold, gold_column, join_images, join_table
 from credalearn.app._split import SPLITS, assign
 from credalearn.app.annotations.agreement import majority
 from credalearn.app.annotations.merge import join_splits
@@ -28,8 +25,6 @@ from credalearn.errors import CredalError
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_TABLES = (".csv", ".tsv", ".txt", ".parquet", ".json", ".jsonl", ".npz")  # where gold is no column
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,9 +61,8 @@ class DatasetOptions:
     image_size: int = option(64, "Height and width of images, in pixels.", least=8)
     random_state: int = option(0, "Random seed.", least=0)
     names: tuple[str, ...] | None = field(default=None, metadata={})  # features of a trained model
-    categories: tuple[str, ...] | None = field(
-        default=None, metadata={}
-    )  # and those that are texts
+    categories: tuple[str, ...] | None = field(default=None, metadata={})  # those that are texts
+    called: str = field(default="features", metadata={})  # what messages call them
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -92,14 +86,10 @@ class DatasetOptions:
         return not (isinstance(self.features, tuple | list) and not self.features)
 
     @property
-    def gold_column(self) -> str | None:
-        """The column of the true class; None if it is in a table of its own, or not given."""
-        return self.gold if is_column(self.gold) else None
-
-
-def is_column(gold: Any) -> bool:
-    """Whether gold labels are in a column, and not in a table of their own."""
-    return isinstance(gold, str) and Path(gold).suffix.lower() not in _TABLES
+    def columns(self) -> list[str]:
+        """The columns of group, true class and split that were named."""
+        names = (self.group, gold_column(self.gold), self.split)
+        return [name for name in names if name is not None]
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)

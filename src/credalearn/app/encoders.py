@@ -1,7 +1,4 @@
-"""Frozen encoders: texts and images as features, by weights that training does not change.
-
-Shapes: N items, D features.
-"""
+"""Frozen encoders: texts and images as features, by weights that training does not change."""
 
 import hashlib
 import os
@@ -24,11 +21,7 @@ _BATCH = 256
 
 
 def encode_once(joined: Joined, encoder: str, weights: str | Path | None) -> Joined:
-    """The items with their features in place of texts or images.
-
-    Computed once: they are kept in ``$CREDALEARN_CACHE``, by default ``~/.cache/credalearn``, under
-    a digest of the items and the encoder.
-    """
+    """The items with their features in place of texts or images."""
     name, _, rest = encoder.partition(":")
     if name in ("run", "sentence-transformers"):  # so that later commands may run elsewhere
         encoder = f"{name}:{Path(rest).resolve()}"

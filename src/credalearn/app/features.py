@@ -1,7 +1,4 @@
-"""Features of items: numbers and categories from tables and arrays, checked once.
-
-Shapes: N items, D features.
-"""
+"""Features of items: numbers and categories from tables and arrays, checked once."""
 
 import hashlib
 import shlex
@@ -111,10 +108,7 @@ def feature_values(
     start: int = 0,
     training: bool = False,
 ) -> Features:
-    """Columns as features (N, D): finite numbers, NaN where missing, and texts of categories.
-
-    True and false are 1 and 0.
-    """
+    """Columns as features (N, D): finite numbers, NaN where missing, and texts of categories."""
     columns = []
     for column in table.get_columns():
         if column.name in categories:

@@ -1,7 +1,4 @@
-"""Images: their files, found by the names that exports use, and their pixels.
-
-Shapes: S pixels.
-"""
+"""Images: their files, found by the names that exports use, and their pixels."""
 
 import base64
 import hashlib
@@ -199,11 +196,7 @@ def _upright(image: Image.Image) -> Image.Image:
 
 
 def _eight_bits(image: Image.Image, *, stretch: bool = False) -> Image.Image:
-    """Gray values of more than 8 bits as 0 to 255.
-
-    They are scaled by the range of their type, 65535 to 255, so that an image that is darker than
-    another stays darker; or by the image's own range, to be looked at.
-    """
+    """Gray values of more than 8 bits as 0 to 255."""
     values = np.nan_to_num(np.asarray(image, dtype=np.float64), posinf=0, neginf=0)
     if stretch:  # without the 0.5 % at either end: a burned-in mark would leave the rest black
         low, high = np.percentile(values, (0.5, 99.5))

@@ -1,7 +1,4 @@
-"""The items that a trained model is to predict, a batch at a time, checked on the way.
-
-Shapes: N items of a batch, D features, S pixels.
-"""
+"""The items that a trained model is to predict, a batch at a time, checked on the way."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,14 +1,9 @@
-"""Credal labels of annotated items, made by the library.
-
-Shapes: N items, K classes.
-"""
+"""Credal labels of annotated items, made by the library."""
 
 from collections.abc import Sequence
 
 import numpy as np
-import polars as pl
 
-from credalearn.app.annotations.statements import columns_of
 from credalearn.app.annotations.table import Annotations, check_unweighted
 from credalearn.errors import CredalError
 from credalearn.labels import VoteRule, at_least, from_posterior, from_statements, from_votes
@@ -29,10 +24,8 @@ def make_labels(
 ) -> CredalSet:
     """Credal labels of items (all if not named): by the rule, or as people stated them."""
     if annotations.contains == "statements":
-        asked = pl.DataFrame({"item": annotations.items if items is None else items})
-        stated = asked.with_row_index("place").join(annotations.table, on="item", how="left")
-        places = stated["place"].cast(pl.Int64).to_numpy()  # of an item without any: all is open
-        return from_statements(*columns_of(stated), classes=annotations.classes, items=places)
+        stated, places = annotations.statements(items)
+        return from_statements(*stated, classes=annotations.classes, items=places)
     if annotations.kind == "bounds":
         return at_least(values)
     total = values.sum(1)

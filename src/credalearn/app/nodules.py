@@ -40,13 +40,7 @@ class Nodules:
 
 
 def load_nodules() -> Nodules:
-    """Read the table in the package.
-
-    Example:
-        >>> nodules = load_nodules()
-        >>> nodules.votes.shape, nodules.feature_names[0]
-        ((1395, 3), 'diameter_mm')
-    """
+    """Read the table in the package."""
     text = files("credalearn.app").joinpath("nodules.csv").read_text(encoding="utf-8")
     lines = [line for line in text.splitlines() if not line.startswith("#")]
     names, *rows = csv.reader(lines)

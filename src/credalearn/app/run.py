@@ -136,11 +136,7 @@ class Run:
         return GivenProbabilities()
 
     def load_model(self) -> "CredalClassifier":
-        """The trained classifier.
-
-        Raises:
-            CredalError: If it is damaged, not the one that made the predictions, or not there.
-        """
+        """The trained classifier."""
         from credalearn._load import load
 
         if self.facts.imported:
@@ -255,10 +251,7 @@ class Run:
 
     @contextmanager
     def writing(self, path: Path, *, other: str = "name another file") -> Iterator[Path]:
-        """As ``whole_file``; into the run's folder only while no other process changes it.
-
-        Nothing is written about a run that another one has replaced, and no link leads out.
-        """
+        """As ``whole_file``; into the run's folder only while no other process changes it."""
         whole, folder = (Path(os.path.normpath(each.absolute())) for each in (path, self.path))
         inside = whole.is_relative_to(folder)
         with ExitStack() as stack:

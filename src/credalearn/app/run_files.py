@@ -37,10 +37,7 @@ def write_run(
     model_sha256: str,
     requests: Sequence[Request] = (),
 ) -> None:
-    """Write the tables of a run: annotations, items and predictions.
-
-    Then ``run.json`` with their digests: with it the run is whole.
-    """
+    """Write the tables of a run: annotations, items and predictions."""
     digests = {"model": model_sha256}
     for name, table in tables.items():
         buffer = io.BytesIO()

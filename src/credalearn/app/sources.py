@@ -45,10 +45,7 @@ class Source:
     records: tuple[Record, ...] = field(default=(), repr=False)  # the objects of a JSON file
 
     def blocks(self, columns: Iterable[str] | None = None) -> Iterator[pl.DataFrame]:
-        """All rows in order, in bounded memory.
-
-        CSV cells are text, null where empty; Parquet, arrays and frames keep their types.
-        """
+        """All rows in order, in bounded memory."""
         wanted = list(dict.fromkeys(self.columns if columns is None else columns))
         with _naming(self.path):
             yield from self._blocks(wanted)
@@ -60,10 +57,7 @@ class Source:
         return pl.concat(parts) if parts else pl.DataFrame(schema=dict.fromkeys(wanted, pl.String))
 
     def column(self, name: str, *, option: str | None) -> str:
-        """The column that the user named: as written, in other case, or as a field of a field.
-
-        ``data.text`` of an export is ``text`` in a table.
-        """
+        """The column that the user named: as written, in other case, or as a field of a field."""
         if name in self.columns:
             return name
         for same in (
@@ -93,20 +87,7 @@ def open_source(
     encoding: str | None = None,
     delimiter: str | None = None,
 ) -> Source:
-    r"""Open a CSV, TSV, Parquet, JSON, JSON Lines, npy or npz file, or what is in memory.
-
-    The content decides, not the name of the file, which stays open as long as the source is in use.
-    In memory: a pandas or polars table, an array (items, features), or a mapping with one and
-    arrays of one value per item, such as ``{"item": names, "X": array}``.
-
-    Example:
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp()) / "items.csv"
-        >>> _ = path.write_text("id;size\n007;1.5\nb;2\n")
-        >>> source = open_source(path)
-        >>> source.columns, source.read().rows(), source.place(1)
-        (('id', 'size'), [('007', '1.5'), ('b', '2')], 'line 3')
-    """
+    """Open a CSV, TSV, Parquet, JSON, JSON Lines, npy or npz file, or what is in memory."""
     if isinstance(data, Source):
         return data
     if isinstance(data, np.ndarray | Mapping):
@@ -147,10 +128,7 @@ def _regular_file(path: Path) -> BinaryIO:
 
 
 def numbers(column: pl.Series) -> pl.Series:
-    """A column as float64, null where the text is not a number; ``0,5`` is read as one half.
-
-    ``1,234`` is refused, as it may mean 1.234 or 1234.
-    """
+    """A column as float64, null where the text is not a number; ``0,5`` is read as one half."""
     if column.dtype.is_numeric() or column.dtype == pl.Boolean:
         return column.cast(pl.Float64)
     text = column.cast(pl.String).str.strip_chars()

@@ -76,10 +76,7 @@ def locked(folder: Path, run: Path, *, wait: float | None = None) -> FolderLock:
 
 @contextmanager
 def staged(output: Path, *, overwrite: bool = False) -> Iterator[Path]:
-    """A folder to make a run in; it takes the place of ``output`` if the block ends without error.
-
-    What the block leaves unfinished stays for the next time if it has a checkpoint.
-    """
+    """A folder to make a run in, which takes the place of ``output`` at the end of the block."""
     output = _followed(output)
     recover(output)
     check_place(output, overwrite=overwrite)

@@ -1,7 +1,4 @@
-"""Texts of items: which columns contain them, and several columns as one text.
-
-Shapes: N items.
-"""
+"""Texts of items: which columns contain them, and several columns as one text."""
 
 import hashlib
 from collections.abc import Iterable, Sequence

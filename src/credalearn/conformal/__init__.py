@@ -3,6 +3,9 @@
 Imports no torch: a run's stored radius is read without it.
 """
 
-from credalearn.conformal.inflation import Distance, Inflation, Scale, Stratum, Target, score_strata
-
-__all__ = ["Distance", "Inflation", "Scale", "Stratum", "Target", "score_strata"]
+from credalearn.conformal.inflation import Distance as Distance
+from credalearn.conformal.inflation import Inflation as Inflation
+from credalearn.conformal.inflation import Scale as Scale
+from credalearn.conformal.inflation import Stratum as Stratum
+from credalearn.conformal.inflation import Target as Target
+from credalearn.conformal.inflation import score_strata as score_strata

@@ -11,6 +11,9 @@ first reach max_error at t*. Given how many items lie below t*, these err at the
 the first false threshold has at least as many errors as a binomial with that rate: the promise
 holds for scores without ties, unless the error falls again where the sequence starts.
 
+SGR and conformal risk control search the calibration scores themselves: the promise of SGR is
+proved for a score without ties whose error does not fall as more items are kept.
+
 Shapes: N items, G groups, T thresholds, P promises.
 """
 
@@ -23,6 +26,7 @@ import numpy as np
 
 from credalearn.guarantees.betting import betting_p_value, growth
 from credalearn.guarantees.bounds import p_value, upper_bound
+from credalearn.guarantees.guarantee import CertifyMethod
 from credalearn.guarantees.items import ScoredItems
 from credalearn.guarantees.promises import Promise
 
@@ -30,6 +34,7 @@ _STEPS = 200  # thresholds of a sequence: half a percent of the items each
 _FIRST_SHARE = 0.2  # of the items, and
 _FIRST_ERROR = 0.25  # of max_error: where the first test of a sequence is meant to pass
 _HALVINGS = 40
+ALONE = ("sgr", "conformal-risk-control")  # methods that certify max_error alone
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,19 +57,14 @@ class ItemEvidence:
         factor = number / self.number
         return replace(self, kept=self.kept * factor, errors=self.errors * factor, number=number)
 
-    def at(self, place: int) -> Self:
-        """At one threshold alone."""
-        here = slice(place, place + 1)
-        return replace(self, kept=self.kept[here], errors=self.errors[here])
-
     def expected(self, number: float, rate: float, risk: float) -> np.ndarray:
         """The p-values of so many items with the same rates, shape (T,)."""
         return self.grown(number).p_values(rate, risk)
 
     def bound(self, place: int, risk: float) -> float:
         """The smallest rate whose p-value at a threshold is at most the risk."""
-        one = self.at(place)
-        return float(upper_bound(one.errors, one.kept, level=risk, binary=self.binary)[0])
+        counts = (each[place : place + 1] for each in (self.errors, self.kept))
+        return float(upper_bound(*counts, level=risk, binary=self.binary)[0])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,6 +106,7 @@ Evidence = ItemEvidence | GroupEvidence
 class Sequence:
     """Thresholds, what the calibration items say about each promise there, and the reference."""
 
+    method: CertifyMethod
     thresholds: np.ndarray  # ascending, shape (T,)
     shares: np.ndarray  # share of the calibration items that each keeps, shape (T,)
     evidence: tuple[Evidence, ...]  # one per promise, P
@@ -118,49 +119,47 @@ class Sequence:
         items: ScoredItems,
         promises: Several[Promise],
         *,
-        by_group: bool,
+        method: CertifyMethod = "learn-then-test",
         reference: ScoredItems | None = None,
     ) -> Self:
         """The sequence that tests these promises on these items."""
-        top = (
-            items.score.max()
-            if reference is None
-            else max(items.score.max(), reference.score.max())
-        )
-        source = items.score if reference is None else reference.score
-        ordered = np.sort(source)
-        places = np.ceil(np.arange(1, _STEPS + 1) / _STEPS * len(ordered)).astype(int) - 1
-        thresholds = np.unique(np.append(ordered[places], top))
-        shares = np.searchsorted(np.sort(items.score), thresholds, side="right") / len(items)
+        ordered, source = np.sort(items.score), items if reference is None else reference
+        if method in ALONE:
+            thresholds = np.unique(ordered)
+        else:
+            scores = np.sort(source.score)
+            places = np.ceil(np.arange(1, _STEPS + 1) / _STEPS * len(scores)).astype(int) - 1
+            thresholds = np.unique([*scores[places], max(scores[-1], ordered[-1])])
+        found = [
+            tuple(evidence(each, promise, thresholds, method == "betting") for promise in promises)
+            for each in (items, source)
+        ]
         return cls(
+            method,
             thresholds,
-            shares,
-            tuple(evidence(items, each, thresholds, by_group) for each in promises),
-            None
-            if reference is None
-            else tuple(evidence(reference, each, thresholds, by_group) for each in promises),
+            np.searchsorted(ordered, thresholds, side="right") / len(items),
+            found[0],
+            None if reference is None else found[1],
             tuple(each.rate for each in promises),
         )
 
-    def p_values(self, risk: float) -> np.ndarray:
-        """The largest p-value of all promises at each threshold: no correction is needed."""
-        pairs = zip(self.evidence, self.rates, strict=True)
-        found: np.ndarray = np.max([each.p_values(rate, risk) for each, rate in pairs], axis=0)
-        return found
+    def p_values(self, risk: float, number: float | None = None) -> np.ndarray:
+        """The largest p-value of all promises at each threshold: no correction is needed.
 
-    def expected(self, number: float, risk: float) -> np.ndarray:
-        """The p-values to expect of so many units like these, shape (T,)."""
-        pairs = zip(self.evidence, self.rates, strict=True)
-        found = [each.expected(number, rate, risk) for each, rate in pairs]
-        most: np.ndarray = np.max(found, axis=0)
-        return most
+        With a ``number`` of items or groups like these: those to expect.
+        """
+        pairs = list(zip(self.evidence, self.rates, strict=True))
+        if number is not None:
+            expected = [each.expected(number, rate, risk) for each, rate in pairs]
+            return np.asarray(np.max(expected, axis=0))
+        return np.asarray(np.max([each.p_values(rate, risk) for each, rate in pairs], axis=0))
 
     def predicted(self, risk: float, number: float | None = None) -> np.ndarray | None:
         """The p-values that the reference items lead to expect, shape (T,); None without."""
         if self.reference is None:
             return None
         whole = replace(self, evidence=self.reference, reference=None)
-        return whole.expected(number or self.evidence[0].number, risk)
+        return whole.p_values(risk, number or self.evidence[0].number)
 
     def start(self, risk: float, number: float | None = None) -> int:
         r"""Index of the first threshold that is tested: where the reference items err least.
@@ -192,8 +191,12 @@ class Sequence:
 
         With a ``number`` of items or groups like these: the one to expect.
         """
-        found = self.p_values(risk) if number is None else self.expected(number, risk)
-        return _last_passing(found, self.start(risk, number), risk)
+        if self.method in ALONE:
+            found = self.evidence[0]
+            assert isinstance(found, ItemEvidence)
+            search = _sgr if self.method == "sgr" else _conformal_risk_control
+            return search(found if number is None else found.grown(number), self.rates[0], risk)
+        return _last_passing(self.p_values(risk, number), self.start(risk, number), risk)
 
     def expected_threshold(self, risk: float) -> float | None:
         """The threshold that the reference items lead to expect; None without them."""
@@ -206,7 +209,40 @@ class Sequence:
     def bounds(self, place: int, risk: float) -> list[float]:
         """Upper bound on the rate of each promise at a threshold, at most the rate to certify."""
         pairs = zip(self.evidence, self.rates, strict=True)
-        return [min(each.bound(place, risk), rate) for each, rate in pairs]
+        if self.method == "conformal-risk-control":
+            return [float((x.errors[place] + 1) / (x.kept[-1] + 1)) for x in self.evidence]
+        level = _sgr_level(self.evidence[0].kept, risk) if self.method == "sgr" else risk
+        # The search compares p-values; the bound that inverts them may differ in its last bit.
+        return [min(each.bound(place, level), rate) for each, rate in pairs]
+
+
+def _sgr(found: ItemEvidence, max_error: float, risk: float) -> int | None:
+    r"""Geifman and El-Yaniv's SGR (2017): halve the items between what passed and what failed.
+
+    At most :math:`\lceil \log_2(N + 1) \rceil` tests share the risk. The first keeps half: with
+    max_error 10 % and δ = 5 % it takes 93 items to certify anything.
+    """
+    level = _sgr_level(found.kept, risk)
+    passed, failed = 0.0, found.kept[-1]
+    best = None
+    while passed < failed:
+        place = int(np.searchsorted(found.kept, (passed + failed) / 2))
+        errors, kept = (each[place : place + 1] for each in (found.errors, found.kept))
+        if p_value(errors, kept, max_error, binary=found.binary)[0] <= level:
+            best, passed = place, found.kept[place]
+        else:
+            failed = found.kept[place - 1] if place else 0.0
+    return best
+
+
+def _sgr_level(kept: np.ndarray, risk: float) -> float:
+    return risk / round(float(kept[-1])).bit_length()
+
+
+def _conformal_risk_control(found: ItemEvidence, max_error: float, risk: float) -> int | None:  # noqa: ARG001
+    r"""Conformal risk control (Angelopoulos et al., 2022): :math:`(\sum w + 1) / (N + 1) \le r`."""
+    passing = (found.errors + 1) / (found.kept[-1] + 1) <= max_error
+    return int(passing.sum()) - 1 if passing[0] else None  # the errors never fall
 
 
 def _last_passing(p_values: np.ndarray, start: int, risk: float) -> int | None:

@@ -48,12 +48,3 @@ def growth(wrong: np.ndarray, kept: np.ndarray, rate: float) -> np.ndarray:
     rates = [np.log1p(-bet / (1 - rate) * gains).mean(axis=0) for bet in _BETS]
     best: np.ndarray = np.max(rates, axis=0)
     return best
-
-
-def groups_without_error(rate: float, share: float, risk: float) -> float:
-    r"""Number of groups that certify without one error, keeping this share of each.
-
-    :math:`\log(1/\delta) / \log(1 + \lambda r s)` with the largest bet λ; 29 for r = 10 %, s = 1
-    and δ = 5 % if a bet could be everything, 30 with ours.
-    """
-    return -math.log(risk) / math.log1p(_LARGEST * rate * share / (1 - rate))

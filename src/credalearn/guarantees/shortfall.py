@@ -67,32 +67,28 @@ def find_shortfall(
     attempt: Attempt,
     *,
     number: int,
-    fewest: int,
     max_error: float | None,
     groups: bool = False,
     if_independent: float | None = None,
 ) -> Shortfall:
     """What it would take, where an attempt with the ``number`` of items or groups has failed.
 
-    ``fewest`` is how many would pass without an error. Without ``max_error`` there are several
-    limits, and none that could be reached instead is searched.
+    Without ``max_error`` there are several limits, and none that could be reached is searched.
     """
     firm = min(_FIRM / number, 0.5)
-    needed = least(lambda n: (attempt(n, None) or 0) >= firm, number + 1)
+    needed = _least(lambda n: (attempt(n, None) or 0) >= firm, number + 1)
     error = coverage = None
     if max_error is not None:
         steps = round(1 / _STEP)
-        step = least(
+        step = _least(
             lambda k: attempt(None, k / steps) is not None, int(max_error * steps) + 1, steps - 1
         )
         if step is not None:
             error, coverage = step / steps, attempt(None, step / steps)
-    return Shortfall(
-        None if needed is None else max(needed, fewest), error, coverage, groups, if_independent
-    )
+    return Shortfall(needed, error, coverage, groups, if_independent)
 
 
-def least(passes: Callable[[int], bool], start: int, most: int = _MOST_ITEMS) -> int | None:
+def _least(passes: Callable[[int], bool], start: int, most: int = _MOST_ITEMS) -> int | None:
     """The least number in start..most that passes, by doubling and halving; None if none does."""
     low, high = start - 1, start  # low fails, or lies below the start
     while high > most or not passes(high):

@@ -14,14 +14,12 @@ from numpy.typing import ArrayLike
 
 from credalearn._checks import check_choice, check_number
 from credalearn.errors import CredalError
-from credalearn.guarantees._search import CERTIFIERS
-from credalearn.guarantees._sequence import ItemEvidence, Sequence, evidence
-from credalearn.guarantees.betting import groups_without_error
+from credalearn.guarantees._sequence import ALONE, Sequence
 from credalearn.guarantees.bounds import interval
 from credalearn.guarantees.guarantee import CertifyMethod, Guarantee
 from credalearn.guarantees.items import ScoredItems
 from credalearn.guarantees.promises import Promise
-from credalearn.guarantees.shortfall import Shortfall, find_shortfall, least
+from credalearn.guarantees.shortfall import Shortfall, find_shortfall
 from credalearn.guarantees.truths import Truth
 
 
@@ -109,13 +107,11 @@ def certify(
     wanted, risk = [*overall, *promises], 1 - float(confidence)
     if not wanted:
         raise CredalError("nothing was requested. To fix: pass max_error, or promises.")
-    if method in CERTIFIERS:
-        if wanted != overall or per_class or reference is not None:
-            raise CredalError(
-                f"method {method!r} certifies max_error alone. To fix: use learn-then-test for "
-                "promises about classes, and for reference items."
-            )
-        return _by_name(items, method, wanted[0], risk, against)
+    if method in ALONE and (promises or per_class or reference is not None):
+        raise CredalError(
+            f"method {method!r} certifies max_error alone. To fix: use learn-then-test for "
+            "promises about classes, and for reference items."
+        )
     if method == "betting" and items.groups is None:
         items = ScoredItems(
             score, wrong, groups=range(len(items)), predicted=predicted, truth=truth
@@ -130,35 +126,6 @@ def certify(
     return _per_class(items, method, wanted[0], risk, against, reference)
 
 
-def _by_name(
-    items: ScoredItems, method: CertifyMethod, promise: Promise, risk: float, against: Truth | None
-) -> Guarantee:
-    thresholds, limit = np.unique(items.score), promise.limit
-    found, certifier = evidence(items, promise, thresholds), CERTIFIERS[method]
-    assert isinstance(found, ItemEvidence)
-
-    def attempt(number: int | None, error: float | None) -> float | None:
-        grown = found if number is None else found.grown(number)
-        place = certifier.search(grown, error or limit, risk)
-        return None if place is None else float(grown.kept[place] / grown.kept[-1])
-
-    place, short, bound = certifier.search(found, limit, risk), None, None
-    if place is None:
-        flawless = replace(found, errors=np.zeros_like(found.errors))
-        fewest = least(lambda n: certifier.search(flawless.grown(n), limit, risk) is not None, 1)
-        short = find_shortfall(attempt, number=len(items), fewest=fewest or 0, max_error=limit)
-    else:  # the search compares p-values; the bound that inverts them may differ in its last bit
-        bound = min(certifier.bound(found, place, risk), limit)
-    return Guarantee(
-        method=method,
-        **_found(items, None if place is None else float(thresholds[place]), against),
-        max_error=limit,
-        confidence=None if method == "conformal-risk-control" else 1 - risk,
-        bound=bound,
-        shortfall=short,
-    )
-
-
 def _by_sequence(
     items: ScoredItems,
     method: CertifyMethod,
@@ -167,7 +134,7 @@ def _by_sequence(
     against: Truth | None,
     reference: ScoredItems | None,
 ) -> Guarantee:
-    sequence = Sequence.of(items, promises, by_group=method == "betting", reference=reference)
+    sequence = Sequence.of(items, promises, method=method, reference=reference)
     place = sequence.search(risk)
     threshold = None if place is None else float(sequence.thresholds[place])
     bounds = [None] * len(promises) if place is None else sequence.bounds(place, risk)
@@ -180,7 +147,7 @@ def _by_sequence(
         method=method,
         **_found(items, threshold, against),
         max_error=None if overall is None else overall.limit,
-        confidence=1 - risk,
+        confidence=None if method == "conformal-risk-control" else 1 - risk,
         bound=None if overall is None else bounds[0],
         promises=tuple(made if overall is None else made[1:]),
         shortfall=_shortfall(items, sequence, promises, risk) if place is None else None,
@@ -207,7 +174,7 @@ def _shortfall(
     items: ScoredItems, sequence: Sequence, promises: Several[Promise], risk: float
 ) -> Shortfall:
     number = round(sequence.evidence[0].number)
-    by_group, rate = number != len(items), min(sequence.rates)
+    by_group = sequence.method == "betting" and number != len(items)
     alone = promises[0].limit if len(promises) == 1 and not promises[0].costs else None
 
     def attempt(units: int | None, error: float | None) -> float | None:
@@ -215,16 +182,14 @@ def _shortfall(
         found = replace(sequence, rates=rates).search(risk, units)
         return None if found is None else float(sequence.shares[found])
 
-    fewest = groups_without_error(rate, 1, risk) if by_group else math.log(risk) / math.log1p(-rate)
     share = None
     if by_group:
-        independent = Sequence.of(items, promises, by_group=False)
+        independent = Sequence.of(items, promises)
         place = independent.search(risk)
         share = None if place is None else float(independent.shares[place])
     return find_shortfall(
         attempt,
         number=number,
-        fewest=math.ceil(fewest),
         max_error=alone,
         groups=by_group,
         if_independent=share,

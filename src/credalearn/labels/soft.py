@@ -40,9 +40,7 @@ def relax(probs: ArrayLike, *, ties: bool = False) -> LowerBounds:
         tensor([[0.5000, 0.5000, 0.0000]])
     """
     soft = as_distributions(probs, name="probs", ndim=2)
-    if ties:
-        return relax_ties(soft)
-    return relax_at(soft, soft.argmax(1))
+    return relax_ties(soft) if ties else relax_at(soft, soft.argmax(1))
 
 
 def precise(probs: ArrayLike) -> LowerBounds:
@@ -123,8 +121,7 @@ def from_teacher(
     The top class is taken from the logits, where a high temperature cannot tie two classes by
     rounding; equal logits go to the lowest index.
 
-    ``logits`` are the outputs before the softmax (N, K), and T > 0; the ``rule`` is ``"relax"``
-    (the paper), ``"relax-ties"`` or ``"precise"``.
+    ``logits`` are the outputs before the softmax (N, K), and T > 0; ``rule`` as in :func:`smooth`.
 
     Example:
         >>> from_teacher([[2.0, 0.0]], temperature=2.0).lower

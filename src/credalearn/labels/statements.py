@@ -145,8 +145,20 @@ def _read(
             f"second and impossible must have one entry for each of the {count} statements; "
             f"got {len(second)} and {len(impossible)}."
         )
-    given = {"top_percent": top_percent, "second_percent": second_percent}
-    percent = torch.stack([_percent(values, name, count) for name, values in given.items()])
+    percents = []
+    for name, values in (("top_percent", top_percent), ("second_percent", second_percent)):
+        given = as_floats(values, name=name, ndim=1, finite=False).detach()
+        if given.shape != (count,):
+            raise CredalError(
+                f"{name} must have one number per statement, {count}; got {len(given)}."
+            )
+        percents.append(given.nan_to_num(nan=0.0))
+        require(
+            ((percents[-1] >= 0) & (percents[-1] <= 100))[:, None],
+            rule=f"{name} must lie between 0 and 100",
+            remedy="correct the statement",
+            **{name: given[:, None]},
+        )
     places = torch.tensor([[_place(name, number) for name in each] for each in (top, second)])
     named = one_hot(places + 1, len(number) + 1)[..., 1:].bool()
     excluded = [{_place(name, number) for name in each} for each in impossible]
@@ -157,22 +169,7 @@ def _read(
         remedy="drop the statement",
         impossible=ruled_out.int(),
     )
-    return _Stated(named, torch.where(named.any(2), percent, 0), ruled_out)
-
-
-def _percent(values: ArrayLike, name: str, count: int) -> Tensor:
-    """Percentages (S,), NaN as 0."""
-    given = as_floats(values, name=name, ndim=1, finite=False).detach()
-    if given.shape != (count,):
-        raise CredalError(f"{name} must have one number per statement, {count}; got {len(given)}.")
-    given = given.nan_to_num(nan=0.0)
-    require(
-        ((given >= 0) & (given <= 100))[:, None],
-        rule=f"{name} must lie between 0 and 100",
-        remedy="correct the statement",
-        **{name: given[:, None]},
-    )
-    return given
+    return _Stated(named, torch.where(named.any(2), torch.stack(percents), 0), ruled_out)
 
 
 def _place(name: Any, number: dict[Any, int]) -> int:

@@ -47,22 +47,17 @@ class Tally:
         """Number of classes K."""
         return self.counts.shape[1]
 
+    def at_least(self, lower: Tensor) -> LowerBounds:
+        """Lower bounds (N, K) of items with votes; all distributions for the others."""
+        return LowerBounds(torch.where(self.total > 0, lower, 0), soft=self.shares)
+
 
 def _relax(votes: Tally) -> LowerBounds:
-    return _at_least(relax_at(votes.shares, votes.counts.argmax(1)).lower, votes)
+    return votes.at_least(relax_at(votes.shares, votes.counts.argmax(1)).lower)
 
 
 def _relax_ties(votes: Tally) -> LowerBounds:
-    return _at_least(relax_ties(votes.shares).lower, votes)
-
-
-def _precise(votes: Tally) -> LowerBounds:
-    return _at_least(votes.shares, votes)
-
-
-def _at_least(lower: Tensor, votes: Tally) -> LowerBounds:
-    """Lower bounds (N, K) of items with votes; all distributions for the others."""
-    return LowerBounds(torch.where(votes.total > 0, lower, 0), soft=votes.shares)
+    return votes.at_least(relax_ties(votes.shares).lower)
 
 
 def _idm(votes: Tally) -> LowerBounds:
@@ -77,14 +72,18 @@ def _clopper_pearson(votes: Tally) -> LowerBounds:
 def _clopper_pearson_intervals(votes: Tally) -> Intervals:
     level = (1 - votes.confidence) / (2 * votes.num_classes)
     lower = lower_limits(votes.counts, votes.total, level=level)
-    upper = upper_limits(votes.counts, votes.total, level=level)
+    upper = 1 - lower_limits(votes.total - votes.counts, votes.total, level=level)
     return Intervals(lower, upper, soft=votes.shares)
 
 
 def _total_variation(votes: Tally) -> TotalVariationBall:
-    level = 1 - votes.confidence
-    radius = variation_radius(votes.total[:, 0], votes.num_classes, level=level)
-    return TotalVariationBall(votes.shares, radius)
+    total, num_classes = votes.total[:, 0], votes.num_classes
+    if num_classes == 1:
+        return TotalVariationBall(votes.shares, torch.zeros_like(total))
+    events = num_classes * math.log(2) + math.log1p(-(2.0 ** (1 - num_classes)))  # log(2^K − 2)
+    # Without votes the root is infinite, and the radius 1 contains every distribution.
+    root = ((events - math.log(1 - votes.confidence)) / (2 * total)).sqrt()
+    return TotalVariationBall(votes.shares, root.clamp(max=1))
 
 
 def _hull(votes: Tally) -> Intervals:
@@ -95,7 +94,7 @@ def _hull(votes: Tally) -> Intervals:
 VOTE_RULES: dict[VoteRule, Callable[[Tally], CredalSet]] = {
     "relax": _relax,
     "relax-ties": _relax_ties,
-    "precise": _precise,
+    "precise": lambda votes: votes.at_least(votes.shares),
     "idm": _idm,
     "clopper-pearson": _clopper_pearson,
     "clopper-pearson-intervals": _clopper_pearson_intervals,
@@ -105,9 +104,7 @@ VOTE_RULES: dict[VoteRule, Callable[[Tally], CredalSet]] = {
 
 # They contain the distribution of independent votes with the given confidence.
 PROMISING: tuple[VoteRule, ...] = (
-    "clopper-pearson",
-    "clopper-pearson-intervals",
-    "total-variation",
+    *("clopper-pearson", "clopper-pearson-intervals", "total-variation"),
 )
 
 # An option: its default, and the rules that use it.
@@ -145,20 +142,6 @@ def lower_limits(counts: Tensor, total: Tensor, *, level: float) -> Tensor:
     return torch.where(counts > 0, limits.to(counts), 0)
 
 
-def upper_limits(counts: Tensor, total: Tensor, *, level: float) -> Tensor:
-    """Clopper and Pearson's upper limits, shape (N, K)."""
-    return 1 - lower_limits(total - counts, total, level=level)
-
-
-def variation_radius(total: Tensor, num_classes: int, *, level: float) -> Tensor:
-    """Total-variation distance that vote shares exceed with probability ``level`` at most, (N,)."""
-    if num_classes == 1:
-        return torch.zeros_like(total)
-    events = num_classes * math.log(2) + math.log1p(-(2.0 ** (1 - num_classes)))  # log(2^K − 2)
-    # Without votes the root is infinite, and the radius 1 contains every distribution.
-    return ((events - math.log(level)) / (2 * total)).sqrt().clamp(max=1)
-
-
 def from_votes(
     counts: ArrayLike, *, rule: VoteRule = "relax-ties", s: float = 1.0, confidence: float = 0.95
 ) -> CredalSet:
@@ -181,8 +164,8 @@ def from_votes(
     For votes that are independent draws from one distribution p:
 
     - Both Clopper–Pearson rules (1934, with Bonferroni's correction over the classes) and
-      ``"total-variation"`` contain p with probability ``confidence`` or more, for any number of
-      votes, any number of classes and any p.
+      ``"total-variation"`` contain p with probability ``confidence`` or more, whatever the number
+      of votes, the number of classes and p.
     - ``"relax"`` contains p where the top class's share does not exceed its probability: with many
       votes half of the time. On ties it prefers the lower index; ``"relax-ties"`` does not.
     - ``"idm"`` contains the posterior means of all Dirichlet priors of strength s. It is not a
@@ -203,28 +186,21 @@ def from_votes(
 
         >>> from_votes([[1, 3]]).lower
         tensor([[0.0000, 0.7500]])
-        >>> from_votes([[1, 1, 0]], rule="relax-ties").lower
-        tensor([[0.5000, 0.5000, 0.0000]])
         >>> from_votes([[1, 3]], rule="idm", s=1.0).lower
         tensor([[0.2000, 0.6000]])
         >>> from_votes([[1, 3]], rule="clopper-pearson").lower
         tensor([[0.0063, 0.1941]])
     """
     check_options(rule, s=s, confidence=confidence)
-    votes = as_votes(counts)
+    votes, dtype = as_votes(counts), torch.get_default_dtype()
     total = votes.sum(1, keepdim=True)
     shares = torch.where(total > 0, votes / total, 1 / votes.shape[1])
     tally = Tally(counts=votes, total=total, shares=shares, s=s, confidence=confidence)
-    return VOTE_RULES[rule](tally).to(_dtype_of(counts))
-
-
-def _dtype_of(counts: ArrayLike) -> torch.dtype:
-    """The dtype of an array or tensor of floats; torch's default for anything else."""
     if isinstance(counts, np.ndarray) and counts.dtype.kind == "f":
-        return torch.from_numpy(counts[:0]).dtype
-    if isinstance(counts, Tensor) and counts.is_floating_point():
-        return counts.dtype
-    return torch.get_default_dtype()
+        dtype = torch.from_numpy(counts[:0]).dtype
+    elif isinstance(counts, Tensor) and counts.is_floating_point():
+        dtype = counts.dtype
+    return VOTE_RULES[rule](tally).to(dtype)
 
 
 def from_posterior(
@@ -241,12 +217,9 @@ def from_posterior(
     a rule then assumes that the posterior is worth as many independent votes, which nothing proves:
     it is about which one class is the true one, and is near 0 or 1 even for ambiguous items.
 
-    Args:
-        posterior: One distribution per item, shape (N, K): the ``reference`` of its set.
-        num_votes: Number of votes behind it, 0 or more, shape (N,), or one number for all items.
-        rule: As for :func:`from_votes`.
-        s: As for :func:`from_votes`.
-        confidence: As for :func:`from_votes`.
+    ``posterior`` (N, K) has one distribution per item, the ``reference`` of its set; ``num_votes``
+    (N,), or one number for all, is how many votes are behind it. Options as for
+    :func:`from_votes`.
 
     Example:
         A model of the annotators weighs four votes as 0.9 to 0.1.

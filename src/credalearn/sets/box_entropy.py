@@ -89,7 +89,9 @@ def min_entropy_box(lower: ArrayLike, upper: ArrayLike) -> Tensor:
 def _enumerated(lower: Tensor, upper: Tensor) -> Tensor:
     """Least entropy (in nats) over all vertices, shape (N,)."""
     raised = class_sets(lower.shape[1]).to(lower)  # (2^K, K): which classes stand at their upper
-    width, free = _free_mass(lower, upper)
+    width = upper - lower
+    # What is left to pour, which rounding must not push out of the box.
+    free = (1 - lower.sum(1, keepdim=True)).clamp(min=0).minimum(width.sum(1, keepdim=True))
     at_lower, gain = entr(lower), entr(upper) - entr(lower)
     rest = free - width @ raised.T  # (N, 2^K): what is left for the one class in between
     widest = width.amax(1, keepdim=True)
@@ -132,10 +134,3 @@ def _exchanged(lower: Tensor, upper: Tensor, point: Tensor) -> Tensor:
         running = running[falls]
         point[running] = here[falls]
     return point
-
-
-def _free_mass(lower: Tensor, upper: Tensor) -> tuple[Tensor, Tensor]:
-    """Widths (N, K) and the mass to pour (N, 1), which rounding must not push out of the box."""
-    width = upper - lower
-    free = 1 - lower.sum(1, keepdim=True)
-    return width, free.clamp(min=0).minimum(width.sum(1, keepdim=True))

@@ -35,6 +35,9 @@ def as_tensor(values: Any, *, name: str) -> Tensor:
             values = torch.stack([as_tensor(each, name=name) for each in values])
         if hasattr(values, "__array__") and not isinstance(values, Tensor):
             values = np.array(values)  # a copy: the caller may change the array later
+            if values.dtype.kind == "O":  # such as nullable integers of pandas
+                values = values.astype(np.float64)
+            values = values.astype(values.dtype.newbyteorder("="), copy=False)
         tensor = torch.as_tensor(values)
     except (TypeError, ValueError, RuntimeError) as error:
         raise CredalError(
@@ -75,18 +78,12 @@ def as_floats(values: Any, *, name: str, ndim: int, finite: bool = True) -> Tens
 
 def as_classes(y: Any, *, num_classes: int, name: str) -> Tensor:
     """``y`` as class indices, shape (N,), int64, each in 0..K-1; True and False are none."""
-    refuse_masked(y, name=name)
-    rule = f"{name} must be class indices, whole numbers of shape (items,)"
-    try:
-        given = y if isinstance(y, Tensor) else np.asarray(y)
-    except (TypeError, ValueError) as error:  # such as rows of several lengths
-        raise CredalError(f"{rule}; {str(error).rstrip('.')}.") from error
-    if isinstance(given, Tensor):
-        refuse_no_array(given, name=name)
-    elif given.dtype.kind in "iu":
-        given = torch.from_numpy(given.astype(np.int64))
-    if not isinstance(given, Tensor) or given.ndim != 1 or given.dtype not in _WHOLE:
-        raise CredalError(f"{rule}; got {given.dtype} of shape {tuple(given.shape)}.")
+    given = as_tensor(y, name=name)
+    if given.ndim != 1 or given.dtype not in _WHOLE:
+        raise CredalError(
+            f"{name} must be class indices, whole numbers of shape (items,); got {given.dtype} of "
+            f"shape {tuple(given.shape)}."
+        )
     classes = given.long()  # before they are compared: torch compares no uint16
     require(
         ((classes >= 0) & (classes < num_classes))[:, None],
@@ -146,19 +143,17 @@ def as_rows(rows: Any, *, length: int, device: torch.device) -> slice | Tensor:
     if isinstance(rows, tuple) and len(rows) == 2 and rows[1] is Ellipsis:
         rows = rows[0]  # scikit-learn's way to take rows
     if isinstance(rows, slice):
-        rows = range(length)[rows]
-        if rows.step == 1:
-            return slice(rows.start, rows.stop)
-        rows = list(rows)
+        chosen = range(length)[rows]
+        return slice(chosen.start, chosen.stop) if chosen.step == 1 else torch.tensor(chosen)
     if not isinstance(rows, tuple | bool) and np.ndim(rows) == 0:
         row = range(length)[operator.index(rows)]  # negative from the end, too far is refused
         return slice(row, row + 1)
-    chosen = rows if isinstance(rows, Tensor) else torch.from_numpy(np.array(rows))
-    numbers = chosen.ndim == 1 and (not chosen.is_floating_point() or len(chosen) == 0)
+    given = rows if isinstance(rows, Tensor) else torch.from_numpy(np.array(rows))
+    numbers = given.ndim == 1 and (not given.is_floating_point() or len(given) == 0)
     if isinstance(rows, tuple | bool) or not numbers:
         raise CredalError(f"rows must be a number, a slice, a list or a mask; got {rows!r}.")
     # As numbers of 64 bits: torch would read 8 bits as a mask.
-    return (chosen if chosen.dtype == torch.bool else chosen.long()).to(device)
+    return (given if given.dtype == torch.bool else given.long()).to(device)
 
 
 def map_tensors(batch: Batch, change: Callable[[Tensor], Tensor]) -> Batch:
@@ -215,7 +210,7 @@ def check_sets(labels: object) -> None:
 
 def as_votes(counts: Any, *, name: str = "counts") -> Tensor:
     """Whole numbers of votes of 0 or more, shape (N, K), in float64, which is exact to 2^53."""
-    given = as_tensor(_without_objects(counts), name=name)
+    given = as_tensor(counts, name=name)
     votes = as_floats(given if given.is_floating_point() else given.double(), name=name, ndim=2)
     require(
         (votes >= 0) & (votes == votes.round()),
@@ -236,14 +231,3 @@ def as_one_per_item(values: Any, num_items: int, *, name: str) -> Tensor:
         )
     column = as_floats(given.reshape(-1, 1), name=name, ndim=2).detach()
     return column[:, 0].expand(num_items).clone()
-
-
-def _without_objects(values: Any) -> Any:
-    """A table with columns of Python objects, such as nullable integers of pandas, as floats."""
-    is_array = hasattr(values, "__array__") and not isinstance(values, Tensor)
-    if not is_array or np.asarray(values).dtype.kind != "O":
-        return values
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise CredalError(f"votes must be whole numbers; {error}.") from error

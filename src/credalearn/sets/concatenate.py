@@ -43,22 +43,6 @@ def concatenate(sets: Sequence[CredalSet]) -> CredalSet:
         LowerBounds(3 sets, 2 classes, float32 on cpu)
     """
     batches = list(sets)
-    kinds = _check(batches)
-    with_soft = len(kinds) > 1 or any(each.soft is not None for each in batches)
-    soft = torch.cat([each.reference for each in batches]) if with_soft else None
-    if len(kinds) > 1:
-        lower, upper = (torch.cat([getattr(x, at) for x in batches]) for at in ("lower", "upper"))
-        return Intervals(lower, upper, soft=soft)
-    joined: CredalSet = object.__new__(kinds[0])  # of sets that are checked already
-    for each in fields(kinds[0]):
-        parts = [getattr(batch, each.name) for batch in batches]
-        parts = parts if each.name in ("lower", "upper", "soft") else _as_many(parts, each.name)
-        joined._keep(**{each.name: soft if each.name == "soft" else torch.cat(parts)})
-    return joined
-
-
-def _check(batches: list[CredalSet]) -> list[type[CredalSet]]:
-    """The kinds, in order of appearance, of batches that can be joined."""
     if not batches or not all(isinstance(each, CredalSet) for each in batches):
         raise CredalError("concatenate takes a list of one or more credal sets.")
     counts = list(dict.fromkeys(each.num_classes for each in batches))
@@ -71,17 +55,25 @@ def _check(batches: list[CredalSet]) -> list[type[CredalSet]]:
             f"{' and '.join(kind.__name__ for kind in kinds)} of {counts[0]} classes have no kind "
             f"in common: {other[0]} is not a box. To fix: make all labels with one rule."
         )
-    return kinds
+    with_soft = len(kinds) > 1 or any(each.soft is not None for each in batches)
+    soft = torch.cat([each.reference for each in batches]) if with_soft else None
+    if len(kinds) > 1:
+        lower, upper = (torch.cat([getattr(x, at) for x in batches]) for at in ("lower", "upper"))
+        return Intervals(lower, upper, soft=soft)
+    joined: CredalSet = object.__new__(kinds[0])  # of sets that are checked already
+    for name in (each.name for each in fields(kinds[0]) if each.name != "soft"):
+        parts = [getattr(batch, name) for batch in batches]
+        parts = parts if name in ("lower", "upper") else _as_many(parts, name)
+        joined._keep(**{name: torch.cat(parts)})
+    joined._keep(soft=soft)
+    return joined
 
 
 def _as_many(parts: list[Tensor], name: str) -> list[Tensor]:
     """Parts (N, V, …) of one V, with points or people added that change neither set nor center."""
-    if parts[0].ndim == 1 or len({part.shape[1] for part in parts}) == 1:
-        return parts
-    most = max(part.shape[1] for part in parts)
-    more = [part.mean(1, keepdim=True) if name == "points" else 0 * part[:, :1] for part in parts]
-    fill = [
-        each.repeat_interleave(most - len(part[0]), 1)
-        for each, part in zip(more, parts, strict=True)
-    ]
-    return [torch.cat(pair, 1) for pair in zip(parts, fill, strict=True)]
+    most = max(part.shape[1] for part in parts) if parts[0].ndim > 1 else 0
+    for place, part in enumerate(parts):
+        if part.ndim > 1 and part.shape[1] < most:
+            more = part.mean(1, keepdim=True) if name == "points" else 0 * part[:, :1]
+            parts[place] = torch.cat([part, more.repeat_interleave(most - part.shape[1], 1)], 1)
+    return parts

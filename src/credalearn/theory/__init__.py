@@ -1,6 +1,5 @@
 """The theory as tools: tests of label sets, the risks they allow, the generalization bound."""
 
-from credalearn.theory.complexity import last_layer_complexity
 from credalearn.theory.consistency import can_reject, consistent, votes_to_reject
 from credalearn.theory.coverage import RuleCoverage, coverage_of_rules
 from credalearn.theory.generalization import (
@@ -8,6 +7,7 @@ from credalearn.theory.generalization import (
     GeneralizationBound,
     bound_of_model,
     generalization_bound,
+    last_layer_complexity,
 )
 from credalearn.theory.halves import Half, halves_of_annotators, halves_of_counts
 from credalearn.theory.least_objective import least_objective

@@ -1,12 +1,11 @@
 """How well label rules agree with votes that they were not made from.
 
-Shapes: N items, K classes, R distinct rows.
+Shapes: N items, K classes, S splits.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import isfinite
-from typing import Any
 
 import numpy as np
 import torch
@@ -16,12 +15,11 @@ from credalearn._checks import check_choice
 from credalearn.errors import CredalError
 from credalearn.labels import VOTE_RULES, VoteRule, from_posterior, from_votes
 from credalearn.labels.votes import options_of
-from credalearn.sets import CredalSet
 from credalearn.theory.consistency import can_reject, consistent, votes_to_reject
 from credalearn.theory.halves import Half
 
 _ERRORS = 2.0  # standard errors that a figure may be off before it counts against a rule
-_MEANS = ("diameter", "agree", "testable", "stated", "held_out", "gap")
+_VALUES = ("diameter", "agree", "testable", "stated", "held_out", "gap", "votes_needed")
 
 Floats = NDArray[np.float64]
 
@@ -107,142 +105,87 @@ def coverage_of_rules(
         raise CredalError(f"rules must be one or more names, each once; got {list(rules)}.")
     for rule in rules:
         check_choice(rule, VOTE_RULES, name="rule")
-    found: dict[str, dict[str, _Crossed]] = {}
-    needed: dict[str, list[Floats]] = {rule: [] for rule in rules}
+    found: dict[str, list[Floats]] = {rule: [] for rule in rules}
     for half in halves:
-        if not found:
-            size = len(half.building)
-            found = {rule: {name: _Crossed(size) for name in _MEANS} for rule in rules}
-        rows = half.used
-        split = _Split(half, rows)
+        distinct, place = _distinct(half)
         for rule in rules:
             options = options_of(rule, s=s, confidence=confidence)
-            values = split.compare(rule, level, options)
-            needed[rule].append(values.pop("needed"))
-            for name, each in values.items():
-                found[rule][name].add(rows, each)
-    if not found or not found[rules[0]]["agree"].items:
+            values = np.full((len(half.used), len(_VALUES)), np.nan)
+            values[half.used] = _compare(distinct, rule, level, options)[place]
+            found[rule].append(values)
+    if not any(np.isfinite(values).any() for values in found[rules[0]]):
         raise CredalError(
             "no item has votes on both sides of a split. To fix: use items with two or more votes "
             "from two or more annotators."
         )
-    return tuple(_summary(rule, found[rule], np.concatenate(needed[rule])) for rule in rules)
+    return tuple(_summary(rule, np.stack(values)) for rule, values in found.items())
 
 
-class _Crossed:
-    r"""Values of items over splits, their mean and its standard error.
+def _distinct(half: Half) -> tuple[Half, NDArray[np.intp]]:
+    """The distinct rows of the items that are used, and which of them each item has, (N,)."""
+    parts = [part for part in (half.building, half.held_out, half.posterior) if part is not None]
+    rows = np.hstack(parts)[half.used]
+    first: dict[bytes, int] = {}
+    place = np.array([first.setdefault(row.tobytes(), len(first)) for row in rows], np.intp)
+    chosen = np.unique(place, return_index=True)[1]
+    return Half(*(part[half.used][chosen] for part in parts)), place
+
+
+def _compare(half: Half, rule: VoteRule, level: float, options: dict[str, float]) -> Floats:
+    """Each item's values of one rule: its set, and how the held-out votes agree with it."""
+    building, held = torch.from_numpy(half.building), half.held_out
+    if half.posterior is None:
+        sets = from_votes(building, rule=rule, **options)
+    else:
+        soft = torch.from_numpy(np.ascontiguousarray(half.posterior))
+        sets = from_posterior(soft, building.sum(1), rule=rule, **options)
+    top, rows = sets.reference.argmax(1).numpy(), np.arange(len(held))
+    stated, share = sets.lower.numpy()[rows, top], held[rows, top] / held.sum(1)
+    values = {
+        "diameter": sets.diameter(),
+        "agree": consistent(held, sets.lower, sets.upper, level=level),
+        "testable": can_reject(held.sum(1), sets.lower, sets.upper, level=level),
+        "stated": stated,
+        "held_out": share,
+        "gap": share - stated,
+        "votes_needed": votes_to_reject(sets.lower, sets.upper, level=level),
+    }
+    return np.stack([np.asarray(values[name], np.float64) for name in _VALUES], axis=1)
+
+
+def _summary(rule: str, values: Floats) -> RuleCoverage:
+    """The figures of one rule, from values of splits, items and ``_VALUES``; NaN if not used."""
+    by_name = dict(zip(_VALUES, np.moveaxis(values, 2, 0), strict=True))
+    needed = by_name.pop("votes_needed")
+    means, errors = {}, {}
+    for name, found in by_name.items():
+        means[name], errors[name] = _mean_and_error(found)
+    del means["gap"]
+    return RuleCoverage(
+        rule=rule,
+        items=int(np.isfinite(by_name["agree"]).any(0).sum()),
+        agree_error=errors["agree"],
+        gap_error=errors["gap"],
+        votes_needed=float(np.median(needed[~np.isnan(needed)])),
+        **means,
+    )
+
+
+def _mean_and_error(values: Floats) -> tuple[float, float]:
+    r"""Mean over items of each item's mean over splits, and its standard error; (S, N), some NaN.
 
     With :math:`m_i` the mean of item i over its :math:`t_i` splits and :math:`e_{is} = x_{is} -
     m_i`, the variance is :math:`\frac1N \operatorname{Var}(m_i) + \frac{\bar t}{\bar t - 1}
     \frac{1}{(\sum_i t_i)^2} \sum_s \sum_{i \neq j} e_{is} e_{js}`: items and splits are two crossed
-    random effects (Searle, Casella and McCulloch, 1992).
+    random effects (Searle, Casella and McCulloch, 1992). Infinite with one item or one split.
     """
-
-    def __init__(self, num_items: int) -> None:
-        self._sum, self._squares, self._times = (np.zeros(num_items) for _ in range(3))
-        self._splits: list[tuple[NDArray[np.bool_], float]] = []
-
-    def add(self, rows: NDArray[np.bool_], values: Floats) -> None:
-        """Add one split: which items it has, bool (N,), and the value of each of those."""
-        self._sum[rows] += values
-        self._squares[rows] += values**2
-        self._times[rows] += 1
-        self._splits.append((rows, float(values.sum())))
-
-    @property
-    def items(self) -> int:
-        """Number of items that were part of some split."""
-        return int((self._times > 0).sum())
-
-    @property
-    def mean(self) -> float:
-        """Mean over items of each item's mean."""
-        return float(self._means[self._times > 0].mean())
-
-    @property
-    def error(self) -> float:
-        """Standard error of the mean; inf with one item or one split."""
-        seen = self._times > 0
-        returns = self._times[seen].mean() if seen.any() else 0.0
-        if seen.sum() < 2 or returns <= 1:
-            return float("inf")
-        means = self._means
-        together = sum((total - means[rows].sum()) ** 2 for rows, total in self._splits)
-        alone = (self._squares - self._times * means**2).sum()
-        shared = returns / (returns - 1) * (together - alone) / self._times.sum() ** 2
-        return float(np.sqrt(means[seen].var(ddof=1) / seen.sum() + max(shared, 0.0)))
-
-    @property
-    def _means(self) -> Floats:
-        means: Floats = self._sum / np.maximum(self._times, 1)
-        return means
-
-
-class _Split:
-    """The items of one split, each distinct row of votes kept once."""
-
-    def __init__(self, half: Half, rows: NDArray[np.bool_]) -> None:
-        building, held = half.building[rows], half.held_out[rows]
-        self.posterior = None if half.posterior is None else half.posterior[rows]
-        source = building
-        if self.posterior is not None:
-            source = np.hstack([self.posterior, building.sum(1, keepdims=True)])
-        # CIFAR-10H's 10,000 images with 26 building votes each make 1,700 distinct rows.
-        first, self.place = _distinct(source)
-        self.source = source[first]
-        _, held_place = _distinct(held)
-        pair_first, self.pair = _distinct(np.stack([self.place, held_place], axis=1))
-        self.pair_place = self.place[pair_first]
-        self.held, self.pair_held = held, held[pair_first]
-
-    def compare(self, rule: VoteRule, level: float, options: dict[str, float]) -> dict[str, Floats]:
-        """Each item's values of one rule: its set, and how the held-out votes agree with it."""
-        sets = self._sets(rule, options)
-        lower, upper = (bound.numpy() for bound in (sets.lower, sets.upper))
-        each = np.arange(len(self.place))
-        top = sets.reference.argmax(1).numpy()[self.place]
-        total = self.held.sum(1)
-        pairs = (lower[self.pair_place], upper[self.pair_place])
-        agrees = consistent(self.pair_held, *pairs, level=level)
-        testable = can_reject(self.pair_held.sum(1), *pairs, level=level)
-        stated, share = lower[self.place, top], self.held[each, top] / total
-        return {
-            "diameter": sets.diameter().numpy()[self.place],
-            "agree": agrees.numpy()[self.pair].astype(np.float64),
-            "testable": testable.numpy()[self.pair].astype(np.float64),
-            "stated": stated,
-            "held_out": share,
-            "gap": share - stated,
-            "needed": votes_to_reject(lower, upper, level=level).numpy()[self.place],
-        }
-
-    def _sets(self, rule: VoteRule, options: dict[str, float]) -> CredalSet:
-        if self.posterior is None:
-            return from_votes(torch.from_numpy(self.source), rule=rule, **options)
-        posterior, num_votes = self.source[:, :-1], self.source[:, -1]
-        tensors = (torch.from_numpy(np.ascontiguousarray(part)) for part in (posterior, num_votes))
-        return from_posterior(*tensors, rule=rule, **options)
-
-
-def _distinct(rows: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The first place of each distinct row, (R,), and which of them each row is, (N,)."""
-    base = float(rows.max(initial=0)) + 1
-    if base ** rows.shape[1] < 2**53 and (rows == np.round(rows)).all():
-        # As the digits of one number they sort thirty times faster than as rows.
-        code = rows @ base ** np.arange(rows.shape[1])
-        _, first, place = np.unique(code, return_index=True, return_inverse=True)
-    else:
-        _, first, place = np.unique(rows, axis=0, return_index=True, return_inverse=True)
-    return first, place.reshape(-1)
-
-
-def _summary(rule: str, found: dict[str, _Crossed], needed: Floats) -> RuleCoverage:
-    names = ("diameter", "agree", "testable", "stated", "held_out")
-    return RuleCoverage(
-        rule=rule,
-        items=found["agree"].items,
-        agree_error=found["agree"].error,
-        gap_error=found["gap"].error,
-        votes_needed=float(np.median(needed)),
-        **{name: found[name].mean for name in names},
-    )
+    values = values[:, ~np.isnan(values).all(0)]
+    means = np.nanmean(values, axis=0)
+    times = (~np.isnan(values)).sum()
+    often = times / len(means)
+    if len(means) < 2 or often <= 1:
+        return float(means.mean()), float("inf")
+    off = np.nan_to_num(values - means)
+    pairs = (off.sum(1) ** 2).sum() - (off**2).sum()
+    shared = often / (often - 1) * pairs / times**2
+    return float(means.mean()), float(np.sqrt(means.var(ddof=1) / len(means) + max(shared, 0.0)))

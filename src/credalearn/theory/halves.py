@@ -10,10 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from credalearn._checks import check_number
-from credalearn.errors import CredalError
-from credalearn.sets.checks import as_votes, require_shape
-
-_TOO_MANY = 10**9  # votes of an item: numpy draws from fewer, without replacement
+from credalearn.sets.checks import as_classes, as_votes, require_shape
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -75,8 +72,6 @@ def halves_of_counts(
         (2.0, [[3.0, 1.0]])
     """
     votes = as_votes(counts).cpu().numpy().astype(np.int64)
-    if (votes.sum(1) >= _TOO_MANY).any():
-        raise CredalError(f"an item must have fewer than {_TOO_MANY:,} votes to be split.")
     _check_options(splits, share, random_state)
     random = np.random.default_rng(random_state)
     total = votes.sum(1)
@@ -114,7 +109,7 @@ def halves_of_annotators(
     Args:
         item: Item of each vote, from 0, shape (V,).
         annotator: Annotator of each vote, from 0; −1 for unknown.
-        label: Class of each vote, from 0; −1 for unsure, which does not count.
+        label: Class of each vote, from 0; below 0 for unsure, which does not count.
         shape: (N, K).
         splits: Number of splits.
         share: Share of the annotators that build, in (0, 1).
@@ -126,11 +121,14 @@ def halves_of_annotators(
         >>> sorted({tuple(half.building.sum(1).tolist()) for half in halves})
         [(1.0, 0.0), (1.0, 1.0)]
     """
-    items, who, labels = (np.asarray(codes, np.int64) for codes in (item, annotator, label))
-    _check_codes(items, who, labels, shape)
     _check_options(splits, share, random_state)
+    items, who, labels = (np.asarray(codes, np.int64) for codes in (item, annotator, label))
+    require_shape(who, items.shape, name="annotator, as item,")
+    require_shape(labels, items.shape, name="label, as item,")
     known = labels >= 0
     items, who, labels = items[known], who[known], labels[known]
+    as_classes(items, num_classes=shape[0], name="item")
+    as_classes(labels, num_classes=shape[1], name="label")
     people = np.unique(who[who >= 0])
     wanted = int(np.floor(share * len(people) + 0.5))
     wanted = min(max(wanted, 1), max(len(people) - 1, 0))
@@ -157,17 +155,3 @@ def _check_options(splits: int, share: float, random_state: int) -> None:
     check_number(splits, name="splits", least=1, whole=True)
     check_number(random_state, name="random_state", least=0, whole=True)
     check_number(share, name="share", above=0, below=1)
-
-
-def _check_codes(items: Codes, who: Codes, labels: Codes, shape: tuple[int, int]) -> None:
-    if not items.shape == who.shape == labels.shape or items.ndim != 1:
-        shapes = (items.shape, who.shape, labels.shape)
-        raise CredalError(f"item, annotator and label must share one shape (votes,); got {shapes}.")
-    limits = {"item": (items, 0, shape[0]), "label": (labels, -1, shape[1])}
-    for name, (codes, least, most) in limits.items():
-        wrong = (codes < least) | (codes >= most)
-        if wrong.any():
-            row = int(wrong.argmax())
-            raise CredalError(
-                f"{name} must lie in {least}..{most - 1}; vote {row} has {codes[row]}."
-            )

@@ -22,6 +22,7 @@ from credalearn.sets import (
 )
 from credalearn.sets.box_entropy import ENUMERATED_CLASSES
 from credalearn.sets.checks import check_sets
+from credalearn.sets.hull_entropy import bits
 
 # Frank and Wolfe's: at most 0.001 nats short in 6000 random sets of three to ten classes.
 _STEPS = 200
@@ -43,43 +44,35 @@ def least_objective(labels: CredalSet) -> Tensor:
     """
     check_sets(labels)
     exact = labels.to(torch.float64)
-    return (_largest_entropy(exact) + _smallest_entropy(exact)) / 2
+    return (_largest_entropy(exact) + _smallest_entropy(exact)) / 2 * math.log(2)
 
 
 def _largest_entropy(labels: CredalSet) -> Tensor:
+    """In bits, shape (N,)."""
     if isinstance(labels, LowerBounds | Intervals):
-        return max_entropy_box(labels.lower, labels.upper) * math.log(2)
+        return max_entropy_box(labels.lower, labels.upper)
     if isinstance(labels, Vertices):
         with warnings.catch_warnings():  # too small a value makes the gap larger, never wrong
             warnings.simplefilter("ignore", PrecisionWarning)
-            return max_entropy_hull(labels.points) * math.log(2)
-    return _climbed_entropy(labels)
-
-
-def _climbed_entropy(labels: CredalSet) -> Tensor:
-    """Entropy in nats of members found by steps towards the worst target of −log q, shape (N,)."""
+            return max_entropy_hull(labels.points)
     point = labels.center()
-    best = _nats(point)
+    best = bits(point)
     for step in range(_STEPS):
         toward = labels.worst_target(-point.clamp(min=1e-300).log())
         point = point + (toward - point) * (2 / (step + 2))
-        best = torch.maximum(best, _nats(point))
+        best = torch.maximum(best, bits(point))
     return best
 
 
 def _smallest_entropy(labels: CredalSet) -> Tensor:
+    """In bits, shape (N,)."""
     if isinstance(labels, LowerBounds):  # all free mass where most is already
-        return _nats(labels.best_target(-labels.lower))
+        return bits(labels.best_target(-labels.lower))
     if isinstance(labels, Vertices):
-        return min_entropy_hull(labels.points) * math.log(2)
+        return min_entropy_hull(labels.points)
     if labels.num_classes <= ENUMERATED_CLASSES:
-        return min_entropy_box(labels.lower, labels.upper) * math.log(2)
+        return min_entropy_box(labels.lower, labels.upper)
     # With one bound alone the greedy order is exact, and the set only larger.
     above = min_entropy_box(labels.lower, torch.ones_like(labels.upper))
     below = min_entropy_box(torch.zeros_like(labels.lower), labels.upper)
-    return torch.maximum(above, below) * math.log(2)
-
-
-def _nats(probs: Tensor) -> Tensor:
-    entropy: Tensor = torch.special.entr(probs).sum(1)
-    return entropy
+    return torch.maximum(above, below)

@@ -50,23 +50,6 @@ def test_alpha_equals_a_slow_reference(counts: np.ndarray) -> None:
         assert found <= 1 + 1e-12
 
 
-def test_alpha_of_krippendorffs_own_example() -> None:
-    """Four observers, twelve units, five categories: 0.743 for nominal data (2011, section C)."""
-    observers = [
-        [1, 2, 3, 3, 2, 1, 4, 1, 2, None, None, None],
-        [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, None, 3],
-        [None, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, None],
-        [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, None],
-    ]
-    votes: list[Vote] = [
-        (f"unit {u}", f"observer {o}", None if value is None else str(value))
-        for o, row in enumerate(observers)
-        for u, value in enumerate(row)
-    ]
-    found = agreement(votes_of(votes)).alpha
-    assert found == pytest.approx(0.743, abs=5e-4)
-
-
 def test_agreement_counts_votes_and_ties() -> None:
     votes: list[Vote] = [("x", "a", "1"), ("x", "b", "1"), ("y", "a", "1"), ("y", "b", "2")]
     found = agreement(votes_of([*votes, ("z", "a", "2"), ("z", "b", None)]))

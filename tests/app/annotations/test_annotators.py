@@ -51,20 +51,6 @@ def test_outlier_is_flagged_only_with_enough_votes() -> None:
     assert not any(each.far for each in annotator_agreement(crowd(200, of_bad=3)))
 
 
-def test_similar_annotators_are_not_flagged() -> None:
-    """At 95 % for everyone together; with the margin it is far fewer than one crowd in twenty."""
-    dice = np.random.default_rng(1)
-    accused = 0
-    for _ in range(100):
-        votes: list[Vote] = [
-            (f"i{i}", f"w{w}", str(int(dice.random() < 0.8)))
-            for i in range(30)
-            for w in dice.choice(8, 5, replace=False)
-        ]
-        accused += any(each.far for each in annotator_agreement(votes_of(votes)))
-    assert accused <= 5
-
-
 def test_limit_is_clopper_pearson() -> None:
     for each in annotator_agreement(crowd(50, of_bad=20)):
         level = 0.05 / 2 / 5

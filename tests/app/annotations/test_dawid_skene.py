@@ -73,19 +73,6 @@ def test_posteriors_equal_a_slow_reference(random_state: int) -> None:
     assert np.abs(found - early).max() > 0.01  # or the comparison could not fail
 
 
-def test_beats_the_majority_when_skills_differ() -> None:
-    """Two who know and five who guess: the majority counts heads."""
-    gains = []
-    for random_state in range(3):
-        skills = [0.95, 0.95, 0.45, 0.45, 0.4, 0.4, 0.4]
-        votes, truth = simulated(random_state, num_items=300, skills=skills)
-        item, who, label = arrays_of(votes)
-        found = posteriors(item, who, label, shape=(300, 3)).argmax(1)
-        counts = np.bincount(item * 3 + label, minlength=900).reshape(300, 3)
-        gains.append((found == truth).mean() - (counts.argmax(1) == truth).mean())
-    assert min(gains) > 0.05
-
-
 def test_rows_and_columns_are_those_of_the_annotations() -> None:
     """Crowd-kit returns items and classes as they come; here they come backwards."""
     votes: list[Vote] = [

@@ -10,7 +10,7 @@ import typer
 from typer.testing import CliRunner
 
 from credalearn._options import check_options, option, same_option
-from credalearn.app.cli._command import command, one_message
+from credalearn.app.cli._command import command
 from credalearn.errors import CredalError
 
 
@@ -98,17 +98,6 @@ def test_command_and_python_give_the_same_error(name: str, value: Any, message: 
         Baking(**{name: value})
     result = CliRunner().invoke(app, ["oven", "-o", "shelf", f"--{name}", str(value)])
     assert str(result.exception) == str(in_python.value)
-
-
-def test_user_errors_are_one_message_and_exit_code_2(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("sys.argv", ["bake", "oven", "-o", "shelf", "--salt", "2"])
-    with pytest.raises(SystemExit, match="2"), one_message("bakery"):
-        app()
-    said = capsys.readouterr().err
-    assert said.startswith("bakery: salt must be")
-    assert said.count("\n") == 1
 
 
 def test_ctrl_c_is_one_line_and_exit_code_130() -> None:

@@ -90,7 +90,6 @@ BAD: dict[str, tuple[Damage, tuple[str, ...], tuple[str, ...]]] = {
     "wrong group column": (lambda t: None, ("--group", "pateint"), ("'pateint'", "'patient'")),
     "not a number": (lambda t: t.features.write_text("item,size\nx,red\n"), (), ("features.csv",)),
     "missing image": (missing_image, IMAGES, ("images", "x059")),
-    "bad number": (lambda t: None, ("--epochs", "0"), ("epochs must be 1 or more; got 0",)),
     "bad method": (lambda t: None, ("--method", "poc"), ("method must be one of", "'pocc'")),
     "output is a file": (lambda t: t.run.write_text(""), (), ("is a file, not a folder",)),
 }

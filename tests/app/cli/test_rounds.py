@@ -11,20 +11,6 @@ from team_files import in_process, make_team, train_arguments
 Capture = pytest.CaptureFixture[str]
 
 
-def test_a_second_round_is_merged(tmp_path: Path, capsys: Capture) -> None:
-    team = make_team(tmp_path)
-    later = tmp_path / "later.csv"
-    later.write_text("item,annotator,label\nx000,finn,cat\nx001,finn,dog\n")
-    seen = in_process(capsys, "inspect", team.votes, "--merge", later)
-    assert "60 items, 6 annotators, 302 votes" in seen.out
-    done = in_process(capsys, *train_arguments(team, "--merge", later))
-    assert done.code == 0, done.err
-    assert Run.load(team.run).facts.annotations.votes == 302
-    for path in (team.votes, later):
-        again = ("predict", team.run, team.features, "--no-decision", "-o", path)
-        assert f"{path} is an input of this command or of the run" in in_process(capsys, *again).err
-
-
 def test_features_of_deferred_items_are_in_a_separate_file(tmp_path: Path, capsys: Capture) -> None:
     team = make_team(tmp_path)
     votes, table = pl.read_csv(team.votes), pl.read_csv(team.features)

@@ -118,14 +118,6 @@ def test_from_an_export_to_decisions(tmp_path: Path, run: Command) -> None:
     run("predict", again, data, "-o", folder / "spring.parquet")
 
 
-def test_label_rules_are_compared(tmp_path: Path, capsys: Capture) -> None:
-    team = make_team(tmp_path)
-    done = in_process(capsys, "inspect", team.votes, "--rules", "-o", tmp_path / "rules.csv")
-    assert done.code == 0, done.err
-    assert "relax-ties" in done.out
-    assert pl.read_csv(tmp_path / "rules.csv")["rule"].to_list()[0] in done.out
-
-
 def test_images_with_groups_of_a_table(tmp_path: Path, run: Command) -> None:
     team = make_team(tmp_path)
     photos = make_images(tmp_path / "photos", [f"x{number:03d}" for number in range(60)])
@@ -155,6 +147,29 @@ def test_gold_labels_own_splits_and_other_names(tmp_path: Path, run: Command) ->
     assert trained.facts.splits.sizes == {"train": 36, "calibration": 12, "test": 12}
     # The run remembers the column that names the items.
     run("predict", team.run, team.features, "-o", tmp_path / "d.csv", "--threshold", "0.5")
+
+
+def test_a_crowd_benchmark_has_votes_to_train_on_and_gold_to_test_on(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    team = make_team(tmp_path, num_items=300)
+    table, votes = pl.read_csv(team.features), pl.read_csv(team.votes)
+    votes.filter(pl.col("item") < "x150").write_csv(team.votes)
+    gold = tmp_path / "gold.csv"
+    table.select("item", gold="truth").filter(pl.col("item") >= "x150").write_csv(gold)
+    arguments = train_arguments(team)
+    done = in_process(capsys, *arguments, "--drop", "truth", "--gold", gold)
+    assert done.code == 0, done.err
+    assert "150 items with a gold label and no votes: for calibration and test only" in done.out
+    assert "training items, out of fold, by majority" in done.out
+    assert "items: 150 train, 75 calibration, 75 test" in done.out
+    assert Run.load(team.run).facts.annotations.annotators == 5
+    done = in_process(capsys, "certify", team.run, "--max-error", "0.2")
+    assert "wrong compared with the gold labels" in done.out, done.err
+    assert in_process(capsys, "report", team.run).code == 0
+    page = (team.run / "report.html").read_text()
+    assert "of all labels, compared with the gold labels" in page
+    assert "compared with the class with the most votes" in page  # the rivals, out of fold
 
 
 def test_wide_labels_are_reported_where_sets_are_learned(tmp_path: Path, run: Command) -> None:

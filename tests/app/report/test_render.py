@@ -10,9 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from credalearn._formats import visible
-from credalearn.app.report.card import card
 from credalearn.app.report.render import _environment
-from credalearn.app.steps.export import OUTPUTS
 from fake_run import add_rule, add_sets, fake_run, training_options, with_facts
 from report_pages import Elements, data_of, page_of
 
@@ -70,17 +68,3 @@ def test_any_text_stays_in_its_markdown_cell(text: str) -> None:
     assert len(written.splitlines()) == 1
     inside = written.removeprefix("| ").removesuffix(" |")
     assert not re.search(r"[|*_`<>\[\]~&$]", re.sub(r"\\.", "", inside))
-
-
-def test_the_card_stays_a_card_with_any_class_names(tmp_path: Path) -> None:
-    evil = ("a|b", "[x](http://e.vil)", "<b>\n# heading", "`code` *x*", "=1+1\x1b[31m")
-    run = add_sets(add_rule(fake_run(tmp_path / "run|x", classes=evil, num_items=400)))
-    text = card(run, OUTPUTS)
-    headings = [line for line in text.splitlines() if line.startswith("#")]
-    assert headings[0] == r"# run\|x"
-    assert text.count("\n# ") == 1
-    row = next(line for line in text.splitlines() if line.startswith("| classes |"))
-    for part in (r"a\|b", r"\[x\](http://e.vil)", r"\<b\>\\n# heading", r"\`code\` \*x\*"):
-        assert part in row
-    assert "\x1b" not in text
-    assert r"=1+1\\x1b" in row

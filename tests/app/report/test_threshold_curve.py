@@ -15,7 +15,6 @@ from credalearn.app.report.threshold_curve import (
     KEEP_NONE,
     MOST_THRESHOLDS,
     class_rows,
-    outcomes,
     threshold_curve,
 )
 
@@ -79,16 +78,6 @@ def test_a_chosen_threshold_has_its_own_position(random_state: int, threshold: f
     assert found.threshold == threshold
     assert found.kept == (items.score <= threshold).sum()
     assert curve.position(math.inf) == len(curve.outcomes) - 1
-
-
-def test_outcomes_can_count_some_rows_only() -> None:
-    items = some_items(1, 40)
-    rows = np.arange(40) % 2 == 0
-    found = outcomes(items, np.array([0.3]), rows=rows)[0]
-    assert found.items == 20
-    kept = rows & (items.score <= 0.3)
-    assert (found.kept, found.wrong) == (kept.sum(), (kept & items.wrong).sum())
-    assert found.judged == (kept & items.judged).sum()
 
 
 def test_the_largest_coverage_within_an_error() -> None:

@@ -11,7 +11,7 @@ import pytest
 import credalearn as cl
 from credalearn.app.facts import ComparisonFacts
 from credalearn.app.run import Run
-from team_files import in_process, make_images
+from team_files import in_process
 
 Capture = pytest.CaptureFixture[str]
 NAMES = [f"i{number:03d}" for number in range(240)]
@@ -96,18 +96,6 @@ def test_a_selected_model_without_heads_has_sets_of_votes(tmp_path: Path) -> Non
     run, _ = trained(tmp_path, signal=3.0, method="credal-bounds", backbone="linear")
     assert run.facts.model.startswith("a linear model")
     assert run.certify(set_coverage=0.8).sets is not None
-
-
-def test_images_have_no_logistic_regression(tmp_path: Path) -> None:
-    votes, _ = votes_and_features(signal=1.0)
-    names = NAMES[:40]
-    annotations = cl.read_annotations(votes.filter(pl.col("item").is_in(names)))
-    images = make_images(tmp_path / "img", names)
-    run = cl.Run.train(
-        cl.Dataset(annotations, images=images, image_size=8), tmp_path / "run", epochs=1
-    )
-    assert run.facts.comparison is not None
-    assert len(run.facts.comparison.rows) == 2
 
 
 def test_gold_labels_are_the_truth_of_training_too(tmp_path: Path) -> None:

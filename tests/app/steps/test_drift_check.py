@@ -37,11 +37,12 @@ def new_run(folder: Path, *, sharpness: float = 4.0) -> Run:
 
 def test_the_lines_have_the_numbers_of_the_tables(old: Run, tmp_path: Path) -> None:
     old, new = certified(old, max_error=0.2), new_run(tmp_path)
-    note = "\n".join(drift_check(old, new).lines)
+    found = drift_check(old, new)
+    note, facts = "\n".join(found.lines), found.facts
     wrong, before = new.predictions["wrong"], old.predictions.filter(split="test")["wrong"]
-    for errors in (wrong.drop_nulls(), before.drop_nulls()):
-        mean = errors.mean()
-        assert isinstance(mean, float)
+    for name, errors in {"accuracy": wrong, "accuracy_before": before}.items():
+        mean = errors.drop_nulls().to_numpy().mean()
+        assert facts[name][0] == 1 - mean
         assert f"{percent(1 - mean)} (95 % interval" in note
     assert old.guarantee is not None
     kept = old.guarantee.keeps(new.predictions["score"].to_numpy())
@@ -51,7 +52,10 @@ def test_the_lines_have_the_numbers_of_the_tables(old: Run, tmp_path: Path) -> N
     assert f"of the {judged.sum():,} predicted with a single most-voted class" in note
     assert f"{percent(error)} are wrong." in note
     assert f"This does not contradict the guaranteed 20 % ({percent(error)}); with " in note
-    assert drift_check(old, new).outdated is None
+    assert (facts["items"], facts["predicted_judged"]) == (len(kept), judged.sum())
+    assert (facts["predicted"], facts["error"]) == (kept.mean(), error)
+    assert facts["promises"][0]["rate"] == pytest.approx(error)
+    assert found.outdated is None
 
 
 def test_drift_is_reported(old: Run, tmp_path: Path) -> None:
@@ -97,13 +101,15 @@ def test_a_guarantee_is_contradicted_where_the_exact_test_rejects_it() -> None:
     rate = brentq(lambda x: binom.sf(least - 1, 100, x) - 0.8, 0, 1)
     for errors in range(8, 24):
         items = decided([row < errors for row in range(100)])
-        note, broken = _verdict(promise, items, by_group=False, level=0.05)
+        note, facts = _verdict(promise, items, by_group=False, level=0.05)
         by_chance = binom.sf(errors - 1, 100, 0.1)
-        assert broken == ("at 95 % confidence" in note) == (by_chance < 0.05)
+        assert facts["broken"] == ("at 95 % confidence" in note) == (by_chance < 0.05)
+        assert facts["rate"] == errors / 100
+        assert facts["detectable_rate"] == pytest.approx(rate)
         assert ("may be chance" in note) == (by_chance >= 0.05 and errors > 10)
         assert ("does not contradict" in note) == (errors <= 10)
         assert f"with 100 items, {percent(rate)} would be noticed in 8 of 10 cases" in note
-    note, broken = _verdict(promise, decided([True]), by_group=False, level=0.05)
+    note, _ = _verdict(promise, decided([True]), by_group=False, level=0.05)
     assert note.endswith("but this may be chance; too few to contradict it (1 item).")
 
 
@@ -115,7 +121,7 @@ def test_the_error_that_groups_notice_is_noticed_in_eight_of_ten_cases() -> None
     found = []
     for _ in range(300):
         wrong = (random.random(60) < int(stated[1]) / 100)[groups]
-        found.append(_verdict(Promise(limit=0.1), decided(wrong, groups), True, 0.05)[1])
+        found.append(_verdict(Promise(limit=0.1), decided(wrong, groups), True, 0.05)[1]["broken"])
     assert 0.7 < np.mean(found) < 0.9
 
 
@@ -139,17 +145,17 @@ def test_promises_about_classes_are_checked(old: Run, tmp_path: Path) -> None:
 def test_the_detectable_accuracy_is_where_the_exact_test_has_power(
     number: int, errors: int
 ) -> None:
-    note = _detectable(np.arange(241) < errors, number)
+    stated = _detectable(np.arange(241) < errors, number)
     worse = [each for each in range(number + 1) if each / number > errors / 241]
     tables = ([[each, number - each], [errors, 241 - errors]] for each in worse)
     found = [fisher_exact(table).pvalue <= 0.05 for table in tables]
     if not any(found):
-        assert note == "too few items to detect a difference"
+        assert stated is None
         return
     least = worse[found.index(True)]
     assert all(found[found.index(True) :])
     rate = brentq(lambda x: binom.sf(least - 1, number, x) - 0.8, 0, 1)
-    assert f"a drop to {percent(1 - rate)} would be noticed in 8 of 10 cases" in note
+    assert stated == pytest.approx(1 - rate)
 
 
 def test_other_guarantees_are_checked_for_what_they_promise(old: Run, tmp_path: Path) -> None:

@@ -81,7 +81,8 @@ def test_training_items_are_left_out_by_content(old: Run, later: Team, tmp_path:
     )
     trained = set(old.items.filter(split="train")["item"]) & set(known["item"])
     why = "that the model was trained on"
-    assert found.run.facts.inputs.left_out == {why: len(trained)}
+    assert found.facts["left_out"] == {why: len(trained)}
+    assert found.facts["drift"]["items"] == 120  # of those, new to the old run
     assert found.lines[0] == f"Left out: {len(trained)} items {why}."
     names = set(found.run.held_out()["item"])
     assert not names & {f"renamed-{item}" for item in trained}

@@ -139,23 +139,6 @@ def test_every_kind_of_guarantee_has_a_verdict(
         assert f", {percent(len(both) / len(table))} are kept and wrong." in words
 
 
-def with_groups(run: Run) -> Run:
-    """Groups of one to five items."""
-    sizes = np.tile([1, 2, 3, 4, 5], len(run.items) // 15)
-    groups = [f"p{number}" for number in np.repeat(np.arange(len(sizes)), sizes)]
-    items = run.items.with_columns(group=pl.Series(groups))
-    return with_facts(run, items=items, splits=replace(run.facts.splits, group="patient"))
-
-
-def test_a_guarantee_about_groups_says_so(tmp_path: Path) -> None:
-    run = with_groups(fake_run(tmp_path / "run"))
-    plain = page_of(certify(run, CertifyOptions(max_error=0.25, method="sgr")).run)
-    assert "Guarantees and intervals assume independent items" in words_of(plain, "assumptions")
-    page = page_of(certify(run, CertifyOptions(max_error=0.25)).run)
-    assert "a random item of a random new group (patient)" in words_of(page, "verdict")
-    assert "The guarantee allows for that. The intervals" in words_of(page, "assumptions")
-
-
 def test_the_verdict_shows_the_baseline_and_every_class(run: Run, page: str) -> None:
     words = words_of(page, "verdict")
     assert "✓ Certified" in words

@@ -268,8 +268,15 @@ def test_a_class_that_training_never_sees_is_refused(team: Team, tmp_path: Path)
     data = Dataset(
         cl.read_annotations(team.votes), features=table, split="part", drop=("patient", "truth")
     )
-    with pytest.raises(cl.CredalError, match=r"no training item of .*votes.csv has a vote for 'ow"):
+    message = r"no training item of .* has a vote for 'owl'.*--missing=owl"
+    with pytest.raises(cl.CredalError, match=f"{message}, merge it into another class with --map"):
         train(data, tmp_path / "run")
+    said = pl.read_csv(team.votes).with_columns(top_percent=80).rename({"label": "top"})
+    stated = Dataset(
+        cl.read_annotations(said), features=table, split="part", drop=("patient", "truth")
+    )
+    with pytest.raises(cl.CredalError, match=f"{message}, or choose another --random-state"):
+        train(stated, tmp_path / "run")
 
 
 def test_too_many_classes_are_refused_before_any_table_is_built(tmp_path: Path) -> None:

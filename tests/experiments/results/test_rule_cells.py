@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 
 from credalearn_experiments.records import Record
-from credalearn_experiments.results.rule_cells import holm, rule_page
 from credalearn_experiments.results.table import Table
+from credalearn_experiments.results.votes import holm, rule_page
 
 
 def runs(setting: str, method: str, accuracies: list[float]) -> list[Record]:

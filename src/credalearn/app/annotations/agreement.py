@@ -37,10 +37,7 @@ def annotation_facts(annotations: Annotations) -> AnnotationFacts:
 
 
 def agreement(annotations: Annotations) -> AgreementFacts:
-    """How far the annotators agree; each vote counts once, whatever its weight.
-
-    Shares are among the items with at least two votes, and None if there are none.
-    """
+    """How far the annotators agree; each vote counts once, whatever its weight."""
     counts = vote_counts(annotations)
     totals = counts.sum(1)
     several = counts[totals >= 2]

@@ -1,7 +1,4 @@
-"""Annotators who vote unlike the rest, named only where there are enough votes to say so.
-
-Shapes: N items, K classes, V votes.
-"""
+"""Annotators who vote unlike the rest, named only where there are enough votes to say so."""
 
 from dataclasses import dataclass
 

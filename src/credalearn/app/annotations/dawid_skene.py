@@ -1,7 +1,4 @@
-"""Annotators of unequal skill: Dawid and Skene's posteriors of the true class, by crowd-kit.
-
-Shapes: N items, K classes, V votes.
-"""
+"""Annotators of unequal skill: Dawid and Skene's posteriors of the true class, by crowd-kit."""
 
 import sys
 import warnings

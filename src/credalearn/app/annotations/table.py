@@ -1,7 +1,4 @@
-"""The noun ``Annotations``: what people said about items, checked when it is made.
-
-Shapes: N items, K classes.
-"""
+"""The noun ``Annotations``: what people said about items, checked when it is made."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -149,6 +146,19 @@ class Annotations:
         values = self.table["weight" if self.kind == "votes" else "at_least"].to_numpy()
         values = values[said] if weighted else np.ones(int(said.sum()))
         return coo_array((values, (item[said], label[said])), shape=shape).tocsr()
+
+    def statements(self, items: Sequence[str] | None = None) -> tuple[list[Any], NDArray[np.int64]]:
+        """The columns of statements as ``from_statements`` takes them, and whose items they are.
+
+        Of the given items, or of all; where an item has no statement, everything is open.
+        """
+        asked = pl.DataFrame({"item": self.items if items is None else items})
+        table = asked.with_row_index("place").join(self.table, on="item", how="left")
+        names, percents = table.select("label", "second"), table.select("^.*_percent$").fill_null(0)
+        impossible = [each.split(";") if each else [] for each in table["impossible"]]
+        (top, second), (most, next_most) = (each.iter_columns() for each in (names, percents))
+        columns = [top.to_list(), most.to_numpy(), second.to_list(), next_most.to_numpy()]
+        return [*columns, impossible], table["place"].cast(pl.Int64).to_numpy()
 
     def merge(self, *later: "Annotations", conflicts: Conflicts = "refuse") -> "Annotations":
         """These annotations and those of later rounds; see ``annotations.merge.merge``."""

@@ -1,7 +1,4 @@
-"""The command ``credalearn``: each command parses options and calls the verb of the same name.
-
-The module of a command is imported when it is called, so that ``--help`` answers at once.
-"""
+"""The command ``credalearn``: each command parses options and calls the verb of the same name."""
 
 from typing import Annotated
 

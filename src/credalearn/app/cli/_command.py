@@ -22,6 +22,10 @@ from credalearn.errors import CredalError, TrainingError
 
 # What a command prints: lines for people, and facts for programs, by name.
 Output = Iterable[str | dict[str, Any]] | None
+Export = Annotated[Path, typer.Argument(help="Export of the annotation tool, or a table of votes.")]
+RunFolder = Annotated[Path, typer.Argument(help="Folder of a run.")]
+Data = Annotated[Path, typer.Argument(help="Table or array of features, or a folder of images.")]
+NewRun = Annotated[Path, typer.Option("--output", "-o", help="Folder of the new run.")]
 Json = Annotated[bool, typer.Option("--json", help="Print facts for programs instead of text.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 

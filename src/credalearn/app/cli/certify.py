@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from credalearn.app.cli._arguments import RunFolder
+from credalearn.app.cli._command import RunFolder
 from credalearn.app.run import Run
 from credalearn.app.steps.certify import certify as certify_run
 from credalearn.app.steps.certify_options import CertifyOptions

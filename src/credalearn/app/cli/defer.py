@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from credalearn.app.cli._arguments import Data, RunFolder
+from credalearn.app.cli._command import Data, RunFolder
 from credalearn.app.run import Run
 from credalearn.app.steps.defer import DeferOptions
 from credalearn.app.steps.defer import defer as defer_items

@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
-from credalearn.app.cli._arguments import RunFolder
+from credalearn.app.cli._command import RunFolder
 from credalearn.app.run import Run
 from credalearn.app.steps.export import ExportOptions
 from credalearn.app.steps.export import export as export_model

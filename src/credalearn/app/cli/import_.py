@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from credalearn.app.cli._arguments import NewRun
+from credalearn.app.cli._command import NewRun
 from credalearn.app.readers.options import ReaderOptions
 from credalearn.app.steps.import_predictions import (
     ImportOptions,

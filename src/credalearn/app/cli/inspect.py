@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from credalearn.app.cli._arguments import Export
+from credalearn.app.cli._command import Export
 from credalearn.app.readers import read_rounds
 from credalearn.app.readers.options import RoundOptions
 from credalearn.app.steps.inspect import consensus

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from credalearn.app.cli._arguments import Data, RunFolder
+from credalearn.app.cli._command import Data, RunFolder
 from credalearn.app.run import Run
 from credalearn.app.steps.predict import PredictOptions
 from credalearn.app.steps.predict import predict as predict_items

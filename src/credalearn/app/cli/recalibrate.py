@@ -1,13 +1,13 @@
 """The command ``recalibrate``."""
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from credalearn._options import keywords
-from credalearn.app.cli._arguments import NewRun, RunFolder
+from credalearn.app.cli._command import NewRun, RunFolder
 from credalearn.app.readers import read_annotations
 from credalearn.app.readers.options import ReaderOptions
 from credalearn.app.run import Run
@@ -31,5 +31,4 @@ def recalibrate(
     reading = replace(reading, classes=reading.classes or old.classes)
     votes = None if export is None else read_annotations(export, **keywords(reading))
     found = recalibrate_run(old, votes, output, options)
-    facts = {"run": output, "drift": asdict(found.drift), "splits": asdict(found.run.facts.splits)}
-    return [*found.lines, facts]
+    return [*found.lines, found.facts]

@@ -7,13 +7,13 @@ from typing import Any
 from credalearn._formats import listed, many
 from credalearn._options import keywords
 from credalearn.app.annotations.class_map import count_mapped, parse_map
-from credalearn.app.annotations.statements import count_conflicts
-from credalearn.app.cli._arguments import Export, NewRun
+from credalearn.app.cli._command import Export, NewRun
 from credalearn.app.dataset import Dataset, DatasetOptions
 from credalearn.app.readers import read_later, read_rounds
 from credalearn.app.readers.options import RoundOptions
 from credalearn.app.run import Run
 from credalearn.app.staging import CHECKPOINTS, check_place, partial_of
+from credalearn.app.steps.inspect import count_conflicts
 from credalearn.app.steps.train import TrainOptions
 from credalearn.app.steps.train import train as train_run
 from credalearn.methods import METHODS

@@ -96,11 +96,7 @@ def read_annotations(source: str | PathLike[str] | Any, **options: Any) -> Annot
 
 
 def read_rounds(source: str | PathLike[str] | Any, options: RoundOptions) -> Annotations:
-    """Annotations of a first round and of those after it, as one.
-
-    A later round is read with the classes of the first. Columns that were named for the first round
-    and that it lacks are found again, as is the format: votes may follow counts.
-    """
+    """Annotations of a first round and of those after it, as one."""
     found = _read(_opened(source, options), options)
     for path in options.merge:
         again = read_later(path, found, options, item=options.merge_item)

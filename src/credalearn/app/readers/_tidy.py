@@ -126,10 +126,7 @@ def _statements(raw: Raw, none: Collection[str], tops: Collection[str]) -> pl.Da
 def _coded(
     column: pl.Series, clean: Callable[[str], str | None] | None = None
 ) -> tuple[_Codes, pl.Series]:
-    """Which name each row has, from 0 in the order of appearance and −1 for none; the names.
-
-    Only distinct texts are cleaned: of ten million rows a few.
-    """
+    """Which name each row has, from 0 in the order of appearance and −1 for none; the names."""
     given = column.drop_nulls().unique(maintain_order=True)
     if clean is not None:
         cleaned = pl.Series([clean(each) for each in given], dtype=pl.String)
@@ -290,10 +287,7 @@ def _different(raw: Raw, table: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
 
 
 def _numbers(raw: Raw, *names: str, blank: float | None = None) -> NDArray[np.float64]:
-    """Columns as float64, (rows, columns); other text is refused, empty cells unless ``blank``.
-
-    All cells at once: 20,000 columns one by one take seconds.
-    """
+    """Columns as float64, (rows, columns); other text is refused, empty cells unless ``blank``."""
     cells = pl.concat([raw.frame[name].alias("cell") for name in names])
     found = numbers(cells)
     wrong = found.is_null()

@@ -1,8 +1,4 @@
-"""What keeps a certified error from being mistaken for a useful model. Imports no torch.
-
-A model that answers the most frequent class for everything may be certified, and finds no item of
-any other class.
-"""
+"""What keeps a certified error from being mistaken for a useful model. Imports no torch."""
 
 from dataclasses import dataclass
 from typing import cast

@@ -1,7 +1,4 @@
-"""The test items of a run: what was predicted, what people said, and the truth.
-
-Shapes: N items, K classes.
-"""
+"""The test items of a run: what was predicted, what people said, and the truth."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,4 @@
-"""Everything that the report page shows, computed before any HTML is written.
-
-Shapes: N items, K classes.
-"""
+"""Everything that the report page shows, computed before any HTML is written."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -246,7 +243,7 @@ def _verdict(run: Run, guarantee: Guarantee, held_out: HeldOut, kept: np.ndarray
     shares = held_out.votes[voted, held_out.label[voted]] / held_out.votes[voted].sum(1)
     return Verdict(
         guarantee,
-        outcome=outcomes(held_out, np.array([limit]), values=values)[0],
+        outcome=outcomes(held_out, np.array([limit]), values)[0],
         kept_and_wrong=float((kept & held_out.wrong).sum() / held_out.judged.sum()),
         disagreement=float(1 - shares.mean()) if len(shares) else None,
         baseline=baseline(run, guarantee) if guarantee.certified else None,

@@ -91,26 +91,22 @@ def threshold_curve(held_out: HeldOut, score: str, *, threshold: float | None = 
     limits = np.unique([KEEP_NONE, *limits, *chosen])
     # Of thresholds that keep the same items, the largest: a chosen one is not lost.
     limits = limits[np.append(np.diff(_count(values, limits)) > 0, True)]
-    return Curve(score, outcomes(held_out, limits, values=values))
+    return Curve(score, outcomes(held_out, limits, values))
 
 
 def outcomes(
     held_out: HeldOut,
     thresholds: np.ndarray,
-    *,
-    values: np.ndarray | None = None,
-    rows: np.ndarray | None = None,
+    values: np.ndarray,
 ) -> tuple[Outcome, ...]:
     """What each threshold does."""
-    values = held_out.score if values is None else values
-    rows = np.ones(len(values), dtype=bool) if rows is None else rows
-    kept = _count(values[rows], thresholds)
-    judged = _count(values[rows & held_out.judged], thresholds)
-    wrong = _count(values[rows & held_out.wrong], thresholds)
+    kept = _count(values, thresholds)
+    judged = _count(values[held_out.judged], thresholds)
+    wrong = _count(values[held_out.wrong], thresholds)
     low, high = interval(wrong, judged, confidence=CONFIDENCE, binary=True)
     columns = (np.asarray(each).tolist() for each in (thresholds, kept, judged, wrong, low, high))
     return tuple(
-        Outcome(limit, int(rows.sum()), *counts) for limit, *counts in zip(*columns, strict=True)
+        Outcome(limit, len(values), *counts) for limit, *counts in zip(*columns, strict=True)
     )
 
 
@@ -213,10 +209,8 @@ class Slider:
 
     @staticmethod
     def chart_data(curves: Sequence[Curve]) -> dict[str, Any]:
-        """Points of the curves, x and y in percent with their texts, and where the y axis starts.
-
-        Below a tenth of the items a handful of items decides: those points do not set the scale.
-        """
+        """Points of the curves, x and y in percent with their texts; where the y axis starts."""
+        # Below a tenth of the items a handful decides: those points do not set the scale.
         errors = [
             each.error or 0 for curve in curves for each in curve.judged if each.coverage >= 0.1
         ]

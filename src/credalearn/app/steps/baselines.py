@@ -1,7 +1,4 @@
-"""The model next to simple rivals, and columns that alone nearly determine the class.
-
-Shapes: N items, K classes, D features.
-"""
+"""The model next to simple rivals, and columns that alone nearly determine the class."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -41,13 +38,7 @@ def one_truth(data: Dataset, rows: np.ndarray, labels: CredalSet) -> Tensor:
 def compare(
     data: Dataset, rows: np.ndarray, labels: CredalSet, clf: CredalClassifier, right: Tensor
 ) -> ComparisonFacts | None:
-    """The classifier, logistic regression and the most frequent class; None without a truth.
-
-    The default learner is judged by its out-of-fold predictions of the training items ``rows``,
-    whose right classes are ``right`` (N, K), so that calibration and test items stay unseen. A
-    method given by name has none: there the calibration items are used, and without logistic
-    regression.
-    """
+    """The classifier, logistic regression and the most frequent class; None without a truth."""
     assert data.part is not None
     where: Literal["out of fold", "calibration"] = "calibration"
     judged, shares = np.flatnonzero(data.part == "calibration"), right.mean(0)
@@ -92,11 +83,7 @@ def _row(name: str, probs: Tensor, y: Tensor) -> ComparisonRow:
 
 
 def find_leaks(X: Features, truth: np.ndarray, names: Sequence[str]) -> dict[str, float]:
-    """Held-out accuracy of the columns from which a small tree alone predicts the class.
-
-    It must be 95 % or more, with a tenth of the errors of the most frequent class. Half of the
-    items (N, D) grow the tree, half are held out; ``truth`` (N,) is −1 for none.
-    """
+    """Held-out accuracy of the columns from which a small tree alone predicts the class."""
     from sklearn.tree import DecisionTreeClassifier
 
     rows = np.random.default_rng(0).permutation(np.flatnonzero(truth >= 0))[:_MOST]

@@ -240,10 +240,7 @@ def _certified(run: Run, options: CertifyOptions) -> tuple[Run, Guarantee]:
 
 
 def _number_asked(run: Run) -> int:
-    """Number of requests that the calibration items have answered.
-
-    A guarantee counts them, too, so that they are not forgotten with ``requests.json``.
-    """
+    """Number of requests that the calibration items have answered."""
     stored = run.guarantee
     return max(len(run.requests), stored.requests if stored and stored.certified else 0)
 

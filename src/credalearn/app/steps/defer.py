@@ -116,13 +116,10 @@ def _deferred(run: Run, stream: ItemStream, options: DeferOptions) -> tuple[int,
 
 
 def _columns(batch: Batch, frame: pl.DataFrame, run: Run) -> Iterator[pl.Series]:
-    """Item, label, lower, score, digest; then the other columns and the features, if they are few.
-
-    The columns of the data carry the prefix "data:", so that none hides one of ours.
-    """
+    """Item, label, lower, score, digest; then the other columns, and the features if few."""
     yield from frame.select("item", "label", "lower", "score").get_columns()
     yield pl.Series("digest", batch.digests, dtype=pl.String)
-    for column in batch.extra.get_columns():
+    for column in batch.extra.get_columns():  # with a prefix, so that none hides one of ours
         yield column.alias(f"data:{column.name}")
     names = run.facts.inputs.features
     if len(names) <= _MOST_FEATURES:
@@ -145,10 +142,7 @@ def _refuse_other_items(run: Run, chosen: pl.DataFrame, stream: ItemStream) -> N
 def _write_csv(
     path: Path, chosen: pl.DataFrame, predictions: bool, *, without: Iterable[str]
 ) -> None:
-    """One row per item, with empty columns ``annotator`` and ``label`` to fill in.
-
-    Without the features: one called "weight" would be read back as the weight of a vote.
-    """
+    """One row per item, with empty columns ``annotator`` and ``label`` to fill in."""
     # Under other names: "lower" would be read back as a stated bound, "label" as a vote.
     said = [pl.col(name).alias(f"model_{name}") for name in ("label", "lower", "score")]
     empty = [pl.lit(None, dtype=pl.String).alias(name) for name in ("annotator", "label")]

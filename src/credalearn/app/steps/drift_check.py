@@ -2,6 +2,7 @@
 
 from bisect import bisect_left
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -22,6 +23,7 @@ from credalearn.guarantees.truths import HAVING, LACKING, TRUTHS
 _LEVEL = 0.05  # significance level of both tests
 _POWER = 0.8  # probability with which a drop counts as noticed
 _DRAWS = 200  # to find it for groups
+_NOTICED = "would be noticed in 8 of 10 cases"
 _KEPT, _DEFERRED = 0.0, 1.0  # scores that say what the old threshold decided
 
 
@@ -30,55 +32,56 @@ class Drift:
     """What new items say about a run."""
 
     lines: list[str]  # accuracy and guarantee, each compared with what the run stated
+    facts: dict[str, Any]  # the same as numbers
     outdated: str | None = None  # why the run no longer holds; None if nothing shows it
 
 
 def drift_check(old: Run, new: Run) -> Drift:
-    """Compare new items with a run's accuracy and with its guarantee.
-
-    Calibration and test items of the old run are left out: its threshold was chosen on them, and
-    its accuracy is theirs.
-    """
+    """Compare new items with a run's accuracy and with its guarantee."""
     fresh = new.held_out(score=old.deferral_score)
     seen = KnownItems(old, ("calibration", "test")).among(fresh["item"], fresh["digest"])
     fresh = fresh.filter([not each for each in seen])
+    facts: dict[str, Any] = {"items": len(fresh)}
     if fresh.is_empty():
-        return Drift(
-            [f"All items are calibration or test items of {old.path}: nothing to compare."]
-        )
-    lines, dropped = _accuracy(old, new, fresh)
-    broken = False
-    if old.guarantee is not None:
-        more, broken = _guarantee(new, old.guarantee, fresh)
-        lines += more
-    if not (dropped or broken):
-        return Drift(lines)
+        line = f"All items are calibration or test items of {old.path}: nothing to compare."
+        return Drift([line], facts)
+    lines = _accuracy(old, new, fresh, facts)
+    lines += [] if old.guarantee is None else _guarantee(new, old.guarantee, fresh, facts)
+    broken = any(each["broken"] for each in facts.get("promises", ()))
+    if not (broken or facts.get("accuracy_dropped")):
+        return Drift(lines, facts)
     why = "its guarantee does not hold" if broken else "accuracy dropped significantly"
-    return Drift(
-        lines, f"{why} for the {len(fresh):,} newer items of {new.path}; use a run on newer items."
-    )
+    about = f"for the {len(fresh):,} newer items of {new.path}; use a run on newer items."
+    return Drift(lines, facts, f"{why} {about}")
 
 
-def _accuracy(old: Run, new: Run, fresh: pl.DataFrame) -> tuple[list[str], bool]:
-    """Lines about the accuracy, and whether it dropped significantly."""
+def _accuracy(old: Run, new: Run, fresh: pl.DataFrame, facts: dict[str, Any]) -> list[str]:
+    """Lines about the accuracy; adds it to the facts, and whether it dropped significantly."""
     before = old.predictions.filter(split="test")["wrong"].drop_nulls().to_numpy()
     wrong = fresh["wrong"].drop_nulls().to_numpy()
+    facts["judged"] = len(wrong)
     if not len(wrong):
-        return [f"Accuracy: no new item can be right or wrong, {LACKING[new.truth]}."], False
-    line = f"Accuracy on {len(wrong):,} new items with {HAVING[new.truth]}: {_share_right(wrong)}"
+        return [f"Accuracy: no new item can be right or wrong, {LACKING[new.truth]}."]
+    facts["accuracy"] = _right(wrong)
+    line = f"Accuracy on {len(wrong):,} new items with {HAVING[new.truth]}: "
+    line += _words(facts["accuracy"])
     if not len(before):
-        return [f"{line}."], False
-    line += f"; on the {len(before):,} test items of {old.path}: {_share_right(before)}."
+        return [f"{line}."]
+    facts["accuracy_before"] = _right(before)
+    line += f"; on the {len(before):,} test items of {old.path}: "
+    line += f"{_words(facts['accuracy_before'])}."
     if new.truth != old.truth:
-        note = f"Not comparable: the test items were compared with {TRUTHS[old.truth]}."
-        return [line, note], False
-    power = _detectable(before, len(wrong))
-    if _may_be_chance(before, int(wrong.sum()), len(wrong)):
-        return [line, f"The difference may be chance; {power}."], False
-    dropped = bool(wrong.mean() > before.mean())
-    change = "dropped" if dropped else "rose"
-    note = f"Accuracy {change} significantly (Fisher's exact test, level 5 %); {power}."
-    return [line, note], dropped
+        return [line, f"Not comparable: the test items were compared with {TRUTHS[old.truth]}."]
+    facts["detectable_accuracy"] = detectable = _detectable(before, len(wrong))
+    by_chance = _may_be_chance(before, int(wrong.sum()), len(wrong))
+    facts["accuracy_dropped"] = bool(not by_chance and wrong.mean() > before.mean())
+    power = "too few items to detect a difference"
+    if detectable is not None:
+        power = f"with {len(wrong):,} items, a drop to {percent(detectable)} {_NOTICED}"
+    if by_chance:
+        return [line, f"The difference may be chance; {power}."]
+    change = "dropped" if facts["accuracy_dropped"] else "rose"
+    return [line, f"Accuracy {change} significantly (Fisher's exact test, level 5 %); {power}."]
 
 
 def _may_be_chance(before: np.ndarray, errors: int, number: int) -> bool:
@@ -86,15 +89,12 @@ def _may_be_chance(before: np.ndarray, errors: int, number: int) -> bool:
     return bool(fisher_exact(table).pvalue > _LEVEL)
 
 
-def _detectable(before: np.ndarray, number: int) -> str:
-    """The accuracy to which a drop would have been noticed in 8 of 10 cases."""
+def _detectable(before: np.ndarray, number: int) -> float | None:
+    """The accuracy to which a drop would have been noticed in 8 of 10 cases; None if to none."""
     start = int(number * before.mean())
     errors = range(number + 1)
     least = bisect_left(errors, True, lo=start, key=lambda e: not _may_be_chance(before, e, number))
-    if least > number:
-        return "too few items to detect a difference"
-    noticed = 1 - _noticed(least, number)
-    return f"with {number:,} items, a drop to {percent(noticed)} would be noticed in 8 of 10 cases"
+    return None if least > number else 1 - _noticed(least, number)
 
 
 def _noticed(least: int, number: int) -> float:
@@ -102,55 +102,65 @@ def _noticed(least: int, number: int) -> float:
     return float(betaincinv(least, number - least + 1, _POWER))
 
 
-def _share_right(wrong: np.ndarray) -> str:
-    """Share of correct labels with its 95 % interval (Clopper and Pearson)."""
+def _right(wrong: np.ndarray) -> tuple[float, float, float]:
+    """Share of correct labels, and the ends of its 95 % interval (Clopper and Pearson)."""
     right, number = np.array([(~wrong).sum()]), np.array([len(wrong)])
-    ends = interval(right, number, confidence=1 - _LEVEL, binary=True)
-    low, high = (percent(float(end[0])) for end in ends)
-    return f"{percent(1 - float(wrong.mean()))} (95 % interval {low} to {high})"
+    low, high = interval(right, number, confidence=1 - _LEVEL, binary=True)
+    return 1 - float(wrong.mean()), float(low[0]), float(high[0])
 
 
-def _guarantee(new: Run, guarantee: Guarantee, fresh: pl.DataFrame) -> tuple[list[str], bool]:
-    """How the old threshold does on the new items, and whether that contradicts a promise."""
+def _words(right: tuple[float, float, float]) -> str:
+    share, low, high = map(percent, right)
+    return f"{share} (95 % interval {low} to {high})"
+
+
+def _guarantee(
+    new: Run, guarantee: Guarantee, fresh: pl.DataFrame, facts: dict[str, Any]
+) -> list[str]:
+    """How the old threshold does on the new items; adds to the facts what that says of promises."""
     kept = guarantee.keeps(fresh["score"].to_numpy(), fresh["label"].to_list())
-    line = f"The old threshold predicts {percent(float(kept.mean()))} of {len(fresh):,} new items "
+    facts |= {"predicted": float(kept.mean()), "predicted_before": guarantee.coverage}
+    line = f"The old threshold predicts {percent(facts['predicted'])} of {len(fresh):,} new items "
     line += f"({percent(guarantee.coverage)} of its calibration items)"
     if guarantee.against not in ("a random annotator", new.truth):
-        return [f"{line}; its guarantee is about {TRUTHS[guarantee.against]}."], False
+        return [f"{line}; its guarantee is about {TRUTHS[guarantee.against]}."]
     column, known = judged_by(guarantee.against)
     judged = fresh.select(known).to_series().to_numpy()
-    predicted = int((kept & judged).sum())
+    facts["predicted_judged"] = predicted = int((kept & judged).sum())
     if not predicted:
-        return [f"{line}."], False
+        return [f"{line}."]
     decided = fresh.with_columns(score=np.where(kept, _KEPT, _DEFERRED)).filter(judged)
     items = ScoredItems(**item_arrays(decided, column))
-    error = float(items.wrong[items.score == _KEPT].mean())
+    facts["error"] = error = float(items.wrong[items.score == _KEPT].mean())
     having = HAVING[guarantee.against]
     line += f"; of the {predicted:,} predicted with {having}, {percent(error)} are wrong."
     if guarantee.method == "capacity":
-        return [line], False
+        return [line]
     if guarantee.confidence is None:
-        share, limit = percent(error * predicted / len(items)), percent(guarantee.max_error)
-        average = f"the {limit} are an average over calibration sets, which one set cannot violate"
-        return [line, f"{share} of the new items are predicted and wrong; {average}."], False
+        facts["predicted_and_wrong"] = share = error * predicted / len(items)
+        average = "are an average over calibration sets, which one set cannot violate"
+        limit = f"the {percent(guarantee.max_error)} {average}"
+        return [line, f"{percent(share)} of the new items are predicted and wrong; {limit}."]
     promises = guarantee.all_promises
     by_group = guarantee.by_group and items.groups is not None
     found = [_verdict(each, items, by_group, _LEVEL / len(promises)) for each in promises]
-    return [line, " ".join(note for note, _ in found)], any(broken for _, broken in found)
+    facts["promises"] = [each for _, each in found]
+    return [line, " ".join(note for note, _ in found)]
 
 
 def _verdict(
     promise: Promise, items: ScoredItems, by_group: bool, level: float
-) -> tuple[str, bool]:
-    """What the items say about a promise, with the power of the test; and whether it is broken."""
+) -> tuple[str, dict[str, Any]]:
+    """What the items say about a promise, in words and as facts, with the power of the test."""
+    facts = {"about": promise.name, "kind": promise.kind, "limit": promise.limit, "broken": False}
     about = "" if promise.name is None else f"{promise.kind.capitalize()} {promise.name}: "
     try:
         found = evidence(items, promise, np.array([_KEPT]), by_group)
     except CredalError:  # no item is of this class
-        return f"{about}no new item to compare.", False
+        return f"{about}no new item to compare.", facts
     kept, errors = found.kept[..., 0], found.errors[..., 0]
     if not kept.sum():
-        return f"{about}no new item is predicted.", False
+        return f"{about}no new item is predicted.", facts
 
     def shown(rate: float) -> str:
         return number(rate * promise.largest) if promise.costs else percent(rate)
@@ -173,15 +183,17 @@ def _verdict(
         )
         broken, least = low[-1] > promise.rate, int((low[:-1] <= promise.rate).sum())
         noticed = _noticed(least, count) if least <= count else None
+    facts |= {"rate": share * promise.largest, "broken": bool(broken)}
+    facts["detectable_rate"] = None if noticed is None else noticed * promise.largest
     power = f"too few to contradict it ({units})"
     if noticed is not None:
-        power = f"with {units}, {shown(noticed)} would be noticed in 8 of 10 cases"
+        power = f"with {units}, {shown(noticed)} {_NOTICED}"
     limit = f"the guaranteed {shown(promise.rate)}{note}"
-    if broken:
-        return f"{about}Above {limit}, at {percent(1 - level)} confidence; {power}.", True
-    if share > promise.rate:
-        return f"{about}Above {limit}, but this may be chance; {power}.", False
-    return f"{about}This does not contradict {limit}; {power}.", False
+    said = f"This does not contradict {limit}"
+    if broken or share > promise.rate:
+        sure = f"at {percent(1 - level)} confidence" if broken else "but this may be chance"
+        said = f"Above {limit}, {sure}"
+    return f"{about}{said}; {power}.", facts
 
 
 def _noticed_by_groups(kept: np.ndarray, rate: float, level: float) -> float | None:

@@ -8,7 +8,7 @@ import logging
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -155,7 +155,7 @@ def _metadata(run: "Run", clf: "CredalClassifier") -> dict[str, str]:
     kept = {
         "classes": list(run.classes),
         "features": run.facts.inputs.features if encoded is None else encoded.names,
-        "encoder": None if encoded is None else encoded.to_json(),
+        "encoder": None if encoded is None else asdict(encoded),
         "method": run.facts.learner,
         "credalearn": __version__,
         "threshold": None if guarantee is None else guarantee.threshold,

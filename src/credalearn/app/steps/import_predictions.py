@@ -1,7 +1,4 @@
-"""``credalearn import``: the probabilities of another model as a run, to certify, defer and report.
-
-Shapes: N items, K classes.
-"""
+"""``credalearn import``: another model's probabilities as a run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
@@ -15,8 +12,9 @@ import torch
 
 from credalearn._formats import listed, many, percent, shown
 from credalearn._options import keywords, option, same_option
+from credalearn.app._join import gold_column
 from credalearn.app.annotations.table import Annotations, Origin
-from credalearn.app.dataset import Dataset, DatasetOptions, is_column
+from credalearn.app.dataset import Dataset, DatasetOptions
 from credalearn.app.features import (
     feature_values,
     find_categories,
@@ -81,12 +79,7 @@ def import_predictions(
     options: ImportOptions | None = None,
     reading: ReaderOptions | None = None,
 ) -> Run:
-    """Write a run of another model's probabilities: half of the items calibrate, half test.
-
-    ``votes`` are a file or table of annotations, ``Annotations``, a ``Dataset``, or None with gold
-    labels; ``probs`` a file or table with a column of items and one per class, or an array (N, K)
-    in the order of the items and classes of the annotations.
-    """
+    """Write a run of another model's probabilities: half of the items calibrate, half test."""
     options, output = options or ImportOptions(), Path(folder)
     check_place(output, overwrite=options.overwrite)
     if votes is None and options.gold is None:
@@ -164,7 +157,8 @@ def _joined(probs: Any, votes: Any, options: ImportOptions, reading: ReaderOptio
     else:
         votes = read_annotations(votes, **keywords(replace(reading, classes=classes)))
     chosen = {each.name: getattr(options, each.name) for each in fields(HeldOutOptions)}
-    return Dataset(votes, features=source, names=tuple(names), drop=options.drop, **chosen)
+    inputs = {"features": source, "names": tuple(names), "called": "probabilities"}
+    return Dataset(votes, **inputs, drop=options.drop, **chosen)
 
 
 def _in_memory(probs: Any, items: Any, classes: tuple[str, ...]) -> Any:
@@ -183,8 +177,8 @@ def _in_memory(probs: Any, items: Any, classes: tuple[str, ...]) -> Any:
 
 def _class_columns(source: Source, options: ImportOptions) -> list[str]:
     """The columns of numbers that are not named for something else."""
-    gold = options.gold if is_column(options.gold) else None
-    beside = [name for name in (options.group, options.split, gold, *options.drop) if name]
+    asked = (options.group, options.split, gold_column(options.gold), *options.drop)
+    beside = [name for name in asked if name]
     item = item_column(source, (options.item,), beside)
     left = [name for name in source.columns if name not in (item, *beside)]
     table = source.read((item, *left))

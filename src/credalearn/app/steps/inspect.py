@@ -8,11 +8,19 @@ import polars as pl
 from credalearn._formats import many, percent
 from credalearn.app.annotations.agreement import annotation_facts, majority, vote_counts
 from credalearn.app.annotations.annotators import Annotator, annotator_agreement
-from credalearn.app.annotations.statements import count_conflicts
 from credalearn.app.annotations.table import Annotations
 from credalearn.app.facts import AnnotationFacts
 
 _SHOWN = 3  # annotators and pairs of classes that a line names
+
+# How ``from_statements`` reads what contradicts itself.
+_READ_AS = {
+    "second is top": "the second percentage is dropped",
+    "second is larger": "both stay",
+    "named but impossible": "the percentage stays",
+    "above 100 %": "scaled to 100",
+    "no other class, below 100 %": "scaled to 100",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +87,18 @@ def inspect(annotations: Annotations) -> Inspection:
         far=tuple(each for each in people if each.far),
         notes=(*annotations.source.notes, *filter(None, [count_conflicts(annotations)])),
     )
+
+
+def count_conflicts(annotations: Annotations) -> str:
+    """How often statements contradict themselves, and how that is read; empty if never."""
+    if annotations.contains != "statements":
+        return ""
+    from credalearn.labels import statement_conflicts  # torch, which plain votes do not need
+
+    found = statement_conflicts(*annotations.statements()[0], classes=annotations.classes)
+    said = [f"{why} {count:,} ({_READ_AS[why]})" for why, count in found.items() if count]
+    number = many(len(annotations.table), "statement")
+    return f"contradictions in {number}: {', '.join(said)}" if said else ""
 
 
 def consensus(annotations: Annotations) -> pl.DataFrame:

@@ -1,7 +1,4 @@
-"""``credalearn predict``: a label, its bounds and a decision for each item.
-
-Shapes: N items of a batch, K classes.
-"""
+"""``credalearn predict``: a label, its bounds and a decision for each item."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence

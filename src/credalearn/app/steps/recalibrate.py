@@ -1,6 +1,6 @@
 """``credalearn recalibrate``: a trained model on newly annotated items, as a run of its own."""
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -60,6 +60,18 @@ class Recalibration:
     old: Run  # the run whose model it is
     run: Run  # the same model with the new items as calibration and test items
     drift: Drift  # what the new items say about the old run
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The same as :attr:`lines`, for programs."""
+        return {
+            "run": self.run.path,
+            "left_out": self.run.facts.inputs.left_out,
+            "lost_group": self.run.lost_group or None,
+            "drift": {**self.drift.facts, "outdated": self.drift.outdated},
+            "splits": asdict(self.run.facts.splits),
+            "inherited_requests": len(self.run.requests),
+        }
 
     @property
     def lines(self) -> list[str]:
@@ -176,7 +188,8 @@ def _dataset(run: Run, annotations: Annotations, options: RecalibrateOptions) ->
     if inputs.kind == "images":
         size = {"image_size": inputs.image_size}
         return Dataset(annotations, **keywords(options), **size, **encoder)
-    known = {"names": inputs.features, "categories": inputs.categories}
+    known: dict[str, Any] = {"names": inputs.features, "categories": inputs.categories}
+    known |= {"called": "probabilities"} if run.facts.imported else {}
     return Dataset(annotations, **keywords(options), **known)
 
 

@@ -1,7 +1,4 @@
-"""``credalearn inspect --rules``: which label rules hold for annotators they have not seen.
-
-Shapes: N items, K classes.
-"""
+"""``credalearn inspect --rules``: which label rules hold for annotators they have not seen."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -11,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from credalearn._formats import percent, shown
+from credalearn._formats import aligned, percent, shown
 from credalearn.app.annotations.agreement import vote_counts
 from credalearn.app.annotations.table import Annotations, check_unweighted
 from credalearn.errors import CredalError
@@ -62,16 +59,10 @@ class RuleComparison:
     def lines(self) -> list[str]:
         """The table as text, and one line of advice."""
         what = "annotators" if self.by_annotator else "the votes of each item"
-        rows = [_HEAD, *(self._cells(each) for each in self.rules)]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        shown_rows = [
-            "  ".join(f"{cell:{'>' if i else '<'}{widths[i]}}" for i, cell in enumerate(row))
-            for row in rows
-        ]
         return [
             f"{self.splits} splits of {what}; per item {self.building:g} votes build a "
             f"label and {self.held_out:g} test it",
-            *shown_rows,
+            *aligned([_HEAD, *(self._cells(each) for each in self.rules)]),
             self.advice(),
         ]
 
@@ -108,23 +99,28 @@ class RuleComparison:
 def compare_rules(
     annotations: Annotations, *, splits: int = 20, random_state: int = 0
 ) -> RuleComparison:
-    """Build labels from half of the votes by every rule, and test them on the others.
-
-    If annotators are named they are split, so that all votes of a person are on one side; otherwise
-    the votes of each item are split.
-    """
+    """Build labels from half of the votes by every rule, and test them on the others."""
     _check(annotations)
+    asked: dict[str, Any] = {"splits": splits, "random_state": random_state}
+    if annotations.annotators:
+        halves = halves_of_annotators(
+            *(annotations.codes(name) for name in ("item", "annotator", "label")),
+            shape=(len(annotations.items), len(annotations.classes)),
+            **asked,
+        )
+    else:
+        halves = halves_of_counts(vote_counts(annotations).toarray(), **asked)
     building: list[np.ndarray] = []
     held_out: list[np.ndarray] = []
 
-    def counted(halves: Iterator[Half]) -> Iterator[Half]:
+    def counted() -> Iterator[Half]:
         for half in halves:
             building.append(half.building[half.used].sum(1))
             held_out.append(half.held_out[half.used].sum(1))
             yield half
 
     rules = coverage_of_rules(
-        counted(_halves(annotations, splits=splits, random_state=random_state)),
+        counted(),
         rules=tuple(VOTE_RULES),
         confidence=_CONFIDENCE,
     )
@@ -155,13 +151,3 @@ def _check(annotations: Annotations) -> None:
             f"{path} names only {shown(annotations.annotators[0])}, so annotators cannot be split. "
             "To fix: name all annotators, or drop their column."
         )
-
-
-def _halves(annotations: Annotations, **options: Any) -> Iterator[Half]:
-    if not annotations.annotators:
-        return halves_of_counts(vote_counts(annotations).toarray(), **options)
-    return halves_of_annotators(
-        *(annotations.codes(name) for name in ("item", "annotator", "label")),
-        shape=(len(annotations.items), len(annotations.classes)),
-        **options,
-    )

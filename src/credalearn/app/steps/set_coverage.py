@@ -1,7 +1,4 @@
-"""``certify --set-coverage``: widen a run's sets to contain what people say about new items.
-
-Shapes: N items, K classes.
-"""
+"""``certify --set-coverage``: widen a run's sets to contain what people say about new items."""
 
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -146,11 +143,7 @@ def certify_sets(
     stratum: str | None = None,
     table: Any = None,
 ) -> WidenedSets:
-    """Calibrate by how much to widen predicted sets; nothing is written.
-
-    By default likely kept and likely deferred items are calibrated separately, and the scale is the
-    one with the narrowest sets on out-of-fold predictions.
-    """
+    """Calibrate by how much to widen predicted sets; nothing is written."""
     if run.answers == "bounds":
         raise CredalError(
             f"{run.path} was trained on stated bounds: there are no vote shares to cover. To fix: "

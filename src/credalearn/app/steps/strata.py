@@ -1,8 +1,6 @@
-"""Strata of a run's sets: by score, by predicted class, or by a column of the inputs.
+"""Strata of a run's sets: by score, by predicted class, or by a column of the inputs."""
 
-Shapes: N items.
-"""
-
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -25,11 +23,7 @@ _MOST = 4  # strata by score where no threshold was expected
 
 
 def score_edges(run: Run, score: np.ndarray) -> tuple[float, ...]:
-    """Scores between strata that no label of a calibration item has decided about.
-
-    The threshold that out-of-fold predictions led to expect, so that likely kept and likely
-    deferred items are apart; otherwise quantiles of the calibration scores, at most quartiles.
-    """
+    """Scores between strata that no label of a calibration item has decided about."""
     expected = None if run.guarantee is None else run.guarantee.expected_threshold
     if expected is not None:
         kept = int((score <= expected).sum())
@@ -43,39 +37,39 @@ def strata_of_table(
     run: Run, inflation: Inflation, held_out: pl.DataFrame, table: Any = None
 ) -> list[str] | None:
     """Strata of held-out items; None where the sets have none."""
-    if not inflation.strata:
+    by = inflation.by
+    if not inflation.strata or by is None:
         return None
-    if inflation.by in SCORE_WORDS:
-        return score_strata(held_out[inflation.by.replace("-", "_")].to_numpy(), inflation.edges)
-    if inflation.by == LABEL:
-        return known(held_out[LABEL].to_list(), inflation)
-    assert inflation.by is not None
-    return known(column_values(run, inflation.by, held_out["item"].to_list(), table), inflation)
+    if by in SCORE_WORDS:
+        return score_strata(held_out[by.replace("-", "_")].to_numpy(), inflation.edges)
+    items = held_out["item"].to_list()
+    return _known(
+        held_out[LABEL] if by == LABEL else column_values(run, by, items, table), inflation
+    )
 
 
 def strata_of_batch(
     run: Run, inflation: Inflation, predicted: CredalPredictions, label: pl.Series, batch: Batch
 ) -> list[str] | None:
     """Strata of new items; None where the sets have none."""
-    by = inflation.by
+    by, features = inflation.by, run.facts.inputs.features
     if not inflation.strata or by is None:
         return None
     if by in SCORE_WORDS:
         return score_strata(predicted.score(by).double().numpy(), inflation.edges)
     if by == LABEL:
-        return known(label.to_list(), inflation)
-    features = run.facts.inputs.features
+        return _known(label, inflation)
     if by in batch.extra.columns:
-        return known(texts(batch.extra.select(by)).to_series().to_list(), inflation)
+        return _known(texts(batch.extra.select(by)).to_series(), inflation)
     if by in features:
-        return known([f"{value:g}" for value in batch.X[:, features.index(by)]], inflation)
+        return _known([f"{value:g}" for value in batch.X[:, features.index(by)]], inflation)
     raise CredalError(
         f"the sets of {run.path} are calibrated by {by!r}, and the data have no such column. To "
         "fix: add it, or certify the sets again without --stratum."
     )
 
 
-def known(values: list[str | None], inflation: Inflation) -> list[str]:
+def _known(values: Iterable[str | None], inflation: Inflation) -> list[str]:
     """The values that are strata; others count among the rest."""
     names = {each.name for each in inflation.strata}
     return [str(each) if str(each) in names else REST for each in values]

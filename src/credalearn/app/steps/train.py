@@ -1,7 +1,4 @@
-"""``credalearn train``: a dataset into a run.
-
-Shapes: N items, K classes.
-"""
+"""``credalearn train``: a dataset into a run."""
 
 import hashlib
 import json
@@ -85,11 +82,7 @@ class TrainOptions:
 
 
 def train(data: Dataset, folder: str | Path, options: TrainOptions | None = None) -> Run:
-    """Train on annotated items and write a run.
-
-    Killed and called again with the same arguments, a network resumes from its last epoch. An older
-    run in the same place stays until the new one is whole.
-    """
+    """Train on annotated items and write a run."""
     started = time.monotonic()
     options, output = options or TrainOptions(), Path(folder)
     check_place(output, overwrite=options.overwrite)
@@ -299,8 +292,10 @@ def _check_classes(data: Dataset, rows: np.ndarray) -> None:
     seen = data.counts[rows].sum(0) > 0
     missing = [name for name, ok in zip(data.annotations.classes, seen, strict=True) if not ok]
     if missing:
+        stated = data.annotations.contains == "statements"  # which cannot be mapped
+        merge = "" if stated else ", merge it into another class with --map"
         raise CredalError(
             f"no training item of {data.annotations.source.path} has a vote for "
-            f"{listed(missing, 3)}. To fix: leave out its votes with --missing={missing[0]}, merge "
-            "it into another class with --map, or choose another --random-state."
+            f"{listed(missing, 3)}. To fix: leave out its votes with --missing={missing[0]}{merge}"
+            ", or choose another --random-state."
         )

@@ -1,7 +1,4 @@
-"""Held-out items of a run: their predicted sets and what people answered.
-
-Shapes: N items, K classes.
-"""
+"""Held-out items of a run: their predicted sets and what people answered."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,10 +63,7 @@ def soft_scores(run: Run) -> dict[str, float]:
 
 
 def about_votes(run: Run, predicted: CredalPredictions) -> CredalPredictions:
-    """Predictions about what is right as predictions about what people say, by their bounds.
-
-    The center of the default learner is then its head that learned vote shares.
-    """
+    """Predictions about what is right as predictions about what people say, by their bounds."""
     known, vertices = run.facts.temperatures, predicted.vertices
     center = predicted.probs
     if vertices is not None and vertices.shape[1] > CENTER and _has_center(run):

@@ -1,0 +1,160 @@
+"""The options of the classifier, and what they ask for together."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, Literal
+
+from sklearn.base import BaseEstimator
+
+from credalearn._checks import check_choice
+from credalearn._method_training import MethodTraining
+from credalearn._selection import SELECTED_METHOD, Choice
+from credalearn.errors import CredalError
+from credalearn.labels.soft import SoftRule
+from credalearn.methods import METHODS, Method
+from credalearn.nets import Backbone
+from credalearn.train import AUGMENTS, Recipe
+from credalearn.train.device import find_device
+from credalearn.train.recipe import Optimizer, Precision, Schedule
+
+_DEFAULTS = Recipe()
+
+
+class ClassifierOptions(BaseEstimator):  # type: ignore[misc]
+    """What ``CredalClassifier`` is made with; documented there."""
+
+    choice_: Choice | None
+
+    def __init__(
+        self,
+        method: str | Method = "auto",
+        *,
+        backbone: Backbone = "auto",
+        encoder: Literal["auto", "tfidf"] = "auto",
+        weights: str | Path | None = None,
+        label_rule: SoftRule = "relax-ties",
+        collapse: bool = False,
+        calibrate: bool = False,
+        epochs: int = _DEFAULTS.epochs,
+        batch_size: int = _DEFAULTS.batch_size,
+        optimizer: Optimizer = _DEFAULTS.optimizer,
+        learning_rate: float = _DEFAULTS.learning_rate,
+        momentum: float = _DEFAULTS.momentum,
+        weight_decay: float = _DEFAULTS.weight_decay,
+        schedule: Schedule = _DEFAULTS.schedule,
+        warmup_epochs: float = _DEFAULTS.warmup_epochs,
+        warmup_start: float = _DEFAULTS.warmup_start,
+        final_learning_rate: float = _DEFAULTS.final_learning_rate,
+        augment: Literal["none", "crop", "crop-flip", "mixup", "cutmix"] = "none",
+        precision: Precision = _DEFAULTS.precision,
+        random_state: int = _DEFAULTS.random_state,
+        device: str = "auto",
+        checkpoint: str | Path | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.method = method
+        self.backbone = backbone
+        self.encoder = encoder
+        self.weights = weights
+        self.label_rule = label_rule
+        self.collapse = collapse
+        self.calibrate = calibrate
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.optimizer = optimizer
+        self.learning_rate = learning_rate
+        self.momentum = momentum
+        self.weight_decay = weight_decay
+        self.schedule = schedule
+        self.warmup_epochs = warmup_epochs
+        self.warmup_start = warmup_start
+        self.final_learning_rate = final_learning_rate
+        self.augment = augment
+        self.precision = precision
+        self.random_state = random_state
+        self.device = device
+        self.checkpoint = checkpoint
+        self.verbose = verbose
+
+    @property
+    def _selects(self) -> bool:
+        """Whether this is the default learner."""
+        if not isinstance(self.method, str) or not isinstance(self.backbone, str):
+            return False
+        taught = self.method in METHODS and METHODS[self.method].teachers is not None
+        both = (self.method, self.backbone)
+        return both == ("auto", "auto") or (taught and self.backbone == "linear")
+
+    def _method(self) -> Method:
+        if isinstance(self.method, Method):
+            return self.method
+        check_choice(self.method, ("auto", *METHODS), name="method")
+        if self.method == "auto":
+            return METHODS[SELECTED_METHOD if self._selects else "pocc"]
+        return METHODS[self.method]
+
+    def _backbone(self) -> Backbone:
+        if isinstance(self.backbone, str) and self.backbone == "auto":
+            choice = getattr(self, "choice_", None)
+            return "mlp" if choice is None else choice.backbone
+        return self.backbone
+
+    @property
+    def _tables(self) -> bool:
+        """Whether items are rows of a table."""
+        return self._backbone() in ("auto", "linear", "mlp")
+
+    def _recipe(self) -> Recipe:
+        return Recipe(**{each.name: getattr(self, each.name) for each in fields(Recipe)})
+
+    def _check_options(self, *, weighted: bool, on_members: bool) -> None:
+        """Reject options that are invalid, or without effect."""
+        recipe, _ = self._recipe(), self._method()  # which check their options
+        check_choice(self.augment, AUGMENTS, name="augment")
+        check_choice(self.encoder, ("auto", "tfidf"), name="encoder")
+        if not self._selects:
+            if self.encoder != "auto":
+                raise CredalError(
+                    f"encoder={self.encoder!r} is for the default learner. To fix: leave out "
+                    "method and backbone, or encode the texts yourself."
+                )
+            if weighted:
+                raise CredalError(
+                    "sample_weight is for the default learner. To fix: leave out method and "
+                    "backbone, or leave out sample_weight."
+                )
+            return
+        changed = [
+            each.name
+            for each in fields(Recipe)
+            if each.name != "random_state" and getattr(recipe, each.name) != each.default
+        ]
+        changed += ["weights"] * (self.weights is not None) + ["augment"] * (self.augment != "none")
+        changed += ["members"] * on_members
+        if changed:
+            raise CredalError(
+                f"{', '.join(changed)}: such options are for networks; the default learner selects "
+                "its own. To fix: leave them out, or name a method, such as method='pocc'."
+            )
+
+    def _method_training(self) -> MethodTraining:
+        name = self.method if isinstance(self.method, str) else "your method"
+        return MethodTraining(
+            method=self._method(),
+            backbone=self._backbone(),
+            weights=self.weights,
+            recipe=self._recipe(),
+            augment=self.augment,
+            device=find_device(self.device),
+            checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
+            progress=name if self.verbose else None,
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self._selects
+        tags.input_tags.allow_nan = self._tables
+        tags.input_tags.string = self.encoder == "tfidf"
+        return tags

@@ -1,0 +1,118 @@
+"""Items as the networks take them: tables as numbers, texts as TF-IDF, sparse rows, images.
+
+Shapes: N items, K classes.
+"""
+
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
+from torch import Tensor
+
+from credalearn._table_encoder import Table, TableEncoder
+from credalearn._text_encoder import TextEncoder, as_texts
+from credalearn.errors import CredalError
+from credalearn.sets.checks import refuse_masked, refuse_no_array
+from credalearn.train.linear import Inputs
+
+Encoder = TableEncoder | TextEncoder | None  # None: a sparse matrix, or an array of any shape
+_NUMPY_FLOATS = (torch.float16, torch.float32, torch.float64)  # torch has shorter ones too
+
+
+def fit_encoder(
+    estimator: BaseEstimator,
+    X: Any,
+    *,
+    texts: bool,
+    sparse: bool,
+    table: bool,
+    used: np.ndarray | None,
+) -> tuple[Encoder, Inputs]:
+    """Learn from the ``used`` rows how items are encoded, and encode all.
+
+    ``texts``, ``sparse`` and ``table`` say what the estimator takes. Texts are only counted: each
+    fold of a selection weighs the counts itself.
+    """
+    X = as_numpy(X, name="X")
+    if texts:
+        given = as_texts(X)
+        validate_data(estimator, given[:, None], skip_check_array=True)
+        words = TextEncoder.fit(given if used is None else given[used])
+        return words, words.count(given)
+    if issparse(X):
+        if not sparse:
+            raise CredalError(
+                "a sparse X is for the default learner. To fix: pass X.toarray(), or leave out "
+                "method and backbone."
+            )
+        return None, _rows(estimator, X, reset=True)
+    if table:
+        opened = Table.of(X)
+        validate_data(estimator, X, skip_check_array=True)
+        encoder = TableEncoder.fit(opened if used is None else opened[used])
+        return encoder, _as_tensor(encoder.transform(opened))
+    return None, _numbers(estimator, X, reset=True)
+
+
+def encode(
+    estimator: BaseEstimator, encoder: Encoder, X: Any, *, sparse: bool, shape: tuple[int, ...]
+) -> Inputs:
+    """Encode new items; without an encoder, as sparse rows if the estimator takes them."""
+    X = as_numpy(X, name="X")
+    if isinstance(encoder, TextEncoder):
+        texts = as_texts(X)
+        validate_data(estimator, texts[:, None], reset=False, skip_check_array=True)
+        return encoder.transform(texts)
+    if isinstance(encoder, TableEncoder):
+        if issparse(X):
+            raise CredalError(
+                "X is sparse, but the model was fitted on a dense table. To fix: pass X.toarray()."
+            )
+        table = Table.of(X)
+        validate_data(estimator, X, reset=False, skip_check_array=True)
+        return _as_tensor(encoder.transform(table))
+    inputs = (_rows if sparse else _numbers)(estimator, X, reset=False)
+    if tuple(inputs.shape[1:]) != shape:
+        raise CredalError(
+            f"X must have items of shape {shape}, as in fit; got {tuple(inputs.shape[1:])}. To "
+            "fix: bring the items to that shape."
+        )
+    return inputs
+
+
+def as_numpy(values: Any, *, name: str) -> Any:
+    """Tensors and objects with an array as arrays; scikit-learn would ignore a mask."""
+    refuse_masked(values, name=name)
+    if isinstance(values, Tensor):
+        refuse_no_array(values, name=name)
+        if values.is_floating_point() and values.dtype not in _NUMPY_FLOATS:
+            values = values.float()
+        return values.numpy(force=True)
+    is_table = hasattr(values, "columns") or issparse(values)
+    return np.asarray(values) if hasattr(values, "__array__") and not is_table else values
+
+
+def _rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Inputs:
+    """A sparse matrix in rows (CSR), or a dense table."""
+    if issparse(X) and not np.isfinite(X.tocsr().data).all():
+        raise CredalError(
+            "a sparse X must contain no NaN and no infinity. To fix: pass X.toarray(), where NaN "
+            "means missing."
+        )
+    rules = {"accept_sparse": "csr", "dtype": np.float64, "order": "C"}
+    X = validate_data(estimator, X, reset=reset, **rules)
+    return X if issparse(X) else _as_tensor(X)
+
+
+def _numbers(estimator: BaseEstimator, X: Any, *, reset: bool) -> Tensor:
+    """Items of any shape, in float32."""
+    rules = {"dtype": np.float32, "order": "C", "allow_nd": True}
+    return _as_tensor(validate_data(estimator, X, reset=reset, **rules))
+
+
+def _as_tensor(array: np.ndarray) -> Tensor:
+    """The same numbers; torch warns about arrays that it may not write to, so they are copied."""
+    return torch.from_numpy(array if array.flags.writeable else array.copy())

@@ -1,0 +1,146 @@
+"""Training of a method given by name: its networks, teachers first where it has them.
+
+Shapes: N items, K classes.
+"""
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from credalearn._folds import make_folds
+from credalearn._targets import truth_of
+from credalearn.errors import CredalError, TrainingError
+from credalearn.methods import METHODS, Method, Model
+from credalearn.methods.softmax import ENSEMBLE_SIZE
+from credalearn.methods.taught import as_wide_as, narrowest, stretch, stretched, taught_labels
+from credalearn.nets import Backbone, Network, build_network
+from credalearn.sets import CredalSet
+from credalearn.train import AUGMENTS, Progress, Recipe, Training, seeded, train
+
+Trained = tuple[Model, list[float]]  # and its mean loss in each epoch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MethodTraining:
+    """A method, and how its networks are made and trained."""
+
+    method: Method
+    backbone: Backbone
+    weights: str | Path | None
+    recipe: Recipe
+    augment: str
+    device: torch.device
+    checkpoint: Path | None
+    progress: str | None  # name to show it under; None shows nothing
+
+    def fit(
+        self, inputs: Tensor, labels: CredalSet, members: Sequence[Network] | None = None
+    ) -> Trained:
+        """A model, built on ``members`` instead of trained if there are any."""
+        if self.augment.startswith("crop") and inputs.ndim != 4:
+            raise CredalError(
+                f"augment={self.augment!r} is for images (items, channels, height, width); X has "
+                f"the shape {tuple(inputs.shape)}. To fix: augment='none' or 'mixup'."
+            )
+        count = self.method.num_members + (ENSEMBLE_SIZE if self.method.teachers else 0)
+        if isinstance(self.backbone, nn.Module) and count > 1 and members is None:
+            name = type(self.backbone).__name__
+            raise CredalError(
+                f"one {name} as backbone would start all {count} networks of this method from the "
+                "same weights, but an ensemble needs different ones. To fix: give a function that "
+                f"makes a new one at each call: backbone=lambda: {name}(...)."
+            )
+        if members is None and self.method.teachers is not None:
+            return self._fit_taught(inputs, labels)
+        losses, networks = [], list(members or ())
+        for number in range(self.method.num_members if members is None else 0):
+            training = self._training(number, inputs, labels)
+            losses.append(self._run(training, number))
+            networks.append(training.network)
+        state = self.recipe.random_state
+        model = Model.from_members(self.method, networks, inputs, labels, random_state=state)
+        return model, np.array(losses).mean(0).tolist() if losses else []
+
+    def beside(self, suffix: str) -> Path | None:
+        """The checkpoint of another training, such as that of one member of an ensemble."""
+        path = self.checkpoint
+        return None if path is None else path.with_stem(f"{path.stem}-{suffix}")
+
+    def _fit_taught(self, inputs: Tensor, labels: CredalSet) -> Trained:
+        """A student of softmax networks that the same backbone, recipe and data make."""
+        method, state, teachers = self.method, self.recipe.random_state, []
+        right = truth_of(labels, None, np.arange(labels.num_classes))
+        folds = make_folds(right, None, random_state=state, count=ENSEMBLE_SIZE)
+        for number in range(ENSEMBLE_SIZE):
+            teacher = replace(
+                self,
+                method=METHODS["softmax"],
+                recipe=replace(self.recipe, random_state=state + 1 + number),
+                checkpoint=self.beside(f"teacher-{number}"),
+                progress=None if self.progress is None else "softmax",
+            )
+            left_out = number if method.teachers == "cross-fitted" else -1
+            rows = np.flatnonzero(folds != left_out)
+            teachers.append(teacher.fit(inputs[rows], labels[rows])[0])
+
+        def say(items: Tensor) -> Tensor:
+            return torch.stack([each.predict(items).probs for each in teachers], 1)
+
+        probs = say(inputs)
+        taught = taught_labels(probs)
+        training = self._training(0, inputs, taught)
+        if self.augment != "none":
+            teach = lambda new: taught_labels(say(new)).to(self.device)  # noqa: E731
+            training = replace(training, teach=teach)
+        losses = self._run(training, 0)
+        model = Model(method, (training.network,), stretch(1.0), state)
+        predict = partial(method.predictions, model.outputs(inputs))
+        if method.teachers == "ensemble":
+            return replace(model, state=as_wide_as(predict, taught)), losses
+        # Around what the one teacher says that did not see the item: it errs as for new items.
+        box, unseen = predict(model.state), probs[torch.arange(len(folds)), torch.from_numpy(folds)]
+        ends = unseen[:, None] + torch.stack([box.lower, box.upper], 1) - box.probs[:, None]
+        widened = narrowest(lambda state: stretched(unseen, ends, state), labels.reference)
+        return replace(model, state=widened), losses
+
+    def _training(self, number: int, inputs: Tensor, labels: CredalSet) -> Training:
+        """The training of member ``number``, whose random_state is the recipe's plus that."""
+        recipe = replace(self.recipe, random_state=self.recipe.random_state + number)
+        with seeded(self.device, recipe.random_state, 0):
+            network = build_network(
+                self.backbone,
+                inputs,
+                num_heads=self.method.num_heads,
+                num_classes=labels.num_classes,
+                dropout=self.method.dropout,
+                weights=self.weights,
+            )
+        augment, mix = AUGMENTS[self.augment]
+        return Training(
+            network=network.to(self.device),
+            inputs=inputs,
+            labels=labels,
+            loss=self.method.loss,
+            recipe=recipe,
+            augment=augment if inputs.ndim == 4 else None,
+            mix=mix,
+            checkpoint=self.checkpoint
+            if self.method.num_members == 1
+            else self.beside(f"{number}"),
+        )
+
+    def _run(self, training: Training, number: int) -> list[float]:
+        """Train a member's network, and return its loss in each epoch."""
+        name, count = self.progress, self.method.num_members
+        shown = name if name is None or count == 1 else f"{name} {number + 1}/{count}"
+        with nullcontext() if shown is None else Progress(shown) as progress:
+            (end,) = train([replace(training, listener=progress)])
+        if isinstance(end, TrainingError):
+            raise end
+        return end
