@@ -132,6 +132,7 @@ def set_worth_figure(scores: pl.DataFrame, path: Path) -> None:
         "statements, relaxed soft labels": difference(said, None, PAIRS[3], "accuracy"),
         "three votes, network": difference(mixed, "CIFAR-10H, 3 votes", pair, "accuracy"),
         "all votes, network": difference(mixed, "CIFAR-10H, all votes", pair, "accuracy"),
+        "radiologists, network": difference(mixed, "LIDC", pair, "accuracy"),
     }
     widths = {
         name: difference(wide, None, f"{BOUNDS} less {name}", "width")
@@ -152,7 +153,7 @@ def set_worth_figure(scores: pl.DataFrame, path: Path) -> None:
                 axes.errorbar(mean, row, xerr=error, fmt="o", color=COLORS[place])
             axes.axvline(0, color=GRAY, linewidth=1)
             axes.set_yticks(range(len(known)), list(known))
-            axes.invert_yaxis()
+            axes.set_ylim(len(known) - 0.5, -0.5)
             axes.set(title=title, xlabel=f"{unit}, ± 95 %")
 
     save_figure(draw, path, width=11, height=2.8)
