@@ -321,12 +321,13 @@ def _items(axes: Axes, run: cl.Run, *, title: str) -> None:
 
 def _errors(axes: Axes, run: cl.Run, *, title: str) -> None:
     """Error among the kept test items against the share kept, and the certified threshold."""
-    items = run.held_out("test").drop_nulls("wrong").sort("score")
+    items = run.held_out("test").sort("score")
     found = run.guarantee
     assert found is not None
     assert found.max_error is not None
     kept = np.arange(1, len(items) + 1)
-    error = 100 * items["wrong"].to_numpy().cumsum() / kept
+    judged = items["wrong"].is_not_null().cum_sum().to_numpy()  # items without a truth are kept too
+    error = 100 * items["wrong"].fill_null(0).cum_sum().to_numpy() / judged.clip(1)
     share = 100 * float(found.keeps(items["score"].to_numpy()).mean())
     first, place = len(items) // 10, max(round(share * len(items) / 100) - 1, 0)
     limit = 100 * found.max_error
@@ -334,7 +335,9 @@ def _errors(axes: Axes, run: cl.Run, *, title: str) -> None:
     axes.axhline(limit, color=_RED, linestyle="--", linewidth=1.5)
     axes.plot(share, error[place], "o", color=_GREEN, markersize=8)
     top = 1.25 * max(limit, error.max())
-    axes.vlines(share, 0, 0.78 * top, color=_GREEN, linestyle=":", linewidth=2)
+    axes.vlines(
+        share, 0, limit if share < 60 else 0.78 * top, color=_GREEN, linestyle=":", linewidth=2
+    )
     axes.text(2, limit + 0.015 * top, f"promised: at most {limit:.0f} %", color=_RED)
     words = f"{share:.0f} % answered alone,\n{error[place]:.0f} % of them wrong"
     side, at = ("left", share + 2) if share < 60 else ("right", share - 2)

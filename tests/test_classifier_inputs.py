@@ -15,7 +15,6 @@ from scipy.sparse import coo_array, csc_matrix, csr_array, csr_matrix, random_ar
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 import credalearn as cl
 from clouds import classifier, clouds
@@ -166,11 +165,3 @@ def test_read_only_arrays_are_taken_without_a_warning() -> None:
     X.flags.writeable = False
     for clf in (cl.CredalClassifier(), classifier(epochs=1)):
         assert clf.fit(X, y).predict(X).shape == (90,)
-
-
-def test_scaling_the_inputs_changes_nothing() -> None:
-    X, _, counts = clouds()
-    labels = cl.from_votes(counts)
-    pipe = make_pipeline(StandardScaler(), cl.CredalClassifier()).fit(X, labels)
-    plain = cl.CredalClassifier().fit(X, labels)
-    np.testing.assert_allclose(pipe.predict_proba(X), plain.predict_proba(X), atol=1e-3)

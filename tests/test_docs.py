@@ -7,14 +7,18 @@ import shlex
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 from figures import FIGURES
 from fill_docs import CODE, as_notebook, filled, run_page
 from polars.testing import assert_frame_equal
+from typer.main import get_command
 
 import credalearn as cl
+from credalearn.app.cli import app
+from credalearn_experiments.cli import app as experiments
 from credalearn_experiments.cli import main
 from ray_cluster import QUIET, ray_cluster
 from team_files import make_team
@@ -98,6 +102,19 @@ def test_a_page_runs_from_top_to_bottom(path: Path, tmp_path: Path) -> None:
         for line in shown:  # the beginning of a line, or all of it with numbers within 15 %
             lines = output.splitlines()
             assert line in output or any(alike(line, each, share=0.15) for each in lines), output
+
+
+def test_commands_that_no_page_runs_have_valid_options() -> None:
+    programs: Any = {"credalearn": get_command(app)}
+    programs |= {"credalearn-experiments": get_command(experiments)}
+    text = "\n".join(path.read_text(encoding="utf-8") for path in DOCUMENTS)
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    plain = "".join(block.replace("\\\n", " ") for language, block in blocks if not language)
+    lines = re.findall(r"^credalearn.*", plain, re.MULTILINE)
+    assert len(lines) > 30
+    for line in lines:
+        program, name, *arguments = shlex.split(line, comments=True)
+        programs[program].commands[name].make_context(name, arguments)
 
 
 def test_the_notebook_is_the_tutorial_and_its_cells_run_in_one_process(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from credalearn import CredalError
-from credalearn._table_encoder import Column, Table, TableEncoder
+from credalearn._table_encoder import Table, TableEncoder
 
 NUMBERS = st.one_of(st.none(), st.just(float("nan")), st.floats(-1e300, 1e300), st.booleans())
 TEXTS = st.one_of(st.none(), st.sampled_from(["", "a", "b", "ab"]))
@@ -97,21 +97,6 @@ def test_all_kinds_of_frames_give_the_same_features() -> None:
             [40, 0, 0, 1, 0, 1, 0, 0],
         ]
         np.testing.assert_allclose(transform(encoder, frame), wanted)
-
-
-def test_prediction_accepts_new_categories_and_missing_values() -> None:
-    encoder = fit(pd.DataFrame({"age": [1.0, 3.0], "site": ["a", "b"]}))
-    assert encoder.columns == (Column("age", 2.0), Column("site", values=("a", "b")))
-    assert transform(encoder, [[None, "z"], [5, None]]).tolist() == [[2, 0, 0], [5, 0, 0]]
-    nulls = pd.DataFrame({"age": [None, None], "site": [np.nan, np.nan]})
-    assert transform(encoder, nulls).tolist() == [[2, 0, 0], [2, 0, 0]]
-
-
-def test_column_without_training_values_is_always_zero() -> None:
-    encoder = fit(np.array([[np.nan, 1.0], [np.nan, 2.0]]))
-    assert encoder.names == ["x0", "x1"]
-    assert not encoder.is_plain
-    assert transform(encoder, [["text", 3]]).tolist() == [[0, 3]]
 
 
 def test_plain_numbers_stay_as_they_are() -> None:

@@ -10,7 +10,7 @@ import pytest
 from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.pipeline import Pipeline, make_pipeline, make_union
+from sklearn.pipeline import make_union
 
 import credalearn as cl
 from credalearn._text_encoder import TextEncoder, as_texts
@@ -135,12 +135,3 @@ def test_items_without_weight_do_not_reach_the_encoder() -> None:
     clf = cl.CredalClassifier(encoder="tfidf").fit([*texts, "zebra"], y, sample_weight=weight)
     assert isinstance(clf._encoder, TextEncoder)
     assert "zebra" not in clf._encoder.words
-
-
-def test_works_in_a_pipeline_with_any_vectorizer() -> None:
-    texts, votes = messages(80)
-    labels = np.array(["fine", "rude"])[votes.argmax(1)]
-    model = make_pipeline(TfidfVectorizer(), cl.CredalClassifier()).fit(texts, labels)
-    assert model.score(texts, labels) > 0.9
-    own = Pipeline([("clf", cl.CredalClassifier(encoder="tfidf"))]).fit(texts, labels)
-    assert own.score(texts, labels) > 0.9

@@ -121,7 +121,8 @@ def _work_all(
                 delayed(_work)(context, group, until, os.getpid()) for group in groups
             )
         except Exception as error:
-            if not _is_death(error):
+            names = {kind.__name__ for kind in type(error).__mro__}  # of joblib and of Ray
+            if names.isdisjoint({"TerminatedWorkerError", "RayActorError"}):
                 raise
             deaths += 1
             kind = type(error).__name__
@@ -134,12 +135,6 @@ def _work_all(
             continue
         if not any(worked):  # other processes do what is left
             time.sleep(_SECONDS_BETWEEN_LOOKS)
-
-
-def _is_death(error: Exception) -> bool:
-    """Whether a worker of joblib or Ray was killed, as opposed to an exception of its own."""
-    names = {kind.__name__ for kind in type(error).__mro__}
-    return not names.isdisjoint({"TerminatedWorkerError", "RayActorError"})
 
 
 def _ready_groups(store: Store, runs: Sequence[Run], side_by_side: int) -> list[list[Run]]:

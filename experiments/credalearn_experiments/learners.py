@@ -129,11 +129,6 @@ def _shares(data: CrowdSet) -> np.ndarray:
     return shares
 
 
-def _majority_votes(data: CrowdSet) -> np.ndarray:
-    top: np.ndarray = np.eye(data.counts.shape[1])[data.counts.argmax(1)]
-    return top
-
-
 def _by_skill(data: CrowdSet) -> np.ndarray:
     """Dawid and Skene's posteriors, from votes on the training items."""
     assert data.named is not None
@@ -145,7 +140,9 @@ def _by_skill(data: CrowdSet) -> np.ndarray:
 LEARNERS: dict[str, Learner] = {
     _DEFAULT: _classifier("auto"),
     _DEFAULT + _SKILL: _classifier("auto", skill=True),
-    "logistic regression, majority": _logistic(_majority_votes),
+    "logistic regression, majority": _logistic(
+        lambda data: np.eye(data.counts.shape[1])[data.counts.argmax(1)]
+    ),
     _RIVAL + _SKILL: _logistic(_by_skill),
     "logistic regression, soft labels": _logistic(_shares),
     "pocc (default of 0.1)": _classifier("pocc"),

@@ -91,11 +91,7 @@ def status_lines(store: Store, runs: Sequence[Run]) -> list[str]:
     notes = [f"{count} {word}" for word, count in words.items() if count]
     head = ", ".join([f"{counts['done']} of {len(runs)} runs done", *notes])
     if epochs_left and epochs_done:
-        head += f"; about {_duration(epochs_left * seconds / epochs_done)} left"
+        left = epochs_left * seconds / epochs_done
+        hours = f"{left / 60:.0f} min" if left < 5400 else f"{left / 3600:.1f} h"
+        head += f"; about {hours if left >= 90 else f'{left:.0f} s'} left"
     return [f"{runs[0].setting.name}: {head}", *lines]
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -82,7 +82,11 @@ def read_records(folder: str | Path) -> Found:
             continue
         try:
             record = read_record(path)
-            _check_place(path, record)
+            place = result_path(Path(), record.setting, record.method, record.seed)
+            if path.name == "metrics.json":
+                place = Path(record.setting, record.method, f"seed-{record.seed}", path.name)
+            if path.parts[-len(place.parts) :] != place.parts:  # a copy would count one run as two
+                raise CredalError(f"this record of {record.name} belongs at {place.as_posix()}.")
         except (CredalError, OSError) as error:
             damaged.append(f"{path}: {error}")
         else:
@@ -137,16 +141,6 @@ def copy_records(records: Iterable[Record], folder: Path) -> None:
     with writing(folder, other="name another folder with --output"):
         for path, record in paths.items():
             write_record(path, record)
-
-
-def _check_place(path: Path, record: Record) -> None:
-    """A copied or renamed file would count one run as two."""
-    if path.name == "metrics.json":
-        expected = Path(record.setting, record.method, f"seed-{record.seed}", "metrics.json")
-    else:
-        expected = result_path(Path(), record.setting, record.method, record.seed)
-    if path.parts[-len(expected.parts) :] != expected.parts:
-        raise CredalError(f"this record of {record.name} belongs at {expected.as_posix()}.")
 
 
 def _rounded(value: float) -> float:

@@ -65,7 +65,10 @@ class Runner:
         self.context = context
         self.store = Store(context.store)
         self.data = DataFolders(context.data)
-        self.device = _device(context.device)
+        name = context.device
+        on_gpu = name.startswith("cuda") or (name == "auto" and torch.cuda.is_available())
+        # With torchrun each process has its own GPU.
+        self.device = find_device(str(own_gpu(name)) if world_size() > 1 and on_gpu else name)
         self._tasks: dict[tuple[str, int | None], Task] = {}
         self._labels: dict[tuple[object, ...], CredalSet] = {}
         self._foreign: dict[tuple[str, int, int | None], Tensor | None] = {}
@@ -238,12 +241,15 @@ class Runner:
                 {**earlier, **found.metrics}, found.curves, {**tensors, **found.predictions}
             )
         trained = before is None and not run.bases
+        on_gpu = self.device.type == "cuda"
+        device = torch.cuda.get_device_name(self.device) if on_gpu else self.device.type
+        processes = 1 if run.bases else world_size()
         self.store.finish(
             run,
             found,
             weights=members[0].state_dict() if trained else None,
             seconds=seconds + time.monotonic() - began,
-            device=_device_name(self.device, processes=1 if run.bases else world_size()),
+            device=device if processes == 1 else f"{processes} × {device}",
         )
         if self.context.verbose:
             shown = (f"{name} {100 * found.metrics[name]:.2f} %" for name in ("accuracy", "auarc"))
@@ -278,14 +284,3 @@ class Runner:
             if (known := self._foreign[key]) is not None:
                 found[name] = known
         return found
-
-
-def _device(name: str) -> torch.device:
-    """The device of this process; with torchrun each process has its own GPU."""
-    on_gpu = name.startswith("cuda") or (name == "auto" and torch.cuda.is_available())
-    return find_device(str(own_gpu(name)) if world_size() > 1 and on_gpu else name)
-
-
-def _device_name(device: torch.device, *, processes: int) -> str:
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
-    return name if processes == 1 else f"{processes} × {name}"

@@ -109,6 +109,11 @@ def plan(
 ) -> list[Run]:
     """Every run of the settings, each once, after the runs that it is built on."""
     runs: dict[Run, None] = {}
+    described = None if weights is None else weights.name  # building the network reports errors
+    if weights == Path("none"):
+        described = "random"
+    elif weights is not None and weights.is_file():  # runs from two files stay apart
+        described = f"{weights.name}, sha256 {sha256_of(weights)[:16]}"
     for setting in settings:
         wanted = [
             Run(
@@ -116,7 +121,7 @@ def plan(
                 method,
                 seed,
                 limit=limit,
-                weights=_describe_weights(weights) if setting.pretrained else None,
+                weights=described if setting.pretrained else None,
             )
             for method in setting.methods
             for seed in setting.seeds
@@ -124,17 +129,6 @@ def plan(
         trained = [base for run in wanted for base in (run.bases or (run,))]
         runs |= dict.fromkeys(trained) | dict.fromkeys(wanted)
     return list(runs)
-
-
-def _describe_weights(weights: Path | None) -> str | None:
-    """Name and digest of a file of weights, so that runs from two files stay apart."""
-    if weights is None:
-        return None
-    if weights == Path("none"):
-        return "random"
-    if not weights.is_file():
-        return weights.name  # building the network reports what is wrong
-    return f"{weights.name}, sha256 {sha256_of(weights)[:16]}"
 
 
 def parse_seeds(text: str) -> tuple[int, ...]:

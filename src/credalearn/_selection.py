@@ -10,6 +10,7 @@ Shapes: N items, D features, K classes.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from math import nan
 from threading import Event
 from typing import Any, Literal, TypeVar
 
@@ -39,10 +40,6 @@ _LARGE_TABLE = 2**22  # numbers: from here on several threads are faster than on
 _T = TypeVar("_T")
 
 
-def unheard(text: str, share: float) -> None:
-    """Report to nobody."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
     """What the default learner chose."""
@@ -51,7 +48,7 @@ class Choice:
     penalty: float | None = None  # of a linear model, relative to an item's mean squared length
     epochs: int | None = None  # of a network
     candidates: int  # how many were compared
-    log_likelihood: float  # of the right class, mean per item, out of fold and tempered
+    log_likelihood: float = nan  # of the right class, mean per item, out of fold and tempered
 
     @property
     def words(self) -> str:
@@ -59,6 +56,9 @@ class Choice:
         if self.penalty is None:
             return f"a network with two hidden layers and {self.epochs} epochs"
         return f"a linear model with penalty {self.penalty:.1g}"
+
+
+_Found = tuple[Choice, Model, CredalPredictions]  # the predictions are out of fold
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,7 +78,7 @@ def select(
     groups: NDArray[Any] | None,
     random_state: int,
     device: torch.device,
-    report: Report,
+    report: Report | None,
 ) -> Selected:
     """Compare the candidates on folds, and fit the best one on all items.
 
@@ -88,28 +88,30 @@ def select(
 
     def work(tell: Report) -> Selected:
         path = linear_path(items, folds, items.labels.reference, tell)
-        if method.teachers is not None:
-            return _taught(items, folds, path, method, random_state, tell)
         candidate = NetworkCandidate(items, method, random_state, device, tell)
-        return _better(items, folds, path, candidate)
+        choose = _better if method.teachers is None else _taught
+        choice, model, found = choose(items, folds, path, candidate)
+        choice = replace(choice, log_likelihood=-items.cost(found.probs))
+        return Selected(choice, model, folds, found)
 
     return _with_threads(items, report, work)
 
 
 def logistic_regression(items: Items, folds: Rows) -> Tensor:
     """Out-of-fold probabilities of the rival: one linear head on the right class, tempered."""
-    path = _with_threads(items, unheard, partial(linear_path, items, folds, items.truth))
+    path = _with_threads(items, None, partial(linear_path, items, folds, items.truth))
     return temper(path.probs, fit_temperature(path.probs, items.truth, weight=items.weight))
 
 
-def _with_threads(items: Items, report: Report, work: Callable[[Report], _T]) -> _T:
+def _with_threads(items: Items, report: Report | None, work: Callable[[Report], _T]) -> _T:
     """What ``work`` returns, on one thread of torch unless the table is large."""
 
     def run(stopped: Event) -> _T:
         def tell(text: str, share: float) -> None:
             if stopped.is_set():
                 raise KeyboardInterrupt
-            report(text, share)
+            if report is not None:
+                report(text, share)
 
         return work(tell)
 
@@ -129,7 +131,7 @@ class LinearPath:
     probs: Tensor  # out of fold, not tempered, shape (N, K)
 
 
-def linear_path(items: Items, folds: Rows, soft: Tensor, report: Report = unheard) -> LinearPath:
+def linear_path(items: Items, folds: Rows, soft: Tensor, report: Report) -> LinearPath:
     """Linear models that learn ``soft`` (N, K), from the strongest penalty to weaker ones."""
     others = rows_outside(folds)
     inputs = [items.encoded(rows) for rows in others]
@@ -168,14 +170,7 @@ def _last_fit(items: Items, path: LinearPath) -> tuple[LinearProblem, Tensor]:
     return problem, problem.fit(soft_target(items.labels.reference), path.penalty, path.centers[0])
 
 
-def _selected(
-    items: Items, folds: Rows, found: CredalPredictions, model: Model, **choice: Any
-) -> Selected:
-    likelihood = -items.cost(found.probs)
-    return Selected(Choice(**choice, log_likelihood=likelihood), model, folds, found)
-
-
-def _better(items: Items, folds: Rows, path: LinearPath, candidate: NetworkCandidate) -> Selected:
+def _better(items: Items, folds: Rows, path: LinearPath, candidate: NetworkCandidate) -> _Found:
     """The linear model, or the network where it is better."""
     candidate.report("linear model: pessimistic and optimistic heads", 0.6)
     models = []
@@ -187,27 +182,18 @@ def _better(items: Items, folds: Rows, path: LinearPath, candidate: NetworkCandi
         tried += 1
         network = candidate.beat(found.probs, folds)
         if network is not None:
-            epochs, model, found = network
-            own = {"backbone": "mlp", "epochs": epochs, "candidates": tried}
-            return _selected(items, folds, found, model, **own)
+            return Choice(backbone="mlp", epochs=network[0], candidates=tried), *network[1:]
     candidate.report("linear model: fit on all items", 0.95)
     problem, center = _last_fit(items, path)
     heads = problem.fit_credal(items.labels, path.penalty, center)
     model = _model(problem.network(heads), SELECTED_METHOD, random_state=candidate.random_state)
-    own = {"backbone": "linear", "penalty": path.penalty, "candidates": tried}
-    return _selected(items, folds, found, model, **own)
+    return Choice(backbone="linear", penalty=path.penalty, candidates=tried), model, found
 
 
-def _taught(
-    items: Items,
-    folds: Rows,
-    path: LinearPath,
-    method: Method,
-    random_state: int,
-    report: Report,
-) -> Selected:
+def _taught(items: Items, folds: Rows, path: LinearPath, asked: NetworkCandidate) -> _Found:
     """A linear model that learns how far the models of the folds disagree, with their penalty."""
-    report("linear model: bounds of the fold models", 0.6)
+    method = asked.method
+    asked.report("linear model: bounds of the fold models", 0.6)
     solved = list(zip(path.problems, path.centers, path.inputs, strict=True))
     teachers = [
         _model(problem.network([head])).predict(inputs).probs.double()
@@ -225,6 +211,6 @@ def _taught(
     state = narrowest(predict, items.labels.reference) if crossed else as_wide_as(predict, taught)
     problem, center = _last_fit(items, path)
     network = problem.network(fit(problem, taught, path.penalty, center))
-    model = Model(method, (network,), state, random_state)
-    own = {"backbone": "linear", "penalty": path.penalty, "candidates": path.tried}
-    return _selected(items, folds, predict(state), model, **own)
+    model = Model(method, (network,), state, asked.random_state)
+    choice = Choice(backbone="linear", penalty=path.penalty, candidates=path.tried)
+    return choice, model, predict(state)

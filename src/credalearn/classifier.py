@@ -26,7 +26,7 @@ from credalearn._classifier_options import ClassifierOptions
 from credalearn._folds import Items, make_folds
 from credalearn._inputs import Encoder, as_numpy, encode, fit_encoder
 from credalearn._model_files import ModelConfig, write_model
-from credalearn._selection import CENTER, Choice, select, unheard
+from credalearn._selection import CENTER, Choice, select
 from credalearn._table_encoder import TableEncoder
 from credalearn._targets import (
     as_credal,
@@ -335,7 +335,7 @@ class CredalClassifier(ClassifierMixin, ClassifierOptions):  # type: ignore[misc
                 groups=None if groups is None else groups[used],
                 random_state=self.random_state,
                 device=find_device(self.device),
-                report=unheard if progress is None else progress.note,
+                report=None if progress is None else progress.note,
             )
         self.model_, self.choice_ = found.model, found.choice
         self.folds_ = np.full(len(items), -1)

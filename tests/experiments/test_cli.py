@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from credalearn.errors import TrainingError
-from credalearn_experiments.cli import main
 from credalearn_experiments.runs import Run
 from credalearn_experiments.settings.catalog import ALL_SETTINGS
 from credalearn_experiments.store import Store
@@ -27,24 +26,6 @@ main()
 """
 TINY = ("--epochs", "2", "--limit", "24", "--device", "cpu")
 Done = tuple[int, str, str]
-
-
-@pytest.fixture
-def experiments(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> Callable[..., Done]:
-    """The command in this process, in an empty folder: exit code, output and messages."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("CREDALEARN_DATA", raising=False)
-
-    def run(*words: object) -> Done:
-        monkeypatch.setattr("sys.argv", ["x", *map(str, words)])
-        with pytest.raises(SystemExit) as end:
-            main()
-        said = capsys.readouterr()
-        return int(end.value.code or 0), said.out, said.err
-
-    return run
 
 
 def test_works_without_the_packages_of_the_application(tmp_path: Path) -> None:

@@ -1,48 +1,18 @@
 """The commands that read records, as a user calls them."""
 
 import csv
-import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from credalearn_experiments.cli import main
 from credalearn_experiments.records import Record, read_records, result_path, write_record
 from credalearn_experiments.settings.paper import SETTINGS
 from fake_records import fake_records
 
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """Exit code and output of a command."""
-
-    code: int
-    out: str
-    err: str
-
-
-Command = Callable[..., Answer]
-
-
-@pytest.fixture
-def command(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> Command:
-    """``credalearn-experiments …`` in this process, in a folder of the test's own."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments: object) -> Answer:
-        monkeypatch.setattr(sys, "argv", ["credalearn-experiments", *map(str, arguments)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            main()
-        code = ended.value.code
-        assert isinstance(code, int)
-        return Answer(code, *capsys.readouterr())
-
-    return run
+Command = Callable[..., Any]
 
 
 def write(folder: Path, records: list[Record]) -> Path:
@@ -65,88 +35,94 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write(tmp_path_factory.mktemp("results"), records)
 
 
-def refused(answer: Answer, message: str) -> None:
-    assert answer.code == 2
-    assert message in answer.err
-    assert answer.err.count("\n") == 1
+@pytest.mark.parametrize(
+    ("words", "start", "part"),
+    [
+        ("table mice*", "### micebone: Accuracy", "- 5 seeds of every method."),
+        ("table cifar10h --only Balanced", "### cifar10h: Balanced scores by score", "BQS, own"),
+        ("differences cifar10h --than pocc", "### cifar10h minus pocc, paired", "| edl (5 seeds)"),
+        ("rule idm --method pocc", "### pocc, idm: accuracy minus", "| lidc-votes, 3 | 5 |"),
+        ("votes --family lidc-votes", "### lidc-votes: accuracy", "| votes per item | 3 (%) ↑ |"),
+        ("sets", "### cifar10h-features: sets at equal coverage", "| edl | "),
+        ("compare micebone", "Ours, then (theirs", "### micebone: "),
+    ],
+)
+def test_commands_print_their_page(
+    words: str, start: str, part: str, experiments: Command, results: Path
+) -> None:
+    code, out, err = experiments(*words.split(), "--records", results)
+    assert (code, err) == (0, "")
+    assert out.removeprefix("- ").startswith(start)
+    assert part in out
+    assert "### treeversity" not in out
 
 
-def test_rejects_folders_without_records(command: Command, tmp_path: Path) -> None:
-    refused(command("table", "--records", "nowhere"), "nowhere")
-    (tmp_path / "empty").mkdir()
-    refused(command("table", "--records", "empty"), "no record of a finished run in empty")
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("table", "there is no record of a finished run in "),
+        ("table treeversity", "no record of setting 'tree"),
+        ("table --balance softmx", "--balance must be one of"),
+        ("table cifar10h --only nix", "no table has 'nix' in its title; there are ['cifar10h: Acc"),
+        ("differences cifar10h --than gone", "'gone'"),
+        ("rule hull", "no record of 'pocc-mean, hull'"),
+        ("votes --family lidc-votes -o a.gif", "must end in one of .png"),
+        ("sets micebone", "no method of setting 'micebone'"),
+    ],
+)
+def test_rejects_what_the_records_cannot_answer(
+    words: str, message: str, experiments: Command, results: Path, tmp_path: Path
+) -> None:
+    records = tmp_path if words == "table" else results
+    code, _, err = experiments(*words.split(), "--records", records)
+    assert (code, err.count("\n")) == (2, 1)
+    assert message in err
 
 
 def test_a_damaged_record_is_reported_and_the_others_are_read(
-    command: Command, tmp_path: Path
+    experiments: Command, tmp_path: Path
 ) -> None:
     write(tmp_path, fake_records("micebone", seeds=(1,)))
     (tmp_path / "micebone/pocc-seed-1.json").write_text("{")
-    answer = command("table", "micebone", "--records", ".")
+    answer = experiments("table", "micebone", "--records", ".")
     assert answer.code == 0
     assert "micebone/pocc-seed-1.json" in answer.err
     assert "| edl |" in answer.out
     assert "| pocc |" not in answer.out
 
 
-def test_table_prints_settings_by_name_and_pattern(command: Command, results: Path) -> None:
-    every = command("table", "--records", results).out
+def test_table_prints_every_setting_but_families(experiments: Command, results: Path) -> None:
+    every = experiments("table", "--records", results).out
     assert "### lidc-votes" not in every  # families have their own command
-    one = command("table", "mice*", "--records", results)
-    assert one.out.strip() in every
-    assert one.out.startswith("### micebone: Accuracy")
-    assert "- 5 seeds of every method." in one.out
-    refused(command("table", "treeversity", "--records", results), "no record of setting 'tree")
+    assert experiments("table", "mice*", "--records", results).out.strip() in every
 
 
-def test_table_is_narrowed_to_methods(command: Command, tmp_path: Path) -> None:
+def test_table_is_narrowed_to_methods(experiments: Command, tmp_path: Path) -> None:
     name = "cifar10-smooth-0.05"
     write(tmp_path, fake_records(name, seeds=(1,)))
     write(tmp_path, fake_records(name, seeds=range(1, 6), methods=("softmax",)))
     asked = ("table", "--records", ".", "--method", "softmax")
-    assert "| method (1 seed) | ACC" in command("table", "--records", ".").out
-    assert "| method (5 seeds) | ACC" in command(*asked).out  # the ensemble's members are seeds
-    two = command(*asked, "--method", "pocc").out
+    assert "| method (1 seed) | ACC" in experiments("table", "--records", ".").out
+    assert "| method (5 seeds) | ACC" in experiments(*asked).out  # the ensemble's members are seeds
+    two = experiments(*asked, "--method", "pocc").out
     assert "Seeds: pocc 1, softmax 5." in two
     assert "| edl" not in two
-    refused(command("table", "--records", ".", "--balance", "softmx"), "--balance must be one of")
 
 
-def test_table_is_narrowed_to_one_title(command: Command, results: Path) -> None:
-    asked = ("table", "cifar10h", "--records", results, "--only")
-    answer = command(*asked, "Balanced scores").out
-    assert answer.startswith("### cifar10h: Balanced scores by score")
-    assert answer.count("###") == 1
-    assert "- 5 seeds of every method." in answer
-    refused(command(*asked, "nix"), "no table has 'nix' in its title; there are ['cifar10h: Acc")
-
-
-def test_differences_are_printed_per_metric(command: Command, results: Path) -> None:
-    answer = command("differences", "cifar10h", "--than", "pocc", "--records", results)
-    assert answer.out.startswith("### cifar10h minus pocc, paired by seed")
-    assert answer.out.count("| edl (5 seeds) |") == 2
-
-
-def test_differences_from_the_records_of_another_folder(command: Command, results: Path) -> None:
+def test_differences_from_the_records_of_another_folder(
+    experiments: Command, results: Path
+) -> None:
     records = [r for r in read_records(results).records if r.setting == "cifar10h"]
     better = [
         replace(r, metrics={**r.metrics, "accuracy": r.metrics["accuracy"] + 0.01}) for r in records
     ]
     write(Path("again"), better)
-    answer = command("differences", "cifar10h", "--records", "again", "--than", results)
+    answer = experiments("differences", "cifar10h", "--records", "again", "--than", results)
     assert "| pocc (5 seeds) | 1.00 ± 0.00 | 0.00 ± 0.00 |" in answer.out
-    refused(command("differences", "cifar10h", "--records", "again", "--than", "gone"), "'gone'")
 
 
-def test_rule_compares_one_label_rule(command: Command, results: Path) -> None:
-    answer = command("rule", "idm", "--method", "pocc", "--records", results)
-    assert "| lidc-votes, 3 | 5 |" in answer.out
-    assert "- Of 1 cell: better in " in answer.out
-    refused(command("rule", "hull", "--records", results), "no record of 'pocc-mean, hull'")
-
-
-def test_state_lists_every_setting_of_the_paper(command: Command, results: Path) -> None:
-    answer = command("state", "--records", results).out
+def test_state_lists_every_setting_of_the_paper(experiments: Command, results: Path) -> None:
+    answer = experiments("state", "--records", results).out
     lines = {line.split("|")[1].strip(): line for line in answer.splitlines() if "|" in line}
     paper = [name for name, setting in SETTINGS.items() if setting.published]
     assert list(lines)[2:] == paper
@@ -156,39 +132,28 @@ def test_state_lists_every_setting_of_the_paper(command: Command, results: Path)
 
 
 def test_votes_prints_a_table_and_draws_a_figure(
-    command: Command, results: Path, tmp_path: Path
+    experiments: Command, results: Path, tmp_path: Path
 ) -> None:
     asked = ("votes", "--family", "lidc-votes", "--records", results)
-    answer = command(*asked, "--metric", "accuracy", "-o", "new/votes.png")
+    answer = experiments(*asked, "--metric", "accuracy", "-o", "new/votes.png")
     assert answer.code == 0, answer.err
     assert answer.out.startswith("### lidc-votes: accuracy\n\n| votes per item | 3 (%) ↑ |")
     assert (tmp_path / "new/votes.png").read_bytes().startswith(b"\x89PNG")
-    refused(command(*asked, "-o", "a.gif"), "must end in one of .png")
 
 
-def test_sets_compares_methods_at_equal_coverage(command: Command, results: Path) -> None:
-    answer = command("sets", "--records", results)
-    assert answer.out.startswith("### cifar10h-features: sets at equal coverage")
-    refused(command("sets", "micebone", "--records", results), "no method of setting 'micebone'")
-
-
-def test_compare_prints_the_chosen_settings(command: Command, results: Path) -> None:
-    shown = command("compare", "micebone", "--records", results).out
-    assert "### micebone: " in shown
-    assert "### cifar10h: " not in shown
-
-
-def test_figures_are_drawn_or_explained(command: Command, results: Path, tmp_path: Path) -> None:
-    answer = command("figures", "cifar10h-features", "--records", results, "-o", "f")
+def test_figures_are_drawn_or_explained(
+    experiments: Command, results: Path, tmp_path: Path
+) -> None:
+    answer = experiments("figures", "cifar10h-features", "--records", results, "-o", "f")
     assert answer.out == "3 figures in f\n"
     assert len(list((tmp_path / "f").iterdir())) == 3
     write(tmp_path / "few", fake_records("micebone", seeds=(1,)))
-    answer = command("figures", "--records", "few", "-o", "f")
+    answer = experiments("figures", "--records", "few", "-o", "f")
     assert "no micebone-significance.png: two methods of setting 'micebone'" in answer.err
 
 
-def test_records_are_copied_or_written_as_one_table(command: Command, results: Path) -> None:
-    answer = command("records", "--store", results, "-o", "runs.CSV")
+def test_records_are_copied_or_written_as_one_table(experiments: Command, results: Path) -> None:
+    answer = experiments("records", "--store", results, "-o", "runs.CSV")
     records = read_records(results).records
     assert answer.out == f"{len(records)} records in runs.CSV\n"
     with Path("runs.CSV").open(encoding="utf-8", newline="") as file:
@@ -196,5 +161,5 @@ def test_records_are_copied_or_written_as_one_table(command: Command, results: P
             names = (row.pop("setting"), row.pop("method"), int(row.pop("seed")))
             assert names == (record.setting, record.method, record.seed)
             assert {name: float(x) for name, x in row.items() if x} == record.metrics
-    command("records", "--store", results, "-o", "copy")
+    experiments("records", "--store", results, "-o", "copy")
     assert read_records("copy").records == records

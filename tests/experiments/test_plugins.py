@@ -3,15 +3,15 @@
 import os
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from torch.testing import assert_close
 
 from credalearn import CredalError
 from credalearn.methods import BASES, METHODS
-from credalearn_experiments.cli import main
 from credalearn_experiments.data import TASKS, WITHOUT_FOLDER
 from credalearn_experiments.plugins import (
     PLUGIN_METHODS,
@@ -30,13 +30,6 @@ MINE, OWN, TEMPERED, READING, PANDAS = re.findall(
     r"```py\n(.*?)```", (ROOT / "docs/how-to/extending.md").read_text(encoding="utf-8"), re.DOTALL
 )
 TINY = ("--epochs", 1, "--limit", 20, "--seeds", 1, "--device", "cpu")
-
-
-@dataclass(frozen=True)
-class Done:
-    code: int
-    out: str
-    err: str
 
 
 @pytest.fixture(autouse=True)
@@ -58,28 +51,18 @@ def forget() -> Iterator[Callable[[], None]]:
 
 
 @pytest.fixture
-def plugin(
-    forget: Callable[[], None],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
-) -> Callable[..., Done]:
+def plugin(forget: Callable[[], None], experiments: Callable[..., Any]) -> Callable[..., Any]:
     """``credalearn-experiments --plugin mine.py …`` with this text in the file."""
-    monkeypatch.chdir(tmp_path)
 
-    def run(text: str, *words: object) -> Done:
+    def run(text: str, *words: object) -> Any:
         forget()
         Path("mine.py").write_text(text, encoding="utf-8")
-        monkeypatch.setattr("sys.argv", ["x", "--plugin", "mine.py", *map(str, words)])
-        with pytest.raises(SystemExit) as end:
-            main()
-        said = capsys.readouterr()
-        return Done(int(end.value.code or 0), said.out, said.err)
+        return experiments("--plugin", "mine.py", *words)
 
     return run
 
 
-def test_an_edited_plugin_is_another_configuration(plugin: Callable[..., Done]) -> None:
+def test_an_edited_plugin_is_another_configuration(plugin: Callable[..., Any]) -> None:
     run = ("run", "my-setting", "--method", "pocc-dropout", *TINY)
     edited = MINE.replace("dropout=0.2", "dropout=0.9")  # of the same size
     for _ in range(2):
@@ -109,7 +92,7 @@ def test_several_files_are_read_by_workers_too(tmp_path: Path) -> None:
 
 
 def test_documented_methods_run(
-    plugin: Callable[..., Done], capsys: pytest.CaptureFixture[str]
+    plugin: Callable[..., Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     methods = ("--method", "brier", "--method", "brier-credal")
     done = plugin(OWN, "run", "lidc-votes-3-relax", *methods, *TINY)
@@ -124,7 +107,7 @@ def test_documented_methods_run(
     assert found.vertices.shape == (20, 2, 3)
 
 
-def test_a_temperature_is_learned_from_the_trained_network(plugin: Callable[..., Done]) -> None:
+def test_a_temperature_is_learned_from_the_trained_network(plugin: Callable[..., Any]) -> None:
     options = ("--epochs", 5, "--limit", 60, "--seeds", 1, "--device", "cpu")
     done = plugin(TEMPERED, "run", "lidc-votes-3-relax", "--method", "softmax-tempered", *options)
     assert done.out == "2 of 2 runs are done in store\n", done.err
@@ -137,7 +120,7 @@ def test_a_temperature_is_learned_from_the_trained_network(plugin: Callable[...,
     assert abs(ratios.median() - 1) > 0.04
 
 
-def test_an_own_ensemble_is_built_on_runs_of_its_base(plugin: Callable[..., Done]) -> None:
+def test_an_own_ensemble_is_built_on_runs_of_its_base(plugin: Callable[..., Any]) -> None:
     done = plugin(OWN, "run", "lidc-votes-all-relax", "--method", "brier-ensemble", *TINY)
     assert done.out == "4 of 4 runs are done in store\n", done.err
     bases = Path("store/lidc-votes-all-relax/brier").iterdir()
@@ -156,7 +139,7 @@ def test_an_own_ensemble_is_built_on_runs_of_its_base(plugin: Callable[..., Done
     ],
 )
 def test_failing_method_does_not_stop_the_others(
-    old: str, new: str, message: str, plugin: Callable[..., Done]
+    old: str, new: str, message: str, plugin: Callable[..., Any]
 ) -> None:
     methods = ("--method", "brier", "--method", "brier-credal")
     done = plugin(OWN.replace(old, new), "run", "lidc-votes-3-relax", *methods, *TINY)
@@ -184,7 +167,7 @@ def test_failing_method_does_not_stop_the_others(
     ],
 )
 def test_rejects_invalid_tasks(
-    changes: list[tuple[str, str]], message: str, plugin: Callable[..., Done]
+    changes: list[tuple[str, str]], message: str, plugin: Callable[..., Any]
 ) -> None:
     text = MINE
     for old, new in changes:

@@ -8,7 +8,7 @@ import pytest
 from credalearn import CredalError
 from credalearn.methods import METHODS
 from credalearn_experiments.records import read_records
-from credalearn_experiments.runs import Run, parse_seeds, plan
+from credalearn_experiments.runs import Run, member_seeds, parse_seeds, plan
 from credalearn_experiments.settings.catalog import ALL_SETTINGS
 
 RESULTS = Path(__file__).parents[2] / "experiments" / "results"
@@ -32,6 +32,8 @@ def test_the_members_of_a_run_do_not_depend_on_what_else_is_asked_for() -> None:
     narrow = SETTING.narrowed(methods=("pocc-ensemble",), seeds=(9,))
     assert [base.seed for base in plan([narrow])[-1].bases] == [9, 10, 1, 2, 3]
     assert [base.seed for base in Run(narrow, "pocc-ensemble", 12).bases] == [12, 13, 14, 15, 16]
+    # Five seeds, taken cyclically, would make every ensemble the same.
+    assert member_seeds("pocc-ensemble", 3, (1, 2, 3, 4, 5)) == (3, 4, 5, 6, 7)
 
 
 def test_a_file_of_weights_is_part_of_the_configuration(tmp_path: Path) -> None:

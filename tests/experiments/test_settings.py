@@ -10,10 +10,8 @@ import pytest
 
 from credalearn import CredalError
 from credalearn.labels.votes import VoteRule
-from credalearn.methods import BASES, METHODS
 from credalearn_experiments.data import TASKS
 from credalearn_experiments.results.published import published
-from credalearn_experiments.runs import member_seeds
 from credalearn_experiments.settings import Smoothing, Teacher, Votes
 from credalearn_experiments.settings.catalog import (
     ALL_SETTINGS,
@@ -129,15 +127,3 @@ def test_patterns_stand_for_several_settings() -> None:
     found = [setting.name for setting in settings_named(["cifar10h-votes-?-idm", "cifar10h"])]
     assert found == [*(f"cifar10h-votes-{number}-idm" for number in (1, 2, 3, 5)), "cifar10h"]
     assert len(settings_named(["*", "cifar10h"])) == len(ALL_SETTINGS)  # each once
-
-
-def test_members_of_every_method() -> None:
-    ten = tuple(range(1, 11))
-    for method in METHODS:
-        alone = method not in BASES or METHODS[method].num_members == 1
-        for seed in ten:
-            members = member_seeds(method, seed, ten)
-            assert members[0] == seed
-            assert len(set(members)) == (1 if alone else 5)
-    # Five seeds, taken cyclically, would make every ensemble the same.
-    assert member_seeds("pocc-ensemble", 3, (1, 2, 3, 4, 5)) == (3, 4, 5, 6, 7)

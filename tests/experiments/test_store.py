@@ -13,6 +13,7 @@ from credalearn_experiments.log import EpochLog, LogLine, read_log, seconds_spen
 from credalearn_experiments.runs import Run, plan
 from credalearn_experiments.settings.catalog import ALL_SETTINGS
 from credalearn_experiments.store import Store, read_predictions
+from fuzzing import read_changed_result
 
 SETTING = ALL_SETTINGS["cifar10h"].narrowed(epochs=10, seeds=(1, 2))
 RUN = Run(SETTING, "pocc", 1)
@@ -136,3 +137,8 @@ def test_runs_are_found_as_the_rehearsal_that_they_are(store: Store) -> None:
     assert len(found) == 1 + len(plan([SETTING]))
     store.start(replace(asked, setting=replace(SETTING, name="mine")))
     assert store.settings() == ["cifar10h", "mine"]
+
+
+def test_a_changed_file_of_the_store_is_named_or_used(tmp_path: Path) -> None:
+    for seed in range(150):  # scripts/attack.py takes more
+        read_changed_result(seed, tmp_path)

@@ -91,16 +91,6 @@ def largest_miss(lower: np.ndarray, upper: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("rule", PROMISING)
-def test_coverage_of_two_classes_is_exact(rule: str) -> None:
-    """Binomial sums, no simulation: at every probability of a grid, 1 − δ or more."""
-    grid = np.concatenate([np.linspace(0, 1, 401), np.geomspace(1e-6, 0.5, 100)])
-    least = [exact_coverage(n, np.stack([grid, 1 - grid], 1), rule).min() for n in VOTES]
-    assert min(least) >= CONFIDENCE - 1e-9
-    # Close to the level somewhere, or the limits would be needlessly wide; Weissman's are.
-    assert (min(least) < 0.98) == (rule != "total-variation")
-
-
-@pytest.mark.parametrize("rule", PROMISING)
 @pytest.mark.parametrize("num_classes", CLASSES)
 def test_coverage_holds_where_outcomes_can_be_listed(rule: str, num_classes: int) -> None:
     points = truths(num_classes)

@@ -121,19 +121,6 @@ def test_extremes_are_differentiable_away_from_ties(kind: str, generator: torch.
     assert torch.autograd.gradcheck(sets.best, cost)
 
 
-@pytest.mark.parametrize("kind", ["balls", "possibilities"])
-def test_balls_and_possibilities_are_boxes_up_to_three_classes(
-    kind: str, generator: torch.Generator
-) -> None:
-    for num_classes in (2, 3, 4, 8):
-        sets = KINDS[kind](400, num_classes, generator)
-        box = Intervals(sets.lower, sets.upper)
-        cost = torch.randn(400, num_classes, generator=generator, dtype=torch.float64)
-        excess = box.worst(cost) - sets.worst(cost)
-        assert excess.min() > -1e-9
-        assert (excess.max() < 1e-9) == (num_classes <= 3)
-
-
 def test_equal_costs_go_to_the_lowest_class() -> None:
     even = torch.zeros(1, 3)
     assert_close(LowerBounds([[0.2, 0.2, 0.2]]).worst_target(even), torch.tensor([[0.6, 0.2, 0.2]]))

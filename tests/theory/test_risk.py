@@ -12,7 +12,7 @@ from torch import Tensor
 
 from credalearn import CredalError, CredalSet, LowerBounds, precise
 from credalearn.theory import risk_profile
-from random_sets import KINDS, corners, distributions
+from random_sets import KINDS, distributions
 
 
 def predictions(num_items: int, num_classes: int, generator: torch.Generator) -> Tensor:
@@ -43,19 +43,6 @@ def test_precise_labels_give_sklearns_cross_entropy(generator: torch.Generator) 
     classes, rows = np.tile(range(4), 200), np.repeat(probs.numpy(), 4, axis=0)
     weighted = log_loss(classes, rows, sample_weight=soft.flatten().numpy(), labels=range(4))
     assert profile.optimistic == pytest.approx(weighted, abs=1e-9)
-
-
-def test_the_profile_is_the_mean_of_the_extreme_corners(generator: torch.Generator) -> None:
-    sets = KINDS["intervals"](60, 4, generator)
-    probs = predictions(60, 4, generator)
-    profile = risk_profile(probs, sets)
-    losses = [
-        corners(low, high) @ -row.log()
-        for low, high, row in zip(sets.lower, sets.upper, probs, strict=True)
-    ]
-    best, worst = (sum(float(pick(each)) for each in losses) / 60 for pick in (min, max))
-    assert profile.optimistic == pytest.approx(best, abs=1e-9)
-    assert profile.pessimistic == pytest.approx(worst, abs=1e-9)
 
 
 @given(st.sampled_from(sorted(KINDS)), st.integers(2, 6), st.integers(0, 2**31))

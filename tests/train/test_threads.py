@@ -13,7 +13,7 @@ import torch
 
 import credalearn as cl
 from clouds import classifier, clouds
-from credalearn.train import Recipe, train
+from credalearn.train import Progress, Recipe, train
 from credalearn.train._threads import on_one_thread
 from small_training import Heard, run, same_weights, small_training
 
@@ -130,9 +130,9 @@ def test_control_c_ends_a_selection(monkeypatch: pytest.MonkeyPatch) -> None:
         control_c()
         time.sleep(1)  # until the main thread has noticed
 
-    monkeypatch.setattr("credalearn.classifier.unheard", report)
+    monkeypatch.setattr(Progress, "note", lambda _, text, share: report(text, share))
     with pytest.raises(KeyboardInterrupt):
-        cl.CredalClassifier().fit(X, y)
+        cl.CredalClassifier(verbose=True).fit(X, y)
     assert len(reports) < 4
     assert not any(each.name.startswith("small work") for each in threading.enumerate())
 

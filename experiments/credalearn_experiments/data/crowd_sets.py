@@ -48,11 +48,6 @@ class CrowdSet:
         return np.concatenate(self.split[1:])
 
 
-def _majority(counts: np.ndarray) -> np.ndarray:
-    top = counts == counts.max(1, keepdims=True)
-    return np.where(top.sum(1) == 1, counts.argmax(1), -1)
-
-
 def _dense(X: np.ndarray) -> Callable[[Rows, Rows], tuple[Any, Any]]:
     return lambda train, others: (X[train], X[others])
 
@@ -147,12 +142,13 @@ def lewidi(name: str, max_error: float) -> Callable[[DataFolders, int], CrowdSet
             learned, new = few(train, others)
             return learned.toarray(), new.toarray()
 
+        tied = (counts == counts.max(1, keepdims=True)).sum(1) > 1
         return CrowdSet(
             features=vectorized(both),
             words=words,
             counts=counts,
             judged=counts,
-            truth=_majority(counts),
+            truth=np.where(tied, -1, counts.argmax(1)),
             split=np.split(rows, [len(rows) * 3 // 5, len(rows) * 4 // 5]),
             named=named,
             max_error=max_error,

@@ -204,8 +204,13 @@ def rule_page(records: Sequence[Record], rule: str, method: str) -> list[Table |
         for name, each in cells.items()
     }
     title = f"{row}: accuracy minus that of softmax on soft labels, paired by seed, ± its error"
-    notes = [f"{verdict_counts(cells, adjusted)}"]
-    return [Table(title, _COLUMNS, rows, corner="family, votes per item"), *notes]
+    parts = []
+    for verdict in ("better", "worse"):
+        found = [name for name, each in cells.items() if each.verdict == verdict]
+        kept = [name for name in found if adjusted[name] < 1 - CONFIDENCE]
+        parts.append(f"{verdict} in {len(found)}, after Holm's correction in {len(kept)}")
+    note = f"Of {many(len(cells), 'cell')}: {'; '.join(parts)}."
+    return [Table(title, _COLUMNS, rows, corner="family, votes per item"), note]
 
 
 def holm(p_values: Mapping[str, float]) -> dict[str, float]:
@@ -218,13 +223,3 @@ def holm(p_values: Mapping[str, float]) -> dict[str, float]:
         least = max(least, min(1.0, (len(p_values) - place) * p))
         adjusted[name] = least
     return {name: adjusted[name] for name in p_values}
-
-
-def verdict_counts(cells: Mapping[str, Difference], adjusted: Mapping[str, float]) -> str:
-    """In how many cells it is better or worse, before and after the correction."""
-    parts = []
-    for verdict in ("better", "worse"):
-        found = [name for name, each in cells.items() if each.verdict == verdict]
-        kept = [name for name in found if adjusted[name] < 1 - CONFIDENCE]
-        parts.append(f"{verdict} in {len(found)}, after Holm's correction in {len(kept)}")
-    return f"Of {many(len(cells), 'cell')}: {'; '.join(parts)}."

@@ -49,7 +49,8 @@ def total_variation(
     weighted median of the kinks; for the hull of V > 2 points, a linear program, to about 1e-7.
     """
     if vertices is None or vertices.shape[1] == 1:
-        return _to_box(observed, lower, upper)
+        missing = (lower - observed).clamp(min=0).sum(1)
+        return torch.maximum(missing, (observed - upper).clamp(min=0).sum(1))
     if vertices.shape[1] == 2:
         return _to_segment(observed, vertices[:, 0], vertices[:, 1])
     return _to_hull(observed, vertices)
@@ -77,12 +78,6 @@ def kullback_leibler_bounds(probs: Tensor, radius: Tensor) -> tuple[Tensor, Tens
         return far
 
     return farthest(0.0), farthest(1.0)
-
-
-def _to_box(observed: Tensor, lower: Tensor, upper: Tensor) -> Tensor:
-    missing = (lower - observed).clamp(min=0).sum(1)
-    beyond = (observed - upper).clamp(min=0).sum(1)
-    return torch.maximum(missing, beyond)
 
 
 def _to_segment(observed: Tensor, first: Tensor, second: Tensor) -> Tensor:

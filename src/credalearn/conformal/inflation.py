@@ -43,6 +43,19 @@ def rank_of(items: int, coverage: float) -> int:
     return max(1, math.ceil((items + 1) * coverage - 1e-9))
 
 
+def about_groups(
+    num_groups: int | None, items: int, group: str | None, what: str = "guarantee"
+) -> str:
+    """What groups do to a promise about independent items; nothing where there are none."""
+    if num_groups is None or num_groups == items:
+        return ""
+    name = f" ({group})" if group else ""
+    return (
+        f"The {what} assumes independent items; these come from {many(num_groups, 'group')}{name}, "
+        "and with few large groups it is weaker than stated."
+    )
+
+
 def score_strata(score: np.ndarray, edges: Sequence[float]) -> list[str]:
     """The stratum of each item by its score: up to the first edge, up to the second, …, above."""
     names = [f"{number}: score up to {edge:.4g}" for number, edge in enumerate(edges, start=1)]
@@ -177,14 +190,7 @@ class Inflation:
             names = ", ".join(each.name.split(": ")[-1] for each in self.strata)
             what = "stratum" if self.by is None or self.edges else self.by
             promise += f" This holds separately for each {what}: {names}."
-        if self.num_groups is None or self.num_groups == self.items:
-            return promise
-        name = f" ({self.group})" if self.group else ""
-        return (
-            f"{promise} The guarantee assumes independent items; these come from "
-            f"{many(self.num_groups, 'group')}{name}, and with few large groups it is weaker than "
-            "stated."
-        )
+        return f"{promise} {about_groups(self.num_groups, self.items, self.group)}".rstrip()
 
     def widen(
         self,

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from credalearn._formats import many, percent
 from credalearn._ranks import as_scores
+from credalearn.conformal.inflation import about_groups
 from credalearn.errors import CredalError
 from credalearn.guarantees.deferral_score import DeferralScore
 from credalearn.guarantees.promises import Promise
@@ -163,8 +164,10 @@ class Guarantee:
 
     def sentence(self) -> str:
         """What is promised, about which items, at which confidence; and what groups do to it."""
+        count = None if self.by_group or not self.kept else self.num_groups
         if self.method == "capacity":
-            return " ".join(filter(None, [self._about_capacity(), self._about_groups("interval")]))
+            groups = about_groups(count, self.num_items, self.group, "interval")
+            return f"{self._about_capacity()} {groups}".rstrip()
         if self.shortfall is not None:
             return f"Nothing is certified and every item is deferred. {self.shortfall}"
         truth = TRUTHS[self.against]
@@ -184,7 +187,14 @@ class Guarantee:
                 ]
             notes = "; and ".join(parts)
             promise = f"With {percent(self.confidence)} confidence, {notes}, {self._drawn()}."
-        about = [promise, self._about_left_out(), self._about_groups(), self._about_requests()]
+        about = [promise]
+        if self.left_out:
+            were = "was" if self.left_out == 1 else "were"
+            left_out = f"{many(self.left_out, 'calibration item')} without one {were} left out."
+            about.append(f"This is about items with {HAVING[self.against]}; {left_out}")
+        about.append(about_groups(count, self.num_items, self.group))
+        if self.requests > 1:
+            about.append(f"The confidence counts all {self.requests} requests on these items.")
         return " ".join(filter(None, about))
 
     def to_json(self) -> str:
@@ -215,13 +225,6 @@ class Guarantee:
             f"with {TRUTHS[self.against]} ({percent(self.confidence)} interval {low} to {high})."
         )
 
-    def _about_left_out(self) -> str:
-        if not self.left_out:
-            return ""
-        were = "was" if self.left_out == 1 else "were"
-        left_out = f"{many(self.left_out, 'calibration item')} without one {were} left out."
-        return f"This is about items with {HAVING[self.against]}; {left_out}"
-
     def _drawn(self) -> str:
         if not self.by_group:
             return f"for new items drawn like the {self.num_items:,} calibration items"
@@ -230,19 +233,3 @@ class Guarantee:
             f"for a random item of a random new group{name}, drawn like the "
             f"{many(self.num_groups or 1, 'group')} of the {self.num_items:,} calibration items"
         )
-
-    def _about_groups(self, what: str = "guarantee") -> str:
-        alone = self.num_groups is None or self.num_groups == self.num_items
-        if alone or self.by_group or not self.kept:
-            return ""
-        name = f" ({self.group})" if self.group else ""
-        groups = many(self.num_groups or 1, "group")
-        return (
-            f"The {what} assumes independent items; these come from {groups}{name}, and with few "
-            "large groups it is weaker than stated."
-        )
-
-    def _about_requests(self) -> str:
-        if self.requests == 1:
-            return ""
-        return f"The confidence counts all {self.requests} requests on these items."

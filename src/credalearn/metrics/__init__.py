@@ -1,7 +1,14 @@
 """Accuracy, calibration and deferral of predictions; comparisons of methods over seeds."""
 
 from credalearn.metrics.calibration import Reliability, accuracy, ece, reliability
-from credalearn.metrics.quality import BalancedQuality, balanced_quality
+from credalearn.metrics.quality import (
+    BalancedQuality,
+    Significance,
+    balanced_quality,
+    balanced_significance,
+    pairwise_p_values,
+    significance_ranking,
+)
 from credalearn.metrics.rejection import (
     accuracy_rejection,
     auarc,
@@ -9,12 +16,6 @@ from credalearn.metrics.rejection import (
     auroc,
     normalized_auarc,
     spearman_error,
-)
-from credalearn.metrics.significance import (
-    Significance,
-    balanced_significance,
-    pairwise_p_values,
-    significance_ranking,
 )
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""One number for accuracy, calibration and deferral together: the balanced quality score.
+"""Methods compared over seeds: the balanced quality score (BQS), and by significance (BQS-ST).
 
 Shapes: M methods, S seeds.
 """
@@ -9,14 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from credalearn._checks import check_choice
-from credalearn._ranks import as_scores
+from credalearn._checks import check_choice, check_number
+from credalearn._ranks import as_scores, average_ranks
 from credalearn.errors import CredalError
 
 Table = Mapping[str, Mapping[str, ArrayLike]]
 """``table[method][metric]``: one value per seed, the same seeds in the same order for all."""
 
-DECIMALS = 12  # 0.3 and 0.1 + 0.2 differ by 6e-17 in float64, and must tie
+_DECIMALS = 12  # 0.3 and 0.1 + 0.2 differ by 6e-17 in float64, and must tie
 
 LARGER_IS_BETTER = {
     "accuracy": True,
@@ -71,22 +71,142 @@ def balanced_quality(
         >>> round(balanced_quality(table)["pocc"].mean, 6)
         0.666667
     """
-    scaled = [min_max(values) for values in by_metric(table, metrics).values()]
+    scaled = [_min_max(values) for values in _by_metric(table, metrics).values()]
     return {
         method: BalancedQuality(tuple(seeds.tolist()), float(seeds.mean()), float(seeds.std()))
         for method, seeds in zip(table, np.mean(scaled, axis=0), strict=True)
     }
 
 
-def min_max(values: np.ndarray) -> np.ndarray:
+@dataclass(frozen=True, slots=True)
+class Significance:
+    """One method's place among the others by significance tests.
+
+    As text it is the score in percent, or a dash where there are too few seeds.
+
+    Args:
+        net: For each metric, the number of methods that it beats significantly less the number that
+            beat it; None where there are too few seeds for any test to be significant.
+        score: Mean over the metrics of the net scores, scaled to [0, 1] across the methods, or
+            None.
+
+    Example:
+        >>> print(Significance({"accuracy": 2}, 0.909), Significance(None, None))
+        90.9 –
+    """
+
+    net: Mapping[str, int] | None
+    score: float | None
+
+    def __str__(self) -> str:
+        return "–" if self.score is None else f"{100 * self.score:.1f}"
+
+
+def significance_ranking(
+    table: Table, *, metrics: Sequence[str] = ("accuracy", "ece", "auarc"), level: float = 0.05
+) -> dict[str, Significance]:
+    r"""Net wins and the balanced score by significance tests (BQS-ST) of every method in the table.
+
+    On each metric a method beats another where the one-sided test of :func:`pairwise_p_values`
+    gives p < level; its net score is wins − losses, and :func:`balanced_significance` makes one
+    number of the net scores. Net and score are None where S seeds cannot give p < level, as
+    :math:`2^{-S}` is the smallest. As in the paper, p is not corrected for the number of pairs.
+
+    Args:
+        table: ``table[method][metric]``: one value per seed, the same seeds for all.
+        metrics: Names of metrics, as in :func:`balanced_quality`.
+        level: Level of each test, in (0, 1).
+
+    Example:
+        >>> table = {
+        ...     "pocc": {"accuracy": [0.91, 0.92, 0.93, 0.94, 0.95]},
+        ...     "softmax": {"accuracy": [0.9, 0.9, 0.9, 0.9, 0.9]},
+        ... }
+        >>> for method, found in significance_ranking(table, metrics=["accuracy"]).items():
+        ...     print(method, found.net, found)
+        pocc {'accuracy': 1} 100.0
+        softmax {'accuracy': -1} 0.0
+    """
+    check_number(level, name="level", above=0, below=1)
+    num_seeds = next(iter(_by_metric(table, metrics).values())).shape[1]
+    if 0.5**num_seeds >= level:
+        return {method: Significance(None, None) for method in table}
+    net: dict[str, dict[str, int]] = {method: {} for method in table}
+    for metric in metrics:
+        p_values = pairwise_p_values(table, metric)
+        for method in table:
+            wins = sum(p < level for p in p_values[method].values())
+            losses = sum(row[method] < level for row in p_values.values() if method in row)
+            net[method][metric] = wins - losses
+    scores = balanced_significance(net)
+    return {method: Significance(net[method], scores[method]) for method in table}
+
+
+def pairwise_p_values(table: Table, metric: str) -> dict[str, dict[str, float]]:
+    """``p[a][b]`` of the one-sided signed-rank test that method a is better than method b.
+
+    Wilcoxon's test (1945) on the differences per seed, rounded to 12 decimals. Differences of 0 are
+    left out, equal ones share the mean of their ranks; without any difference p = 1. Exact for
+    every number of seeds, with or without ties.
+
+    ``table[method][metric]`` is one value per seed; for ``ece`` and ``aurc`` smaller is better.
+
+    Example:
+        >>> table = {"a": {"accuracy": [0.7, 0.8, 0.9]}, "b": {"accuracy": [0.6, 0.6, 0.6]}}
+        >>> pairwise_p_values(table, "accuracy")
+        {'a': {'b': 0.125}, 'b': {'a': 1.0}}
+    """
+    values = dict(zip(table, _by_metric(table, [metric])[metric], strict=True))
+    return {a: {b: _signed_rank_p(values[a] - values[b]) for b in values if b != a} for a in values}
+
+
+def balanced_significance(net: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    """Balanced score (BQS-ST) in [0, 1] from ``net[method][metric]``, wins − losses.
+
+    Each metric's net scores are scaled to [0, 1] across the methods, all to 1 where they are equal;
+    the score is the mean over the metrics.
+
+    Example:
+        >>> balanced_significance({"a": {"acc": 2, "ece": 0}, "b": {"acc": -2, "ece": 0}})
+        {'a': 1.0, 'b': 0.5}
+    """
+    metrics = [sorted(row) for row in net.values()]
+    if not metrics or not metrics[0] or any(row != metrics[0] for row in metrics):
+        raise CredalError(f"net must have the same metrics for every method; got {metrics}.")
+    for method, row in net.items():
+        for metric, value in row.items():
+            check_number(value, name=f"net[{method!r}][{metric!r}]")
+    values = [[row[metric] for metric in metrics[0]] for row in net.values()]
+    return dict(
+        zip(net, _min_max(np.array(values, dtype=np.float64)).mean(1).tolist(), strict=True)
+    )
+
+
+def _signed_rank_p(difference: np.ndarray) -> float:
+    """Probability, over all signs, of a rank sum in favor as large as this one or larger."""
+    rounded = difference.round(_DECIMALS)
+    rounded = rounded[rounded != 0]
+    # Mean ranks are halves at the finest, so twice a rank is a whole number.
+    ranks = np.rint(2 * average_ranks(np.abs(rounded))).astype(int)
+    observed = ranks[rounded > 0].sum()
+    chance = np.zeros(ranks.sum() + 1)  # of each doubled rank sum, with more and more of the ranks
+    chance[0] = 1
+    for rank in ranks:
+        counted = chance / 2
+        counted[rank:] += chance[:-rank] / 2
+        chance = counted
+    return min(float(chance[observed:].sum()), 1.0)  # a sum of chances may pass 1 by a rounding
+
+
+def _min_max(values: np.ndarray) -> np.ndarray:
     """Scaled to [0, 1] along the first axis, the methods; where all are equal, 1."""
-    rounded = values.round(DECIMALS)
+    rounded = values.round(_DECIMALS)
     low, high = rounded.min(0), rounded.max(0)
     tied = low == high
     return np.where(tied, 1.0, (rounded - low) / np.where(tied, 1.0, high - low))
 
 
-def by_metric(table: Table, metrics: Sequence[str]) -> dict[str, np.ndarray]:
+def _by_metric(table: Table, metrics: Sequence[str]) -> dict[str, np.ndarray]:
     """Each metric's values, shape (M, S), with the sign that makes larger better."""
     if isinstance(metrics, str) or len(metrics) == 0 or len(table) == 0:
         raise CredalError(

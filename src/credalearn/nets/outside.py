@@ -61,17 +61,13 @@ def _imported(package: str, name: str) -> Any:
     """The package, imported; else an error that names the reason."""
     try:
         return import_module(package)
-    except ModuleNotFoundError as error:
-        raise CredalError(
-            f"backbone {name!r} needs {package}, which cannot be imported: {error}. To fix: "
-            f"pip install {package}."
-        ) from error
     except (ImportError, RuntimeError, OSError, AttributeError) as error:
         # A missing operator torchvision::nms means that torchvision was built for another torch.
+        missing = isinstance(error, ModuleNotFoundError)
+        fix = f"pip install {package}" if missing else "install the build for this torch"
         raise CredalError(
-            f"backbone {name!r} needs {package}, which fails to import with torch "
-            f"{torch.__version__}: {error}. To fix: install the torchvision that belongs to this "
-            "torch, from the same source as torch itself."
+            f"backbone {name!r} needs {package}, which cannot be imported with torch "
+            f"{torch.__version__}: {error}. To fix: {fix}."
         ) from error
 
 

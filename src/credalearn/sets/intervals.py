@@ -60,8 +60,11 @@ class Intervals(CredalSet):
             lower=lower,
             upper=upper,
         )
-        lower, upper = _tighten(lower, upper)
-        self._keep(lower=lower, upper=upper)
+        reachable_upper = 1 - (lower.sum(1, keepdim=True) - lower)
+        reachable_lower = 1 - (upper.sum(1, keepdim=True) - upper)
+        # Rounding never makes the bounds cross or leave the given ones.
+        lower = torch.minimum(torch.maximum(lower, reachable_lower), upper)
+        self._keep(lower=lower, upper=torch.maximum(torch.minimum(upper, reachable_upper), lower))
         self._keep_soft(soft)
 
     def _extreme(self, cost: Tensor, *, largest: bool) -> Tensor:
@@ -86,15 +89,6 @@ class Intervals(CredalSet):
 
     def _inside(self, q: Tensor, tolerance: float) -> Tensor:
         return ((q >= self.lower - tolerance) & (q <= self.upper + tolerance)).all(1)
-
-
-def _tighten(lower: Tensor, upper: Tensor) -> tuple[Tensor, Tensor]:
-    """Reachable bounds; rounding never makes them cross or leave the given ones."""
-    reachable_upper = 1 - (lower.sum(1, keepdim=True) - lower)
-    reachable_lower = 1 - (upper.sum(1, keepdim=True) - upper)
-    tight_lower = torch.minimum(torch.maximum(lower, reachable_lower), upper)
-    tight_upper = torch.maximum(torch.minimum(upper, reachable_upper), tight_lower)
-    return tight_lower, tight_upper
 
 
 def poured(lower: Tensor, upper: Tensor, cost: Tensor, *, largest: bool) -> Tensor:

@@ -56,7 +56,11 @@ class Possibility(CredalSet):
             levels=levels,
         )
         levels = levels / top  # exactly 1: the extremes' masses sum to the largest level
-        self._keep(levels=levels, lower=1 - _largest_of_others(levels), upper=levels)
+        lower = torch.ones_like(levels)
+        if levels.shape[1] > 1:  # all but the largest level of the other classes
+            two, place = levels.topk(2, dim=1)
+            lower = 1 - two[:, :1].expand_as(levels).scatter(1, place[:, :1], two[:, 1:])
+        self._keep(levels=levels, lower=lower, upper=levels)
         self._keep_soft(soft)
 
     def _extreme(self, cost: Tensor, *, largest: bool) -> Tensor:
@@ -89,11 +93,3 @@ class Possibility(CredalSet):
         """The nested events of the least possible classes: no other event is stricter."""
         rising, order = self.levels.sort(dim=1)
         return (q.gather(1, order).cumsum(1) <= rising + tolerance).all(1)
-
-
-def _largest_of_others(levels: Tensor) -> Tensor:
-    """For each class the largest level of the other classes, 0 if there are none, shape (N, K)."""
-    if levels.shape[1] == 1:
-        return torch.zeros_like(levels)
-    two, place = levels.topk(2, dim=1)
-    return two[:, :1].expand_as(levels).scatter(1, place[:, :1], two[:, 1:])

@@ -61,13 +61,9 @@ class Vertices(CredalSet):
 
     def _inside(self, q: Tensor, tolerance: float) -> Tensor:
         """Euclidean distance to the hull by non-negative least squares, one item at a time."""
-        rows = zip(self.points.cpu().double().numpy(), q.cpu().double().numpy(), strict=True)
-        distances = [_distance_to_hull(points, row) for points, row in rows]
-        inside = torch.tensor(distances, dtype=torch.float64) <= tolerance
-        return inside.to(self.points.device)
-
-
-def _distance_to_hull(points: np.ndarray, q: np.ndarray) -> float:
-    """Distance from q (K,) to the hull of points (V, K); the weights' sum is one more equation."""
-    equations = np.vstack([points.T, np.ones(len(points))])
-    return float(nnls(equations, np.append(q, 1.0))[1])
+        inside = []
+        for points, row in zip(self.points.numpy(force=True), q.numpy(force=True), strict=True):
+            # The sum of the weights is one more equation.
+            equations = np.vstack([points.T, np.ones(len(points))]).astype(np.float64)
+            inside.append(nnls(equations, np.append(row, 1.0).astype(np.float64))[1] <= tolerance)
+        return torch.tensor(inside, dtype=torch.bool, device=q.device)
