@@ -208,15 +208,9 @@ def _classes(raw: Raw, seen: list[str], options: ReaderOptions, kept: _Codes) ->
             fix="export all classes, or pass --label COLUMN",
         )
     check_labels(raw, seen, len(kept))
-    return tuple(sorted(seen, key=_by_number))
-
-
-def _by_number(name: str) -> tuple[bool, float, str]:
-    """2 before 10, numbers before words."""
-    try:
-        return False, float(name), name
-    except ValueError:
-        return True, 0.0, name
+    value = dict(zip(seen, numbers(pl.Series(seen, dtype=pl.String)), strict=True))
+    # 2 before 10, numbers before words.
+    return tuple(sorted(seen, key=lambda name: (value[name] is None, value[name] or 0.0, name)))
 
 
 def _shares(raw: Raw, name: str, options: ReaderOptions) -> Annotations:

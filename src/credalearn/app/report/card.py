@@ -50,10 +50,8 @@ def card(run: Run, outputs: Mapping[str, tuple[str, str]]) -> str:
         truth=TRUTHS[run.truth],
         lacking=LACKING[run.truth],
         outputs=outputs,
-        left_out=_left_out,
+        left_out=lambda data: ", ".join(
+            f"{count:,} {reason}"
+            for reason, count in (data.annotations.left_out | data.inputs.left_out).items()
+        ),
     )
-
-
-def _left_out(data: RunFacts | TrainingFacts) -> str:
-    counts = data.annotations.left_out | data.inputs.left_out
-    return ", ".join(f"{count:,} {reason}" for reason, count in counts.items())
