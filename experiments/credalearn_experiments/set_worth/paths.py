@@ -19,4 +19,4 @@ def selected_path(
     inputs = torch.from_numpy(X) if isinstance(X, np.ndarray) else X
     items = Items(inputs, sets, truth_of(sets, None, np.arange(sets.num_classes)))
     folds = make_folds(items.truth, groups, random_state=seed)
-    return items, linear_path(items, folds, sets.reference)
+    return items, linear_path(items, folds, sets.reference, lambda *_: None)
