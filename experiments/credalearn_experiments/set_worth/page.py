@@ -153,7 +153,7 @@ def set_worth_figure(scores: pl.DataFrame, path: Path) -> None:
                 axes.errorbar(mean, row, xerr=error, fmt="o", color=COLORS[place])
             axes.axvline(0, color=GRAY, linewidth=1)
             axes.set_yticks(range(len(known)), list(known))
-            axes.set_ylim(len(known) - 0.5, -0.5)
+            axes.set_ylim(len(known) - 0.4, -0.6)
             axes.set(title=title, xlabel=f"{unit}, ± 95 %")
 
     save_figure(draw, path, width=11, height=2.8)
