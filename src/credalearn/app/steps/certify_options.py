@@ -27,11 +27,11 @@ class CertifyOptions:
     )
     missed: tuple[str, ...] = option(
         (),
-        "Largest share of a class called something else, such as malignant=0.10; may be repeated.",
+        "Largest share of a class called otherwise, such as malignant=0.10; may be repeated.",
     )
     cost: tuple[str, ...] = option(
         (),
-        "Cost of an error, such as malignant:benign=5 (truth:label); others cost 1; may be repeated.",
+        "Cost of an error, such as malignant:benign=5 (truth:label), else 1; may be repeated.",
     )
     per_class: bool = option(False, "One threshold per predicted class, each with max_error.")
     capacity: float | None = option(
