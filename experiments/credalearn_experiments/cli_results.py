@@ -204,13 +204,14 @@ def set_worth(
     seeds: Annotated[int, typer.Option(min=1, help="Seeds of each cell; 1 is left out.")] = 10,
     workers: Workers = 1,
     file: Scores = RESULTS / "set_worth.csv",
+    only: Only = None,
 ) -> None:
     """Compare statements, learned bounds and distilled sets with their precise rivals."""
     from credalearn_experiments import set_worth
 
     wanted = range(2, seeds + 2) if run else ()  # the methods were written with seed 1
     _study(set_worth.run_studies, file, wanted, workers)
-    _print(set_worth.set_worth_page(set_worth.read_scores(file)))
+    _print(set_worth.set_worth_page(set_worth.read_scores(file)), only)
 
 
 def guarantees(

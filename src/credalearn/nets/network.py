@@ -54,7 +54,7 @@ class Network(nn.Module):
             raise CredalError(
                 f"the backbone {type(backbone).__name__} fails on items of shape "
                 f"{tuple(sample.shape[1:])} and type {sample.dtype}: {error}. To fix: give X the "
-                "shape (items, ...) that it takes, and let it take float32."
+                "shape that it takes, and let it take float32."
             ) from error
         backbone.train(was_training)
         if not isinstance(features, Tensor) or features.ndim < 2 or len(features) != len(sample):

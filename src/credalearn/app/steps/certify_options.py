@@ -23,13 +23,15 @@ class CertifyOptions:
         show_default="0.10, unless another target is given",
     )
     called: tuple[str, ...] = option(
-        (), "Largest error among items called a class, such as malignant=0.05; repeatable."
+        (), "Largest error among items called a class, such as malignant=0.05; may be repeated."
     )
     missed: tuple[str, ...] = option(
-        (), "Largest share of a class called something else, such as malignant=0.10; repeatable."
+        (),
+        "Largest share of a class called otherwise, such as malignant=0.10; may be repeated.",
     )
     cost: tuple[str, ...] = option(
-        (), "Cost of an error, such as malignant:benign=5 (truth:label); others 1; repeatable."
+        (),
+        "Cost of an error, such as malignant:benign=5 (truth:label), else 1; may be repeated.",
     )
     per_class: bool = option(False, "One threshold per predicted class, each with max_error.")
     capacity: float | None = option(
