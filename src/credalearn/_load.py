@@ -70,7 +70,7 @@ def load(
 
 
 def _model(clf: CredalClassifier, tensors: dict[str, Tensor], folder: str | Path) -> Model:
-    """The trained networks; their backbone, which may be the user's, is built anew."""
+    """The trained networks; their backbone, which may be the user's, is built again."""
     training = replace(clf._method_training(), weights=None)  # its file is not needed
     method = training.method
     parts: dict[str, dict[str, Tensor]] = {"state": {}}

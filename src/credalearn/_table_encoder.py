@@ -138,14 +138,14 @@ def refusal(name: str, values: np.ndarray, wrong: np.ndarray, rule: str) -> Cred
 class Column:
     """How a column of numbers, or of texts if there are ``values``, becomes features.
 
-    Missing numbers become the mean of the training, which standardization maps to 0: they add
+    Missing numbers become the mean in training, which standardization maps to 0: they add
     nothing to a linear score, and the indicator alone says what their absence means.
     """
 
     name: str
     fill: float | None = None  # of numbers; None: training had no value, and the feature is 0
     indicator: bool = False  # training had missing numbers: one more feature, 1 for those
-    values: tuple[str, ...] = ()  # one 0/1 feature per text of the training; "" means missing
+    values: tuple[str, ...] = ()  # one 0/1 feature per text seen in training; "" means missing
 
     @classmethod
     def fit(cls, name: str, values: np.ndarray) -> Self:
