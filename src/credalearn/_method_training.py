@@ -42,7 +42,12 @@ class MethodTraining:
     stop: Stop | None = None
 
     def fit(
-        self, inputs: Tensor, labels: CredalSet, members: Sequence[Network] | None = None
+        self,
+        inputs: Tensor,
+        labels: CredalSet,
+        *,
+        groups: np.ndarray | None = None,
+        members: Sequence[Network] | None = None,
     ) -> Trained:
         """A model, built on ``members`` instead of trained if there are any."""
         if self.augment.startswith("crop") and inputs.ndim != 4:
@@ -59,7 +64,7 @@ class MethodTraining:
                 f"makes a new one at each call: backbone=lambda: {name}(...)."
             )
         if members is None and self.method.teachers is not None:
-            return self._fit_taught(inputs, labels)
+            return self._fit_taught(inputs, labels, groups)
         losses, networks = [], list(members or ())
         for number in range(self.method.num_members if members is None else 0):
             training = self._training(number, inputs, labels)
@@ -85,11 +90,11 @@ class MethodTraining:
             weights=self.weights,
         ).to(self.device)
 
-    def _fit_taught(self, inputs: Tensor, labels: CredalSet) -> Trained:
+    def _fit_taught(self, inputs: Tensor, labels: CredalSet, groups: np.ndarray | None) -> Trained:
         """A student of softmax networks that the same backbone, recipe and data make."""
         method, state, teachers = self.method, self.recipe.random_state, []
         right = truth_of(labels, None, np.arange(labels.num_classes))
-        folds = make_folds(right, None, random_state=state, count=ENSEMBLE_SIZE)
+        folds = make_folds(right, groups, random_state=state, count=ENSEMBLE_SIZE)
         for number in range(ENSEMBLE_SIZE):
             teacher = replace(
                 self,

@@ -219,12 +219,15 @@ class CredalClassifier(ClassifierMixin, ClassifierOptions):  # type: ignore[misc
             fitted._select(items, together, used)
         else:
             training = fitted._method_training()
-            fitted.model_, fitted.loss_curve_ = training.fit(inputs, labels, members)
+            fitted.model_, fitted.loss_curve_ = training.fit(
+                inputs, labels, groups=together, members=members
+            )
             if self.calibrate:
                 folds = make_folds(items.truth, together, random_state=self.random_state, count=5)
                 rows, held_out = np.flatnonzero(folds != 0), np.flatnonzero(folds == 0)
                 aside = replace(training, checkpoint=training.beside("calibration"))
-                model, _ = aside.fit(inputs[rows], labels[rows])
+                others = None if together is None else together[rows]
+                model, _ = aside.fit(inputs[rows], labels[rows], groups=others)
                 fitted._set_temperatures(model.predict(inputs[held_out]), items[held_out])
         self.__dict__ = fitted.__dict__
         return self

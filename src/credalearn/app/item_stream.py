@@ -92,9 +92,7 @@ def _table(run: Run, data: Any, item: str | None) -> ItemStream:
         if not row:
             source.refuse("the table has no rows", fix="add the items")
 
-    def place(row: int) -> str:
-        return f"{source.path}, {source.place(row)}"
-
+    place = lambda row: f"{source.path}, {source.place(row)}"  # noqa: E731
     return ItemStream(str(source.path), batches(), place, ignored)
 
 
@@ -125,9 +123,7 @@ def _images(run: Run, data: Any) -> ItemStream:
                 paths = pl.DataFrame({"image": [_within(file, folder) for file in good]})
                 yield Batch(items, np.stack(pixels).astype(np.float32), list(digests), paths)
 
-    def place(row: int) -> str:
-        return f"{folder}, image {row + 1}"
-
+    place = lambda row: f"{folder}, image {row + 1}"  # noqa: E731
     return ItemStream(str(folder), batches(), place, unreadable=unreadable)
 
 

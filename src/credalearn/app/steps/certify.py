@@ -149,7 +149,7 @@ def certify(run: Run, options: CertifyOptions) -> Certificate:
     """
     check = guarantee = rival = None
     before = run
-    if options.certifies:
+    if options.target is not None or options.promises:
         run, guarantee = _certified(run, options)
         rival = baseline(run, guarantee)
     elif options.capacity is not None:
