@@ -51,17 +51,14 @@ class MethodTraining:
     ) -> Trained:
         """A model, built on ``members`` instead of trained if there are any."""
         if self.augment.startswith("crop") and inputs.ndim != 4:
-            raise CredalError(
-                f"augment={self.augment!r} is for images (items, channels, height, width); X has "
-                f"the shape {tuple(inputs.shape)}. To fix: augment='none' or 'mixup'."
-            )
+            got = f"augment={self.augment!r} is for images; X has the shape {tuple(inputs.shape)}"
+            raise CredalError(f"{got}. To fix: augment='none' or 'mixup'.")
         count = self.method.num_members + (ENSEMBLE_SIZE if self.method.teachers else 0)
         if isinstance(self.backbone, nn.Module) and count > 1 and members is None:
             name = type(self.backbone).__name__
             raise CredalError(
                 f"one {name} as backbone would start all {count} networks of this method from the "
-                "same weights, but an ensemble needs different ones. To fix: give a function that "
-                f"makes a new one at each call: backbone=lambda: {name}(...)."
+                f"same weights. To fix: give a function, as in backbone=lambda: {name}(...)."
             )
         if members is None and self.method.teachers is not None:
             return self._fit_taught(inputs, labels, groups)

@@ -203,8 +203,7 @@ class CredalClassifier(ClassifierMixin, ClassifierOptions):  # type: ignore[misc
         fitted._encoder, inputs = fit_encoder(fitted, X, **kinds, used=used)
         if len(y) != inputs.shape[0]:
             raise CredalError(
-                f"X has {inputs.shape[0]} items and y has {len(y)}. To fix: give every item of X "
-                "its label."
+                f"X and y must have the same number of items; got {inputs.shape[0]} and {len(y)}."
             )
         labels, fitted.classes_ = as_credal(y, names=classes, label_rule=self.label_rule)
         labels = (collapse(labels) if self.collapse else labels).to(dtype=torch.float32)
