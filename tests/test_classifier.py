@@ -29,7 +29,6 @@ from torch.testing import assert_close
 import credalearn as cl
 from clouds import classifier, clouds
 from credalearn.methods import pocc
-from credalearn.nets import ResNet18
 
 CHECKS = """
 import json, sys
@@ -67,6 +66,7 @@ EXPECTED_FAILURES = {
 NAMES = np.array(["ant", "bee", "cat"])
 TABLE, Y = [[0.0], [1.0]], [0, 1]
 POCC = {"method": "pocc"}
+ENSEMBLE = {"method": "deep-ensemble", "backbone": nn.Linear(1, 2)}
 
 
 @pytest.mark.parametrize("method", EXPECTED_FAILURES)
@@ -94,7 +94,7 @@ def test_the_scikit_learn_suite_passes_but_for_the_failures_named_here(method: s
 def test_learns_from_every_kind_of_label() -> None:
     X, y, counts = clouds()
     shares = counts / counts.sum(1, keepdims=True)
-    names = NAMES.tolist()
+    names, stated = NAMES.tolist(), ([*NAMES[y], *NAMES[y]], [80] * 180)
     for labels, classes in (
         (NAMES[y], None),
         (NAMES[y].tolist(), None),
@@ -106,6 +106,7 @@ def test_learns_from_every_kind_of_label() -> None:
         (cl.from_votes(counts, rule="idm"), names),
         (cl.from_votes(100 * counts, rule="total-variation"), names),
         (cl.Intervals(0.9 * shares, 0.9 * shares + 0.1), names),
+        (cl.from_statements(*stated, classes=names, items=[*range(90), *range(90)]), names),
         (cl.Vertices(np.stack([shares, np.full_like(shares, 1 / 3)], 1)), names),
     ):
         clf = classifier(epochs=12).fit(X, labels, classes=classes)
@@ -238,16 +239,6 @@ def test_every_kind_of_prediction_can_be_calibrated(method: str) -> None:
     assert np.array_equal(pred.classes.numpy(), clf.model_.predict(torch.from_numpy(X)).classes)
 
 
-def test_data_frames_keep_their_column_names() -> None:
-    X, y, _ = clouds()
-    frame = pd.DataFrame(X, columns=list("abcde"))
-    clf = classifier(epochs=1).fit(frame, y)
-    assert clf.feature_names_in_.tolist() == list("abcde")
-    with pytest.raises(ValueError, match="feature names"):
-        clf.predict(frame.rename(columns={"a": "z"}))
-    assert not hasattr(clf.fit(X, y), "feature_names_in_")
-
-
 def test_columns_of_soft_labels_are_matched_by_name() -> None:
     X, _, counts = clouds()
     frame = pd.DataFrame(counts / counts.sum(1, keepdims=True), columns=list("abc"))
@@ -260,24 +251,12 @@ def test_columns_of_soft_labels_are_matched_by_name() -> None:
         clf.fit(X, frame, classes=["a", "b", "z"])
 
 
-class Convolutions(nn.Module):
-    """A backbone of one's own, for images."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.layers = nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten())
-
-    def forward(self, inputs: Tensor) -> Tensor:
-        features: Tensor = self.layers(inputs)
-        return features
-
-
 def test_any_module_serves_as_backbone_and_stays_as_it_is() -> None:
     random = np.random.default_rng(0)
     y = random.integers(2, size=80)
     X = random.normal(size=(80, 1, 6, 6)) + 2 * y[:, None, None, None]
     torch.manual_seed(0)
-    module = Convolutions()
+    module = nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten())
     before = {name: tensor.clone() for name, tensor in module.state_dict().items()}
     clf = classifier(backbone=module, epochs=30).fit(X, y)
     assert clf.score(X, y) > 0.9
@@ -311,10 +290,7 @@ def test_a_function_starts_every_member_of_an_ensemble_elsewhere() -> None:
     assert_close(later[:4], weights[1:], atol=1e-6, rtol=0)
 
 
-@pytest.mark.parametrize(
-    ("backbone", "method"),
-    [("resnet18", "mc-dropout"), ("wrn-28-4", "pocc")],
-)
+@pytest.mark.parametrize(("backbone", "method"), [("resnet18", "mc-dropout"), ("wrn-28-4", "pocc")])
 def test_images_are_trained_and_saved_by_the_name_of_a_backbone(
     backbone: str, method: str, tmp_path: Path
 ) -> None:
@@ -324,7 +300,6 @@ def test_images_are_trained_and_saved_by_the_name_of_a_backbone(
     clf = classifier(method, backbone=backbone, batch_size=8).fit(X.astype(np.uint8), y)
     (network,) = clf.model_.members
     assert network.dropout_rate == clf.model_.method.dropout
-    assert network.dropout.p == 0  # it is in the blocks
     mean = network.state_dict()["backbone.standardize.mean"]
     np.testing.assert_allclose(mean.numpy(), X.mean((0, 2, 3)), rtol=1e-6)
     vertices = clf.predict_credal(X).vertices
@@ -379,35 +354,17 @@ def test_the_loss_is_six_files_from_fit(monkeypatch: pytest.MonkeyPatch) -> None
     [
         ({"method": "svm"}, TABLE, Y, "method must be one of 'auto', 'pocc', .* got 'svm'"),
         ({"backbone": "vgg"}, TABLE, Y, "one of 'auto', 'linear', .*'timm:NAME' or a torch"),
-        ({"backbone": "resnet18"}, TABLE, Y, r"'resnet18' takes images .* shape \(1,\)"),
         ({"backbone": "wrn-28-4"}, np.zeros((2, 8, 8, 3)), Y, "three colors last"),
-        (
-            {"backbone": ResNet18((3, 8, 8)), "method": "mc-dropout"},
-            np.zeros((2, 3, 8, 8)),
-            Y,
-            r"ResNet18 places dropout itself and was built with 0\.0; the method needs 0\.3",
-        ),
         ({"backbone": nn.Linear(3, 2)}, TABLE, Y, "Linear fails on items of shape"),
-        (
-            {"method": "deep-ensemble", "backbone": nn.Linear(1, 2)},
-            TABLE,
-            Y,
-            r"start all 5 networks .* the same weights, .* backbone=lambda: Linear\(\.\.\.\)",
-        ),
+        (ENSEMBLE, TABLE, Y, r"all 5 networks .* the same weights.*=lambda: Linear\(\.\.\.\)"),
         ({"device": "gpu"}, TABLE, Y, "device 'gpu' is not available here"),
-        (POCC | {"device": "gpu"}, TABLE, Y, "device 'gpu' is not available here"),
         ({"epochs": "5"}, TABLE, Y, "epochs must be a whole number of 1 or more; got '5'"),
         ({"epochs": 5, "weights": "a.pt"}, TABLE, Y, "^epochs, weights: .* name a method"),
         ({"augment": "crop"}, TABLE, Y, "^augment: such options are for networks; the default"),
-        (
-            POCC | {"augment": "crop"},
-            TABLE,
-            Y,
-            r"for images \(items, channels, .* shape \(2, 1\)\. To",
-        ),
+        (POCC | {"augment": "crop"}, TABLE, Y, r"for images; .* shape \(2, 1\)\. To fix"),
         ({}, TABLE, [1, 1], r"y has one class only: \[1\]\. To fix: add items"),
         ({}, TABLE, [[3, 1], [2, 2]], r"read as soft labels, .* credalearn\.from_votes"),
-        ({}, TABLE, cl.LowerBounds([[0.5, 0.5]]), "X has 2 items and y has 1.* To fix"),
+        ({}, TABLE, cl.LowerBounds([[0.5, 0.5]]), "same number of items; got 2 and 1"),
     ],
 )
 def test_rejects_bad_input(options: dict[str, Any], X: object, y: object, message: str) -> None:
@@ -446,6 +403,8 @@ def test_class_names_must_fit() -> None:
             classifier().fit(TABLE, np.eye(2), classes=names)
     with pytest.raises(cl.CredalError, match=r"y has 2 classes; classes must name each"):
         classifier().fit(TABLE, np.eye(2), classes=["a", "b", "c"])
+    with pytest.raises(cl.CredalError, match=r"y has 3 classes; .* got \[0, 1\]"):
+        cl.CredalClassifier().fit(TABLE, Y).score(TABLE, np.eye(3)[:2])
     clf = classifier(epochs=1).fit(TABLE, ["b", "a"], classes=["c", "b", "a"])
     assert clf.classes_.tolist() == ["c", "b", "a"]
     assert clf.predict_proba([[0.0]]).shape == (1, 3)

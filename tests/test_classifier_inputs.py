@@ -157,11 +157,3 @@ def test_missing_values_and_categories_are_learned_saved_and_loaded(
     ):
         with pytest.raises(cl.CredalError, match=message):
             loaded.predict(wrong)
-
-
-def test_read_only_arrays_are_taken_without_a_warning() -> None:
-    X, y, _ = clouds()
-    X = X.copy()
-    X.flags.writeable = False
-    for clf in (cl.CredalClassifier(), classifier(epochs=1)):
-        assert clf.fit(X, y).predict(X).shape == (90,)

@@ -163,5 +163,8 @@ def test_the_readme_is_short_and_every_picture_comes_from_a_command() -> None:
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_links_within_the_repository_lead_somewhere(path: Path) -> None:
-    for target in re.findall(r"\]\((?!https?:)([^)#]+)", path.read_text(encoding="utf-8")):
+    text = path.read_text(encoding="utf-8")
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)", text):
         assert (path.parent / target).exists(), f"{path.name} names {target}"
+    for target in re.findall(r"(?:tests|benchmarks|scripts|src)/[a-z_/]+\.py", text):
+        assert (ROOT / target).exists(), f"{path.name} names {target}"

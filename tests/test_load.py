@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 from torch import nn
 
 import credalearn as cl
@@ -53,21 +52,6 @@ def test_a_saved_model_predicts_the_same_in_a_new_process(tmp_path: Path) -> Non
     again = cl.load(tmp_path / "model")
     assert again.get_params() == clf.get_params() | {"device": "auto"}
     assert again.loss_curve_ == clf.loss_curve_
-
-
-def test_a_saved_default_learner_says_what_was_chosen(tmp_path: Path) -> None:
-    X, _, counts = clouds()
-    clf = cl.CredalClassifier(random_state=3).fit(X, cl.from_votes(counts))
-    clf.save(tmp_path)
-    again = cl.load(tmp_path)
-    assert again.get_params() == clf.get_params()
-    assert again.choice_ == clf.choice_
-    assert again.temperatures_ == clf.temperatures_
-    assert (again.out_of_fold_, again.folds_) == (None, None)
-    for meaning in ("truth", "votes"):
-        first, second = (each.predict_credal(X, meaning=meaning) for each in (clf, again))
-        assert torch.equal(first.probs, second.probs)
-        assert torch.equal(first.lower, second.lower)
 
 
 @pytest.mark.parametrize(

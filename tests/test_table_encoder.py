@@ -149,11 +149,11 @@ def test_rejects_bad_tables(X: Any, message: str) -> None:
 )
 def test_values_that_are_neither_strings_nor_numbers_are_type_errors(value: Any) -> None:
     column = pd.DataFrame({"a": pd.Series([None, value], dtype=object)})
-    for kind in (TypeError, CredalError):
-        with pytest.raises(kind, match=r"'a', row 1.* argument must be .* string.* number"):
-            fit(column)
-    with pytest.raises(CredalError, match="'day', row 0"):
-        fit(pl.DataFrame({"day": [date(2026, 1, 2)]}))
+    with pytest.raises(
+        TypeError, match=r"'a', row 1.* argument must be .* string.* number"
+    ) as found:
+        fit(column)
+    assert isinstance(found.value, CredalError)
 
 
 def test_rejects_other_columns_than_in_training() -> None:

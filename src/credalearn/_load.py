@@ -1,5 +1,6 @@
 """A saved classifier, read back."""
 
+from dataclasses import replace
 from pathlib import Path
 from textwrap import shorten
 
@@ -7,14 +8,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from credalearn._formats import shown
-from credalearn._model_files import read_model
+from credalearn._model_files import other_version, read_model
 from credalearn._table_encoder import TableEncoder
 from credalearn.classifier import CredalClassifier
 from credalearn.errors import CredalError
 from credalearn.methods import METHODS, Method, Model
-from credalearn.nets import Backbone, build_network
-from credalearn.train.device import find_device
+from credalearn.nets import Backbone
 
 
 def load(
@@ -56,10 +55,7 @@ def load(
         clf = CredalClassifier(**params)
         clf.classes_ = np.array(config.classes, dtype=config.classes_dtype)
     except (TypeError, ValueError) as error:
-        raise CredalError(
-            f"{folder} was written by another version: {shown(error)}. To fix: load it with that "
-            "version, or train and save it with this one."
-        ) from error
+        raise other_version(folder, error) from error
     encoder = config.encoder
     clf._encoder = TableEncoder(encoder) if isinstance(encoder, tuple) else encoder
     clf._input_shape, clf.choice_ = config.input_shape, config.choice
@@ -74,15 +70,15 @@ def load(
 
 
 def _model(clf: CredalClassifier, tensors: dict[str, Tensor], folder: str | Path) -> Model:
-    """The trained networks; their backbone, which may be the user's, is built anew."""
-    method, sample = clf._method(), torch.zeros(2, *clf._input_shape)
+    """The trained networks; their backbone, which may be the user's, is built again."""
+    training = replace(clf._method_training(), weights=None)  # its file is not needed
+    method = training.method
     parts: dict[str, dict[str, Tensor]] = {"state": {}}
     for name, tensor in tensors.items():
         part, _, rest = name.partition(".")
         parts.setdefault(part, {})[rest] = tensor
     state = parts.pop("state")
-    count = len(parts)
-    if count != method.num_members:
+    if (count := len(parts)) != method.num_members:
         raise CredalError(
             f"{folder} has {count} trained networks; the method has {method.num_members}. To fix: "
             "give the method that was trained."
@@ -90,20 +86,13 @@ def _model(clf: CredalClassifier, tensors: dict[str, Tensor], folder: str | Path
     members = []
     for number in range(count):
         try:
-            member = build_network(
-                clf._backbone(),
-                sample,
-                num_heads=method.num_heads,
-                num_classes=len(clf.classes_),
-                dropout=method.dropout,
-            )
+            member = training.network(torch.zeros(2, *clf._input_shape), len(clf.classes_))
             member.load_state_dict(parts.get(f"member{number}", {}))
         except (CredalError, RuntimeError) as error:
             why = shorten(str(error), 300)  # torch lists every tensor, a line each
             raise CredalError(
                 f"the weights in {folder} do not fit the network: {why} To fix: give the backbone "
-                "and the method that were trained; named ones need the version of their package "
-                "that they were trained with."
+                "and the method that were trained, with the same versions of their packages."
             ) from error
-        members.append(member.to(find_device(clf.device)))
+        members.append(member)
     return Model(method, tuple(members), state, clf.random_state)

@@ -3,7 +3,7 @@
 Shapes: N items, K classes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,6 +23,7 @@ from credalearn.nets import Backbone, Network, build_network
 from credalearn.sets import CredalSet
 from credalearn.train import AUGMENTS, Progress, Recipe, Training, seeded, train
 
+Stop = Callable[[Network, int], bool]  # from a network and the epochs done to whether to stop
 Trained = tuple[Model, list[float]]  # and its mean loss in each epoch
 
 
@@ -32,32 +33,35 @@ class MethodTraining:
 
     method: Method
     backbone: Backbone
-    weights: str | Path | None
+    weights: str | Path | None = None
     recipe: Recipe
-    augment: str
+    augment: str = "none"
     device: torch.device
-    checkpoint: Path | None
-    progress: str | None  # name to show it under; None shows nothing
+    checkpoint: Path | None = None
+    progress: str | None = None  # name to show it under
+    stop: Stop | None = None
 
     def fit(
-        self, inputs: Tensor, labels: CredalSet, members: Sequence[Network] | None = None
+        self,
+        inputs: Tensor,
+        labels: CredalSet,
+        *,
+        groups: np.ndarray | None = None,
+        members: Sequence[Network] | None = None,
     ) -> Trained:
         """A model, built on ``members`` instead of trained if there are any."""
         if self.augment.startswith("crop") and inputs.ndim != 4:
-            raise CredalError(
-                f"augment={self.augment!r} is for images (items, channels, height, width); X has "
-                f"the shape {tuple(inputs.shape)}. To fix: augment='none' or 'mixup'."
-            )
+            got = f"augment={self.augment!r} is for images; X has the shape {tuple(inputs.shape)}"
+            raise CredalError(f"{got}. To fix: augment='none' or 'mixup'.")
         count = self.method.num_members + (ENSEMBLE_SIZE if self.method.teachers else 0)
         if isinstance(self.backbone, nn.Module) and count > 1 and members is None:
             name = type(self.backbone).__name__
             raise CredalError(
                 f"one {name} as backbone would start all {count} networks of this method from the "
-                "same weights, but an ensemble needs different ones. To fix: give a function that "
-                f"makes a new one at each call: backbone=lambda: {name}(...)."
+                f"same weights. To fix: give a function, as in backbone=lambda: {name}(...)."
             )
         if members is None and self.method.teachers is not None:
-            return self._fit_taught(inputs, labels)
+            return self._fit_taught(inputs, labels, groups)
         losses, networks = [], list(members or ())
         for number in range(self.method.num_members if members is None else 0):
             training = self._training(number, inputs, labels)
@@ -72,11 +76,22 @@ class MethodTraining:
         path = self.checkpoint
         return None if path is None else path.with_stem(f"{path.stem}-{suffix}")
 
-    def _fit_taught(self, inputs: Tensor, labels: CredalSet) -> Trained:
+    def network(self, inputs: Tensor, num_classes: int) -> Network:
+        """An untrained network for such inputs, on the device."""
+        return build_network(
+            self.backbone,
+            inputs,
+            num_heads=self.method.num_heads,
+            num_classes=num_classes,
+            dropout=self.method.dropout,
+            weights=self.weights,
+        ).to(self.device)
+
+    def _fit_taught(self, inputs: Tensor, labels: CredalSet, groups: np.ndarray | None) -> Trained:
         """A student of softmax networks that the same backbone, recipe and data make."""
         method, state, teachers = self.method, self.recipe.random_state, []
         right = truth_of(labels, None, np.arange(labels.num_classes))
-        folds = make_folds(right, None, random_state=state, count=ENSEMBLE_SIZE)
+        folds = make_folds(right, groups, random_state=state, count=ENSEMBLE_SIZE)
         for number in range(ENSEMBLE_SIZE):
             teacher = replace(
                 self,
@@ -113,26 +128,19 @@ class MethodTraining:
         """The training of member ``number``, whose random_state is the recipe's plus that."""
         recipe = replace(self.recipe, random_state=self.recipe.random_state + number)
         with seeded(self.device, recipe.random_state, 0):
-            network = build_network(
-                self.backbone,
-                inputs,
-                num_heads=self.method.num_heads,
-                num_classes=labels.num_classes,
-                dropout=self.method.dropout,
-                weights=self.weights,
-            )
+            network = self.network(inputs, labels.num_classes)
         augment, mix = AUGMENTS[self.augment]
+        alone = self.method.num_members == 1
         return Training(
-            network=network.to(self.device),
+            network=network,
             inputs=inputs,
             labels=labels,
             loss=self.method.loss,
             recipe=recipe,
             augment=augment if inputs.ndim == 4 else None,
             mix=mix,
-            checkpoint=self.checkpoint
-            if self.method.num_members == 1
-            else self.beside(f"{number}"),
+            checkpoint=self.checkpoint if alone else self.beside(f"{number}"),
+            stop=None if self.stop is None else partial(self.stop, network),
         )
 
     def _run(self, training: Training, number: int) -> list[float]:

@@ -9,6 +9,7 @@ import json
 import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 import numpy as np
@@ -100,16 +101,21 @@ def read_model(folder: Path) -> tuple[ModelConfig, dict[str, Tensor], str]:
     try:
         config = msgspec.convert(content, ModelConfig)
     except msgspec.ValidationError as error:
-        raise CredalError(
-            f"{path} was written by another version: {error} To fix: load it with that version, or "
-            "train and save it with this one."
-        ) from error
+        raise other_version(path, error) from error
     # A forged shape would fill the memory.
     num_weights = sum(each.numel() for each in tensors.values())
     most = max(num_weights, _ANY_ITEM) if len(config.input_shape) == 1 else _LARGEST_ITEM
     if math.prod(config.input_shape) > most:
         raise damaged(path, "the shape of its inputs is not one of its network", fix=_AGAIN)
     return config, tensors, digest
+
+
+def other_version(place: str | Path, why: Exception) -> CredalError:
+    """The error to raise about a model with other content."""
+    fix = "load it with that version, or train and save it with this one"
+    return CredalError(
+        f"{place} was written by another version: {shorten(str(why), 200)} To fix: {fix}."
+    )
 
 
 def _digest(config: dict[str, Any]) -> str:

@@ -11,11 +11,11 @@ import torch
 from torch import Tensor
 
 from credalearn._folds import Items, out_of_fold, rows_outside
-from credalearn.errors import TrainingError
+from credalearn._method_training import MethodTraining
 from credalearn.methods import Method, Model
-from credalearn.nets import build_network
+from credalearn.nets import Network
 from credalearn.predictions import CredalPredictions
-from credalearn.train import Recipe, Training, seeded, train
+from credalearn.train import Recipe
 
 # A network is tried from so many items on, with at most so many features.
 _ITEMS, _FEATURES = 500, 5000
@@ -53,8 +53,10 @@ class NetworkCandidate:
         judged = items[first]
         costs: list[Tensor] = []
 
-        def judge(model: Model) -> bool:
+        def judge(network: Network) -> bool:
+            model = Model(self.method, (network,), {}, self.random_state)
             costs.append(judged.costs(model.predict(judged.inputs).probs))
+            network.train()
             return len(costs) - int(torch.stack(costs).mean(1).argmin()) > _PATIENCE
 
         self._fit(others[0], _RECIPE.epochs, "first fold", 0.6, judge)
@@ -78,31 +80,22 @@ class NetworkCandidate:
         epochs: int,
         what: str,
         share: float,
-        stop: Callable[[Model], bool] | None = None,
+        judge: Callable[[Network], bool] | None = None,
     ) -> Model:
-        """A network trained on these rows for so many epochs, or until ``stop`` is true."""
-        items, heads = self.items[rows], self.method.num_heads
-        with seeded(self.device, self.random_state, 0):
-            classes = items.truth.shape[1]
-            network = build_network("mlp", items.inputs, num_heads=heads, num_classes=classes)
-        model = Model(self.method, (network.to(self.device),), {}, self.random_state)
+        """A network trained on these rows for so many epochs, or until ``judge`` is true."""
+        items = self.items[rows]
 
-        def after_epoch(epoch: int) -> bool:
+        def stop(network: Network, epoch: int) -> bool:
             self.report(f"network: {what}, epoch {epoch} of {epochs}", share)  # notices Ctrl-C
-            stopped = stop is not None and stop(model)
-            network.train()
-            return stopped
+            return judge is not None and judge(network)
 
         size = _LARGE_BATCH if len(items) >= _MANY_ITEMS else _RECIPE.batch_size
-        training = Training(
-            network=network,
-            inputs=items.inputs,
-            labels=items.labels.to(dtype=torch.float32),
-            loss=self.method.loss,
-            recipe=replace(_RECIPE, epochs=epochs, batch_size=size, random_state=self.random_state),
-            stop=after_epoch,
+        seed = self.random_state
+        training = MethodTraining(
+            method=self.method,
+            backbone="mlp",
+            recipe=replace(_RECIPE, epochs=epochs, batch_size=size, random_state=seed),
+            device=self.device,
+            stop=stop,
         )
-        (end,) = train([training])
-        if isinstance(end, TrainingError):
-            raise end
-        return model
+        return training.fit(items.inputs, items.labels.to(dtype=torch.float32))[0]

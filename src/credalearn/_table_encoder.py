@@ -49,10 +49,7 @@ class Table:
             if array.ndim != 2:
                 texts = array.ndim == 1 and array.dtype.kind in "UO"
                 fix = "For texts: encoder='tfidf'." if texts else "Reshape your data."
-                raise CredalError(
-                    f"X must have two dimensions, items and features; got shape {array.shape}. "
-                    f"{fix}"
-                )
+                raise CredalError(f"X must have two dimensions; got shape {array.shape}. {fix}")
             shape, is_numeric = array.shape, array.dtype.kind in "biuf"
             data = array.astype(np.float64, copy=False) if is_numeric else list(array.T)
             found = cls(default_names(array.shape[1]), data)
@@ -141,14 +138,14 @@ def refusal(name: str, values: np.ndarray, wrong: np.ndarray, rule: str) -> Cred
 class Column:
     """How a column of numbers, or of texts if there are ``values``, becomes features.
 
-    Missing numbers become the mean of the training, which standardization maps to 0: they add
+    Missing numbers become the mean in training, which standardization maps to 0: they add
     nothing to a linear score, and the indicator alone says what their absence means.
     """
 
     name: str
     fill: float | None = None  # of numbers; None: training had no value, and the feature is 0
     indicator: bool = False  # training had missing numbers: one more feature, 1 for those
-    values: tuple[str, ...] = ()  # one 0/1 feature per text of the training; "" means missing
+    values: tuple[str, ...] = ()  # one 0/1 feature per text seen in training; "" means missing
 
     @classmethod
     def fit(cls, name: str, values: np.ndarray) -> Self:

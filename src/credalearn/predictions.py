@@ -13,7 +13,7 @@ from torch import Tensor, cat
 from credalearn._checks import check_choice
 from credalearn._formats import many
 from credalearn._temperature import temper
-from credalearn.conformal import Distance, Inflation, Scale
+from credalearn.conformal import Distance, Inflation, Scale, Target
 from credalearn.conformal.calibration import calibrate
 from credalearn.errors import CredalError
 from credalearn.scores import SCORES
@@ -40,8 +40,8 @@ class CredalPredictions:
     Args:
         probs: The chosen distribution, which classes and probabilities come from, shape (N, K).
         lower: Smallest probability of each class over the set, shape (N, K).
-        upper: Largest probability of each class over the set, shape (N, K). Bounds that leave
-            [0, 1] or miss ``probs`` by a rounding, up to 1e-5, are moved there.
+        upper: Largest one, shape (N, K). Bounds that miss ``probs`` or [0, 1] by a rounding, up to
+            1e-5, are moved there.
         vertices: Points whose hull is the set (heads, ensemble members, passes), shape (N, V, K);
             None where the set is only known by its bounds.
         concentration: Dirichlet parameters of a second-order method, shape (N, K), or None.
@@ -184,13 +184,15 @@ class CredalPredictions:
         distance: Distance = "box",
         scale: Scale = "relative-variance",
         strata: Sequence[str] | None = None,
+        target: Target = "votes",
+        random_state: int = 0,
     ) -> Inflation:
         """How much to widen sets like these so that they contain what people say about new items.
 
-        These must be predictions of items that were not used for training; for the guarantee, and
-        for ``coverage``, ``distance`` and ``scale``, see :class:`~credalearn.conformal.Inflation`.
-        Votes or shares by class, ``observed``, have shape (N, K). With ``strata``, N names, each
-        stratum gets a radius of its own, and the promise holds in each.
+        These must be predictions of items that were not used for training. ``observed`` are votes
+        or shares (N, K); with ``strata``, N names, each stratum gets a radius of its own. The
+        guarantee and the options: :class:`~credalearn.conformal.Inflation`. With
+        ``target="distribution"`` it is an estimate from random draws.
 
         Example:
             >>> import torch
@@ -209,6 +211,8 @@ class CredalPredictions:
             distance=distance,
             scale=scale,
             strata=strata,
+            target=target,
+            random_state=random_state,
         )
 
     def conformalize(self, inflation: Inflation, *, strata: Sequence[str] | None = None) -> Self:

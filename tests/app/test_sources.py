@@ -103,7 +103,7 @@ def test_blocks_of_any_size_are_the_rows_that_were_written(
         file = io.BytesIO(text.encode())
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(_csv_file, "BLOCK", block)
-            encoding = _csv_file.Encoding("utf-8")
+            encoding = ("utf-8", "UTF-8")
             table = _csv_file.CsvFile(Path("x.csv"), file, text.encode(), encoding, delimiter)
             frames = list(table.blocks(["a", "b", "c"]))
         found = [[(cell or "").strip() for cell in row] for each in frames for row in each.rows()]

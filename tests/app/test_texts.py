@@ -113,7 +113,7 @@ def test_several_columns_are_joined_with_their_names(tmp_path: Path) -> None:
     with pytest.raises(cl.CredalError, match=r"9 items .* have the name and content of an item of"):
         cl.Dataset(votes, validation=test, test=test)
     run = cl.Run.train(data, tmp_path / "run")
-    with pytest.raises(cl.CredalError, match=r"no column 'reply'; .* as in the training"):
+    with pytest.raises(cl.CredalError, match=r"no column 'reply'; .* as in training"):
         run.predict(pl.DataFrame({"item": ["a"], "x": [1]}), threshold=0.5)
 
 

@@ -74,16 +74,6 @@ def test_one_statement_per_item_gives_intervals_in_the_order_of_the_items() -> N
     assert_close(sets.lower, torch.tensor([[0, 0.8, 0, 0], [0.6, 0, 0, 0]]))
 
 
-def test_the_default_learner_learns_from_statements(generator: torch.Generator) -> None:
-    X = torch.randn(80, 3, generator=generator)
-    top = ["cat" if first else "dog" for first in X[:, 0] > 0]
-    sets = cl.from_statements(
-        top + top, [80] * 160, classes=["cat", "dog", "fox"], items=[*range(80), *range(80)]
-    )
-    clf = cl.CredalClassifier().fit(X, sets, classes=["cat", "dog", "fox"])
-    assert clf.score(X, sets) > 0.9
-
-
 @pytest.mark.parametrize(
     ("columns", "options", "message"),
     [

@@ -5,7 +5,7 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, NoReturn
@@ -30,20 +30,8 @@ _NO_FILES = ("idna", "punycode", "unicode_escape", "raw_unicode_escape", "undefi
 _NAMES = {"utf-8": "UTF-8", "utf-8-sig": "UTF-8", "cp1252": "Windows-1252", "latin-1": "Latin-1"}
 
 
-@dataclass(frozen=True, slots=True)
-class Encoding:
-    """The encoding of a text file, and whether it was guessed."""
-
-    name: str
-    guessed: bool = False
-
-    def __str__(self) -> str:
-        name = _NAMES.get(self.name, self.name.upper())
-        return f"guessed {name}: if names look wrong, pass --encoding" if self.guessed else name
-
-
-def find_encoding(path: Path, start: bytes, given: str | None) -> Encoding:
-    """The given encoding, or the one that the first bytes of a file fit."""
+def find_encoding(path: Path, start: bytes, given: str | None) -> tuple[str, str]:
+    """The given encoding, or the one that the first bytes of a file fit; then in words."""
     if given is not None:
         try:
             "a".encode(given)
@@ -58,22 +46,21 @@ def find_encoding(path: Path, start: bytes, given: str | None) -> Encoding:
                 f"{path} has no byte order mark, which {name} needs. To fix: pass --encoding "
                 f"{name}-le or {name}-be."
             )
-        return Encoding(name)
+        return name, _NAMES.get(name, name.upper())
     marked = next((name for mark, name in _MARKS.items() if start.startswith(mark)), None)
     if marked is not None:
-        return Encoding(marked)
+        return marked, _NAMES.get(marked, marked.upper())
     if b"\0" in start:
         raise CredalError(
             f"{path} is a binary file, not a table or JSON. To fix: export it as CSV, TSV, JSON, "
             "JSON Lines or Parquet."
         )
-    for name in ("utf-8", "cp1252"):
-        try:
+    for name in ("utf-8", "cp1252", "latin-1"):  # the last fits every byte
+        with suppress(UnicodeDecodeError):
             codecs.getincrementaldecoder(name)().decode(start)
-        except UnicodeDecodeError:
-            continue
-        return Encoding(name, guessed=name != "utf-8")
-    return Encoding("latin-1", guessed=True)
+            break
+    guessed = "if names look wrong, pass --encoding"
+    return name, "UTF-8" if name == "utf-8" else f"guessed {_NAMES[name]}: {guessed}"
 
 
 class CsvFile:
@@ -84,11 +71,16 @@ class CsvFile:
     """
 
     def __init__(
-        self, path: Path, file: BinaryIO, start: bytes, encoding: Encoding, delimiter: str | None
+        self,
+        path: Path,
+        file: BinaryIO,
+        start: bytes,
+        encoding: tuple[str, str],
+        delimiter: str | None,
     ) -> None:
-        self.path, self._file, self._encoding = path, file, encoding.name
+        self.path, self._file, self._encoding = path, file, encoding[0]
         try:
-            text = codecs.getincrementaldecoder(encoding.name)().decode(start)
+            text = codecs.getincrementaldecoder(self._encoding)().decode(start)
         except UnicodeError as error:
             self._refuse_encoding(error)
         if not text.strip("\ufeff \t\r\n"):
@@ -109,7 +101,7 @@ class CsvFile:
                 f"{path}, line 1: two columns are called {shown(name)}. To fix: rename one."
             )
         kind = _DELIMITERS.get(self._delimiter, repr(self._delimiter))
-        self.words = f"{kind}-separated table, {encoding}"
+        self.words = f"{kind}-separated table, {encoding[1]}"
 
     def blocks(self, columns: list[str]) -> Iterator[pl.DataFrame]:
         """All rows, in order, by polars; from where it cannot, by the standard library."""

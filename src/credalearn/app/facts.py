@@ -235,11 +235,6 @@ class RunFacts:
             f"To fix: leave it out with --drop {quote(name)}, or ignore this if they have it."
         )
 
-    @property
-    def label_rule(self) -> str:
-        """Name of the rule that turned votes into labels."""
-        return self.options.labels
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:

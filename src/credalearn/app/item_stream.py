@@ -70,8 +70,10 @@ def _table(run: Run, data: Any, item: str | None) -> ItemStream:
     columns = columns or feature_columns(source, inputs.features)
     if item is not None:
         item = source.column(item, option="item")
-    beside = [name for name in run.other_columns if name != item]
-    named = item_column(source, (item, inputs.item), (*columns, *beside))
+    splits = run.facts.splits
+    beside = (splits.group, splits.gold, splits.split, *inputs.dropped)
+    others = [name for name in (*columns, *beside) if name and name != item]
+    named = item_column(source, (item, inputs.item), others)
     ignored = tuple(name for name in source.columns if name not in {*columns, named})
 
     def batches() -> Iterator[Batch]:
@@ -90,9 +92,7 @@ def _table(run: Run, data: Any, item: str | None) -> ItemStream:
         if not row:
             source.refuse("the table has no rows", fix="add the items")
 
-    def place(row: int) -> str:
-        return f"{source.path}, {source.place(row)}"
-
+    place = lambda row: f"{source.path}, {source.place(row)}"  # noqa: E731
     return ItemStream(str(source.path), batches(), place, ignored)
 
 
@@ -123,9 +123,7 @@ def _images(run: Run, data: Any) -> ItemStream:
                 paths = pl.DataFrame({"image": [_within(file, folder) for file in good]})
                 yield Batch(items, np.stack(pixels).astype(np.float32), list(digests), paths)
 
-    def place(row: int) -> str:
-        return f"{folder}, image {row + 1}"
-
+    place = lambda row: f"{folder}, image {row + 1}"  # noqa: E731
     return ItemStream(str(folder), batches(), place, unreadable=unreadable)
 
 

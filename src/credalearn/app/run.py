@@ -325,13 +325,6 @@ class Run:
         return dict(known.select("item", "text").iter_rows()) if "text" in known.columns else {}
 
     @property
-    def other_columns(self) -> list[str]:
-        """Columns of the training data that are neither features nor names of items."""
-        splits = self.facts.splits
-        named = (splits.group, splits.gold, splits.split)
-        return [*(name for name in named if name), *self.facts.inputs.dropped]
-
-    @property
     def answers(self) -> Answers:
         """What people gave: votes (or their number), lower bounds, or probabilities."""
         kind = self.facts.annotations.kind

@@ -168,11 +168,11 @@ def _opened(path: Path, file: BinaryIO, encoding: str | None, delimiter: str | N
         file.seek(0)
         content = file.read()
         try:
-            text = content.decode(found.name).removeprefix("\ufeff")
+            text = content.decode(found[0]).removeprefix("\ufeff")
         except UnicodeError as error:
-            raise CredalError(f"{path} is not {found}. To fix: save it as UTF-8.") from error
+            raise CredalError(f"{path} is not {found[1]}. To fix: save it as UTF-8.") from error
         words, records = json_records(path, text)
-        return _of_records(path, f"{words}, {found}", records)
+        return _of_records(path, f"{words}, {found[1]}", records)
     table = CsvFile(path, file, start, found, delimiter)
     return Source(
         path,

@@ -34,8 +34,7 @@ class Network(nn.Module):
         if places_dropout and backbone.dropout != dropout:
             raise CredalError(
                 f"the backbone {type(backbone).__name__} places dropout itself and was built with "
-                f"{backbone.dropout}; the method needs {dropout}. To fix: build it with "
-                f"dropout={dropout}, or give its name and not the module."
+                f"{backbone.dropout}. To fix: build it with dropout={dropout}, or give its name."
             )
         self.backbone = backbone
         self.dropout_rate = dropout  # wherever dropout is placed
@@ -54,7 +53,7 @@ class Network(nn.Module):
             raise CredalError(
                 f"the backbone {type(backbone).__name__} fails on items of shape "
                 f"{tuple(sample.shape[1:])} and type {sample.dtype}: {error}. To fix: give X the "
-                "shape (items, ...) that it takes, and let it take float32."
+                "shape that it takes, and let it take float32."
             ) from error
         backbone.train(was_training)
         if not isinstance(features, Tensor) or features.ndim < 2 or len(features) != len(sample):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import beta
 
-from credalearn.app.annotations.annotators import annotator_agreement
+from credalearn.app.annotations.agreement import annotator_agreement
 from credalearn.app.annotations.table import Annotations
 from made_annotations import Vote, votes_of
 

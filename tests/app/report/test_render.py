@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from credalearn._formats import visible
-from credalearn.app.report.render import _environment
+from credalearn.app.report.render import environment
 from fake_run import add_rule, add_sets, fake_run, training_options, with_facts
 from report_pages import Elements, data_of, page_of
 
@@ -52,7 +52,7 @@ def test_any_text_stays_text_in_html(text: str) -> None:
     source = (
         '<p title="{{ text }}">{{ text }}</p><script id="d">{{ {text: [text]}|tojson }}</script>'
     )
-    written = _environment(html=True).from_string(source).render(text=text)
+    written = environment(html=True).from_string(source).render(text=text)
     parsed = Elements(written)
     shown = visible(text)
     assert parsed.tags == [("p", {"title": shown}), ("script", {"id": "d"})]
@@ -64,7 +64,7 @@ def test_any_text_stays_text_in_html(text: str) -> None:
 
 @given(st.text() | st.text(alphabet="|*_`<>[]~&$\\\n#a"))
 def test_any_text_stays_in_its_markdown_cell(text: str) -> None:
-    written = _environment(html=False).from_string("| {{ text }} |").render(text=text)
+    written = environment(html=False).from_string("| {{ text }} |").render(text=text)
     assert len(written.splitlines()) == 1
     inside = written.removeprefix("| ").removesuffix(" |")
     assert not re.search(r"[|*_`<>\[\]~&$]", re.sub(r"\\.", "", inside))

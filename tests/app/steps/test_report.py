@@ -88,10 +88,10 @@ def test_the_headline_and_the_slider_are_about_the_same_items(run: Run, page: st
     assert start["kept"] == percent(share)  # type: ignore[arg-type]
     words = words_of(page, "verdict")
     assert f"Keep the model’s label for {start['kept']} of the items" in words
-    assert f"300 test items (not used before) {start['kept']} {start['error']}" in words
-    found = (
-        f"{percent(run.guarantee.coverage)} {percent(run.guarantee.errors / run.guarantee.kept)}"
-    )
+    error = float(held_out(run).filter(pl.col("score") <= run.guarantee.threshold)["wrong"].mean())  # type: ignore[arg-type]
+    assert f"300 test items (not used before) {start['kept']} {percent(error, decimals=1)}" in words
+    shares = (run.guarantee.coverage, run.guarantee.errors / run.guarantee.kept)
+    found = " ".join(percent(each, decimals=1) for each in shares)
     assert f"calibration items (used to choose the threshold) {found}" in words
     assert run.guarantee.sentence() in words
     shown = words_of(page, "curve")
@@ -147,8 +147,8 @@ def test_the_verdict_shows_the_baseline_and_every_class(run: Run, page: str) -> 
     assert rival is not None
     assert f"Always answering {rival.name}, the most frequent class, is right for" in words
     assert rival.accuracy is not None
-    baseline_row = f"always answering {rival.name}, test items 100 % {percent(1 - rival.accuracy)}"
-    assert baseline_row in words
+    wrong = percent(1 - rival.accuracy, decimals=1)
+    assert f"always answering {rival.name}, test items 100.0 % {wrong}" in words
     for each in rival.recalls:
         assert f"{each.name} {each.items} {each.found} {percent(each.recall)}" in words
 

@@ -175,7 +175,7 @@ def test_labels_are_those_of_from_votes(team: Team, tmp_path: Path, rule: Any) -
     assert torch.equal(found.reference, wanted.reference)
     assert (found.diameter()[:4] > 0.999).all()
     run = Run.train(data, tmp_path / "run", labels=rule)
-    assert run.facts.label_rule == rule
+    assert run.facts.options.labels == rule
 
 
 def test_weights_count_as_shares(team: Team) -> None:

@@ -13,7 +13,8 @@ from credalearn.errors import CredalError
 def parse_map(given: Sequence[str]) -> dict[str, str]:
     """The class of each label; a text with several ``=`` has one group per word."""
     groups: dict[str, str] = {}
-    for group in (each for text in given for each in _groups(text)):
+    split = ([text] if text.count("=") == 1 else text.split() for text in given)
+    for group in (each for several in split for each in several):
         labels, _, name = (part.strip() for part in group.rpartition("="))
         for label in (each.strip() for each in labels.split(",")):
             if not label or not name or groups.setdefault(label, name) != name:
@@ -22,10 +23,6 @@ def parse_map(given: Sequence[str]) -> dict[str, str]:
                     " To fix: write it as '-3,-2,-1=abusive 0,1=fine', or one --map per class."
                 )
     return groups
-
-
-def _groups(text: str) -> list[str]:
-    return [text] if text.count("=") == 1 else text.split()
 
 
 def map_classes(

@@ -33,7 +33,9 @@ def merge(
     check_choice(conflicts, ("refuse", "newest", "add"), name="conflicts")
     second = _with_names_of(first, second)
     _refuse_other_items(first, second)
-    classes = _classes(first, second)
+    classes = tuple(dict.fromkeys((*first.classes, *second.classes)))
+    if all(list(each.classes) == sorted(each.classes) for each in (first, second)):
+        classes = tuple(sorted(classes))
     kinds = {first.contains, second.contains}
     if kinds == {"counts", "votes"} or (kinds == {"counts"} and conflicts == "add"):
         return _added(first, second, classes)
@@ -135,12 +137,6 @@ def join_splits(train: Annotations, **splits: Annotations | None) -> Annotations
             split_of |= dict.fromkeys(part.items, name)
             found = merge(found, part)
     return replace(found, source=replace(found.source, splits=split_of))
-
-
-def _classes(first: Annotations, second: Annotations) -> tuple[str, ...]:
-    both = tuple(dict.fromkeys((*first.classes, *second.classes)))
-    is_sorted = all(list(each.classes) == sorted(each.classes) for each in (first, second))
-    return tuple(sorted(both)) if is_sorted else both
 
 
 def _complete(annotations: Annotations, classes: tuple[str, ...]) -> pl.DataFrame:

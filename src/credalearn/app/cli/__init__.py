@@ -6,19 +6,7 @@ import typer
 
 from credalearn import __version__
 from credalearn.app.cli._command import LazyCommand, one_message
-
-COMMANDS = {  # in the order in which a team needs them
-    "demo": "Run all steps on radiologists' votes about lung nodules; offline, under a minute.",
-    "inspect": "Show what an export contains and where annotators disagree.",
-    "train": "Train a model on annotated items; run again after a stop, it resumes.",
-    "import": "Take another model's probabilities, to certify, defer and report them.",
-    "certify": "Choose the threshold above which items are deferred, with a guarantee.",
-    "predict": "Label items and decide which ones to defer to people.",
-    "defer": "Write the deferred items, least certain first, for annotators.",
-    "report": "Write a one-page HTML report about a run.",
-    "export": "Write the model as ONNX, with its model card.",
-    "recalibrate": "Check a model on newly annotated items and calibrate it on them.",
-}
+from credalearn.app.cli.commands import COMMANDS
 
 app = typer.Typer(
     help="Learn classifiers from annotators who disagree, and know when to ask a human.",
@@ -26,8 +14,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for _name, _text in COMMANDS.items():
-    app.command(_name, help=_text, cls=LazyCommand)(lambda: None)
+for _name, _function in COMMANDS.items():
+    app.command(_name, help=_function.__doc__, cls=LazyCommand)(lambda: None)
 
 
 def _show_version(wanted: bool) -> None:

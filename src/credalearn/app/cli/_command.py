@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import Field, fields, is_dataclass
 from functools import wraps
 from importlib import import_module
-from keyword import iskeyword
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -22,10 +21,6 @@ from credalearn.errors import CredalError, TrainingError
 
 # What a command prints: lines for people, and facts for programs, by name.
 Output = Iterable[str | dict[str, Any]] | None
-Export = Annotated[Path, typer.Argument(help="Export of the annotation tool, or a table of votes.")]
-RunFolder = Annotated[Path, typer.Argument(help="Folder of a run.")]
-Data = Annotated[Path, typer.Argument(help="Table or array of features, or a folder of images.")]
-NewRun = Annotated[Path, typer.Option("--output", "-o", help="Folder of the new run.")]
 Json = Annotated[bool, typer.Option("--json", help="Print facts for programs instead of text.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 
@@ -33,11 +28,15 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but er
 def command(function: Callable[..., Output]) -> Callable[..., None]:
     """A function for Typer that prints what ``function`` returns: text, or facts with ``--json``.
 
-    A parameter whose type is a dataclass becomes one command option per field; two dataclasses may
-    share an option, which then has one value. Ranges and choices are checked by the dataclass
-    alone, so that the command and Python give the same error.
+    A parameter whose type is a dataclass, or names one, becomes one command option per field; two
+    dataclasses may share an option, which then has one value. Ranges and choices are checked by the
+    dataclass alone, so that the command and Python give the same error.
     """
     hints = get_type_hints(function, include_extras=True)
+    for name, kind in hints.items():
+        if get_origin(kind) is Annotated and isinstance(kind.__metadata__[0], str):
+            module, _, stated_as = kind.__metadata__[0].rpartition(".")
+            hints[name] = getattr(import_module(f"credalearn.app.{module}"), stated_as)
     given_options: dict[str, Any] = {
         name: kind for name, kind in hints.items() if is_dataclass(kind)
     }
@@ -56,8 +55,10 @@ def command(function: Callable[..., Output]) -> Callable[..., None]:
     def run(*, json: bool, quiet: bool, **given: Any) -> None:
         chosen = {name: given.pop(name) for name in stated}
         for name, kind in given_options.items():
-            stated_here = (each for each in fields(kind) if each.name in chosen)
-            given[name] = kind(**{each.name: _value(each, chosen) for each in stated_here})
+            options = {each.name: each.default for each in fields(kind) if each.name in chosen}
+            said = {key: chosen[key] for key in options if chosen[key] not in (None, [])}
+            options |= {key: tuple(x) if isinstance(x, list) else x for key, x in said.items()}
+            given[name] = kind(**options)
         facts: dict[str, Any] = {}
         with one_line_when_stopped():
             for part in function(**given) or ():
@@ -70,15 +71,15 @@ def command(function: Callable[..., Output]) -> Callable[..., None]:
 
             print(msgspec.json.encode(facts, enc_hook=str).decode())
 
-    parameters = [*own, *stated.values(), _flag("json", Json), _flag("quiet", Quiet)]
+    only = inspect.Parameter.KEYWORD_ONLY
+    flags = [
+        inspect.Parameter(name, only, default=False, annotation=kind)
+        for name, kind in (("json", Json), ("quiet", Quiet))
+    ]
+    parameters = [*own, *stated.values(), *flags]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {each.name: each.annotation for each in parameters}
     return run
-
-
-def _flag(name: str, kind: Any) -> inspect.Parameter:
-    only = inspect.Parameter.KEYWORD_ONLY
-    return inspect.Parameter(name, only, default=False, annotation=kind)
 
 
 def _parameter(option: Field[Any], kind: Any) -> inspect.Parameter:
@@ -111,25 +112,18 @@ def _command_type(kind: Any) -> tuple[Any, str | None]:
     return kind, None
 
 
-def _value(option: Field[Any], chosen: dict[str, Any]) -> Any:
-    value = chosen[option.name]
-    if isinstance(value, list):
-        return tuple(value) if value else option.default
-    return option.default if value is None else value
-
-
 class LazyCommand(TyperCommand):
-    """A command whose module, ``credalearn.app.cli.NAME``, is imported when it is called."""
+    """A command whose options are imported when it is called."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
     ) -> Any:
         """The context of the real command."""
         with one_line_when_stopped():
-            name = f"{self.name}_" if iskeyword(str(self.name)) else str(self.name)
-            function = getattr(import_module(f"credalearn.app.cli.{name}"), name)
+            from credalearn.app.cli.commands import COMMANDS
+
             app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-            app.command(self.name, help=self.help)(command(function))
+            app.command(self.name, help=self.help)(command(COMMANDS[str(self.name)]))
             return typer.main.get_command(app).make_context(info_name, args, parent, **extra)
 
 

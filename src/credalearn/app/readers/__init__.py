@@ -15,7 +15,6 @@ from credalearn.app.readers import (
     doccano,
     ground_truth,
     label_studio,
-    label_studio_csv,
     lewidi,
     mturk,
     nested,
@@ -41,7 +40,7 @@ _NESTED = {  # which read the records of JSON
 READERS: dict[str, ModuleType | TableReader] = {
     **_NESTED,
     "mturk": mturk,
-    "label-studio-csv": label_studio_csv,
+    "label-studio-csv": TableReader(label_studio.recognize_csv, label_studio.read_csv),
     **TABLES,
 }
 

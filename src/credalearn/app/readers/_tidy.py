@@ -11,14 +11,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from credalearn._checks import nearest
+from credalearn._checks import folded, nearest
 from credalearn._formats import listed, shown
 from credalearn.app.annotations.class_map import map_classes, parse_map
 from credalearn.app.annotations.table import STATED, Annotations, ItemTable, Origin
 from credalearn.app.readers._content import Raw
-from credalearn.app.readers._refusals import check_labels, item_contents, item_rows
 from credalearn.app.readers.options import ReaderOptions
-from credalearn.app.sources import numbers
+from credalearn.app.sources import numbers, texts
 
 _Codes = NDArray[np.int64]
 _ROUNDED = 0.02  # how far rounding to two digits takes a sum of probabilities from 1
@@ -26,18 +25,28 @@ _NO_LABEL = ("", "nan", "NaN", "<NA>")  # what software writes for "nothing", an
 # Zero-width space, word joiner, byte order mark, soft hyphen. Joiners that change letters stay.
 _UNSEEN = re.compile("[\u200b\u2060\ufeff\u00ad]")
 _WHOLE = re.compile(r"[+-]?\d{1,15}\.0+")
+_NO_ANSWER = ("-1", "-9", "-99", "-999", "99", "999", "9999", "na", "n/a", "null", "?", "-", ".")
+_MANY = {100: 2, 1000: 5}  # labels, each with fewer votes than this
+_MEASURED = 20  # different numbers, half or more with decimals, or few votes each
+_RATED = 10  # votes per number, from which on whole numbers may be classes
+_SEVERAL = re.compile(r"[,;|]")
+_CONTENT = (
+    *("text", "message", "sentence", "tweet", "utterance", "document", "content", "context"),
+    *("premise", "hypothesis"),  # no addresses of images: signed ones differ in every export
+)
+_INSIDE = ("data", "fields", "example", "meta", "input")  # where tools keep what people see
 
 
 def tidy(raw: Raw, name: str, options: ReaderOptions) -> Annotations:
     """The annotations of what a reader found."""
-    contents = item_contents(raw)  # first: votes on different items are no conflict
+    contents = _item_contents(raw)  # first: votes on different items are no conflict
     make = {"votes": _votes, "bounds": _bounds}.get(raw.kind, _shares)
     groups = parse_map(options.map) if options.map else {}
     if groups and "top_percent" in raw.frame.columns:
         fix = "rename classes in the file, or read votes with --format long --label top"
         raw.source.refuse("--map cannot change statements", fix=fix)
     found = make(raw, name, replace(options, classes=tuple(groups)) if groups else options)
-    first = item_rows(raw.frame).unique("item", keep="first", maintain_order=True)
+    first = _item_rows(raw.frame).unique("item", keep="first", maintain_order=True)
     tables = (ItemTable(raw.source, first),)
     found = replace(found, source=replace(found.source, contents=contents, tables=tables))
     return map_classes(found, groups, options.classes) if groups else found
@@ -207,16 +216,10 @@ def _classes(raw: Raw, seen: list[str], options: ReaderOptions, kept: _Codes) ->
             f"every vote is for one class, {shown(seen[0])}",
             fix="export all classes, or pass --label COLUMN",
         )
-    check_labels(raw, seen, len(kept))
-    return tuple(sorted(seen, key=_by_number))
-
-
-def _by_number(name: str) -> tuple[bool, float, str]:
-    """2 before 10, numbers before words."""
-    try:
-        return False, float(name), name
-    except ValueError:
-        return True, 0.0, name
+    _check_labels(raw, seen, len(kept))
+    value = dict(zip(seen, numbers(pl.Series(seen, dtype=pl.String)), strict=True))
+    # 2 before 10, numbers before words.
+    return tuple(sorted(seen, key=lambda name: (value[name] is None, value[name] or 0.0, name)))
 
 
 def _shares(raw: Raw, name: str, options: ReaderOptions) -> Annotations:
@@ -311,3 +314,73 @@ def _origin(raw: Raw, name: str, left_out: dict[str, int], notes: tuple[str, ...
     counted = {why: count for why, count in left_out.items() if count}
     words, path = f"{raw.words} ({raw.source.words})", raw.source.path
     return Origin(path, name, words, _rows(raw), counted, item=raw.item, notes=notes)
+
+
+def _check_labels(raw: Raw, labels: list[str], votes: int) -> None:
+    """Refuse labels, found in so many votes, that are no names of classes."""
+    codes = [each for each in labels if each.casefold() in _NO_ANSWER]
+    if raw.empty == "empty cells" and codes and len(labels) - len(codes) >= 2:
+        raw.source.refuse(
+            f"{listed(codes)} may mean 'no answer' in a table with one column per annotator",
+            fix=f"pass --missing={codes[0]}, or name all classes with --classes if it is one",
+        )
+    found = numbers(pl.Series(labels, dtype=pl.String)).drop_nulls()
+    decimals = int((found != found.round()).sum())
+    rare = len(found) == len(labels) > votes / _RATED
+    measured = len(labels) > _MEASURED and (decimals > len(labels) / 2 or rare)
+    if measured or any(len(labels) > max(least, votes / share) for least, share in _MANY.items()):
+        raw.source.refuse(
+            f"{len(labels):,} different {'numbers' if measured else 'labels'} in {votes:,} votes, "
+            f"such as {listed(labels, 3)}, are {'measurements' if measured else 'free text'}, not "
+            "classes",
+            fix="name the column of the class with --label",
+        )
+    parts = {each: [part.strip("[]{} '\"") for part in _SEVERAL.split(each)] for each in labels}
+    known = Counter(part for each in parts.values() for part in set(each))
+    several = [
+        each for each, of in parts.items() if len(of) > 1 and min(known[part] for part in of) > 1
+    ]
+    if several:
+        raw.source.refuse(
+            f"{shown(several[0])} names several classes, and a vote is for one",
+            fix="ask one question per class, or name all classes with --classes if it is one",
+        )
+
+
+def _item_contents(raw: Raw) -> dict[str, int]:
+    """A digest of each item's content, where the source has it; one name for two is refused."""
+    columns = [name for name in raw.source.columns if name != raw.item and _is_content(name)]
+    if not columns or not len(raw.frame):
+        return {}
+    digests = []  # null where all columns are empty
+    for block in raw.source.blocks(columns):
+        table = texts(block).select(pl.all().str.strip_chars().fill_null(""))
+        filled = ~table.select(pl.all_horizontal(pl.all() == "")).to_series()
+        digests.append(pl.select(pl.when(filled).then(table.hash_rows())).to_series())
+    found = _item_rows(raw.frame)
+    pairs = found.with_columns(content=pl.concat(digests).gather(found["row"]))
+    pairs = pairs.drop_nulls().unique(["item", "content"], keep="first", maintain_order=True)
+    twice = pairs.filter(pl.col("item").is_duplicated())
+    if len(twice):
+        item = twice["item"][0]
+        one, two = (raw.source.place(each) for each in twice.filter(item=item)["row"][:2])
+        raw.source.refuse(
+            f"item {shown(item)} has another {shown(columns[0])} in {two} than in {one}, so these "
+            "are different items of one name",
+            fix="name them by another column with --item, or give each its own name",
+        )
+    return dict(pairs.select("item", "content").iter_rows())
+
+
+def _item_rows(frame: pl.DataFrame) -> pl.DataFrame:
+    """The item of each vote and the number of its row in the source."""
+    row = pl.col("row").cast(pl.Int64) if "row" in frame.columns else pl.int_range(pl.len())
+    items = frame["item"].str.strip_chars()
+    if (items.str.len_bytes() != items.str.len_chars()).any():  # ASCII is in form NFC
+        items = items.str.normalize("NFC")
+    return frame.select(items, row.alias("row")).drop_nulls()
+
+
+def _is_content(name: str) -> bool:
+    first, _, rest = name.partition(".")
+    return folded(first) in _CONTENT or (folded(first) in _INSIDE and folded(rest) in _CONTENT)

@@ -1,4 +1,4 @@
-"""Label Studio's JSON export: tasks with ``data`` and a list of ``annotations``.
+"""Label Studio's JSON export, tasks with ``data`` and a list of ``annotations``; and its CSV.
 
 An annotation has ``completed_by``, ``was_cancelled`` and ``result[]``, where ``value.choices`` or
 ``value.rating`` answers the question ``from_name``.
@@ -7,15 +7,18 @@ An annotation has ``completed_by``, ``was_cancelled`` and ``result[]``, where ``
 from collections import Counter
 from typing import Any
 
-from credalearn._formats import shown
+from credalearn._checks import folded
+from credalearn._formats import listed, shown
 from credalearn.app._json_file import Record, text_of
-from credalearn.app.column_names import find
+from credalearn.app.column_names import LABEL, find
 from credalearn.app.readers._content import Content, Raw, Votes, field_of
 
-ITEM_FIELDS = (
+_ITEM_FIELDS = (
     *("item", "id", "itemid", "image", "imageurl", "img", "url", "filename", "file", "text"),
 )
 _VALUES = ("choices", "rating", "taxonomy")
+_OWN = ("annotator", "annotation_id", "lead_time")
+_BESIDE = ("id", *_OWN, "created_at", "updated_at", "agreement", "project", "task", "comment")
 
 
 def recognize(content: Content) -> bool:
@@ -72,7 +75,7 @@ def _item(content: Content, record: Record) -> tuple[str, object]:
     if name is not None:
         return name, data[name] if name in data else field_of(record.value, name)
     scalar = [key for key, value in data.items() if not isinstance(value, dict | list)]
-    name = find(scalar, ITEM_FIELDS)
+    name = find(scalar, _ITEM_FIELDS)
     return ("id", record.value.get("id")) if name is None else (name, data[name])
 
 
@@ -99,3 +102,32 @@ def _answers(content: Content, record: Record, annotation: Any) -> dict[str, lis
                 chosen = held[key] if isinstance(held[key], list) else [held[key]]
                 found.setdefault(str(each.get("from_name")), []).extend(chosen)
     return found
+
+
+def recognize_csv(content: Content) -> bool:
+    """A table with Label Studio's own columns."""
+    return set(_OWN) <= set(content.columns)
+
+
+def read_csv(content: Content) -> Raw:
+    """One vote per row of its CSV or JSON-MIN."""
+    fields = [name for name in content.columns if name not in _BESIDE]
+    images = [name for name in fields if folded(name) in _ITEM_FIELDS and folded(name) != "text"]
+    item = content.column("item", ()) or (images[0] if images else "id")
+    who = content.column("annotator", ("annotator",)) or "annotator"
+    label = content.options.label or content.options.question or find(fields, LABEL)
+    if label is None:
+        others = [name for name in fields if name != item and folded(name) not in _ITEM_FIELDS]
+        if len(others) != 1:
+            content.source.refuse(
+                f"several columns could be the answer: {listed(others or fields)}",
+                fix="name it with --label",
+            )
+        label = others[0]
+    label = content.source.column(label, option="label")
+    frame = content.text(item=item, annotator=who, label=label).with_row_index("row")
+    several = frame["label"].fill_null("").str.starts_with('{"choices"')
+    words = f"Label Studio's CSV: item {item!r}, label {label!r}"
+    left_out = {"several classes": int(several.sum())}
+    frame = frame.filter(~several)
+    return Raw("votes", frame, content.source, words, left_out, item=item)

@@ -6,7 +6,7 @@ from pathlib import Path
 from credalearn.app.facts import RunFacts, TrainingFacts
 from credalearn.app.report.baseline import baseline
 from credalearn.app.report.held_out import HeldOut
-from credalearn.app.report.render import render_card
+from credalearn.app.report.render import environment
 from credalearn.app.run import Run
 from credalearn.errors import CredalError
 from credalearn.guarantees.deferral_score import SCORE_WORDS
@@ -38,22 +38,26 @@ def card(run: Run, outputs: Mapping[str, tuple[str, str]]) -> str:
     if run.facts.recalibrated_from:
         sources = [("Training data", run.training), ("Calibration data", run.facts)]
     judged = run.predictions.filter(split="test")["truth"].is_not_null().any()
-    return render_card(
-        run=run,
-        facts=run.facts,
-        guarantee=run.guarantee,
-        sets=run.sets,
-        score_words=SCORE_WORDS[run.deferral_score],
-        rival=baseline(run, run.guarantee) if run.guarantee and run.guarantee.certified else None,
-        sources=sources,
-        tested=HeldOut.of(run) if judged else None,
-        truth=TRUTHS[run.truth],
-        lacking=LACKING[run.truth],
-        outputs=outputs,
-        left_out=_left_out,
+    return (
+        environment(html=False)
+        .get_template("card.md.j2")
+        .render(
+            run=run,
+            facts=run.facts,
+            guarantee=run.guarantee,
+            sets=run.sets,
+            score_words=SCORE_WORDS[run.deferral_score],
+            rival=baseline(run, run.guarantee)
+            if run.guarantee and run.guarantee.certified
+            else None,
+            sources=sources,
+            tested=HeldOut.of(run) if judged else None,
+            truth=TRUTHS[run.truth],
+            lacking=LACKING[run.truth],
+            outputs=outputs,
+            left_out=lambda data: ", ".join(
+                f"{count:,} {reason}"
+                for reason, count in (data.annotations.left_out | data.inputs.left_out).items()
+            ),
+        )
     )
-
-
-def _left_out(data: RunFacts | TrainingFacts) -> str:
-    counts = data.annotations.left_out | data.inputs.left_out
-    return ", ".join(f"{count:,} {reason}" for reason, count in counts.items())

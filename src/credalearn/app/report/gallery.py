@@ -51,36 +51,30 @@ def gallery(
     rows = order[:MOST_ITEMS].tolist()
     files = find_images(folder, [held_out.items[row] for row in rows]) if folder else {}
     images = {item: thumbnail(path) for item, (path, _) in files.items()}
-    return tuple(_item(held_out, row, images, bounds, texts) for row in rows)
-
-
-def _item(
-    held_out: HeldOut,
-    row: int,
-    images: Mapping[str, str | None],
-    bounds: tuple[np.ndarray, np.ndarray] | None,
-    texts: Mapping[str, str],
-) -> GalleryItem:
-    classes, name = held_out.classes, held_out.items[row]
-    probs, votes, truth = held_out.probs[row], held_out.votes[row], int(held_out.truth[row])
-    # A class that people voted for is shown even where the model gives it little.
-    shown = np.argsort(-(probs + (votes > 0)), kind="stable")[:_MOST_CLASSES]
-    shown = shown[np.argsort(-probs[shown], kind="stable")]
-    return GalleryItem(
-        name=name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…",
-        label=classes[int(held_out.label[row])],
-        truth=without_truth(held_out) if truth == NO_TRUTH else classes[truth],
-        votes=tuple(
-            (classes[k], float(votes[k])) for k in np.argsort(-votes, kind="stable") if votes[k]
-        ),
-        bars=tuple(
+    classes, found = held_out.classes, []
+    for row in rows:
+        name, probs, votes = held_out.items[row], held_out.probs[row], held_out.votes[row]
+        truth = int(held_out.truth[row])
+        # A class that people voted for is shown even where the model gives it little.
+        shown = np.argsort(-(probs + (votes > 0)), kind="stable")[:_MOST_CLASSES]
+        shown = shown[np.argsort(-probs[shown], kind="stable")]
+        voted = [k for k in np.argsort(-votes, kind="stable") if votes[k]]
+        bars = [
             ClassBar(
                 name=classes[k],
                 probabilities=tuple(float(head[row, k]) for head in held_out.heads.values()),
                 widened=bounds and (float(bounds[0][row, k]), float(bounds[1][row, k])),
             )
             for k in shown
-        ),
-        image=images.get(name),
-        text=texts.get(name, ""),
-    )
+        ]
+        item = GalleryItem(
+            name=name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…",
+            label=classes[int(held_out.label[row])],
+            truth=without_truth(held_out) if truth == NO_TRUTH else classes[truth],
+            votes=tuple((classes[k], float(votes[k])) for k in voted),
+            bars=tuple(bars),
+            image=images.get(name),
+            text=texts.get(name, ""),
+        )
+        found.append(item)
+    return tuple(found)

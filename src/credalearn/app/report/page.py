@@ -33,16 +33,14 @@ _MOST_PAIRS = 15
 class Confusion:
     """True classes against predicted classes."""
 
-    which: Literal["all", "kept", "deferred"]  # which test items are counted
+    which: str  # which test items are counted: all, kept or deferred
     items: int  # number of items with a truth
     wrong: int  # number of wrong labels
     matrix: tuple[tuple[int, ...], ...]  # by true and predicted class; empty for many classes
     pairs: tuple[tuple[str, str, int], ...]  # most frequent mistakes: truth, label, items
 
     @classmethod
-    def of(
-        cls, held_out: HeldOut, which: Literal["all", "kept", "deferred"], rows: np.ndarray
-    ) -> Self:
+    def of(cls, held_out: HeldOut, which: str, rows: np.ndarray) -> Self:
         """Count the given rows, bool of shape (N,)."""
         classes = held_out.classes
         counts = np.zeros((len(classes), len(classes)), dtype=np.int64)
@@ -61,13 +59,6 @@ class Confusion:
                 (classes[t], classes[p], int(mistakes[t, p])) for t, p in pairs if mistakes[t, p]
             ),
         )
-
-
-def confusions(held_out: HeldOut, kept: np.ndarray | None) -> tuple[Confusion, ...]:
-    """Of the kept and of the deferred items; of all items where nothing is decided."""
-    if kept is None:
-        return (Confusion.of(held_out, "all", np.ones(len(held_out.items), dtype=bool)),)
-    return Confusion.of(held_out, "kept", kept), Confusion.of(held_out, "deferred", ~kept)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -214,6 +205,7 @@ def build_page(
     if guarantee is not None and guarantee.class_thresholds:
         threshold = None  # the slider has one threshold for all classes
     bounds = (widened.lower, widened.upper) if widened is not None else None
+    rows = {"kept": kept, "deferred": ~kept} if kept is not None else {"all": held_out.score >= 0}
     votes = {name: float(run.items[f"n:{name}"].sum()) for name in run.classes}
     return Page(
         title=title,
@@ -223,7 +215,7 @@ def build_page(
         held_out=held_out,
         slider=Slider.of(held_out, threshold),
         class_votes=tuple(sorted(votes.items(), key=lambda each: -each[1])),
-        confusions=confusions(held_out, kept),
+        confusions=tuple(Confusion.of(held_out, which, each) for which, each in rows.items()),
         risk=risk,
         widened=widened,
         gallery=gallery(held_out, kept, images, bounds, run.texts) if items else None,

@@ -26,16 +26,12 @@ def render_page(**content: Any) -> str:
         "script": script,
         "style": Markup(_file("page.css")),
     }
-    return _environment(html=True).get_template("page.html.j2").render(**content)
-
-
-def render_card(**content: Any) -> str:
-    """The model card; every value is escaped and stays on one line."""
-    return _environment(html=False).get_template("card.md.j2").render(**content)
+    return environment(html=True).get_template("page.html.j2").render(**content)
 
 
 @cache
-def _environment(*, html: bool) -> Environment:
+def environment(*, html: bool) -> Environment:
+    """The templates; every value is escaped, and in Markdown it stays on one line."""
     environment = Environment(
         loader=PackageLoader("credalearn.app.report"),
         autoescape=html,

@@ -6,7 +6,7 @@ Imports torch only where sets are widened.
 import json
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -64,8 +64,11 @@ class Certificate:
                 limit = f"a score above {found.threshold:.4g}"
                 if found.class_thresholds:
                     limit = "a score above the threshold of their class"
-                score = _score_words(self.run, found)
-                notes.append(f"Items with {limit} are deferred; the score is {score}.")
+                assert found.score is not None
+                whose = f", by {self.run.facts.imported}" if self.run.facts.imported else ""
+                whose = ", chosen on out-of-fold items" if _has_folds(self.run) else whose
+                score = f"the score is {SCORE_WORDS[found.score]}{whose}"
+                notes.append(f"Items with {limit} are deferred; {score}.")
         lines += [" ".join(notes)] if notes else []
         if self.baseline is not None:
             lines.append(" ".join(self.baseline.lines))
@@ -146,7 +149,7 @@ def certify(run: Run, options: CertifyOptions) -> Certificate:
     """
     check = guarantee = rival = None
     before = run
-    if options.certifies:
+    if options.target is not None or options.promises:
         run, guarantee = _certified(run, options)
         rival = baseline(run, guarantee)
     elif options.capacity is not None:
@@ -174,58 +177,45 @@ def judged_by(truth: Truth) -> tuple[str, pl.Expr]:
     return column, pl.col(column).cast(pl.Float64).is_finite().fill_null(False)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Calibration:
-    """The calibration items as a request looks at them."""
-
-    score: DeferralScore  # that items are deferred by
-    truth: Truth  # what their labels are compared with
-    column: str  # how wrong each label is
-    judged: pl.DataFrame  # those that can be right or wrong
-    others: pl.DataFrame
-
-    @classmethod
-    def of(cls, run: Run, options: CertifyOptions) -> Self:
-        score = options.score or replace(run, guarantee=None).deferral_score
-        truth: Truth = run.truth if options.against == "truth" else "a random annotator"
-        column, known = judged_by(truth)
-        every = run.held_out("calibration", score=score)
-        found = cls(score, truth, column, every.filter(known), every.filter(~known))
-        if found.judged.is_empty():
-            remedy = "truth" if truth == "a random annotator" else "annotator"
-            raise CredalError(
-                f"no calibration item of {run.path} can be right or wrong: {LACKING[truth]}. To "
-                f"fix: train with --gold COLUMN, or certify with --against {remedy}."
-            )
-        return found
-
-    def complete(self, found: Guarantee, run: Run, **known: Any) -> Guarantee:
-        """The guarantee with what the library does not know."""
-        kept = found.keeps(self.others["score"].to_numpy(), self.others["label"].to_list())
-        known |= {"left_out": len(kept), "left_out_kept": int(kept.sum())}
-        return replace(found, group=run.group, score=self.score, **known)
+def _calibration(
+    run: Run, options: CertifyOptions
+) -> tuple[DeferralScore, Truth, pl.DataFrame, pl.DataFrame]:
+    """The score to defer by, the truth, and the calibration items with one and without."""
+    score = options.score or replace(run, guarantee=None).deferral_score
+    truth: Truth = run.truth if options.against == "truth" else "a random annotator"
+    every, known = run.held_out("calibration", score=score), judged_by(truth)[1]
+    judged = every.filter(known)
+    if judged.is_empty():
+        remedy = "truth" if truth == "a random annotator" else "annotator"
+        raise CredalError(
+            f"no calibration item of {run.path} can be right or wrong: {LACKING[truth]}. To "
+            f"fix: train with --gold COLUMN, or certify with --against {remedy}."
+        )
+    return score, truth, judged, every.filter(~known)
 
 
 def _certified(run: Run, options: CertifyOptions) -> tuple[Run, Guarantee]:
     """The guarantee, and the run that remembers the request; an error if nothing is certified."""
     risk, confidence, known = _risk(run, options)
-    items = _Calibration.of(run, options)
+    score, truth, judged, others = _calibration(run, options)
     _check_classes(run, options.promises)
-    fold = run.held_out(OUT_OF_FOLD, score=items.score).filter(judged_by(items.truth)[1])
+    column, is_judged = judged_by(truth)
+    fold = run.held_out(OUT_OF_FOLD, score=score).filter(is_judged)
     by_name = options.method in _BY_NAME or fold.is_empty()
     found = certify_scores(
-        **item_arrays(items.judged, items.column),
+        **item_arrays(judged, column),
         max_error=None if options.cost else options.target,
         confidence=1 - risk,
         method=options.method,
-        against=items.truth,
+        against=truth,
         promises=options.promises,
         per_class=options.per_class,
-        reference=None if by_name else ScoredItems(**item_arrays(fold, items.column)),
+        reference=None if by_name else ScoredItems(**item_arrays(fold, column)),
     )
-    found = items.complete(
-        found,
-        run,
+    found = replace(
+        _with_others(found, others),
+        group=run.group,
+        score=score,
         confidence=None if found.confidence is None else confidence,
         requests=_number_asked(run) + (not known),
     )
@@ -290,19 +280,26 @@ def item_arrays(table: pl.DataFrame, column: str) -> dict[str, Any]:
 def _by_capacity(run: Run, options: CertifyOptions) -> Guarantee:
     """A threshold by the scores alone; reviewers also get items that cannot be right or wrong."""
     assert options.capacity is not None
-    items = _Calibration.of(run, options)
-    scores = pl.concat([items.judged["score"], items.others["score"]]).to_numpy()
+    score, truth, judged, others = _calibration(run, options)
+    scores = pl.concat([judged["score"], others["score"]]).to_numpy()
     threshold = by_capacity(scores, scores < 0, defer=float(options.capacity)).threshold
-    known = item_arrays(items.judged, items.column)
+    known = item_arrays(judged, judged_by(truth)[0])
     deferred = known["score"] > (-math.inf if threshold is None else threshold)
     found = by_capacity(
         *(known["score"], known["wrong"]),
         defer=int(deferred.sum()),
         confidence=options.confidence,
-        against=items.truth,
+        against=truth,
         groups=known["groups"],
     )
-    return items.complete(replace(found, threshold=threshold if found.kept else None), run)
+    found = _with_others(replace(found, threshold=threshold if found.kept else None), others)
+    return replace(found, group=run.group, score=score)
+
+
+def _with_others(found: Guarantee, others: pl.DataFrame) -> Guarantee:
+    """The guarantee with the number of items that cannot be right or wrong."""
+    kept = found.keeps(others["score"].to_numpy(), others["label"].to_list())
+    return replace(found, left_out=len(kept), left_out_kept=int(kept.sum()))
 
 
 def _check(run: Run, guarantee: Guarantee) -> HeldOutCheck:
@@ -318,13 +315,6 @@ def _check(run: Run, guarantee: Guarantee) -> HeldOutCheck:
         judged_kept=int((kept & known).sum()),
         errors=float(errors.sum()),
     )
-
-
-def _score_words(run: Run, found: Guarantee) -> str:
-    """The score in words, and that it was chosen on out-of-fold predictions, where it was."""
-    assert found.score is not None
-    whose = f", by {run.facts.imported}" if run.facts.imported else ""
-    return SCORE_WORDS[found.score] + (", chosen on out-of-fold items" * _has_folds(run) or whose)
 
 
 def _has_folds(run: Run) -> bool:

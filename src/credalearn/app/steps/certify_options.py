@@ -23,13 +23,15 @@ class CertifyOptions:
         show_default="0.10, unless another target is given",
     )
     called: tuple[str, ...] = option(
-        (), "Largest error among items called a class, such as malignant=0.05; repeatable."
+        (), "Largest error among items called a class, such as malignant=0.05; may be repeated."
     )
     missed: tuple[str, ...] = option(
-        (), "Largest share of a class called something else, such as malignant=0.10; repeatable."
+        (),
+        "Largest share of a class called otherwise, such as malignant=0.10; may be repeated.",
     )
     cost: tuple[str, ...] = option(
-        (), "Cost of an error, such as malignant:benign=5 (truth:label); others 1; repeatable."
+        (),
+        "Cost of an error, such as malignant:benign=5 (truth:label), else 1; may be repeated.",
     )
     per_class: bool = option(False, "One threshold per predicted class, each with max_error.")
     capacity: float | None = option(
@@ -59,7 +61,7 @@ class CertifyOptions:
         above=0,
         below=1,
     )
-    distance: Distance = option("box", "Widen sets by class (box), or in total variation.")
+    distance: Distance = option("box", "Widen sets by class (box), or to a ball of this distance.")
     scale: Scale | None = option(
         None,
         "Unit in which the sets of an item are widened.",
@@ -109,25 +111,20 @@ class CertifyOptions:
         """What to promise besides the error of all items; with costs, instead of it."""
         found = []
         if self.cost and self.target is not None:
-            pairs = [_classes(each, "cost", "malignant:benign=5", 2) for each in self.cost]
-            costs = [
-                (a, b, _number(each, "cost")) for (a, b), each in zip(pairs, self.cost, strict=True)
-            ]
-            found.append(Promise(limit=self.target, costs=tuple(costs)))
+            found_costs = []
+            for each in self.cost:
+                (truth, label), value = _parsed(each, "cost", "malignant:benign=5", 2)
+                found_costs.append((truth, label, value))
+            found.append(Promise(limit=self.target, costs=tuple(found_costs)))
         kinds: dict[Literal["called", "missed"], tuple[str, ...]] = {
             "called": self.called,
             "missed": self.missed,
         }
         for kind, several in kinds.items():
             for each in several:
-                (name,) = _classes(each, kind, "malignant=0.05", 1)
-                found.append(Promise(kind=kind, name=name, limit=_number(each, kind)))
+                (name,), limit = _parsed(each, kind, "malignant=0.05", 1)
+                found.append(Promise(kind=kind, name=name, limit=limit))
         return tuple(found)
-
-    @property
-    def certifies(self) -> bool:
-        """Whether to certify an error, or something about classes."""
-        return self.target is not None or bool(self.promises)
 
     @property
     def asked(self) -> dict[str, Any]:
@@ -138,16 +135,13 @@ class CertifyOptions:
         return {"max_error": self.target, **fields}
 
 
-def _classes(text: str, name: str, example: str, number: int) -> list[str]:
-    """The class names in ``a:b=5`` or ``a=0.05``."""
-    names = text.rpartition("=")[0].split(":") if number > 1 else [text.rpartition("=")[0]]
+def _parsed(text: str, name: str, example: str, number: int) -> tuple[list[str], float]:
+    """The class names and the value in ``a:b=5`` or ``a=0.05``."""
+    before, _, value = text.rpartition("=")
+    names = before.split(":") if number > 1 else [before]
     if len(names) != number or not all(names):
         raise CredalError(f"{name} must look like {example}; got {text!r}.")
-    return names
-
-
-def _number(text: str, name: str) -> float:
     try:
-        return float(text.rpartition("=")[2])
+        return names, float(value)
     except ValueError:
         raise CredalError(f"{name} must end with a number, such as =0.05; got {text!r}.") from None

@@ -18,7 +18,7 @@ import polars as pl
 from credalearn._files import check_file, whole_file
 from credalearn._formats import listed, many, visible
 from credalearn._options import check_options, option, same_option
-from credalearn.app.item_stream import Batch, ItemStream, open_items
+from credalearn.app.item_stream import Batch, open_items
 from credalearn.app.run import Run
 from credalearn.app.steps.predict import PredictOptions, decisions, find_decision
 from credalearn.app.table_writer import refuse_overwriting, write_frames
@@ -86,14 +86,24 @@ def defer(run: Run, data: Any, output: str | Path, options: DeferOptions | None 
             f"{stream.name} has no column {options.text!r} of texts; its other columns are: "
             f"{listed(columns) or 'none'}. To fix: name one of these, or leave out --text."
         )
-    count, found = _deferred(run, stream, options)
+    count, parts = 0, []  # the deferred items, with their digest and what is known of them
+    for batch, frame in decisions(run, stream, find_decision(run, options.threshold)):
+        count += len(frame)
+        parts.append(pl.DataFrame(_columns(batch, frame, run)).filter(frame["decision"] == "defer"))
+    found = pl.concat(parts, how="diagonal_relaxed")
     if found.is_empty():
         raise CredalError(
             f"none of the {count:,} items in {stream.name} is deferred. To fix: pass a lower "
             "--threshold, such as 0 with --limit 50 for the 50 least certain items."
         )
     chosen = found.sort("score", descending=True, maintain_order=True).head(options.limit or count)
-    _refuse_other_items(run, chosen, stream)
+    same = chosen.join(run.items, on="item", how="inner")
+    others = same.filter(pl.col("digest") != pl.col("digest_right"))["item"]
+    if len(others):  # their votes would be mixed up
+        raise CredalError(
+            f"{len(others):,} deferred items of {stream.name} have the name of a different item of "
+            f"{run.path}, such as {others[0]!r}. To fix: rename them."
+        )
     config = None
     if options.to == "csv":
         _write_csv(path, chosen, options.predictions, without=run.facts.inputs.features)
@@ -103,16 +113,6 @@ def defer(run: Run, data: Any, output: str | Path, options: DeferOptions | None 
         shown = _write_label_studio(run, path, config, chosen, options)
     trains = not run.facts.imported
     return Deferred(path, config, count, len(found), len(chosen), shown, trains)
-
-
-def _deferred(run: Run, stream: ItemStream, options: DeferOptions) -> tuple[int, pl.DataFrame]:
-    """The number of items, and the deferred ones with their digest and what is known of them."""
-    count, parts = 0, []
-    decide = find_decision(run, options.threshold)
-    for batch, frame in decisions(run, stream, decide):
-        count += len(frame)
-        parts.append(pl.DataFrame(_columns(batch, frame, run)).filter(frame["decision"] == "defer"))
-    return count, pl.concat(parts, how="diagonal_relaxed")
 
 
 def _columns(batch: Batch, frame: pl.DataFrame, run: Run) -> Iterator[pl.Series]:
@@ -125,18 +125,6 @@ def _columns(batch: Batch, frame: pl.DataFrame, run: Run) -> Iterator[pl.Series]
     if len(names) <= _MOST_FEATURES:
         for number, name in enumerate(names):
             yield pl.Series(f"data:{name}", batch.X[:, number])
-
-
-def _refuse_other_items(run: Run, chosen: pl.DataFrame, stream: ItemStream) -> None:
-    """Refuse names that belong to different items of the run: their votes would be mixed up."""
-    same = chosen.join(run.items, on="item", how="inner")
-    others = same.filter(pl.col("digest") != pl.col("digest_right"))["item"]
-    if len(others):
-        raise CredalError(
-            f"{len(others):,} deferred items of {stream.name} have the name of a different item of "
-            f"{run.path}, such as {others[0]!r}; their votes would be mixed up. To fix: rename "
-            "them."
-        )
 
 
 def _write_csv(

@@ -6,8 +6,6 @@ Shapes: N items, V heads, K classes, D features, S pixels.
 import json
 import logging
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -28,7 +26,6 @@ if TYPE_CHECKING:
 
     from credalearn.app.run import Run
     from credalearn.app.steps.onnx_graph import Graph
-    from credalearn.classifier import CredalClassifier
 
 # By name: shape and content.
 OUTPUTS = {
@@ -100,7 +97,19 @@ def export(run: "Run", options: ExportOptions | None = None) -> Exported:
     graph = Graph(str(clf.method), clf.model_, temperature, score=score).cpu()
     name, sample = _sample(run, graph, clf._input_shape)
     program = _exported(graph, name, sample)
-    program.model.metadata_props.update(_metadata(run, clf))
+    guarantee, encoder = run.guarantee, clf._encoder
+    encoded = None if encoder is None or encoder.is_plain else encoder
+    kept = {
+        "classes": list(run.classes),
+        "features": run.facts.inputs.features if encoded is None else encoded.names,
+        "encoder": None if encoded is None else asdict(encoded),
+        "method": run.facts.learner,
+        "credalearn": __version__,
+        "threshold": None if guarantee is None else guarantee.threshold,
+        "guarantee": None if guarantee is None else guarantee.sentence(),
+    }
+    texts = {name: json.dumps(value, ensure_ascii=False) for name, value in kept.items()}
+    program.model.metadata_props.update(texts)
     program.model.producer_name, program.model.producer_version = "credalearn", __version__
     with whole_file(path) as partial:
         program.save(str(partial), external_data=False)
@@ -130,8 +139,11 @@ def _sample(run: "Run", graph: "Graph", shape: tuple[int, ...]) -> tuple[str, "t
 def _exported(graph: "Graph", name: str, sample: "torch.Tensor") -> Any:
     import torch
 
-    with _quiet():
-        try:
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)  # what the exporter logs is for its own developers
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             return torch.onnx.export(
                 graph,
                 (sample[:2],),
@@ -141,27 +153,14 @@ def _exported(graph: "Graph", name: str, sample: "torch.Tensor") -> Any:
                 dynamo=True,
                 verbose=False,
             )
-        except Exception as error:  # torch's exporter has no error class of its own
-            first = str(error).strip().splitlines()[0] if str(error).strip() else type(error)
-            raise CredalError(
-                f"torch cannot export this network to ONNX: {first}. To fix: train with another "
-                "backbone, such as mlp or resnet18."
-            ) from error
-
-
-def _metadata(run: "Run", clf: "CredalClassifier") -> dict[str, str]:
-    guarantee, encoder = run.guarantee, clf._encoder
-    encoded = None if encoder is None or encoder.is_plain else encoder
-    kept = {
-        "classes": list(run.classes),
-        "features": run.facts.inputs.features if encoded is None else encoded.names,
-        "encoder": None if encoded is None else asdict(encoded),
-        "method": run.facts.learner,
-        "credalearn": __version__,
-        "threshold": None if guarantee is None else guarantee.threshold,
-        "guarantee": None if guarantee is None else guarantee.sentence(),
-    }
-    return {name: json.dumps(value, ensure_ascii=False) for name, value in kept.items()}
+    except Exception as error:  # torch's exporter has no error class of its own
+        first = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise CredalError(
+            f"torch cannot export this network to ONNX: {first}. To fix: train with another "
+            "backbone, such as mlp or resnet18."
+        ) from error
+    finally:
+        logging.disable(before)
 
 
 def _check_same(path: Path, graph: "Graph", name: str, sample: "torch.Tensor") -> None:
@@ -185,16 +184,3 @@ def _check_same(path: Path, graph: "Graph", name: str, sample: "torch.Tensor") -
                 f"the ONNX model's {output} differs from torch's by {gap:.2g}; nothing was "
                 "written. To fix: report this with the versions of torch, onnx and onnxruntime."
             )
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Suppress what torch's exporter logs for its own developers."""
-    before = logging.root.manager.disable
-    logging.disable(logging.WARNING)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.disable(before)

@@ -6,8 +6,13 @@ import numpy as np
 import polars as pl
 
 from credalearn._formats import many, percent
-from credalearn.app.annotations.agreement import annotation_facts, majority, vote_counts
-from credalearn.app.annotations.annotators import Annotator, annotator_agreement
+from credalearn.app.annotations.agreement import (
+    Annotator,
+    annotation_facts,
+    annotator_agreement,
+    majority,
+    vote_counts,
+)
 from credalearn.app.annotations.table import Annotations
 from credalearn.app.facts import AnnotationFacts
 
@@ -43,36 +48,29 @@ class Inspection:
         lines = [
             f"{facts.path}: {facts.format}",
             f"{many(facts.items, 'item')}, {people}{votes}, {classes}",
-            *self._agreement(),
-            *self._far(),
-            *([f"note: {'; '.join(self.notes)}"] if self.notes else []),
         ]
+        found = facts.agreement
+        if found is not None:
+            fewest, median, most = found.votes_per_item
+            line = f"{median:g} votes per item ({fewest:g} to {most:g})"
+            line += f", {many(self.unvoted, 'item')} without a vote" if self.unvoted else ""
+            if found.unanimous is None or found.tied is None:
+                line += ": no disagreement can be learned from single votes"
+            else:
+                alpha = "undefined" if found.alpha is None else f"{found.alpha:.3f}"
+                line += f"; {percent(found.unanimous)} unanimous, {percent(found.tied)} tied; "
+                line += f"Krippendorff's alpha {alpha}"
+            lines.append(line)
+            pairs = [f"{a} and {b} ({percent(share)})" for a, b, share in found.confused[:_SHOWN]]
+            if pairs:
+                lines.append(f"most confused (share of disagreements): {', '.join(pairs)}")
+        if self.far:
+            far = [f"{each.name} ({each.agreed} of {each.compared})" for each in self.far]
+            more = f" and {len(far) - _SHOWN} more" * (len(far) > _SHOWN)
+            lines.append(f"rarely agree with the others: {', '.join(far[:_SHOWN])}{more}")
+        lines += [f"note: {'; '.join(self.notes)}"] if self.notes else []
         counted = [f"{reason} {count:,}" for reason, count in facts.left_out.items()]
-        if counted:
-            lines.append(f"not counted: {', '.join(counted)}")
-        return lines
-
-    def _agreement(self) -> list[str]:
-        found = self.facts.agreement
-        if found is None:
-            return []
-        fewest, median, most = found.votes_per_item
-        line = f"{median:g} votes per item ({fewest:g} to {most:g})"
-        line += f", {many(self.unvoted, 'item')} without a vote" if self.unvoted else ""
-        if found.unanimous is None or found.tied is None:
-            return [f"{line}: no disagreement can be learned from single votes"]
-        alpha = "undefined" if found.alpha is None else f"{found.alpha:.3f}"
-        line += f"; {percent(found.unanimous)} unanimous, {percent(found.tied)} tied; "
-        pairs = [f"{a} and {b} ({percent(share)})" for a, b, share in found.confused[:_SHOWN]]
-        confused = [f"most confused (share of disagreements): {', '.join(pairs)}"] if pairs else []
-        return [f"{line}Krippendorff's alpha {alpha}", *confused]
-
-    def _far(self) -> list[str]:
-        if not self.far:
-            return []
-        named = [f"{each.name} ({each.agreed} of {each.compared})" for each in self.far]
-        line = f"rarely agree with the others: {', '.join(named[:_SHOWN])}"
-        return [line + f" and {len(named) - _SHOWN} more" * (len(named) > _SHOWN)]
+        return [*lines, f"not counted: {', '.join(counted)}"] if counted else lines
 
 
 def inspect(annotations: Annotations) -> Inspection:

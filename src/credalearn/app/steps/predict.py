@@ -15,7 +15,6 @@ from credalearn._options import check_options, option
 from credalearn.app.features import Features
 from credalearn.app.item_stream import Batch, ItemStream, KnownItems, open_items
 from credalearn.app.run import Run
-from credalearn.app.steps.strata import strata_of_batch
 from credalearn.app.table_writer import Schema, check_output, refuse_overwriting, write_frames
 from credalearn.errors import CredalError
 
@@ -205,7 +204,8 @@ def _frame(
     if decide is not None:
         columns["decision"] = pl.Series(decide(score, label.to_list()), dtype=pl.String)
     if run.sets is not None:
-        from credalearn.app.steps.voted_items import about_votes  # imports torch
+        from credalearn.app.steps.set_coverage import strata_of_batch
+        from credalearn.app.steps.voted_items import about_votes
 
         strata = strata_of_batch(run, run.sets, predicted, label, batch)
         widened = about_votes(run, predicted).conformalize(run.sets, strata=strata)

@@ -110,7 +110,10 @@ def recalibrate(
     """
     options, output = options or RecalibrateOptions(), Path(folder)
     recover(output)  # what a killed command left of a finished run
-    _check_folder(run, output)
+    if output.resolve().is_relative_to(run.path.resolve()):
+        raise CredalError(f"{output} is in the run {run.path}. To fix: choose another folder.")
+    if (output / "run.json").exists():
+        raise CredalError(f"{output} contains a run. To fix: choose a new folder.")
     if votes is None:
         from credalearn.app.steps.import_predictions import gold_alone  # imports torch
 
@@ -119,7 +122,11 @@ def recalibrate(
         votes = gold_alone(options.gold, run.classes)
     if not isinstance(votes, Annotations):
         votes = read_annotations(votes, classes=run.classes)
-    _check_classes(run, votes)
+    if votes.classes != run.classes:
+        raise CredalError(
+            f"{votes.source.path} has the classes {listed(votes.classes)}; those of {run.path} are "
+            f"{listed(run.classes)}. To fix: read it with these classes."
+        )
     data = _dataset(run, votes, options)
     data = data.split(("calibration", "test"), without=_reasons(run, data))
     from credalearn.app.steps.train import data_facts, judged_by_skill, run_tables  # imports torch
@@ -160,37 +167,22 @@ def _inherited(old: Run, items: pl.DataFrame) -> list[Request]:
     return [replace(each, asked=each.asked | {"run": str(old.path)}) for each in old.requests]
 
 
-def _check_folder(run: Run, output: Path) -> None:
-    if output.resolve().is_relative_to(run.path.resolve()):
-        raise CredalError(f"{output} is in the run {run.path}. To fix: choose another folder.")
-    if (output / "run.json").exists():
-        raise CredalError(f"{output} contains a run. To fix: choose a new folder.")
-
-
-def _check_classes(run: Run, annotations: Annotations) -> None:
-    if annotations.classes != run.classes:
-        raise CredalError(
-            f"{annotations.source.path} has the classes {listed(annotations.classes)}; those of "
-            f"{run.path} are {listed(run.classes)}. To fix: read it with these classes."
-        )
-
-
 def _dataset(run: Run, annotations: Annotations, options: RecalibrateOptions) -> Dataset:
-    inputs = run.facts.inputs
-    encoder = {"encoder": inputs.encoder or None, "weights": inputs.encoder_weights}
-    if inputs.kind == "texts":
-        text = options.text or inputs.texts
-        return Dataset(annotations, **keywords(options) | {"text": text}, **encoder)
-    without = isinstance(options.features, tuple | list) and not options.features
-    if options.images is None if inputs.kind == "images" else without:
+    """The new items, with inputs as the model takes them."""
+    inputs, given = run.facts.inputs, keywords(options)
+    no_features = isinstance(options.features, tuple | list) and not options.features
+    missing = {"images": options.images is None, "features": no_features}
+    if missing.get(inputs.kind):
         what = "predictions" if run.facts.imported else inputs.kind
         raise CredalError(f"{run.path} takes {inputs.kind}. To fix: pass --{what}.")
-    if inputs.kind == "images":
-        size = {"image_size": inputs.image_size}
-        return Dataset(annotations, **keywords(options), **size, **encoder)
-    known: dict[str, Any] = {"names": inputs.features, "categories": inputs.categories}
-    known |= {"called": "probabilities"} if run.facts.imported else {}
-    return Dataset(annotations, **keywords(options), **known)
+    if inputs.kind == "features":
+        given |= {"names": inputs.features, "categories": inputs.categories}
+        given |= {"called": "probabilities"} if run.facts.imported else {}
+    else:
+        given |= {"encoder": inputs.encoder or None, "weights": inputs.encoder_weights}
+        given |= {"image_size": inputs.image_size} if inputs.image_size else {}
+        given["text"] = (options.text or inputs.texts) if inputs.kind == "texts" else ()
+    return Dataset(annotations, **given)
 
 
 def _reasons(run: Run, data: Dataset) -> list[str]:

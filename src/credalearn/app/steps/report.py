@@ -20,7 +20,6 @@ from credalearn.app.report.held_out import HeldOut
 from credalearn.app.report.page import ComparedRun, build_page
 from credalearn.app.report.render import render_page
 from credalearn.app.run import Run
-from credalearn.app.steps.set_coverage import widened
 from credalearn.app.steps.voted_items import annotations_of, voted_items
 from credalearn.app.table_writer import refuse_overwriting
 from credalearn.errors import CredalError
@@ -83,13 +82,18 @@ def report(
     if options.items and images is None and run.takes_images:
         images = Path(run.facts.inputs.path)
         images, missing = (images, None) if images.is_dir() else (None, images)
+    sets = None
+    if run.sets is not None:
+        from credalearn.app.steps.set_coverage import widened
+
+        sets = widened(run, run.sets, voted_items(run, "test"))
     page = build_page(
         run,
         held_out,
         title=options.title or f"Predict or defer: {run.path.resolve().name}",
         made=(now or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M %Z"),
         risk=risk,
-        widened=run.sets and widened(run, run.sets, voted_items(run, "test")),
+        widened=sets,
         others=[ComparedRun(each, HeldOut.of(each)) for each in others],
         images=images,
         items=options.items,

@@ -1,15 +1,19 @@
 """``certify --set-coverage``: widen a run's sets to contain what people say about new items."""
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import polars as pl
 from scipy.stats import betabinom
 
-from credalearn._formats import enumerated, many, percent
+from credalearn._formats import enumerated, listed, many, percent
+from credalearn.app.features import item_column, item_names
+from credalearn.app.item_stream import Batch
 from credalearn.app.run import OUT_OF_FOLD, Run
-from credalearn.app.steps.strata import LABEL, REST, column_values, score_edges, strata_of_table
+from credalearn.app.sources import open_source, texts
 from credalearn.app.steps.voted_items import VotedItems, voted_items
 from credalearn.conformal import Distance, Inflation, Scale, score_strata
 from credalearn.conformal.calibration import narrowest_scale
@@ -17,10 +21,15 @@ from credalearn.conformal.inflation import rank_of
 from credalearn.errors import CredalError
 from credalearn.guarantees.bounds import interval
 from credalearn.guarantees.deferral_score import SCORE_WORDS
+from credalearn.predictions import CredalPredictions
 
 _CONFIDENCE = 0.95
 _ENOUGH = 100  # out-of-fold items to choose a scale by
 _EDGE = 1e-3
+LABEL = "label"
+REST = "others"  # values with too few calibration items share a stratum
+_PER_STRATUM = 50  # calibration items by score: fewer make sets wide, since ranks are rounded up
+_MOST = 4  # strata by score where no threshold was expected
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -159,7 +168,7 @@ def certify_sets(
     by, edges = stratum, tuple[float, ...]()
     if stratum is None:
         by = run.deferral_score
-        edges = score_edges(run, items.table["score"].to_numpy()[usable])
+        edges = _score_edges(run, items.table["score"].to_numpy()[usable])
     strata, chosen = _strata(run, items, by, edges, table, coverage), usable
     if strata is not None and not _enough(strata.count(REST), coverage):
         # Too few together, too: sets of such items contain everything.
@@ -198,7 +207,7 @@ def _strata(
         return score_strata(rows["score"].to_numpy(), edges) if edges else None
     assert by is not None
     label = by == LABEL
-    values = rows[LABEL] if label else column_values(run, by, rows["item"].to_list(), table)
+    values = rows[LABEL] if label else _column_values(run, by, rows["item"].to_list(), table)
     names = [str(each) for each in values]
     enough = {name for name, count in Counter(names).items() if _enough(count, coverage)}
     if not enough:
@@ -229,7 +238,7 @@ def _narrowest(run: Run, coverage: float, by: str | None, edges: tuple[float, ..
 def widened(run: Run, inflation: Inflation, items: VotedItems, *, table: Any = None) -> WidenedSets:
     """The items' sets, widened, and what they cover: of all items, and of those that are kept."""
     predicted, usable, guarantee = items.predicted, items.usable, run.guarantee
-    strata = strata_of_table(run, inflation, items.table, table)
+    strata = _strata_of_table(run, inflation, items.table, table)
     wide = predicted.conformalize(inflation, strata=strata)
     seen = int(usable.sum())
     covered, before, after = np.zeros(seen, dtype=bool), 0.0, 0.0
@@ -252,3 +261,80 @@ def widened(run: Run, inflation: Inflation, items: VotedItems, *, table: Any = N
         counted=items.counted,
         kept=None if kept is None else (int(kept.sum()), int(covered[kept].sum())),
     )
+
+
+def _score_edges(run: Run, score: np.ndarray) -> tuple[float, ...]:
+    """Scores between strata that no label of a calibration item has decided about."""
+    expected = None if run.guarantee is None else run.guarantee.expected_threshold
+    if expected is not None:
+        kept = int((score <= expected).sum())
+        return (expected,) if _PER_STRATUM <= kept <= len(score) - _PER_STRATUM else ()
+    number = min(len(score) // _PER_STRATUM, _MOST)
+    shares = np.arange(1, number) / max(number, 1)
+    return tuple(np.unique(np.quantile(score, shares, method="lower")).tolist())
+
+
+def _strata_of_table(
+    run: Run, inflation: Inflation, held_out: pl.DataFrame, table: Any = None
+) -> list[str] | None:
+    """Strata of held-out items; None where the sets have none."""
+    by = inflation.by
+    if not inflation.strata or by is None:
+        return None
+    if by in SCORE_WORDS:
+        return score_strata(held_out[by.replace("-", "_")].to_numpy(), inflation.edges)
+    items = held_out["item"].to_list()
+    return _known(
+        held_out[LABEL] if by == LABEL else _column_values(run, by, items, table), inflation
+    )
+
+
+def strata_of_batch(
+    run: Run, inflation: Inflation, predicted: CredalPredictions, label: pl.Series, batch: Batch
+) -> list[str] | None:
+    """Strata of new items; None where the sets have none."""
+    by, features = inflation.by, run.facts.inputs.features
+    if not inflation.strata or by is None:
+        return None
+    if by in SCORE_WORDS:
+        return score_strata(predicted.score(by).double().numpy(), inflation.edges)
+    if by == LABEL:
+        return _known(label, inflation)
+    if by in batch.extra.columns:
+        return _known(texts(batch.extra.select(by)).to_series(), inflation)
+    if by in features:
+        return _known([f"{value:g}" for value in batch.X[:, features.index(by)]], inflation)
+    raise CredalError(
+        f"the sets of {run.path} are calibrated by {by!r}, and the data have no such column. To "
+        "fix: add it, or certify the sets again without --stratum."
+    )
+
+
+def _known(values: Iterable[str | None], inflation: Inflation) -> list[str]:
+    """The values that are strata; others count among the rest."""
+    names = {each.name for each in inflation.strata}
+    return [str(each) if str(each) in names else REST for each in values]
+
+
+def _column_values(run: Run, column: str, items: list[str], table: Any = None) -> list[str | None]:
+    """The values of a column of the inputs, as text, for these items."""
+    inputs = run.facts.inputs
+    paths = [inputs.table] if inputs.table else [inputs.path, *inputs.later]
+    found: dict[str, str | None] = {}
+    for each in paths if table is None else [table]:
+        source = open_source(each)
+        name = source.column(column, option="stratum")
+        named = item_column(source, (inputs.item,), (*inputs.features, name))
+        block = source.read(dict.fromkeys((named, name)))
+        values = block[name]
+        if column in inputs.features:
+            values = values.cast(pl.Float64).map_elements(lambda x: f"{x:g}", pl.String)
+        text = texts(values.to_frame()).to_series()
+        found |= zip(item_names(source, block[named]), text, strict=True)
+    missing = [item for item in items if item not in found]
+    if missing:
+        raise CredalError(
+            f"{len(missing):,} items of {run.path} have no row with {column!r}: "
+            f"{listed(missing, 3)}. To fix: pass the table that has them with --table."
+        )
+    return [found[item] for item in items]

@@ -113,6 +113,11 @@ def train(data: Dataset, folder: str | Path, options: TrainOptions | None = None
         groups = None if data.groups is None else np.array(data.groups, dtype=object)[rows]
         right = one_truth(data, rows, labels)
         clf.fit(data.X[rows], labels, classes=classes, groups=groups, truth=right)
+        leaks: dict[str, float] = {}
+        if isinstance(data.X, np.ndarray | pl.DataFrame) and data.inputs.kind == "features":
+            truth = data.truth[rows]
+            truth = truth if (truth >= 0).any() else majority(data.counts[rows])
+            leaks = find_leaks(data.X[rows], truth, data.inputs.features)
         clf.save(partial / MODEL)
         digest = json.loads((partial / MODEL / "config.json").read_text())["weights_sha256"]
         facts = data_facts(data) | {
@@ -121,21 +126,12 @@ def train(data: Dataset, folder: str | Path, options: TrainOptions | None = None
             "model": "" if clf.choice_ is None else clf.choice_.words,
             "temperatures": {name: round(each, 4) for name, each in clf.temperatures_.items()},
             "comparison": compare(data, rows, labels, clf, right),
-            "leaks": _leaks(data, rows),
+            "leaks": leaks,
             "label_diameter": round(float(labels.diameter().mean()), 4),
             "seconds": round(time.monotonic() - started, 2),
         }
         write_run(partial, facts, run_tables(data, clf), model_sha256=digest)
     return Run.load(output)
-
-
-def _leaks(data: Dataset, rows: np.ndarray) -> dict[str, float]:
-    """Columns that alone predict the class of training items; images and sparse texts have none."""
-    if not isinstance(data.X, np.ndarray | pl.DataFrame) or data.inputs.kind != "features":
-        return {}
-    truth = data.truth[rows]
-    truth = truth if (truth >= 0).any() else majority(data.counts[rows])
-    return find_leaks(data.X[rows], truth, data.inputs.features)
 
 
 def judged_by_skill(data: Dataset) -> Dataset:

@@ -7,7 +7,6 @@ import numpy as np
 import polars as pl
 import torch
 
-from credalearn._selection import CENTER
 from credalearn.app.annotations.table import Annotations, Origin
 from credalearn.app.report.held_out import matrix
 from credalearn.app.run import Run
@@ -31,9 +30,10 @@ def voted_items(run: Run, split: str) -> VotedItems:
     """The items of one split, in the order of ``run.predictions``."""
     annotations = annotations_of(run)
     table = run.held_out(split)
-    center = f"v{CENTER}" if _has_center(run) else "p"
+    center = _center(run)
     probs, lower, upper, observed = (
-        matrix(table, part, run.classes) for part in (center, "lower", "upper", "n")
+        matrix(table, part, run.classes)
+        for part in ("p" if center is None else f"v{center}", "lower", "upper", "n")
     )
     counted = annotations.kind != "probabilities"
     number = observed.sum(1)
@@ -64,18 +64,21 @@ def soft_scores(run: Run) -> dict[str, float]:
 
 def about_votes(run: Run, predicted: CredalPredictions) -> CredalPredictions:
     """Predictions about what is right as predictions about what people say, by their bounds."""
-    known, vertices = run.facts.temperatures, predicted.vertices
-    center = predicted.probs
-    if vertices is not None and vertices.shape[1] > CENTER and _has_center(run):
-        center = vertices[:, CENTER]
-    box = CredalPredictions(center, predicted.lower, predicted.upper)
+    known, vertices, center = run.facts.temperatures, predicted.vertices, _center(run)
+    probs = predicted.probs
+    if center is not None and vertices is not None and vertices.shape[1] > center:
+        probs = vertices[:, center]
+    box = CredalPredictions(probs, predicted.lower, predicted.upper)
     return box.temper(known["votes"] / known["truth"]) if known else box
 
 
-def _has_center(run: Run) -> bool:
-    """Whether the model is the default learner's, one of whose heads learned vote shares."""
-    facts = run.facts
-    return facts.method == "auto" and bool(facts.model) and not facts.imported
+def _center(run: Run) -> int | None:
+    """The head of the default learner that learned vote shares; None for another model."""
+    if run.facts.method != "auto" or not run.facts.model or run.facts.imported:
+        return None
+    from credalearn._selection import CENTER  # imports the networks
+
+    return CENTER
 
 
 def annotations_of(run: Run) -> Annotations:

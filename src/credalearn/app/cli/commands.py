@@ -1,0 +1,288 @@
+"""The commands: each parses options and calls the verb of the same name.
+
+What a command needs is imported when it is called, so that ``--help`` answers at once; options are
+named by where they are stated.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, fields, replace
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from credalearn.app.cli._command import Output
+
+if TYPE_CHECKING:
+    from credalearn.app.run import Run
+
+Export = Annotated[Path, typer.Argument(help="Export of the annotation tool, or a table of votes.")]
+Votes = Annotated[
+    Path | None, typer.Argument(help="Export of the annotation tool, or votes; or pass --gold.")
+]
+RunFolder = Annotated[Path, typer.Argument(help="Folder of a run.")]
+Data = Annotated[Path, typer.Argument(help="Table or array of features, or a folder of images.")]
+NewRun = Annotated[Path, typer.Option("--output", "-o", help="Folder of the new run.")]
+# Mean diameter of labels. POCC on Clopper–Pearson labels of CIFAR-10H's features: at .84 (three
+# votes) chance, at .68 (five) 20 points below softmax, at .46 (ten) level with it.
+_MUCH_OPEN = 0.6
+
+
+def demo(
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the results.")] = Path(
+        "demo-output"
+    ),
+) -> Iterator[str]:
+    """Run all steps on radiologists' votes about lung nodules; offline, under a minute."""
+    from credalearn.app.demo import run_demo
+
+    try:
+        yield from run_demo(output)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"finished files are in {output}") from None
+
+
+def inspect(
+    export: Export,
+    options: Annotated[Any, "readers.options.RoundOptions"],
+    rules: Annotated[
+        bool, typer.Option("--rules", help="Compare label rules on held-out votes.")
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Table of consensus labels, or of rules with --rules."),
+    ] = None,
+) -> Iterator[str | dict[str, Any]]:
+    """Show what an export contains and where annotators disagree."""
+    from credalearn.app.readers import read_rounds
+    from credalearn.app.steps.inspect import consensus
+    from credalearn.app.steps.inspect import inspect as inspect_annotations
+
+    if output is not None:  # before the work
+        from credalearn.app.table_writer import check_output, refuse_overwriting, write_frames
+
+        refuse_overwriting(check_output(output), export)
+    found = read_rounds(export, options)
+    inspected = inspect_annotations(found)
+    yield from inspected.lines()[: 1 if rules else None]
+    facts = asdict(inspected)
+    yield {**facts.pop("facts"), **facts}
+    table = None
+    if rules:
+        from credalearn.app.steps.rules import compare_rules  # imports torch
+
+        compared = compare_rules(found)
+        yield from compared.lines()
+        table = compared.table()
+        yield {"rules": table.to_dicts()}
+    if output is not None:
+        table = consensus(found) if table is None else table
+        schema = {name: type(kind) for name, kind in table.schema.items()}
+        write_frames(output, iter([table]), schema)
+        yield f"Wrote {output}."
+        yield {"output": output}
+
+
+def train(
+    export: Export,
+    output: NewRun,
+    rounds: Annotated[Any, "readers.options.RoundOptions"],
+    inputs: Annotated[Any, "dataset.DatasetOptions"],
+    options: Annotated[Any, "steps.train.TrainOptions"],
+) -> Iterator[str | dict[str, Any]]:
+    """Train a model on annotated items; run again after a stop, it resumes."""
+    from credalearn._formats import listed, many
+    from credalearn.app.dataset import Dataset
+    from credalearn.app.readers import read_later, read_rounds
+    from credalearn.app.staging import CHECKPOINTS, check_place, partial_of
+    from credalearn.app.steps.train import train as train_run
+
+    check_place(output, overwrite=options.overwrite)  # before a large export is read
+    votes = read_rounds(export, rounds)
+    official = {
+        name: read_later(path, votes, rounds)
+        for name in ("validation", "test")
+        if (path := getattr(inputs, name)) is not None
+    }
+    data = Dataset(votes, **_keywords(inputs) | official)
+    classes = f"{many(len(votes.classes), 'class', 'classes')}: {listed(votes.classes)}"
+    yield f"{export}: {votes.source.words}; {many(len(votes.items), 'item')}, {classes}"
+    if rounds.map:
+        from credalearn.app.annotations.class_map import count_mapped, parse_map
+
+        yield f"Map: {count_mapped(data.annotations, parse_map(rounds.map))}"
+    if data.annotations.contains == "statements":
+        from credalearn.app.steps.inspect import count_conflicts
+
+        if conflicts := count_conflicts(data.annotations):
+            yield f"Labels as stated; {conflicts}"
+    yield from data.inspect()
+    try:
+        run = train_run(data, output, replace(options, verbose=True))
+    except KeyboardInterrupt:
+        if any(partial_of(output).glob(CHECKPOINTS)):
+            raise KeyboardInterrupt("the same command continues where it stopped") from None
+        raise KeyboardInterrupt("nothing was written") from None
+    facts = run.facts
+    for why, count in facts.inputs.left_out.items():
+        if why not in data.inputs.left_out:  # which data.inspect() has named
+            yield f"Left out: {many(count, 'item')} {why}"
+    yield from _advice(run)
+    yield from facts.comparison.lines if facts.comparison is not None else ()
+    scores: dict[str, float] = {}
+    if inputs.test is not None:
+        from credalearn.app.steps.voted_items import soft_scores
+        from credalearn.guarantees.truths import TRUTHS
+
+        scores = soft_scores(run)
+        if scores:
+            yield (
+                f"{scores['items']:,} test items: cross-entropy {scores['cross_entropy']:.3f} to "
+                f"the votes; micro-F1 (accuracy) {scores['micro_f1']:.3f} against "
+                f"{TRUTHS[run.truth]}, {scores['judged_items']:,} items"
+            )
+    sizes = ", ".join(f"{number:,} {name}" for name, number in facts.splits.sizes.items())
+    yield f"Wrote {output}: {facts.learner}, trained in {facts.seconds:.1f} s; items: {sizes}."
+    yield f"Next: credalearn certify {output} --max-error 0.10"
+    yield {"run": output, **asdict(facts), "test_scores": scores}
+
+
+def _advice(run: "Run") -> Iterator[str]:
+    from credalearn.methods import METHODS
+
+    facts = run.facts
+    yield from filter(None, [facts.leak_warning])
+    learns_sets = facts.method == "auto" or METHODS[facts.method].learns_sets
+    if facts.label_diameter > _MUCH_OPEN and learns_sets:
+        fix = "collect more votes per item"
+        if run.answers == "bounds" or run.facts.annotations.stated:
+            fix = "state larger bounds"
+        elif facts.options.labels != "relax-ties":
+            fix = f"pass --labels relax-ties, or {fix}"
+        size = f"mean diameter {facts.label_diameter:.2f} of 1"
+        yield f"The labels are wide ({size}), so there is little to learn. To fix: {fix}."
+    if facts.later_items:
+        yield (
+            f"{facts.later_items:,} items of later rounds are used for training only: people chose "
+            "them, and a guarantee is about items as they come."
+        )
+
+
+def import_(
+    predictions: Annotated[
+        Path, typer.Argument(help="Table with a column of items and the probability of each class.")
+    ],
+    output: NewRun,
+    options: Annotated[Any, "steps.import_predictions.ImportOptions"],
+    reading: Annotated[Any, "readers.options.ReaderOptions"],
+    votes: Annotated[
+        Path | None, typer.Option(help="Export of the annotation tool, or votes.")
+    ] = None,
+) -> Output:
+    """Take another model's probabilities, to certify, defer and report them."""
+    from credalearn.app.steps.import_predictions import import_predictions, imported_lines
+
+    run = import_predictions(predictions, votes, output, options, reading)
+    names = ("classes", "imported", "truth", "splits")
+    return [*imported_lines(run), {name: asdict(run.facts)[name] for name in names}]
+
+
+def certify(
+    run: RunFolder, options: Annotated[Any, "steps.certify_options.CertifyOptions"]
+) -> Output:
+    """Choose the threshold above which items are deferred, with a guarantee."""
+    found = _load(run).certify(**_keywords(options))
+    more = found.assumptions if options.explain else []
+    return [*found.lines, *more, {"warnings": found.run.warnings, **found.facts}]
+
+
+def predict(
+    run: RunFolder,
+    data: Data,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="A .csv, .tsv, .parquet or .jsonl file.")
+    ],
+    options: Annotated[Any, "steps.predict.PredictOptions"],
+) -> Output:
+    """Label items and decide which ones to defer to people."""
+    loaded = _load(run)
+    found = loaded.predict(data, output, **_keywords(options))
+    # What makes ``defer`` choose the items that ``predict`` deferred.
+    same = "" if options.item is None else f" --item {quote(options.item)}"
+    same += "" if options.threshold is None else f" --threshold {options.threshold}"
+    next_step = f"Next: credalearn defer {run} {data} -o tasks.json{same}"
+    return [*_printed(loaded, found), *([next_step] if found.deferred else [])]
+
+
+def defer(
+    run: RunFolder,
+    data: Data,
+    output: Annotated[Path, typer.Option("--output", "-o", help="File of tasks, .json or .csv.")],
+    options: Annotated[Any, "steps.defer.DeferOptions"],
+) -> Output:
+    """Write the deferred items, least certain first, for annotators."""
+    loaded = _load(run)
+    return _printed(loaded, loaded.defer(data, output, **_keywords(options)))
+
+
+def report(
+    runs: Annotated[list[Path], typer.Argument(help="The run; others are compared with it.")],
+    options: Annotated[Any, "steps.report.ReportOptions"],
+) -> Output:
+    """Write a one-page HTML report about a run."""
+    first, *others = map(_load, runs)
+    return _printed(first, first.report(*others, **_keywords(options)))
+
+
+def export(run: RunFolder, options: Annotated[Any, "steps.export.ExportOptions"]) -> Output:
+    """Write the model as ONNX, with its model card."""
+    loaded = _load(run)
+    return _printed(loaded, loaded.export(**_keywords(options)))
+
+
+def recalibrate(
+    run: RunFolder,
+    output: NewRun,
+    reading: Annotated[Any, "readers.options.ReaderOptions"],
+    options: Annotated[Any, "steps.recalibrate.RecalibrateOptions"],
+    export: Votes = None,
+) -> Output:
+    """Check a model on newly annotated items and calibrate it on them."""
+    from credalearn.app.readers import read_annotations
+
+    old = _load(run)
+    reading = replace(reading, classes=reading.classes or old.classes)
+    votes = None if export is None else read_annotations(export, **_keywords(reading))
+    found = old.recalibrate(votes, output, **_keywords(options))
+    return [*found.lines, found.facts]
+
+
+def _keywords(options: Any) -> dict[str, Any]:
+    return {each.name: getattr(options, each.name) for each in fields(options)}
+
+
+def _load(folder: Path) -> "Run":
+    from credalearn.app.run import Run
+
+    return Run.load(folder)
+
+
+def _printed(run: "Run", found: Any) -> list[str | dict[str, Any]]:
+    """What a run must say first, what was found, and the same as facts; tables are in files."""
+    facts = {each.name: getattr(found, each.name) for each in fields(found) if each.name != "table"}
+    return [*run.warnings, *found.lines, {"warnings": run.warnings, **facts}]
+
+
+COMMANDS: dict[str, Callable[..., Output]] = {  # in the order in which a team needs them
+    "demo": demo,
+    "inspect": inspect,
+    "train": train,
+    "import": import_,
+    "certify": certify,
+    "predict": predict,
+    "defer": defer,
+    "report": report,
+    "export": export,
+    "recalibrate": recalibrate,
+}
