@@ -356,15 +356,15 @@ def test_the_loss_is_six_files_from_fit(monkeypatch: pytest.MonkeyPatch) -> None
         ({"backbone": "vgg"}, TABLE, Y, "one of 'auto', 'linear', .*'timm:NAME' or a torch"),
         ({"backbone": "wrn-28-4"}, np.zeros((2, 8, 8, 3)), Y, "three colors last"),
         ({"backbone": nn.Linear(3, 2)}, TABLE, Y, "Linear fails on items of shape"),
-        (ENSEMBLE, TABLE, Y, r"all 5 networks .* the same weights, .*=lambda: Linear\(\.\.\.\)"),
+        (ENSEMBLE, TABLE, Y, r"all 5 networks .* the same weights.*=lambda: Linear\(\.\.\.\)"),
         ({"device": "gpu"}, TABLE, Y, "device 'gpu' is not available here"),
         ({"epochs": "5"}, TABLE, Y, "epochs must be a whole number of 1 or more; got '5'"),
         ({"epochs": 5, "weights": "a.pt"}, TABLE, Y, "^epochs, weights: .* name a method"),
         ({"augment": "crop"}, TABLE, Y, "^augment: such options are for networks; the default"),
-        (POCC | {"augment": "crop"}, TABLE, Y, r"for images .* shape \(2, 1\)\. To fix"),
+        (POCC | {"augment": "crop"}, TABLE, Y, r"for images; .* shape \(2, 1\)\. To fix"),
         ({}, TABLE, [1, 1], r"y has one class only: \[1\]\. To fix: add items"),
         ({}, TABLE, [[3, 1], [2, 2]], r"read as soft labels, .* credalearn\.from_votes"),
-        ({}, TABLE, cl.LowerBounds([[0.5, 0.5]]), "X has 2 items and y has 1.* To fix"),
+        ({}, TABLE, cl.LowerBounds([[0.5, 0.5]]), "same number of items; got 2 and 1"),
     ],
 )
 def test_rejects_bad_input(options: dict[str, Any], X: object, y: object, message: str) -> None:

@@ -204,14 +204,19 @@ def set_worth(
     seeds: Annotated[int, typer.Option(min=1, help="Seeds of each cell; 1 is left out.")] = 10,
     workers: Workers = 1,
     file: Scores = RESULTS / "set_worth.csv",
+    output: Annotated[Path | None, typer.Option("-o", help="Also draw the figure here.")] = None,
     only: Only = None,
 ) -> None:
-    """Compare statements, learned bounds and distilled sets with their precise rivals."""
-    from credalearn_experiments import set_worth
+    """Compare statements, mixed items, learned bounds and few votes with their rivals."""
+    from credalearn_experiments.set_worth import read_scores, run_studies
+    from credalearn_experiments.set_worth.page import set_worth_figure, set_worth_page
 
     wanted = range(2, seeds + 2) if run else ()  # the methods were written with seed 1
-    _study(set_worth.run_studies, file, wanted, workers)
-    _print(set_worth.set_worth_page(set_worth.read_scores(file)), only)
+    _study(run_studies, file, wanted, workers)
+    scores = read_scores(file)
+    if output is not None:
+        set_worth_figure(scores, output)
+    _print(set_worth_page(scores, _read(RESULTS)), only)
 
 
 def guarantees(

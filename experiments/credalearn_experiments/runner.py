@@ -16,6 +16,7 @@ from credalearn.nets import Network, build_network
 from credalearn.predictions import CredalPredictions
 from credalearn.sets import CredalSet
 from credalearn.train import (
+    AUGMENTS,
     CheckpointError,
     Progress,
     Training,
@@ -173,6 +174,7 @@ class Runner:
             loss=method.loss,
             recipe=recipe,
             augment=crop_and_flip if run.setting.augment and task.train_inputs.ndim == 4 else None,
+            mix=AUGMENTS[run.setting.mix][1],
             checkpoint=self.store.checkpoint(run),
             execution=execution,
         )

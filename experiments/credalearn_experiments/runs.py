@@ -57,7 +57,8 @@ class Run:
         setting = self.setting
         return (
             *(setting.task, setting.backbone, setting.pretrained, setting.recipe),
-            *(setting.image_size, setting.augment, setting.foreign, self.limit, self.weights),
+            *(setting.image_size, setting.augment, setting.mix, setting.foreign),
+            *(self.limit, self.weights),
         )
 
     @property

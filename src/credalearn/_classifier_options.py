@@ -115,16 +115,10 @@ class ClassifierOptions(BaseEstimator):  # type: ignore[misc]
         check_choice(self.augment, AUGMENTS, name="augment")
         check_choice(self.encoder, ("auto", "tfidf"), name="encoder")
         if not self._selects:
-            if self.encoder != "auto":
-                raise CredalError(
-                    f"encoder={self.encoder!r} is for the default learner. To fix: leave out "
-                    "method and backbone, or encode the texts yourself."
-                )
-            if weighted:
-                raise CredalError(
-                    "sample_weight is for the default learner. To fix: leave out method and "
-                    "backbone, or leave out sample_weight."
-                )
+            for name, given in (("encoder", self.encoder != "auto"), ("sample_weight", weighted)):
+                if given:
+                    fix = f"leave out method and backbone, or leave out {name}"
+                    raise CredalError(f"{name} is for the default learner. To fix: {fix}.")
             return
         changed = [
             each.name

@@ -44,10 +44,7 @@ def fit_encoder(
         return words, words.count(given)
     if issparse(X):
         if not sparse:
-            raise CredalError(
-                "a sparse X is for the default learner. To fix: pass X.toarray(), or leave out "
-                "method and backbone."
-            )
+            raise CredalError("a sparse X is for the default learner. To fix: pass X.toarray().")
         return None, _rows(estimator, X, reset=True)
     if table:
         opened = Table.of(X)
@@ -75,11 +72,9 @@ def encode(
         validate_data(estimator, X, reset=False, skip_check_array=True)
         return _as_tensor(encoder.transform(table))
     inputs = (_rows if sparse else _numbers)(estimator, X, reset=False)
-    if tuple(inputs.shape[1:]) != shape:
-        raise CredalError(
-            f"X must have items of shape {shape}, as in fit; got {tuple(inputs.shape[1:])}. To "
-            "fix: bring the items to that shape."
-        )
+    found = tuple(inputs.shape[1:])
+    if found != shape:
+        raise CredalError(f"X must have items of shape {shape}, as in fit; got {found}.")
     return inputs
 
 
@@ -98,10 +93,7 @@ def as_numpy(values: Any, *, name: str) -> Any:
 def _rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Inputs:
     """A sparse matrix in rows (CSR), or a dense table."""
     if issparse(X) and not np.isfinite(X.tocsr().data).all():
-        raise CredalError(
-            "a sparse X must contain no NaN and no infinity. To fix: pass X.toarray(), where NaN "
-            "means missing."
-        )
+        raise CredalError("a sparse X must contain no NaN and no infinity. To fix: X.toarray().")
     rules = {"accept_sparse": "csr", "dtype": np.float64, "order": "C"}
     X = validate_data(estimator, X, reset=reset, **rules)
     return X if issparse(X) else _as_tensor(X)

@@ -92,8 +92,7 @@ def _model(clf: CredalClassifier, tensors: dict[str, Tensor], folder: str | Path
             why = shorten(str(error), 300)  # torch lists every tensor, a line each
             raise CredalError(
                 f"the weights in {folder} do not fit the network: {why} To fix: give the backbone "
-                "and the method that were trained; named ones need the version of their package "
-                "that they were trained with."
+                "and the method that were trained, with the same versions of their packages."
             ) from error
         members.append(member)
     return Model(method, tuple(members), state, clf.random_state)

@@ -42,24 +42,26 @@ class MethodTraining:
     stop: Stop | None = None
 
     def fit(
-        self, inputs: Tensor, labels: CredalSet, members: Sequence[Network] | None = None
+        self,
+        inputs: Tensor,
+        labels: CredalSet,
+        *,
+        groups: np.ndarray | None = None,
+        members: Sequence[Network] | None = None,
     ) -> Trained:
         """A model, built on ``members`` instead of trained if there are any."""
         if self.augment.startswith("crop") and inputs.ndim != 4:
-            raise CredalError(
-                f"augment={self.augment!r} is for images (items, channels, height, width); X has "
-                f"the shape {tuple(inputs.shape)}. To fix: augment='none' or 'mixup'."
-            )
+            got = f"augment={self.augment!r} is for images; X has the shape {tuple(inputs.shape)}"
+            raise CredalError(f"{got}. To fix: augment='none' or 'mixup'.")
         count = self.method.num_members + (ENSEMBLE_SIZE if self.method.teachers else 0)
         if isinstance(self.backbone, nn.Module) and count > 1 and members is None:
             name = type(self.backbone).__name__
             raise CredalError(
                 f"one {name} as backbone would start all {count} networks of this method from the "
-                "same weights, but an ensemble needs different ones. To fix: give a function that "
-                f"makes a new one at each call: backbone=lambda: {name}(...)."
+                f"same weights. To fix: give a function, as in backbone=lambda: {name}(...)."
             )
         if members is None and self.method.teachers is not None:
-            return self._fit_taught(inputs, labels)
+            return self._fit_taught(inputs, labels, groups)
         losses, networks = [], list(members or ())
         for number in range(self.method.num_members if members is None else 0):
             training = self._training(number, inputs, labels)
@@ -85,11 +87,11 @@ class MethodTraining:
             weights=self.weights,
         ).to(self.device)
 
-    def _fit_taught(self, inputs: Tensor, labels: CredalSet) -> Trained:
+    def _fit_taught(self, inputs: Tensor, labels: CredalSet, groups: np.ndarray | None) -> Trained:
         """A student of softmax networks that the same backbone, recipe and data make."""
         method, state, teachers = self.method, self.recipe.random_state, []
         right = truth_of(labels, None, np.arange(labels.num_classes))
-        folds = make_folds(right, None, random_state=state, count=ENSEMBLE_SIZE)
+        folds = make_folds(right, groups, random_state=state, count=ENSEMBLE_SIZE)
         for number in range(ENSEMBLE_SIZE):
             teacher = replace(
                 self,

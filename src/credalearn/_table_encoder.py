@@ -49,10 +49,7 @@ class Table:
             if array.ndim != 2:
                 texts = array.ndim == 1 and array.dtype.kind in "UO"
                 fix = "For texts: encoder='tfidf'." if texts else "Reshape your data."
-                raise CredalError(
-                    f"X must have two dimensions, items and features; got shape {array.shape}. "
-                    f"{fix}"
-                )
+                raise CredalError(f"X must have two dimensions; got shape {array.shape}. {fix}")
             shape, is_numeric = array.shape, array.dtype.kind in "biuf"
             data = array.astype(np.float64, copy=False) if is_numeric else list(array.T)
             found = cls(default_names(array.shape[1]), data)

@@ -28,10 +28,8 @@ def ordered_columns(y: Any, classes: ArrayLike | None) -> tuple[Any, ArrayLike |
         return y, columns if len(columns) > 1 else classes
     wanted = list(classes)  # type: ignore[arg-type]
     if sorted(map(str, columns)) != sorted(map(str, wanted)):
-        raise CredalError(
-            f"y has the columns {columns}; the classes are {wanted}. To fix: give y one column per "
-            "class, in any order."
-        )
+        fix = "give y one column per class, in any order"
+        raise CredalError(f"y has the columns {columns}; the classes are {wanted}. To fix: {fix}.")
     return y[wanted], classes
 
 
@@ -54,10 +52,8 @@ def as_credal(y: Any, *, names: ArrayLike | None, label_rule: str) -> tuple[Cred
             ) from error
     classes = _as_names(np.arange(labels.num_classes) if names is None else names)
     if classes.shape != (labels.num_classes,):
-        raise CredalError(
-            f"y has {labels.num_classes} classes; classes must name each of them, in the order of "
-            f"its columns; got {classes.tolist()}."
-        )
+        count = f"y has {labels.num_classes} classes"
+        raise CredalError(f"{count}; classes must name each, in order; got {classes.tolist()}.")
     return labels, classes
 
 
@@ -86,10 +82,8 @@ def truth_of(labels: CredalSet, truth: Any, classes: np.ndarray) -> Tensor:
     unknown = [name for name in given.ravel().tolist() if name not in index]
     if given.shape != (len(labels),) or unknown:
         got = f"{unknown[0]!r}" if unknown else f"shape {given.shape}"
-        raise CredalError(
-            f"truth must have one of the classes {classes.tolist()} for each of the {len(labels)} "
-            f"items; got {got}."
-        )
+        rule = f"truth must have one of the classes {classes.tolist()}"
+        raise CredalError(f"{rule} for each of the {len(labels)} items; got {got}.")
     return one_hot(torch.tensor([index[name] for name in given.tolist()]), len(classes)).double()
 
 
@@ -120,8 +114,7 @@ def _from_labels(y: np.ndarray, names: ArrayLike | None) -> tuple[CredalSet, np.
     unknown = [each for each in classes.tolist() if each not in position]
     if unknown:
         raise CredalError(
-            f"classes must contain every label of y; {unknown} are missing. To fix: add them, or "
-            "leave classes out."
+            f"classes must contain every label of y; {unknown} are missing. To fix: add them."
         )
     index = np.array([position[each] for each in classes.tolist()])[index]
     hard = one_hot(torch.from_numpy(index).long(), len(wanted))

@@ -101,10 +101,7 @@ def as_texts(X: Any) -> np.ndarray:
     values = np.asarray(X, dtype=object)
     if values.ndim != 1 or not len(values):
         got = "a single text" if isinstance(X, str) else f"shape {values.shape}"
-        raise CredalError(
-            f"X must be texts, one per item; got {got}. To fix: pass a list of strings, or one "
-            "column of a table."
-        )
+        raise CredalError(f"X must be a list or a column of texts, one per item; got {got}.")
     texts = column_values("X", values)
     if texts.dtype == object:
         return texts

@@ -203,8 +203,7 @@ class CredalClassifier(ClassifierMixin, ClassifierOptions):  # type: ignore[misc
         fitted._encoder, inputs = fit_encoder(fitted, X, **kinds, used=used)
         if len(y) != inputs.shape[0]:
             raise CredalError(
-                f"X has {inputs.shape[0]} items and y has {len(y)}. To fix: give every item of X "
-                "its label."
+                f"X and y must have the same number of items; got {inputs.shape[0]} and {len(y)}."
             )
         labels, fitted.classes_ = as_credal(y, names=classes, label_rule=self.label_rule)
         labels = (collapse(labels) if self.collapse else labels).to(dtype=torch.float32)
@@ -219,12 +218,15 @@ class CredalClassifier(ClassifierMixin, ClassifierOptions):  # type: ignore[misc
             fitted._select(items, together, used)
         else:
             training = fitted._method_training()
-            fitted.model_, fitted.loss_curve_ = training.fit(inputs, labels, members)
+            fitted.model_, fitted.loss_curve_ = training.fit(
+                inputs, labels, groups=together, members=members
+            )
             if self.calibrate:
                 folds = make_folds(items.truth, together, random_state=self.random_state, count=5)
                 rows, held_out = np.flatnonzero(folds != 0), np.flatnonzero(folds == 0)
                 aside = replace(training, checkpoint=training.beside("calibration"))
-                model, _ = aside.fit(inputs[rows], labels[rows])
+                others = None if together is None else together[rows]
+                model, _ = aside.fit(inputs[rows], labels[rows], groups=others)
                 fitted._set_temperatures(model.predict(inputs[held_out]), items[held_out])
         self.__dict__ = fitted.__dict__
         return self

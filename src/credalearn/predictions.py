@@ -13,7 +13,7 @@ from torch import Tensor, cat
 from credalearn._checks import check_choice
 from credalearn._formats import many
 from credalearn._temperature import temper
-from credalearn.conformal import Distance, Inflation, Scale
+from credalearn.conformal import Distance, Inflation, Scale, Target
 from credalearn.conformal.calibration import calibrate
 from credalearn.errors import CredalError
 from credalearn.scores import SCORES
@@ -184,12 +184,15 @@ class CredalPredictions:
         distance: Distance = "box",
         scale: Scale = "relative-variance",
         strata: Sequence[str] | None = None,
+        target: Target = "votes",
+        random_state: int = 0,
     ) -> Inflation:
         """How much to widen sets like these so that they contain what people say about new items.
 
         These must be predictions of items that were not used for training. ``observed`` are votes
         or shares (N, K); with ``strata``, N names, each stratum gets a radius of its own. The
-        guarantee and the options: :class:`~credalearn.conformal.Inflation`.
+        guarantee and the options: :class:`~credalearn.conformal.Inflation`. With
+        ``target="distribution"`` it is an estimate from random draws.
 
         Example:
             >>> import torch
@@ -208,6 +211,8 @@ class CredalPredictions:
             distance=distance,
             scale=scale,
             strata=strata,
+            target=target,
+            random_state=random_state,
         )
 
     def conformalize(self, inflation: Inflation, *, strata: Sequence[str] | None = None) -> Self:

@@ -51,7 +51,7 @@ def test_calibration_items_are_covered_to_the_last_bit(
     case: tuple[CredalPredictions, Tensor], distance: Distance, scale: Scale, coverage: float
 ) -> None:
     pred, votes = case
-    if (distance, scale) == ("total-variation", "stretched"):
+    if distance != "box" and scale == "stretched":
         return  # refused
     found = pred.inflation(votes, coverage=coverage, distance=distance, scale=scale)
     wanted = min(rank(len(pred), coverage), len(pred))
@@ -107,7 +107,7 @@ def mean_coverage(
 @pytest.mark.parametrize("distance", DISTANCES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_new_items_are_covered_as_promised(kind: str, distance: Distance, scale: Scale) -> None:
-    if (distance, scale) == ("total-variation", "stretched"):
+    if distance != "box" and scale == "stretched":
         pytest.skip("a stretched set is a box")
     mean, error = mean_coverage(kind, distance, scale)
     assert 0.9 - 3.5 * error <= mean <= 0.9 + 1 / 40 + 3.5 * error
@@ -169,7 +169,11 @@ P = torch.tensor([[0.5, 0.5]])
             {"distance": "total-variation", "scale": "stretched"},
             "scale='stretched' is about boxes",
         ),
-        ([[1, 2]], {"distance": "kl"}, "distance must be one of 'box', 'total-variation'; got"),
+        (
+            [[1, 2]],
+            {"distance": "kl"},
+            "distance must be one of 'box', 'total-variation', 'kullback",
+        ),
         ([[1, 2]], {"scale": "width"}, "scale must be one of 'relative-variance', .* got 'width'"),
         ([[0, 0]], {}, "not all 0; row 0 has observed=.*leave out items without votes"),
         ([[1, 2, 3]], {}, r"observed must have shape \(1, 2\); got \(1, 3\)"),

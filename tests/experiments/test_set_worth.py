@@ -11,6 +11,10 @@ from torch.testing import assert_close
 import credalearn_experiments.set_worth as worth
 from credalearn_experiments.data.folders import DataFolders
 from credalearn_experiments.results.table import Table
+from credalearn_experiments.set_worth.page import difference, set_worth_figure, set_worth_page
+from credalearn_experiments.set_worth.scores import Score
+from credalearn_experiments.set_worth.statements import stated_sets
+from credalearn_experiments.set_worth.widths import BOUNDS, CENTER, HULL, WIDTH_CELLS
 
 
 def test_statements_of_cifar10s_become_sets() -> None:
@@ -21,7 +25,7 @@ def test_statements_of_cifar10s_become_sets() -> None:
         "Second Most Probable Class Prob": None,
         "Impossible Class(es)": ["Ship"],
     }
-    sets = worth.stated_sets([[said, said | {"Most Probable Class": "Dog"}], [said]])
+    sets = stated_sets([[said, said | {"Most Probable Class": "Dog"}], [said]])
     assert_close(sets.lower[:, [3, 5, 8]], torch.tensor([[0.35, 0.35, 0.0], [0.7, 0.0, 0.0]]))
     assert sets.upper[0, 8] == 0
 
@@ -29,7 +33,7 @@ def test_statements_of_cifar10s_become_sets() -> None:
 def test_a_study_resumes_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[tuple[str, int]] = []
 
-    def study(cell: str, seed: int, _: DataFolders) -> list[worth.Score]:
+    def study(cell: str, seed: int, _: DataFolders) -> list[Score]:
         calls.append((cell, seed))
         return [("made", cell, "one", seed, "width", 0.1 * seed)]
 
@@ -41,22 +45,28 @@ def test_a_study_resumes_where_it_stopped(tmp_path: Path, monkeypatch: pytest.Mo
     assert worth.read_scores(path)["value"].to_list() == [0.1, 0.2, 0.1, 0.2]
 
 
-def test_differences_are_paired_by_seed() -> None:
+def test_differences_are_paired_by_seed(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
-    rows: list[worth.Score] = []
+    rows: list[Score] = []
     for seed in range(2, 6):
         level = random.random()  # of the split: it cancels in a paired difference
-        for cell in worth.WIDTH_CELLS:
-            for learner in (worth.BOUNDS, worth.HULL):
-                width = level + 0.1 * (learner == worth.HULL)
+        for cell in WIDTH_CELLS:
+            for learner in (BOUNDS, HULL):
+                width = level + 0.1 * (learner == HULL)
                 rows += [("widths", cell, learner, seed, "width", width)]
                 rows += [("widths", cell, learner, seed, "coverage", 0.9)]
     rows += [("statements", "1 person, 100 images", "POCC, statements", 2, "accuracy", 0.8)]
     columns = ("study", "data", "learner", "seed", "metric", "value")
-    parts = list(worth.set_worth_page(pl.DataFrame(rows, schema=columns, orient="row")))
-    tables = [part for part in parts if isinstance(part, Table)]
-    gaps = tables[-1].rows[worth.HULL].values()
+    scores = pl.DataFrame(rows, schema=columns, orient="row")
+    parts = list(set_worth_page(scores))
+    table = next(x for x in parts if isinstance(x, Table) and x.title.startswith("Width of"))
+    gaps = table.rows[HULL].values()
     assert all(isinstance(gap, tuple) and gap[0] == pytest.approx(-0.1) for gap in gaps)
     assert all(isinstance(gap, tuple) and gap[1] == pytest.approx(0, abs=1e-9) for gap in gaps)
-    assert set(tables[-1].rows[worth.CENTER].values()) == {None}
+    assert set(table.rows[CENTER].values()) == {None}
     assert "Widths: 4 seeds; mean ± standard deviation; differences ± 95 %." in parts
+    # Over all data, only those that both have count.
+    some = scores.filter((pl.col("learner") != HULL) | (pl.col("data") == "LIDC, linear"))
+    assert difference(some, None, f"{BOUNDS} less {HULL}", "width") == pytest.approx((-0.1, 0))
+    set_worth_figure(scores, tmp_path / "worth.png")
+    assert (tmp_path / "worth.png").stat().st_size > 5000

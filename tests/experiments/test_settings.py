@@ -26,13 +26,13 @@ from credalearn_experiments.settings.votes import BASELINE, FAMILIES, VOTE_SETTI
 def test_every_published_setting_is_there_once() -> None:
     wanted = {(row.dataset, row.supervision, row.setting) for row in published()}
     ours = Counter(setting.published for setting in SETTINGS.values())
-    assert ours.pop(None) == 1  # cifar10h-warm
+    assert ours.pop(None) == 2  # cifar10h-warm and cifar10h-cutmix
     assert set(ours) == wanted
     assert set(ours.values()) == {1}
-    assert len(SETTINGS) == 27
+    assert len(SETTINGS) == 28
 
 
-@pytest.mark.parametrize("name", [name for name in SETTINGS if name != "cifar10h-warm"])
+@pytest.mark.parametrize("name", [name for name, each in SETTINGS.items() if each.published])
 def test_a_setting_has_the_methods_that_the_paper_prints_for_it(name: str) -> None:
     setting = SETTINGS[name]
     rows = [row for row in published() if row.our_setting == name]
@@ -60,7 +60,7 @@ def test_the_recipes_are_those_of_the_paper() -> None:
             *(recipe.optimizer, recipe.learning_rate, recipe.warmup_epochs),
         )
         warm = (*expected["cifar10h"][:-1], 5)
-        assert found == (warm if setting.name == "cifar10h-warm" else expected[setting.task])
+        assert found == (expected[setting.task] if setting.published else warm)
 
 
 def test_rejects_wrong_labels_methods_and_seeds() -> None:
@@ -73,6 +73,8 @@ def test_rejects_wrong_labels_methods_and_seeds() -> None:
         "a method of setting .*; got 'pok'": lambda: few.narrowed(methods=("pok",)),
         "methods of setting .* each once": lambda: few.narrowed(methods=("edl", "edl")),
         "seeds of setting .* must be one or more": lambda: few.narrowed(seeds=(0,)),
+        "'credal-bounds' of .* from teachers": lambda: few.narrowed(methods=("credal-bounds",)),
+        "mix must be one of 'none', 'mixup'": lambda: dataclasses.replace(few, mix="both"),  # type: ignore[arg-type]
         "would learn from different votes": lambda: few.narrowed(methods=("deep-ensemble",)),
     }
     for message, make in wrong.items():

@@ -127,9 +127,11 @@ def test_fold_models_teach_a_linear_model(method: str, sparse: bool, tmp_path: P
 def test_cross_fitted_teachers_leave_items_out(monkeypatch: pytest.MonkeyPatch) -> None:
     X, _, counts = clouds(3)
     seen: list[int] = []
+    rows: list[set[float]] = []
 
     def counted(trainings: list[Training]) -> Any:
         seen.append(len(trainings[0].inputs))
+        rows.append(set(trainings[0].inputs[:, 0].tolist()))
         return train(trainings)
 
     monkeypatch.setattr(_method_training, "train", counted)
@@ -137,6 +139,14 @@ def test_cross_fitted_teachers_leave_items_out(monkeypatch: pytest.MonkeyPatch) 
         seen.clear()
         cl.CredalClassifier(method, epochs=1).fit(X, cl.from_votes(counts))
         assert seen == [*sizes, 90]  # and the student
+    rows.clear()
+    groups = np.arange(90) // 3
+    clf = cl.CredalClassifier("credal-bounds", epochs=1)
+    clf.fit(X, cl.from_votes(counts), groups=groups)
+    for group in range(30):
+        together = set(X[groups == group, 0].tolist())
+        assert sum(together <= own for own in rows[:5]) == 4
+        assert sum(together.isdisjoint(own) for own in rows[:5]) == 1
 
 
 def test_augmented_inputs_get_labels_of_their_own(generator: torch.Generator) -> None:

@@ -2,7 +2,8 @@
 
 Wang and Chau, *Epistemic Learning from Imprecise Annotation*: three data sets with annotators, and
 the same with collapsed labels; CIFAR-10 and CIFAR-100 with labels of three teachers at two
-temperatures, and with four strengths of smoothing. ``cifar10h-warm`` is ours.
+temperatures, and with four strengths of smoothing. ``cifar10h-warm`` and
+``cifar10h-cutmix`` are ours.
 
 Momentum 0.9 and the augmentation (random crop and flip) are ours too: the paper states neither.
 """
@@ -115,6 +116,12 @@ def warm() -> Setting:
     )
 
 
+def cutmix() -> Setting:
+    """As :func:`warm`, with CutMix: a candidate for the best recipe of one network."""
+    methods = ("softmax", "pocc", "pocc-center", "deep-ensemble")
+    return replace(warm(), name="cifar10h-cutmix", mix="cutmix", methods=methods)
+
+
 def made(task: str, labels: Smoothing | Teacher) -> Setting:
     """Labels of a teacher or smoothed classes, on ``cifar10`` or ``cifar100``."""
     if isinstance(labels, Teacher):
@@ -144,5 +151,6 @@ _ALL = (
     *(made(task, labels) for labels in _MADE for task in ("cifar10", "cifar100")),
     *(collapsed(task) for task in ("cifar10h", "micebone", "treeversity")),
     warm(),
+    cutmix(),
 )
 SETTINGS: dict[str, Setting] = {setting.name: setting for setting in _ALL}

@@ -1,7 +1,7 @@
 """A setting: everything of a run but its method and seed, in one record."""
 
 from dataclasses import asdict, dataclass, replace
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from credalearn._checks import check_choice, check_number
 from credalearn.errors import CredalError
@@ -17,6 +17,7 @@ PAPER_TEACHERS = {
 }
 TEN_SEEDS = tuple(range(1, 11))
 
+Mixing = Literal["none", "mixup", "cutmix"]
 Published = tuple[str, str, str]
 """The columns ``dataset``, ``supervision`` and ``setting`` of the published figures."""
 
@@ -73,6 +74,7 @@ class Setting:
     pretrained: bool = False  # the network starts from ImageNet weights
     image_size: int = 32  # height and width in pixels; ignored for features
     augment: bool = True  # images are cropped, with 4 px padding at 32 px, and flipped at random
+    mix: Mixing = "none"  # half of the items with another one
     recipe: Recipe  # every run has its own random_state
     methods: tuple[str, ...]  # in the paper's order
     seeds: tuple[int, ...] = TEN_SEEDS  # one run per method and seed
@@ -80,8 +82,14 @@ class Setting:
     published: Published | None = None  # where the paper's figures are
 
     def __post_init__(self) -> None:
+        check_choice(self.mix, get_args(Mixing), name="mix")
         for method in self.methods:
             check_choice(method, METHODS, name=f"a method of setting {self.name!r}")
+            if METHODS[method].teachers is not None:
+                raise CredalError(
+                    f"{method!r} of setting {self.name!r} learns from teachers. To fix: train it "
+                    "with CredalClassifier."
+                )
             if METHODS[method].num_members > 1 and self.depends_on_seed:
                 raise CredalError(
                     f"the members of {method!r} would learn from different votes, together more "
@@ -106,8 +114,10 @@ class Setting:
         recipe = asdict(self.recipe)
         del recipe["random_state"]
         names = ("name", "task", "collapsed", "backbone", "pretrained", "image_size", "augment")
+        mix = {} if self.mix == "none" else {"mix": self.mix}  # records from before have none
         return {
             **{name: getattr(self, name) for name in names},
+            **mix,
             "labels": {"kind": type(self.labels).__name__.lower(), **asdict(self.labels)},
             "recipe": recipe,
             "foreign": list(self.foreign),

@@ -15,9 +15,16 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from credalearn.conformal.distance import as_shares, box_distance, total_variation
-from credalearn.conformal.inflation import Distance, Inflation, Scale, Stratum, rank_of
+from credalearn.conformal.distance import (
+    as_shares,
+    box_distance,
+    kullback_leibler,
+    total_variation,
+)
+from credalearn.conformal.few_votes import plausible_distributions
+from credalearn.conformal.inflation import Distance, Inflation, Scale, Stratum, Target, rank_of
 from credalearn.errors import CredalError
+from credalearn.sets.checks import as_votes
 
 # So that a class without any probability can be voted for, too. A floor of .001 gives 18 % narrower
 # sets for 3 votes per image and 22 to 47 % wider ones for 51; one of .1 wider ones for both.
@@ -63,9 +70,9 @@ def stretch_of(probs: Tensor, scale: Scale) -> Tensor:
 
 
 def scale_of(probs: Tensor, distance: Distance, scale: Scale) -> Tensor:
-    """The scale as the distance takes it, shape (N, 1) or (N, K); for total variation (N, 1)."""
+    """The scale as the distance takes it, (N, K) or (N, 1); for balls (N, 1)."""
     factor = SCALES[scale](probs)
-    if distance == "total-variation" and factor.shape[1] > 1:
+    if distance != "box" and factor.shape[1] > 1:
         return factor.sum(1, keepdim=True) / 2  # the distance of two whose classes are off by s
     return factor
 
@@ -81,33 +88,50 @@ def calibrate(
     distance: Distance = "box",
     scale: Scale = "relative-variance",
     strata: Sequence[str] | None = None,
+    target: Target = "votes",
+    random_state: int = 0,
 ) -> Inflation:
     r"""How much to widen sets so that they cover new items like these; see :class:`Inflation`.
 
     The :math:`\lceil (n+1) \cdot \text{coverage} \rceil`-th smallest nonconformity of the n items,
-    or of those of each stratum; infinite where that exceeds n.
+    or of those of each stratum; infinite where that exceeds n. If the target is the distribution,
+    each item counts with draws from what may be behind its votes.
     """
     found = Inflation(  # checks the options, and knows which nonconformity is the radius
-        coverage=coverage, radius=math.inf, distance=distance, scale=scale, items=len(lower)
+        coverage=coverage,
+        radius=math.inf,
+        distance=distance,
+        scale=scale,
+        items=len(lower),
+        target=target,
     )
-    shares = as_shares(observed, lower)
+    shares = as_shares(observed, lower)[None]
     low, high, inside = (each.detach().double() for each in (lower, upper, probs))
+    if target == "distribution":
+        votes = as_votes(observed, name="observed").to(inside)
+        shares = plausible_distributions(votes, inside, random_state=random_state)
     factor, stretch = scale_of(inside, distance, scale), stretch_of(inside, scale)
-    if distance == "box":
-        signed = scale == "stretched"
-        off = box_distance(shares, low - stretch, high + stretch, factor, signed=signed)
-    else:
+
+    def nonconformity(shares: Tensor) -> Tensor:
+        if distance == "box":
+            signed = scale == "stretched"
+            return box_distance(shares, low - stretch, high + stretch, factor, signed=signed)
+        if distance == "kullback-leibler":
+            return kullback_leibler(shares, inside) / factor[:, 0]
         points = None if vertices is None else vertices.detach().double()
-        off = total_variation(shares, low, high, vertices=points) / factor[:, 0]
+        return total_variation(shares, low, high, vertices=points) / factor[:, 0]
+
+    off = torch.stack([nonconformity(each) for each in shares])
     if strata is None:
         return replace(found, radius=_radius(off, coverage))
-    if len(strata) != len(off):
-        raise CredalError(f"strata must name one stratum for each of {len(off)} items.")
+    if len(strata) != len(lower):
+        raise CredalError(f"strata must name one stratum for each of {len(lower)} items.")
     rows: dict[str, list[int]] = {}
     for row, name in enumerate(strata):
         rows.setdefault(str(name), []).append(row)
     parts = tuple(
-        Stratum(name, _radius(off[rows[name]], coverage), len(rows[name])) for name in sorted(rows)
+        Stratum(name, _radius(off[:, rows[name]], coverage), len(rows[name]))
+        for name in sorted(rows)
     )
     return replace(found, radius=max(each.radius for each in parts), strata=parts)
 
@@ -133,5 +157,7 @@ def narrowest_scale(
 
 
 def _radius(off: Tensor, coverage: float) -> float:
-    rank = rank_of(len(off), coverage)
-    return float(off.sort().values[rank - 1]) if rank <= len(off) else math.inf
+    """From nonconformities (R, N), R draws per item."""
+    draws, items = off.shape
+    rank = rank_of(items, coverage)
+    return float(off.flatten().sort().values[rank * draws - 1]) if rank <= items else math.inf

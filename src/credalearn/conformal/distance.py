@@ -56,6 +56,30 @@ def total_variation(
     return _to_hull(observed, vertices)
 
 
+def kullback_leibler(observed: Tensor, probs: Tensor) -> Tensor:
+    r""":math:`\sum_k q_k \log(q_k / p_k)`, shape (N,); infinite where only q has a class."""
+    return (torch.xlogy(observed, observed) - torch.xlogy(observed, probs)).sum(1).clamp(min=0)
+
+
+def kullback_leibler_bounds(probs: Tensor, radius: Tensor) -> tuple[Tensor, Tensor]:
+    """Smallest and largest share of each class at most ``radius`` (N, 1) away, two of (N, K).
+
+    The nearest distribution with a given share of one class keeps the proportions of the others, so
+    this is a question about two classes; by bisection, to the last digit, outward.
+    """
+
+    def farthest(end: float) -> Tensor:
+        near, far = probs.clone(), torch.full_like(probs, end)
+        for _ in range(60):
+            middle = (near + far) / 2
+            two = (torch.stack([each, 1 - each], -1).flatten(0, 1) for each in (middle, probs))
+            inside = kullback_leibler(*two).view_as(probs) <= radius
+            near, far = torch.where(inside, middle, near), torch.where(inside, far, middle)
+        return far
+
+    return farthest(0.0), farthest(1.0)
+
+
 def _to_segment(observed: Tensor, first: Tensor, second: Tensor) -> Tensor:
     step = second - first
     weight = step.abs()

@@ -19,8 +19,9 @@ from credalearn.errors import CredalError
 if TYPE_CHECKING:
     from torch import Tensor
 
-Distance = Literal["box", "total-variation"]
+Distance = Literal["box", "total-variation", "kullback-leibler"]
 Scale = Literal["relative-variance", "binomial", "stretched", "top-probability", "none"]
+Target = Literal["votes", "distribution"]
 
 # Every set is wider by this, so that rounding never loses the item that the radius comes from:
 # linear programs end within 1e-7, and in float32 a probability is off by up to 3e-8.
@@ -88,6 +89,9 @@ class Inflation:
         distance: ``"box"``: the set becomes the box [lower − r·s, upper + r·s].
             ``"total-variation"``: it becomes all distributions within r·s of it in total variation,
             where a scale with one number per class counts as half its sum.
+            ``"kullback-leibler"``: all q with :math:`\mathrm{KL}(q \| p) \le r s`, where p is
+            ``probs``, whatever the predicted set is. Around a single distribution and without a
+            scale, both are conformal credal sets (Javanmardi, Stutz and Hüllermeier, 2024).
         scale: How much an item is widened compared with the others: ``"relative-variance"`` gives
             the narrowest intervals with many classes, ``"binomial"`` with few classes and much
             disagreement; ``"stretched"`` first moves each bound by √(p(1 − p)) and then all alike,
@@ -101,6 +105,9 @@ class Inflation:
             predicted class, the site; not the true class.
         by: What the strata are of: the name of a score or a column, or ``"label"``.
         edges: For strata by score, the scores between them.
+        target: What is covered: ``"votes"``, the shares of as many votes as the calibration items
+            have; or ``"distribution"``, what very many votes would show. That is an estimate from a
+            model of how distributions scatter around predictions, not a guarantee.
 
     Example:
         >>> import torch
@@ -123,11 +130,13 @@ class Inflation:
     strata: tuple[Stratum, ...] = ()
     by: str | None = None
     edges: tuple[float, ...] = ()
+    target: Target = "votes"
 
     def __post_init__(self) -> None:
         check_number(self.coverage, name="coverage", above=0, below=1)
         check_choice(self.distance, get_args(Distance), name="distance")
         check_choice(self.scale, get_args(Scale), name="scale")
+        check_choice(self.target, get_args(Target), name="target")
         for name in ("coverage", "radius"):  # NumPy's numbers do not go into JSON
             object.__setattr__(self, name, float(getattr(self, name)))
         least = -1.0 if self.scale == "stretched" else 0.0
@@ -165,6 +174,12 @@ class Inflation:
             return (
                 f"Nothing is promised and every set contains all distributions: {share} takes at "
                 f"least {self.items_needed:,} calibration items, and there are {self.items:,}."
+            )
+        if self.target == "distribution":
+            return (
+                f"An estimate, not a guarantee: the label distributions of about {share} of new "
+                "items lie in their widened sets, if distributions scatter around predictions as a "
+                f"model of the votes on {self.items:,} calibration items says."
             )
         promise = (
             f"On average over calibration sets, the vote shares of at least {share} of new items "
@@ -214,12 +229,14 @@ class Inflation:
         ``vertices`` (N, V, K), which only total variation uses, are the predictions; ``strata`` the
         stratum of each item, N names, where there are strata.
         """
-        from credalearn.conformal.distance import as_shares, total_variation
+        from credalearn.conformal.distance import as_shares, kullback_leibler, total_variation
 
         shares = as_shares(observed, lower)
         if self.distance == "box":
             low, high = self._box(lower, upper, probs, strata)
             return ((shares >= low) & (shares <= high)).all(1)
+        if self.distance == "kullback-leibler":
+            return kullback_leibler(shares, probs.double()) <= self._room(probs, strata)[:, 0]
         points = None if vertices is None else vertices.double()
         off = total_variation(shares, lower.double(), upper.double(), vertices=points)
         return off <= self._room(probs, strata)[:, 0]
@@ -255,8 +272,11 @@ class Inflation:
     ) -> tuple["Tensor", "Tensor"]:
         """Both bounds, widened, around ``probs``; in float64."""
         from credalearn.conformal.calibration import stretch_of
+        from credalearn.conformal.distance import kullback_leibler_bounds
 
         inside = probs.double()
+        if self.distance == "kullback-leibler":
+            return kullback_leibler_bounds(inside, self._room(probs, strata))
         room = stretch_of(inside, self.scale) + self._room(probs, strata)
         return (lower.double() - room).minimum(inside), (upper.double() + room).maximum(inside)
 

@@ -67,10 +67,8 @@ def from_statements(
     count = int(number.max()) + 1 if len(number) else 0
     whole = not number.is_floating_point() and number.shape == (len(lower),)
     if not whole or set(number.tolist()) != set(range(count)):
-        raise CredalError(
-            f"items must number the item of each of the {len(lower)} statements from 0 on without "
-            "gaps. To fix: drop items without a statement, and number the others again."
-        )
+        rule = f"items must number the item of each of the {len(lower)} statements"
+        raise CredalError(f"{rule}, from 0 on without gaps. To fix: number the items again.")
     order = number.argsort(stable=True)
     item = number[order]
     place = torch.arange(len(order)) - torch.searchsorted(item, item)  # among those of its item
@@ -141,10 +139,8 @@ def _read(
     impossible = [()] * count if impossible is None else impossible
     second_percent = torch.zeros(count) if second_percent is None else second_percent
     if {len(second), len(impossible)} != {count}:
-        raise CredalError(
-            f"second and impossible must have one entry for each of the {count} statements; "
-            f"got {len(second)} and {len(impossible)}."
-        )
+        rule = f"second and impossible must have one entry for each of the {count} statements"
+        raise CredalError(f"{rule}; got {len(second)} and {len(impossible)}.")
     percents = []
     for name, values in (("top_percent", top_percent), ("second_percent", second_percent)):
         given = as_floats(values, name=name, ndim=1, finite=False).detach()
@@ -177,8 +173,6 @@ def _place(name: Any, number: dict[Any, int]) -> int:
     if name is None or name == "" or (isinstance(name, float | np.floating) and np.isnan(name)):
         return -1
     if name not in number:
-        raise CredalError(
-            f"a statement names the class {name!r}; the classes are {list(number)}. To fix: add it "
-            "to classes, or correct the statement."
-        )
+        known = f"the classes are {list(number)}"
+        raise CredalError(f"a statement names the class {name!r}; {known}. To fix: add it to them.")
     return number[name]

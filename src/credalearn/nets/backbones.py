@@ -58,16 +58,12 @@ def build_backbone(
     path = None if weights is None else Path(weights)
     if not isinstance(backbone, str):
         if path is not None:
-            raise CredalError(
-                f"weights are for a backbone given by name; got weights={str(path)!r} and {name}. "
-                "To fix: load them into it yourself."
-            )
+            fix = f"load {path} into the {name} yourself"
+            raise CredalError(f"weights are for a backbone given by name. To fix: {fix}.")
         made = copy.deepcopy(backbone) if isinstance(backbone, nn.Module) else backbone()
         if not isinstance(made, nn.Module):
-            raise CredalError(
-                "a function as backbone must make a new torch.nn.Module at each call; got "
-                f"{type(made).__name__}. To fix: backbone=lambda: Net()."
-            )
+            got = type(made).__name__
+            raise CredalError(f"a function as backbone must make a torch.nn.Module; got {got}.")
         return made.cpu()
     if backbone not in BACKBONES:
         return OutsideBackbone(backbone, input_shape, weights=path)

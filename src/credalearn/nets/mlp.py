@@ -17,10 +17,8 @@ class MLP(nn.Module):
     def __init__(self, input_shape: tuple[int, ...], hidden: tuple[int, ...] = (128, 128)) -> None:
         super().__init__()
         if len(input_shape) != 1:
-            raise CredalError(
-                f"the backbone 'mlp' takes a table (items, features); one item of X has shape "
-                f"{input_shape}. To fix: flatten X, or give a backbone for such inputs."
-            )
+            got = f"one item of X has shape {input_shape}"
+            raise CredalError(f"the backbone 'mlp' takes a table; {got}. To fix: flatten X.")
         widths = (input_shape[0], *hidden)
         self.is_linear = not hidden
         layers: list[nn.Module] = [Standardize(input_shape[0])]

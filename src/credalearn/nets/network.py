@@ -34,8 +34,7 @@ class Network(nn.Module):
         if places_dropout and backbone.dropout != dropout:
             raise CredalError(
                 f"the backbone {type(backbone).__name__} places dropout itself and was built with "
-                f"{backbone.dropout}; the method needs {dropout}. To fix: build it with "
-                f"dropout={dropout}, or give its name and not the module."
+                f"{backbone.dropout}. To fix: build it with dropout={dropout}, or give its name."
             )
         self.backbone = backbone
         self.dropout_rate = dropout  # wherever dropout is placed

@@ -40,10 +40,8 @@ class OutsideBackbone(nn.Module):
         self.network, classifiers, address = build(_imported(package, name), model, channels)
         if weights is not None:
             if not weights.is_file():
-                raise CredalError(
-                    f"the weights of backbone {name!r} are missing: there is no file {weights}. "
-                    f"To fix: download them from {address}; nothing is downloaded silently."
-                )
+                fix = f"download the weights of {name!r} from {address}"
+                raise CredalError(f"there is no file {weights}. To fix: {fix}.")
             own = {
                 _OLD_DENSENET.sub(r"\1\2", key): tensor
                 for key, tensor in read_weights(weights, part="backbone.network.").items()
@@ -79,15 +77,11 @@ def _from_torchvision(package: Any, model: str, channels: int) -> _Built:
     models = package.models
     known = models.list_models(module=models)  # classifiers; detectors have modules of their own
     if model not in known or model in ("googlenet", "inception_v3"):  # these return tuples
-        raise CredalError(
-            f"torchvision has no classifier {model!r} that serves as backbone. To fix: use one of "
-            "torchvision.models.list_models(module=torchvision.models)."
-        )
+        fix = "use one of torchvision.models.list_models(module=torchvision.models)"
+        raise CredalError(f"torchvision has no such backbone, {model!r}. To fix: {fix}.")
     if channels != 3:
-        raise CredalError(
-            f"backbone 'torchvision:{model}' takes images of 3 channels; X has {channels}. To fix: "
-            "repeat the channel, or use another backbone."
-        )
+        rule = f"backbone 'torchvision:{model}' takes images of 3 channels"
+        raise CredalError(f"{rule}; X has {channels}. To fix: repeat the channel.")
     network: nn.Module = models.get_model(model, weights=None)
     # The classifier has many names; it is the last linear layer, over ImageNet's 1000 classes.
     names = [

@@ -17,16 +17,12 @@ from credalearn.nets.standardize import Standardize
 def image_channels(input_shape: tuple[int, ...], *, backbone: str) -> int:
     """The number of channels of images of this shape (without the items)."""
     rule = f"backbone {backbone!r} takes images (items, channels, height, width)"
+    got = f"one item of X has shape {input_shape}"
     if len(input_shape) != 3 or 0 in input_shape:
-        raise CredalError(
-            f"{rule}; one item of X has shape {input_shape}. To fix: reshape X, or use the "
-            "backbone 'mlp' for a table."
-        )
+        raise CredalError(f"{rule}; {got}. To fix: reshape X; for a table, backbone='mlp'.")
     if input_shape[2] == 3 and input_shape[0] > 4:
-        raise CredalError(
-            f"{rule}; one item of X has shape {input_shape}, with its three colors last. To fix: "
-            "X.transpose(0, 3, 1, 2) in NumPy, X.permute(0, 3, 1, 2) in torch."
-        )
+        fix = "X.transpose(0, 3, 1, 2) in NumPy, X.permute(0, 3, 1, 2) in torch"
+        raise CredalError(f"{rule}; {got}, with its three colors last. To fix: {fix}.")
     return input_shape[0]
 
 

@@ -29,10 +29,8 @@ def read_weights(path: Path, *, part: str = "") -> dict[str, Tensor]:
             f"({type(error).__name__}). To fix: get the file again, or {_ALONE}."
         ) from error
     if not isinstance(found, dict) or not all(isinstance(each, Tensor) for each in found.values()):
-        raise CredalError(
-            f"{path} contains {type(found).__name__}, not the tensors of a state dict. To fix: "
-            f"{_ALONE}."
-        )
+        kind = f"{type(found).__name__}, not the tensors of a state dict"
+        raise CredalError(f"{path} contains {kind}. To fix: {_ALONE}.")
     weights, start = {str(name): tensor for name, tensor in found.items()}, f"member0.{part}"
     own = {name.removeprefix(start): x for name, x in weights.items() if name.startswith(start)}
     return own or weights

@@ -61,7 +61,7 @@ class CertifyOptions:
         above=0,
         below=1,
     )
-    distance: Distance = option("box", "Widen sets by class (box), or in total variation.")
+    distance: Distance = option("box", "Widen sets by class (box), or to a ball of this distance.")
     scale: Scale | None = option(
         None,
         "Unit in which the sets of an item are widened.",

@@ -1,0 +1,101 @@
+"""Statements: CIFAR-10S on features, judged by people's votes on the other images.
+
+Shapes: N items, K classes.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+import credalearn as cl
+from credalearn_experiments.data.cifar import CIFAR10_CLASSES
+from credalearn_experiments.data.crowd_sets import read_cifar10s, voted_features
+from credalearn_experiments.data.folders import DataFolders
+from credalearn_experiments.set_worth.paths import selected_path
+from credalearn_experiments.set_worth.scores import Score, scores_of
+
+CELLS = {
+    f"{people} {'person' if people == 1 else 'people'}, {images:,} images": (people, images)
+    for people in (1, 2, 6)
+    for images in (100, 300, 1000)
+}
+STATED = {
+    "softmax, top classes": ("top", (2,)),
+    "softmax, authors' soft labels": ("soft", (2,)),
+    "softmax, centers of statements": ("stated", (2,)),
+    "POCC, statements": ("stated", (0, 1)),
+    "POCC, statements, center head": ("stated", (0, 1, 2)),
+    "POCC, relaxed soft labels": ("soft", (0, 1)),
+    "POCC, relaxed soft labels, center head": ("soft", (0, 1, 2)),
+}
+PAIRS = (
+    "POCC, statements less softmax, centers of statements",
+    "POCC, statements less softmax, authors' soft labels",
+    "POCC, relaxed soft labels less softmax, authors' soft labels",
+    "POCC, relaxed soft labels, center head less softmax, authors' soft labels",
+)
+
+
+def statement_scores(cell: str, seed: int, folders: DataFolders) -> Iterator[Score]:
+    """Every label and method on one draw of images and people."""
+    num_people, num_images = CELLS[cell]
+    X, judged = voted_features(folders)
+    stated = read_cifar10s("human_soft_labels_data", folders)
+    authors = read_cifar10s("cifar10s_t2clamp_redist10", folders)
+    names, images = list(stated), np.array([int(name) for name in stated])
+    random = np.random.default_rng(seed)
+    chosen = random.permutation(len(images))[:num_images]
+    who = [random.permutation(len(stated[names[place]]))[:num_people] for place in chosen]
+    drawn = [(names[place], rows) for place, rows in zip(chosen, who, strict=True)]
+    people = [[stated[name][each] for each in rows] for name, rows in drawn]
+    said = [[each["Most Probable Class"].lower() for each in some] for some in people]
+    labels = {
+        "top": cl.from_votes([[tops.count(name) for name in CIFAR10_CLASSES] for tops in said]),
+        "soft": cl.relax(np.stack([np.array(authors[name])[rows].mean(0) for name, rows in drawn])),
+        "stated": stated_sets(people),
+    }
+    test = np.setdiff1d(np.arange(len(X)), images)
+    votes = torch.from_numpy(judged[test] / judged[test].sum(1, keepdims=True))
+    right = torch.from_numpy(judged[test].argmax(1))
+    train, new = X[images[chosen]], torch.from_numpy(X[test])
+    heads = {name: _heads(train, sets, new, seed) for name, sets in labels.items()}
+    for learner, (name, own) in STATED.items():
+        probs = heads[name][:, own].mean(1)
+        for metric, value in scores_of(probs, right, votes):
+            yield "statements", cell, learner, seed, metric, value
+
+
+def stated_sets(people: Sequence[Sequence[Mapping[str, Any]]]) -> cl.CredalSet:
+    """The statements of CIFAR-10S's people about each image as sets."""
+    rows = [(item, each) for item, some in enumerate(people) for each in some]
+
+    def named(field: str) -> list[str | None]:
+        names = [each[field].lower() for _, each in rows]
+        return [None if name == "no" else name for name in names]
+
+    def percents(field: str) -> list[float]:
+        return [np.nan if each[field] is None else each[field] for _, each in rows]
+
+    return cl.from_statements(
+        named("Most Probable Class"),
+        percents("Most Probable Class Prob"),
+        named("Second Most Probable Class"),
+        percents("Second Most Probable Class Prob"),
+        [[name.lower() for name in each["Impossible Class(es)"]] for _, each in rows],
+        classes=CIFAR10_CLASSES,
+        items=[item for item, _ in rows],
+    )
+
+
+def _heads(train: np.ndarray, labels: cl.CredalSet, new: Tensor, seed: int) -> Tensor:
+    """Probabilities (N, 3, K) of a pessimist, an optimist and a center with a selected penalty."""
+    items, path = selected_path(train, labels, None, seed)
+    problem, soft = items.problem(items.inputs), items.labels.reference
+    center = problem.fit(lambda _: soft, path.penalty, path.centers[0])
+    network = problem.network(problem.fit_credal(items.labels, path.penalty, center))
+    with torch.no_grad():
+        probs: Tensor = network(new.float()).double().softmax(2)
+    return probs
