@@ -30,8 +30,8 @@ from credalearn_experiments.set_worth.widths import BOUNDS, WIDTH_CELLS, WIDTH_L
 
 _MIXED_PAIRS = (
     *(f"POCC with center head{mix} less softmax{mix}" for mix in ("", ", mixup", ", CutMix")),
-    "softmax, mixup less softmax",
-    f"softmax, mixup less {LINEAR}",
+    "softmax, CutMix less softmax",
+    f"POCC with center head, CutMix less {LINEAR}",
 )
 
 
@@ -136,10 +136,16 @@ def set_worth_page(scores: pl.DataFrame, records: Sequence[Record] = ()) -> Iter
         *("Statements: accuracy", [Column(cell) for cell in CELLS], STATED),
         lambda name, cell: _spread(_values(said, cell, name, "accuracy")),
     )
-    yield table(
-        *("Mixed items: accuracy", [Column(cell) for cell in MIXED_DATA], tuple(MIXED)),
-        lambda name, cell: _spread(_values(mixed, cell, name, "accuracy")),
-    )
+    data = [Column(cell) for cell in MIXED_DATA]
+    for metric in ("accuracy", "AUARC"):
+        yield table(
+            *(f"Mixed items: {metric}", data, tuple(MIXED)),
+            lambda name, cell, metric=metric: _spread(_values(mixed, cell, name, metric)),
+        )
+        yield table(
+            *(f"Mixed items: paired differences in {metric}", unmarked(data), _MIXED_PAIRS),
+            lambda pair, cell, metric=metric: difference(mixed, cell, pair, metric),
+        )
     yield table(
         *("Smoothed labels: AUARC", [Column(cell, digits=2) for cell in SMOOTHINGS], SMOOTHED),
         lambda name, cell: _spread(_values(smooth, cell, name, "AUARC")),
