@@ -224,7 +224,7 @@ def set_worth(
     scores = read_scores(file)
     if output is not None:
         set_worth_figure(scores, output)
-    _print(set_worth_page(scores), only)
+    _print(set_worth_page(scores, _read(RESULTS)), only)
 
 
 def guarantees(

@@ -23,7 +23,6 @@ from credalearn._targets import truth_of
 from credalearn._temperature import fit_temperature, log_probs, temper
 from credalearn.app.annotations.dawid_skene import posteriors
 from credalearn.classifier import CredalClassifier
-from credalearn.errors import CredalError
 from credalearn.guarantees import certify
 from credalearn.labels import from_posterior, from_votes
 from credalearn.metrics import accuracy, accuracy_rejection, ece
@@ -178,17 +177,13 @@ def _judged(name: str, learner: str, seed: int, data: CrowdSet, learn: Learner) 
     truth = torch.from_numpy(data.truth[data.others])
     known = truth >= 0
     wrong = (found.truth.argmax(1) != truth)[:count]
-    try:
-        rule = certify(
-            found.score[:count][known[:count]].numpy(),
-            wrong[known[:count]].numpy(),
-            max_error=data.max_error,
-            confidence=_CONFIDENCE,
-            method="learn-then-test",
-        )
-        kept = float(np.mean(rule.keeps(found.score[count:].numpy())))
-    except CredalError:  # cannot be certified: nothing is kept
-        kept = 0.0
+    rule = certify(
+        found.score[:count][known[:count]].numpy(),
+        wrong[known[:count]].numpy(),
+        max_error=data.max_error,
+        confidence=_CONFIDENCE,
+        method="learn-then-test",
+    )
     test, y = known[count:], truth[count:]
     probs, score = found.truth[count:][test].double(), found.score[count:][test]
     curve = accuracy_rejection(probs, y[test], score)
@@ -201,7 +196,7 @@ def _judged(name: str, learner: str, seed: int, data: CrowdSet, learn: Learner) 
         "ece": ece(probs, y[test]),
         "vote_log_likelihood": float((votes * log_probs(found.votes[count:])).sum() / votes.sum()),
         "accuracy_kept": float(curve[round(0.8 * len(curve)) - 1]),  # by top probability
-        "kept": kept,
+        "kept": float(np.mean(rule.keeps(found.score[count:].numpy()))),
     }
 
 

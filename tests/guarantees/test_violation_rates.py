@@ -12,7 +12,6 @@ import pytest
 from guarantee_study import (
     CONFIDENCE,
     DRAWS,
-    METHODS,
     POPULATIONS,
     RESULTS,
     certified_threshold,
@@ -20,8 +19,6 @@ from guarantee_study import (
     wanted,
 )
 from scipy.stats import binom
-
-from credalearn import certify
 
 ALLOWED = int(binom.ppf(0.999, DRAWS, 1 - CONFIDENCE))  # 72 of 1,000
 ITEMS = [name for name, each in POPULATIONS.items() if each.size == 1]
@@ -72,27 +69,6 @@ def test_learn_then_test_keeps_more_than_sgr_and_references_help() -> None:
     for name in ("worst where most certain", "falling error, 16 %"):
         assert kept[name, "learn then test, reference"] > kept[name, "learn then test"] + 0.1
     assert kept["100 groups of 10", "betting, reference"] > kept["100 groups of 10", "betting"]
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_certify_equals_the_simulated_method(method: str) -> None:
-    how, with_reference = METHODS[method]
-    rng = np.random.default_rng(3)
-    for name in ("independent, 150 items", "120 groups of 5"):
-        population = POPULATIONS[name]
-        for _ in range(5):
-            items = population.draw(rng)
-            reference = population.draw(rng, 2) if with_reference else None
-            found = certify(
-                items.score,
-                items.wrong.astype(bool),
-                groups=items.groups,
-                method=how,
-                reference=reference,
-            )
-            if how == "betting" and items.groups is None:
-                continue
-            assert found.threshold == certified_threshold(items, how, 0.1, reference)
 
 
 @pytest.mark.parametrize("name", ITEMS)
