@@ -288,7 +288,7 @@ FAULTS = {
         "app/steps/baselines.py",
         "tree.score(column[held_out], truth[held_out])",
         "tree.score(column[seen], truth[seen])",
-        "app/steps/test_leaks.py::test_ignores_rare_classes_and_few_items",
+        "app/steps/test_baselines.py::test_ignores_rare_classes_and_few_items",
     ),
 }
 

@@ -120,16 +120,6 @@ def test_chooses_the_linear_model_where_it_is_right() -> None:
     assert np.abs(votes_meant - right).mean() < 0.05
 
 
-def test_features_without_signal_give_the_base_rate() -> None:
-    random = np.random.default_rng(0)
-    X, y = random.normal(size=(400, 30)), (np.arange(400) % 10 < 3).astype(int)
-    clf = cl.CredalClassifier().fit(X, y)
-    assert np.abs(clf.predict_proba(X)[:, 1] - 0.3).mean() < 0.1
-    entropy = 0.3 * np.log(0.3) + 0.7 * np.log(0.7)
-    assert clf.choice_ is not None
-    assert clf.choice_.log_likelihood == pytest.approx(entropy, abs=0.02)
-
-
 def test_predictions_out_of_fold_come_from_models_without_the_item(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -42,16 +42,14 @@ def fit_encoder(
         validate_data(estimator, given[:, None], skip_check_array=True)
         words = TextEncoder.fit(given if used is None else given[used])
         return words, words.count(given)
-    if issparse(X):
-        if not sparse:
-            raise CredalError("a sparse X is for the default learner. To fix: pass X.toarray().")
-        return None, _rows(estimator, X, reset=True)
-    if table:
-        opened = Table.of(X)
-        validate_data(estimator, X, skip_check_array=True)
-        encoder = TableEncoder.fit(opened if used is None else opened[used])
-        return encoder, _as_tensor(encoder.transform(opened))
-    return None, _numbers(estimator, X, reset=True)
+    if issparse(X) and not sparse:
+        raise CredalError("a sparse X is for the default learner. To fix: pass X.toarray().")
+    if issparse(X) or not table:
+        return None, _numbers(estimator, X, sparse=issparse(X), reset=True)
+    opened = Table.of(X)
+    validate_data(estimator, X, skip_check_array=True)
+    encoder = TableEncoder.fit(opened if used is None else opened[used])
+    return encoder, _as_tensor(encoder.transform(opened))
 
 
 def encode(
@@ -71,7 +69,7 @@ def encode(
         table = Table.of(X)
         validate_data(estimator, X, reset=False, skip_check_array=True)
         return _as_tensor(encoder.transform(table))
-    inputs = (_rows if sparse else _numbers)(estimator, X, reset=False)
+    inputs = _numbers(estimator, X, sparse=sparse, reset=False)
     found = tuple(inputs.shape[1:])
     if found != shape:
         raise CredalError(f"X must have items of shape {shape}, as in fit; got {found}.")
@@ -90,19 +88,14 @@ def as_numpy(values: Any, *, name: str) -> Any:
     return np.asarray(values) if hasattr(values, "__array__") and not is_table else values
 
 
-def _rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Inputs:
-    """A sparse matrix in rows (CSR), or a dense table."""
+def _numbers(estimator: BaseEstimator, X: Any, *, sparse: bool, reset: bool) -> Inputs:
+    """Sparse rows (CSR) or a table, in float64; else items of any shape, in float32."""
     if issparse(X) and not np.isfinite(X.tocsr().data).all():
         raise CredalError("a sparse X must contain no NaN and no infinity. To fix: X.toarray().")
-    rules = {"accept_sparse": "csr", "dtype": np.float64, "order": "C"}
-    X = validate_data(estimator, X, reset=reset, **rules)
+    kind = np.float64 if sparse else np.float32
+    rules = {"accept_sparse": "csr" if sparse else False, "allow_nd": not sparse, "order": "C"}
+    X = validate_data(estimator, X, reset=reset, dtype=kind, **rules)
     return X if issparse(X) else _as_tensor(X)
-
-
-def _numbers(estimator: BaseEstimator, X: Any, *, reset: bool) -> Tensor:
-    """Items of any shape, in float32."""
-    rules = {"dtype": np.float32, "order": "C", "allow_nd": True}
-    return _as_tensor(validate_data(estimator, X, reset=reset, **rules))
 
 
 def _as_tensor(array: np.ndarray) -> Tensor:

@@ -19,8 +19,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from credalearn._folds import Items, Rows, make_folds, out_of_fold, rows_outside
-from credalearn._network_candidate import NetworkCandidate, Report
+from credalearn._folds import (
+    Items,
+    Report,
+    Rows,
+    Search,
+    make_folds,
+    out_of_fold,
+    rows_outside,
+)
+from credalearn._network_candidate import better_network, may_be_network
 from credalearn._temperature import fit_temperature, temper
 from credalearn.methods import METHODS, Method, Model, Outputs
 from credalearn.methods.taught import as_wide_as, narrowest, taught_labels
@@ -88,9 +96,9 @@ def select(
 
     def work(tell: Report) -> Selected:
         path = linear_path(items, folds, items.labels.reference, tell)
-        candidate = NetworkCandidate(items, method, random_state, device, tell)
+        search = Search(items, folds, method, random_state, device, tell)
         choose = _better if method.teachers is None else _taught
-        choice, model, found = choose(items, folds, path, candidate)
+        choice, model, found = choose(search, path)
         choice = replace(choice, log_likelihood=-items.cost(found.probs))
         return Selected(choice, model, folds, found)
 
@@ -170,30 +178,31 @@ def _last_fit(items: Items, path: LinearPath) -> tuple[LinearProblem, Tensor]:
     return problem, problem.fit(soft_target(items.labels.reference), path.penalty, path.centers[0])
 
 
-def _better(items: Items, folds: Rows, path: LinearPath, candidate: NetworkCandidate) -> _Found:
+def _better(search: Search, path: LinearPath) -> _Found:
     """The linear model, or the network where it is better."""
-    candidate.report("linear model: pessimistic and optimistic heads", 0.6)
+    items, folds = search.items, search.folds
+    search.report("linear model: pessimistic and optimistic heads", 0.6)
     models = []
     for problem, rows, center in zip(path.problems, rows_outside(folds), path.centers, strict=True):
         heads = problem.fit_credal(items.labels[rows], path.penalty, center)
         models.append(_model(problem.network(heads), SELECTED_METHOD))
     found, tried = out_of_fold(models, path.inputs, folds), path.tried
-    if candidate.is_worth_a_try:
+    if may_be_network(search):
         tried += 1
-        network = candidate.beat(found.probs, folds)
+        network = better_network(search, found.probs)
         if network is not None:
             return Choice(backbone="mlp", epochs=network[0], candidates=tried), *network[1:]
-    candidate.report("linear model: fit on all items", 0.95)
+    search.report("linear model: fit on all items", 0.95)
     problem, center = _last_fit(items, path)
     heads = problem.fit_credal(items.labels, path.penalty, center)
-    model = _model(problem.network(heads), SELECTED_METHOD, random_state=candidate.random_state)
+    model = _model(problem.network(heads), SELECTED_METHOD, random_state=search.random_state)
     return Choice(backbone="linear", penalty=path.penalty, candidates=tried), model, found
 
 
-def _taught(items: Items, folds: Rows, path: LinearPath, asked: NetworkCandidate) -> _Found:
+def _taught(search: Search, path: LinearPath) -> _Found:
     """A linear model that learns how far the models of the folds disagree, with their penalty."""
-    method = asked.method
-    asked.report("linear model: bounds of the fold models", 0.6)
+    items, folds, method = search.items, search.folds, search.method
+    search.report("linear model: bounds of the fold models", 0.6)
     solved = list(zip(path.problems, path.centers, path.inputs, strict=True))
     teachers = [
         _model(problem.network([head])).predict(inputs).probs.double()
@@ -211,6 +220,6 @@ def _taught(items: Items, folds: Rows, path: LinearPath, asked: NetworkCandidate
     state = narrowest(predict, items.labels.reference) if crossed else as_wide_as(predict, taught)
     problem, center = _last_fit(items, path)
     network = problem.network(fit(problem, taught, path.penalty, center))
-    model = Model(method, (network,), state, asked.random_state)
+    model = Model(method, (network,), state, search.random_state)
     choice = Choice(backbone="linear", penalty=path.penalty, candidates=path.tried)
     return choice, model, predict(state)

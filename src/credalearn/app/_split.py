@@ -54,7 +54,10 @@ def assign(
         place = lambda number: data.place(int(rows[number]))  # noqa: E731
         check_split(own[rows].tolist(), together[rows].tolist(), place, names=names)
     if "train" in names:
-        part = train_later(part, later & (reasons == ""), together.tolist())
+        # Later items whose group is held out are in no split.
+        held = {group for name, group in zip(part, together, strict=True) if name in HELD_OUT}
+        trained = ["" if group in held else "train" for group in together]
+        part = np.where(later & (reasons == ""), trained, part)
         what = data.options.group or "image"
         held_out = (reasons == "") & (part == "")
         reasons[held_out] = f"of later exports whose {what} is in calibration or test"
@@ -139,11 +142,3 @@ def check_split(
                 f"no item is in the split {name!r}. To fix: move some items there, or leave out "
                 "the split column."
             )
-
-
-def train_later(split: np.ndarray, later: np.ndarray, groups: Sequence[object]) -> np.ndarray:
-    """The split (N,) with items of later rounds in training, but for groups that are held out."""
-    pairs = zip(split, later, groups, strict=True)
-    held_out = {group for name, is_later, group in pairs if name in HELD_OUT and not is_later}
-    trained = ["" if group in held_out else "train" for group in groups]
-    return np.where(later, trained, split)

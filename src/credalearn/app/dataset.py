@@ -4,8 +4,9 @@ import copy
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -22,9 +23,6 @@ from credalearn.app.annotations.table import Annotations
 from credalearn.app.facts import InputFacts, TruthSource
 from credalearn.app.features import Features
 from credalearn.errors import CredalError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -293,11 +291,9 @@ class Dataset:
             values = {"text": pl.Series(self.X)}
         return self.table().with_columns(**{name: pl.Series(each) for name, each in values.items()})
 
-    def to_pandas(self) -> "pd.DataFrame":
+    def to_pandas(self) -> Any:
         """The same as a pandas table."""
-        import pandas as pd
-
-        return pd.DataFrame(self.to_polars().to_dict(as_series=False))
+        return import_module("pandas").DataFrame(self.to_polars().to_dict(as_series=False))
 
     def table(self) -> pl.DataFrame:
         """The table of items that a run keeps: all but the inputs, and the start of texts."""

@@ -3,11 +3,12 @@
 import hashlib
 import io
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from importlib import import_module
 from pathlib import Path
 from textwrap import shorten
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 import polars as pl
@@ -16,10 +17,6 @@ from credalearn._files import whole_file
 from credalearn.app.facts import Digests, Request, RunFacts
 from credalearn.app.staging import partial_of, recover
 from credalearn.errors import CredalError
-
-if TYPE_CHECKING:
-    from credalearn.conformal import Inflation
-    from credalearn.guarantees import Guarantee
 
 _T = TypeVar("_T")
 MADE_FROM = "predictions_sha256"  # which predictions a guarantee is about
@@ -93,7 +90,8 @@ def parse_json(text: bytes, form: type[_T], path: Path, *, fix: str = "train aga
     except msgspec.ValidationError as error:
         what, _, place = str(error).partition(" - at `$.")
         where = f", field {place.rstrip('`')}" if place else ""
-        raise CredalError(f"{path}{where}: {_brief(what)}. To fix: {fix}.") from error
+        what = shorten(what[:1].lower() + what[1:], 300)  # it may show a long value
+        raise CredalError(f"{path}{where}: {what}. To fix: {fix}.") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise CredalError(f"{path} is damaged: {error}. To fix: {fix}.") from error
     if seal != _digest(content):
@@ -123,7 +121,7 @@ def _read(path: Path) -> dict[str, Any]:
             raise foreign(file, "train again")
         fields[name] = pl.read_parquet(io.BytesIO(content))
 
-    def certified(name: str, parse: Callable[[dict[str, Any]], _T], how: str) -> _T | None:
+    def certified(name: str, how: str, module: str = "", kind: str = "") -> Any:
         """What a file says about these predictions; None without the file."""
         file = path / name
         if not file.exists():
@@ -134,29 +132,20 @@ def _read(path: Path) -> dict[str, Any]:
         content = parse_json(_bytes(file), dict[str, Any], file, fix=fix)
         if content.pop(MADE_FROM, None) != facts.sha256.predictions:
             raise foreign(file, fix)
-        return parse(content)
+        if not module:
+            return content
+        return getattr(import_module(module), kind).from_json(json.dumps(content))
 
-    requests = certified(
-        "requests.json", lambda x: msgspec.convert(x["requests"], tuple[Request, ...]), ""
-    )
+    asked = certified("requests.json", "") or {"requests": ()}
+    drift = certified("drift.json", "--max-error 0.10") or {"outdated": None}
+    limits = ("--max-error 0.10", "credalearn.guarantees", "Guarantee")
+    sets = ("--set-coverage 0.90", "credalearn.conformal", "Inflation")
     return fields | {
-        "guarantee": certified("guarantee.json", _guarantee, "--max-error 0.10"),
-        "sets": certified("sets.json", _sets, "--set-coverage 0.90"),
-        "requests": requests or (),
-        "outdated": certified("drift.json", lambda x: str(x["outdated"]), "--max-error 0.10"),
+        "guarantee": certified("guarantee.json", *limits),
+        "sets": certified("sets.json", *sets),
+        "requests": msgspec.convert(asked["requests"], tuple[Request, ...]),
+        "outdated": drift["outdated"],
     }
-
-
-def _guarantee(content: dict[str, Any]) -> "Guarantee":
-    from credalearn.guarantees import Guarantee
-
-    return Guarantee.from_json(json.dumps(content))
-
-
-def _sets(content: dict[str, Any]) -> "Inflation":
-    from credalearn.conformal import Inflation
-
-    return Inflation.from_json(json.dumps(content))
 
 
 def _stamp(path: Path) -> tuple[int, ...]:
@@ -186,8 +175,3 @@ def _bytes(path: Path) -> bytes:
 
 def _digest(content: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
-def _brief(text: str) -> str:
-    """What msgspec says about a value, which may be long, as a part of a sentence."""
-    return shorten(text[:1].lower() + text[1:], 300)

@@ -116,7 +116,13 @@ def recover(output: Path) -> None:
         ):
             if not output.exists() and (partial / "run.json").exists():
                 lock.move(output)
-    if _leftovers(output):
+    # What a killed process left in the run or next to it.
+    if output.is_dir() and (
+        _sibling(output, "old").exists()
+        or (output / LOCK).exists()
+        or any(output.glob(CHECKPOINTS))
+        or any(output.rglob(".credalearn-*"))
+    ):
         # Who may only read leaves it as it is, and so does who comes while another process works.
         with suppress(OSError, CredalError), locked(output, output, wait=0):
             _clean(output)
@@ -145,15 +151,6 @@ def _lock_new(folder: Path, output: Path) -> FolderLock:
         with suppress(FileNotFoundError):  # another process has moved the folder meanwhile
             return locked(folder, output)
     raise CredalError(f"{output} is busy. To fix: {_OTHER}.")
-
-
-def _leftovers(output: Path) -> bool:
-    """Whether a killed process left something in a run or next to it."""
-    if not output.is_dir():
-        return False
-    if _sibling(output, "old").exists() or (output / LOCK).exists():
-        return True
-    return any(output.glob(CHECKPOINTS)) or any(output.rglob(".credalearn-*"))
 
 
 def _clean(output: Path) -> None:

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from credalearn.app.run import Run
-from team_files import Done, Team, in_process, make_images, make_team, train_arguments
+from team_files import Done, Team, in_process, make_team, train_arguments
 
 Capture = pytest.CaptureFixture[str]
 Command = Callable[..., Done]
@@ -116,21 +116,6 @@ def test_from_an_export_to_decisions(tmp_path: Path, run: Command) -> None:
     assert f"Next: credalearn certify {again} --max-error 0.4 --set-coverage 0.8" in done.out
     run("certify", again, "--capacity", "0.5")
     run("predict", again, data, "-o", folder / "spring.parquet")
-
-
-def test_images_with_groups_of_a_table(tmp_path: Path, run: Command) -> None:
-    team = make_team(tmp_path)
-    photos = make_images(tmp_path / "photos", [f"x{number:03d}" for number in range(60)])
-    images = ("--images", photos, "--image-size", "8", "--epochs", "1")
-    more = ("--group", "patient", "--table", team.features)
-    run(*train_arguments(team, *images, *more))
-    assert Run.load(team.run).group == "patient"
-    found = run("predict", team.run, photos, "-o", tmp_path / "d.csv", "--threshold", "0.5")
-    assert "The model was trained on" in found.out
-    assert pl.read_csv(tmp_path / "d.csv")["item"].to_list() == [f"x{n:03d}" for n in range(60)]
-    run("defer", team.run, photos, "-o", tmp_path / "t.json", "--threshold", "0", "--limit", "2")
-    first = json.loads((tmp_path / "t.json").read_text())[0]["data"]
-    assert first["image"] == f"/data/local-files/?d={first['item']}.png"
 
 
 def test_gold_labels_own_splits_and_other_names(tmp_path: Path, run: Command) -> None:

@@ -103,22 +103,6 @@ NESTED = {
         {"id": 1, "text": "words", "label": [label], "meta": {"item": item, "by": "a"}}
         for item, label in (("x", "cat"), ("y", "dog"))
     ],
-    "argilla": [
-        {"id": 1, "pet.responses": [label], "meta": {"item": item}}
-        for item, label in (("x", "cat"), ("y", "dog"))
-    ],
-    "ground-truth": [
-        {
-            "datasetObjectId": 1,
-            "meta": {"item": item},
-            "annotations": [{"workerId": "a", "annotationData": {"content": {"label": label}}}],
-        }
-        for item, label in (("x", "cat"), ("y", "dog"))
-    ],
-    "lewidi": [
-        {"id": 1, "annotators": "A", "annotations": label, "meta": {"item": item}}
-        for item, label in (("x", "cat"), ("y", "dog"))
-    ],
     "long": [
         {"id": 1, "label": label, "meta": {"item": item, "by": "a"}}
         for item, label in (("x", "cat"), ("y", "dog"))

@@ -8,14 +8,12 @@ from typing import Any, get_args
 import numpy as np
 import polars as pl
 import pytest
-from scipy.stats import binom
 
 import credalearn as cl
 from credalearn.app.run import Run
 from credalearn.app.steps.certify import Certificate, certify
 from credalearn.app.steps.certify_options import CertifyOptions
 from credalearn.guarantees import CertifyMethod, Guarantee, by_capacity
-from credalearn.guarantees._sequence import Sequence
 from fake_run import fake_run, with_facts
 from team_files import full_disk, snapshot
 
@@ -317,23 +315,6 @@ def test_requests_that_fail_count(tmp_path: Path) -> None:
         certify(Run.load(run.path), CertifyOptions(max_error=0.3))
     found, _ = certified(Run.load(run.path), max_error=0.3, again=True)
     assert found.confidence == pytest.approx(0.925)
-
-
-def test_adaptive_requests_break_their_promise_as_rarely_as_stated() -> None:
-    """Raise the target until 60 % is kept: all promises together are broken in 9.4 % at most."""
-    random, broken = np.random.default_rng(0), 0
-    for _ in range(400):
-        score = random.random(150)
-        wrong = random.random(150) < 0.1 + 0.1 * score  # the error up to t is 10 % + 5 % of t
-        for number, limit in enumerate((0.1, 0.12, 0.14, 0.16)):
-            items, promises = cl.ScoredItems(score, wrong), [cl.Promise(limit=limit)]
-            sequence = Sequence.of(items, promises)
-            place = sequence.search(0.05 / 2**number)
-            threshold = 0.0 if place is None else float(sequence.thresholds[place])
-            if (score <= threshold).mean() >= 0.6:
-                break
-        broken += threshold > 0 and 0.1 + 0.05 * threshold > limit
-    assert broken <= binom.ppf(0.999, 400, 0.05 * (2 - 1 / 8))
 
 
 # The verdict

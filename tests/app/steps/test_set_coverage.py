@@ -1,6 +1,5 @@
 """Sets of a run, widened on its calibration items and checked on its test items."""
 
-import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
@@ -137,32 +136,6 @@ def test_rejects_runs_without_vote_shares(tmp_path: Path) -> None:
     unseen = run.annotations.filter(~pl.col("item").is_in(tested))
     found = certified(with_facts(run, annotations=unseen))
     assert found.lines[1] == "No test item has enough votes to check the widened sets on."
-
-
-def covering(items: int, seen: int, covered: int) -> WidenedSets:
-    found = Inflation(coverage=0.9, radius=0.4, distance="box", scale="none", items=items)
-    bounds = np.zeros((seen, 2))
-    return WidenedSets(found, bounds, bounds, seen, covered, 0.0, 0.0)
-
-
-@pytest.mark.parametrize(("items", "seen"), [(30, 20), (300, 50), (50, 400)])
-def test_expected_coverage_counts_both_draws(items: int, seen: int) -> None:
-    noise = np.random.default_rng(0)
-    low, high = covering(items, seen, 0).usual
-    shares = []
-    for _ in range(4000):  # any continuous nonconformity will do
-        radius = np.sort(noise.random(items))[math.ceil(0.9 * (items + 1)) - 1]
-        shares.append((noise.random(seen) <= radius).mean())
-    found = np.array(shares)
-    error = 0.008  # three standard errors of a simulated share
-    assert max((found < low).mean(), (found > high).mean()) <= 0.025 + error
-    step = 1 / seen  # the next share inward leaves out too many
-    assert (found < low + 1.5 * step).mean() >= 0.025 - error
-    assert (found > high - 1.5 * step).mean() >= 0.025 - error
-    short = round(low * seen) - 1
-    assert covering(items, seen, short).short
-    assert not covering(items, seen, short + 1).short
-    assert not covering(items, 0, 0).short
 
 
 def test_sets_are_widened_and_checked_item_by_item(run: Run) -> None:

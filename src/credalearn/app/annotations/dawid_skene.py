@@ -3,7 +3,6 @@
 import sys
 import warnings
 from importlib import import_module
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,7 +75,17 @@ def posteriors(
     item: Codes, annotator: Codes, label: Codes, *, shape: tuple[int, int]
 ) -> NDArray[np.float64]:
     """:func:`dawid_skene` of votes as numbers: item, annotator and class of each, shape (V,)."""
-    model = _model()
+    try:
+        module = import_module(_MODULE)
+    except ImportError as error:
+        # crowd-kit's aggregators of texts, imported after this one, need nltk.
+        if _MODULE not in sys.modules:
+            raise CredalError(
+                f"Dawid and Skene's model needs crowd-kit, and {error.name or 'it'} is not "
+                "installed. To fix: pip install 'credalearn[crowd]'."
+            ) from error
+        module = sys.modules[_MODULE]
+    model = module.DawidSkene(_ROUNDS, tol=-np.inf)
     if not len(item):
         raise CredalError(
             "there is no vote to learn the annotators' skill from. To fix: leave --skill out."
@@ -94,17 +103,3 @@ def posteriors(
     found = np.where(np.isnan(found), shares, found).astype(np.float64)
     normalized: NDArray[np.float64] = found / found.sum(1, keepdims=True)  # it adds 1e-10 each
     return normalized
-
-
-def _model() -> Any:
-    try:
-        module = import_module(_MODULE)
-    except ImportError as error:
-        # crowd-kit's aggregators of texts, imported after this one, need nltk.
-        if _MODULE not in sys.modules:
-            raise CredalError(
-                f"Dawid and Skene's model needs crowd-kit, and {error.name or 'it'} is not "
-                "installed. To fix: pip install 'credalearn[crowd]'."
-            ) from error
-        module = sys.modules[_MODULE]
-    return module.DawidSkene(_ROUNDS, tol=-np.inf)

@@ -58,7 +58,7 @@ def merge(
     table = pl.concat([old.join(again, on=keys, how="anti"), new])
     table = table.join(order, on="item", how="left").sort("_place", maintain_order=True)
     unit = _UNITS.get(first.kind, "row")
-    note = _note(first, second, many(len(new) - len(ours), unit))
+    note = many(len(new) - len(ours), unit)
     if len(ours) > len(changed):
         note += f"; {many(len(ours) - len(changed), unit)} repeated"
     note += f"; {many(len(changed), unit)} replaced" if len(changed) else ""
@@ -89,7 +89,7 @@ def _added(first: Annotations, second: Annotations, classes: tuple[str, ...]) ->
         tables.append(named.insert_column(0, pl.Series("item", each.items, dtype=pl.String)))
     both = pl.concat(tables).group_by("item", maintain_order=True).sum()
     votes = many(round(float(second.counts().sum())), "vote")
-    source = _origin(first, second, _note(first, second, votes))
+    source = _origin(first, second, votes)
     return Annotations("counts", tuple(both["item"]), classes, both, source)
 
 
@@ -168,13 +168,10 @@ def _refuse(
     )
 
 
-def _note(first: Annotations, second: Annotations, added: str) -> str:
-    new = len(set(second.items) - set(first.items))
-    return f"{second.source.path} adds {many(new, 'item')} and {added}"
-
-
-def _origin(first: Annotations, second: Annotations, note: str) -> Origin:
+def _origin(first: Annotations, second: Annotations, added: str) -> Origin:
     one, two = first.source, second.source
+    new = len(set(second.items) - set(first.items))
+    note = f"{two.path} adds {many(new, 'item')} and {added}"
     return Origin(
         one.path,
         one.format,

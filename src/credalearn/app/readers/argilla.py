@@ -54,9 +54,13 @@ def _questions(content: Content) -> list[str]:
 
 def _flat(content: Content, record: Record, question: str) -> Iterator[tuple[Any, Any, Any]]:
     """Label, user and status of each answer."""
-    responses, users, statuses = (
-        _list(content, record, f"{question}{_END}{end}") for end in ("", ".users", ".status")
-    )
+    lists: list[list[Any]] = []
+    for name in (f"{question}{_END}{end}" for end in ("", ".users", ".status")):
+        value = record.value.get(name)
+        if value is not None and not isinstance(value, list):
+            content.refuse_record(record, f"{shown(name)} must be a list; got {shown(value)}")
+        lists.append(value or [])
+    responses, users, statuses = lists
     for name, values in (("users", users), ("statuses", statuses)):
         if values and len(values) != len(responses):
             content.refuse_record(record, f"{len(responses)} answers have {len(values)} {name}")
@@ -75,10 +79,3 @@ def _nested(content: Content, record: Record, question: str) -> Iterator[tuple[A
         if not isinstance(said, dict):
             content.refuse_record(record, f"a response must be an object; got {shown(said)}")
         yield said.get("value"), each.get("user_id"), each.get("status")
-
-
-def _list(content: Content, record: Record, name: str) -> list[Any]:
-    value = record.value.get(name)
-    if value is not None and not isinstance(value, list):
-        content.refuse_record(record, f"{shown(name)} must be a list; got {shown(value)}")
-    return value or []

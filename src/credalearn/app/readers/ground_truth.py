@@ -28,7 +28,9 @@ def read(content: Content) -> Raw:
     for record in content.records:
         workers = _workers(record)
         if workers is None:
-            if not _failed(record):
+            # The job says where it could not show an object to anybody.
+            parts = [each for each in record.value.values() if isinstance(each, dict)]
+            if not any("failure-reason" in each for each in parts):
                 content.refuse_record(record, f"the record has no list {_KEY}")
             votes.leave("failed")
             continue
@@ -55,12 +57,6 @@ def _answer(content: Content, record: Record, worker: Any) -> Any:
         rule = f"an answer must have JSON in annotationData.content; got {shown(worker)}"
         content.refuse_record(record, rule)
     return text
-
-
-def _failed(record: Record) -> bool:
-    """Whether the job says that it could not show this object to anybody."""
-    fields = [value for value in record.value.values() if isinstance(value, dict)]
-    return any("failure-reason" in each for each in fields)
 
 
 def _workers(record: Record) -> list[Any] | None:

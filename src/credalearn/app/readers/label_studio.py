@@ -52,7 +52,10 @@ def read(content: Content) -> Raw:
             if answers is None:
                 votes.leave("canceled")
             else:
-                found.append((record, item, _who(annotation.get("completed_by")), answers))
+                who = annotation.get("completed_by")
+                if isinstance(who, dict):  # the whole user
+                    who = who.get("email") or who.get("id")
+                found.append((record, item, who, answers))
     question = content.choose(list(dict.fromkeys(name for *_, each in found for name in each)))
     for record, item, who, answers in found:
         votes.add(record, item, who, answers.get(question, []))
@@ -77,11 +80,6 @@ def _item(content: Content, record: Record) -> tuple[str, object]:
     scalar = [key for key, value in data.items() if not isinstance(value, dict | list)]
     name = find(scalar, _ITEM_FIELDS)
     return ("id", record.value.get("id")) if name is None else (name, data[name])
-
-
-def _who(value: object) -> object:
-    """An annotator's number, or the address if the export gives the whole user."""
-    return value.get("email") or value.get("id") if isinstance(value, dict) else value
 
 
 def _answers(content: Content, record: Record, annotation: Any) -> dict[str, list[object]] | None:

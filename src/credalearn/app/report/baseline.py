@@ -95,19 +95,16 @@ def baseline(run: Run, guarantee: Guarantee) -> Baseline | None:
         for each in run.classes
         if each in occurring
     ]
+    judged = (each["right"].to_numpy() for each in (test, held))
+    shares = [float(right.mean()) if len(right) else None for right in judged]
     return Baseline(
         name,
-        _share(test["right"]),
-        _share(held["right"]),
+        shares[0],
+        shares[1],
         _would_pass(calibration, name, guarantee),
         tuple(recalls),
         TRUTHS[run.truth],
     )
-
-
-def _share(right: pl.Series) -> float | None:
-    mean = right.mean()
-    return mean if isinstance(mean, float) else None
 
 
 def _would_pass(calibration: pl.DataFrame, name: str, guarantee: Guarantee) -> bool:

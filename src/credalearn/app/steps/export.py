@@ -10,22 +10,21 @@ from dataclasses import asdict, dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import torch
 
 from credalearn import __version__
 from credalearn._files import check_file, whole_file
 from credalearn._options import check_options, option
+from credalearn.app.report.card import check_card, write_card
+from credalearn.app.run import Run
 from credalearn.app.staging import MODEL
+from credalearn.app.steps.onnx_graph import Graph
 from credalearn.app.table_writer import refuse_overwriting
 from credalearn.errors import CredalError
-
-if TYPE_CHECKING:
-    import torch
-
-    from credalearn.app.run import Run
-    from credalearn.app.steps.onnx_graph import Graph
+from credalearn.nets import Standardize
 
 # By name: shape and content.
 OUTPUTS = {
@@ -37,7 +36,6 @@ OUTPUTS = {
     "score": ("(N,)", "uncertainty; items above the threshold are deferred"),
 }
 TOLERANCE = 1e-5
-_ONNX = Path("model.onnx")
 _PACKAGES = ("onnx", "onnxscript", "onnxruntime")
 _CHECKED = 64  # random items on which the export is compared with torch
 
@@ -46,7 +44,7 @@ _CHECKED = 64  # random items on which the export is compared with torch
 class ExportOptions:
     """Options of ``export``, in Python and on the command line."""
 
-    onnx: Path = option(_ONNX, "ONNX file to write; its model card is next to it.")
+    onnx: Path = option(Path("model.onnx"), "ONNX file to write; its model card is next to it.")
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -70,7 +68,7 @@ class Exported:
         )
 
 
-def export(run: "Run", options: ExportOptions | None = None) -> Exported:
+def export(run: Run, options: ExportOptions | None = None) -> Exported:
     """Write the run's model as one ONNX file with its card, and check it under onnxruntime.
 
     The input is ``features``, float64 (N, D), raw: standardization is part of the model. Missing
@@ -86,9 +84,6 @@ def export(run: "Run", options: ExportOptions | None = None) -> Exported:
             f"exporting needs {', '.join(missing)}, not installed. To fix: "
             "pip install 'credalearn[onnx]'."
         )
-    from credalearn.app.report.card import check_card, write_card
-    from credalearn.app.steps.onnx_graph import Graph
-
     cards = path.with_suffix(".md"), run.path / MODEL / "MODEL_CARD.md"
     for card in cards:
         check_card(card)
@@ -119,12 +114,8 @@ def export(run: "Run", options: ExportOptions | None = None) -> Exported:
     return Exported(path, cards, bool(run.facts.inputs.texts))
 
 
-def _sample(run: "Run", graph: "Graph", shape: tuple[int, ...]) -> tuple[str, "torch.Tensor"]:
+def _sample(run: Run, graph: Graph, shape: tuple[int, ...]) -> tuple[str, torch.Tensor]:
     """The name of the input, and random items: features as spread as those of training."""
-    import torch
-
-    from credalearn.nets import Standardize
-
     generator = torch.Generator().manual_seed(0)
     if len(shape) > 1:
         return "images", 255 * torch.rand(4, *shape, generator=generator)
@@ -136,9 +127,7 @@ def _sample(run: "Run", graph: "Graph", shape: tuple[int, ...]) -> tuple[str, "t
     return "features", noise
 
 
-def _exported(graph: "Graph", name: str, sample: "torch.Tensor") -> Any:
-    import torch
-
+def _exported(graph: Graph, name: str, sample: torch.Tensor) -> Any:
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)  # what the exporter logs is for its own developers
     try:
@@ -163,10 +152,8 @@ def _exported(graph: "Graph", name: str, sample: "torch.Tensor") -> Any:
         logging.disable(before)
 
 
-def _check_same(path: Path, graph: "Graph", name: str, sample: "torch.Tensor") -> None:
+def _check_same(path: Path, graph: Graph, name: str, sample: torch.Tensor) -> None:
     """Refuse a file that differs from torch; labels may differ where two classes tie."""
-    import torch
-
     onnxruntime: Any = import_module("onnxruntime")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1

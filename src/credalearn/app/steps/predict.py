@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +20,6 @@ from credalearn.app.table_writer import Schema, check_output, refuse_overwriting
 from credalearn.errors import CredalError
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from credalearn.app.run import Predictor
 
 Decide = Callable[[np.ndarray, Sequence[str]], np.ndarray]  # by scores and labels
@@ -76,11 +75,10 @@ class Decisions:
             )
         return self.table
 
-    def to_pandas(self) -> "pd.DataFrame":
+    def to_pandas(self) -> Any:
         """The decisions as a pandas frame."""
-        import pandas as pd
-
-        return pd.DataFrame(self.to_polars().to_dict(as_series=False))  # polars needs pyarrow
+        # Not by polars, which needs pyarrow for it.
+        return import_module("pandas").DataFrame(self.to_polars().to_dict(as_series=False))
 
     @property
     def lines(self) -> list[str]:
