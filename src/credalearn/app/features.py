@@ -60,8 +60,40 @@ def read_features(
         if name not in known:
             option = "drop" if name in drop else "group, --gold or --split"
             sources[0].column(name, option=option)  # refuses it, with the nearest
-    parts = [_read(each, named_in, extra, drop, names, categories) for each in sources]
-    return _joined(parts)
+
+    def read(source: Source) -> FeatureTable:
+        columns, is_array = list(source.columns), source.kind == "array"
+        item = item_column(source, named_in, (*extra, *drop, *(names or ())))
+        own = [name for name in columns if name not in (item, *extra, *drop)]
+        if is_array:  # the arrays next to the features are no features
+            own = _array_columns(source)
+        if names is not None:
+            own = feature_columns(source, names)
+        if not own:
+            source.refuse(f"there is no column of features next to {item!r}", fix="add one")
+        held = [name for name in dict.fromkeys(extra) if name in columns]
+        table = source.read(dict.fromkeys((item, *own, *held)))
+        if not len(table):
+            source.refuse("there is no row below the header", fix="add the items")
+        items = item_names(source, table[item])
+        texts_of = find_categories(table.select(own)) if categories is None else categories
+        values = feature_values(
+            source, table.select(own), items, categories=texts_of, training=names is None
+        )
+        return FeatureTable(
+            (source.path,),
+            items.to_list(),
+            list(own if names is None else names),
+            values,
+            tuple(texts_of),
+            texts(table.select(item, *held)).select(
+                pl.all().str.strip_chars().str.normalize("NFC")
+            ),
+            lambda row: f"{source.path}, {source.place(row)}",
+            item,
+        )
+
+    return _joined([read(each) for each in sources])
 
 
 def item_column(source: Source, named_in: Sequence[str | None], others: Sequence[str]) -> str:
@@ -168,45 +200,6 @@ def row_digests(values: Features) -> list[str]:
         rows = np.ascontiguousarray(values, dtype="<f4") + np.float32(0)  # −0 is 0
     pairs = zip(rows, rest, strict=True)
     return [hashlib.sha256(row.tobytes() + text.encode()).hexdigest() for row, text in pairs]
-
-
-def _read(
-    source: Source,
-    named_in: Sequence[str],
-    extra: Sequence[str],
-    drop: Sequence[str],
-    known: Sequence[str] | None,
-    categories: Sequence[str] | None,
-) -> FeatureTable:
-    columns, is_array = list(source.columns), source.kind == "array"
-    item = item_column(source, named_in, (*extra, *drop, *(known or ())))
-    names = [name for name in columns if name not in (item, *extra, *drop)]
-    if is_array:  # the arrays next to the features are no features
-        names = _array_columns(source)
-    if known is not None:
-        names = feature_columns(source, known)
-    if not names:
-        source.refuse(f"there is no column of features next to {item!r}", fix="add one")
-    held = [name for name in dict.fromkeys(extra) if name in columns]
-    table = source.read(dict.fromkeys((item, *names, *held)))
-    if not len(table):
-        source.refuse("there is no row below the header", fix="add the items")
-    items = item_names(source, table[item])
-    if categories is None:
-        categories = find_categories(table.select(names))
-    values = feature_values(
-        source, table.select(names), items, categories=categories, training=known is None
-    )
-    return FeatureTable(
-        (source.path,),
-        items.to_list(),
-        list(known) if known is not None else names,
-        values,
-        tuple(categories),
-        texts(table.select(item, *held)).select(pl.all().str.strip_chars().str.normalize("NFC")),
-        lambda row: f"{source.path}, {source.place(row)}",
-        item,
-    )
 
 
 def _joined(parts: Sequence[FeatureTable]) -> FeatureTable:

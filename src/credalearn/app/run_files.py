@@ -3,7 +3,7 @@
 import hashlib
 import io
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
@@ -121,7 +121,7 @@ def _read(path: Path) -> dict[str, Any]:
             raise foreign(file, "train again")
         fields[name] = pl.read_parquet(io.BytesIO(content))
 
-    def certified(name: str, parse: Callable[[dict[str, Any]], _T], how: str) -> _T | None:
+    def certified(name: str, how: str, module: str = "", kind: str = "") -> Any:
         """What a file says about these predictions; None without the file."""
         file = path / name
         if not file.exists():
@@ -132,22 +132,19 @@ def _read(path: Path) -> dict[str, Any]:
         content = parse_json(_bytes(file), dict[str, Any], file, fix=fix)
         if content.pop(MADE_FROM, None) != facts.sha256.predictions:
             raise foreign(file, fix)
-        return parse(content)
+        if not module:
+            return content
+        return getattr(import_module(module), kind).from_json(json.dumps(content))
 
-    requests = certified(
-        "requests.json", lambda x: msgspec.convert(x["requests"], tuple[Request, ...]), ""
-    )
-
-    def made_by(module: str, kind: str) -> Callable[[dict[str, Any]], Any]:
-        return lambda x: getattr(import_module(module), kind).from_json(json.dumps(x))
-
-    guarantee = made_by("credalearn.guarantees", "Guarantee")
-    sets = made_by("credalearn.conformal", "Inflation")
+    asked = certified("requests.json", "") or {"requests": ()}
+    drift = certified("drift.json", "--max-error 0.10") or {"outdated": None}
+    limits = ("--max-error 0.10", "credalearn.guarantees", "Guarantee")
+    sets = ("--set-coverage 0.90", "credalearn.conformal", "Inflation")
     return fields | {
-        "guarantee": certified("guarantee.json", guarantee, "--max-error 0.10"),
-        "sets": certified("sets.json", sets, "--set-coverage 0.90"),
-        "requests": requests or (),
-        "outdated": certified("drift.json", lambda x: str(x["outdated"]), "--max-error 0.10"),
+        "guarantee": certified("guarantee.json", *limits),
+        "sets": certified("sets.json", *sets),
+        "requests": msgspec.convert(asked["requests"], tuple[Request, ...]),
+        "outdated": drift["outdated"],
     }
 
 

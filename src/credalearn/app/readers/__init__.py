@@ -20,11 +20,11 @@ from credalearn.app.readers import (
     nested,
     prodigy,
 )
-from credalearn.app.readers._content import Content, field_of
+from credalearn.app.readers._content import HEAD, Content, field_of
 from credalearn.app.readers._tidy import tidy
 from credalearn.app.readers.options import ReaderOptions, RoundOptions
 from credalearn.app.readers.tables import TABLES, TableReader
-from credalearn.app.sources import Source, open_source
+from credalearn.app.sources import Source, open_source, texts
 from credalearn.errors import CredalError
 
 # In the order in which they look at a content: formats with fields of their own come first.
@@ -142,7 +142,9 @@ def _opened(source: Any, options: ReaderOptions) -> Source:
 def _read(source: Source, options: ReaderOptions) -> Annotations:
     """By the reader asked for, or the first that recognizes the content."""
     try:
-        content = Content.of(source, options)
+        empty = pl.DataFrame(schema=dict.fromkeys(source.columns, pl.String))
+        head = texts(next(source.blocks(), empty).head(HEAD) if source.columns else empty)
+        content = Content(source, options, head, source.columns, source.records)
         name: str | None = options.format
         likely = [each for each in READERS if content.records or each not in _NESTED]
         found = (each for each in likely if READERS[each].recognize(content))

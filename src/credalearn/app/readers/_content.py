@@ -18,7 +18,7 @@ from credalearn.errors import CredalError
 
 _INSIDE = ("data", "meta")  # where Label Studio and Prodigy keep the fields of the user
 _MISSING = object()
-_HEAD = 200  # rows or records by which a format is recognized
+HEAD = 200  # rows or records by which a format is recognized
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,17 +31,10 @@ class Content:
     columns: tuple[str, ...]  # of records, their fields that are neither lists nor objects
     records: tuple[Record, ...]  # empty for a table
 
-    @classmethod
-    def of(cls, source: Source, options: ReaderOptions) -> "Content":
-        """The content of a source, its first 200 rows read."""
-        empty = pl.DataFrame(schema=dict.fromkeys(source.columns, pl.String))
-        head = next(source.blocks(), empty).head(_HEAD) if source.columns else empty
-        return cls(source, options, texts(head), source.columns, source.records)
-
     @property
     def some_records(self) -> tuple[Record, ...]:
         """The first of them."""
-        return self.records[:_HEAD]
+        return self.records[:HEAD]
 
     def text(self, **columns: str) -> pl.DataFrame:
         """Columns of all rows as text, under other names."""
