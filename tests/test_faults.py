@@ -232,8 +232,8 @@ FAULTS = {
     ),
     "the most certain are deferred first": Fault(
         "metrics/rejection.py",
-        "order = sort_order(scores)",
-        "order = sort_order(-scores)",
+        "order = scores.argsort()",
+        "order = (-scores).argsort()",
         "metrics/test_metrics.py::test_deferral_with_any_scores_and_ties",
     ),
     "SGR gives every test the whole risk": Fault(

@@ -84,15 +84,21 @@ def votes(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="A figure: .png, .svg or .pdf.")
     ] = None,
+    row: Annotated[
+        list[str] | None, typer.Option(help="Line of the figure; repeatable.", show_default="all")
+    ] = None,
 ) -> None:
     """Compare label rules by the number of votes, and report which are worse than none."""
+    from credalearn._checks import check_choice
     from credalearn_experiments.results.vote_figure import vote_figure
     from credalearn_experiments.results.votes import family_cells, votes_page
 
     cells = family_cells(_read(records), family)
     page = votes_page(cells, family, metric)
     if output is not None:  # first: a reader that stops early (``| head``) ends the command
-        vote_figure(cells, family, output, metric)
+        for name in row or ():
+            check_choice(name, cells, name="--row")
+        vote_figure({name: cells[name] for name in row or cells}, family, output, metric)
     _print(page)
 
 
@@ -136,6 +142,7 @@ def figures(
     names: Names = None,
     records: Records = RESULTS,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder.")] = Path("figures"),
+    method: Annotated[list[str] | None, typer.Option(help="Only this one; repeatable.")] = None,
     form: Annotated[
         Literal["png", "svg", "pdf"], typer.Option("--format", help="Kind of picture.")
     ] = "png",
@@ -144,7 +151,8 @@ def figures(
     from credalearn._formats import many
     from credalearn_experiments.results.figures import FIGURES
 
-    found, drawn = _read(records), 0
+    found = [each for each in _read(records) if not method or each.method in method]
+    drawn = 0
     for name in _chosen(names, found):
         for kind, draw in FIGURES.items():
             path = output / f"{name}-{kind}.{form}"

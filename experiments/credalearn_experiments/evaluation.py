@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from credalearn._ranks import as_scores, sort_order, tie_ends
+from credalearn._ranks import as_scores, tie_ends
 from credalearn._temperature import fit_temperature, temper
 from credalearn.conformal.distance import box_distance
 from credalearn.methods import METHODS
@@ -192,7 +192,7 @@ def evaluate_voted(
 def errors_at(name: str, wrong: Tensor, predictions: CredalPredictions) -> dict[str, float]:
     """Mean of ``wrong`` (N,) over the most certain 80 and 90 %; equally certain items share it."""
     scores = as_scores(predictions.score("lower-probability"), name="score")
-    order = sort_order(scores)
+    order = scores.argsort()
     ends = tie_ends(scores[order])
     sums = wrong.double().numpy(force=True)[order].cumsum()[ends - 1]
     # Python rounds halves to even: 80 % and 90 % of five items are both four.

@@ -20,6 +20,7 @@ from credalearn.train.device import find_device
 from credalearn.train.recipe import Optimizer, Precision, Schedule
 
 _DEFAULTS = Recipe()
+TABLE_BACKBONES = ("linear", "mlp")  # for rows of a table
 
 
 class ClassifierOptions(BaseEstimator):  # type: ignore[misc]
@@ -101,11 +102,6 @@ class ClassifierOptions(BaseEstimator):  # type: ignore[misc]
             return "mlp" if choice is None else choice.backbone
         return self.backbone
 
-    @property
-    def _tables(self) -> bool:
-        """Whether items are rows of a table."""
-        return self._backbone() in ("auto", "linear", "mlp")
-
     def _recipe(self) -> Recipe:
         return Recipe(**{each.name: getattr(self, each.name) for each in fields(Recipe)})
 
@@ -149,6 +145,6 @@ class ClassifierOptions(BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self._selects
-        tags.input_tags.allow_nan = self._tables
+        tags.input_tags.allow_nan = self._backbone() in TABLE_BACKBONES
         tags.input_tags.string = self.encoder == "tfidf"
         return tags

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 from torch import Tensor
 
+from credalearn._ranks import as_array
 from credalearn._table_encoder import Table, TableEncoder
 from credalearn._text_encoder import TextEncoder, as_texts
 from credalearn.errors import CredalError
@@ -19,7 +20,6 @@ from credalearn.sets.checks import refuse_masked, refuse_no_array
 from credalearn.train.linear import Inputs
 
 Encoder = TableEncoder | TextEncoder | None  # None: a sparse matrix, or an array of any shape
-_NUMPY_FLOATS = (torch.float16, torch.float32, torch.float64)  # torch has shorter ones too
 
 
 def fit_encoder(
@@ -81,9 +81,7 @@ def as_numpy(values: Any, *, name: str) -> Any:
     refuse_masked(values, name=name)
     if isinstance(values, Tensor):
         refuse_no_array(values, name=name)
-        if values.is_floating_point() and values.dtype not in _NUMPY_FLOATS:
-            values = values.float()
-        return values.numpy(force=True)
+        return as_array(values)
     is_table = hasattr(values, "columns") or issparse(values)
     return np.asarray(values) if hasattr(values, "__array__") and not is_table else values
 

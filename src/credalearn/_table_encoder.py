@@ -52,7 +52,7 @@ class Table:
                 raise CredalError(f"X must have two dimensions; got shape {array.shape}. {fix}")
             shape, is_numeric = array.shape, array.dtype.kind in "biuf"
             data = array.astype(np.float64, copy=False) if is_numeric else list(array.T)
-            found = cls(default_names(array.shape[1]), data)
+            found = cls([f"x{number}" for number in range(array.shape[1])], data)
         for count, what in zip(shape, ("sample(s)", "feature(s)"), strict=True):
             if not count:
                 raise CredalError(
@@ -73,11 +73,6 @@ class Table:
         """Each column as ``column_values`` gives it; messages call them by these names."""
         columns = self.data.T if isinstance(self.data, np.ndarray) else self.data
         return map(column_values, names, columns)
-
-
-def default_names(count: int) -> list[str]:
-    """Names of the columns of an array, as scikit-learn has them."""
-    return [f"x{number}" for number in range(count)]
 
 
 def column_values(name: str, column: np.ndarray) -> np.ndarray:
@@ -208,7 +203,7 @@ class TableEncoder:
     def transform(self, table: Table) -> np.ndarray:
         """The encoded features, float64 (N, D'), finite, in C order; the data where it is that."""
         own = [column.name for column in self.columns]
-        arrays = default_names(len(own))  # an array has positions only
+        arrays = [f"x{number}" for number in range(len(own))]  # an array has positions only
         if table.names != own and (
             len(table.names) != len(own) or arrays not in (table.names, own)
         ):

@@ -22,7 +22,7 @@ from torch import Tensor
 
 import credalearn
 from credalearn._checks import check_choice
-from credalearn._classifier_options import ClassifierOptions
+from credalearn._classifier_options import TABLE_BACKBONES, ClassifierOptions
 from credalearn._folds import Items, make_folds
 from credalearn._inputs import Encoder, as_numpy, encode, fit_encoder
 from credalearn._model_files import ModelConfig, write_model
@@ -136,14 +136,6 @@ class CredalClassifier(ClassifierMixin, ClassifierOptions):  # type: ignore[misc
         >>> pred = clf.predict_credal([[-0.9], [0.0]])
         >>> bool(pred.score("top-probability")[0] < pred.score("top-probability")[1])
         True
-
-        A method of your own: an ensemble of three.
-
-        >>> from dataclasses import replace
-        >>> three = replace(cl.methods.METHODS["deep-ensemble"], num_members=3)
-        >>> clf = cl.CredalClassifier(three, epochs=2).fit(X, cl.from_votes(votes))
-        >>> clf.predict_credal(X)
-        CredalPredictions(60 items, 2 classes, 3 vertices)
     """
 
     classes_: np.ndarray
@@ -199,8 +191,14 @@ class CredalClassifier(ClassifierMixin, ClassifierOptions):  # type: ignore[misc
         if not isinstance(y, CredalSet):
             y, classes = ordered_columns(as_numpy(y, name="y"), classes)
             y = validate_data(fitted, y=y, multi_output=True)
-        kinds = {"texts": self.encoder == "tfidf", "sparse": self._selects, "table": self._tables}
-        fitted._encoder, inputs = fit_encoder(fitted, X, **kinds, used=used)
+        fitted._encoder, inputs = fit_encoder(
+            fitted,
+            X,
+            texts=self.encoder == "tfidf",
+            sparse=self._selects,
+            table=self._backbone() in TABLE_BACKBONES,
+            used=used,
+        )
         if len(y) != inputs.shape[0]:
             raise CredalError(
                 f"X and y must have the same number of items; got {inputs.shape[0]} and {len(y)}."

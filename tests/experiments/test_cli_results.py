@@ -67,6 +67,7 @@ def test_commands_print_their_page(
         ("differences cifar10h --than gone", "'gone'"),
         ("rule hull", "no record of 'pocc-mean, hull'"),
         ("votes --family lidc-votes -o a.gif", "must end in one of .png"),
+        ("votes --family lidc-votes -o a.png --row nix", "--row must be one of"),
         ("sets micebone", "no method of setting 'micebone'"),
     ],
 )

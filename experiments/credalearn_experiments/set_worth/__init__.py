@@ -13,7 +13,12 @@ from joblib import Parallel, delayed
 
 from credalearn_experiments.data.folders import DataFolders
 from credalearn_experiments.set_worth.few_votes import CALIBRATIONS, few_votes_scores
-from credalearn_experiments.set_worth.mixing import MIXED_DATA, mixing_scores
+from credalearn_experiments.set_worth.networks import (
+    MIXED_DATA,
+    SMOOTHINGS,
+    mixing_scores,
+    smoothing_scores,
+)
 from credalearn_experiments.set_worth.scores import Score
 from credalearn_experiments.set_worth.statements import CELLS, statement_scores
 from credalearn_experiments.set_worth.widths import WIDTH_CELLS, width_scores
@@ -22,6 +27,7 @@ _COLUMNS = ("study", "data", "learner", "seed", "metric", "value")
 STUDIES: dict[str, tuple[Callable[..., Iterator[Score]], Mapping[str, Any]]] = {
     "statements": (statement_scores, CELLS),
     "mixing": (mixing_scores, MIXED_DATA),
+    "smoothing": (smoothing_scores, SMOOTHINGS),
     "widths": (width_scores, WIDTH_CELLS),
     "few votes": (few_votes_scores, CALIBRATIONS),
 }

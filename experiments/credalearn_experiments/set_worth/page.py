@@ -17,15 +17,21 @@ from credalearn_experiments.results.style import COLORS, GRAY, save_figure
 from credalearn_experiments.results.table import Column, Table, Value
 from credalearn_experiments.set_worth import STUDIES
 from credalearn_experiments.set_worth.few_votes import CALIBRATIONS, SHAPES
-from credalearn_experiments.set_worth.mixing import LINEAR, MIXED, MIXED_DATA
+from credalearn_experiments.set_worth.networks import (
+    LINEAR,
+    MIXED,
+    MIXED_DATA,
+    SMOOTHED,
+    SMOOTHINGS,
+)
 from credalearn_experiments.set_worth.scores import METRICS
 from credalearn_experiments.set_worth.statements import CELLS, PAIRS, STATED
 from credalearn_experiments.set_worth.widths import BOUNDS, WIDTH_CELLS, WIDTH_LEARNERS
 
 _MIXED_PAIRS = (
     *(f"POCC with center head{mix} less softmax{mix}" for mix in ("", ", mixup", ", CutMix")),
-    "softmax, mixup less softmax",
-    f"softmax, mixup less {LINEAR}",
+    "softmax, CutMix less softmax",
+    f"POCC with center head, CutMix less {LINEAR}",
 )
 
 
@@ -61,6 +67,7 @@ def difference(scores: pl.DataFrame, data: str | None, pair: str, metric: str) -
     return float(gaps.mean()), float(student.ppf(0.975, len(gaps) - 1) * error)
 
 
+_SMOOTHED_PAIRS = ("POCC less softmax", "POCC with center head less softmax", f"{LINEAR} less POCC")
 _IMAGES = {
     "votes, five warm-up epochs": "cifar10h-warm",
     "teacher, T = 1": "cifar10-teacher-resnet20-1",
@@ -99,7 +106,7 @@ def set_worth_page(scores: pl.DataFrame, records: Sequence[Record] = ()) -> Iter
     """One table per question, and paired differences to the precise rivals."""
     if records:
         yield images_table(records)
-    said, mixed, wide, few = (scores.filter(pl.col("study") == name) for name in STUDIES)
+    said, mixed, smooth, wide, few = (scores.filter(pl.col("study") == name) for name in STUDIES)
 
     def table(
         title: str, columns: Sequence[Column], names: Iterable[str], value: Callable[..., Value]
@@ -129,9 +136,24 @@ def set_worth_page(scores: pl.DataFrame, records: Sequence[Record] = ()) -> Iter
         *("Statements: accuracy", [Column(cell) for cell in CELLS], STATED),
         lambda name, cell: _spread(_values(said, cell, name, "accuracy")),
     )
+    data = [Column(cell) for cell in MIXED_DATA]
+    for metric in ("accuracy", "AUARC"):
+        yield table(
+            *(f"Mixed items: {metric}", data, tuple(MIXED)),
+            lambda name, cell, metric=metric: _spread(_values(mixed, cell, name, metric)),
+        )
+        yield table(
+            *(f"Mixed items: paired differences in {metric}", unmarked(data), _MIXED_PAIRS),
+            lambda pair, cell, metric=metric: difference(mixed, cell, pair, metric),
+        )
     yield table(
-        *("Mixed items: accuracy", [Column(cell) for cell in MIXED_DATA], tuple(MIXED)),
-        lambda name, cell: _spread(_values(mixed, cell, name, "accuracy")),
+        *("Smoothed labels: AUARC", [Column(cell, digits=2) for cell in SMOOTHINGS], SMOOTHED),
+        lambda name, cell: _spread(_values(smooth, cell, name, "AUARC")),
+    )
+    both = [Column(cell, digits=2, marked=False) for cell in SMOOTHINGS]
+    yield table(
+        *("Smoothed labels: paired differences in AUARC", both, _SMOOTHED_PAIRS),
+        lambda pair, cell: difference(smooth, cell, pair, "AUARC"),
     )
     yield table(
         *("Mean width of sets that cover 90 % of votes", lower(WIDTH_CELLS), WIDTH_LEARNERS),
@@ -166,14 +188,14 @@ def set_worth_page(scores: pl.DataFrame, records: Sequence[Record] = ()) -> Iter
 
 def set_worth_figure(scores: pl.DataFrame, path: Path) -> None:
     """Two panels: POCC less its precise rival, and learned bounds less other sets."""
-    said, mixed, wide = (scores.filter(pl.col("study") == name) for name in tuple(STUDIES)[:3])
-    pair = _MIXED_PAIRS[0]
-    accuracies = {
-        "statements": difference(said, None, PAIRS[0], "accuracy"),
-        "statements, relaxed soft labels": difference(said, None, PAIRS[3], "accuracy"),
-        "three votes, network": difference(mixed, "CIFAR-10H, 3 votes", pair, "accuracy"),
-        "all votes, network": difference(mixed, "CIFAR-10H, all votes", pair, "accuracy"),
-        "radiologists, network": difference(mixed, "LIDC", pair, "accuracy"),
+    said, mixed, smooth, wide, _ = (scores.filter(pl.col("study") == name) for name in STUDIES)
+    pair, smoothed = _MIXED_PAIRS[0], _SMOOTHED_PAIRS[0]
+    deferral = {
+        "statements": difference(said, None, PAIRS[0], "AUARC"),
+        "votes, network": difference(mixed, "CIFAR-10H, all votes", pair, "AUARC"),
+        "radiologists, network": difference(mixed, "LIDC", pair, "AUARC"),
+        "smoothing 0.1, network": difference(smooth, "smoothing 0.1", smoothed, "AUARC"),
+        "smoothing 0.2, network": difference(smooth, "smoothing 0.2", smoothed, "AUARC"),
     }
     widths = {
         name: difference(wide, None, f"{BOUNDS} less {name}", "width")
@@ -183,7 +205,7 @@ def set_worth_figure(scores: pl.DataFrame, path: Path) -> None:
 
     def draw(figure: Figure) -> None:
         panels = (
-            ("Accuracy: POCC less its precise rival", "percentage points", 100, accuracies),
+            ("Deferral (AUARC): POCC less softmax", "percentage points", 100, deferral),
             ("Width: learned bounds less other sets", "mean width", 1, widths),
         )
         for place, (axes, (title, unit, factor, found)) in enumerate(

@@ -8,7 +8,7 @@ Shapes: N items, V vertices, K classes.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 import torch
@@ -105,11 +105,11 @@ def calibrate(
         items=len(lower),
         target=target,
     )
-    shares = as_shares(observed, lower)[None]
+    observations: Iterable[Tensor] = [as_shares(observed, lower)]
     low, high, inside = (each.detach().double() for each in (lower, upper, probs))
     if target == "distribution":
         votes = as_votes(observed, name="observed").to(inside)
-        shares = plausible_distributions(votes, inside, random_state=random_state)
+        observations = plausible_distributions(votes, inside, random_state=random_state)
     factor, stretch = scale_of(inside, distance, scale), stretch_of(inside, scale)
 
     def nonconformity(shares: Tensor) -> Tensor:
@@ -121,7 +121,7 @@ def calibrate(
         points = None if vertices is None else vertices.detach().double()
         return total_variation(shares, low, high, vertices=points) / factor[:, 0]
 
-    off = torch.stack([nonconformity(each) for each in shares])
+    off = torch.stack([nonconformity(each) for each in observations])
     if strata is None:
         return replace(found, radius=_radius(off, coverage))
     if len(strata) != len(lower):

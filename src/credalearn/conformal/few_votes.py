@@ -10,6 +10,7 @@ known; the rest is the model's.
 Shapes: N items, G parts of the mixture, K classes.
 """
 
+from collections.abc import Iterator
 from itertools import product
 
 import numpy as np
@@ -23,29 +24,27 @@ _STEPS = 400  # of expectation maximization: the log-likelihood then moves by le
 _DRAWS = 30  # per item
 
 
-def plausible_distributions(votes: Tensor, probs: Tensor, *, random_state: int) -> Tensor:
-    """Draws from the distribution behind each item's votes, shape (30, N, K)."""
-    grid = list(product(_CONCENTRATIONS, _EXPONENTS))
-    parts = torch.stack([_parameters(probs, *each) for each in grid])  # (G, N, K)
-    fits = torch.stack([_log_likelihood(votes, each) for each in parts], 1)
+def plausible_distributions(votes: Tensor, probs: Tensor, *, random_state: int) -> Iterator[Tensor]:
+    """Thirty draws from the distribution behind each item's votes, each of shape (N, K)."""
+    grid = probs.new_tensor(list(product(_CONCENTRATIONS, _EXPONENTS)))  # (G, 2)
+    fits = torch.stack([_log_likelihood(votes, _parameters(probs, *each)) for each in grid], 1)
     fits = (fits - fits.amax(1, keepdim=True)).exp()  # (N, G)
-    weights = torch.ones_like(fits[0]) / len(parts)
+    weights = torch.ones_like(fits[0]) / len(grid)
     for _ in range(_STEPS):
         shares = fits * weights
         weights = (shares / shares.sum(1, keepdim=True)).mean(0)
     ends = (fits * weights).cumsum(1).numpy(force=True)
     random = np.random.default_rng(random_state)
-    found = []
     for _ in range(_DRAWS):
         places = random.uniform(size=(len(votes), 1)) * ends[:, -1:]
-        part = torch.from_numpy((ends < places).sum(1).clip(max=len(parts) - 1))
-        chosen = parts[part, torch.arange(len(votes))] + votes
+        part = (ends < places).sum(1).clip(max=len(grid) - 1)
+        chosen = _parameters(probs, *grid[part].T[..., None]) + votes
         drawn = random.standard_gamma(chosen.numpy(force=True))
-        found.append(torch.from_numpy(drawn / drawn.sum(1, keepdims=True)))
-    return torch.stack(found).to(probs)
+        yield torch.from_numpy(drawn / drawn.sum(1, keepdims=True)).to(probs)
 
 
-def _parameters(probs: Tensor, concentration: float, exponent: float) -> Tensor:
+def _parameters(probs: Tensor, concentration: Tensor, exponent: Tensor) -> Tensor:
+    """Of the Dirichlet distribution with numbers for all items, or one for each, (N, 1)."""
     sharp = probs**exponent
     return concentration * sharp / sharp.sum(1, keepdim=True) + _FLOOR
 

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from credalearn._ranks import sort_order, tie_ends
+from credalearn._ranks import tie_ends
 from credalearn.guarantees.items import ScoredItems
 
 DeferralScore = Literal["lower-probability", "top-probability"]
@@ -28,7 +28,7 @@ def better_score(scores: Mapping[DeferralScore, ArrayLike], wrong: ArrayLike) ->
 
 def mean_error_kept(items: ScoredItems) -> float:
     """Mean over m of the error among the m most certain items: 1 − AUARC; ties share their mean."""
-    order = sort_order(items.score)
+    order = items.score.argsort()
     ends = tie_ends(items.score[order])
     sizes = np.diff(ends, prepend=0)
     errors = np.diff(items.wrong[order].cumsum()[ends - 1], prepend=0)

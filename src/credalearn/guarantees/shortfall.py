@@ -5,13 +5,6 @@ from dataclasses import dataclass
 
 from credalearn._formats import percent
 
-_MOST_ITEMS = 10**9  # more counts as never
-_FIRM = 20  # the error among fewer kept items is too uncertain to extrapolate
-_STEP = 0.001  # of max_error
-
-Attempt = Callable[[int | None, float | None], float | None]
-"""From a number of units like these (None: as many) and a max_error to the share kept, or None."""
-
 
 @dataclass(frozen=True, slots=True)
 class Shortfall:
@@ -63,32 +56,7 @@ class Shortfall:
         return " ".join(notes)
 
 
-def find_shortfall(
-    attempt: Attempt,
-    *,
-    number: int,
-    max_error: float | None,
-    groups: bool = False,
-    if_independent: float | None = None,
-) -> Shortfall:
-    """What it would take, where an attempt with the ``number`` of items or groups has failed.
-
-    Without ``max_error`` there are several limits, and none that could be reached is searched.
-    """
-    firm = min(_FIRM / number, 0.5)
-    needed = _least(lambda n: (attempt(n, None) or 0) >= firm, number + 1)
-    error = coverage = None
-    if max_error is not None:
-        steps = round(1 / _STEP)
-        step = _least(
-            lambda k: attempt(None, k / steps) is not None, int(max_error * steps) + 1, steps - 1
-        )
-        if step is not None:
-            error, coverage = step / steps, attempt(None, step / steps)
-    return Shortfall(needed, error, coverage, groups, if_independent)
-
-
-def _least(passes: Callable[[int], bool], start: int, most: int = _MOST_ITEMS) -> int | None:
+def least(passes: Callable[[int], bool], start: int, most: int = 10**9) -> int | None:
     """The least number in start..most that passes, by doubling and halving; None if none does."""
     low, high = start - 1, start  # low fails, or lies below the start
     while high > most or not passes(high):

@@ -19,8 +19,11 @@ from credalearn.guarantees.bounds import interval
 from credalearn.guarantees.guarantee import CertifyMethod, Guarantee
 from credalearn.guarantees.items import ScoredItems
 from credalearn.guarantees.promises import Promise
-from credalearn.guarantees.shortfall import Shortfall, find_shortfall
+from credalearn.guarantees.shortfall import Shortfall, least
 from credalearn.guarantees.truths import Truth
+
+_FIRM = 20  # the error among fewer kept items is too uncertain to extrapolate
+_STEPS = 1000  # of max_error
 
 
 def certify(
@@ -173,27 +176,28 @@ def _made(
 def _shortfall(
     items: ScoredItems, sequence: Sequence, promises: Several[Promise], risk: float
 ) -> Shortfall:
+    """What it would take to certify, and what can be certified instead."""
     number = round(sequence.evidence[0].number)
-    by_group = sequence.method == "betting" and number != len(items)
-    alone = promises[0].limit if len(promises) == 1 and not promises[0].costs else None
 
-    def attempt(units: int | None, error: float | None) -> float | None:
+    def share_kept(units: int | None = None, error: float | None = None) -> float | None:
+        """With so many units like these, or another max_error."""
         rates = sequence.rates if error is None else (error,)
-        found = replace(sequence, rates=rates).search(risk, units)
-        return None if found is None else float(sequence.shares[found])
+        place = replace(sequence, rates=rates).search(risk, units)
+        return None if place is None else float(sequence.shares[place])
 
-    share = None
+    firm = min(_FIRM / number, 0.5)
+    needed = least(lambda units: (share_kept(units) or 0) >= firm, number + 1)
+    error = coverage = independent = None
+    if len(promises) == 1 and not promises[0].costs:
+        first = int(promises[0].limit * _STEPS) + 1
+        step = least(lambda k: share_kept(error=k / _STEPS) is not None, first, _STEPS - 1)
+        if step is not None:
+            error, coverage = step / _STEPS, share_kept(error=step / _STEPS)
+    by_group = sequence.method == "betting" and number != len(items)
     if by_group:
-        independent = Sequence.of(items, promises)
-        place = independent.search(risk)
-        share = None if place is None else float(independent.shares[place])
-    return find_shortfall(
-        attempt,
-        number=number,
-        max_error=alone,
-        groups=by_group,
-        if_independent=share,
-    )
+        sequence = Sequence.of(items, promises)
+        independent = share_kept()
+    return Shortfall(needed, error, coverage, by_group, independent)
 
 
 def _per_class(
@@ -206,18 +210,15 @@ def _per_class(
 ) -> Guarantee:
     """One threshold per predicted class, each certified at an equal share of the risk."""
     assert items.predicted is not None
+    if reference is not None and reference.predicted is None:
+        raise CredalError("reference items need predicted classes too. To fix: pass them.")
     names = sorted(set(items.predicted.tolist()))
     found: dict[str, Guarantee] = {}
     for name in names:
-        own, of_class = items.predicted == name, reference
-        if reference is not None:
-            if reference.predicted is None:
-                raise CredalError("reference items need predicted classes too. To fix: pass them.")
-            there = reference.predicted == name
-            of_class = reference[there] if there.any() else None
-        found[name] = _by_sequence(
-            items[own], method, (promise,), risk / len(names), against, of_class
-        )
+        own, of_class = items[items.predicted == name], None
+        if reference is not None and (there := reference.predicted == name).any():
+            of_class = reference[there]
+        found[name] = _by_sequence(own, method, (promise,), risk / len(names), against, of_class)
     limits = {name: each.threshold for name, each in found.items()}
     if all(limit is None for limit in limits.values()):
         largest = max(found.values(), key=lambda each: each.num_items)

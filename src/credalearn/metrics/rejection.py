@@ -5,7 +5,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from credalearn._ranks import as_scores, average_ranks, sort_order, tie_ends
+from credalearn._ranks import as_scores, average_ranks, tie_ends
 from credalearn.metrics.calibration import as_probs_and_classes
 
 
@@ -28,7 +28,7 @@ def accuracy_rejection(probs: ArrayLike, y: ArrayLike, score: ArrayLike) -> Tens
     checked, classes = as_probs_and_classes(probs, y)
     scores = as_scores(score, name="score", num_items=len(classes))
     right = (checked.argmax(1) == classes).numpy(force=True)
-    order = sort_order(scores)
+    order = scores.argsort()
     ends = tie_ends(scores[order])
     hits = right[order].cumsum()[ends - 1]
     kept = np.arange(1, len(order) + 1)
