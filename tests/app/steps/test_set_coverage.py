@@ -40,11 +40,13 @@ def slowly(run: Run, split: str) -> tuple[CredalPredictions, np.ndarray]:
     votes = {row["item"]: row for row in run.items.iter_rows(named=True)}
     rows = [row for row in run.predictions.iter_rows(named=True) if row["split"] == split]
     parts = (
-        torch.tensor([[row[f"{part}:{name}"] for name in run.classes] for row in rows])
+        torch.tensor(
+            [[row[f"{part}:{name}"] for name in run.classes] for row in rows], dtype=torch.float64
+        )
         for part in ("p", "lower", "upper")
     )
     said = [[votes[row["item"]][f"n:{name}"] for name in run.classes] for row in rows]
-    return CredalPredictions(*(part.double() for part in parts)), np.array(said)
+    return CredalPredictions(*parts), np.array(said)
 
 
 def score_of(predicted: CredalPredictions) -> np.ndarray:
@@ -58,7 +60,7 @@ def test_calibrates_on_calibration_items_and_checks_on_test_items(
 ) -> None:
     coverage = 0.8
     options: dict[str, Any] = {"distance": distance, "scale": scale}
-    if (distance, scale) == ("total-variation", "stretched"):
+    if scale == "stretched" and distance != "box":
         return  # refused
     found = certified(run, coverage, **options)
     predicted, votes = slowly(run, "calibration")
