@@ -28,6 +28,7 @@ from torch.testing import assert_close
 
 import credalearn as cl
 from clouds import classifier, clouds
+from credalearn import _targets
 from credalearn.methods import pocc
 
 CHECKS = """
@@ -185,7 +186,7 @@ def test_weights_move_the_probabilities() -> None:
         ([-1.0] + [1.0] * 89, "Negative values"),
         ([1.0] * 89 + [np.nan], "contains NaN"),
         ([1.0] * 9, r"shape == \(9,\), expected \(90,\)"),
-        ([0.0] * 90, "at least one non-zero"),
+        ([0.0] * 90, "zero"),
     ],
 )
 def test_rejects_bad_weights(weights: list[float], message: str) -> None:
@@ -194,6 +195,12 @@ def test_rejects_bad_weights(weights: list[float], message: str) -> None:
         cl.CredalClassifier().fit(X, y, sample_weight=weights)
     with pytest.raises(cl.CredalError, match=r"^sample_weight is for the default learner\. To fix"):
         classifier().fit(X, y, sample_weight=weights)
+
+
+def test_rejects_zero_weights_where_scikit_learn_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_targets, "_check_sample_weight", lambda given, _, **__: np.array(given))
+    with pytest.raises(cl.CredalError, match="above zero; all are zero"):
+        _targets.as_weights([0.0, 0.0], 2)
 
 
 def overlapping(num_items: int) -> tuple[np.ndarray, np.ndarray]:
@@ -306,7 +313,7 @@ def test_a_fit_that_fails_changes_nothing() -> None:
     X, y, _ = clouds()
     clf = classifier().fit(pd.DataFrame(X, columns=list("abcde")), NAMES[y])
     before = dict(vars(clf))
-    with pytest.raises(cl.CredalError, match="one class only"):
+    with pytest.raises(cl.CredalError, match="two classes or more"):
         clf.fit(X[:, :2], np.zeros(len(X), int))
     assert vars(clf) == before
     clf.set_params(learning_rate=1e30, optimizer="sgd")
@@ -355,7 +362,7 @@ def test_the_loss_is_six_files_from_fit(monkeypatch: pytest.MonkeyPatch) -> None
         ({"epochs": 5, "weights": "a.pt"}, TABLE, Y, "^epochs, weights: .* name a method"),
         ({"augment": "crop"}, TABLE, Y, "^augment: such options are for networks; the default"),
         (POCC | {"augment": "crop"}, TABLE, Y, r"for images; .* shape \(2, 1\)\. To fix"),
-        ({}, TABLE, [1, 1], r"y has one class only: \[1\]\. To fix: add items"),
+        ({}, TABLE, [1, 1], r"two classes or more; got \[1\]\. To fix: add items"),
         ({}, TABLE, [[3, 1], [2, 2]], r"read as soft labels, .* credalearn\.from_votes"),
         ({}, TABLE, cl.LowerBounds([[0.5, 0.5]]), "same number of items; got 2 and 1"),
     ],
@@ -396,7 +403,9 @@ def test_class_names_must_fit() -> None:
             classifier().fit(TABLE, np.eye(2), classes=names)
     with pytest.raises(cl.CredalError, match=r"y has 2 classes; classes must name each"):
         classifier().fit(TABLE, np.eye(2), classes=["a", "b", "c"])
-    with pytest.raises(cl.CredalError, match=r"y has 3 classes; .* got \[0, 1\]"):
+    with pytest.raises(cl.CredalError, match=r"two classes or more; got \['a'\]"):
+        classifier().fit(TABLE, ["a", "b"], classes=["a"])
+    with pytest.raises(cl.CredalError, match=r"the 2 classes that were learned, .* got 3"):
         cl.CredalClassifier().fit(TABLE, Y).score(TABLE, np.eye(3)[:2])
     clf = classifier(epochs=1).fit(TABLE, ["b", "a"], classes=["c", "b", "a"])
     assert clf.classes_.tolist() == ["c", "b", "a"]

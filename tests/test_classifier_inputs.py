@@ -91,6 +91,9 @@ def test_rejects_sparse_matrices_where_they_do_not_fit() -> None:
     X, y, _ = sparse_clouds()
     with pytest.raises(cl.CredalError, match=r"for the default learner.* pass X\.toarray\(\)"):
         classifier().fit(X, y)
+    own = classifier(backbone=torch.nn.Identity(), epochs=1).fit(X.toarray(), y)
+    with pytest.raises(cl.CredalError, match=r"for the default learner.* pass X\.toarray\(\)"):
+        own.predict(X)
     with pytest.raises(cl.CredalError, match=r"fitted on a dense table\. To fix: pass X\.toarray"):
         cl.CredalClassifier().fit(X.toarray(), y).predict(X)
     with pytest.raises(cl.CredalError, match=r"sparse X must contain no NaN.* X\.toarray\(\)"):

@@ -42,10 +42,8 @@ def fit_encoder(
         validate_data(estimator, given[:, None], skip_check_array=True)
         words = TextEncoder.fit(given if used is None else given[used])
         return words, words.count(given)
-    if issparse(X) and not sparse:
-        raise CredalError("a sparse X is for the default learner. To fix: pass X.toarray().")
     if issparse(X) or not table:
-        return None, _numbers(estimator, X, sparse=issparse(X), reset=True)
+        return None, _numbers(estimator, X, sparse=sparse and issparse(X), reset=True)
     opened = Table.of(X)
     validate_data(estimator, X, skip_check_array=True)
     encoder = TableEncoder.fit(opened if used is None else opened[used])
@@ -88,6 +86,8 @@ def as_numpy(values: Any, *, name: str) -> Any:
 
 def _numbers(estimator: BaseEstimator, X: Any, *, sparse: bool, reset: bool) -> Inputs:
     """Sparse rows (CSR) or a table, in float64; else items of any shape, in float32."""
+    if issparse(X) and not sparse:
+        raise CredalError("a sparse X is for the default learner. To fix: pass X.toarray().")
     if issparse(X) and not np.isfinite(X.tocsr().data).all():
         raise CredalError("a sparse X must contain no NaN and no infinity. To fix: X.toarray().")
     kind = np.float64 if sparse else np.float32

@@ -63,6 +63,9 @@ def top_class_names(y: Any, classes: np.ndarray) -> Any:
         y, _ = ordered_columns(y, classes)
         if np.ndim(y) < 2 or np.shape(y)[1] < 2:
             return y
+    if np.shape(y)[1] != len(classes):
+        known = f"the {len(classes)} classes that were learned"
+        raise CredalError(f"y must be over {known}, {classes.tolist()}; got {np.shape(y)[1]}.")
     labels, _ = as_credal(y, names=classes, label_rule="precise")
     return classes[labels.reference.numpy(force=True).argmax(1)]
 
@@ -91,9 +94,12 @@ def as_weights(weights: Any, count: int) -> Tensor:
     """Weights of items as float64 (N,), 0 or more, not all 0."""
     try:
         rules = {"dtype": np.float64, "ensure_non_negative": True}
-        return torch.tensor(_check_sample_weight(weights, np.empty(count), **rules))
+        found = torch.tensor(_check_sample_weight(weights, np.empty(count), **rules))
     except ValueError as error:
         raise CredalError(f"sample_weight is invalid: {error}") from error
+    if not found.any():  # which older versions of scikit-learn accept
+        raise CredalError("sample_weight must have a weight above zero; all are zero.")
+    return found
 
 
 def as_groups(groups: Any, count: int) -> np.ndarray:
@@ -134,7 +140,7 @@ def _as_names(names: ArrayLike) -> np.ndarray:
         )
     if len(given) < 2:
         raise CredalError(
-            f"a classifier needs two classes or more; y has one class only: {given}. To fix: add "
-            "items of another class, or name all classes with classes=[...]."
+            f"a classifier needs two classes or more; got {given}. To fix: add items of another "
+            "class, or name all classes with classes=[...]."
         )
     return np.asarray(given)

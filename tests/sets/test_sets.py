@@ -163,6 +163,7 @@ def test_rows_length_and_moving(kind: str, generator: torch.Generator) -> None:
     mask = torch.arange(10) % 2 == 0
     for rows, kept in (
         (slice(2, 5), [2, 3, 4]),
+        (slice(4, 0, -2), [4, 2]),
         ([7, 1], [7, 1]),
         (mask, [0, 2, 4, 6, 8]),
         (mask.numpy(), [0, 2, 4, 6, 8]),
@@ -173,6 +174,7 @@ def test_rows_length_and_moving(kind: str, generator: torch.Generator) -> None:
         assert type(part) is type(sets)
         assert_close(part.lower, sets.lower[kept])
         assert_close(part.diameter(), sets.diameter()[kept])
+    assert len(sets[4:4:2]) == 0
     with pytest.raises(IndexError):
         sets[10]
     single = sets.to(torch.float32)

@@ -144,7 +144,9 @@ def as_rows(rows: Any, *, length: int, device: torch.device) -> slice | Tensor:
         rows = rows[0]  # scikit-learn's way to take rows
     if isinstance(rows, slice):
         chosen = range(length)[rows]
-        return slice(chosen.start, chosen.stop) if chosen.step == 1 else torch.tensor(chosen)
+        if chosen.step == 1:
+            return slice(chosen.start, chosen.stop)
+        return torch.tensor(chosen, dtype=torch.int64, device=device)  # float32 where it is empty
     if not isinstance(rows, tuple | bool) and np.ndim(rows) == 0:
         row = range(length)[operator.index(rows)]  # negative from the end, too far is refused
         return slice(row, row + 1)
