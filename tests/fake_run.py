@@ -1,7 +1,7 @@
 """Runs that never were, in folders as ``credalearn train`` writes them."""
 
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -169,6 +169,24 @@ def with_facts(run: Run, **changed: Any) -> Run:
     for name in ("guarantee.json", "sets.json"):
         (run.path / name).unlink(missing_ok=True)
     return Run.load(run.path)
+
+
+def with_folds(run: Run, *, noise: float = 0.0) -> Run:
+    """The run with predictions of its training items, made from those of other items."""
+    trained, others = run.items.filter(split="train"), run.items.filter(pl.col("split") != "train")
+    spoiled = noise * np.random.default_rng(0).normal(size=len(run.predictions))
+    table = run.predictions.with_columns(
+        split=pl.lit("out-of-fold"), item=trained["item"], score=pl.col("score") + spoiled
+    )
+    items = pl.concat([trained.with_columns(others.select(pl.col("^n:.*$"))), others])
+    return with_facts(run, predictions=pl.concat([run.predictions, table]), items=items)
+
+
+def grouped(run: Run, size: int) -> Run:
+    """The same run, as if ``size`` items in a row were of one patient."""
+    groups = pl.Series("group", [f"p{row // size}" for row in range(len(run.items))])
+    splits = replace(run.facts.splits, group="patient")
+    return with_facts(run, items=run.items.with_columns(groups), splits=splits)
 
 
 def add_sets(

@@ -49,12 +49,8 @@ def test_visible_text_keeps_letters_and_joiners() -> None:
 
 
 def test_many_is_singular_only_for_one() -> None:
-    assert [many(n, "vote") for n in (0, 1, 2, 1000)] == [
-        "0 votes",
-        "1 vote",
-        "2 votes",
-        "1,000 votes",
-    ]
+    found = [many(count, "vote") for count in (0, 1, 1000)]
+    assert found == ["0 votes", "1 vote", "1,000 votes"]
 
 
 def test_percentages_are_formatted_in_one_place() -> None:

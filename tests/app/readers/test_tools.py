@@ -73,14 +73,6 @@ def test_prodigys_options_go_by_their_texts_where_each_has_its_own(write: Write)
     changed[1]["options"] = [{"id": 0, "text": "cats"}, {"id": 1, "text": "dog"}]
     for other in (changed, records("same", "same")):
         assert read_annotations(write(to_lines(other))).classes == ("0", "1")
-    more = [{"id": 1, "text": "dog"}, {"id": 7, "text": "emu"}]
-    last = {"accept": [1], "answer": "accept", "_input_hash": 9, "_annotator_id": "a"}
-    for final in (last, {**last, "options": []}, {**last, "options": more}):  # rename nothing
-        found = read_annotations(write(to_lines([*records("cat", "dog"), final])))
-        assert as_counts(found) == {("0", "cat"): 1, ("1", "dog"): 1, ("9", "dog"): 1}
-    unlike = [{"id": 8, "text": "cat"}]  # a text of two ids
-    path = write(to_lines([*records("cat", "dog"), {**last, "options": unlike}]))
-    assert read_annotations(path).classes == ("0", "1")
 
 
 NESTED = {

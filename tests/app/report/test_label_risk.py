@@ -47,11 +47,6 @@ def test_the_risk_lies_between_the_best_and_the_worst_case(tmp_path: Path) -> No
     assert f"worst case, R₋ {high}" in words
     assert "A uniform guess over 3 classes has a risk of 1.099:" in words
     assert ("better even in the worst case" in words) == (np.mean(worst) < math.log(3))
-    spread = np.std(best) / np.sqrt(300)
-    interval = re.search(r"best case, R₊ \S+ 95 % interval (\S+) to (\S+)", words)
-    assert interval is not None
-    assert abs(float(interval[1]) - (np.mean(best) - 1.96 * spread)) < 0.4 * spread
-    assert abs(float(interval[2]) - (np.mean(best) + 1.96 * spread)) < 0.4 * spread
 
 
 @pytest.mark.parametrize("rule", VOTE_RULES)

@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
-import numpy as np
 import polars as pl
 import pytest
 
@@ -14,7 +13,7 @@ from credalearn.app.run import Run
 from credalearn.app.steps.certify import Certificate, certify
 from credalearn.app.steps.certify_options import CertifyOptions
 from credalearn.guarantees import CertifyMethod, Guarantee, by_capacity
-from fake_run import fake_run, with_facts
+from fake_run import fake_run, grouped, with_facts, with_folds
 from team_files import full_disk, snapshot
 
 
@@ -28,13 +27,6 @@ def certified(run: Run, **options: Any) -> tuple[Guarantee, Certificate]:
     found = certify(run, CertifyOptions(**options))
     assert found.guarantee is not None
     return found.guarantee, found
-
-
-def grouped(run: Run, size: int) -> Run:
-    """The same run, as if ``size`` items in a row were of one patient."""
-    groups = pl.Series("group", [f"p{row // size}" for row in range(len(run.items))])
-    splits = replace(run.facts.splits, group="patient")
-    return with_facts(run, items=run.items.with_columns(groups), splits=splits)
 
 
 def rows_of(run: Run, split: str) -> list[dict[str, Any]]:
@@ -161,17 +153,6 @@ def test_a_full_disk_leaves_the_older_guarantee(tmp_path: Path) -> None:
 
 
 # Groups, out-of-fold predictions, classes
-
-
-def with_folds(run: Run, *, noise: float = 0.0) -> Run:
-    """The run with predictions of its training items, made from those of other items."""
-    random = np.random.default_rng(0)
-    table = run.predictions.with_columns(
-        split=pl.lit("out-of-fold"), item=run.items.filter(split="train")["item"]
-    )
-    spoiled = table["score"].to_numpy() + noise * random.normal(size=len(table))
-    table = table.with_columns(score=pl.Series(spoiled))
-    return with_facts(run, predictions=pl.concat([run.predictions, table]))
 
 
 def test_groups_are_tested_by_betting(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from credalearn.app.steps.certify_options import CertifyOptions
 from credalearn.app.steps.drift_check import _detectable, _verdict, drift_check
 from credalearn.app.steps.recalibrate import Recalibration
 from credalearn.guarantees import Promise, ScoredItems
-from fake_run import fake_run, with_facts
+from fake_run import fake_run, grouped, with_facts
 
 
 @pytest.fixture(scope="module")
@@ -180,16 +180,10 @@ def test_runs_with_different_truths_are_not_compared(old: Run, tmp_path: Path) -
     assert lines[-1].endswith("its guarantee is about the class with the most votes.")
 
 
-def in_groups(run: Run) -> Run:
-    groups = pl.Series("group", [f"p{row // 4}" for row in range(len(run.items))])
-    splits = replace(run.facts.splits, group="patient")
-    return with_facts(run, items=run.items.with_columns(groups), splits=splits)
-
-
 @pytest.mark.parametrize("sharpness", [4.0, 0.5])
 def test_a_promise_about_groups_is_checked_by_groups(tmp_path: Path, sharpness: float) -> None:
-    old = certified(in_groups(fake_run(tmp_path / "old")), max_error=0.3)
-    new = in_groups(new_run(tmp_path, sharpness=sharpness))
+    old = certified(grouped(fake_run(tmp_path / "old"), 4), max_error=0.3)
+    new = grouped(new_run(tmp_path, sharpness=sharpness), 4)
     found = drift_check(old, new)
     assert " for a random item of a group" in found.lines[-1]
     assert (found.outdated is None) == (sharpness == 4)

@@ -19,7 +19,6 @@ from credalearn.app.steps.onnx_graph import Graph, why_not
 from credalearn.methods import METHODS
 from credalearn.methods.base import hull_of_outputs
 from small_run import CLASSES, FEATURES, features, make_image_run, make_pictures, make_run, votes
-from team_files import in_process, snapshot
 
 onnxruntime: Any = pytest.importorskip("onnxruntime", reason="pip install 'credalearn[onnx]'")
 
@@ -172,25 +171,6 @@ def test_missing_packages_are_named(
         export(runs["pocc"], ExportOptions(onnx=tmp_path / "model.onnx"))
     with pytest.raises(CredalError, match=r"must end in .onnx"):
         export(runs["pocc"], ExportOptions(onnx=tmp_path / "model.bin"))
-
-
-def test_keeps_a_card_written_by_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run = make_run(tmp_path / "RUN")
-    arguments = ("export", run.path, "--onnx", tmp_path / "out" / "model.onnx")
-    foreign = tmp_path / "out" / "model.md"
-    foreign.parent.mkdir()
-    foreign.write_text("# Mine\n")
-    before = snapshot(tmp_path)
-    done = in_process(capsys, *arguments)
-    assert done.code == 2
-    assert str(foreign) in done.err
-    assert snapshot(tmp_path) == before
-    foreign.unlink()
-    for _ in range(2):  # its own files are replaced
-        done = in_process(capsys, *arguments)
-        assert done.code == 0, done.err
-    assert f"Wrote {tmp_path / 'out/model.onnx'}" in done.out
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["model.md", "model.onnx"]
 
 
 @pytest.mark.parametrize("method", ["pocc", "decalibration", "edl"])

@@ -18,7 +18,7 @@ from credalearn.app.steps.set_coverage import WidenedSets, widened
 from credalearn.app.steps.voted_items import VotedItems
 from credalearn.conformal import Distance, Scale, Stratum, score_strata
 from credalearn.conformal.calibration import NARROW
-from fake_run import add_rule, fake_run, with_facts
+from fake_run import add_rule, fake_run, with_facts, with_folds
 from small_run import features, make_run
 from team_files import snapshot
 
@@ -40,11 +40,13 @@ def slowly(run: Run, split: str) -> tuple[CredalPredictions, np.ndarray]:
     votes = {row["item"]: row for row in run.items.iter_rows(named=True)}
     rows = [row for row in run.predictions.iter_rows(named=True) if row["split"] == split]
     parts = (
-        torch.tensor([[row[f"{part}:{name}"] for name in run.classes] for row in rows])
+        torch.tensor(
+            [[row[f"{part}:{name}"] for name in run.classes] for row in rows], dtype=torch.float64
+        )
         for part in ("p", "lower", "upper")
     )
     said = [[votes[row["item"]][f"n:{name}"] for name in run.classes] for row in rows]
-    return CredalPredictions(*(part.double() for part in parts)), np.array(said)
+    return CredalPredictions(*parts), np.array(said)
 
 
 def score_of(predicted: CredalPredictions) -> np.ndarray:
@@ -58,7 +60,7 @@ def test_calibrates_on_calibration_items_and_checks_on_test_items(
 ) -> None:
     coverage = 0.8
     options: dict[str, Any] = {"distance": distance, "scale": scale}
-    if (distance, scale) == ("total-variation", "stretched"):
+    if scale == "stretched" and distance != "box":
         return  # refused
     found = certified(run, coverage, **options)
     predicted, votes = slowly(run, "calibration")
@@ -156,20 +158,6 @@ def test_sets_are_widened_and_checked_item_by_item(run: Run) -> None:
     assert wide.facts["kept_covered"] == 1
     assert wide.facts["usual"] == wide.usual
     assert wide.saying_nothing == 0
-
-
-def with_folds(run: Run) -> Run:
-    """The run with predictions of its training items, made from those of other items."""
-    trained = run.items.filter(split="train")
-    table = run.predictions.with_columns(split=pl.lit("out-of-fold"), item=trained["item"])
-    votes = run.items.filter(pl.col("split") != "train").select(pl.col("^n:.*$"))
-    return with_facts(
-        run,
-        predictions=pl.concat([run.predictions, table]),
-        items=pl.concat(
-            [trained.with_columns(votes), run.items.filter(pl.col("split") != "train")]
-        ),
-    )
 
 
 def test_likely_kept_and_likely_deferred_items_are_calibrated_apart(tmp_path: Path) -> None:
