@@ -1,8 +1,6 @@
 """The options of the classifier, and what they ask for together."""
 
-from __future__ import annotations
-
-from dataclasses import fields
+from dataclasses import KW_ONLY, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,61 +21,34 @@ _DEFAULTS = Recipe()
 TABLE_BACKBONES = ("linear", "mlp")  # for rows of a table
 
 
+@dataclass(eq=False, repr=False)
 class ClassifierOptions(BaseEstimator):  # type: ignore[misc]
     """What ``CredalClassifier`` is made with; documented there."""
 
-    choice_: Choice | None
-
-    def __init__(
-        self,
-        method: str | Method = "auto",
-        *,
-        backbone: Backbone = "auto",
-        encoder: Literal["auto", "tfidf"] = "auto",
-        weights: str | Path | None = None,
-        label_rule: SoftRule = "relax-ties",
-        collapse: bool = False,
-        calibrate: bool = False,
-        epochs: int = _DEFAULTS.epochs,
-        batch_size: int = _DEFAULTS.batch_size,
-        optimizer: Optimizer = _DEFAULTS.optimizer,
-        learning_rate: float = _DEFAULTS.learning_rate,
-        momentum: float = _DEFAULTS.momentum,
-        weight_decay: float = _DEFAULTS.weight_decay,
-        schedule: Schedule = _DEFAULTS.schedule,
-        warmup_epochs: float = _DEFAULTS.warmup_epochs,
-        warmup_start: float = _DEFAULTS.warmup_start,
-        final_learning_rate: float = _DEFAULTS.final_learning_rate,
-        augment: Literal["none", "crop", "crop-flip", "mixup", "cutmix"] = "none",
-        precision: Precision = _DEFAULTS.precision,
-        random_state: int = _DEFAULTS.random_state,
-        device: str = "auto",
-        checkpoint: str | Path | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.method = method
-        self.backbone = backbone
-        self.encoder = encoder
-        self.weights = weights
-        self.label_rule = label_rule
-        self.collapse = collapse
-        self.calibrate = calibrate
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.optimizer = optimizer
-        self.learning_rate = learning_rate
-        self.momentum = momentum
-        self.weight_decay = weight_decay
-        self.schedule = schedule
-        self.warmup_epochs = warmup_epochs
-        self.warmup_start = warmup_start
-        self.final_learning_rate = final_learning_rate
-        self.augment = augment
-        self.precision = precision
-        self.random_state = random_state
-        self.device = device
-        self.checkpoint = checkpoint
-        self.verbose = verbose
+    method: str | Method = "auto"
+    _: KW_ONLY
+    backbone: Backbone = "auto"
+    encoder: Literal["auto", "tfidf"] = "auto"
+    weights: str | Path | None = None
+    label_rule: SoftRule = "relax-ties"
+    collapse: bool = False
+    calibrate: bool = False
+    epochs: int = _DEFAULTS.epochs
+    batch_size: int = _DEFAULTS.batch_size
+    optimizer: Optimizer = _DEFAULTS.optimizer
+    learning_rate: float = _DEFAULTS.learning_rate
+    momentum: float = _DEFAULTS.momentum
+    weight_decay: float = _DEFAULTS.weight_decay
+    schedule: Schedule = _DEFAULTS.schedule
+    warmup_epochs: float = _DEFAULTS.warmup_epochs
+    warmup_start: float = _DEFAULTS.warmup_start
+    final_learning_rate: float = _DEFAULTS.final_learning_rate
+    augment: Literal["none", "crop", "crop-flip", "mixup", "cutmix"] = "none"
+    precision: Precision = _DEFAULTS.precision
+    random_state: int = _DEFAULTS.random_state
+    device: str = "auto"
+    checkpoint: str | Path | None = None
+    verbose: bool = False
 
     @property
     def _selects(self) -> bool:
@@ -98,7 +69,7 @@ class ClassifierOptions(BaseEstimator):  # type: ignore[misc]
 
     def _backbone(self) -> Backbone:
         if isinstance(self.backbone, str) and self.backbone == "auto":
-            choice = getattr(self, "choice_", None)
+            choice: Choice | None = getattr(self, "choice_", None)
             return "mlp" if choice is None else choice.backbone
         return self.backbone
 
