@@ -48,11 +48,6 @@ def min_entropy(pred: CredalPredictions) -> Tensor:
     return min_entropy_hull(pred.vertices)
 
 
-def entropy_difference(pred: CredalPredictions) -> Tensor:
-    """Largest less smallest entropy within the set, in bits: epistemic uncertainty."""
-    return (max_entropy(pred) - min_entropy(pred)).clamp(min=0)
-
-
 def mutual_information(pred: CredalPredictions) -> Tensor:
     """H(mean of the vertices) − mean of their H, in bits: how much the members disagree."""
     if pred.vertices is None:
@@ -67,17 +62,12 @@ def evidence(pred: CredalPredictions) -> Tensor:
     return pred.concentration.shape[1] / pred.concentration.sum(1)
 
 
-def lower_probability(pred: CredalPredictions) -> Tensor:
-    """1 − lower probability of the predicted class: unlike MMI not 0 where both heads say 50/50."""
-    return 1 - pred.lower.gather(1, pred.classes[:, None])[:, 0]
-
-
 SCORES: dict[str, Callable[[CredalPredictions], Tensor]] = {
     "mmi": imprecision,
-    "entropy-difference": entropy_difference,
+    "entropy-difference": lambda pred: (max_entropy(pred) - min_entropy(pred)).clamp(min=0),
     "mutual-information": mutual_information,
     "evidence": evidence,
-    "lower-probability": lower_probability,
+    "lower-probability": lambda pred: 1 - pred.lower.gather(1, pred.classes[:, None])[:, 0],
     "top-probability": lambda pred: 1 - pred.probs.amax(1),
     "entropy": lambda pred: entropy(pred.probs),
     "max-entropy": max_entropy,

@@ -59,11 +59,13 @@ def test_differences_are_paired_by_seed(tmp_path: Path) -> None:
     columns = ("study", "data", "learner", "seed", "metric", "value")
     scores = pl.DataFrame(rows, schema=columns, orient="row")
     parts = list(set_worth_page(scores))
-    table = next(x for x in parts if isinstance(x, Table) and x.title.startswith("Width of"))
-    gaps = table.rows[HULL].values()
+    table = next(
+        x for x in parts if isinstance(x, Table) and x.title == "Widths: paired differences"
+    )
+    gaps = table.rows[f"{BOUNDS} less {HULL}"].values()
     assert all(isinstance(gap, tuple) and gap[0] == pytest.approx(-0.1) for gap in gaps)
     assert all(isinstance(gap, tuple) and gap[1] == pytest.approx(0, abs=1e-9) for gap in gaps)
-    assert set(table.rows[CENTER].values()) == {None}
+    assert set(table.rows[f"{BOUNDS} less {CENTER}"].values()) == {None}
     assert "Widths: 4 seeds; mean ± standard deviation; differences ± 95 %." in parts
     # Over all data, only those that both have count.
     some = scores.filter((pl.col("learner") != HULL) | (pl.col("data") == "LIDC, linear"))

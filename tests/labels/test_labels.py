@@ -111,13 +111,6 @@ def test_no_rule_prefers_a_class(counts: list[list[int]], order: list[int], rule
     assert_close(first.diameter(), second.diameter())
 
 
-@given(votes, st.sampled_from(["clopper-pearson", "clopper-pearson-intervals", "total-variation"]))
-def test_more_confidence_takes_a_larger_set(counts: list[list[int]], rule: Any) -> None:
-    less, more = (cl.from_votes(counts, rule=rule, confidence=c) for c in (0.8, 0.99))
-    assert (more.lower <= less.lower + 1e-6).all()
-    assert (more.upper >= less.upper - 1e-6).all()
-
-
 @pytest.mark.parametrize("rule", RULES)
 def test_items_without_votes_allow_every_distribution(rule: Any) -> None:
     sets = cl.from_votes([[3, 1], [0, 0]], rule=rule)

@@ -1,6 +1,6 @@
 """Tables and the figure of what a set is worth, from the stored scores."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,25 +26,15 @@ from credalearn_experiments.set_worth.networks import (
 )
 from credalearn_experiments.set_worth.scores import METRICS
 from credalearn_experiments.set_worth.statements import CELLS, PAIRS, STATED
-from credalearn_experiments.set_worth.widths import BOUNDS, WIDTH_CELLS, WIDTH_LEARNERS
+from credalearn_experiments.set_worth.widths import BOUNDS, SOFTMAX, WIDTH_CELLS, WIDTH_LEARNERS
 
 _MIXED_PAIRS = (
     *(f"POCC with center head{mix} less softmax{mix}" for mix in ("", ", mixup", ", CutMix")),
     "softmax, CutMix less softmax",
     f"POCC with center head, CutMix less {LINEAR}",
 )
-
-
-def _values(scores: pl.DataFrame, data: str | None, learner: str, metric: str) -> np.ndarray:
-    """One value per seed; the mean over all data if none is named."""
-    own = scores.filter(pl.col("learner") == learner, pl.col("metric") == metric)
-    own = own if data is None else own.filter(pl.col("data") == data)
-    return own.group_by("seed").agg(pl.col("value").mean()).sort("seed")["value"].to_numpy()
-
-
-def _spread(values: np.ndarray) -> Value:
-    """Mean and standard deviation."""
-    return (float(values.mean()), float(values.std())) if len(values) else None
+_SMOOTHED_PAIRS = ("POCC less softmax", "POCC with center head less softmax", f"{LINEAR} less POCC")
+_WIDTH_PAIRS = tuple(f"{BOUNDS} less {name}" for name in WIDTH_LEARNERS if name != BOUNDS)
 
 
 def difference(scores: pl.DataFrame, data: str | None, pair: str, metric: str) -> Value:
@@ -67,7 +57,6 @@ def difference(scores: pl.DataFrame, data: str | None, pair: str, metric: str) -
     return float(gaps.mean()), float(student.ppf(0.975, len(gaps) - 1) * error)
 
 
-_SMOOTHED_PAIRS = ("POCC less softmax", "POCC with center head less softmax", f"{LINEAR} less POCC")
 _IMAGES = {
     "votes, five warm-up epochs": "cifar10h-warm",
     "teacher, T = 1": "cifar10-teacher-resnet20-1",
@@ -102,77 +91,61 @@ def images_table(records: Sequence[Record]) -> Table:
     return Table(title, list(columns.values()), rows, corner="labels, method")
 
 
+def _table(
+    title: str,
+    scores: pl.DataFrame,
+    columns: Sequence[Column],
+    names: Iterable[str],
+    metric: str | None = None,
+) -> Table:
+    """Learners, or pairs "one less another"; columns are data, or metrics if none is named."""
+    names = tuple(names)
+    pairs = any(" less " in name for name in names)
+    columns = [replace(each, marked=each.marked and not pairs) for each in columns]
+
+    def value(name: str, column: str) -> Value:
+        data, asked = (None, column) if metric is None else (column, metric)
+        if pairs:
+            return difference(scores, data, name, asked)
+        own = scores.filter(pl.col("learner") == name, pl.col("metric") == asked)
+        own = own if data is None else own.filter(pl.col("data") == data)
+        values = own.group_by("seed").agg(pl.col("value").mean())["value"].to_numpy()
+        return (float(values.mean()), float(values.std())) if len(values) else None
+
+    rows = {name: {each.name: value(name, each.name) for each in columns} for name in names}
+    return Table(title, columns, rows, corner="learner")
+
+
 def set_worth_page(scores: pl.DataFrame, records: Sequence[Record] = ()) -> Iterator[Table | str]:
     """One table per question, and paired differences to the precise rivals."""
     if records:
         yield images_table(records)
     said, mixed, smooth, wide, few = (scores.filter(pl.col("study") == name) for name in STUDIES)
-
-    def table(
-        title: str, columns: Sequence[Column], names: Iterable[str], value: Callable[..., Value]
-    ) -> Table:
-        rows = {name: {c.name: value(name, c.name) for c in columns} for name in names}
-        return Table(title, columns, rows, corner="learner")
-
-    def lower(names: Iterable[str]) -> list[Column]:
-        return [Column(name, better="lower", percent=False, digits=3) for name in names]
-
-    def unmarked(columns: Iterable[Column]) -> list[Column]:
-        return [replace(each, marked=False) for each in columns]
-
-    for name, found, learners, pairs in (
-        ("Statements: mean over nine cells", said, tuple(STATED), PAIRS),
-        ("Mixed items: mean over three data sets", mixed, tuple(MIXED), _MIXED_PAIRS),
-    ):
-        yield table(
-            *(name, METRICS, learners),
-            lambda name, metric, found=found: _spread(_values(found, None, name, metric)),
-        )
-        yield table(
-            *(name.replace(": ", ": paired differences, "), unmarked(METRICS), pairs),
-            lambda pair, metric, found=found: difference(found, None, pair, metric),
-        )
-    yield table(
-        *("Statements: accuracy", [Column(cell) for cell in CELLS], STATED),
-        lambda name, cell: _spread(_values(said, cell, name, "accuracy")),
-    )
+    yield _table("Statements: mean over nine cells", said, METRICS, STATED)
+    yield _table("Statements: paired differences, mean over nine cells", said, METRICS, PAIRS)
+    yield _table("Mixed items: mean over three data sets", mixed, METRICS, MIXED)
+    title = "Mixed items: paired differences, mean over three data sets"
+    yield _table(title, mixed, METRICS, _MIXED_PAIRS)
+    cells = [Column(cell) for cell in CELLS]
+    yield _table("Statements: accuracy", said, cells, STATED, "accuracy")
     data = [Column(cell) for cell in MIXED_DATA]
     for metric in ("accuracy", "AUARC"):
-        yield table(
-            *(f"Mixed items: {metric}", data, tuple(MIXED)),
-            lambda name, cell, metric=metric: _spread(_values(mixed, cell, name, metric)),
-        )
-        yield table(
-            *(f"Mixed items: paired differences in {metric}", unmarked(data), _MIXED_PAIRS),
-            lambda pair, cell, metric=metric: difference(mixed, cell, pair, metric),
-        )
-    yield table(
-        *("Smoothed labels: AUARC", [Column(cell, digits=2) for cell in SMOOTHINGS], SMOOTHED),
-        lambda name, cell: _spread(_values(smooth, cell, name, "AUARC")),
-    )
-    both = [Column(cell, digits=2, marked=False) for cell in SMOOTHINGS]
-    yield table(
-        *("Smoothed labels: paired differences in AUARC", both, _SMOOTHED_PAIRS),
-        lambda pair, cell: difference(smooth, cell, pair, "AUARC"),
-    )
-    yield table(
-        *("Mean width of sets that cover 90 % of votes", lower(WIDTH_CELLS), WIDTH_LEARNERS),
-        lambda name, cell: _spread(_values(wide, cell, name, "width")),
-    )
-    rivals, cells = WIDTH_LEARNERS[1:], unmarked(lower(WIDTH_CELLS))
-    yield table(
-        *("Width of learned bounds less that of each rival", cells, rivals),
-        lambda name, cell: difference(wide, cell, f"{BOUNDS} less {name}", "width"),
-    )
-    yield table(
-        *("Few votes: mean width", lower(CALIBRATIONS), SHAPES),
-        lambda name, cell: _spread(_values(few, cell, name, "width")),
-    )
-    parts = [Column(cell, marked=False) for cell in CALIBRATIONS]
-    yield table(
-        *("Few votes: items whose other votes are covered", parts, SHAPES),
-        lambda name, cell: _spread(_values(few, cell, name, "coverage")),
-    )
+        yield _table(f"Mixed items: {metric}", mixed, data, MIXED, metric)
+        title = f"Mixed items: paired differences in {metric}"
+        yield _table(title, mixed, data, _MIXED_PAIRS, metric)
+    cells = [Column(cell, digits=2) for cell in SMOOTHINGS]
+    yield _table("Smoothed labels: AUARC", smooth, cells, SMOOTHED, "AUARC")
+    title = "Smoothed labels: paired differences in AUARC"
+    yield _table(title, smooth, cells, _SMOOTHED_PAIRS, "AUARC")
+    cells = [Column(cell, better="lower", percent=False, digits=3) for cell in WIDTH_CELLS]
+    title = "Mean width of sets that cover 90 % of votes"
+    yield _table(title, wide, cells, WIDTH_LEARNERS, "width")
+    yield _table("Widths: paired differences", wide, cells, _WIDTH_PAIRS, "width")
+    cells = [Column(cell, better="lower", percent=False, digits=3) for cell in CALIBRATIONS]
+    yield _table("Few votes: mean width", few, cells, SHAPES, "width")
+    cells = [Column(cell, marked=False) for cell in CALIBRATIONS]
+    title = "Few votes: items whose other votes are covered"
+    yield _table(title, few, cells, SHAPES, "coverage")
     covered = wide.filter(pl.col("metric") == "coverage").group_by("data", "learner")
     shares = covered.agg(pl.col("value").mean())["value"].to_numpy()
     if len(shares):
@@ -198,9 +171,9 @@ def set_worth_figure(scores: pl.DataFrame, path: Path) -> None:
         "smoothing 0.2, network": difference(smooth, "smoothing 0.2", smoothed, "AUARC"),
     }
     widths = {
-        name: difference(wide, None, f"{BOUNDS} less {name}", "width")
-        for name in WIDTH_LEARNERS[1:]
-        if name != WIDTH_LEARNERS[2]  # of networks alone
+        pair.split(" less ")[1]: difference(wide, None, pair, "width")
+        for pair in _WIDTH_PAIRS
+        if SOFTMAX not in pair  # of networks alone
     }
 
     def draw(figure: Figure) -> None:

@@ -191,7 +191,14 @@ class Dataset:
             place=found.place,
         )
         if chosen.group is not None:
-            self._set(groups=self._filled(chosen.group))
+            values = self.columns[chosen.group].fill_null("").str.strip_chars()
+            if (values == "").any():
+                row = (values == "").arg_max() or 0
+                raise CredalError(
+                    f"{self.place(row)}: item {shown(self.items[row])} has no {chosen.group!r}. To "
+                    "fix: fill the column, with a name of its own if the item stands alone."
+                )
+            self._set(groups=values.to_list())
         if found.gold is not None:
             self._set(truth=self._gold(found.gold), truth_source="gold")
 
@@ -314,16 +321,6 @@ class Dataset:
         }
         text = dict.fromkeys(("split", "group", "truth"), pl.String)
         return pl.DataFrame(columns, schema_overrides=text)
-
-    def _filled(self, name: str) -> list[str]:
-        values = self.columns[name].fill_null("").str.strip_chars()
-        if (values == "").any():
-            row = (values == "").arg_max() or 0
-            raise CredalError(
-                f"{self.place(row)}: item {shown(self.items[row])} has no {name!r}. To fix: fill "
-                "the column, with a name of its own if the item stands alone."
-            )
-        return values.to_list()
 
     def _gold(self, gold: Gold) -> np.ndarray:
         classes = self.annotations.classes

@@ -4,7 +4,6 @@ Shapes: S statements, N items, K classes.
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -60,7 +59,12 @@ def from_statements(
         tensor([[0.3000, 0.4000]])
     """
     columns = (top, top_percent, second, second_percent, impossible)
-    lower, upper = _read(*columns, classes=classes).bounds()
+    both, percent, excluded = _read(*columns, classes=classes)
+    percent[1] = torch.where((both[0] & both[1]).any(1), 0, percent[1])
+    lower, named = (percent[:, :, None] / 100 * both).sum(0), both.any(0)
+    total, is_full = lower.sum(1, keepdim=True), (named | excluded).all(1, keepdim=True)
+    lower = torch.where((total > 1) | (is_full & (total > 0)), lower / total, lower)
+    upper = (~excluded | named).to(lower.dtype)
     if items is None:
         return Intervals(lower, upper)
     number = as_tensor(items, name="items")
@@ -88,40 +92,16 @@ def statement_conflicts(*columns: Any, classes: Sequence[Any]) -> dict[str, int]
         >>> statement_conflicts(["cat"], [60], ["cat"], [30], classes=["cat", "dog"])["above 100 %"]
         0
     """
-    conflicts = _read(*columns, classes=classes).conflicts()
-    return {kind: int(rows.sum()) for kind, rows in conflicts.items()}
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Stated:
-    """Statements as numbers, as they were made."""
-
-    named: Tensor  # of top and second class, one-hot or 0, shape (2, S, K), bool
-    percent: Tensor  # of both, 0 where there is none, shape (2, S)
-    impossible: Tensor  # shape (S, K), bool
-
-    def conflicts(self) -> dict[str, Tensor]:
-        """Which statements contradict themselves in each way, shape (S,), bool or counts."""
-        total, others = self.percent.sum(0), ~(self.named.any(0) | self.impossible)
-        named = self.named.any(2)
-        return {
-            "second is top": (self.named[0] & self.named[1]).any(1),
-            "second is larger": named[1] & (self.percent[1] > self.percent[0]),
-            "named but impossible": (self.named & self.impossible).sum(2).sum(0),
-            "above 100 %": total > 100,
-            "no other class, below 100 %": named.any(0) & ~others.any(1) & (total < 100),
-        }
-
-    def bounds(self) -> tuple[Tensor, Tensor]:
-        """Lower and upper probabilities by the rules, both (S, K)."""
-        share = self.percent / 100
-        share[1] = torch.where((self.named[0] & self.named[1]).any(1), 0, share[1])
-        lower = (share[:, :, None] * self.named).sum(0)
-        total, named = lower.sum(1, keepdim=True), self.named.any(0)
-        is_full = ~(~named & ~self.impossible).any(1, keepdim=True)
-        scaled = (total > 1) | (is_full & (total > 0))
-        lower = torch.where(scaled, lower / total, lower)
-        return lower, (~self.impossible | named).to(lower.dtype)
+    both, percent, excluded = _read(*columns, classes=classes)
+    named, total, is_full = both.any(2), percent.sum(0), (both.any(0) | excluded).all(1)
+    conflicts = {
+        "second is top": (both[0] & both[1]).any(1),
+        "second is larger": named[1] & (percent[1] > percent[0]),
+        "named but impossible": both & excluded,
+        "above 100 %": total > 100,
+        "no other class, below 100 %": named.any(0) & is_full & (total < 100),
+    }
+    return {kind: int(found.sum()) for kind, found in conflicts.items()}
 
 
 def _read(
@@ -132,7 +112,8 @@ def _read(
     impossible: Sequence[Collection[Any]] | None = None,
     *,
     classes: Sequence[Any],
-) -> _Stated:
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Which classes are named, one-hot or 0 (2, S, K), both percentages (2, S), the impossible."""
     number = {name: place for place, name in enumerate(classes)}
     count = len(top)
     second = [None] * count if second is None else second
@@ -165,7 +146,7 @@ def _read(
         remedy="drop the statement",
         impossible=ruled_out.int(),
     )
-    return _Stated(named, torch.where(named.any(2), torch.stack(percents), 0), ruled_out)
+    return named, torch.where(named.any(2), torch.stack(percents), 0), ruled_out
 
 
 def _place(name: Any, number: dict[Any, int]) -> int:

@@ -52,18 +52,6 @@ class Tally:
         return LowerBounds(torch.where(self.total > 0, lower, 0), soft=self.shares)
 
 
-def _relax(votes: Tally) -> LowerBounds:
-    return votes.at_least(relax_at(votes.shares, votes.counts.argmax(1)).lower)
-
-
-def _relax_ties(votes: Tally) -> LowerBounds:
-    return votes.at_least(relax_ties(votes.shares).lower)
-
-
-def _idm(votes: Tally) -> LowerBounds:
-    return LowerBounds(votes.counts / (votes.total + votes.s), soft=votes.shares)
-
-
 def _clopper_pearson(votes: Tally) -> LowerBounds:
     level = (1 - votes.confidence) / votes.num_classes
     return LowerBounds(lower_limits(votes.counts, votes.total, level=level), soft=votes.shares)
@@ -92,10 +80,10 @@ def _hull(votes: Tally) -> Intervals:
 
 
 VOTE_RULES: dict[VoteRule, Callable[[Tally], CredalSet]] = {
-    "relax": _relax,
-    "relax-ties": _relax_ties,
+    "relax": lambda votes: votes.at_least(relax_at(votes.shares, votes.counts.argmax(1)).lower),
+    "relax-ties": lambda votes: votes.at_least(relax_ties(votes.shares).lower),
     "precise": lambda votes: votes.at_least(votes.shares),
-    "idm": _idm,
+    "idm": lambda votes: LowerBounds(votes.counts / (votes.total + votes.s), soft=votes.shares),
     "clopper-pearson": _clopper_pearson,
     "clopper-pearson-intervals": _clopper_pearson_intervals,
     "total-variation": _total_variation,

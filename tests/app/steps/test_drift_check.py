@@ -42,8 +42,9 @@ def test_the_lines_have_the_numbers_of_the_tables(old: Run, tmp_path: Path) -> N
     wrong, before = new.predictions["wrong"], old.predictions.filter(split="test")["wrong"]
     for name, errors in {"accuracy": wrong, "accuracy_before": before}.items():
         mean = errors.drop_nulls().to_numpy().mean()
-        assert facts[name][0] == 1 - mean
-        assert f"{percent(1 - mean)} (95 % interval" in note
+        assert facts[name] == 1 - mean
+        low, high = facts[f"{name}_interval"]
+        assert f"{percent(1 - mean)} (95 % interval {percent(low)} to {percent(high)})" in note
     assert old.guarantee is not None
     kept = old.guarantee.keeps(new.predictions["score"].to_numpy())
     judged = kept & wrong.is_not_null().to_numpy()

@@ -128,13 +128,12 @@ class LazyCommand(TyperCommand):
 
 
 @contextmanager
-def one_line_when_stopped(left: str = "") -> Iterator[None]:
+def one_line_when_stopped() -> Iterator[None]:
     """After Ctrl-C, end with one line and exit code 130; the exception may say what is left."""
     try:
         yield
     except KeyboardInterrupt as stop:
-        what = str(stop) or left
-        print(f"credalearn: stopped{what and '; '}{what}", file=sys.stderr)
+        print(f"credalearn: stopped{'; ' if str(stop) else ''}{stop}", file=sys.stderr)
         raise typer.Exit(130) from None
 
 

@@ -44,7 +44,8 @@ def environment(*, html: bool) -> Environment:
     environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
     environment.filters |= {"percent": percent, "number": number, "nats": _nats}
     if html:
-        environment.filters |= {"percent": _unbroken_percent, "prose": _unbroken}
+        unbroken = lambda share, decimals=None: _unbroken(percent(share, decimals=decimals))  # noqa: E731
+        environment.filters |= {"percent": unbroken, "prose": _unbroken}
     return environment
 
 
@@ -58,10 +59,6 @@ def _html_value(value: Any) -> Any:
 def _unbroken(text: str) -> str:
     """Text without a line break between a number and its percent sign."""
     return text.replace(" %", "\N{NO-BREAK SPACE}%")
-
-
-def _unbroken_percent(share: float | None, decimals: int | None = None) -> str:
-    return _unbroken(percent(share, decimals=decimals))
 
 
 def _markdown_value(value: Any) -> str:

@@ -62,14 +62,13 @@ def _accuracy(old: Run, new: Run, fresh: pl.DataFrame, facts: dict[str, Any]) ->
     facts["judged"] = len(wrong)
     if not len(wrong):
         return [f"Accuracy: no new item can be right or wrong, {LACKING[new.truth]}."]
-    facts["accuracy"] = _right(wrong)
-    line = f"Accuracy on {len(wrong):,} new items with {HAVING[new.truth]}: "
-    line += _words(facts["accuracy"])
+    facts["accuracy"], *facts["accuracy_interval"] = found = _right(wrong)
+    line = f"Accuracy on {len(wrong):,} new items with {HAVING[new.truth]}: {_words(found)}"
     if not len(before):
         return [f"{line}."]
-    facts["accuracy_before"] = _right(before)
-    line += f"; on the {len(before):,} test items of {old.path}: "
-    line += f"{_words(facts['accuracy_before'])}."
+    facts["judged_before"] = len(before)
+    facts["accuracy_before"], *facts["accuracy_before_interval"] = found = _right(before)
+    line += f"; on the {len(before):,} test items of {old.path}: {_words(found)}."
     if new.truth != old.truth:
         return [line, f"Not comparable: the test items were compared with {TRUTHS[old.truth]}."]
     facts["detectable_accuracy"] = detectable = _detectable(before, len(wrong))

@@ -180,7 +180,18 @@ def decisions(
         try:
             yield batch, _frame(run, clf, batch, decide, all_classes)
         except CredalError as error:
-            raise _without_answer(run, clf, batch, stream) or error from error
+            found = failing_row(clf, batch.X)
+            if found is None:
+                raise
+            row, why = found
+            name = shown(batch.items[row])
+            if run.facts.imported or run.facts.inputs.texts:
+                raise CredalError(f"{stream.name}, item {name}: {why}") from error
+            raise CredalError(
+                f"{stream.name}: the model has no answer for item {name}, whose largest feature is "
+                f"{float(np.abs(batch.X[row]).max()):.3g}: too far from the training items. To "
+                "fix: correct the item, or leave it out."
+            ) from error
     _refuse_duplicates(stream, hashes)
 
 
@@ -226,24 +237,6 @@ def failing_row(model: "Predictor", X: Features) -> tuple[int, CredalError] | No
         except CredalError as error:
             return row, error
     return None
-
-
-def _without_answer(
-    run: Run, clf: "Predictor", batch: Batch, stream: ItemStream
-) -> CredalError | None:
-    """Which item the model fails on; None if it fails on none of them."""
-    found = failing_row(clf, batch.X)
-    if found is None:
-        return None
-    row, error = found
-    if run.facts.imported or run.facts.inputs.texts:
-        return CredalError(f"{stream.name}, item {shown(batch.items[row])}: {error}")
-    largest = float(np.abs(batch.X[row]).max())
-    return CredalError(
-        f"{stream.name}: the model has no answer for item {shown(batch.items[row])}, whose largest "
-        f"feature is {largest:.3g}: too far from the training items. To fix: correct the item, or "
-        "leave it out."
-    )
 
 
 def _refuse_duplicates(stream: ItemStream, hashes: list[pl.DataFrame]) -> None:
