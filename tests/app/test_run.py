@@ -16,7 +16,7 @@ from credalearn._files import FolderLock
 from credalearn.app import staging
 from credalearn.app.facts import RunFacts
 from credalearn.app.run import Run
-from credalearn.app.run_files import parse_json, to_json
+from credalearn.app.run_files import MADE_FROM, parse_json, to_json
 from credalearn.app.staging import check_place, partial_of, staged
 from credalearn.guarantees import Guarantee
 from fake_run import add_rule, add_sets, fake_run, with_facts
@@ -212,6 +212,17 @@ def test_a_failure_leaves_the_old_run_and_a_checkpoint_stays(tmp_path: Path) -> 
     put(output, "two")
     assert not partial_of(output).exists()
     assert not list(output.glob("resume*"))
+
+
+@pytest.mark.parametrize("name", ["guarantee", "sets", "requests", "drift"])
+def test_a_file_of_another_version_is_named(tmp_path: Path, name: str) -> None:
+    run = fake_run(tmp_path / "run")
+    content = {MADE_FROM: run.facts.sha256.predictions, "later": 1}
+    (run.path / f"{name}.json").write_text(to_json(content))
+    with pytest.raises(
+        cl.CredalError, match=rf"{name}\.json: .* To fix: (remove|restore) the file"
+    ):
+        Run.load(run.path)
 
 
 def test_one_process_at_a_time_makes_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,7 @@
 import hashlib
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
@@ -121,7 +121,7 @@ def _read(path: Path) -> dict[str, Any]:
             raise foreign(file, "train again")
         fields[name] = pl.read_parquet(io.BytesIO(content))
 
-    def certified(name: str, how: str, module: str = "", kind: str = "") -> Any:
+    def certified(name: str, how: str, parse: Callable[[dict[str, Any]], Any]) -> Any:
         """What a file says about these predictions; None without the file."""
         file = path / name
         if not file.exists():
@@ -132,19 +132,26 @@ def _read(path: Path) -> dict[str, Any]:
         content = parse_json(_bytes(file), dict[str, Any], file, fix=fix)
         if content.pop(MADE_FROM, None) != facts.sha256.predictions:
             raise foreign(file, fix)
-        if not module:
-            return content
-        return getattr(import_module(module), kind).from_json(json.dumps(content))
+        try:
+            return parse(content)
+        except (CredalError, KeyError, msgspec.ValidationError) as error:  # of another version
+            why = shorten(CredalError(str(error)).reason, 300)
+            raise CredalError(f"{file}: {why}. To fix: {fix}.") from error
 
-    asked = certified("requests.json", "") or {"requests": ()}
-    drift = certified("drift.json", "--max-error 0.10") or {"outdated": None}
-    limits = ("--max-error 0.10", "credalearn.guarantees", "Guarantee")
-    sets = ("--set-coverage 0.90", "credalearn.conformal", "Inflation")
+    def guarantee(content: dict[str, Any]) -> Any:
+        return import_module("credalearn.guarantees").Guarantee.from_json(json.dumps(content))
+
+    def sets(content: dict[str, Any]) -> Any:
+        return import_module("credalearn.conformal").Inflation.from_json(json.dumps(content))
+
+    def requests(content: dict[str, Any]) -> tuple[Request, ...]:
+        return msgspec.convert(content["requests"], tuple[Request, ...])
+
     return fields | {
-        "guarantee": certified("guarantee.json", *limits),
-        "sets": certified("sets.json", *sets),
-        "requests": msgspec.convert(asked["requests"], tuple[Request, ...]),
-        "outdated": drift["outdated"],
+        "guarantee": certified("guarantee.json", "--max-error 0.10", guarantee),
+        "sets": certified("sets.json", "--set-coverage 0.90", sets),
+        "requests": certified("requests.json", "", requests) or (),
+        "outdated": certified("drift.json", "--max-error 0.10", lambda each: each["outdated"]),
     }
 
 
