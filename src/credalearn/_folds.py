@@ -80,7 +80,10 @@ def make_folds(
     _, first, group = np.unique(names, return_index=True, return_inverse=True)
     if len(first) < 2:
         what = "items" if groups is None else "groups of items"
-        raise CredalError(f"there must be two {what} or more, to compare models; got {len(first)}.")
+        raise CredalError(
+            f"there must be two {what} or more, to compare models; got {len(first)}. To fix: add "
+            f"items{'' if groups is None else ', or leave out groups'}."
+        )
     order = np.random.default_rng(random_state).permutation(len(first))
     order = order[np.argsort(truth.argmax(1).numpy()[first[order]], kind="stable")]
     fold = np.empty(len(first), dtype=np.int64)
