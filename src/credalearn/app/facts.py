@@ -210,16 +210,11 @@ class RunFacts:
     imported: str = ""  # whose probabilities these are; empty where the run has its own model
 
     @property
-    def method(self) -> str:
-        """Name of the method."""
-        return self.options.method
-
-    @property
     def learner(self) -> str:
         """What was trained, in words."""
         backbone = self.options.backbone
         return self.model or (
-            self.method if backbone == "auto" else f"{backbone} with {self.method}"
+            self.options.method if backbone == "auto" else f"{backbone} with {self.options.method}"
         )
 
     @property

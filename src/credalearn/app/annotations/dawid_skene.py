@@ -36,15 +36,6 @@ def dawid_skene(
     ``among`` says whose items' votes may be used, bool (N,). Unsure votes count nowhere; an item
     without votes has the classes' shares ρ.
     """
-    item, who, label = named_votes(annotations)
-    if among is not None:
-        item, who, label = (codes[among[item]] for codes in (item, who, label))
-    shape = (len(annotations.items), len(annotations.classes))
-    return posteriors(item, who, label, shape=shape)
-
-
-def named_votes(annotations: Annotations) -> tuple[Codes, Codes, Codes]:
-    """Item, annotator and class of each vote, unsure ones left out, as numbers of shape (V,)."""
     path = annotations.source.path
     fix = "leave --skill out, so that all votes count equally"
     if annotations.contains != "votes":
@@ -68,7 +59,11 @@ def named_votes(annotations: Annotations) -> tuple[Codes, Codes, Codes]:
             f"{shown(annotations.table['item'][row])}. To fix: name the column of the annotators "
             f"with --annotator, or {fix}."
         )
-    return item[sure], who[sure], label[sure]
+    item, who, label = item[sure], who[sure], label[sure]
+    if among is not None:
+        item, who, label = (codes[among[item]] for codes in (item, who, label))
+    shape = (len(annotations.items), len(annotations.classes))
+    return posteriors(item, who, label, shape=shape)
 
 
 def posteriors(

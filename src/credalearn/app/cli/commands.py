@@ -153,7 +153,7 @@ def _advice(run: "Run") -> Iterator[str]:
 
     facts = run.facts
     yield from filter(None, [facts.leak_warning])
-    learns_sets = facts.method == "auto" or METHODS[facts.method].learns_sets
+    learns_sets = facts.options.method == "auto" or METHODS[facts.options.method].learns_sets
     if facts.label_diameter > _MUCH_OPEN and learns_sets:
         fix = "collect more votes per item"
         if run.answers == "bounds" or run.facts.annotations.stated:

@@ -94,20 +94,16 @@ def find_leaks(X: Features, truth: np.ndarray, names: Sequence[str]) -> dict[str
     least = max(_ACCURACY, 1 - (1 - most) / 10)
     found = {}
     for number, name in enumerate(names):
-        column = _numbers(X, number)
+        if isinstance(X, pl.DataFrame):  # texts as numbers of their sorted values
+            values = X.to_series(number)
+            values = values.rank("dense") if values.dtype == pl.String else values
+            column = values.cast(pl.Float64).to_numpy()[:, None]
+        else:
+            column = X[:, [number]]
+        column = np.clip(column, -3e38, 3e38)  # within float32, which trees use
         tree = DecisionTreeClassifier(max_leaf_nodes=2 * (int(truth.max()) + 1), random_state=0)
         tree.fit(column[seen], truth[seen])
         accuracy = float(tree.score(column[held_out], truth[held_out]))
         if most < 1 and accuracy >= least:
             found[name] = accuracy
     return found
-
-
-def _numbers(X: Features, number: int) -> np.ndarray:
-    """A column (N, 1) within float32, which trees use; texts as numbers of their sorted values."""
-    if isinstance(X, pl.DataFrame):
-        column = X.to_series(number)
-        is_text = column.dtype == pl.String
-        X = (column.rank("dense") if is_text else column).cast(pl.Float64).to_numpy()[:, None]
-        number = 0
-    return np.clip(X[:, [number]], -3e38, 3e38)

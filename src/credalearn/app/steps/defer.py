@@ -154,9 +154,8 @@ def _write_label_studio(
     field = shown.removeprefix("data:")
     if shown == text and (not _FIELD.fullmatch(field) or field in ("item", ROW)):
         field = "text"  # Label Studio cannot find the column by its own name
-    model = (
-        f"{run.path.resolve().name}, {run.facts.imported or run.facts.method}, {run.facts.created}"
-    )
+    facts = run.facts
+    model = f"{run.path.resolve().name}, {facts.imported or facts.options.method}, {facts.created}"
     tasks = []
     for row in chosen.iter_rows(named=True):
         others = {name.removeprefix("data:"): row[name] for name in data if name != shown}
