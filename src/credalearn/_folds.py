@@ -81,8 +81,8 @@ def make_folds(
     if len(first) < 2:
         what = "items" if groups is None else "groups of items"
         raise CredalError(
-            f"there must be two {what} or more, to compare models; got {len(first)}. To fix: "
-            f"{'add items' if groups is None else 'leave groups out, or add items'}."
+            f"there must be two {what} or more, to compare models; got {len(first)}. To fix: add "
+            f"items{'' if groups is None else ', or leave out groups'}."
         )
     order = np.random.default_rng(random_state).permutation(len(first))
     order = order[np.argsort(truth.argmax(1).numpy()[first[order]], kind="stable")]

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from credalearn.app.demo import run_demo
 from credalearn.app.run import Run
 from team_files import in_process
 
@@ -33,9 +32,3 @@ def test_the_demo_prints_its_commands_and_what_they_print(tmp_path: Path, capsys
         assert again.code == 0, again.err
         assert again.out.splitlines()[: len(printed)] == printed
     assert (tmp_path / "d" / "decisions.csv").read_bytes() == before
-
-
-def test_the_demo_can_be_repeated(tmp_path: Path) -> None:
-    first, second = ("\n".join(run_demo(tmp_path)) for _ in range(2))
-    seconds = r"in [\d.]+ s"
-    assert re.sub(seconds, "", first) == re.sub(seconds, "", second)

@@ -2,7 +2,6 @@
 
 import base64
 import io
-import os
 import unicodedata
 from pathlib import Path
 from urllib.parse import quote
@@ -182,10 +181,3 @@ def test_rejects_other_formats_and_too_many_pixels(
     assert isinstance(read, str)
     assert why in read
     assert thumbnail(path) is None
-
-
-def test_pipes_and_links_to_devices_are_no_images(tmp_path: Path) -> None:
-    make_images(tmp_path, ["x"])
-    os.mkfifo(tmp_path / "pipe.png")
-    (tmp_path / "zero.png").symlink_to("/dev/zero")
-    assert found_in(tmp_path, ["x", "pipe", "zero"]) == {"x": ("x.png", "path")}

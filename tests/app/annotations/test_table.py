@@ -29,11 +29,6 @@ def test_counts_are_those_of_a_loop(votes: list[Vote]) -> None:
     assert made.annotators == tuple(people)
 
 
-def test_an_item_without_votes_counts_zero_in_every_kind() -> None:
-    assert votes_of([("x", "a", "1"), ("y", "a", None)], classes=("1", "2")).counts()[1].sum() == 0
-    assert shares_of("counts", ("1", "2"), x=[1, 0], y=[0, 0]).counts()[1].tolist() == [0, 0]
-
-
 def test_to_pandas_and_to_polars_return_the_table() -> None:
     made = three_items()
     assert made.to_polars() is made.table

@@ -50,8 +50,6 @@ Output = Annotated[Path, typer.Option("--output", "-o", help="Where the bread go
 def bake(oven: Path, baking: Baking, selling: Selling, output: Output) -> Iterator[str]:
     """Bake bread."""
     seen.append((oven, output, baking, selling))
-    if baking.form == "stop":
-        raise KeyboardInterrupt("the dough is kept")
     yield "Baked."
     yield "Next: eat."
 
@@ -98,9 +96,3 @@ def test_command_and_python_give_the_same_error(name: str, value: Any, message: 
         Baking(**{name: value})
     result = CliRunner().invoke(app, ["oven", "-o", "shelf", f"--{name}", str(value)])
     assert str(result.exception) == str(in_python.value)
-
-
-def test_ctrl_c_is_one_line_and_exit_code_130() -> None:
-    result = CliRunner().invoke(app, ["oven", "-o", "shelf", "--format", "stop"])
-    assert result.exit_code == 130
-    assert result.stderr == "credalearn: stopped; the dough is kept\n"

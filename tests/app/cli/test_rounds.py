@@ -33,12 +33,6 @@ def test_features_of_deferred_items_are_in_a_separate_file(tmp_path: Path, capsy
     done = in_process(capsys, *given, "--skip-missing")
     assert done.code == 0, done.err
     assert "Left out: 10 items without features" in done.out
-    grouped = (*given, "--group", "patient")
-    assert in_process(capsys, *grouped, "--skip-missing").code == 0
-    group = Run.load(team.run).items.filter(split="test")["group"][0]
-    table.filter(~is_first).with_columns(patient=pl.lit(group)).write_csv(more)
-    done = in_process(capsys, *grouped, "--features", more)
-    assert "Left out: 10 items of later exports whose patient is in calibration or test" in done.out
 
 
 def test_the_table_of_deferred_items_needs_no_truth_and_no_split(

@@ -137,15 +137,6 @@ def test_the_keyboard_moves_the_slider(page: "webdriver.Chrome", run: Run) -> No
     assert slider.get_attribute("aria-valuetext") == "keeps 0 %, error –"
 
 
-def test_review_hours_follow_their_fields(page: "webdriver.Chrome", run: Run) -> None:
-    for identity, value in (("minutes", "2.5"), ("plan", "20000")):
-        field = page.find_element(By.ID, identity)
-        field.clear()
-        field.send_keys(value)
-    share = int(slot(page, "deferred_count")) / 300
-    assert page.find_element(By.ID, "hours").text == f"{share * 20000 * 2.5 / 60:.1f}"
-
-
 def test_names_stay_text_and_nothing_leaves_the_page(page: "webdriver.Chrome") -> None:
     chart = page.find_element(By.ID, "comparison-chart")
     page.execute_script("arguments[0].scrollIntoView({block: 'center'})", chart)

@@ -9,12 +9,10 @@ import numpy as np
 import pandas
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from credalearn import CredalClassifier, CredalError, CredalPredictions
 from credalearn.app.run import Run
-from credalearn.app.steps.predict import SCHEMA, SET_SCHEMA, PredictOptions, class_schema, predict
+from credalearn.app.steps.predict import SCHEMA, PredictOptions, class_schema, predict
 from small_run import CLASSES, FEATURES, features, make_image_run, make_pictures, make_run, votes
 
 
@@ -138,13 +136,6 @@ def test_all_classes_are_written_after_the_predicted_one(run: Run) -> None:
     for part, values in parts.items():
         for k, name in enumerate(CLASSES):
             np.testing.assert_allclose(found[f"{part}_{name}"], values[:, k], atol=1e-6)
-
-
-@given(st.lists(st.text(max_size=12), unique=True))
-def test_class_columns_have_unique_names(classes: list[str]) -> None:
-    names = class_schema([*classes, "lower", "upper_lower", "probability_upper"])
-    assert len(names) == 3 * len({*classes, "lower", "upper_lower", "probability_upper"})
-    assert not {*SCHEMA, *SET_SCHEMA} & set(names)
 
 
 def test_training_items_are_counted(run: Run) -> None:
